@@ -1,0 +1,34 @@
+"""Ranking data: the dataset every package works on, and the formats it is read from and written to."""
+
+from rankpolicy.data.dataset import RankingDataset, concatenate, from_arrays
+from rankpolicy.data.files import read_dataset
+from rankpolicy.data.folds import Fold, read_folds
+from rankpolicy.data.frames import from_frame, to_frame
+from rankpolicy.data.letor import read_letor, write_letor
+from rankpolicy.data.parquet import read_parquet, write_parquet
+from rankpolicy.data.splits import QueryKFold, k_fold, split_queries
+from rankpolicy.data.synthetic import make_web_search
+from rankpolicy.data.trec import read_qrels, read_run, write_qrels, write_run
+
+__all__ = [
+    "Fold",
+    "QueryKFold",
+    "RankingDataset",
+    "concatenate",
+    "from_arrays",
+    "from_frame",
+    "k_fold",
+    "make_web_search",
+    "read_dataset",
+    "read_folds",
+    "read_letor",
+    "read_parquet",
+    "read_qrels",
+    "read_run",
+    "split_queries",
+    "to_frame",
+    "write_letor",
+    "write_parquet",
+    "write_qrels",
+    "write_run",
+]

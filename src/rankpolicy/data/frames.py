@@ -1,0 +1,144 @@
+"""pandas and polars frames, a row an item."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rankpolicy.data.dataset import RankingDataset, from_arrays
+from rankpolicy.types import MissingDependencyError, RankPolicyError
+
+
+def from_frame(
+    frame: Any,
+    *,
+    qid: str = "qid",
+    label: str | None = "label",
+    features: Sequence[str] | None = None,
+    item_id: str | None = None,
+    group: str | None = None,
+) -> RankingDataset:
+    """A dataset from a pandas or polars frame; the arguments name its columns.
+
+    ``features`` are all remaining columns unless named; they must be numbers, none missing. ``item_id`` and ``group``
+    (the protected group) are taken from columns of that name where there are any. ``label=None`` says that the data are
+    still to be ranked.
+
+    >>> import polars
+    >>> from_frame(polars.DataFrame({"qid": [7, 7], "label": [0, 2], "bm25": [0.5, 1.5]})).feature_names
+    ('bm25',)
+    """
+    columns = [str(column) for column in _columns_of(frame)]
+    item_id = "item_id" if item_id is None and "item_id" in columns else item_id
+    group = "group" if group is None and "group" in columns else group
+    roles = {"qid": qid, "label": label, "item_id": item_id, "group": group}
+    for role, column in roles.items():
+        if column is not None and column not in columns:
+            advice = (
+                " For data still to be ranked pass label=None." if role == "label" else f" Name another with {role}=."
+            )
+            raise RankPolicyError(
+                f"the frame must have the {role} column {column!r}; it has {_listed(columns)}.{advice}"
+            )
+    if features is None:
+        features = [column for column in columns if column not in roles.values()]
+    unknown = [column for column in features if column not in columns]
+    if unknown or not features:
+        wanted = f"the feature columns {_listed(unknown)}" if unknown else "at least one feature column"
+        raise RankPolicyError(f"the frame must have {wanted}; it has {_listed(columns)}.")
+    matrix = np.empty((len(frame), len(features)), np.float32)
+    for place, column in enumerate(features):
+        matrix[:, place] = _numbers(frame, column, "feature")
+    return from_arrays(
+        matrix,
+        None if label is None else _numbers(frame, label, "label"),
+        qid=_names(frame, qid, "qid"),
+        item_ids=None if item_id is None else _names(frame, item_id, "item_id"),
+        groups=None if group is None else _names(frame, group, "group"),
+        feature_names=features,
+    )
+
+
+def to_frame(dataset: RankingDataset) -> Any:
+    """A polars frame: qid, label, item_id and group where known, and a column a feature (feature_1, ... if unnamed)."""
+    names = dataset.feature_names or tuple(f"feature_{number}" for number in range(1, dataset.num_features + 1))
+    columns: dict[str, NDArray[Any]] = {"qid": dataset.query_ids[dataset.query_of_item], "label": dataset.labels}
+    if dataset.item_ids is not None:
+        columns["item_id"] = dataset.item_ids
+    if dataset.groups is not None:
+        columns["group"] = dataset.groups
+    taken = [name for name in names if name in ("qid", "label", "item_id", "group")] + [
+        name for name in names if names.count(name) > 1
+    ]
+    if taken:
+        raise RankPolicyError(
+            f"feature names must differ from one another and from qid, label, item_id, group; got {taken[0]!r}."
+        )
+    columns |= {name: dataset.features[:, place] for place, name in enumerate(names)}
+    return import_polars().DataFrame(columns)
+
+
+def import_polars() -> Any:
+    try:
+        import polars
+    except ImportError:
+        raise MissingDependencyError("Frames and Parquet files need polars: pip install polars.") from None
+    return polars
+
+
+def _columns_of(frame: Any) -> Any:
+    if not hasattr(frame, "columns") or not hasattr(frame, "__getitem__"):
+        raise RankPolicyError(
+            f"frame must be a pandas or polars DataFrame; got {type(frame).__name__}. Arrays go to from_arrays."
+        )
+    if hasattr(frame, "collect"):
+        raise RankPolicyError("frame must hold data; got a lazy frame. Call .collect() on it first.")
+    return frame.columns
+
+
+def _values(frame: Any, column: str, role: str) -> NDArray[Any]:
+    series = frame[column]
+    if getattr(series, "ndim", 1) != 1:
+        raise RankPolicyError(f"column names must differ; the frame has {column!r} more than once.")
+    num_missing = series.null_count() if hasattr(series, "null_count") else int(series.isna().sum())
+    if num_missing:
+        advice = (
+            " Fill them first (for example with 0 or the median)."
+            if role == "feature"
+            else " Fill them or drop these rows."
+        )
+        raise RankPolicyError(
+            f"{role} column {column!r} must not have missing values; {num_missing} of {len(frame)} are missing.{advice}"
+        )
+    return np.asarray(series.to_numpy())
+
+
+def _numbers(frame: Any, column: str, role: str) -> NDArray[np.float32]:
+    values = _values(frame, column, role)
+    if values.dtype.kind not in "iufb":
+        advice = (
+            "Encode it as numbers, or name the feature columns with features=[...]."
+            if role == "feature"
+            else "Map it to 0, 1, 2, ..."
+        )
+        raise RankPolicyError(f"{role} column {column!r} must be numbers; got {frame[column].dtype}. {advice}")
+    with np.errstate(over="ignore"):
+        numbers = values.astype(np.float32)
+    if not np.isfinite(numbers).all():
+        row = int(np.argmin(np.isfinite(numbers)))
+        raise RankPolicyError(
+            f"{role} column {column!r} must be finite; row {row} is {values[row]}. Impute or clip it first."
+        )
+    return numbers
+
+
+def _names(frame: Any, column: str, role: str) -> NDArray[Any]:
+    values = _values(frame, column, role)
+    return values.astype(str) if values.dtype.kind == "O" else values
+
+
+def _listed(columns: Sequence[str]) -> str:
+    return ", ".join(columns[:20]) + (f" and {len(columns) - 20} more" if len(columns) > 20 else "")

@@ -1,0 +1,40 @@
+"""Parquet files, a row an item."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+
+from rankpolicy.data.dataset import RankingDataset
+from rankpolicy.data.frames import from_frame, import_polars, to_frame
+from rankpolicy.data.text_files import checked_file, open_whole
+from rankpolicy.types import RankPolicyError
+
+
+def read_parquet(
+    path: str | os.PathLike[str],
+    *,
+    qid: str = "qid",
+    label: str | None = "label",
+    features: Sequence[str] | None = None,
+    item_id: str | None = None,
+    group: str | None = None,
+) -> RankingDataset:
+    """Read a Parquet file; its columns and the arguments that name them are those of ``from_frame``."""
+    polars = import_polars()
+    file = checked_file(path)
+    try:
+        frame = polars.read_parquet(file)
+    except (polars.exceptions.PolarsError, OSError) as error:
+        raise RankPolicyError(f"{file} must be a Parquet file; it cannot be read ({error}).") from None
+    try:
+        return from_frame(frame, qid=qid, label=label, features=features, item_id=item_id, group=group)
+    except RankPolicyError as error:
+        raise RankPolicyError(f"{file}: {error}") from None
+
+
+def write_parquet(dataset: RankingDataset, path: str | os.PathLike[str]) -> None:
+    """Write a dataset as Parquet; ``read_parquet`` gives the same values back. Source rows are not kept."""
+    frame = to_frame(dataset)
+    with open_whole(path) as file:
+        frame.write_parquet(file)

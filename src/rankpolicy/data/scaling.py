@@ -1,0 +1,169 @@
+"""Feature scaling: fitted on the queries a model learns from, saved with the model, applied to all it ranks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rankpolicy.data.dataset import RankingDataset
+from rankpolicy.types import RankPolicyError
+
+Features = NDArray[np.float32]  # (items, features)
+Offsets = NDArray[np.int64]  # (queries + 1,)
+
+
+def unchanged(features: Features, offsets: Offsets | None) -> Features:
+    return features
+
+
+def minmax_by_query(features: Features, offsets: Offsets | None) -> Features:
+    """(x - lowest) / (highest - lowest) over the items of a query, 0 where all are equal: LETOR's QueryLevelNorm."""
+    if offsets is None:
+        raise RankPolicyError(
+            "query_minmax scaling needs to know the queries; got features only. Pass qid or group with them."
+        )
+    lowest = np.minimum.reduceat(features, offsets[:-1], axis=0)
+    spread = np.maximum.reduceat(features, offsets[:-1], axis=0) - lowest
+    spread[spread == 0] = 1
+    sizes = np.diff(offsets)
+    return (features - np.repeat(lowest, sizes, axis=0)) / np.repeat(spread, sizes, axis=0)
+
+
+def symmetric_log(features: Features, offsets: Offsets | None) -> Features:
+    """sign(x) log(1 + abs(x)): tames counts and other long tails, on both sides."""
+    return np.sign(features) * np.log1p(np.abs(features))
+
+
+def with_quantiles(features: Features, knots: NDArray[np.float32]) -> Features:
+    """Features (items, features) with the quantile of each beside them: (items, 2 * features).
+
+    The quantile of x is the share of the training data below x, half of the items equal to x counted in, read off
+    ``knots`` (features, knots). A network sees so, besides how large a value is, how rare it is, as the splits of a
+    tree do.
+
+    >>> with_quantiles(np.array([[2.0], [0.0], [9.0]], np.float32), np.array([[0.0, 0.0, 0.0, 1.0, 3.0]], np.float32))
+    array([[2.   , 0.875],
+           [0.   , 0.25 ],
+           [9.   , 1.   ]], dtype=float32)
+    """
+    last = knots.shape[1] - 1
+    quantiles = np.empty_like(features)
+    for column, sorted_knots in enumerate(knots):
+        values = np.clip(features[:, column], sorted_knots[0], sorted_knots[-1])
+        first = np.searchsorted(sorted_knots, values, side="left")
+        past = np.searchsorted(sorted_knots, values, side="right")
+        below = sorted_knots[np.maximum(first - 1, 0)]
+        gap = sorted_knots[first] - below
+        between = first - 1 + (values - below) / np.where(gap > 0, gap, 1)
+        quantiles[:, column] = np.where(past > first, (first + past - 1) / 2, between) / last
+    return np.concatenate([features, quantiles], axis=1)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScalingKind:
+    """What is done to features, and whether they are then standardised with mean and spread of the training data."""
+
+    transform: Callable[[Features, Offsets | None], Features]
+    adds_quantiles: bool = False
+    standardizes: bool = False
+    needs_queries: bool = False
+
+    @property
+    def array_names(self) -> set[str]:
+        """What a fitted scaling of this kind holds."""
+        return ({"knots"} if self.adds_quantiles else set()) | ({"center", "spread"} if self.standardizes else set())
+
+
+SCALINGS = {
+    "none": ScalingKind(transform=unchanged),
+    "query_minmax": ScalingKind(transform=minmax_by_query, needs_queries=True),
+    "standardize": ScalingKind(transform=unchanged, standardizes=True),
+    "log1p": ScalingKind(transform=symmetric_log, standardizes=True),
+    "quantile": ScalingKind(transform=unchanged, adds_quantiles=True, standardizes=True),
+}
+
+_NUM_KNOTS = 257
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class FeatureScaling:
+    """A fitted scaling.
+
+    >>> from rankpolicy.data.dataset import from_arrays
+    >>> train = from_arrays([[1.0, 7.0], [3.0, 7.0]], group=[2])
+    >>> fit_scaling("standardize", train).apply(np.array([[1.0, 7.0], [5.0, 8.0]], np.float32))
+    array([[-1.,  0.],
+           [ 3.,  0.]], dtype=float32)
+    """
+
+    kind: str
+    knots: NDArray[np.float32] | None = None  # (features, knots) evenly spaced quantiles of the training data
+    center: NDArray[np.float32] | None = None  # (scaled features,)
+    spread: NDArray[np.float32] | None = None  # (scaled features,) infinite for a constant feature, which so becomes 0
+
+    @property
+    def needs_queries(self) -> bool:
+        return SCALINGS[self.kind].needs_queries
+
+    def num_scaled(self, num_features: int) -> int:
+        """How many columns the scaled features have."""
+        return 2 * num_features if SCALINGS[self.kind].adds_quantiles else num_features
+
+    def apply(self, features: Features, offsets: Offsets | None = None) -> Features:
+        """Scaled features (items, scaled features); ``offsets`` (queries + 1,) matter to kinds that need queries."""
+        if self.center is not None and self.num_scaled(features.shape[1]) != len(self.center):
+            fitted = len(self.center) * features.shape[1] // self.num_scaled(features.shape[1])
+            raise RankPolicyError(
+                f"features must have the {fitted} columns the scaling was fitted on; got {features.shape[1]}."
+            )
+        scaled = SCALINGS[self.kind].transform(features, offsets)
+        if self.knots is not None:
+            scaled = with_quantiles(scaled, self.knots)
+        if self.center is not None and self.spread is not None:
+            scaled = (scaled - self.center) / self.spread
+        return np.ascontiguousarray(scaled, dtype=np.float32)
+
+    def to_arrays(self) -> dict[str, NDArray[np.float32]]:
+        """What has to be saved beside the kind."""
+        return {name: getattr(self, name) for name in sorted(SCALINGS[self.kind].array_names)}
+
+    @classmethod
+    def from_arrays(cls, kind: str, arrays: Mapping[str, NDArray[np.float32]]) -> FeatureScaling:
+        """The scaling that ``to_arrays`` saved."""
+        expected = scaling_kind(kind).array_names
+        if set(arrays) != expected:
+            raise RankPolicyError(
+                f"scaling {kind!r} is saved as arrays {sorted(expected)}; got {sorted(arrays)}. Is the file damaged?"
+            )
+        return cls(kind=kind, **arrays)
+
+
+def fit_scaling(kind: str, dataset: RankingDataset) -> FeatureScaling:
+    """Fit a scaling of this kind, one of SCALINGS, to training data."""
+    features = scaling_kind(kind).transform(dataset.features, dataset.offsets)
+    arrays: dict[str, NDArray[np.float32]] = {}
+    if SCALINGS[kind].adds_quantiles:
+        levels = np.linspace(0, 1, _NUM_KNOTS)
+        arrays["knots"] = np.quantile(features, levels, axis=0, method="nearest").T.astype(np.float32)
+        features = with_quantiles(features, arrays["knots"])
+    if SCALINGS[kind].standardizes:
+        # A column at a time: float64 sums without a float64 copy of all features.
+        arrays["center"] = np.array([column.mean(dtype=np.float64) for column in features.T], np.float32)
+        spread = np.array([column.std(dtype=np.float64) for column in features.T], np.float32)
+        constant = (features.min(axis=0) == features.max(axis=0)) | (spread == 0)
+        arrays["spread"] = np.where(constant, np.float32(np.inf), spread)
+    return FeatureScaling(kind=kind, **arrays)
+
+
+def scaling_kind(kind: str) -> ScalingKind:
+    """The kind of this name."""
+    if kind not in SCALINGS:
+        close = get_close_matches(str(kind), SCALINGS, n=1)
+        raise RankPolicyError(
+            f"Unknown scaling {kind!r}.{f' Did you mean {close[0]!r}?' if close else ''} Known: {', '.join(SCALINGS)}."
+        )
+    return SCALINGS[kind]

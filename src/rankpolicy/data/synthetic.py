@@ -1,0 +1,70 @@
+"""Web-search-like data from a seed: for demos, tests and benchmarks that must run without any download."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from rankpolicy.data.dataset import RankingDataset
+from rankpolicy.types import RankPolicyError
+
+FEWEST_FEATURES = 8
+SHARE_UP_TO_LABEL = (0.72, 0.86, 0.95, 0.985)  # of items, up to labels 0, 1, 2 and 3
+
+
+def make_web_search(
+    num_queries: int = 500,
+    *,
+    items_per_query: tuple[int, int] = (5, 60),
+    num_features: int = 30,
+    random_state: int | None = 0,
+) -> RankingDataset:
+    """Queries whose items have labels 0 to 4, most of them 0; about one query in eight has no relevant item.
+
+    Relevance depends smoothly on the first eight features: linearly, by products of two, by a soft threshold and by a
+    best value in between; on the query, which is easy or hard; and on noise. The remaining features tell nothing. Every
+    third feature is long-tailed, like counts, and the level and scale of half of them differ from query to query.
+    ``items_per_query`` are the fewest and the most items of a query.
+
+    >>> make_web_search(100)
+    RankingDataset(queries=100, items=3304, features=30, labels 0..4)
+    """
+    fewest, most = items_per_query
+    if num_queries < 1 or not 1 <= fewest <= most:
+        raise RankPolicyError(
+            f"num_queries must be 1 or more and items_per_query (fewest, most) with 1 <= fewest <= most; "
+            f"got {num_queries} and {items_per_query}."
+        )
+    if num_features < FEWEST_FEATURES:
+        raise RankPolicyError(
+            f"num_features must be {FEWEST_FEATURES} or more, as relevance depends on that many; got {num_features}."
+        )
+    generator = np.random.default_rng(random_state)
+    sizes = generator.integers(fewest, most, size=num_queries, endpoint=True)
+    offsets = np.concatenate([[0], np.cumsum(sizes)])
+    query_of_item = np.repeat(np.arange(num_queries), sizes)
+    hidden = generator.standard_normal((len(query_of_item), num_features), dtype=np.float32)
+
+    linear = 0.8 * hidden[:, 0] + 0.5 * hidden[:, 1]
+    products = 0.9 * np.tanh(hidden[:, 2]) * hidden[:, 3] + 0.6 * hidden[:, 0] * np.tanh(hidden[:, 4])
+    threshold = 1.2 / (1 + np.exp(-3 * (hidden[:, 5] - 0.5)))
+    best_in_between = -0.5 * hidden[:, 6] ** 2 + 0.3 * hidden[:, 7]
+    easy = 1.5 * generator.standard_normal(num_queries)[query_of_item]
+    noise = 1.0 * generator.standard_normal(len(query_of_item))
+    relevance = linear + products + threshold + best_in_between + easy + noise
+    labels = np.searchsorted(np.quantile(relevance, SHARE_UP_TO_LABEL), relevance)
+
+    observed = hidden.astype(np.float64)
+    observed[:, ::3] = np.exp(observed[:, ::3])
+    scales = np.exp(0.2 * generator.standard_normal((num_queries, num_features)))
+    levels = 0.3 * generator.standard_normal((num_queries, num_features))
+    scales[:, 1::2], levels[:, 1::2] = 1, 0
+    observed = observed * scales[query_of_item] + levels[query_of_item]
+    rank_in_file = np.arange(len(query_of_item)) - offsets[query_of_item]
+    return RankingDataset(
+        features=observed.astype(np.float32),
+        labels=labels.astype(np.float32),
+        offsets=offsets,
+        query_ids=np.arange(num_queries).astype(str),
+        source_rows=np.arange(len(query_of_item)),
+        item_ids=np.char.add(np.char.add(query_of_item.astype(str), "-"), rank_in_file.astype(str)),
+    )

@@ -1,0 +1,77 @@
+"""Which of several rankers differ: all pairs, all metrics, adjusted for the number of comparisons."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+
+from rankpolicy.evaluation.significance import TESTS, holm
+from rankpolicy.evaluation.table import MetricTable
+from rankpolicy.types import RankPolicyError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PairedComparison:
+    """One test of two rankers on one metric; ``difference`` is the mean of a minus that of b."""
+
+    a: str
+    b: str
+    metric: str
+    test: str
+    difference: float
+    p: float
+    p_holm: float  # adjusted over all comparisons made with this test
+
+
+def compare_tables(
+    tables: Mapping[str, MetricTable], *, tests: Sequence[str] = tuple(TESTS), random_state: int = 0
+) -> list[PairedComparison]:
+    """Paired tests of all pairs of rankers on all metrics, Holm-adjusted over the comparisons of each test.
+
+    >>> ids = np.array(["q1", "q2", "q3"])
+    >>> ours = MetricTable(query_ids=ids, names=("ap",), values=np.array([[0.5], [0.7], [0.9]]))
+    >>> theirs = MetricTable(query_ids=ids, names=("ap",), values=np.array([[0.4], [0.5], [0.6]]))
+    >>> [comparison] = compare_tables({"ours": ours, "theirs": theirs}, tests=["wilcoxon"])
+    >>> round(comparison.difference, 6), comparison.p
+    (0.2, 0.25)
+    """
+    _check_comparable(tables)
+    for test in tests:
+        if test not in TESTS:
+            raise RankPolicyError(f"Unknown test {test!r}. Known: {', '.join(TESTS)}.")
+    names = next(iter(tables.values())).names
+    cases = [(a, b, metric) for a, b in combinations(tables, 2) for metric in names]
+    comparisons = []
+    for test in tests:
+        p_values = [
+            TESTS[test](tables[a][metric], tables[b][metric], random_state=random_state) for a, b, metric in cases
+        ]
+        for (a, b, metric), p, adjusted in zip(cases, p_values, holm(p_values), strict=True):
+            difference = tables[a].means[metric] - tables[b].means[metric]
+            comparisons.append(
+                PairedComparison(a=a, b=b, metric=metric, test=test, difference=difference, p=p, p_holm=float(adjusted))
+            )
+    return comparisons
+
+
+def _check_comparable(tables: Mapping[str, MetricTable]) -> None:
+    if len(tables) < 2:
+        raise RankPolicyError(f"a comparison needs at least two tables; got {len(tables)}.")
+    (first, reference), *others = tables.items()
+    for name, table in others:
+        if not np.array_equal(table.query_ids, reference.query_ids):
+            num_shared = len(np.intersect1d(table.query_ids, reference.query_ids))
+            raise RankPolicyError(
+                f"tables must measure the same queries in the same order; {first!r} has {len(reference)} and "
+                f"{name!r} has {len(table)} queries, {num_shared} of them in both. "
+                "Evaluate all rankers on one dataset."
+            )
+        if table.names != reference.names or table.conventions != reference.conventions:
+            raise RankPolicyError(
+                f"tables must have the same metrics and conventions; {first!r} has "
+                f"{', '.join(reference.names)} with {reference.conventions}, {name!r} has "
+                f"{', '.join(table.names)} with {table.conventions}. Evaluate all rankers with one call's settings."
+            )

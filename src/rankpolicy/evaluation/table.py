@@ -1,0 +1,152 @@
+"""MetricTable: a row a query, a column a metric, and the conventions the numbers depend on."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rankpolicy.evaluation.bootstrap import bootstrap_interval
+from rankpolicy.metrics import parse_metric
+from rankpolicy.types import Conventions, RankPolicyError
+
+if TYPE_CHECKING:
+    import polars
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
+class MetricTable:
+    """Values of metrics for every query; NaN marks a query that the conventions skip, and means leave it out.
+
+    >>> table = MetricTable(query_ids=np.array(["a", "b"]), names=("map",), values=np.array([[1.0], [0.5]]))
+    >>> table.means, table["map"].tolist()
+    ({'map': 0.75}, [1.0, 0.5])
+    >>> print(table)
+    metric    mean  95% interval      queries
+    map     0.7500  [0.5000, 1.0000]        2
+    conventions: gain=exp2, empty=0, relevant_from=1, max_label=4
+    """
+
+    query_ids: NDArray[Any]  # (query,)
+    names: tuple[str, ...]
+    values: NDArray[np.float64]  # (query, metric)
+    conventions: Conventions = field(default_factory=Conventions)
+
+    def __post_init__(self) -> None:
+        if self.values.shape != (len(self.query_ids), len(self.names)):
+            raise RankPolicyError(
+                f"values must have a row a query and a column a metric, {(len(self.query_ids), len(self.names))}; "
+                f"got {self.values.shape}."
+            )
+
+    def __len__(self) -> int:
+        return len(self.query_ids)
+
+    def __getitem__(self, metric: str) -> NDArray[np.float64]:
+        """Values (query,) of one metric, by its name or an equal one: "map" is "ap"."""
+        if metric in self.names:
+            return self.values[:, self.names.index(metric)]
+        known = {name: _parsed(name) for name in self.names}
+        wanted = _parsed(metric)
+        for column, name in enumerate(self.names):
+            if wanted is not None and known[name] == wanted:
+                return self.values[:, column]
+        raise RankPolicyError(
+            f"the table has no metric {metric!r}; it has {', '.join(self.names)}. "
+            f"Ask evaluate for it: metrics=[{metric!r}]."
+        )
+
+    @property
+    def means(self) -> dict[str, float]:
+        """Mean of each metric over the queries that count."""
+        return {name: _mean(column) for name, column in self._columns()}
+
+    @property
+    def num_counted(self) -> dict[str, int]:
+        """How many queries each mean is over: all but those that the conventions skip."""
+        return {name: int((~np.isnan(column)).sum()) for name, column in self._columns()}
+
+    def confidence_interval(
+        self, metric: str, level: float = 0.95, num_resamples: int = 2000, random_state: int = 0
+    ) -> tuple[float, float]:
+        """Percentile bootstrap interval of a mean over queries."""
+        return bootstrap_interval(self[metric], level=level, num_resamples=num_resamples, random_state=random_state)
+
+    def to_frame(self) -> polars.DataFrame:
+        """A polars frame with a row a query: ``query_id`` and a column a metric; skipped queries are null."""
+        import polars
+
+        columns = {name: polars.Series(column, nan_to_null=True) for name, column in self._columns()}
+        return polars.DataFrame({"query_id": self.query_ids.astype(str).tolist(), **columns})
+
+    def to_json(self, *, per_query: bool = False) -> str:
+        """Means, intervals, counts and conventions, and on demand every query's values; skipped queries are null."""
+        content: dict[str, Any] = {
+            "metrics": {
+                name: {
+                    "mean": _or_null(mean),
+                    "interval": [_or_null(bound) for bound in self.confidence_interval(name)],
+                    "queries": self.num_counted[name],
+                }
+                for name, mean in self.means.items()
+            },
+            "queries": len(self),
+            "conventions": asdict(self.conventions),
+        }
+        if per_query:
+            content["per_query"] = [
+                {"query": str(query), **dict(zip(self.names, map(_or_null, row), strict=True))}
+                for query, row in zip(self.query_ids, self.values.tolist(), strict=True)
+            ]
+        return json.dumps(content)
+
+    def to_trec(self) -> str:
+        """Lines ``metric<TAB>query<TAB>value`` as trec_eval -q prints, ``all`` last; skipped queries are left out."""
+        lines = [
+            f"{name}\t{query}\t{value:.4f}"
+            for query, row in zip(self.query_ids, self.values.tolist(), strict=True)
+            for name, value in zip(self.names, row, strict=True)
+            if not math.isnan(value)
+        ]
+        lines += [f"{name}\tall\t{mean:.4f}" for name, mean in self.means.items()]
+        return "\n".join(lines) + "\n"
+
+    def __str__(self) -> str:
+        width = max(len("metric"), *map(len, self.names))
+        lines = [f"{'metric':<{width}}  {'mean':>6}  {'95% interval':<16}  queries"]
+        for name, mean in self.means.items():
+            low, high = self.confidence_interval(name)
+            lines.append(f"{name:<{width}}  {mean:6.4f}  [{low:.4f}, {high:.4f}]  {self.num_counted[name]:7d}")
+        followed = (
+            f"{key}={value:g}" if isinstance(value, float) else f"{key}={value}"
+            for key, value in asdict(self.conventions).items()
+        )
+        return "\n".join([*lines, f"conventions: {', '.join(followed)}"])
+
+    def __repr__(self) -> str:
+        means = ", ".join(f"{name} {mean:.4f}" for name, mean in self.means.items())
+        return f"MetricTable(queries={len(self)}, {means})"
+
+    def _columns(self) -> list[tuple[str, NDArray[np.float64]]]:
+        return list(zip(self.names, self.values.T, strict=True))
+
+
+def _mean(column: NDArray[np.float64]) -> float:
+    counted = column[~np.isnan(column)]
+    return float(counted.mean()) if len(counted) else math.nan
+
+
+def _or_null(value: float) -> float | None:
+    return None if math.isnan(value) else value
+
+
+def _parsed(name: str) -> object:
+    """What a metric's name means; None for a function of the user's own."""
+    try:
+        return parse_metric(name)
+    except RankPolicyError:
+        return None

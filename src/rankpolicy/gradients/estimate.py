@@ -1,0 +1,35 @@
+"""What an estimator returns, and the face that all of them share."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import torch
+from torch import Tensor
+
+from rankpolicy.metrics import CustomReward, RewardExpression
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class GradientEstimate:
+    """dU/dscores of each query, and the utility U it belongs to."""
+
+    gradient: Tensor  # (query, item), 0 on padding
+    reward: Tensor  # (query,) estimated expected reward
+
+
+class Estimator(Protocol):
+    """scores, labels and mask (query, item) -> gradient of the expected reward in score space."""
+
+    def __call__(
+        self,
+        scores: Tensor,
+        labels: Tensor,
+        mask: Tensor,
+        *,
+        reward: RewardExpression | CustomReward,
+        num_samples: int = ...,
+        control: str = ...,
+        generator: torch.Generator | None = ...,
+    ) -> GradientEstimate: ...

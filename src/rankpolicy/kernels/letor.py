@@ -1,0 +1,220 @@
+"""LETOR text to arrays, a byte at a time. ``data/letor_lines.py`` is the readable specification.
+
+The kernel understands ordinary lines only; all others it marks NOT_UNDERSTOOD and leaves to the specification, which
+reads them or says what is wrong. So it holds no error messages and no rare cases. The text must end in a newline: that
+byte stops every loop.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+ITEM, IGNORED, NOT_UNDERSTOOD = 0, 1, 2
+TAB, NEWLINE, RETURN, SPACE, HASH, PLUS, MINUS, POINT, COLON, EQUALS, SMALL_E, CAPITAL_E = b"\t\n\r #+-.:=eE"
+HIGHEST_FEATURE_ID = 2**31 - 1
+
+# Places and digits are unsigned: signed indices cost a test for Python's negative ones at every byte. All numbers they
+# meet must be unsigned too, as numba adds uint64 and int64 in float64.
+ONE, TEN, ZERO_SIGN = np.uint64(1), np.uint64(10), np.uint64(ord("0"))
+
+EXACT_DIGITS = 15  # fewer than 2**53
+EXACT_EXPONENT = 22  # powers of ten up to here are exact in float64
+MANTISSA_LIMIT = 10**17  # one more digit still fits int64
+POWERS_OF_TEN = np.array([float(f"1e{exponent}") for exponent in range(309)])
+
+
+@njit(cache=True, nogil=True)
+def skip_space(text, place):
+    while text[place] == SPACE or text[place] == TAB:
+        place += ONE
+    return place
+
+
+@njit(cache=True, nogil=True)
+def digit_at(text, place):
+    """The digit at this place, 0 to 9; a larger number where there is none (below "0", unsigned numbers wrap)."""
+    return np.uint64(text[place]) - ZERO_SIGN
+
+
+@njit(cache=True, nogil=True)
+def parse_number(text, place):
+    """A decimal number: its value as float32(float64(text)), where it ends, and whether it was understood."""
+    start = place
+    negative = text[place] == MINUS
+    if negative or text[place] == PLUS:
+        place += ONE
+    first, mantissa, fraction = place, np.uint64(0), np.uint64(0)
+    digit = digit_at(text, place)
+    while digit < TEN:
+        mantissa = TEN * mantissa + digit
+        place += ONE
+        digit = digit_at(text, place)
+    digits = place - first
+    if text[place] == POINT:
+        place += ONE
+        first = place
+        digit = digit_at(text, place)
+        while digit < TEN:
+            mantissa = TEN * mantissa + digit
+            place += ONE
+            digit = digit_at(text, place)
+        fraction = place - first
+        digits += fraction
+    if digits == 0 or digits > EXACT_DIGITS or text[place] == SMALL_E or text[place] == CAPITAL_E:
+        return parse_long_number(text, start)
+    value = np.float64(mantissa) / POWERS_OF_TEN[fraction]  # both exact, so the quotient is rounded once
+    return np.float32(-value if negative else value), place, True
+
+
+@njit(cache=True, nogil=True)
+def parse_long_number(text, place):
+    """As parse_number, for numbers with an exponent or many digits."""
+    negative = text[place] == MINUS
+    if negative or text[place] == PLUS:
+        place += ONE
+    mantissa, exponent, digits, exact, after_point = 0, 0, 0, True, False
+    while digit_at(text, place) < TEN or (text[place] == POINT and not after_point):
+        if text[place] == POINT:
+            after_point = True
+        else:
+            digits += 1
+            if mantissa < MANTISSA_LIMIT:
+                mantissa = 10 * mantissa + int(digit_at(text, place))
+                exponent -= after_point
+            else:
+                exact = False
+                exponent += not after_point
+        place += ONE
+    if text[place] == SMALL_E or text[place] == CAPITAL_E:
+        place += ONE
+        sign = -1 if text[place] == MINUS else 1
+        if text[place] == MINUS or text[place] == PLUS:
+            place += ONE
+        written, has_exponent = 0, False
+        while digit_at(text, place) < TEN:
+            written = min(10 * written + int(digit_at(text, place)), 10_000)
+            has_exponent = True
+            place += ONE
+        exponent += sign * written
+        digits = digits if has_exponent else 0
+    if digits == 0 or abs(exponent) > 308:
+        return np.float32(0), place, False
+    value = np.float64(mantissa)
+    value = value * POWERS_OF_TEN[exponent] if exponent >= 0 else value / POWERS_OF_TEN[-exponent]
+    rounded = np.float32(-value if negative else value)
+    if not exact or mantissa > 2**53 or abs(exponent) > EXACT_EXPONENT:
+        # value is within 2 ulp of the decimal: float32 is certain unless a rounding boundary lies in that narrow gap.
+        margin = value * 2.0**-50
+        if np.float32(value - margin) != np.float32(value + margin):
+            return rounded, place, False
+    return rounded, place, np.isfinite(rounded)
+
+
+@njit(cache=True, nogil=True)
+def find_item_id(text, place):
+    """Start and end of the item id in a comment, and whether it was understood."""
+    start = skip_space(text, place)
+    place = start
+    named = True
+    for letter in b"docid":
+        if named and text[place] == letter:
+            place += ONE
+        else:
+            named = False
+    if named:
+        place = skip_space(text, place)
+        named = text[place] == EQUALS
+    if named:
+        start = skip_space(text, place + ONE)
+        end = start
+        while text[end] > SPACE:
+            end += ONE
+    else:
+        end = start
+        while text[end] != NEWLINE:
+            end += ONE
+        while end > start and (text[end - ONE] == SPACE or text[end - ONE] == TAB or text[end - ONE] == RETURN):
+            end -= ONE
+    understood = not (named and start == end)
+    place = start
+    while text[place] != NEWLINE:
+        is_text = text[place] >= SPACE or text[place] == TAB or (text[place] == RETURN and place >= end)
+        understood = understood and is_text
+        place += ONE
+    return start, end, understood
+
+
+@njit(cache=True, nogil=True)
+def parse_line(text, place, row, lines, first_id, has_query_ids):
+    """Parse the line that starts at place into the arrays of lines; what it is."""
+    place = skip_space(text, place)
+    if text[place] == NEWLINE or (text[place] == RETURN and text[place + ONE] == NEWLINE):
+        return IGNORED
+    label, place, understood = parse_number(text, place)
+    if not understood or label < 0 or (text[place] != SPACE and text[place] != TAB):
+        return NOT_UNDERSTOOD
+    lines.labels[row] = label
+    place = skip_space(text, place)
+    if has_query_ids:
+        for letter in b"qid:":
+            if text[place] != letter:
+                return NOT_UNDERSTOOD
+            place += ONE
+        start = place
+        while text[place] > SPACE and text[place] != HASH:
+            place += ONE
+        if start == place or (text[place] != SPACE and text[place] != TAB):
+            return NOT_UNDERSTOOD
+        lines.query_ids[row, 0] = start
+        lines.query_ids[row, 1] = place
+        place = skip_space(text, place)
+    previous, lowest, width = -1, HIGHEST_FEATURE_ID, lines.features.shape[1]
+    while digit_at(text, place) < TEN:
+        feature = 0
+        while digit_at(text, place) < TEN:
+            feature = 10 * feature + int(digit_at(text, place))
+            if feature > HIGHEST_FEATURE_ID:
+                return NOT_UNDERSTOOD
+            place += ONE
+        # Rising ids show that none comes twice; other orders are left to the specification.
+        if text[place] != COLON or feature <= previous:
+            return NOT_UNDERSTOOD
+        value, place, understood = parse_number(text, place + ONE)
+        if not understood or (text[place] > SPACE and text[place] != HASH):
+            return NOT_UNDERSTOOD
+        lowest = min(lowest, feature)
+        previous = feature
+        column = feature - first_id
+        if 0 <= column < width:
+            lines.features[row, column] = value
+        place = skip_space(text, place)
+    lines.lowest[row] = lowest
+    lines.highest[row] = previous
+    if text[place] == HASH:
+        start, end, understood = find_item_id(text, place + ONE)
+        lines.item_ids[row, 0] = start
+        lines.item_ids[row, 1] = end
+        return ITEM if understood else NOT_UNDERSTOOD
+    if text[place] == RETURN:
+        place += ONE
+    return ITEM if text[place] == NEWLINE else NOT_UNDERSTOOD
+
+
+@njit(cache=True, nogil=True)
+def parse_lines(text, first_row, last_row, lines, first_id, has_query_ids):
+    """Parse the lines first_row, ..., last_row - 1, whose starts are known, into the other arrays of lines."""
+    for row in range(first_row, last_row):
+        lines.kinds[row] = parse_line(text, np.uint64(lines.starts[row]), row, lines, first_id, has_query_ids)
+
+
+@njit(cache=True, nogil=True)
+def copy_texts(text, places, letters):
+    """Copy the bytes at each place into a row of letters (rows, longest) uint32; False when one is not ASCII."""
+    for row in range(len(places)):
+        for offset in range(places[row, 1] - places[row, 0]):
+            letter = text[places[row, 0] + offset]
+            if letter >= 128:
+                return False
+            letters[row, offset] = letter
+    return True

@@ -1,0 +1,39 @@
+"""Normalised discounted cumulative gain."""
+
+from __future__ import annotations
+
+from torch import Tensor
+
+from rankpolicy.metrics.ranked import discounts, divide_by_ideal, fill_empty, ranked
+from rankpolicy.types import Conventions
+
+
+def ndcg(
+    rankings: Tensor,
+    labels: Tensor,
+    mask: Tensor,
+    *,
+    cutoff: int | None = None,
+    conventions: Conventions = Conventions(),
+) -> Tensor:
+    """DCG of each ranking divided by the best DCG of its query (Järvelin & Kekäläinen 2002).
+
+    nDCG@c = DCG@c / ideal, ideal = DCG@c of the query's items by falling label. The ideal knows every item of the
+    query, also those that a prefix leaves out.
+
+    >>> from rankpolicy.metrics import all_items
+    >>> from torch import tensor
+    >>> ndcg(tensor([[2, 0, 1]]), tensor([[0.0, 1.0, 3.0]]), all_items(1, 3))  # 7.5 / (7 + 1/log2(3))
+    tensor([0.9828])
+    """
+    given = ranked(rankings, labels, mask, cutoff=cutoff)
+    gains = given.gains(conventions)
+    ideal = ideal_dcg(gains, cutoff)
+    values = (given.placed(gains) * given.discounts()).sum(-1)
+    return fill_empty(divide_by_ideal(values, ideal), ideal > 0, conventions)
+
+
+def ideal_dcg(gains: Tensor, cutoff: int | None) -> Tensor:
+    """DCG@c of gains (query, item) in falling order (query,)."""
+    best = gains.topk(min(cutoff or gains.shape[-1], gains.shape[-1]), dim=-1).values
+    return (best * discounts(best.shape[-1], like=gains)).sum(-1)

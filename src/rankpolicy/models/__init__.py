@@ -1,0 +1,42 @@
+"""Scoring networks: flat features (items, features) -> flat scores (items,)."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable
+
+from torch import nn
+
+from rankpolicy.models.average import Average
+from rankpolicy.models.highway import Highway
+from rankpolicy.models.linear import Linear
+from rankpolicy.models.mlp import MLP
+from rankpolicy.types import RankPolicyError
+
+ModelBuilder = Callable[[int, tuple[int, ...], float], nn.Module]
+
+MODELS: dict[str, ModelBuilder] = {
+    "linear": lambda num_features, hidden, dropout: Linear(num_features),
+    "mlp": lambda num_features, hidden, dropout: MLP(num_features, hidden=hidden, dropout=dropout),
+    "highway": lambda num_features, hidden, dropout: Highway(num_features, hidden=hidden, dropout=dropout),
+}
+
+
+def build_model(name: str, num_features: int, *, hidden: tuple[int, ...] = (), dropout: float = 0.0) -> nn.Module:
+    """A network by name; ``hidden`` are the widths of its layers (a linear model has none)."""
+    if name not in MODELS:
+        close = difflib.get_close_matches(name, MODELS, n=1)
+        hint = f" Did you mean {close[0]!r}?" if close else ""
+        raise RankPolicyError(f"Unknown model {name!r}.{hint} Known: {', '.join(MODELS)}.")
+    if any(not isinstance(width, int) or width < 1 for width in hidden):
+        raise RankPolicyError(f"hidden must be layer widths, whole numbers of at least 1; got {hidden}.")
+    if name == "highway" and len(set(hidden)) != 1:
+        raise RankPolicyError(
+            f"a highway network carries its input past each layer: all widths must be equal; got {hidden}."
+        )
+    if not 0 <= dropout < 1:
+        raise RankPolicyError(f"dropout must be at least 0 and below 1; got {dropout}.")
+    return MODELS[name](num_features, hidden, dropout)
+
+
+__all__ = ["MLP", "MODELS", "Average", "Highway", "Linear", "build_model"]

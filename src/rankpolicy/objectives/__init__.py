@@ -1,0 +1,8 @@
+"""What training minimises: a few lines of wiring from scores to a loss."""
+
+from rankpolicy.objectives.list_net import ListNetCrossEntropy
+from rankpolicy.objectives.policy_gradient import PolicyGradient
+from rankpolicy.objectives.squared_error import SquaredError
+from rankpolicy.objectives.value import Objective, ObjectiveValue
+
+__all__ = ["ListNetCrossEntropy", "Objective", "ObjectiveValue", "PolicyGradient", "SquaredError"]

@@ -1,0 +1,34 @@
+"""Expected reward of a Plackett-Luce policy, ascended along an estimate of its gradient in score space."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from torch import Tensor
+
+from rankpolicy.gradients import estimator
+from rankpolicy.metrics import CustomReward, RewardExpression
+from rankpolicy.objectives.value import ObjectiveValue
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PolicyGradient:
+    """-E[reward], mean over queries, minus ``entropy`` times the entropy of softmax(scores)."""
+
+    reward: RewardExpression | CustomReward
+    estimator: str = "auto"
+    num_samples: int = 32
+    control: str = "leave_one_out"
+    entropy: float = 0.0
+    report_name: str = "reward"
+
+    def __call__(self, scores: Tensor, labels: Tensor, mask: Tensor) -> ObjectiveValue:
+        estimate = estimator(self.estimator)(
+            scores.detach(), labels, mask, reward=self.reward, num_samples=self.num_samples, control=self.control
+        )
+        # The gradient of this surrogate with respect to scores is minus the estimate: autograd takes it on to the weights.
+        loss = -(scores * estimate.gradient).sum() / len(scores)
+        if self.entropy:
+            log_choice = scores.masked_fill(~mask, -1e30).log_softmax(-1)
+            loss = loss + self.entropy * (log_choice.exp() * log_choice).sum() / len(scores)
+        return ObjectiveValue(loss, float(estimate.reward.mean()))

@@ -1,0 +1,5 @@
+"""Policies: distributions over the rankings of each query."""
+
+from rankpolicy.policies.plackett_luce import PlackettLuce
+
+__all__ = ["PlackettLuce"]

@@ -1,0 +1,12 @@
+"""Complete methods with one face: settings in, fit, predict, rank, sample, save."""
+
+from rankpolicy.rankers.base import Ranker
+from rankpolicy.rankers.bundle import load
+from rankpolicy.rankers.lambdamart import LambdaMART
+from rankpolicy.rankers.list_net import ListNet
+from rankpolicy.rankers.pg_rank import PGRank
+from rankpolicy.rankers.regression import Regression
+
+RANKERS: dict[str, type[Ranker]] = {ranker.name: ranker for ranker in (PGRank, LambdaMART, ListNet, Regression)}
+
+__all__ = ["RANKERS", "LambdaMART", "ListNet", "PGRank", "Ranker", "Regression", "load"]

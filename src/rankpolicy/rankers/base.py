@@ -1,0 +1,197 @@
+"""The face of every ranker: fit, predict, rank, sample, save."""
+
+from __future__ import annotations
+
+import inspect
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import torch
+from numpy.typing import ArrayLike, NDArray
+
+from rankpolicy.data.dataset import RankingDataset
+from rankpolicy.policies.plackett_luce import PlackettLuce
+from rankpolicy.rankers.inputs import dataset_to_rank, training_dataset, validation_dataset
+from rankpolicy.types import RankPolicyError
+
+
+class Ranker(ABC):
+    """A method that learns scores; its policy is Plackett-Luce over these scores.
+
+    Constructors only store their settings, so ``get_params``, ``set_params`` and scikit-learn's ``clone`` work.
+    """
+
+    name: ClassVar[str]
+    # What `compare` tries on validation data, each a change of settings; the first is the default.
+    settings_to_try: ClassVar[tuple[dict[str, Any], ...]] = ({},)
+
+    num_features_: int
+    best_iteration_: int
+    best_score_: float | None
+    evals_result_: dict[str, dict[str, list[float]]]
+
+    def fit(
+        self,
+        X: Any,
+        y: ArrayLike | None = None,
+        *,
+        qid: ArrayLike | None = None,
+        group: ArrayLike | None = None,
+        valid: RankingDataset | None = None,
+        eval_set: Sequence[tuple[Any, ArrayLike]] | None = None,
+        eval_qid: Sequence[ArrayLike] | None = None,
+        eval_group: Sequence[ArrayLike] | None = None,
+        progress: bool | None = None,
+        checkpoint: str | Path | None = None,
+        resume: bool = False,
+    ) -> Self:
+        """Learn from a RankingDataset, or from a matrix with labels and ``qid`` (an id per row, any order) or ``group`` (sizes).
+
+        With validation data training stops when it no longer helps there, and the best state is kept. ``progress`` shows a bar on stderr
+        (by default when that is a terminal). ``checkpoint`` names a file written after every epoch; ``resume`` goes on from it.
+        """
+        train = training_dataset(X, y, qid, group)
+        validation = validation_dataset(valid, eval_set, eval_qid, eval_group)
+        if validation is not None and validation.num_features != train.num_features:
+            raise RankPolicyError(
+                f"validation data must have the {train.num_features} features of the training data; got {validation.num_features}. "
+                "Sparse files: read both with the same num_features=."
+            )
+        if resume and checkpoint is None:
+            raise RankPolicyError("resume=True needs checkpoint=, the file to go on from.")
+        self._fit(
+            train,
+            validation,
+            progress=progress,
+            checkpoint=None if checkpoint is None else Path(checkpoint),
+            resume=resume,
+        )
+        self.num_features_ = train.num_features
+        return self
+
+    def predict(self, X: Any, *, qid: ArrayLike | None = None, group: ArrayLike | None = None) -> NDArray[np.float64]:
+        """One score per row (rows as given); higher is better."""
+        dataset = self._checked(dataset_to_rank(X, qid, group, needs_queries=self._needs_queries))
+        scores = self._scores(dataset)
+        return scores if isinstance(X, RankingDataset) else dataset.in_source_order(scores)
+
+    def rank(self, X: Any, *, qid: ArrayLike | None = None, group: ArrayLike | None = None) -> list[NDArray[np.int64]]:
+        """For each query (in order of first appearance) its rows of X, best first."""
+        dataset = self._checked(dataset_to_rank(X, qid, group, needs_queries=True))
+        order = np.lexsort((np.arange(dataset.num_items), -self._scores(dataset), dataset.query_of_item))
+        return np.split(_rows_as_given(X, dataset)[order], dataset.offsets[1:-1])
+
+    def sample(
+        self,
+        X: Any,
+        *,
+        qid: ArrayLike | None = None,
+        group: ArrayLike | None = None,
+        num_samples: int = 1,
+        random_state: int | None = None,
+    ) -> list[NDArray[np.int64]]:
+        """For each query, rankings drawn from the policy: rows of X (sample, position)."""
+        dataset = self._checked(dataset_to_rank(X, qid, group, needs_queries=True))
+        generator = torch.Generator()
+        if random_state is None:
+            generator.seed()
+        else:
+            generator.manual_seed(random_state)
+        rankings = self._policy_of(dataset).sample(num_samples, generator=generator).numpy()
+        rows = _rows_as_given(X, dataset)
+        return [
+            rows[start + rankings[:, query, :size]]
+            for query, (start, size) in enumerate(zip(dataset.offsets[:-1], dataset.sizes, strict=True))
+        ]
+
+    def policy(self, X: Any, *, qid: ArrayLike | None = None, group: ArrayLike | None = None) -> PlackettLuce:
+        """The Plackett-Luce policy over the queries of X, scores padded to (query, item)."""
+        return self._policy_of(self._checked(dataset_to_rank(X, qid, group, needs_queries=True)))
+
+    def save(self, path: str | Path) -> None:
+        """Write one file that ``rankpolicy.load`` reads: weights, settings, versions and checksums; no pickle."""
+        from rankpolicy.rankers.bundle import save_ranker
+
+        self._require_fitted()
+        save_ranker(self, Path(path))
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """The settings, by name (scikit-learn's protocol)."""
+        return {name: getattr(self, name) for name in self.setting_names()}
+
+    def set_params(self, **settings: Any) -> Self:
+        """Change settings by name (scikit-learn's protocol)."""
+        known = self.setting_names()
+        for name, value in settings.items():
+            if name not in known:
+                raise RankPolicyError(f"{type(self).__name__} has no setting {name!r}. Known: {', '.join(known)}.")
+            setattr(self, name, value)
+        return self
+
+    @classmethod
+    def setting_names(cls) -> tuple[str, ...]:
+        return tuple(inspect.signature(cls).parameters)
+
+    def __repr__(self) -> str:
+        defaults = {name: parameter.default for name, parameter in inspect.signature(type(self)).parameters.items()}
+        changed = (f"{name}={value!r}" for name, value in self.get_params().items() if value != defaults[name])
+        return f"{type(self).__name__}({', '.join(changed)})"
+
+    @property
+    def is_fitted(self) -> bool:
+        return hasattr(self, "num_features_")
+
+    def _require_fitted(self) -> None:
+        if not self.is_fitted:
+            raise RankPolicyError(
+                f"this {type(self).__name__} is not fitted yet: call fit(train) or rankpolicy.load(path) first."
+            )
+
+    def _checked(self, dataset: RankingDataset) -> RankingDataset:
+        self._require_fitted()
+        if dataset.num_features != self.num_features_:
+            raise RankPolicyError(
+                f"this ranker was fitted on {self.num_features_} features; the data has {dataset.num_features}. "
+                f"Pass the same columns; sparse files: read_letor(path, num_features={self.num_features_})."
+            )
+        return dataset
+
+    def _policy_of(self, dataset: RankingDataset) -> PlackettLuce:
+        padding = dataset.padding()
+        return PlackettLuce(padding.pad(torch.from_numpy(self._scores(dataset))), padding.mask)
+
+    @property
+    def _needs_queries(self) -> bool:
+        """Whether the score of an item depends on the other items of its query."""
+        return False
+
+    @abstractmethod
+    def _fit(
+        self,
+        train: RankingDataset,
+        valid: RankingDataset | None,
+        *,
+        progress: bool | None,
+        checkpoint: Path | None,
+        resume: bool,
+    ) -> None: ...
+
+    @abstractmethod
+    def _scores(self, dataset: RankingDataset) -> NDArray[np.float64]:
+        """Flat scores (items,) in the dataset's order."""
+
+    @abstractmethod
+    def _files(self) -> dict[str, bytes]:
+        """The fitted state as named files of the bundle."""
+
+    @abstractmethod
+    def _restore(self, files: dict[str, bytes]) -> None:
+        """Take the fitted state from those files."""
+
+
+def _rows_as_given(X: Any, dataset: RankingDataset) -> NDArray[np.int64]:
+    """Row of X of each item: its own index in a dataset, its source row in an array."""
+    return np.arange(dataset.num_items) if isinstance(X, RankingDataset) else dataset.source_rows

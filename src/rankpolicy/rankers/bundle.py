@@ -1,0 +1,100 @@
+"""A fitted ranker in one file: a zip of its state (safetensors, LightGBM text) and a JSON manifest. Loading executes nothing from it."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.metadata
+import json
+import os
+import zipfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rankpolicy.types import RankPolicyError
+
+if TYPE_CHECKING:
+    from rankpolicy.rankers.base import Ranker
+
+FORMAT = 1
+_MANIFEST = "manifest.json"
+_FITTED = ("num_features_", "best_iteration_", "best_score_", "evals_result_")
+
+
+def save_ranker(ranker: Ranker, path: Path) -> None:
+    """Write beside, then rename: what stood at ``path`` is whole until the new file is."""
+    files = ranker._files()
+    manifest = {
+        "format": FORMAT,
+        "ranker": ranker.name,
+        "settings": ranker.get_params(),
+        "fitted": {name: getattr(ranker, name) for name in _FITTED},
+        "versions": {name: importlib.metadata.version(name) for name in ("rankpolicy", "torch", "numpy")},
+        "sha256": {name: hashlib.sha256(content).hexdigest() for name, content in files.items()},
+    }
+    try:
+        text = json.dumps(manifest, indent=1)
+    except TypeError as error:
+        raise RankPolicyError(
+            f"only settings that JSON can hold can be saved ({error}). Use names, e.g. reward='ndcg@10'."
+        ) from None
+    beside = path.with_name(path.name + ".part")
+    try:
+        with zipfile.ZipFile(beside, "w") as archive:
+            archive.writestr(_MANIFEST, text)
+            for name, content in files.items():
+                archive.writestr(name, content)
+        os.replace(beside, path)
+    except OSError as error:
+        beside.unlink(missing_ok=True)
+        raise RankPolicyError(
+            f"cannot write {path}: {error.strerror or error}. Check that the folder exists and is writable."
+        ) from None
+
+
+def load(path: str | Path) -> Ranker:
+    """The ranker saved at ``path``, after its checksums and format are checked."""
+    from rankpolicy.rankers import RANKERS
+
+    manifest, files = _read(Path(path))
+    if manifest["ranker"] not in RANKERS:
+        raise RankPolicyError(
+            f"{path} holds a {manifest['ranker']!r} ranker. This version knows: {', '.join(RANKERS)}."
+        )
+    known = RANKERS[manifest["ranker"]].setting_names()
+    unknown = sorted(set(manifest["settings"]) - set(known))
+    if unknown:
+        raise RankPolicyError(
+            f"{path} has settings this version does not know: {', '.join(unknown)}. Update rankpolicy."
+        )
+    settings = {
+        name: tuple(value) if isinstance(value, list) else value for name, value in manifest["settings"].items()
+    }
+    ranker = RANKERS[manifest["ranker"]](**settings)
+    for name in _FITTED:
+        setattr(ranker, name, manifest["fitted"][name])
+    ranker._restore(files)
+    return ranker
+
+
+def _read(path: Path) -> tuple[dict[str, Any], dict[str, bytes]]:
+    if not path.is_file():
+        raise RankPolicyError(f"no model file at {path}." + (" It is a folder." if path.is_dir() else ""))
+    try:
+        with zipfile.ZipFile(path) as archive:
+            manifest = json.loads(archive.read(_MANIFEST))
+            files = {name: archive.read(name) for name in archive.namelist() if name != _MANIFEST}
+    except (zipfile.BadZipFile, KeyError, json.JSONDecodeError, OSError) as error:
+        raise RankPolicyError(
+            f"{path} is not a rankpolicy model, or is damaged ({error}). Models are written by save()."
+        ) from None
+    if manifest.get("format") != FORMAT:
+        made_with = manifest.get("versions", {}).get("rankpolicy", "an unknown version")
+        raise RankPolicyError(
+            f"{path} has model format {manifest.get('format')}, made with rankpolicy {made_with}; this version reads format {FORMAT}."
+        )
+    for name, digest in manifest["sha256"].items():
+        if name not in files or hashlib.sha256(files[name]).hexdigest() != digest:
+            raise RankPolicyError(
+                f"{path} is damaged: {name} does not match its sha256. Copy or train the model again."
+            )
+    return manifest, {name: files[name] for name in manifest["sha256"]}

@@ -1,0 +1,141 @@
+"""Rankers whose scores come from a network trained by the fit loop; what is left to each is its objective."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from rankpolicy.data.dataset import RankingDataset
+from rankpolicy.data.scaling import FeatureScaling, fit_scaling
+from rankpolicy.evaluation.evaluate import evaluate_scores
+from rankpolicy.metrics import as_reward
+from rankpolicy.models import Average, build_model
+from rankpolicy.objectives import Objective
+from rankpolicy.rankers.base import Ranker
+from rankpolicy.training import RaggedTensors, TrainingSettings, Validation, epoch_progress, fit_network
+from rankpolicy.types import RankPolicyError
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class NetworkRanker(Ranker):
+    """Settings that all network rankers share."""
+
+    model: str = "mlp"
+    hidden: tuple[int, ...] = (64, 64)
+    dropout: float = 0.3
+    num_networks: int = 1  # networks trained side by side, their scores averaged
+    scaling: str = "quantile"
+    epochs: int = 100
+    batch_queries: int = 32
+    optimizer: str = "adam"
+    learning_rate: float = 1e-3
+    weight_decay: float = 0.0
+    patience: int | None = 15
+    valid_metric: Any = "ndcg@10"
+    random_state: int = 0
+    device: str = "cpu"
+
+    @abstractmethod
+    def _objective(self) -> Objective: ...
+
+    def _trainable(self, train: RankingDataset) -> RankingDataset:
+        """The queries this method can learn from."""
+        return train
+
+    def _fit(
+        self,
+        train: RankingDataset,
+        valid: RankingDataset | None,
+        *,
+        progress: bool | None,
+        checkpoint: Path | None,
+        resume: bool,
+    ) -> None:
+        settings = TrainingSettings(
+            epochs=self.epochs,
+            batch_queries=self.batch_queries,
+            optimizer=self.optimizer,
+            learning_rate=self.learning_rate,
+            weight_decay=self.weight_decay,
+            patience=self.patience,
+            seed=self.random_state,
+        )
+        objective, device = self._objective(), torch.device(self.device)
+        train = self._trainable(train)
+        scaling = fit_scaling(self.scaling, train)
+        network = self._new_network(scaling.num_scaled(train.num_features)).to(device)
+        with epoch_progress(type(self).__name__, self.epochs, enabled=progress) as report_epoch:
+            state = fit_network(
+                network,
+                RaggedTensors.of(train, scaling.apply(train.features, train.offsets), device),
+                objective,
+                settings=settings,
+                validation=None if valid is None else self._validation(valid, scaling, device),
+                report_epoch=report_epoch,
+                checkpoint=checkpoint,
+                resume=resume,
+            )
+        self._network, self._scaling = network, scaling
+        self.best_iteration_ = state.best_epoch if valid is not None else state.epoch
+        self.best_score_ = state.best_score if valid is not None else None
+        name = objective.report_name
+        self.evals_result_ = {"training": {name: state.history.pop(name)}}
+        if valid is not None:
+            self.evals_result_["valid_0"] = state.history
+
+    def _new_network(self, num_features: int) -> Average:
+        if self.num_networks < 1:
+            raise RankPolicyError(f"num_networks must be at least 1; got {self.num_networks}.")
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(self.random_state)
+            return Average(
+                build_model(self.model, num_features, hidden=tuple(self.hidden), dropout=self.dropout)
+                for _ in range(self.num_networks)
+            )
+
+    def _validation(self, valid: RankingDataset, scaling: FeatureScaling, device: torch.device) -> Validation:
+        metric = as_reward(self.valid_metric)
+        features = torch.from_numpy(scaling.apply(valid.features, valid.offsets)).to(device)
+
+        def score(scores: torch.Tensor) -> float:
+            return float(np.nanmean(evaluate_scores(scores.cpu().numpy(), valid, [metric])))
+
+        return Validation(features, score, metric.name)
+
+    @property
+    def _needs_queries(self) -> bool:
+        self._require_fitted()
+        return self._scaling.needs_queries
+
+    def _scores(self, dataset: RankingDataset) -> NDArray[np.float64]:
+        features = torch.from_numpy(self._scaling.apply(dataset.features, dataset.offsets))
+        device = next(self._network.parameters()).device
+        with torch.no_grad():
+            return self._network(features.to(device)).double().cpu().numpy()
+
+    def _files(self) -> dict[str, bytes]:
+        from safetensors.torch import save
+
+        tensors = {f"network.{name}": weight.cpu().contiguous() for name, weight in self._network.state_dict().items()}
+        tensors |= {f"scaling.{name}": torch.from_numpy(array) for name, array in self._scaling.to_arrays().items()}
+        return {"weights.safetensors": save(tensors)}
+
+    def _restore(self, files: dict[str, bytes]) -> None:
+        from safetensors.torch import load
+
+        parts: dict[str, dict[str, torch.Tensor]] = {"network": {}, "scaling": {}}
+        for name, tensor in load(files["weights.safetensors"]).items():
+            part, _, rest = name.partition(".")
+            parts[part][rest] = tensor
+        self._scaling = FeatureScaling.from_arrays(
+            self.scaling, {name: tensor.numpy() for name, tensor in parts["scaling"].items()}
+        )
+        self._network = self._new_network(self._scaling.num_scaled(self.num_features_))
+        self._network.load_state_dict(parts["network"])
+        self._network.eval()

@@ -1,0 +1,65 @@
+"""Checkpoints: a training state in one safetensors file, from which training goes on as if it had never stopped."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from rankpolicy.types import RankPolicyError
+
+if TYPE_CHECKING:
+    from rankpolicy.training.fit import TrainingState
+
+
+def write_checkpoint(path: Path, state: TrainingState) -> None:
+    """Write beside, then rename: an interrupted run leaves the last whole checkpoint."""
+    from safetensors.torch import save_file
+
+    optimizer = state.optimizer.state_dict()
+    tensors: dict[str, torch.Tensor] = {"random_state": torch.get_rng_state()}
+    tensors |= {f"network.{name}": weight for name, weight in state.network.state_dict().items()}
+    tensors |= {f"best.{name}": weight for name, weight in state.best_weights.items()}
+    for index, slots in optimizer["state"].items():
+        tensors |= {f"optimizer.{index}.{slot}": torch.as_tensor(value) for slot, value in slots.items()}
+    numbers = {"best_score": state.best_score, "best_epoch": state.best_epoch, "history": state.history}
+    path.parent.mkdir(parents=True, exist_ok=True)
+    beside = path.with_name(path.name + ".part")
+    # clone: safetensors refuses tensors that share memory
+    save_file(
+        {name: tensor.clone().contiguous() for name, tensor in tensors.items()}, beside, {"state": json.dumps(numbers)}
+    )
+    os.replace(beside, path)
+
+
+def read_checkpoint(path: Path, state: TrainingState) -> None:
+    """Put ``state`` (a fresh one of the same network and optimizer) and torch's generator where the checkpoint left off."""
+    from safetensors import SafetensorError, safe_open
+
+    try:
+        with safe_open(path, framework="pt") as file:
+            numbers = json.loads(file.metadata()["state"])
+            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - a handle, not a dict
+        state.network.load_state_dict(_under("network.", tensors))
+    except (SafetensorError, RuntimeError, KeyError, TypeError, json.JSONDecodeError) as error:
+        raise RankPolicyError(
+            f"cannot resume from {path}: it is not a checkpoint of this network ({str(error).splitlines()[0]}). "
+            "Train without resume, or with the settings the checkpoint was made with."
+        ) from None
+    optimizer = state.optimizer.state_dict()
+    slots: dict[int, dict[str, Any]] = {}
+    for name, tensor in _under("optimizer.", tensors).items():
+        index, slot = name.split(".", 1)
+        slots.setdefault(int(index), {})[slot] = tensor
+    state.optimizer.load_state_dict({"state": slots, "param_groups": optimizer["param_groups"]})
+    state.best_weights = _under("best.", tensors)
+    state.best_score, state.best_epoch = numbers["best_score"], numbers["best_epoch"]
+    state.history = numbers["history"]
+    torch.set_rng_state(tensors["random_state"])
+
+
+def _under(prefix: str, tensors: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
+    return {name.removeprefix(prefix): tensor for name, tensor in tensors.items() if name.startswith(prefix)}

@@ -1,0 +1,133 @@
+"""The one fit loop: every network of this library learns here."""
+
+from __future__ import annotations
+
+import copy
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from rankpolicy.models.average import Average
+from rankpolicy.objectives.value import Objective
+from rankpolicy.training.batches import RaggedTensors
+from rankpolicy.training.checkpoint import read_checkpoint, write_checkpoint
+from rankpolicy.training.settings import OPTIMIZERS, TrainingSettings
+from rankpolicy.types import RankPolicyError
+
+ScoreValidation = Callable[[Tensor], float]  # flat validation scores (items,) -> higher is better
+ReportEpoch = Callable[[int, dict[str, list[float]]], None]
+
+
+@dataclass(slots=True)
+class TrainingState:
+    """Everything that changes from epoch to epoch; a checkpoint is this, written down."""
+
+    network: nn.Module
+    optimizer: torch.optim.Optimizer
+    best_weights: dict[str, Tensor] = field(default_factory=dict)
+    best_score: float = -math.inf
+    best_epoch: int = 0  # 1-based; 0: none yet
+    history: dict[str, list[float]] = field(default_factory=dict)
+
+    @property
+    def epoch(self) -> int:
+        """How many epochs are done."""
+        return max((len(column) for column in self.history.values()), default=0)
+
+
+@dataclass(frozen=True, slots=True)
+class Validation:
+    """Held-out items and how to score them."""
+
+    features: Tensor  # (items, features)
+    score: ScoreValidation
+    name: str
+
+
+def fit_network(
+    network: nn.Module,
+    train: RaggedTensors,
+    objective: Objective,
+    *,
+    settings: TrainingSettings,
+    validation: Validation | None = None,
+    report_epoch: ReportEpoch | None = None,
+    checkpoint: Path | None = None,
+    resume: bool = False,
+) -> TrainingState:
+    """Train ``network`` in place; with validation it ends with the weights of the best epoch, without it with the last.
+
+    All randomness (order of queries, dropout, sampled rankings) comes from torch's generator, seeded here and put back afterwards.
+    """
+    state = TrainingState(network, _optimizer(network, settings))
+    with torch.random.fork_rng(devices=_cuda_devices(train.features)):
+        torch.manual_seed(settings.seed)
+        if checkpoint is not None and resume and checkpoint.exists():
+            read_checkpoint(checkpoint, state)
+        while not _is_finished(state, settings, validation):
+            report = _train_epoch(state, train, objective, settings)
+            state.history.setdefault(objective.report_name, []).append(report)
+            if validation is not None:
+                _validate(state, validation)
+            if checkpoint is not None:
+                write_checkpoint(checkpoint, state)
+            if report_epoch is not None:
+                report_epoch(state.epoch, state.history)
+    if state.best_weights:
+        network.load_state_dict(state.best_weights)
+    network.eval()
+    return state
+
+
+def _train_epoch(state: TrainingState, train: RaggedTensors, objective: Objective, settings: TrainingSettings) -> float:
+    """One pass over all queries; the objective's report, mean over queries."""
+    state.network.train()
+    total, num_queries = 0.0, 0
+    members = list(state.network.members) if isinstance(state.network, Average) else [state.network]
+    for batch in train.shuffled_batches(settings.batch_queries):
+        # Networks that will be averaged learn side by side, each from rankings of its own, as if the batch had more queries.
+        scores = torch.cat([batch.padding.pad(member(batch.features)) for member in members])
+        value = objective(scores, batch.labels.repeat(len(members), 1), batch.mask.repeat(len(members), 1))
+        if not math.isfinite(value.report) or not torch.isfinite(value.loss):
+            raise RankPolicyError(
+                f"training stopped in epoch {state.epoch + 1}: the loss is not finite ({float(value.loss.detach()):g}). "
+                f"Lower learning_rate (now {settings.learning_rate:g}) or scale the features (scaling='standardize')."
+            )
+        state.optimizer.zero_grad(set_to_none=True)
+        (value.loss * len(members)).backward()
+        state.optimizer.step()
+        total += value.report * len(batch.labels)
+        num_queries += len(batch.labels)
+    return total / num_queries
+
+
+def _validate(state: TrainingState, validation: Validation) -> None:
+    state.network.eval()
+    with torch.no_grad():
+        score = validation.score(state.network(validation.features))
+    state.history.setdefault(validation.name, []).append(score)
+    if score > state.best_score:
+        state.best_score, state.best_epoch = score, state.epoch
+        state.best_weights = copy.deepcopy(state.network.state_dict())
+
+
+def _is_finished(state: TrainingState, settings: TrainingSettings, validation: Validation | None) -> bool:
+    if state.epoch >= settings.epochs:
+        return True
+    return (
+        validation is not None and settings.patience is not None and state.epoch - state.best_epoch >= settings.patience
+    )
+
+
+def _optimizer(network: nn.Module, settings: TrainingSettings) -> torch.optim.Optimizer:
+    options: dict[str, Any] = {"lr": settings.learning_rate, "weight_decay": settings.weight_decay}
+    return OPTIMIZERS[settings.optimizer](network.parameters(), **options)
+
+
+def _cuda_devices(features: Tensor) -> list[torch.device]:
+    return [features.device] if features.device.type == "cuda" else []

@@ -1,0 +1,45 @@
+"""A progress bar on stderr for long training."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from rankpolicy.training.fit import ReportEpoch
+
+
+@contextmanager
+def epoch_progress(description: str, num_epochs: int, *, enabled: bool | None) -> Iterator[ReportEpoch | None]:
+    """A callback for the fit loop that draws epochs, the latest numbers and the time left; None shows it only on a terminal."""
+    if enabled is None:
+        enabled = sys.stderr.isatty()
+    if not enabled:
+        yield None
+        return
+    from rich.console import Console
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
+
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("{task.fields[numbers]}"),
+        TimeElapsedColumn(),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task(description, total=num_epochs, numbers="")
+
+        def report_epoch(epoch: int, history: dict[str, list[float]]) -> None:
+            numbers = "  ".join(f"{name} {column[-1]:.4f}" for name, column in history.items())
+            bar.update(task, completed=epoch, numbers=numbers)
+
+        yield report_epoch

@@ -1,0 +1,78 @@
+"""Read this first: the words of the project, the values that travel between packages, and the roles they play.
+
+Glossary (one notion, one word, everywhere)
+
+- **query**: what a user asked; it owns a list of **items**.
+- **scores** ``(query, item)``: what a model says of each item; higher is better.
+- **labels** ``(query, item)``: given grades of relevance, 0 and up.
+- **mask** ``(query, item)``: True where a padded array holds a real item.
+- **rankings** ``(..., query, position)``: ``rankings[..., p]`` is the item at position p (counted from 0); padded items come last.
+- **ranks** ``(..., query, item)``: 1-based rank of each item; the inverse of a ranking.
+- **cutoff**: how many positions of a ranking count.
+- **policy**: a distribution over the rankings of each query.
+- **reward** ``(..., query)``: what a ranking earns; **advantage**: reward minus its control variate.
+- **group**: the protected group of an item; **merit**, **exposure**, **propensity**, **clicks**: as in the fairness and click literature.
+- **competitor**: a method we compare with.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal, Protocol
+
+from torch import Tensor
+
+
+class RankPolicyError(ValueError):
+    """Input that cannot be used. The message says what must hold, what came, and what to do."""
+
+
+class MissingDependencyError(ImportError):
+    """A feature needs a package that is not installed; the message names it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Conventions:
+    """What a metric leaves open. Numbers differ by these more than by method, so every table prints them.
+
+    - ``gain``: ``"exp2"`` is 2^label - 1, ``"linear"`` is the label itself (trec_eval).
+    - ``empty``: the value of a query without relevant items: 0 (LETOR, RankLib, Rax), 1 (LightGBM, XGBoost) or ``"skip"`` (NaN, left out
+      of means).
+    - ``relevant_from``: binary metrics count an item as relevant when its label is at least this.
+    - ``max_label``: the highest grade of the scale, for ERR's stopping probability (2^label - 1) / 2^max_label.
+    """
+
+    gain: Literal["exp2", "linear"] = "exp2"
+    empty: Literal[0, 1, "skip"] = 0
+    relevant_from: float = 1.0
+    max_label: float = 4.0
+
+    def __post_init__(self) -> None:
+        if self.gain not in ("exp2", "linear"):
+            raise RankPolicyError(f"gain must be 'exp2' or 'linear'; got {self.gain!r}.")
+        if self.empty not in (0, 1, "skip"):
+            raise RankPolicyError(f"empty must be 0, 1 or 'skip'; got {self.empty!r}.")
+
+
+class Reward(Protocol):
+    """A metric of rankings, or a mix of metrics: what a policy is trained on and measured by."""
+
+    def __call__(self, rankings: Tensor, labels: Tensor, mask: Tensor) -> Tensor:
+        """rankings (..., query, position), labels and mask (query, item) -> values (..., query)."""
+        ...
+
+
+class Policy(Protocol):
+    """A distribution over the rankings of each query."""
+
+    def sample(self, num_samples: int, **options: Any) -> Tensor:
+        """Draw rankings (sample, query, position)."""
+        ...
+
+    def log_prob(self, rankings: Tensor) -> Tensor:
+        """Log probability of each ranking (..., query)."""
+        ...
+
+    def mode(self) -> Tensor:
+        """The most probable ranking of each query (query, position)."""
+        ...

@@ -1,0 +1,182 @@
+import dataclasses
+
+import numpy as np
+import pytest
+import torch
+
+from rankpolicy.data import RankingDataset, concatenate, from_arrays
+from rankpolicy.types import RankPolicyError
+
+
+@pytest.fixture
+def three_queries() -> RankingDataset:
+    """Queries b (2 items), a (1 item), c (3 items), their rows interleaved."""
+    return from_arrays(
+        [[0.0], [1.0], [2.0], [3.0], [4.0], [5.0]],
+        [0, 1, 2, 0, 0, 0],
+        qid=["b", "a", "b", "c", "c", "c"],
+        item_ids=list("uvwxyz"),
+        groups=[0, 0, 1, 1, 0, 1],
+        feature_names=["x"],
+    )
+
+
+def test_rows_of_a_query_come_together_in_order_of_first_appearance(three_queries):
+    assert three_queries.query_ids.tolist() == ["b", "a", "c"]
+    assert three_queries.offsets.tolist() == [0, 2, 3, 6]
+    assert three_queries.features[:, 0].tolist() == [0, 2, 1, 3, 4, 5]
+    assert three_queries.labels.tolist() == [0, 2, 1, 0, 0, 0]
+    assert three_queries.item_ids.tolist() == list("uwvxyz")
+    assert three_queries.groups.tolist() == [0, 1, 0, 1, 0, 1]
+    assert three_queries.source_rows.tolist() == [0, 2, 1, 3, 4, 5]
+    assert three_queries.query_of_item.tolist() == [0, 0, 1, 2, 2, 2]
+    assert three_queries.sizes.tolist() == [2, 1, 3]
+    assert (len(three_queries), three_queries.num_items, three_queries.num_features) == (3, 6, 1)
+
+
+def test_in_source_order_undoes_the_grouping(three_queries):
+    assert three_queries.in_source_order(three_queries.item_ids).tolist() == list("uvwxyz")
+    assert three_queries.in_source_order(three_queries.features)[:, 0].tolist() == [0, 1, 2, 3, 4, 5]
+
+
+def test_group_gives_consecutive_queries_named_by_number():
+    dataset = from_arrays(np.arange(6).reshape(3, 2), group=[1, 2])
+    assert dataset.query_ids.tolist() == ["0", "1"]
+    assert dataset.offsets.tolist() == [0, 1, 3]
+    assert dataset.labels.tolist() == [0, 0, 0]
+    assert dataset.features.dtype == np.float32
+
+
+@pytest.mark.parametrize(
+    ("qid", "query_ids"),
+    [([7, 3, 7], ["7", "3"]), ([7.0, 3.0, 7.0], ["7", "3"]), (np.array(["x", 3, "x"], object), ["x", "3"])],
+)
+def test_query_ids_are_strings_whatever_came(qid, query_ids):
+    assert from_arrays(np.zeros((3, 1)), qid=qid).query_ids.tolist() == query_ids
+
+
+@pytest.mark.parametrize(
+    ("selection", "query_ids"),
+    [
+        (1, ["a"]),
+        (-1, ["c"]),
+        (np.int64(0), ["b"]),
+        (slice(1, None), ["a", "c"]),
+        ([2, 0], ["c", "b"]),
+        (np.array([True, False, True]), ["b", "c"]),
+    ],
+)
+def test_selecting_queries(three_queries, selection, query_ids):
+    part = three_queries[selection]
+    assert part.query_ids.tolist() == query_ids
+    items = {"b": "uw", "a": "v", "c": "xyz"}
+    assert part.item_ids.tolist() == list("".join(items[query] for query in query_ids))
+    assert part.feature_names == ("x",)
+
+
+def test_selecting_no_query_is_an_error(three_queries):
+    with pytest.raises(RankPolicyError, match="at least one query"):
+        three_queries[[]]
+
+
+def test_concatenate_keeps_queries_apart(three_queries):
+    both = concatenate([three_queries, three_queries[0]])
+    assert both.query_ids.tolist() == ["b", "a", "c", "b"]
+    assert both.offsets.tolist() == [0, 2, 3, 6, 8]
+    assert both.item_ids.tolist() == list("uwvxyzuw")
+    assert both.source_rows.tolist() == [0, 2, 1, 3, 4, 5, 6, 8]
+
+
+def test_concatenate_errors(three_queries):
+    with pytest.raises(RankPolicyError, match="at least one dataset"):
+        concatenate([])
+    with pytest.raises(RankPolicyError, match=r"same number of features; got \[1, 2\]"):
+        concatenate([three_queries, from_arrays(np.zeros((1, 2)), group=[1])])
+    with pytest.raises(RankPolicyError, match=r"all or none .* item_ids"):
+        concatenate([three_queries, from_arrays(np.zeros((1, 1)), group=[1])])
+
+
+def test_queries_without_relevant_items_can_be_dropped(three_queries):
+    assert three_queries.has_relevant_items().tolist() == [True, True, False]
+    kept, num_dropped = three_queries.drop_queries_without_relevant_items()
+    assert (kept.query_ids.tolist(), num_dropped) == (["b", "a"], 1)
+    kept, num_dropped = three_queries.drop_queries_without_relevant_items(relevant_from=2)
+    assert (kept.query_ids.tolist(), num_dropped) == (["b"], 2)
+    with pytest.raises(RankPolicyError, match=r"no query has an item with label >= 3 \(the highest label is 2\)"):
+        three_queries.drop_queries_without_relevant_items(relevant_from=3)
+
+
+def test_padded_labels(three_queries):
+    labels, mask = three_queries.padded_labels()
+    assert torch.equal(labels, torch.tensor([[0.0, 2, 0], [1, 0, 0], [0, 0, 0]]))
+    assert mask.tolist() == [[True, True, False], [True, False, False], [True, True, True]]
+    assert torch.equal(three_queries.padding().unpad(labels), torch.from_numpy(three_queries.labels.copy()))
+
+
+def test_arrays_are_read_only_and_the_givers_stay_writable(three_queries):
+    for field in dataclasses.fields(three_queries):
+        value = getattr(three_queries, field.name)
+        if isinstance(value, np.ndarray):
+            with pytest.raises(ValueError, match="read-only"):
+                value[:1] = value[:1]
+    given = np.zeros((2, 1), np.float32)
+    from_arrays(given, group=[2])
+    given[0, 0] = 1
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        three_queries.labels = given
+
+
+MATRIX = np.zeros((3, 2))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"features": [1.0, 2.0], "group": [2]}, r"must be a matrix .* got 1 dimension.*reshape"),
+        ({"features": MATRIX}, "got neither. For a single query use group="),
+        ({"features": MATRIX, "qid": [1, 1, 1], "group": [3]}, "exactly one of qid .* and group .* got both"),
+        ({"features": MATRIX, "qid": [1, 2]}, r"one query id per row of features, shape \(3,\); got \(2,\)"),
+        ({"features": MATRIX, "qid": [1.0, np.nan, 1.0]}, "not fractions or NaN"),
+        ({"features": MATRIX, "qid": [0.5, 1.0, 1.0]}, "not fractions or NaN"),
+        ({"features": MATRIX, "group": [2, 2]}, "add up to the number of rows, 3; they add up to 4"),
+        ({"features": MATRIX, "group": [3, 0]}, "at least one item; group holds 0 at index 1"),
+        ({"features": MATRIX, "group": [1.5, 1.5]}, "whole numbers"),
+        ({"features": np.zeros((0, 2)), "qid": []}, "at least one query with one item"),
+        (
+            {"features": MATRIX, "labels": [0, 1], "group": [3]},
+            r"labels must have one value per row.*\(3,\); got \(2,\)",
+        ),
+        ({"features": MATRIX, "labels": [0, -1, 0], "group": [3]}, "labels must be grades.* row 1 has -1"),
+        ({"features": MATRIX, "labels": [0, np.nan, 0], "group": [3]}, "labels must be grades.* row 1 has nan"),
+        ({"features": MATRIX, "labels": ["a", "b", "c"], "group": [3]}, "labels must be numbers"),
+        ({"features": [["x"], ["y"]], "group": [2]}, "features must be numbers"),
+        ({"features": [[1.0], [np.inf]], "group": [2]}, "row 1, feature 0 is inf. Impute"),
+        ({"features": [[1.0], [1e300]], "group": [2]}, "row 1, feature 0 is inf"),
+        ({"features": MATRIX, "group": [3], "item_ids": ["a"]}, "item_ids must have one value per row"),
+        ({"features": MATRIX, "group": [3], "groups": [0]}, "groups must have one value per row"),
+        ({"features": MATRIX, "group": [3], "feature_names": ["a"]}, "must name 2 features; got 1"),
+    ],
+)
+def test_errors_say_what_must_hold_and_what_came(arguments, message):
+    with pytest.raises(RankPolicyError, match=message):
+        from_arrays(**arguments)
+
+
+def test_errors_name_rows_as_they_were_given():
+    with pytest.raises(RankPolicyError, match="row 1, feature 0"):
+        from_arrays([[0.0], [np.nan], [0.0]], qid=["a", "b", "a"])
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"offsets": np.array([0, 2, 2, 3, 6])}, "no empty query"),
+        ({"offsets": np.array([0, 2, 3, 5])}, "from 0 to the number of items, 6"),
+        ({"query_ids": np.array(["b"])}, "one id per query"),
+        ({"labels": np.zeros(2, np.float32)}, "labels must have one value per row"),
+        ({"features": np.zeros(6, np.float32)}, "must be a matrix"),
+    ],
+)
+def test_a_dataset_checks_itself(three_queries, changes, message):
+    with pytest.raises(RankPolicyError, match=message):
+        dataclasses.replace(three_queries, **changes)

@@ -1,0 +1,39 @@
+import numpy as np
+import pytest
+
+from rankpolicy.evaluation import bootstrap_interval
+from rankpolicy.types import RankPolicyError
+
+
+def test_the_interval_is_about_two_standard_errors_wide() -> None:
+    values = np.random.default_rng(0).normal(size=400)
+    low, high = bootstrap_interval(values, num_resamples=4000)
+    standard_error = values.std() / np.sqrt(400)
+    assert (low + high) / 2 == pytest.approx(values.mean(), abs=0.2 * standard_error)
+    assert high - low == pytest.approx(2 * 1.96 * standard_error, rel=0.1)
+
+
+def test_the_seed_decides_and_skipped_queries_do_not_count() -> None:
+    values = np.random.default_rng(1).random(50)
+    with_skipped = np.insert(values, [0, 20], np.nan)
+    assert bootstrap_interval(values, random_state=3) == bootstrap_interval(with_skipped, random_state=3)
+    assert bootstrap_interval(values, random_state=3) != bootstrap_interval(values, random_state=4)
+
+
+def test_blocks_of_resamples_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    values = np.random.default_rng(1).random(50)
+    whole = bootstrap_interval(values)
+    monkeypatch.setattr("rankpolicy.evaluation.bootstrap._DRAWS_OF_A_BLOCK", 500)
+    assert bootstrap_interval(values) == pytest.approx(whole, rel=0.02)
+
+
+def test_a_higher_level_is_wider() -> None:
+    values = np.random.default_rng(1).random(50)
+    (low, high), (lower, higher) = bootstrap_interval(values, level=0.8), bootstrap_interval(values, level=0.99)
+    assert lower < low < high < higher
+
+
+@pytest.mark.parametrize("options", [{"level": 95.0}, {"level": 0.0}, {"num_resamples": 0}])
+def test_bad_settings_are_explained(options: dict[str, float]) -> None:
+    with pytest.raises(RankPolicyError, match="must"):
+        bootstrap_interval(np.ones(3), **options)
