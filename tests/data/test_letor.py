@@ -1,6 +1,7 @@
 import gzip
 import os
 import stat
+import sys
 
 import numpy as np
 import pytest
@@ -10,7 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
 from rankpolicy.data import from_arrays, read_letor, write_letor
-from rankpolicy.types import RankPolicyError
+from rankpolicy.types import MissingDependencyError, RankPolicyError
 
 
 @pytest.fixture(params=["kernel", "plain"])
@@ -99,6 +100,12 @@ def test_packed_files(reader, file, name, pack):
     assert reader(file(pack(text), name)).num_items == 501
     with pytest.raises(RankPolicyError, match=f"{name} must be a whole .* file; it is truncated or damaged"):
         reader(file(pack(text)[:-9], name))
+
+
+def test_a_missing_package_is_named(file, monkeypatch):
+    monkeypatch.setitem(sys.modules, "zstandard", None)
+    with pytest.raises(MissingDependencyError, match="pip install zstandard"):
+        read_letor(file(zstandard.ZstdCompressor().compress(b"0 qid:1 1:1\n"), "data.txt.zst"))
 
 
 @pytest.mark.parametrize("sidecar", ["rank.train.query", "rank.train.group"])
@@ -264,7 +271,7 @@ finite = st.floats(width=32, allow_nan=False, allow_infinity=False)
 @settings(deadline=None, max_examples=50)
 @given(
     arrays.arrays(np.float32, (5, 3), elements=finite),
-    st.lists(st.floats(0, 1e6, width=32), min_size=5, max_size=5),
+    st.lists(st.one_of(st.floats(0, 2**30, width=32), st.integers(0, 2**24)), min_size=5, max_size=5),
     st.lists(st.sampled_from(["doc", "a b", "é", "", "docid", "x#y", "0"]), min_size=5, max_size=5),
     st.sampled_from(["data.txt", "data.txt.gz", "data.txt.zst"]),
 )

@@ -90,12 +90,12 @@ def import_polars() -> Any:
 
 
 def _columns_of(frame: Any) -> Any:
+    if hasattr(frame, "collect"):
+        raise RankPolicyError("frame must hold data; got a lazy frame. Call .collect() on it first.")
     if not hasattr(frame, "columns") or not hasattr(frame, "__getitem__"):
         raise RankPolicyError(
             f"frame must be a pandas or polars DataFrame; got {type(frame).__name__}. Arrays go to from_arrays."
         )
-    if hasattr(frame, "collect"):
-        raise RankPolicyError("frame must hold data; got a lazy frame. Call .collect() on it first.")
     return frame.columns
 
 

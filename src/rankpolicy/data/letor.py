@@ -66,7 +66,7 @@ def write_letor(dataset: RankingDataset, path: str | os.PathLike[str]) -> None:
 
     Item ids are written as ``#docid = id``. Groups and feature names have no place in the format.
     """
-    prefixes = _checked_query_ids(dataset)
+    query_ids = _checked_query_ids(dataset)
     comments = (
         [""] * dataset.num_items
         if dataset.item_ids is None
@@ -78,13 +78,8 @@ def write_letor(dataset: RankingDataset, path: str | os.PathLike[str]) -> None:
         for start in range(0, dataset.num_items, ROWS_A_BLOCK):
             block = slice(start, start + ROWS_A_BLOCK)
             rows = zip(
-                [
-                    f"{label:g}" if label.is_integer() else text
-                    for label, text in zip(
-                        dataset.labels[block].tolist(), _shortest(dataset.labels[block]), strict=True
-                    )
-                ],
-                prefixes[query_of_item[block]].tolist(),
+                [text.removesuffix(".0") for text in _shortest(dataset.labels[block])],
+                query_ids[query_of_item[block]].tolist(),
                 _shortest(dataset.features[block]),
                 comments[block],
                 strict=True,
@@ -115,7 +110,7 @@ def _checked_query_ids(dataset: RankingDataset) -> NDArray[Any]:
     ids = dataset.query_ids.astype(str)
     names, counts = np.unique(ids, return_counts=True)
     if (counts > 1).any():
-        twice = names[counts.argmax()]
+        twice = str(names[counts.argmax()])
         raise RankPolicyError(
             f"query ids must differ to be written, or reading would merge queries; {twice!r} names {counts.max()}."
         )

@@ -125,7 +125,8 @@ class FeatureScaling:
             scaled = with_quantiles(scaled, self.knots)
         if self.center is not None and self.spread is not None:
             scaled = (scaled - self.center) / self.spread
-        return np.ascontiguousarray(scaled, dtype=np.float32)
+        # Writable, because torch takes the array as it is and warns of read-only memory.
+        return np.require(scaled, np.float32, ["C", "W"])
 
     def to_arrays(self) -> dict[str, NDArray[np.float32]]:
         """What has to be saved beside the kind."""
@@ -148,7 +149,8 @@ def fit_scaling(kind: str, dataset: RankingDataset) -> FeatureScaling:
     arrays: dict[str, NDArray[np.float32]] = {}
     if SCALINGS[kind].adds_quantiles:
         levels = np.linspace(0, 1, _NUM_KNOTS)
-        arrays["knots"] = np.quantile(features, levels, axis=0, method="nearest").T.astype(np.float32)
+        knots = np.quantile(features, levels, axis=0, method="nearest").T
+        arrays["knots"] = np.ascontiguousarray(knots, dtype=np.float32)
         features = with_quantiles(features, arrays["knots"])
     if SCALINGS[kind].standardizes:
         # A column at a time: float64 sums without a float64 copy of all features.

@@ -5,6 +5,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
+from rankpolicy.models.dropout import ByteDropout
+
 
 class HighwayLayer(nn.Module):
     """y = T(x) * H(x) + (1 - T(x)) * x with gate T = sigmoid(W_T x + b_T), H = relu(W_H x + b_H) (Srivastava et al. 2015)."""
@@ -13,7 +15,7 @@ class HighwayLayer(nn.Module):
         super().__init__()
         self.transform = nn.Linear(width, width)
         self.gate = nn.Linear(width, width)
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = ByteDropout(dropout)
         # A negative gate bias starts the layer as nearly the identity, so that deep stacks train.
         nn.init.constant_(self.gate.bias, -1.0)
 

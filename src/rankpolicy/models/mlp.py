@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from torch import Tensor, nn
 
+from rankpolicy.models.dropout import ByteDropout
+
 
 class MLP(nn.Module):
     """Layers of the widths ``hidden``, each linear -> ReLU -> dropout, then one linear output."""
@@ -13,7 +15,7 @@ class MLP(nn.Module):
         widths = (num_features, *hidden)
         layers: list[nn.Module] = []
         for width_in, width_out in zip(widths, hidden, strict=False):
-            layers += [nn.Linear(width_in, width_out), nn.ReLU(), nn.Dropout(dropout)]
+            layers += [nn.Linear(width_in, width_out), nn.ReLU(), ByteDropout(dropout)]
         self.hidden = nn.Sequential(*layers)
         self.output = nn.Linear(widths[-1], 1)
 

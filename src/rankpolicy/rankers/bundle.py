@@ -26,17 +26,13 @@ def save_ranker(ranker: Ranker, path: Path) -> None:
     manifest = {
         "format": FORMAT,
         "ranker": ranker.name,
-        "settings": ranker.get_params(),
+        # A function cannot be saved, and prediction does not need it: its name stands for it.
+        "settings": {k: getattr(v, "__name__", str(v)) if callable(v) else v for k, v in ranker.get_params().items()},
         "fitted": {name: getattr(ranker, name) for name in _FITTED},
         "versions": {name: importlib.metadata.version(name) for name in ("rankpolicy", "torch", "numpy")},
         "sha256": {name: hashlib.sha256(content).hexdigest() for name, content in files.items()},
     }
-    try:
-        text = json.dumps(manifest, indent=1)
-    except TypeError as error:
-        raise RankPolicyError(
-            f"only settings that JSON can hold can be saved ({error}). Use names, e.g. reward='ndcg@10'."
-        ) from None
+    text = json.dumps(manifest, indent=1)
     beside = path.with_name(path.name + ".part")
     try:
         with zipfile.ZipFile(beside, "w") as archive:

@@ -1,0 +1,103 @@
+"""A page of HTML that is one file: its style inside, nothing to load, no script; light or dark as the reader's screen."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from html import escape
+
+from rankpolicy.data.text_files import open_whole
+
+CSS = """
+:root { color-scheme: light dark; --ink: #1c2024; --paper: #fdfdfc; --soft: #6b7178; --line: #dcdfe3; --mark: #eef3f8; }
+@media (prefers-color-scheme: dark) {
+  :root { --ink: #e6e8ea; --paper: #15181b; --soft: #9aa2aa; --line: #33383e; --mark: #1f2830; }
+}
+* { box-sizing: border-box; }
+body { margin: 0 auto; padding: 2.5rem 1.25rem 4rem; max-width: 60rem; color: var(--ink); background: var(--paper);
+  font: 1rem/1.55 system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", Arial, sans-serif; }
+h1 { font-size: 1.9rem; line-height: 1.2; margin: 0 0 .4rem; }
+h2 { font-size: 1.25rem; margin: 2.6rem 0 .6rem; padding-top: .9rem; border-top: 1px solid var(--line); }
+h3 { font-size: 1rem; margin: 1.6rem 0 .3rem; }
+p { max-width: 44rem; margin: .5rem 0; }
+.soft, figcaption, caption { color: var(--soft); font-size: .9rem; }
+.scroll { overflow-x: auto; }
+table { border-collapse: collapse; margin: .8rem 0; font-variant-numeric: tabular-nums; }
+caption { caption-side: bottom; text-align: left; padding-top: .5rem; }
+th, td { padding: .35rem 1.1rem .35rem 0; text-align: left; border-bottom: 1px solid var(--line); white-space: nowrap; }
+th { font-weight: 600; color: var(--soft); font-size: .85rem; }
+td.number, th.number { text-align: right; }
+td.best { font-weight: 700; }
+figure { margin: 1rem 0 1.6rem; }
+figure svg { max-width: 100%; height: auto; }
+pre, code { font: .9em/1.5 ui-monospace, "SFMono-Regular", Menlo, Consolas, monospace; }
+pre { background: var(--mark); padding: .8rem 1rem; border-radius: 6px; overflow-x: auto; white-space: pre-wrap; }
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Section:
+    """A heading and the fragments of HTML under it."""
+
+    title: str
+    parts: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """A cell of a table that differs from plain text."""
+
+    text: str
+    is_number: bool = True
+    is_best: bool = False
+
+
+def html_page(title: str, lead: str, sections: Sequence[Section]) -> str:
+    body = "\n".join(f"<h2>{escape(section.title)}</h2>\n" + "\n".join(section.parts) for section in sections)
+    return (
+        '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        f"<title>{escape(title)}</title>\n<style>{CSS}</style>\n</head>\n<body>\n"
+        f"<h1>{escape(title)}</h1>\n{paragraph(lead)}\n{body}\n</body>\n</html>\n"
+    )
+
+
+def paragraph(text: str, *, soft: bool = False) -> str:
+    return f'<p class="soft">{escape(text)}</p>' if soft else f"<p>{escape(text)}</p>"
+
+
+def heading(text: str) -> str:
+    return f"<h3>{escape(text)}</h3>"
+
+
+def command(text: str) -> str:
+    return f"<pre>{escape(text)}</pre>"
+
+
+def figure(svg: str, caption: str) -> str:
+    return f"<figure>{svg}<figcaption>{escape(caption)}</figcaption></figure>"
+
+
+def table(header: Sequence[str], rows: Sequence[Sequence[str | Cell]], *, caption: str = "") -> str:
+    """A table; a column whose first cell is a number is set to the right."""
+    numeric = [isinstance(cell, Cell) and cell.is_number for cell in rows[0]] if rows else [False] * len(header)
+    head = "".join(
+        f'<th{" class=number" if right else ""}>{escape(name)}</th>' for name, right in zip(header, numeric, strict=True)
+    )
+    lines = "\n".join(f"<tr>{''.join(map(_cell, row))}</tr>" for row in rows)
+    below = f"<caption>{escape(caption)}</caption>" if caption else ""
+    return f'<div class="scroll"><table>{below}<thead><tr>{head}</tr></thead><tbody>\n{lines}\n</tbody></table></div>'
+
+
+def write_page(path: str | os.PathLike[str], html: str) -> None:
+    """The page in its place, whole or not at all."""
+    with open_whole(path) as file:
+        file.write(html.encode())
+
+
+def _cell(cell: str | Cell) -> str:
+    if isinstance(cell, str):
+        return f"<td>{escape(cell)}</td>"
+    names = " ".join(name for name, on in (("number", cell.is_number), ("best", cell.is_best)) if on)
+    return f'<td class="{names}">{escape(cell.text)}</td>'

@@ -1,0 +1,183 @@
+"""What every ranker promises, over the one dict that lists them."""
+
+import json
+import zipfile
+
+import numpy as np
+import pytest
+import torch
+
+import rankpolicy as rp
+from rankpolicy.rankers import RANKERS
+
+DATA = rp.make_web_search(60, random_state=1)
+TRAIN, VALID = DATA[:40], DATA[40:]
+QUICK = {"pg-rank": {"epochs": 3, "num_networks": 2}, "lambdamart": {"num_trees": 5}}
+ALL = pytest.mark.parametrize("name", RANKERS)
+
+
+def new_ranker(name, **settings):
+    return RANKERS[name](**QUICK.get(name, {"epochs": 3}) | settings)
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    return {name: new_ranker(name).fit(TRAIN, valid=VALID) for name in RANKERS}
+
+
+@ALL
+def test_arrays_in_any_form_give_the_same_ranker(name):
+    expected = new_ranker(name).fit(TRAIN, valid=VALID).predict(VALID)
+    by_group = new_ranker(name).fit(
+        TRAIN.features,
+        TRAIN.labels,
+        group=TRAIN.sizes,
+        eval_set=[(VALID.features, VALID.labels)],
+        eval_group=[VALID.sizes],
+    )
+    by_qid = new_ranker(name).fit(
+        TRAIN.features,
+        TRAIN.labels,
+        qid=TRAIN.query_of_item,
+        eval_set=[(VALID.features, VALID.labels)],
+        eval_qid=[VALID.query_of_item],
+    )
+    np.testing.assert_array_equal(by_group.predict(VALID.features), expected)
+    np.testing.assert_array_equal(by_qid.predict(VALID), expected)
+
+
+@ALL
+def test_predict_keeps_the_order_of_rows_and_rank_sorts_each_query(name, fitted):
+    ranker = fitted[name]
+    shuffled = np.random.default_rng(0).permutation(VALID.num_items)
+    qid = VALID.query_of_item[shuffled]
+    scores = ranker.predict(VALID.features[shuffled])
+    np.testing.assert_allclose(scores, ranker.predict(VALID)[shuffled], rtol=1e-5)
+    rankings = ranker.rank(VALID.features[shuffled], qid=qid)
+    assert len(rankings) == VALID.num_queries
+    for rows in rankings:
+        assert len(set(qid[rows])) == 1
+        assert (np.diff(scores[rows]) <= 0).all()
+
+
+@ALL
+def test_samples_are_rankings_of_each_query_and_follow_the_seed(name, fitted):
+    samples = fitted[name].sample(VALID, num_samples=3, random_state=5)
+    for query, rows in enumerate(samples):
+        assert rows.shape == (3, VALID.sizes[query])
+        assert (np.sort(rows) == np.arange(VALID.offsets[query], VALID.offsets[query + 1])).all()
+    again = fitted[name].sample(VALID, num_samples=3, random_state=5)
+    assert all(np.array_equal(a, b) for a, b in zip(samples, again, strict=True))
+
+
+@ALL
+def test_the_policy_prefers_what_rank_puts_first(name, fitted):
+    policy = fitted[name].policy(VALID[:1])
+    best = torch.from_numpy(fitted[name].rank(VALID[:1])[0])[None]
+    assert torch.equal(policy.mode(), best)
+
+
+@ALL
+def test_same_seed_same_result(name):
+    first, second = (new_ranker(name, random_state=3).fit(TRAIN).predict(VALID) for _ in range(2))
+    np.testing.assert_array_equal(first, second)
+
+
+@ALL
+def test_save_and_load_predict_the_same(name, fitted, tmp_path):
+    path = tmp_path / "model.rp"
+    fitted[name].save(path)
+    loaded = rp.load(path)
+    np.testing.assert_array_equal(loaded.predict(VALID), fitted[name].predict(VALID))
+    assert loaded.get_params() == fitted[name].get_params()
+    assert (loaded.best_iteration_, loaded.best_score_) == (fitted[name].best_iteration_, fitted[name].best_score_)
+    assert loaded.evals_result_ == fitted[name].evals_result_
+    assert [file.name for file in tmp_path.iterdir()] == ["model.rp"]
+
+
+@ALL
+def test_a_damaged_model_is_refused(name, fitted, tmp_path):
+    path = tmp_path / "model.rp"
+    fitted[name].save(path)
+    with zipfile.ZipFile(path) as archive:
+        files = {file: archive.read(file) for file in archive.namelist()}
+    state = next(file for file in files if file != "manifest.json")
+    with zipfile.ZipFile(path, "w") as archive:
+        for file, content in files.items():
+            archive.writestr(file, content[:-1] + b"?" if file == state else content)
+    with pytest.raises(rp.RankPolicyError, match=f"damaged: {state} does not match its sha256"):
+        rp.load(path)
+
+
+@ALL
+def test_after_fit_there_is_a_record(name, fitted):
+    ranker = fitted[name]
+    curve = ranker.evals_result_["valid_0"]["ndcg@10"]
+    assert ranker.best_score_ == max(curve) == curve[ranker.best_iteration_ - 1]
+    assert ranker.best_score_ == pytest.approx(rp.evaluate(ranker, VALID, ["ndcg@10"]).means["ndcg@10"])
+
+
+@ALL
+def test_settings_follow_scikit_learns_protocol(name):
+    sklearn = pytest.importorskip("sklearn.base")
+    ranker = new_ranker(name, random_state=9)
+    copy = sklearn.clone(ranker)
+    assert copy is not ranker
+    assert copy.get_params() == ranker.get_params()
+    assert copy.set_params(random_state=1).random_state == 1
+    assert "random_state=9" in repr(ranker)
+    with pytest.raises(rp.RankPolicyError, match=r"has no setting 'depth'. Known:"):
+        ranker.set_params(depth=3)
+
+
+@ALL
+def test_wrong_input_is_named(name, fitted):
+    X, y, sizes = TRAIN.features, TRAIN.labels, TRAIN.sizes
+    wrong = [
+        (lambda: new_ranker(name).predict(X), "not fitted yet"),
+        (lambda: new_ranker(name).save("never.rp"), "not fitted yet"),
+        (lambda: new_ranker(name).fit(X, group=sizes), "fit needs labels"),
+        (lambda: new_ranker(name).fit(X, y), "exactly one of qid .* and group"),
+        (lambda: new_ranker(name).fit(X, y[:-1], group=sizes), "labels must have one value per row"),
+        (lambda: new_ranker(name).fit(X, y - 1, group=sizes), "labels must be grades"),
+        (lambda: new_ranker(name).fit(X * np.nan, y, group=sizes), "features must be finite"),
+        (lambda: new_ranker(name).fit(X[:0], y[:0], group=[]), "at least one query"),
+        (lambda: new_ranker(name).fit(TRAIN, y), "pass no y, qid or group"),
+        (lambda: new_ranker(name).fit(TRAIN, valid=X), "valid must be a RankingDataset"),
+        (lambda: new_ranker(name).fit(TRAIN, eval_set=[(X, y)]), "one validation set with its queries"),
+        (lambda: new_ranker(name).fit(TRAIN, valid=VALID, eval_set=[(X, y)]), "validation data once"),
+        (lambda: new_ranker(name).fit(TRAIN, resume=True), "resume=True needs checkpoint="),
+        (lambda: new_ranker(name).fit(X[:, 1:], y, group=sizes, valid=VALID), "validation data must have the"),
+        (lambda: fitted[name].predict(X[:, 1:]), "was fitted on .* features"),
+        (lambda: fitted[name].rank(X), "which rows belong to one query"),
+        (lambda: rp.load("missing.rp"), "no model file at missing.rp"),
+    ]
+    for call, message in wrong:
+        with pytest.raises(rp.RankPolicyError, match=message):
+            call()
+
+
+def test_a_model_of_another_format_or_settings_is_refused(fitted, tmp_path):
+    path = tmp_path / "model.rp"
+    fitted["listnet"].save(path)
+    with zipfile.ZipFile(path) as archive:
+        files = {file: archive.read(file) for file in archive.namelist()}
+    for change, message in (
+        ({"format": 99}, "has model format 99"),
+        ({"ranker": "oracle"}, "holds a 'oracle' ranker"),
+        ({"settings": {"depth": 3}}, "settings this version does not know: depth"),
+    ):
+        manifest = json.loads(files["manifest.json"]) | change
+        with zipfile.ZipFile(path, "w") as archive:
+            for file, content in (files | {"manifest.json": json.dumps(manifest).encode()}).items():
+                archive.writestr(file, content)
+        with pytest.raises(rp.RankPolicyError, match=message):
+            rp.load(path)
+    path.write_text("no zip")
+    with pytest.raises(rp.RankPolicyError, match="is not a rankpolicy model"):
+        rp.load(path)
+
+
+def test_saving_where_no_folder_is_leaves_nothing(fitted, tmp_path):
+    with pytest.raises(rp.RankPolicyError, match="Check that the folder exists"):
+        fitted["listnet"].save(tmp_path / "nowhere" / "model.rp")

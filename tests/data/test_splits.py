@@ -1,0 +1,69 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rankpolicy.data import QueryKFold, from_arrays, k_fold, make_web_search, split_queries
+from rankpolicy.types import RankPolicyError
+
+
+def dataset_of(num_queries):
+    return from_arrays(np.arange(2 * num_queries).reshape(-1, 1), group=[2] * num_queries)
+
+
+@given(st.integers(3, 40), st.sampled_from([(0.6, 0.2, 0.2), (0.5, 0.5), (0.98, 0.01, 0.01), (0.01, 0.01, 0.98)]))
+def test_every_query_is_in_exactly_one_part(num_queries, fractions):
+    parts = split_queries(dataset_of(num_queries), fractions)
+    assert len(parts) == len(fractions)
+    assert sorted(int(query) for part in parts for query in part.query_ids) == list(range(num_queries))
+
+
+def test_splits_depend_on_the_seed_alone():
+    dataset = dataset_of(50)
+    first, again, other = (split_queries(dataset, random_state=seed)[0].query_ids.tolist() for seed in (1, 1, 2))
+    assert first == again != other
+
+
+@pytest.mark.parametrize(
+    ("fractions", "message"),
+    [
+        ((0.5, 0.6), r"add up to 1; got \(0\.5, 0\.6\), sum 1\.1"),
+        ((1.5, -0.5), "positive"),
+        ((0.25,) * 4, "4 parts needs a query"),
+    ],
+)
+def test_split_errors(fractions, message):
+    with pytest.raises(RankPolicyError, match=message):
+        split_queries(dataset_of(3), fractions)
+
+
+def test_k_fold_tests_every_query_once():
+    tested = []
+    for train, test in k_fold(dataset_of(11), 5):
+        assert train.num_queries + test.num_queries == 11
+        assert not set(train.query_ids) & set(test.query_ids)
+        tested += test.query_ids.tolist()
+    assert sorted(map(int, tested)) == list(range(11))
+
+
+def test_too_many_folds_is_an_error_at_once():
+    with pytest.raises(RankPolicyError, match="at most the number of queries, 3; got 5"):
+        k_fold(dataset_of(3), 5)
+
+
+def test_query_k_fold_in_scikit_learn():
+    from sklearn.base import clone
+    from sklearn.linear_model import Ridge
+    from sklearn.model_selection import cross_val_score
+
+    dataset = make_web_search(20)
+    groups = dataset.query_ids[dataset.query_of_item]
+    splitter = QueryKFold(4, shuffle=True, random_state=0)
+    scores = cross_val_score(Ridge(), dataset.features, dataset.labels, groups=groups, cv=splitter)
+    assert scores.shape == (splitter.get_n_splits(),)
+    for train, test in splitter.split(dataset.features, dataset.labels, groups):
+        assert not set(groups[train]) & set(groups[test])
+        assert len(train) + len(test) == dataset.num_items
+    assert repr(clone(splitter, safe=False)) == repr(splitter)
+    with pytest.raises(RankPolicyError, match=r"groups must be the query id of each row; got none"):
+        next(splitter.split(dataset.features))

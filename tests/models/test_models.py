@@ -1,0 +1,64 @@
+import pytest
+import torch
+
+from rankpolicy import RankPolicyError
+from rankpolicy.models import MODELS, Average, build_model
+from rankpolicy.models.dropout import ByteDropout
+from rankpolicy.models.highway import HighwayLayer
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_every_model_gives_one_score_an_item_from_that_item_alone(name):
+    network = build_model(name, 5, hidden=(8, 8), dropout=0.0)
+    features = torch.randn(7, 5, generator=torch.Generator().manual_seed(0))
+    scores = network(features)
+    assert scores.shape == (7,)
+    torch.testing.assert_close(network(features[2:3]), scores[2:3])
+
+
+def test_highway_layer_mixes_transform_and_carry():
+    layer = HighwayLayer(1)
+    with torch.no_grad():
+        for linear, weight, bias in ((layer.transform, 2.0, 1.0), (layer.gate, 0.0, 0.0)):
+            linear.weight.fill_(weight)
+            linear.bias.fill_(bias)
+    # H(3) = relu(2 * 3 + 1) = 7, T = sigmoid(0) = 0.5: 0.5 * 7 + 0.5 * 3
+    assert layer(torch.tensor([[3.0]])).item() == pytest.approx(5.0)
+
+
+def test_a_new_highway_layer_carries_most_of_its_input():
+    torch.manual_seed(0)
+    assert torch.sigmoid(HighwayLayer(4).gate.bias).max() < 0.5
+
+
+def test_average_is_the_mean_of_its_members():
+    members = [build_model("linear", 3) for _ in range(3)]
+    features = torch.randn(4, 3)
+    torch.testing.assert_close(Average(members)(features), sum(member(features) for member in members) / 3)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"name": "mpl"}, "Unknown model 'mpl'. Did you mean 'mlp'\\? Known: linear, mlp, highway"),
+        ({"name": "mlp", "hidden": (8, 0)}, "whole numbers of at least 1"),
+        ({"name": "highway", "hidden": (8, 9)}, "all widths must be equal"),
+        ({"name": "mlp", "hidden": (8,), "dropout": 1.0}, "dropout must be at least 0 and below 1"),
+    ],
+)
+def test_wrong_settings_are_named(settings, message):
+    name = settings.pop("name")
+    with pytest.raises(RankPolicyError, match=message):
+        build_model(name, 5, **settings)
+
+
+@pytest.mark.parametrize("rate", [0.0, 0.3, 0.9])
+def test_dropout_zeroes_the_asked_share_and_keeps_the_mean(rate):
+    num_activations = 100_000
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        dropped = ByteDropout(rate)(torch.ones(num_activations))
+    standard_error = (rate * (1 - rate) / num_activations) ** 0.5
+    assert abs((dropped == 0).double().mean().item() - rate) <= 4 * standard_error + 1 / 512
+    assert dropped.mean().item() == pytest.approx(1.0, abs=4 * standard_error / (1 - rate) + 1e-6)
+    assert ByteDropout(rate).eval()(torch.ones(3)).tolist() == [1, 1, 1]

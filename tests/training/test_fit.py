@@ -1,0 +1,133 @@
+import math
+
+import pytest
+import torch
+
+from rankpolicy import RankPolicyError, make_web_search
+from rankpolicy.models import Average, build_model
+from rankpolicy.objectives import ListNetCrossEntropy, ObjectiveValue
+from rankpolicy.training import RaggedTensors, TrainingSettings, Validation, fit_network
+
+DATA = make_web_search(20, random_state=0)
+TRAIN = RaggedTensors.of(DATA, DATA.features.copy(), torch.device("cpu"))
+
+
+def new_network(dropout=0.2):
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        return Average([build_model("mlp", DATA.num_features, hidden=(8,), dropout=dropout) for _ in range(2)])
+
+
+def validation_that_gives(scores):
+    """Validation scores told beforehand, an epoch each."""
+    remaining = iter(scores)
+    return Validation(TRAIN.features, lambda _: next(remaining), "told")
+
+
+def weights_of(network):
+    return torch.cat([parameter.detach().flatten() for parameter in network.parameters()])
+
+
+def fit(network, **options):
+    settings = TrainingSettings(**({"epochs": 4, "batch_queries": 6} | options.pop("settings", {})))
+    return fit_network(network, TRAIN, ListNetCrossEntropy(), settings=settings, **options)
+
+
+def test_same_seed_same_weights_and_the_global_generator_is_left_alone():
+    networks = [new_network(), new_network(), new_network()]
+    before = torch.get_rng_state()
+    for network, seed in zip(networks, (7, 7, 8), strict=True):
+        fit(network, settings={"seed": seed})
+    assert torch.equal(torch.get_rng_state(), before)
+    assert torch.equal(weights_of(networks[0]), weights_of(networks[1]))
+    assert not torch.equal(weights_of(networks[0]), weights_of(networks[2]))
+
+
+def test_every_query_is_seen_once_an_epoch():
+    seen = torch.cat([batch.labels.sum(-1) for batch in TRAIN.shuffled_batches(6)])
+    expected = [DATA[query].labels.sum() for query in range(DATA.num_queries)]
+    assert sorted(seen.tolist()) == pytest.approx(sorted(expected))
+
+
+def test_early_stopping_restores_the_best_epoch():
+    network, other = new_network(), new_network()
+    state = fit(
+        network, settings={"epochs": 50, "patience": 3}, validation=validation_that_gives([1, 3, 2, 2, 3, 9, 9])
+    )
+    assert (state.best_epoch, state.best_score, state.epoch) == (2, 3, 5)
+    fit(other, settings={"epochs": 2})
+    assert torch.equal(weights_of(network), weights_of(other))
+    assert not network.training
+
+
+def test_without_validation_all_epochs_run():
+    state = fit(new_network())
+    assert state.epoch == 4
+    assert state.history["loss"][-1] < state.history["loss"][0]
+
+
+def test_resume_goes_on_as_if_never_stopped(tmp_path):
+    checkpoint = tmp_path / "run" / "network.ckpt"
+    whole, stopped, resumed = new_network(), new_network(), new_network()
+    expected = fit(whole, settings={"epochs": 6}, validation=validation_that_gives([1, 2, 4, 3, 5, 4]))
+    fit(stopped, settings={"epochs": 3}, validation=validation_that_gives([1, 2, 4]), checkpoint=checkpoint)
+    state = fit(
+        resumed,
+        settings={"epochs": 6},
+        validation=validation_that_gives([3, 5, 4]),
+        checkpoint=checkpoint,
+        resume=True,
+    )
+    assert torch.equal(weights_of(whole), weights_of(resumed))
+    assert state.history == expected.history
+    assert (state.best_epoch, state.best_score) == (5, 5)
+    assert [path.name for path in checkpoint.parent.iterdir()] == ["network.ckpt"]
+
+
+def test_a_foreign_checkpoint_is_refused(tmp_path):
+    checkpoint = tmp_path / "c"
+    fit(new_network(), checkpoint=checkpoint)
+    other = build_model("linear", DATA.num_features)
+    with pytest.raises(RankPolicyError, match="not a checkpoint of this network"):
+        fit(other, checkpoint=checkpoint, resume=True)
+    checkpoint.write_bytes(b"half a file")
+    with pytest.raises(RankPolicyError, match="cannot resume from"):
+        fit(new_network(), checkpoint=checkpoint, resume=True)
+
+
+def test_a_loss_that_is_not_finite_stops_training_with_advice():
+    class Diverging:
+        report_name = "loss"
+
+        def __call__(self, scores, labels, mask):
+            return ObjectiveValue(scores.sum() * math.inf, math.inf)
+
+    with pytest.raises(RankPolicyError, match=r"epoch 1: the loss is not finite.*Lower learning_rate"):
+        fit_network(new_network(), TRAIN, Diverging(), settings=TrainingSettings())
+
+
+def test_averaged_networks_learn_as_they_would_alone():
+
+    alone = build_model("linear", DATA.num_features)
+    twice = Average([build_model("linear", DATA.num_features) for _ in range(2)])
+    for member in twice.members:
+        member.load_state_dict(alone.state_dict())
+    fit(alone)
+    fit(twice)
+    for member in twice.members:
+        torch.testing.assert_close(weights_of(member), weights_of(alone))
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"optimizer": "adan"}, "Unknown optimizer 'adan'. Known: adam, adamw, sgd"),
+        ({"epochs": 0}, "epochs must be at least 1; got 0"),
+        ({"batch_queries": -1}, "batch_queries must be at least 1"),
+        ({"patience": 0}, "patience must be at least 1 epoch"),
+        ({"learning_rate": 0.0}, "learning_rate must be above 0"),
+    ],
+)
+def test_wrong_settings_are_named(settings, message):
+    with pytest.raises(RankPolicyError, match=message):
+        TrainingSettings(**settings)
