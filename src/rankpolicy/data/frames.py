@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankpolicy.data.dataset import RankingDataset, from_arrays
-from rankpolicy.types import MissingDependencyError, RankPolicyError
+from rankpolicy.optional import require
+from rankpolicy.types import RankPolicyError
 
 
 def from_frame(
@@ -78,15 +79,7 @@ def to_frame(dataset: RankingDataset) -> Any:
             f"feature names must differ from one another and from qid, label, item_id, group; got {taken[0]!r}."
         )
     columns |= {name: dataset.features[:, place] for place, name in enumerate(names)}
-    return import_polars().DataFrame(columns)
-
-
-def import_polars() -> Any:
-    try:
-        import polars
-    except ImportError:
-        raise MissingDependencyError("Frames and Parquet files need polars: pip install polars.") from None
-    return polars
+    return require("polars", "Reading and writing frames").DataFrame(columns)
 
 
 def _columns_of(frame: Any) -> Any:

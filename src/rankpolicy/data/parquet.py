@@ -6,8 +6,9 @@ import os
 from collections.abc import Sequence
 
 from rankpolicy.data.dataset import RankingDataset
-from rankpolicy.data.frames import from_frame, import_polars, to_frame
+from rankpolicy.data.frames import from_frame, to_frame
 from rankpolicy.data.text_files import checked_file, open_whole
+from rankpolicy.optional import require
 from rankpolicy.types import RankPolicyError
 
 
@@ -21,7 +22,7 @@ def read_parquet(
     group: str | None = None,
 ) -> RankingDataset:
     """Read a Parquet file; its columns and the arguments that name them are those of ``from_frame``."""
-    polars = import_polars()
+    polars = require("polars", "A Parquet file")
     file = checked_file(path)
     try:
         frame = polars.read_parquet(file)

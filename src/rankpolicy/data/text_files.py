@@ -13,7 +13,8 @@ from typing import Any, BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
-from rankpolicy.types import MissingDependencyError, RankPolicyError
+from rankpolicy.optional import require
+from rankpolicy.types import RankPolicyError
 
 GZIP_MAGIC = b"\x1f\x8b"
 ZSTANDARD_MAGIC = b"\x28\xb5\x2f\xfd"
@@ -78,7 +79,11 @@ def _packing(suffix: str, raw: BinaryIO) -> Iterator[Any]:
         with gzip.GzipFile(filename="", mode="wb", fileobj=raw, mtime=0) as stream:
             yield stream
     elif suffix == ".zst":
-        with _zstandard().ZstdCompressor().stream_writer(raw, closefd=False) as stream:
+        with (
+            require("zstandard", "A file packed with Zstandard")
+            .ZstdCompressor()
+            .stream_writer(raw, closefd=False) as stream
+        ):
             yield stream
     else:
         yield raw
@@ -104,7 +109,7 @@ def _unpacked_gzip(file: Path) -> bytes:
 
 
 def _unpacked_zstandard(file: Path) -> bytes:
-    zstandard = _zstandard()
+    zstandard = require("zstandard", "A file packed with Zstandard")
     data, parts = file.read_bytes(), []
     try:
         while data:
@@ -122,13 +127,3 @@ def _damaged(file: Path, kind: str, error: Exception) -> RankPolicyError:
     return RankPolicyError(
         f"{file} must be a whole {kind} file; it is truncated or damaged ({error}). Copy or download it again."
     )
-
-
-def _zstandard() -> Any:
-    try:
-        import zstandard
-    except ImportError:
-        raise MissingDependencyError(
-            "Files packed with zstandard need the package zstandard: pip install zstandard."
-        ) from None
-    return zstandard

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from rankpolicy.optional import require
 from rankpolicy.types import RankPolicyError
 
 _CELLS_OF_A_BLOCK = 1 << 22
@@ -20,8 +21,7 @@ def paired_t_test(a: ArrayLike, b: ArrayLike, *, random_state: int = 0) -> float
     >>> round(paired_t_test([0.5, 0.7, 0.9], [0.4, 0.5, 0.6]), 4)  # t = 0.2 / (0.1 / sqrt(3)) = 3.4641
     0.0742
     """
-    from scipy.special import stdtr
-
+    stdtr = require("scipy.special", "The t-test").stdtr
     differences = _differences(a, b)
     n = len(differences)
     if n < 2 or not differences.any():
@@ -40,8 +40,7 @@ def wilcoxon_signed_rank(a: ArrayLike, b: ArrayLike, *, random_state: int = 0) -
     >>> wilcoxon_signed_rank([0.5, 0.7, 0.9], [0.4, 0.5, 0.6])  # all signs alike: 2 of the 8 equally likely cases
     0.25
     """
-    from scipy.stats import wilcoxon
-
+    wilcoxon = require("scipy.stats", "Wilcoxon's test").wilcoxon
     differences = _differences(a, b)
     if not differences.any():
         return 1.0

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from rankpolicy.evaluation.bootstrap import bootstrap_interval
 from rankpolicy.metrics import parse_metric
+from rankpolicy.optional import require
 from rankpolicy.types import Conventions, RankPolicyError
 
 if TYPE_CHECKING:
@@ -78,8 +79,7 @@ class MetricTable:
 
     def to_frame(self) -> polars.DataFrame:
         """A polars frame with a row a query: ``query_id`` and a column a metric; skipped queries are null."""
-        import polars
-
+        polars = require("polars", "A table as a frame")
         columns = {name: polars.Series(column, nan_to_null=True) for name, column in self._columns()}
         return polars.DataFrame({"query_id": self.query_ids.astype(str).tolist(), **columns})
 

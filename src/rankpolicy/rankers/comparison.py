@@ -72,7 +72,8 @@ class Comparison:
                 for method in self.methods
             },
             "significance": [
-                {**asdict(comparison), "difference": _or_none(comparison.difference)} for comparison in self.significance
+                {**asdict(comparison), "difference": _or_none(comparison.difference)}
+                for comparison in self.significance
             ],
             "conventions": asdict(self.conventions),
             "folds": list(self.fold_names),
@@ -104,7 +105,7 @@ def compare_rankers(
         raise RankPolicyError("a comparison needs at least one fold; got none.")
     if not methods:
         raise RankPolicyError("a comparison needs at least one method, such as 'pg-rank'; got none.")
-    given = methods if isinstance(methods, Mapping) else dict.fromkeys(methods, {})
+    given = methods if isinstance(methods, Mapping) else {method: {} for method in methods}
     settings = {method: {"random_state": random_state, **chosen} for method, chosen in given.items()}
     classes = {method: ranker_class_named(method) for method in settings}
     if isinstance(metrics, str):

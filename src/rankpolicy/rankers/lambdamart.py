@@ -12,9 +12,10 @@ from numpy.typing import NDArray
 from rankpolicy.data.dataset import RankingDataset
 from rankpolicy.evaluation.evaluate import evaluate_scores
 from rankpolicy.metrics import as_reward
+from rankpolicy.optional import require
 from rankpolicy.rankers.base import Ranker
 from rankpolicy.training import epoch_progress
-from rankpolicy.types import MissingDependencyError, RankPolicyError
+from rankpolicy.types import RankPolicyError
 
 if TYPE_CHECKING:
     import lightgbm
@@ -53,7 +54,7 @@ class LambdaMART(Ranker):
     ) -> None:
         if checkpoint is not None:
             raise RankPolicyError("LambdaMART keeps no checkpoints: it trains in seconds. Leave checkpoint out.")
-        lightgbm = _lightgbm()
+        lightgbm = require("lightgbm", "LambdaMART")
         parameters = self._parameters()
         train_set = _lightgbm_data(train, parameters)
         metric = as_reward(self.valid_metric)
@@ -107,15 +108,7 @@ class LambdaMART(Ranker):
         return {"booster.txt": self._booster.model_to_string(num_iteration=self.best_iteration_).encode()}
 
     def _restore(self, files: dict[str, bytes]) -> None:
-        self._booster = _lightgbm().Booster(model_str=files["booster.txt"].decode())
-
-
-def _lightgbm() -> Any:
-    try:
-        import lightgbm
-    except ImportError:
-        raise MissingDependencyError("LambdaMART needs LightGBM: pip install lightgbm.") from None
-    return lightgbm
+        self._booster = require("lightgbm", "LambdaMART").Booster(model_str=files["booster.txt"].decode())
 
 
 def _lightgbm_data(dataset: RankingDataset, parameters: dict[str, Any], *, reference: Any = None) -> lightgbm.Dataset:
@@ -125,7 +118,7 @@ def _lightgbm_data(dataset: RankingDataset, parameters: dict[str, Any], *, refer
             "LambdaMART needs whole-number labels from 0 to 30; "
             f"got {dataset.labels[fractional][0] if fractional.any() else dataset.labels.max():g}. Map grades to 0, 1, 2, ..."
         )
-    return _lightgbm().Dataset(
+    return require("lightgbm", "LambdaMART").Dataset(
         dataset.features,
         dataset.labels,
         group=dataset.sizes,

@@ -17,6 +17,7 @@ from rankpolicy.evaluation.evaluate import evaluate_scores
 from rankpolicy.metrics import as_reward
 from rankpolicy.models import Average, build_model
 from rankpolicy.objectives import Objective
+from rankpolicy.optional import require
 from rankpolicy.rankers.base import Ranker
 from rankpolicy.training import RaggedTensors, TrainingSettings, Validation, epoch_progress, fit_network
 from rankpolicy.types import RankPolicyError
@@ -120,17 +121,13 @@ class NetworkRanker(Ranker):
             return self._network(features.to(device)).double().cpu().numpy()
 
     def _files(self) -> dict[str, bytes]:
-        from safetensors.torch import save
-
         tensors = {f"network.{name}": weight.cpu().contiguous() for name, weight in self._network.state_dict().items()}
         tensors |= {f"scaling.{name}": torch.from_numpy(array) for name, array in self._scaling.to_arrays().items()}
-        return {"weights.safetensors": save(tensors)}
+        return {"weights.safetensors": require("safetensors.torch", "A model file").save(tensors)}
 
     def _restore(self, files: dict[str, bytes]) -> None:
-        from safetensors.torch import load
-
         parts: dict[str, dict[str, torch.Tensor]] = {"network": {}, "scaling": {}}
-        for name, tensor in load(files["weights.safetensors"]).items():
+        for name, tensor in require("safetensors.torch", "A model file").load(files["weights.safetensors"]).items():
             part, _, rest = name.partition(".")
             parts[part][rest] = tensor
         self._scaling = FeatureScaling.from_arrays(

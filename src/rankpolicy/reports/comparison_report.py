@@ -12,7 +12,7 @@ import numpy as np
 
 from rankpolicy.rankers.comparison import Comparison
 from rankpolicy.reports import figures
-from rankpolicy.reports.page import Cell, Section, command, figure, heading, html_page, paragraph, table
+from rankpolicy.reports.html import Cell, Section, command, figure, heading, html_page, paragraph, table
 from rankpolicy.reports.run_record import RunRecord
 from rankpolicy.types import Conventions
 
@@ -89,11 +89,16 @@ def _metrics(comparison: Comparison, seed: int) -> tuple[str, ...]:
             ]
         rows.append(row)
     num_folds, num_queries = len(comparison.fold_names), len(pooled[comparison.methods[0]])
-    over = f"Mean over {num_folds} folds ± standard deviation between them" if num_folds > 1 else "Mean over test queries"
+    over = (
+        f"Mean over {num_folds} folds ± standard deviation between them" if num_folds > 1 else "Mean over test queries"
+    )
     caption = f"{over}; bootstrap interval over {num_queries} test queries. {conventions_line(comparison.conventions)}."
     return (
         table(header, rows, caption=caption),
-        figure(figures.metric_intervals(pooled, random_state=seed), "Dots are means over test queries, lines 95% intervals."),
+        figure(
+            figures.metric_intervals(pooled, random_state=seed),
+            "Dots are means over test queries, lines 95% intervals.",
+        ),
     )
 
 
@@ -131,7 +136,10 @@ def _learning(comparison: Comparison) -> tuple[str, ...]:
             step=step,
         )
         kept = ", ".join(str(ranker.best_iteration_) for ranker in rankers.values())
-        parts += [heading(method), figure(svg, f"The dot marks the {step} with the best validation score, which is kept: {kept}.")]
+        parts += [
+            heading(method),
+            figure(svg, f"The dot marks the {step} with the best validation score, which is kept: {kept}."),
+        ]
     return tuple(parts)
 
 
@@ -156,9 +164,16 @@ def _settings(comparison: Comparison) -> tuple[str, ...]:
     rows: list[list[str | Cell]] = []
     for method, selections in comparison.selections.items():
         tried = Cell(str(max(len(selection.tried) for selection in selections)))
-        rows += [[method if line == 0 else "", text, tried if line == 0 else ""] for line, text in enumerate(chosen_settings(comparison, method))]
+        rows += [
+            [method if line == 0 else "", text, tried if line == 0 else ""]
+            for line, text in enumerate(chosen_settings(comparison, method))
+        ]
     return (
-        table(["method", "chosen on validation data", "candidates"], rows, caption="Settings not named have their defaults."),
+        table(
+            ["method", "chosen on validation data", "candidates"],
+            rows,
+            caption="Settings not named have their defaults.",
+        ),
     )
 
 

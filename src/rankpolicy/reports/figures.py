@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import math
 import re
 from collections.abc import Mapping, Sequence
 from html import escape
@@ -19,7 +18,7 @@ from rankpolicy.types import MissingDependencyError
 PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
 INK = "#010203"  # stands for the page's text colour, which replaces it
 MOST_DRAWN_POINTS = 4000
-STYLE = {
+STYLE: dict[Any, Any] = {
     "font.size": 11,
     "axes.titlesize": 12,
     "axes.edgecolor": INK,
@@ -100,13 +99,12 @@ def query_scatter(values: Mapping[str, NDArray[np.float64]], *, metric: str) -> 
     with _style():
         figure = _figure(5.4, 5.2)
         axes = figure.add_subplot()
-        lowest, highest = (float(f([of_a.min(), of_b.min()])) for f in (min, max)) if len(of_a) else (0.0, 1.0)
-        highest = max(float(of_a.max()), float(of_b.max())) if len(of_a) else 1.0
+        lowest = min(of_a.min(initial=0.0), of_b.min(initial=0.0))
+        highest = max(of_a.max(initial=lowest + 1e-9), of_b.max(initial=lowest + 1e-9))
         axes.plot([lowest, highest], [lowest, highest], color=INK, linewidth=1, alpha=0.6)
-        options: dict[str, Any] = {"s": 16, "alpha": max(0.25, min(0.7, 60 / math.sqrt(len(of_a) + 1) / 3))}
-        axes.scatter(
-            of_a, of_b, color=PALETTE[0], linewidths=0, rasterized=len(of_a) > MOST_DRAWN_POINTS, **options
-        )
+        opacity = 0.7 if len(of_a) < 1000 else 0.35
+        many = len(of_a) > MOST_DRAWN_POINTS
+        axes.scatter(of_a, of_b, s=18, color=PALETTE[0], alpha=opacity, linewidths=0, rasterized=many)
         axes.set_aspect("equal")
         axes.set_xlabel(f"{metric} of {a}")
         axes.set_ylabel(f"{metric} of {b}")

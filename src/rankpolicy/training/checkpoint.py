@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from rankpolicy.optional import require
 from rankpolicy.types import RankPolicyError
 
 if TYPE_CHECKING:
@@ -17,8 +18,7 @@ if TYPE_CHECKING:
 
 def write_checkpoint(path: Path, state: TrainingState) -> None:
     """Write beside, then rename: an interrupted run leaves the last whole checkpoint."""
-    from safetensors.torch import save_file
-
+    save_file = require("safetensors.torch", "A checkpoint").save_file
     optimizer = state.optimizer.state_dict()
     tensors: dict[str, torch.Tensor] = {"random_state": torch.get_rng_state()}
     tensors |= {f"network.{name}": weight for name, weight in state.network.state_dict().items()}
@@ -37,14 +37,13 @@ def write_checkpoint(path: Path, state: TrainingState) -> None:
 
 def read_checkpoint(path: Path, state: TrainingState) -> None:
     """Put ``state`` (a fresh one of the same network and optimizer) and torch's generator where the checkpoint left off."""
-    from safetensors import SafetensorError, safe_open
-
+    safetensors = require("safetensors", "A checkpoint")
     try:
-        with safe_open(path, framework="pt") as file:
+        with safetensors.safe_open(path, framework="pt") as file:
             numbers = json.loads(file.metadata()["state"])
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - a handle, not a dict
         state.network.load_state_dict(_under("network.", tensors))
-    except (SafetensorError, RuntimeError, KeyError, TypeError, json.JSONDecodeError) as error:
+    except (safetensors.SafetensorError, RuntimeError, KeyError, TypeError, json.JSONDecodeError) as error:
         raise RankPolicyError(
             f"cannot resume from {path}: it is not a checkpoint of this network ({str(error).splitlines()[0]}). "
             "Train without resume, or with the settings the checkpoint was made with."

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib.util import find_spec
 
 from rankpolicy.training.fit import ReportEpoch
 
@@ -13,7 +14,7 @@ from rankpolicy.training.fit import ReportEpoch
 def epoch_progress(description: str, num_epochs: int, *, enabled: bool | None) -> Iterator[ReportEpoch | None]:
     """A callback for the fit loop that draws epochs, the latest numbers and the time left; None shows it only on a terminal."""
     if enabled is None:
-        enabled = sys.stderr.isatty()
+        enabled = sys.stderr.isatty() and find_spec("rich") is not None
     if not enabled:
         yield None
         return

@@ -83,7 +83,8 @@ def table(header: Sequence[str], rows: Sequence[Sequence[str | Cell]], *, captio
     """A table; a column whose first cell is a number is set to the right."""
     numeric = [isinstance(cell, Cell) and cell.is_number for cell in rows[0]] if rows else [False] * len(header)
     head = "".join(
-        f'<th{" class=number" if right else ""}>{escape(name)}</th>' for name, right in zip(header, numeric, strict=True)
+        f"<th{' class=number' if right else ''}>{escape(name)}</th>"
+        for name, right in zip(header, numeric, strict=True)
     )
     lines = "\n".join(f"<tr>{''.join(map(_cell, row))}</tr>" for row in rows)
     below = f"<caption>{escape(caption)}</caption>" if caption else ""

@@ -1,0 +1,152 @@
+"""rankpolicy demo"""
+
+from __future__ import annotations
+
+import time
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from rankpolicy.cli.compare import facts_of_folds
+from rankpolicy.cli.comparison_tables import print_comparison
+from rankpolicy.cli.options import Json, Seed
+from rankpolicy.cli.output import console, made_directory, note, note_if_slow, print_json
+
+if TYPE_CHECKING:
+    from rankpolicy.data import Fold
+    from rankpolicy.reports.policy_samples import RankingSample
+
+EXAMPLES = """
+[bold]Examples[/bold]
+
+rankpolicy demo
+
+rankpolicy demo --out runs/another --seed 1
+"""
+METHODS = ("pg-rank", "lambdamart")
+METRICS = ("ndcg@10", "map")
+
+
+def demo(
+    ctx: typer.Context,
+    out: Annotated[Path, typer.Option(help="A directory for the report, the models and the data.")] = Path("runs/demo"),
+    queries: Annotated[int, typer.Option(min=20, help="How many queries to make.")] = 500,
+    seed: Seed = 0,
+    as_json: Json = False,
+) -> None:
+    """The main job on synthetic data: learn PG-Rank and LambdaMART, compare them, look into the policy, write a report."""
+    from rankpolicy.data import write_letor
+    from rankpolicy.rankers import compare_rankers
+    from rankpolicy.reports.comparison_report import comparison_page
+    from rankpolicy.reports.html import write_page
+    from rankpolicy.reports.policy_samples import query_to_show, sample_rankings
+    from rankpolicy.reports.run_record import RunRecord, write_json
+
+    started, clock = datetime.now(UTC), time.perf_counter()
+    directory = made_directory(out, option="--out")
+    fold = _fold(queries, seed)
+    note(f"{queries} synthetic queries, {fold.train.num_queries} to learn from; training {' and '.join(METHODS)} ...")
+    with note_if_slow("compiling kernels (first run only) ..."):
+        _compile_kernels(fold)
+    comparison = compare_rankers([fold], METHODS, METRICS, tune=False, random_state=seed)
+    policy = comparison.selections["pg-rank"][0].ranker
+    shown = query_to_show(fold.test)
+    samples = sample_rankings(policy, shown, random_state=seed)
+    record = RunRecord(
+        command=ctx.obj,
+        seed=seed,
+        data=facts_of_folds([fold], "make_web_search"),
+        started=started.isoformat(timespec="seconds"),
+        duration_seconds=round(time.perf_counter() - clock, 3),
+    )
+    document = comparison.to_json() | {"samples": [_as_json(sample) for sample in samples], "run": record.to_json()}
+    for part in ("train", "valid", "test"):
+        write_letor(getattr(fold, part), directory / f"{part}.txt")
+    for method in METHODS:
+        comparison.selections[method][0].ranker.save(directory / f"{method}.rp")
+    write_json(directory / "run.json", document)
+    lead = "PG-Rank, a Plackett-Luce policy learned by policy gradient, and LightGBM's LambdaMART on synthetic web-search data."
+    page = comparison_page(
+        comparison, record, title="rankpolicy demo", lead=lead, more=[_section(samples, str(shown.query_ids[0]))]
+    )
+    write_page(directory / "report.html", page)
+    if as_json:
+        print_json(document | {"report": str(directory / "report.html")})
+        return
+    print_comparison(comparison)
+    _print_samples(samples, str(shown.query_ids[0]))
+    console().print(
+        f"report {directory / 'report.html'}\n"
+        f"next   rankpolicy evaluate {directory / 'pg-rank.rp'} --data {directory / 'test.txt'} --metrics ndcg@5,err@10",
+        markup=False,
+        soft_wrap=True,
+    )
+
+
+def _fold(num_queries: int, seed: int) -> Fold:
+    from rankpolicy.data import Fold, make_web_search, split_queries
+
+    dataset = make_web_search(num_queries, items_per_query=(5, 40), random_state=seed)
+    train, valid, test = split_queries(dataset, (0.6, 0.2, 0.2), random_state=seed)
+    return Fold(name="synthetic", train=train, valid=valid, test=test)
+
+
+def _compile_kernels(fold: Fold) -> None:
+    """One epoch on a few queries, so that the wait for the compiler has a name."""
+    from rankpolicy.rankers import PGRank
+
+    PGRank(epochs=1, num_networks=1).fit(fold.train[:8], valid=fold.valid[:8], progress=False)
+
+
+def _as_json(sample: RankingSample) -> dict[str, Any]:
+    return {
+        "items": list(sample.item_ids),
+        "labels": list(sample.labels),
+        "times_drawn": sample.times_drawn,
+        "probability": sample.probability,
+        "ndcg": sample.ndcg,
+    }
+
+
+def _rows(samples: list[RankingSample]) -> list[tuple[str, str, str, str]]:
+    return [
+        (
+            " ".join(f"{item} ({label:g})" for item, label in zip(sample.item_ids, sample.labels, strict=True)),
+            str(sample.times_drawn),
+            f"{sample.probability:.4f}",
+            f"{sample.ndcg:.4f}",
+        )
+        for sample in samples
+    ]
+
+
+HEADER = ("ranking: item (label), best first", "times of 1000", "probability", "ndcg")
+
+
+def _section(samples: list[RankingSample], query: str) -> Any:
+    from rankpolicy.reports.html import Cell, Section, paragraph, table
+    from rankpolicy.reports.policy_samples import EXPLANATION
+
+    rows: list[list[str | Cell]] = [[ranking, *map(Cell, numbers)] for ranking, *numbers in _rows(samples)]
+    caption = f"Query {query} of the test data: the rankings drawn most often by pg-rank in 1000 draws."
+    return Section(
+        title="What a stochastic policy is", parts=(paragraph(EXPLANATION), table(HEADER, rows, caption=caption))
+    )
+
+
+def _print_samples(samples: list[RankingSample], query: str) -> None:
+    from rich.box import SIMPLE_HEAD
+    from rich.table import Table
+
+    from rankpolicy.reports.policy_samples import EXPLANATION
+
+    out = console()
+    out.print(f"\n{EXPLANATION} Query {query}, drawn 1000 times:")
+    drawn = Table(HEADER[0], box=SIMPLE_HEAD)
+    for name in HEADER[1:]:
+        drawn.add_column(name, justify="right")
+    for row in _rows(samples):
+        drawn.add_row(*row)
+    out.print(drawn)

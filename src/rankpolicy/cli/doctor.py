@@ -1,0 +1,126 @@
+"""rankpolicy doctor"""
+
+from __future__ import annotations
+
+import importlib.metadata
+import importlib.util
+import os
+import platform
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from rankpolicy.cli.options import Json
+from rankpolicy.cli.output import console, print_json
+
+EXAMPLES = """
+[bold]Examples[/bold]
+
+rankpolicy doctor
+
+rankpolicy doctor --json
+"""
+# Package by the name pip knows: module, what it is for, how to get it.
+PACKAGES = {
+    "numba": ("numba", "compiled CPU kernels (without it the torch reference serves)", "pip install numba"),
+    "scipy": ("scipy", "significance tests", "pip install scipy"),
+    "lightgbm": ("lightgbm", "the competitor lambdamart", "pip install lightgbm"),
+    "polars": ("polars", "Parquet, CSV and frames", "pip install polars"),
+    "safetensors": ("safetensors", "saving and loading models", "pip install safetensors"),
+    "matplotlib": ("matplotlib", "figures of the HTML report", "pip install matplotlib"),
+    "zstandard": ("zstandard", "data files packed as .zst", "pip install zstandard"),
+    "transformers": ("transformers", "text features", "pip install 'rankpolicy[text]'"),
+    "tokenizers": ("tokenizers", "text features", "pip install 'rankpolicy[text]'"),
+    "scikit-learn": ("sklearn", "pipelines, clone and cross-validation around rankers", "pip install scikit-learn"),
+    "pandas": ("pandas", "pandas frames as input", "pip install pandas"),
+}
+
+
+def doctor(
+    seed: Annotated[
+        int, typer.Option("--seed", hidden=True, help="Accepted as by every verb; nothing here is random.")
+    ] = 0,
+    as_json: Json = False,
+) -> None:
+    """Tell what is installed, which fast paths are on and where data is looked for."""
+    document = {
+        "versions": _versions(),
+        "fast_paths": _fast_paths(),
+        "packages": _packages(),
+        "data": _data_directory(),
+    }
+    if as_json:
+        print_json(document)
+        return
+    _print(document)
+
+
+def _versions() -> dict[str, str]:
+    return {
+        "python": platform.python_version(),
+        **{name: importlib.metadata.version(name) for name in ("rankpolicy", "torch", "numpy")},
+    }
+
+
+def _fast_paths() -> dict[str, dict[str, Any]]:
+    import torch
+
+    numba_on = importlib.util.find_spec("numba") is not None
+    num_threads = 0
+    if numba_on:
+        import numba
+
+        num_threads = numba.get_num_threads()
+    cuda = torch.cuda.is_available()
+    triton_on = cuda and importlib.util.find_spec("triton") is not None
+    return {
+        "numba kernels": {"on": numba_on, "detail": f"{num_threads} threads" if numba_on else "pip install numba"},
+        "torch on CPU": {"on": True, "detail": f"{torch.get_num_threads()} threads of {os.cpu_count()} cores"},
+        "torch on CUDA": {"on": cuda, "detail": torch.cuda.get_device_name(0) if cuda else "no CUDA device"},
+        "triton": {
+            "on": triton_on,
+            "detail": "installed" if triton_on else "needs a CUDA device and the package triton",
+        },
+    }
+
+
+def _packages() -> dict[str, dict[str, Any]]:
+    found: dict[str, dict[str, Any]] = {}
+    for name, (module, purpose, remedy) in PACKAGES.items():
+        present = importlib.util.find_spec(module) is not None
+        version = importlib.metadata.version(name) if present else None
+        found[name] = {"version": version, "for": purpose, "install": None if present else remedy}
+    return found
+
+
+def _data_directory() -> dict[str, Any]:
+    """Where RANKPOLICY_DATA points; tests and reproductions on real data need it, nothing else does."""
+    value = os.environ.get("RANKPOLICY_DATA")
+    if not value:
+        return {"path": None, "status": "RANKPOLICY_DATA is not set; only tests on real data need it", "holds": []}
+    directory = Path(value)
+    if not directory.is_dir():
+        return {"path": value, "status": "RANKPOLICY_DATA must be a directory; there is none at this path", "holds": []}
+    holds = sorted(path.name for path in directory.iterdir() if path.is_dir())
+    return {"path": value, "status": f"found, {len(holds)} datasets", "holds": holds}
+
+
+def _print(document: dict[str, Any]) -> None:
+    from rich.box import SIMPLE_HEAD
+    from rich.markup import escape
+    from rich.table import Table
+
+    out = console()
+    out.print(", ".join(f"{name} {version}" for name, version in document["versions"].items()))
+    paths = Table("fast path", "", "detail", box=SIMPLE_HEAD)
+    for name, facts in document["fast_paths"].items():
+        paths.add_row(name, "[green]on[/green]" if facts["on"] else "[yellow]off[/yellow]", facts["detail"])
+    out.print(paths)
+    packages = Table("package", "version", "is for", "to get it", box=SIMPLE_HEAD)
+    for name, facts in document["packages"].items():
+        packages.add_row(
+            name, facts["version"] or "[yellow]missing[/yellow]", facts["for"], escape(facts["install"] or "")
+        )
+    out.print(packages)
+    out.print(f"data: {document['data']['path'] or ''} {document['data']['status']}".replace("  ", " "), markup=False)

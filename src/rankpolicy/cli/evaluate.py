@@ -1,0 +1,106 @@
+"""rankpolicy evaluate"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from rankpolicy.cli.options import Empty, Gain, Json, MaxLabel, Metrics, Model, RelevantFrom, Seed, conventions_from
+from rankpolicy.cli.output import check_can_write, console, note, print_json
+from rankpolicy.types import RankPolicyError
+
+if TYPE_CHECKING:
+    from rankpolicy.evaluation import MetricTable
+
+EXAMPLES = """
+[bold]Examples[/bold]
+
+rankpolicy evaluate model.rp --data test.txt --metrics ndcg@10,map
+
+rankpolicy evaluate model.rp --data test.txt --metrics ndcg@5 --gain linear --empty skip --json
+
+rankpolicy evaluate model.rp --data test.txt --per-query queries.csv
+"""
+SUFFIXES = (".csv", ".parquet")
+
+
+def evaluate(
+    model: Model,
+    data: Annotated[Path, typer.Option(help="Test data: LETOR text (.gz, .zst) or .parquet.", show_default=False)],
+    metrics: Metrics = "ndcg@10,map",
+    gain: Gain = "exp2",
+    empty: Empty = "0",
+    relevant_from: RelevantFrom = 1.0,
+    max_label: MaxLabel = 4.0,
+    per_query: Annotated[Path | None, typer.Option(help="Write the metrics of every query: .csv or .parquet.")] = None,
+    trec: Annotated[bool, typer.Option("--trec", help="Print every query's metrics as trec_eval -q does.")] = False,
+    seed: Seed = 0,
+    as_json: Json = False,
+) -> None:
+    """Measure a model on labelled data: means, 95% bootstrap intervals (drawn with --seed) and the conventions."""
+    from rankpolicy import evaluation
+    from rankpolicy.data import read_dataset
+    from rankpolicy.metrics import parse_metrics
+    from rankpolicy.rankers import load
+    from rankpolicy.reports.comparison_report import conventions_line
+
+    conventions = conventions_from(gain, empty, relevant_from, max_label)
+    parse_metrics(metrics, conventions)
+    if trec and as_json:
+        raise RankPolicyError("stdout takes one form: choose --json or --trec, not both.")
+    if per_query is not None:
+        if per_query.suffix not in SUFFIXES:
+            raise RankPolicyError(f"--per-query must end in {' or '.join(SUFFIXES)}; got {per_query.name!r}.")
+        check_can_write(per_query, option="--per-query")
+    ranker = load(model)
+    dataset = read_dataset(data, num_features=ranker.num_features_)
+    table = evaluation.evaluate(ranker, dataset, metrics, conventions=conventions)
+    if per_query is not None:
+        _write_per_query(table, per_query)
+    if as_json:
+        described = {"model": str(model), "method": ranker.name, "data": str(data)}
+        print_json(described | _document(table, seed))
+    elif trec:
+        typer.echo(table.to_trec(), nl=False)
+    else:
+        _print_table(table, seed)
+        console().print(conventions_line(conventions), style="dim")
+        if per_query is not None:
+            note(f"metrics of {len(table)} queries: {per_query}")
+
+
+def _document(table: MetricTable, seed: int) -> dict[str, Any]:
+    """The table's own JSON, its intervals drawn with this seed."""
+    document: dict[str, Any] = json.loads(table.to_json())
+    for name, facts in document["metrics"].items():
+        if facts["mean"] is not None:
+            facts["interval"] = list(table.confidence_interval(name, random_state=seed))
+    return document
+
+
+def _print_table(table: MetricTable, seed: int) -> None:
+    from rich.box import SIMPLE_HEAD
+    from rich.table import Table
+
+    drawn = Table(box=SIMPLE_HEAD)
+    drawn.add_column("metric")
+    for name in ("mean", "95% interval", "queries"):
+        drawn.add_column(name, justify="right")
+    for name, mean in table.means.items():
+        low, high = table.confidence_interval(name, random_state=seed)
+        drawn.add_row(name, f"{mean:.4f}", f"{low:.4f} to {high:.4f}", str(table.num_counted[name]))
+    console().print(drawn)
+
+
+def _write_per_query(table: MetricTable, path: Path) -> None:
+    from rankpolicy.data.text_files import open_whole
+
+    frame = table.to_frame()
+    with open_whole(path) as file:
+        if path.suffix == ".csv":
+            frame.write_csv(file)
+        else:
+            frame.write_parquet(file)

@@ -1,0 +1,84 @@
+"""The command line's entry: its verbs, and what happens when input cannot be used."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from collections.abc import Sequence
+from typing import Annotated, NoReturn
+
+import typer
+
+from rankpolicy.cli import compare, demo, doctor, evaluate, predict, train
+from rankpolicy.cli.output import note
+from rankpolicy.types import MissingDependencyError, RankPolicyError
+
+BAD_INPUT = 2
+INTERRUPTED = 130
+
+app = typer.Typer(
+    name="rankpolicy",
+    help="Learn ranking policies, distributions over orderings of items for a query, and measure them.",
+    epilog="Start with: [bold]rankpolicy demo[/bold]",
+    add_completion=False,
+    rich_markup_mode="rich",
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+app.command("demo", epilog=demo.EXAMPLES)(demo.demo)
+app.command("train", epilog=train.EXAMPLES)(train.train)
+app.command("evaluate", epilog=evaluate.EXAMPLES)(evaluate.evaluate)
+app.command("predict", epilog=predict.EXAMPLES)(predict.predict)
+app.command("compare", epilog=compare.EXAMPLES)(compare.compare)
+app.command("doctor", epilog=doctor.EXAMPLES)(doctor.doctor)
+
+
+def _print_version(asked: bool) -> None:
+    if asked:
+        from rankpolicy import __version__
+
+        typer.echo(f"rankpolicy {__version__}")
+        raise typer.Exit
+
+
+@app.callback(invoke_without_command=True)
+def _without_verb(
+    ctx: typer.Context,
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    if ctx.invoked_subcommand is None:
+        typer.echo(ctx.get_help())
+
+
+def run(arguments: Sequence[str] | None = None) -> int:
+    """Do what the arguments say; the exit status."""
+    given = sys.argv[1:] if arguments is None else list(arguments)
+    try:
+        status = app(given, prog_name="rankpolicy", standalone_mode=False, obj=shlex.join(["rankpolicy", *given]))
+    except (RankPolicyError, MissingDependencyError) as error:
+        return _bad_input(str(error))
+    except OSError as error:
+        return _bad_input(f"{error.strerror or error}: {error.filename}" if error.filename else str(error))
+    except (KeyboardInterrupt, typer.Abort):
+        status = INTERRUPTED
+    except Exception as error:
+        # Usage errors share no class that all versions of typer export; this method is what they have in common.
+        if not hasattr(error, "format_message"):
+            raise
+        context = getattr(error, "ctx", None)
+        verb = context.command_path if context is not None else "rankpolicy"
+        return _bad_input(f"{error.format_message().rstrip('.')}. See: {verb} --help.")
+    if status == INTERRUPTED:
+        note("interrupted.")
+    return status if isinstance(status, int) else 0
+
+
+def main() -> NoReturn:
+    sys.exit(run())
+
+
+def _bad_input(message: str) -> int:
+    note(f"error: {' '.join(message.split())}")
+    return BAD_INPUT

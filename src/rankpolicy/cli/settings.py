@@ -1,0 +1,106 @@
+"""Settings of a method from text: ``--set name=value`` and the [settings] of a run.toml."""
+
+from __future__ import annotations
+
+import difflib
+import types
+import typing
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from rankpolicy.types import RankPolicyError
+
+if TYPE_CHECKING:
+    from rankpolicy.rankers import Ranker
+
+KINDS = {int: "a whole number", float: "a number", bool: "true or false", str: "a text"}
+
+
+def parse_assignments(texts: Sequence[str]) -> dict[str, str]:
+    """``name=value`` texts as a dict; the last of a name counts.
+
+    >>> parse_assignments(["epochs=50", "hidden=64,64"])
+    {'epochs': '50', 'hidden': '64,64'}
+    """
+    assignments = {}
+    for text in texts:
+        name, equals, value = text.partition("=")
+        if not equals or not name.strip():
+            raise RankPolicyError(f"--set must be name=value, such as epochs=50; got {text!r}.")
+        assignments[name.strip().replace("-", "_")] = value.strip()
+    return assignments
+
+
+def parse_settings(ranker_class: type[Ranker], texts: Mapping[str, str]) -> dict[str, Any]:
+    """Settings by name, each text read as the type of its setting.
+
+    >>> from rankpolicy.rankers import PGRank
+    >>> parse_settings(PGRank, {"epochs": "50", "hidden": "64,64", "patience": "none", "reward": "ap"})
+    {'epochs': 50, 'hidden': (64, 64), 'patience': None, 'reward': 'ap'}
+    """
+    kinds = typing.get_type_hints(ranker_class)
+    settings = {}
+    for name, text in texts.items():
+        if name not in ranker_class.setting_names():
+            raise RankPolicyError(unknown_name(f"setting of {ranker_class.name}", name, ranker_class.setting_names()))
+        settings[name] = _parsed(name, text, kinds[name])
+    return settings
+
+
+def settings_of_methods(
+    classes: Mapping[str, type[Ranker]], assignments: Mapping[str, str]
+) -> dict[str, dict[str, Any]]:
+    """Settings by method: ``pg_rank.epochs`` is for one method, ``epochs`` for every method that has it."""
+    texts: dict[str, dict[str, str]] = {method: {} for method in classes}
+    names = sorted({name for ranker_class in classes.values() for name in ranker_class.setting_names()})
+    by_attribute = {method.replace("-", "_"): method for method in classes}
+    # Names without a method first: what is said of one method goes before what is said of all.
+    for full_name, text in sorted(assignments.items(), key=lambda assignment: "." in assignment[0]):
+        method, dot, name = full_name.rpartition(".")
+        if dot and method not in by_attribute:
+            raise RankPolicyError(unknown_name("method in --set", method.replace("_", "-"), classes))
+        if not dot and name not in names:
+            raise RankPolicyError(unknown_name("setting", name, names))
+        for attribute, each in by_attribute.items():
+            if attribute == method or (not dot and name in classes[each].setting_names()):
+                texts[each][name] = text
+    return {method: parse_settings(ranker_class, texts[method]) for method, ranker_class in classes.items()}
+
+
+def unknown_name(kind: str, name: str, known: Iterable[str]) -> str:
+    """The error text for a name that does not exist."""
+    names = list(known)
+    close = difflib.get_close_matches(name, names, n=1)
+    hint = f" Did you mean {close[0]!r}?" if close else ""
+    return f"Unknown {kind}: {name!r}.{hint} Known: {', '.join(names)}."
+
+
+def as_text(value: Any) -> str:
+    """A TOML value as one would write it behind ``--set name=``."""
+    if isinstance(value, list):
+        return ",".join(map(as_text, value))
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _parsed(name: str, text: str, kind: Any) -> Any:
+    if isinstance(kind, types.UnionType) or typing.get_origin(kind) is typing.Union:
+        if text.lower() == "none":
+            return None
+        (kind,) = (member for member in typing.get_args(kind) if member is not type(None))
+    if typing.get_origin(kind) is tuple:
+        member = typing.get_args(kind)[0]
+        return tuple(_parsed(name, part.strip(), member) for part in text.split(",") if part.strip())
+    if kind is bool:
+        if text.lower() not in ("true", "false"):
+            raise RankPolicyError(_wrong_kind(name, text, kind))
+        return text.lower() == "true"
+    if kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            raise RankPolicyError(_wrong_kind(name, text, kind)) from None
+    return text
+
+
+def _wrong_kind(name: str, text: str, kind: Any) -> str:
+    return f"setting {name} must be {KINDS[kind]}; got {text!r}."

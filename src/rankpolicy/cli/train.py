@@ -1,0 +1,135 @@
+"""rankpolicy train"""
+
+from __future__ import annotations
+
+import time
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from rankpolicy.cli.options import Json, Set
+from rankpolicy.cli.output import check_can_write, console, print_json
+from rankpolicy.cli.run_file import RunFile, read_run_file
+from rankpolicy.cli.settings import parse_assignments, parse_settings
+from rankpolicy.types import RankPolicyError
+
+if TYPE_CHECKING:
+    from rankpolicy.data import RankingDataset
+
+EXAMPLES = """
+[bold]Examples[/bold]
+
+rankpolicy train --method pg-rank --data train.txt --valid vali.txt --out model.rp
+
+rankpolicy train --method lambdamart --data train.txt --valid vali.txt --out trees.rp --set num_leaves=31
+
+rankpolicy train --config run.toml --seed 1
+"""
+
+
+def train(
+    ctx: typer.Context,
+    method: Annotated[
+        str | None,
+        typer.Option(help="The method to learn, such as pg-rank; a wrong name lists them all.", show_default=False),
+    ] = None,
+    data: Annotated[Path | None, typer.Option(help="Training data: LETOR text (.gz, .zst) or .parquet.")] = None,
+    valid: Annotated[Path | None, typer.Option(help="Validation data, to stop in time and keep the best.")] = None,
+    out: Annotated[Path | None, typer.Option(help="Where the model goes, such as model.rp.")] = None,
+    settings: Set = None,
+    config: Annotated[
+        Path | None, typer.Option(help="A run.toml: method, data, valid, out, seed and a table of settings.")
+    ] = None,
+    seed: Annotated[int | None, typer.Option(min=0, help="Seed of everything random (0 where none is given).")] = None,
+    checkpoint: Annotated[
+        Path | None, typer.Option(help="A file that keeps the training state after every epoch.")
+    ] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on from --checkpoint.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Learn a ranker and write it to one file.
+
+    Beside model.rp goes model.run.json: settings, seed, versions, sha256 of the data, validation score, duration.
+    """
+    from rankpolicy.data.hashing import sha256_of_file
+    from rankpolicy.rankers import ranker_class_named
+    from rankpolicy.reports.run_record import RunRecord, write_json
+
+    run_file = RunFile() if config is None else read_run_file(config)
+    method = _required("--method", method, run_file.method)
+    data = _required("--data", data, run_file.data)
+    out = _required("--out", out, run_file.out)
+    valid = run_file.valid if valid is None else valid
+    seed = next(value for value in (seed, run_file.seed, 0) if value is not None)
+    check_can_write(out, option="--out")
+    if checkpoint is not None:
+        check_can_write(checkpoint, option="--checkpoint")
+    elif resume:
+        raise RankPolicyError("--resume needs --checkpoint FILE, the training state to go on from.")
+    ranker_class = ranker_class_named(method)
+    texts = run_file.settings | parse_assignments(settings or [])
+    ranker = ranker_class().set_params(**{"random_state": seed, **parse_settings(ranker_class, texts)})
+
+    started, clock = datetime.now(UTC), time.perf_counter()
+    files = {"train": data} | ({} if valid is None else {"valid": valid})
+    datasets = _read_alike(files)
+    ranker.fit(datasets["train"], valid=datasets.get("valid"), checkpoint=checkpoint, resume=resume)
+    ranker.save(out)
+
+    metric = str(ranker.get_params()["valid_metric"])
+    validation = {} if ranker.best_score_ is None else {metric: ranker.best_score_}
+    record = RunRecord(
+        command=ctx.obj,
+        seed=ranker.get_params()["random_state"],
+        data={
+            role: {
+                "path": str(path),
+                "sha256": sha256_of_file(path),
+                "queries": datasets[role].num_queries,
+                "items": datasets[role].num_items,
+            }
+            for role, path in files.items()
+        },
+        started=started.isoformat(timespec="seconds"),
+        duration_seconds=round(time.perf_counter() - clock, 3),
+        details={
+            "method": method,
+            "model": str(out),
+            "settings": ranker.get_params(),
+            "metrics": {"valid": validation, "best_iteration": ranker.best_iteration_},
+        },
+    )
+    record_path = out.with_name(f"{out.stem}.run.json")
+    write_json(record_path, record.to_json())
+    if as_json:
+        print_json(record.to_json() | {"run": str(record_path)})
+        return
+    scored = "".join(f", validation {name} {score:.4f}" for name, score in validation.items())
+    console().print(
+        f"{method}: kept iteration {ranker.best_iteration_}{scored}, {record.duration_seconds:.1f} s\n"
+        f"model  {out}\nrecord {record_path}",
+        markup=False,
+    )
+
+
+def _required(option: str, flag: Any, of_file: Any) -> Any:
+    value = of_file if flag is None else flag
+    if value is None:
+        raise RankPolicyError(
+            f"train needs {option}, on the command line or in --config. See: rankpolicy train --help."
+        )
+    return value
+
+
+def _read_alike(files: dict[str, Path]) -> dict[str, RankingDataset]:
+    """Datasets with the same number of features: a sparse file may leave out the last ones."""
+    from rankpolicy.data import read_dataset
+
+    datasets = {role: read_dataset(path) for role, path in files.items()}
+    width = max(dataset.num_features for dataset in datasets.values())
+    return {
+        role: dataset if dataset.num_features == width else read_dataset(files[role], num_features=width)
+        for role, dataset in datasets.items()
+    }

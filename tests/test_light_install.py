@@ -1,0 +1,60 @@
+"""The library imports lightly, and runs where only torch and numpy are installed."""
+
+import subprocess
+import sys
+
+HEAVY = (
+    "numba",
+    "lightgbm",
+    "sklearn",
+    "scipy",
+    "polars",
+    "pandas",
+    "pyarrow",
+    "transformers",
+    "matplotlib",
+    "triton",
+    "rich",
+    "typer",
+)
+
+IMPORTS = """
+import sys, rankpolicy
+print([name for name in {heavy!r} if name in sys.modules])
+"""
+
+WITHOUT = """
+import sys
+for name in {heavy!r}:
+    sys.modules[name] = None  # import machinery takes this for "not installed"
+
+import rankpolicy as rp
+data = rp.make_web_search(20, random_state=0)
+path = sys.argv[1]
+rp.write_letor(data, path)
+train = rp.read_letor(path)
+ranker = rp.PGRank(epochs=2, num_networks=1, num_samples=4).fit(train, valid=train)
+table = rp.evaluate(ranker, train, ["ndcg@10", "map"])
+print(table)
+for call in (lambda: rp.LambdaMART().fit(train), lambda: table.to_frame()):
+    try:
+        call()
+    except rp.MissingDependencyError as error:
+        print(error)
+"""
+
+
+def run(program, *arguments):
+    command = [sys.executable, "-c", program.format(heavy=HEAVY), *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
+
+def test_import_loads_nothing_heavy():
+    assert run(IMPORTS).strip() == "[]"
+
+
+def test_torch_and_numpy_are_enough(tmp_path):
+    output = run(WITHOUT, tmp_path / "data.txt")
+    assert "ndcg@10" in output
+    assert "LambdaMART needs lightgbm: pip install lightgbm" in output
+    assert "pip install polars" in output
