@@ -181,3 +181,17 @@ def test_a_model_of_another_format_or_settings_is_refused(fitted, tmp_path):
 def test_saving_where_no_folder_is_leaves_nothing(fitted, tmp_path):
     with pytest.raises(rp.RankPolicyError, match="Check that the folder exists"):
         fitted["listnet"].save(tmp_path / "nowhere" / "model.rp")
+
+
+@ALL
+def test_exposure_is_exact_and_keeps_the_order_of_rows(name, fitted):
+    ranker = fitted[name]
+    exposure = ranker.exposure(VALID)
+    for query in range(3):
+        rows = slice(VALID.offsets[query], VALID.offsets[query + 1])
+        weights = 1 / np.log2(np.arange(2, VALID.sizes[query] + 2))
+        assert exposure[rows].sum() == pytest.approx(weights.sum())
+        assert (np.diff(exposure[ranker.rank(VALID)[query]]) <= 1e-9).all()
+    shuffled = np.random.default_rng(0).permutation(VALID.num_items)
+    given = ranker.exposure(VALID.features[shuffled], qid=VALID.query_of_item[shuffled])
+    np.testing.assert_allclose(given, exposure[shuffled], rtol=1e-4)

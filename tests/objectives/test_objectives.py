@@ -31,7 +31,7 @@ def test_policy_gradient_descends_against_the_estimate():
     reward = parse_metric("ndcg@2")
     with torch.random.fork_rng():
         torch.manual_seed(0)
-        value = PolicyGradient(reward=reward, num_samples=16)(scores, labels, mask)
+        value = PolicyGradient(reward=reward, estimator="reinforce", num_samples=16)(scores, labels, mask)
         torch.manual_seed(0)
         estimate = reinforce(scores, labels, mask, reward=reward, num_samples=16)
     value.loss.backward()

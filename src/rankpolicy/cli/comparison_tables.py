@@ -33,7 +33,7 @@ def _print_metrics(comparison: Comparison) -> None:
     over = (
         f"mean over {num_folds} folds ± standard deviation between them" if num_folds > 1 else "mean over test queries"
     )
-    drawn = Table(box=SIMPLE_HEAD, caption=f"{over}; {num_queries} test queries", caption_justify="left")
+    drawn = Table(box=SIMPLE_HEAD)
     drawn.add_column("method")
     best = {metric: comparison.best_method(metric) for metric in comparison.metrics}
     for metric in comparison.metrics:
@@ -43,7 +43,9 @@ def _print_metrics(comparison: Comparison) -> None:
         drawn.add_row(
             method, *(f"[bold]{text}[/bold]" if best[metric] == method else text for metric, text in texts.items())
         )
-    console().print(drawn)
+    out = console()
+    out.print(drawn)
+    out.print(f"{over}; {num_queries} test queries", style="dim")
 
 
 def _print_significance(comparison: Comparison) -> None:
@@ -54,7 +56,7 @@ def _print_significance(comparison: Comparison) -> None:
 
     best = comparison.best_method(comparison.metrics[0])
     tests = list(dict.fromkeys(paired.test for paired in comparison.significance))
-    drawn = Table(box=SIMPLE_HEAD, caption=f"adjusted p-values; {STARS}", caption_justify="left")
+    drawn = Table(box=SIMPLE_HEAD)
     drawn.add_column(f"against {best}")
     drawn.add_column("metric")
     for name in ("difference", *tests):
@@ -65,4 +67,6 @@ def _print_significance(comparison: Comparison) -> None:
             difference = paired[0].difference if paired[0].a == method else -paired[0].difference
             p_values = {p.test: f"{p.p_holm:.4f} {stars(p.p_holm):3}" for p in paired}
             drawn.add_row(method, metric, f"{difference:+.4f}", *(p_values[test] for test in tests))
-    console().print(drawn)
+    out = console()
+    out.print(drawn)
+    out.print(STARS, style="dim")

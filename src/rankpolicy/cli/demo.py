@@ -32,7 +32,7 @@ METRICS = ("ndcg@10", "map")
 def demo(
     ctx: typer.Context,
     out: Annotated[Path, typer.Option(help="A directory for the report, the models and the data.")] = Path("runs/demo"),
-    queries: Annotated[int, typer.Option(min=20, help="How many queries to make.")] = 500,
+    queries: Annotated[int, typer.Option(min=20, help="How many queries to make.")] = 1000,
     seed: Seed = 0,
     as_json: Json = False,
 ) -> None:
@@ -50,7 +50,7 @@ def demo(
     note(f"{queries} synthetic queries, {fold.train.num_queries} to learn from; training {' and '.join(METHODS)} ...")
     with note_if_slow("compiling kernels (first run only) ..."):
         _compile_kernels(fold)
-    comparison = compare_rankers([fold], METHODS, METRICS, tune=False, random_state=seed)
+    comparison = compare_rankers([fold], METHODS, METRICS, random_state=seed)
     policy = comparison.selections["pg-rank"][0].ranker
     shown = query_to_show(fold.test)
     samples = sample_rankings(policy, shown, random_state=seed)

@@ -69,7 +69,8 @@ def run(arguments: Sequence[str] | None = None) -> int:
             raise
         context = getattr(error, "ctx", None)
         verb = context.command_path if context is not None else "rankpolicy"
-        return _bad_input(f"{error.format_message().rstrip('.')}. See: {verb} --help.")
+        message = error.format_message().replace("?.", "?")
+        return _bad_input(f"{message}{'' if message.endswith(('.', '?')) else '.'} See: {verb} --help.")
     if status == INTERRUPTED:
         note("interrupted.")
     return status if isinstance(status, int) else 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import math
 import types
 import typing
 from collections.abc import Iterable, Mapping, Sequence
@@ -96,9 +97,12 @@ def _parsed(name: str, text: str, kind: Any) -> Any:
         return text.lower() == "true"
     if kind in (int, float):
         try:
-            return kind(text)
+            number = kind(text)
         except ValueError:
             raise RankPolicyError(_wrong_kind(name, text, kind)) from None
+        if not math.isfinite(number):
+            raise RankPolicyError(_wrong_kind(name, text, kind))
+        return number
     return text
 
 

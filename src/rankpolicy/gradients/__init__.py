@@ -1,12 +1,13 @@
 """Estimators of the gradient of the expected reward in score space, dU/dscores (query, item)."""
 
+from rankpolicy.gradients.auto import auto
 from rankpolicy.gradients.controls import CONTROLS
 from rankpolicy.gradients.estimate import Estimator, GradientEstimate
+from rankpolicy.gradients.exact import exact, exposure_gradient
 from rankpolicy.gradients.reinforce import log_prob_gradient, reinforce, reinforce_of_rankings
 from rankpolicy.types import RankPolicyError
 
-# "auto" picks the estimator with the least variance that the reward allows.
-ESTIMATORS: dict[str, Estimator] = {"auto": reinforce, "reinforce": reinforce}
+ESTIMATORS: dict[str, Estimator] = {"auto": auto, "exact": exact, "reinforce": reinforce}
 
 
 def estimator(name: str) -> Estimator:
@@ -20,7 +21,10 @@ __all__ = [
     "CONTROLS",
     "ESTIMATORS",
     "GradientEstimate",
+    "auto",
     "estimator",
+    "exact",
+    "exposure_gradient",
     "log_prob_gradient",
     "reinforce",
     "reinforce_of_rankings",

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
 import torch
 from torch import Tensor
 
+from rankpolicy.kernels import has_numba
 from rankpolicy.metrics.ranked import rank_by_score
+from rankpolicy.policies.race import FINE, race_exposure
 from rankpolicy.types import RankPolicyError
 
 
@@ -53,6 +56,29 @@ class PlackettLuce:
     def mode(self) -> Tensor:
         """The most probable ranking (query, position): items by falling score."""
         return rank_by_score(self.scores, self.mask)
+
+    def exposure(self, rank_weights: Tensor | None = None, *, cutoff: int | None = None) -> Tensor:
+        """E[weight of the item's rank] (query, item), exact; by default the weight of rank r is 1 / log2(1 + r), the position bias of DCG.
+
+        >>> PlackettLuce(torch.zeros(1, 2), torch.ones(1, 2, dtype=torch.bool)).exposure()  # (1 + 0.6309) / 2 each
+        tensor([[0.8155, 0.8155]])
+        """
+        num_positions = self.scores.shape[-1]
+        if rank_weights is None:
+            rank_weights = 1 / torch.arange(2, num_positions + 2, dtype=torch.float64).log2()
+        if len(rank_weights) < num_positions:
+            rank_weights = torch.nn.functional.pad(rank_weights, (0, num_positions - len(rank_weights)))
+        if cutoff is not None:
+            rank_weights = rank_weights.clone()
+            rank_weights[cutoff:] = 0
+        if self.scores.device.type == "cpu" and has_numba():
+            from rankpolicy.kernels.race import race
+
+            scores = self.scores.detach().numpy()
+            return torch.from_numpy(
+                race(scores, self.mask.numpy(), rank_weights.numpy(), np.zeros_like(scores), quadrature=FINE)[0]
+            )
+        return race_exposure(self.scores, self.mask, rank_weights.to(self.scores))
 
 
 def ranked_log_weights(scores: Tensor, mask: Tensor, rankings: Tensor) -> tuple[Tensor, Tensor]:

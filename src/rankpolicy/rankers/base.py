@@ -107,6 +107,22 @@ class Ranker(ABC):
             for query, (start, size) in enumerate(zip(dataset.offsets[:-1], dataset.sizes, strict=True))
         ]
 
+    def exposure(
+        self,
+        X: Any,
+        *,
+        qid: ArrayLike | None = None,
+        group: ArrayLike | None = None,
+        rank_weights: ArrayLike | None = None,
+        cutoff: int | None = None,
+    ) -> NDArray[np.float64]:
+        """Expected exposure of each row (rows as given) under the policy, exact: E[weight of its rank], by default 1 / log2(1 + rank)."""
+        dataset = self._checked(dataset_to_rank(X, qid, group, needs_queries=True))
+        weights = None if rank_weights is None else torch.from_numpy(np.asarray(rank_weights, dtype=np.float64))
+        exposure = self._policy_of(dataset).exposure(weights, cutoff=cutoff)
+        flat = dataset.padding().unpad(exposure).numpy()
+        return flat if isinstance(X, RankingDataset) else dataset.in_source_order(flat)
+
     def policy(self, X: Any, *, qid: ArrayLike | None = None, group: ArrayLike | None = None) -> PlackettLuce:
         """The Plackett-Luce policy over the queries of X, scores padded to (query, item)."""
         return self._policy_of(self._checked(dataset_to_rank(X, qid, group, needs_queries=True)))

@@ -71,14 +71,21 @@ class LambdaMART(Ranker):
             callbacks = []
             if valid is not None and self.patience is not None:
                 callbacks.append(lightgbm.early_stopping(self.patience, verbose=False))
-            self._booster = lightgbm.train(
-                parameters,
-                train_set,
-                self.num_trees,
-                valid_sets=None if valid is None else [_lightgbm_data(valid, parameters, reference=train_set)],
-                feval=None if valid is None else score,
-                callbacks=callbacks,
-            )
+            try:
+                self._booster = lightgbm.train(
+                    parameters,
+                    train_set,
+                    self.num_trees,
+                    valid_sets=None if valid is None else [_lightgbm_data(valid, parameters, reference=train_set)],
+                    feval=None if valid is None else score,
+                    callbacks=callbacks,
+                )
+            except (lightgbm.basic.LightGBMError, ValueError) as error:
+                if isinstance(error, RankPolicyError):
+                    raise
+                raise RankPolicyError(
+                    f"LightGBM refuses these settings: {str(error).split(' at /')[0]}. Change them on {self!r}."
+                ) from None
         self.best_iteration_ = self._booster.best_iteration if self._booster.best_iteration > 0 else self.num_trees
         self.best_score_ = None if valid is None else history[metric.name][self.best_iteration_ - 1]
         self.evals_result_ = {} if valid is None else {"valid_0": history}

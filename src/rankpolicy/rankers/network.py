@@ -67,7 +67,7 @@ class NetworkRanker(Ranker):
             patience=self.patience,
             seed=self.random_state,
         )
-        objective, device = self._objective(), torch.device(self.device)
+        objective, device = self._objective(), _device(self.device)
         train = self._trainable(train)
         scaling = fit_scaling(self.scaling, train)
         network = self._new_network(scaling.num_scaled(train.num_features)).to(device)
@@ -136,3 +136,15 @@ class NetworkRanker(Ranker):
         self._network = self._new_network(self._scaling.num_scaled(self.num_features_))
         self._network.load_state_dict(parts["network"])
         self._network.eval()
+
+
+def _device(name: str) -> torch.device:
+    """The device of this name, tried out: torch finds out only at first use that there is none."""
+    try:
+        device = torch.device(name)
+        torch.empty(1, device=device)
+    except (RuntimeError, AssertionError, NotImplementedError) as error:
+        raise RankPolicyError(
+            f"device must be one that torch can use here, such as 'cpu'; got {name!r} ({str(error).splitlines()[0]})."
+        ) from None
+    return device

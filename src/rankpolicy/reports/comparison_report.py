@@ -16,7 +16,7 @@ from rankpolicy.reports.html import Cell, Section, command, figure, heading, htm
 from rankpolicy.reports.run_record import RunRecord
 from rankpolicy.types import Conventions
 
-STARS = "* p < 0.05, ** p < 0.01, *** p < 0.001, adjusted by Holm's method over all comparisons of a test"
+STARS = "p-values adjusted by Holm's method over all comparisons of a test; * p < 0.05, ** p < 0.01, *** p < 0.001"
 MOST_SCATTERS = 3
 
 
@@ -76,25 +76,21 @@ def mean_text(comparison: Comparison, method: str, metric: str) -> str:
 def _metrics(comparison: Comparison, seed: int) -> tuple[str, ...]:
     pooled = comparison.pooled
     best = {metric: comparison.best_method(metric) for metric in comparison.metrics}
-    header, rows = ["method"], []
-    for metric in comparison.metrics:
-        header += [metric, "95% interval"]
+    rows: list[list[str | Cell]] = []
     for method in comparison.methods:
         row: list[str | Cell] = [method]
         for metric in comparison.metrics:
             low, high = pooled[method].confidence_interval(metric, random_state=seed)
-            row += [
-                Cell(mean_text(comparison, method, metric), is_best=method == best[metric]),
-                Cell(f"{low:.4f} to {high:.4f}"),
-            ]
+            text = mean_text(comparison, method, metric)
+            row.append(Cell(text, is_best=method == best[metric], below=f"{low:.4f} to {high:.4f}"))
         rows.append(row)
     num_folds, num_queries = len(comparison.fold_names), len(pooled[comparison.methods[0]])
     over = (
         f"Mean over {num_folds} folds ± standard deviation between them" if num_folds > 1 else "Mean over test queries"
     )
-    caption = f"{over}; bootstrap interval over {num_queries} test queries. {conventions_line(comparison.conventions)}."
+    caption = f"{over}; below it the 95% bootstrap interval over {num_queries} test queries; {conventions_line(comparison.conventions)}."
     return (
-        table(header, rows, caption=caption),
+        table(["method", *comparison.metrics], rows, caption=caption),
         figure(
             figures.metric_intervals(pooled, random_state=seed),
             "Dots are means over test queries, lines 95% intervals.",
@@ -120,7 +116,7 @@ def _significance(comparison: Comparison) -> tuple[str, ...]:
         table(
             ["methods", "metric", "difference", *tests],
             rows,
-            caption=f"Mean difference per test query and adjusted p-values. {STARS}.",
+            caption=f"Mean difference per test query; {STARS}.",
         ),
     )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import math
 import re
 from collections.abc import Mapping, Sequence
 from html import escape
@@ -71,15 +72,18 @@ def metric_intervals(tables: Mapping[str, MetricTable], *, random_state: int = 0
     """Mean of each metric and its 95% bootstrap interval over queries, a row a method, a panel a metric."""
     names = next(iter(tables.values())).names
     with _style():
-        figure = _figure(max(6.0, 4.6 * len(names)), 1.3 + 0.42 * len(tables))
+        columns = min(2, len(names))
+        rows = math.ceil(len(names) / columns)
+        figure = _figure(7.0 if columns == 1 else 9.2, (1.1 + 0.42 * len(tables)) * rows)
+        figure.get_layout_engine().set(wspace=0.08)
         for index, name in enumerate(names, 1):
-            axes = figure.add_subplot(1, len(names), index)
+            axes = figure.add_subplot(rows, columns, index)
             for row, (colour, table) in enumerate(zip(_colours(), tables.values(), strict=False)):
                 mean = table.means[name]
                 low, high = table.confidence_interval(name, random_state=random_state)
                 axes.plot([low, high], [row, row], color=colour, linewidth=2.5, solid_capstyle="round")
                 axes.plot([mean], [row], "o", color=colour, markersize=8)
-            axes.set_yticks(range(len(tables)), list(tables) if index == 1 else [""] * len(tables))
+            axes.set_yticks(range(len(tables)), list(tables) if index % columns == 1 % columns else [""] * len(tables))
             axes.set_ylim(len(tables) - 0.5, -0.5)
             axes.margins(x=0.08)
             axes.locator_params(axis="x", nbins=5)

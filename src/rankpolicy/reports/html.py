@@ -29,6 +29,7 @@ th, td { padding: .35rem 1.1rem .35rem 0; text-align: left; border-bottom: 1px s
 th { font-weight: 600; color: var(--soft); font-size: .85rem; }
 td.number, th.number { text-align: right; }
 td.best { font-weight: 700; }
+td small { display: block; font-weight: 400; color: var(--soft); }
 figure { margin: 1rem 0 1.6rem; }
 figure svg { max-width: 100%; height: auto; }
 pre, code { font: .9em/1.5 ui-monospace, "SFMono-Regular", Menlo, Consolas, monospace; }
@@ -51,6 +52,7 @@ class Cell:
     text: str
     is_number: bool = True
     is_best: bool = False
+    below: str = ""  # a second, smaller line
 
 
 def html_page(title: str, lead: str, sections: Sequence[Section]) -> str:
@@ -101,4 +103,5 @@ def _cell(cell: str | Cell) -> str:
     if isinstance(cell, str):
         return f"<td>{escape(cell)}</td>"
     names = " ".join(name for name, on in (("number", cell.is_number), ("best", cell.is_best)) if on)
-    return f'<td class="{names}">{escape(cell.text)}</td>'
+    below = f"<small>{escape(cell.below)}</small>" if cell.below else ""
+    return f'<td class="{names}">{escape(cell.text)}{below}</td>'

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+import numpy as np
 import torch
 
 from rankpolicy.data.dataset import RankingDataset
@@ -52,10 +53,7 @@ def sample_rankings(
 
 
 def query_to_show(dataset: RankingDataset, *, most_items: int = 6) -> RankingDataset:
-    """A short query whose items differ in their labels, or else the shortest one."""
-    telling = [
-        query
-        for query, size in enumerate(dataset.sizes.tolist())
-        if 3 <= size <= most_items and len(set(dataset.labels[dataset.offsets[query] :][:size].tolist())) > 1
-    ]
-    return dataset[telling[0] if telling else int(dataset.sizes.argmin())]
+    """The query of at most so many items whose labels differ most, or the shortest query where all are longer."""
+    labels = np.split(dataset.labels, dataset.offsets[1:-1])
+    num_grades = [len(set(of_query.tolist())) if len(of_query) <= most_items else 0 for of_query in labels]
+    return dataset[int(np.argmax(num_grades)) if any(num_grades) else int(dataset.sizes.argmin())]

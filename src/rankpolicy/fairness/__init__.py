@@ -1,0 +1,65 @@
+"""Fairness of exposure: who is shown how much, who deserves how much, and how far the two are apart.
+
+    rankings or scores ─policy─> exposure (query, item) ─┬─> individual_disparity, group_disparity: value and dD/dexposure, for training
+                         labels ─merit_of─> merit ───────┘   FAIRNESS_METRICS: what else practitioners ask for, for evaluation
+
+Nothing here depends on how exposures were computed: exactly, from samples, or from a mixture of rankings.
+"""
+
+from rankpolicy.fairness.attention import awrf
+from rankpolicy.fairness.birkhoff import Decomposition, birkhoff_decomposition, mixture_of
+from rankpolicy.fairness.disparity import Disparity
+from rankpolicy.fairness.expected_exposure import ee_d, ee_l, ee_r, target_exposure
+from rankpolicy.fairness.exposure import (
+    POSITION_BIASES,
+    mixture_exposure,
+    position_bias,
+    ranking_exposure,
+    sampled_exposure,
+)
+from rankpolicy.fairness.exposure_parity import disparate_treatment, exposure_difference, exposure_ratio
+from rankpolicy.fairness.group_disparity import group_disparity
+from rankpolicy.fairness.groups import GroupCodes, encode_groups
+from rankpolicy.fairness.individual_disparity import individual_disparity
+from rankpolicy.fairness.lp_post_processing import FairRanking, constrained_ranking, penalized_ranking
+from rankpolicy.fairness.merit import MERITS, merit_of
+from rankpolicy.fairness.metrics import FAIRNESS_METRICS, measure_fairness
+from rankpolicy.fairness.prefix_shares import max_skew, min_skew, ndkl, skew
+from rankpolicy.fairness.ranked_parity import rkl, rnd
+
+__all__ = [
+    "FAIRNESS_METRICS",
+    "MERITS",
+    "POSITION_BIASES",
+    "Decomposition",
+    "Disparity",
+    "FairRanking",
+    "GroupCodes",
+    "awrf",
+    "birkhoff_decomposition",
+    "constrained_ranking",
+    "disparate_treatment",
+    "ee_d",
+    "ee_l",
+    "ee_r",
+    "encode_groups",
+    "exposure_difference",
+    "exposure_ratio",
+    "group_disparity",
+    "individual_disparity",
+    "max_skew",
+    "measure_fairness",
+    "merit_of",
+    "min_skew",
+    "mixture_exposure",
+    "mixture_of",
+    "ndkl",
+    "penalized_ranking",
+    "position_bias",
+    "ranking_exposure",
+    "rkl",
+    "rnd",
+    "sampled_exposure",
+    "skew",
+    "target_exposure",
+]

@@ -1,0 +1,94 @@
+"""From a doubly stochastic matrix to rankings one can show: the decomposition of Birkhoff and von Neumann."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from numpy.typing import ArrayLike, NDArray
+from torch import Tensor
+
+from rankpolicy.optional import require
+from rankpolicy.policies.mixture import Mixture
+from rankpolicy.types import RankPolicyError
+
+TOLERANCE = 1e-6  # of row and column sums; solvers of linear programs leave errors of about 1e-9
+RESIDUAL = 1e-10  # of probability that may stay undistributed
+
+
+class Decomposition(NamedTuple):
+    """matrix = sum over terms of weights[term] * (permutation matrix of rankings[term])."""
+
+    rankings: NDArray[np.int64]  # (term, position)
+    weights: NDArray[np.float64]  # (term,) falling, summing to 1
+
+
+def birkhoff_decomposition(matrix: ArrayLike) -> Decomposition:
+    """Write a doubly stochastic matrix (item, position) as a mixture of at most (n - 1)² + 1 rankings (Birkhoff 1946).
+
+    Greedy: the ranking with the highest product of remaining probabilities takes the lowest of them, which empties at least one cell.
+
+    >>> rankings, weights = birkhoff_decomposition([[0.75, 0.25], [0.25, 0.75]])
+    >>> rankings.tolist(), weights.tolist()
+    ([[0, 1], [1, 0]], [0.75, 0.25])
+    """
+    assign = require("scipy.optimize", "The Birkhoff decomposition").linear_sum_assignment
+    remaining = _scaled(np.asarray(matrix, dtype=np.float64))
+    positions = np.arange(len(remaining))
+    rankings, weights = [], []
+    left = 1.0
+    while left > RESIDUAL:
+        # Cells that rounding has all but emptied count as empty; so heavy a cost is paid only where no ranking avoids them.
+        is_empty = remaining <= RESIDUAL / len(remaining)
+        cost = np.where(is_empty, 1e6, -np.log(np.where(is_empty, 1.0, remaining)))
+        _, ranking = assign(cost.T)
+        weight = remaining[ranking, positions].min()
+        if is_empty[ranking, positions].any():
+            break
+        remaining[ranking, positions] -= weight
+        left -= weight
+        rankings.append(ranking)
+        weights.append(weight)
+    order = np.argsort(weights, kind="stable")[::-1]
+    share = np.array(weights)[order]
+    return Decomposition(np.array(rankings, dtype=np.int64)[order], share / share.sum())
+
+
+def mixture_of(matrices: Sequence[ArrayLike], *, dtype: torch.dtype = torch.float32) -> Mixture:
+    """The mixture policy of queries with these doubly stochastic matrices (item, position), padded to the longest query.
+
+    >>> mixture_of([[[0.75, 0.25], [0.25, 0.75]], [[1.0]]]).exposure(torch.tensor([1.0, 0.5]))
+    tensor([[0.8750, 0.6250],
+            [1.0000, 0.0000]])
+    """
+    if not matrices:
+        raise RankPolicyError("a mixture needs the matrix of at least one query; got an empty list.")
+    parts = [birkhoff_decomposition(matrix) for matrix in matrices]
+    sizes = [part.rankings.shape[1] for part in parts]
+    longest, most = max(sizes), max(len(part.weights) for part in parts)
+    rankings = torch.arange(longest).repeat(most, len(parts), 1)
+    weights: Tensor = torch.zeros(most, len(parts), dtype=dtype)
+    for query, (part, size) in enumerate(zip(parts, sizes, strict=True)):
+        rankings[: len(part.weights), query, :size] = torch.from_numpy(part.rankings)
+        weights[: len(part.weights), query] = torch.from_numpy(part.weights).to(dtype)
+    return Mixture(rankings, weights, torch.arange(longest) < torch.tensor(sizes)[:, None])
+
+
+def _scaled(matrix: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Checked, and rounding errors of row and column sums removed (Sinkhorn & Knopp 1967)."""
+    if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or matrix.size == 0:
+        raise RankPolicyError(f"a doubly stochastic matrix must be square, (item, position); got shape {matrix.shape}.")
+    error = max(-matrix.min(), np.abs(matrix.sum(0) - 1).max(), np.abs(matrix.sum(1) - 1).max())
+    if not error <= TOLERANCE:
+        raise RankPolicyError(
+            "a doubly stochastic matrix must be 0 or more with rows and columns that sum to 1; "
+            f"got lowest entry {matrix.min():g}, row sums {matrix.sum(1).min():g} to {matrix.sum(1).max():g}, "
+            f"column sums {matrix.sum(0).min():g} to {matrix.sum(0).max():g}."
+        )
+    scaled = np.where(matrix > RESIDUAL / len(matrix), matrix, 0.0)
+    for _ in range(20):
+        scaled /= scaled.sum(0)
+        scaled /= scaled.sum(1, keepdims=True)
+    return scaled

@@ -1,0 +1,71 @@
+"""What a disparity is: a value a query, its gradient in exposure, and which queries it leaves out."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from rankpolicy.types import RankPolicyError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Disparity:
+    """Disparity of each query; queries that are left out have value and gradient 0.
+
+    ``mean`` is taken over the ``num_counted`` queries that count, and NaN when none does; its gradient in exposure is
+    ``gradient / num_counted``. ``left_out`` says how many queries do not count, by reason; each query has one reason.
+
+    An amortized disparity is one number for all queries: ``mean`` holds it, and ``values`` the signed differences it averages.
+    """
+
+    values: Tensor  # (query,)
+    gradient: Tensor  # (query, item) dvalue/dexposure, 0 where the maximum with 0 has a kink
+    is_counted: Tensor  # (query,) bool
+    left_out: Mapping[str, int]
+    amortized: float | None = None
+
+    @property
+    def num_counted(self) -> int:
+        return int(self.is_counted.sum())
+
+    @property
+    def mean(self) -> float:
+        """The disparity of a policy over all its queries."""
+        if self.amortized is not None:
+            return self.amortized
+        return float(self.values.sum()) / self.num_counted if self.num_counted else math.nan
+
+
+def count_reasons(reasons: Mapping[str, Tensor]) -> tuple[Tensor, dict[str, int]]:
+    """Which queries count, and how many fall to each reason (query,) bool, the first that holds; reasons nobody falls to are dropped.
+
+    >>> count_reasons({"empty": torch.tensor([True, False, False]), "short": torch.tensor([True, True, False])})
+    (tensor([False, False,  True]), {'empty': 1, 'short': 1})
+    """
+    left_out: dict[str, int] = {}
+    is_counted = torch.ones_like(next(iter(reasons.values())))
+    for reason, holds in reasons.items():
+        count = int((holds & is_counted).sum())
+        if count:
+            left_out[reason] = count
+        is_counted = is_counted & ~holds
+    return is_counted, left_out
+
+
+def check_exposure(exposure: Tensor, merit: Tensor, mask: Tensor) -> None:
+    if exposure.ndim != 2 or merit.shape != exposure.shape or mask.shape != exposure.shape:
+        raise RankPolicyError(
+            "exposure, merit and mask must have one shape, (query, item); "
+            f"got {tuple(exposure.shape)}, {tuple(merit.shape)} and {tuple(mask.shape)}. "
+            "For one query add an axis: exposure[None]."
+        )
+    if not exposure.is_floating_point() or mask.dtype != torch.bool:
+        raise RankPolicyError(f"exposure must be floating point and mask bool; got {exposure.dtype} and {mask.dtype}.")
+    if not ((merit >= 0) & merit.isfinite() | ~mask).all():
+        raise RankPolicyError(
+            "merit must be finite and 0 or more at every item; got a negative or missing one. Use merit_of(labels), which says where."
+        )

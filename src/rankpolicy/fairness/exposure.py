@@ -1,0 +1,78 @@
+"""Exposure: how often users look at an item, from the positions that rankings give it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import torch
+from torch import Tensor
+
+from rankpolicy.policies.mixture import Mixture, ranking_exposure
+from rankpolicy.types import RankPolicyError
+
+PERSISTENCE = 0.8
+
+# Bias of positions 1, 2, ... in float64.
+POSITION_BIASES: dict[str, Callable[[Tensor], Tensor]] = {
+    "log2": lambda positions: 1 / torch.log2(1 + positions),
+    "inverse": lambda positions: 1 / positions,
+    "geometric": lambda positions: PERSISTENCE ** (positions - 1),
+}
+
+
+def position_bias(
+    num_positions: int,
+    *,
+    kind: str | Sequence[float] | Tensor = "log2",
+    dtype: torch.dtype = torch.float32,
+    device: torch.device | str | None = None,
+) -> Tensor:
+    """The chance v_j that a user looks at position j (position,): never rising, 0 or more, not normalised.
+
+    ``"log2"`` is 1 / log2(1 + j), the discount of DCG (Singh & Joachims 2019), ``"inverse"`` 1 / j, ``"geometric"`` 0.8^(j - 1);
+    a vector given instead is checked and cut, or filled up with 0.
+
+    >>> position_bias(3)
+    tensor([1.0000, 0.6309, 0.5000])
+    >>> position_bias(3, kind=[1.0, 0.25])
+    tensor([1.0000, 0.2500, 0.0000])
+    """
+    if num_positions < 1:
+        raise RankPolicyError(f"num_positions must be 1 or more; got {num_positions}.")
+    if isinstance(kind, str):
+        if kind not in POSITION_BIASES:
+            raise RankPolicyError(
+                f"Unknown position bias {kind!r}. Known: {', '.join(sorted(POSITION_BIASES))}; or give a vector."
+            )
+        positions = torch.arange(1, num_positions + 1, dtype=torch.float64, device=device)
+        return POSITION_BIASES[kind](positions).to(dtype)
+    given = torch.as_tensor(kind, dtype=dtype, device=device)
+    if given.ndim != 1 or not given.isfinite().all() or (given < 0).any() or (given.diff() > 0).any():
+        raise RankPolicyError(
+            f"position bias must be a vector of finite numbers, 0 or more, that never rises; got {given.tolist()!r:.80}. "
+            "Sort it in falling order, or use kind='log2'."
+        )
+    cut = given[:num_positions]
+    return torch.nn.functional.pad(cut, (0, num_positions - len(cut)))
+
+
+def sampled_exposure(rankings: Tensor, mask: Tensor, bias: Tensor) -> Tensor:
+    """Mean exposure (query, item) over sampled rankings (sample, query, position).
+
+    Unbiased for the exposure of the policy, but a disparity of it is too high: 10 samples of a uniform policy over 24 items with labels
+    0 to 2 read an individual disparity of 0.015 where the truth is 0. Report disparities of exact exposures.
+
+    >>> rankings, mask = torch.tensor([[[0, 1]], [[0, 1]], [[0, 1]], [[1, 0]]]), torch.ones(1, 2, dtype=torch.bool)
+    >>> sampled_exposure(rankings, mask, torch.tensor([1.0, 0.5]))
+    tensor([[0.8750, 0.6250]])
+    """
+    if rankings.ndim != 3 or len(rankings) == 0:
+        raise RankPolicyError(
+            f"sampled rankings must be (sample, query, position) with a sample or more; got {tuple(rankings.shape)}."
+        )
+    return ranking_exposure(rankings, mask, bias).mean(0)
+
+
+def mixture_exposure(rankings: Tensor, weights: Tensor, mask: Tensor, *, bias: Tensor) -> Tensor:
+    """Exposure (query, item) of a mixture: the mean over rankings (ranking, query, position), weighted (ranking, query)."""
+    return Mixture(rankings, weights, mask).exposure(bias)

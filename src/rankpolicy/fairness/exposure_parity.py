@@ -1,0 +1,66 @@
+"""Exposure of groups compared: equal for all (parity), or equal for a unit of merit (treatment)."""
+
+from __future__ import annotations
+
+import math
+
+from torch import Tensor
+
+from rankpolicy.fairness.disparity import check_exposure
+from rankpolicy.fairness.groups import Members, members
+
+# A query where a group is absent (or, for disparate treatment, has zero merit) has no value: NaN, to be left out of means.
+
+
+def exposure_difference(exposure: Tensor, groups: Tensor, mask: Tensor) -> Tensor:
+    """Demographic parity of exposure (Singh & Joachims 2018): highest minus lowest mean exposure of a group (query,); 0 is parity.
+
+    >>> import torch
+    >>> exposure, mask = torch.tensor([[1.0, 0.6, 0.5]]), torch.ones(1, 3, dtype=torch.bool)
+    >>> exposure_difference(exposure, torch.tensor([[0, 0, 1]]), mask)  # 0.8 - 0.5
+    tensor([0.3000])
+    """
+    check_exposure(exposure, exposure, mask)
+    given = members(groups, mask)
+    means = given.means(exposure)
+    return _with_all_groups(means.amax(-1) - means.amin(-1), given)
+
+
+def exposure_ratio(exposure: Tensor, groups: Tensor, mask: Tensor) -> Tensor:
+    """Demographic parity of exposure as a ratio: lowest mean exposure of a group over the highest (query,); 1 is parity.
+
+    >>> import torch
+    >>> exposure, mask = torch.tensor([[1.0, 0.6, 0.4]]), torch.ones(1, 3, dtype=torch.bool)
+    >>> exposure_ratio(exposure, torch.tensor([[0, 0, 1]]), mask)  # 0.4 / 0.8
+    tensor([0.5000])
+    """
+    check_exposure(exposure, exposure, mask)
+    given = members(groups, mask)
+    return _with_all_groups(_lowest_over_highest(given.means(exposure)), given)
+
+
+def disparate_treatment(exposure: Tensor, merit: Tensor, groups: Tensor, mask: Tensor) -> Tensor:
+    """Disparate treatment ratio (Singh & Joachims 2018): lowest E / M of a group over the highest (query,); 1 is equal treatment.
+
+    E and M are means over the members of a group. Unlike a disparity it does not ask which group has more merit.
+
+    >>> import torch
+    >>> exposure, merit = torch.tensor([[1.0, 0.6, 0.5]]), torch.tensor([[3.0, 1.0, 1.0]])
+    >>> disparate_treatment(exposure, merit, torch.tensor([[0, 0, 1]]), torch.ones(1, 3, dtype=torch.bool))  # 0.4 / 0.5
+    tensor([0.8000])
+    """
+    check_exposure(exposure, merit, mask)
+    given = members(groups, mask)
+    merits = given.means(merit.to(exposure.dtype))
+    ratio = _lowest_over_highest(given.means(exposure) / merits.masked_fill(merits == 0, math.nan))
+    return _with_all_groups(ratio, given)
+
+
+def _lowest_over_highest(values: Tensor) -> Tensor:
+    """1 where all are 0: nobody is shown, and nobody less than another."""
+    highest = values.amax(-1)
+    return (values.amin(-1) / highest).masked_fill(highest == 0, 1.0)
+
+
+def _with_all_groups(values: Tensor, given: Members) -> Tensor:
+    return values.masked_fill((given.sizes == 0).any(-1), math.nan)

@@ -1,0 +1,84 @@
+"""Disparity between groups: is one group shown more, for its merit, than another of no more merit?"""
+
+from __future__ import annotations
+
+import math
+from typing import Literal
+
+import torch
+from torch import Tensor
+
+from rankpolicy.fairness.disparity import Disparity, check_exposure, count_reasons
+from rankpolicy.fairness.groups import members
+from rankpolicy.types import RankPolicyError
+
+Form = Literal["means", "cross_multiplied"]
+
+ABSENT, ZERO_MERIT = "a group is absent", "a group has zero merit"
+
+
+def group_disparity(
+    exposure: Tensor,
+    merit: Tensor,
+    groups: Tensor,
+    mask: Tensor,
+    *,
+    form: Form = "means",
+    amortized: bool = False,
+    num_groups: int | None = None,
+) -> Disparity:
+    """How much more exposure a unit of merit earns the group of higher merit (Singh & Joachims 2019, eq. 5).
+
+    With E and M the **means** of exposure and merit over the members of a group, and M_a >= M_b,
+
+    - ``"means"``: d = E_a / M_a - E_b / M_b; a query where a group is absent or has zero merit is left out;
+    - ``"cross_multiplied"``: d = M_b E_a - M_a E_b; no division, so only absent groups leave a query out;
+
+    D = max(0, d), and abs(d) where M_a = M_b. More than two groups: the mean over all pairs {a, b}, each taken once.
+    ``amortized`` averages d and M over queries before the maximum: what a group loses on one query it may gain on another.
+    ``groups`` (query, item) are codes 0, 1, ... (``encode_groups``); ``num_groups`` says how many where a batch may lack some.
+
+    >>> exposure, merit = torch.tensor([[1.0, 0.6, 0.3]]), torch.tensor([[3.0, 1.0, 1.0]])
+    >>> groups, mask = torch.tensor([[0, 0, 1]]), torch.ones(1, 3, dtype=torch.bool)
+    >>> disparity = group_disparity(exposure, merit, groups, mask)
+    >>> disparity.values, disparity.gradient  # 0.8 / 2 - 0.3 / 1
+    (tensor([0.1000]), tensor([[ 0.2500,  0.2500, -1.0000]]))
+    """
+    check_exposure(exposure, merit, mask)
+    if form not in ("means", "cross_multiplied"):
+        raise RankPolicyError(f"form must be 'means' or 'cross_multiplied'; got {form!r}.")
+    given = members(groups, mask, num_groups=num_groups)
+    E, M = given.means(exposure.detach()), given.means(merit.to(exposure.dtype))
+    reasons = {ABSENT: (given.sizes == 0).any(-1)}
+    if form == "means":
+        reasons[ZERO_MERIT] = (M <= 0).any(-1)
+    is_counted, left_out = count_reasons(reasons)
+
+    # d = u E_a - w E_b over pairs a < b; 0 at queries that are left out.
+    a, b = torch.triu_indices(E.shape[-1], E.shape[-1], offset=1, device=E.device)
+    u, w = (1 / M[:, a], 1 / M[:, b]) if form == "means" else (M[:, b], M[:, a])
+    u, w = u.where(is_counted[:, None], 0.0), w.where(is_counted[:, None], 0.0)
+    d = u * E[:, a] - w * E[:, b]
+
+    num_counted = max(1, int(is_counted.sum()))
+    higher = (M[:, a] - M[:, b]).where(is_counted[:, None], 0.0)
+    if amortized:
+        slope = _slope(d.sum(0, keepdim=True) / num_counted, higher.sum(0, keepdim=True)).expand_as(d)
+        values = (d * higher.sum(0).sign().where(higher.sum(0) != 0, 1.0)).mean(-1)
+    else:
+        slope = _slope(d, higher)
+        values = (slope * d).mean(-1)
+    by_group = torch.zeros_like(E).index_add(1, a, slope * u).index_add(1, b, -slope * w) / len(a)
+    total = float((slope * d).mean(-1).sum()) / num_counted if is_counted.any() else math.nan
+    return Disparity(
+        values=values,
+        gradient=given.of_items(by_group / given.sizes.clamp(min=1)),
+        is_counted=is_counted,
+        left_out=left_out,
+        amortized=total if amortized else None,
+    )
+
+
+def _slope(d: Tensor, higher: Tensor) -> Tensor:
+    """Derivative of max(0, d), max(0, -d) or abs(d), as the first group has more, less or the same merit; 0 at d = 0."""
+    return torch.where(higher == 0, d.sign(), higher.sign() * (higher.sign() * d > 0))

@@ -1,0 +1,89 @@
+"""Groups of items: codes 0, 1, ... for any labels, and sums over the members of each group."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from numpy.typing import ArrayLike, NDArray
+from torch import Tensor
+
+from rankpolicy.types import RankPolicyError
+
+
+class GroupCodes(NamedTuple):
+    """``names[codes[..., item]]`` is the group of an item."""
+
+    codes: Tensor  # the shape of what was encoded, int64
+    names: tuple[Any, ...]
+
+
+def encode_groups(groups: ArrayLike | Tensor, mask: Tensor | None = None) -> GroupCodes:
+    """Number the groups that occur 0, 1, ... in sorted order; padded items, where a mask is given, get code 0 and name nothing.
+
+    >>> encode_groups([["m", "f", "m"]])
+    GroupCodes(codes=tensor([[1, 0, 1]]), names=('f', 'm'))
+    """
+    array = np.asarray(groups)
+    real = np.ones(array.shape, bool) if mask is None else mask.cpu().numpy()
+    if real.shape != array.shape:
+        raise RankPolicyError(f"groups must have the shape of mask, {real.shape}; got {array.shape}.")
+    values = array[real]
+    if _is_missing(values).any():
+        raise RankPolicyError(
+            "every item must have a group; got a missing one (None or NaN). Give those a group of their own."
+        )
+    names, numbers = np.unique(values.astype(str) if values.dtype.kind == "O" else values, return_inverse=True)
+    codes = np.zeros(array.shape, np.int64)
+    codes[real] = numbers
+    return GroupCodes(torch.from_numpy(codes), tuple(names.tolist()))
+
+
+def _is_missing(values: NDArray[Any]) -> NDArray[np.bool_]:
+    if values.dtype.kind == "O":
+        return np.array([value is None or value != value for value in values.tolist()], dtype=bool)
+    return np.isnan(values) if values.dtype.kind == "f" else np.zeros(values.shape, bool)
+
+
+class Members(NamedTuple):
+    """Which group each item belongs to, checked; padded items belong to one more group that nothing reports."""
+
+    codes: Tensor  # (query, item) int64
+    sizes: Tensor  # (query, group) number of members
+
+    def sums(self, values: Tensor) -> Tensor:
+        """Values (query, item) summed over the members of each group (query, group)."""
+        num_groups = self.sizes.shape[-1]
+        sums = torch.zeros(len(values), num_groups + 1, dtype=values.dtype, device=values.device)
+        return sums.scatter_add(-1, self.codes, values)[:, :num_groups]
+
+    def means(self, values: Tensor) -> Tensor:
+        """Values (query, item) averaged over the members of each group (query, group); 0 for a group without members."""
+        return self.sums(values) / self.sizes.clamp(min=1).to(values.dtype)
+
+    def of_items(self, values: Tensor) -> Tensor:
+        """Values (query, group) of each item's group (query, item); 0 at padded items."""
+        return torch.nn.functional.pad(values, (0, 1)).gather(-1, self.codes)
+
+
+def members(groups: Tensor, mask: Tensor, *, num_groups: int | None = None) -> Members:
+    """Check group codes (query, item) and count the members; at least two groups, so that one that never occurs is absent."""
+    if groups.shape != mask.shape or groups.ndim != 2:
+        raise RankPolicyError(
+            f"groups must have the shape of mask, (query, item) = {tuple(mask.shape)}; got {tuple(groups.shape)}. "
+            "For one query add an axis: groups[None]."
+        )
+    if groups.is_floating_point() or groups.is_complex():
+        raise RankPolicyError(f"groups must be integer codes; got {groups.dtype}. Use encode_groups(groups).codes.")
+    real = groups[mask].long()
+    highest = int(real.max()) if real.numel() else 0
+    count = max(2, highest + 1) if num_groups is None else num_groups
+    if real.numel() and (int(real.min()) < 0 or highest >= count):
+        raise RankPolicyError(
+            f"group codes must run from 0 to {count - 1}; got {int(real.min())} to {highest}. "
+            "Use encode_groups(groups).codes, or pass the right num_groups."
+        )
+    codes = groups.long().masked_fill(~mask, count)
+    sizes = torch.zeros(len(codes), count + 1, dtype=torch.long, device=codes.device)
+    return Members(codes, sizes.scatter_add(-1, codes, torch.ones_like(codes))[:, :count])

@@ -1,0 +1,60 @@
+"""Merit: what share of exposure an item deserves, as a function of its label."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from difflib import get_close_matches
+
+import torch
+from torch import Tensor
+
+from rankpolicy.types import RankPolicyError
+
+MeritFunction = Callable[[Tensor], Tensor]
+
+MERITS: dict[str, MeritFunction] = {
+    "binary": lambda labels: (labels >= 1).to(labels.dtype),
+    "exp2": lambda labels: torch.exp2(labels) - 1,
+    "identity": lambda labels: labels,
+    "log1p": torch.log1p,
+}
+
+
+def merit_of(labels: Tensor, merit: str | MeritFunction = "identity") -> Tensor:
+    """Merit of each item (query, item): the label itself, 2^label - 1, 1 from label 1 on, log(1 + label), or a function given.
+
+    Padded items, whose label is 0, must get a merit too; disparities ignore it.
+
+    >>> merit_of(torch.tensor([[0, 1, 3]]), "exp2")
+    tensor([[0., 1., 7.]])
+    >>> merit_of(torch.tensor([[0, 1, 3]]), lambda labels: labels - 1)
+    Traceback (most recent call last):
+    rankpolicy.types.RankPolicyError: merit must be finite and 0 or more; query 0, item 0 has label 0 and merit -1. Shift or clamp it.
+    """
+    given = labels if labels.is_floating_point() else labels.float()
+    values = _function(merit)(given)
+    if values.shape != given.shape:
+        raise RankPolicyError(
+            f"a merit function must keep the shape of labels, {tuple(given.shape)}; it gave {tuple(values.shape)}."
+        )
+    wrong = ~(values.isfinite() & (values >= 0))
+    if wrong.any():
+        where = tuple(wrong.nonzero()[0].tolist())
+        place = f"query {where[0]}, item {where[1]}" if len(where) == 2 else f"index {where}"
+        raise RankPolicyError(
+            f"merit must be finite and 0 or more; {place} has label {given[where]:g} and merit {values[where]:g}. "
+            "Shift or clamp it."
+        )
+    return values
+
+
+def _function(merit: str | MeritFunction) -> MeritFunction:
+    if callable(merit):
+        return merit
+    if merit not in MERITS:
+        near = get_close_matches(str(merit), MERITS, n=1)
+        hint = f" Did you mean {near[0]!r}?" if near else ""
+        raise RankPolicyError(
+            f"Unknown merit {merit!r}.{hint} Known: {', '.join(MERITS)}; or give a function of labels."
+        )
+    return MERITS[merit]

@@ -1,0 +1,97 @@
+"""Shares of groups at the top of single rankings, compared with the shares they should have."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from rankpolicy.fairness.attention import checked_target, group_shares
+from rankpolicy.fairness.groups import members
+from rankpolicy.metrics.ranked import discounts, ranked
+
+
+def skew(
+    rankings: Tensor,
+    groups: Tensor,
+    mask: Tensor,
+    *,
+    cutoff: int | None = None,
+    target: Tensor | None = None,
+    prior_items: float = 0.0,
+) -> Tensor:
+    """Skew@c of every group (Geyik et al. 2019): log(share in the first c positions / share it should have) (..., query, group).
+
+    0 is proportional; a group that the first c positions leave out has -inf. ``prior_items`` adds so many items in the right shares to the
+    counts, which keeps it finite. Shares it should have are ``target`` (group,) or (query, group), by default those among the query's
+    items; a group that should have none has NaN.
+
+    >>> rankings, groups = torch.tensor([[2, 0, 1, 3]]), torch.tensor([[0, 0, 1, 1]])
+    >>> skew(rankings, groups, torch.ones(1, 4, dtype=torch.bool), cutoff=3).exp()  # (2/3, 1/3) / (1/2, 1/2)
+    tensor([[1.3333, 0.6667]])
+    """
+    counts, shares, length = _counts(rankings, groups, mask, cutoff, target)
+    depth = length[:, None].to(shares.dtype)  # real positions of each query
+    share = (counts[..., -1, :] + prior_items * shares) / (depth + prior_items)
+    return (share / shares.where(shares > 0, torch.nan)).log()
+
+
+def min_skew(
+    rankings: Tensor, groups: Tensor, mask: Tensor, *, cutoff: int | None = None, prior_items: float = 0.0
+) -> Tensor:
+    """Skew@c of the group that is worst off (..., query): 0 is proportional, below 0 some group has less than its share.
+
+    >>> min_skew(torch.tensor([[0, 1, 2, 3]]), torch.tensor([[0, 0, 1, 1]]), torch.ones(1, 4, dtype=torch.bool), cutoff=3).exp()
+    tensor([0.6667])
+    """
+    skews = skew(rankings, groups, mask, cutoff=cutoff, prior_items=prior_items)
+    return skews.where(~skews.isnan(), torch.inf).amin(-1)
+
+
+def max_skew(
+    rankings: Tensor, groups: Tensor, mask: Tensor, *, cutoff: int | None = None, prior_items: float = 0.0
+) -> Tensor:
+    """Skew@c of the group that is best off (..., query): 0 is proportional, above 0 some group has more than its share.
+
+    >>> max_skew(torch.tensor([[0, 1, 2, 3]]), torch.tensor([[0, 0, 1, 1]]), torch.ones(1, 4, dtype=torch.bool), cutoff=3).exp()
+    tensor([1.3333])
+    """
+    skews = skew(rankings, groups, mask, cutoff=cutoff, prior_items=prior_items)
+    return skews.where(~skews.isnan(), -torch.inf).amax(-1)
+
+
+def ndkl(
+    rankings: Tensor, groups: Tensor, mask: Tensor, *, cutoff: int | None = None, target: Tensor | None = None
+) -> Tensor:
+    """Normalised discounted KL divergence (Geyik et al. 2019) (..., query): 0 is proportional at every prefix.
+
+    nDKL = (1 / Z) sum_p KL(shares in the first p positions, target) / log2(1 + p), Z = sum_p 1 / log2(1 + p), KL with the natural
+    logarithm, p up to the cutoff. ``target`` as in ``skew``.
+
+    >>> ndkl(torch.tensor([[0, 1]]), torch.tensor([[0, 1]]), torch.ones(1, 2, dtype=torch.bool))  # log(2) / (1 + 1/log2(3))
+    tensor([0.4250])
+    """
+    counts, shares, length = _counts(rankings, groups, mask, cutoff, target)
+    positions = torch.arange(1, counts.shape[-2] + 1, dtype=shares.dtype, device=counts.device)
+    prefix = counts / positions[:, None]
+    divergence = (torch.xlogy(prefix, prefix) - torch.xlogy(prefix, shares[:, None, :])).sum(-1)
+    weights = discounts(counts.shape[-2], like=shares) * (positions <= length[:, None])
+    return torch.where(weights > 0, divergence * weights, 0.0).sum(-1) / weights.sum(-1).clamp(min=1)
+
+
+def _counts(
+    rankings: Tensor, groups: Tensor, mask: Tensor, cutoff: int | None, target: Tensor | None
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Members of each group in every prefix (..., query, position, group), target shares (query, group), real positions (query,)."""
+    given = members(groups, mask, num_groups=None if target is None else target.shape[-1])
+    cut = ranked(rankings, groups, mask, cutoff=cutoff).rankings
+    num_groups = given.sizes.shape[-1]
+    dtype = torch.get_default_dtype()
+    one_hot = torch.nn.functional.one_hot(given.codes, num_groups + 1)[..., :num_groups].to(
+        dtype
+    )  # (query, item, group)
+    index = cut[..., None].expand(*cut.shape, num_groups)
+    placed = one_hot.expand(*cut.shape[:-1], *one_hot.shape[-2:]).gather(-2, index)
+    shares = group_shares(given, dtype=dtype)
+    if target is not None:
+        shares = checked_target(target).to(dtype).expand(len(mask), num_groups)
+    return placed.cumsum(-2), shares, mask.sum(-1).clamp(max=cut.shape[-1])

@@ -1,0 +1,71 @@
+"""Tiny data, a small trained model, and a way to run the command line in this process."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import rankpolicy as rp
+from rankpolicy.cli.main import run
+
+SMALL = ["--set", "epochs=2", "--set", "hidden=4", "--set", "num_networks=1", "--set", "num_samples=4"]
+
+
+@dataclass(frozen=True)
+class Result:
+    status: int
+    stdout: str
+    stderr: str
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.stdout)
+
+
+@pytest.fixture
+def rankpolicy(capsys):
+    """Run the command line: its exit status, stdout and stderr."""
+
+    def call(*arguments: object) -> Result:
+        capsys.readouterr()
+        status = run([str(argument) for argument in arguments])
+        captured = capsys.readouterr()
+        return Result(status, captured.out, captured.err)
+
+    return call
+
+
+@pytest.fixture
+def refused(rankpolicy):
+    """Run the command line on input it cannot use: the one line it answers with."""
+
+    def call(*arguments: object) -> str:
+        result = rankpolicy(*arguments)
+        assert result.status == 2
+        assert result.stdout == ""
+        assert "Traceback" not in result.stderr
+        assert result.stderr.startswith("error: ")
+        assert result.stderr.count("\n") == 1
+        return result.stderr
+
+    return call
+
+
+@pytest.fixture(scope="session")
+def folder(tmp_path_factory) -> Path:
+    """train.txt, vali.txt, test.txt, two folds of them, and a model."""
+    root = tmp_path_factory.mktemp("cli")
+    dataset = rp.make_web_search(60, items_per_query=(3, 8), num_features=8, random_state=1)
+    parts = {"train": dataset[:30], "vali": dataset[30:45], "test": dataset[45:]}
+    for place in (root, root / "folds" / "Fold1", root / "folds" / "Fold2"):
+        place.mkdir(parents=True, exist_ok=True)
+        for name, part in parts.items():
+            rp.write_letor(part, place / f"{name}.txt")
+    rp.PGRank(epochs=2, hidden=(4,), num_networks=1, num_samples=4).fit(parts["train"], valid=parts["vali"]).save(
+        root / "model.rp"
+    )
+    return root

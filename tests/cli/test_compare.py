@@ -1,0 +1,61 @@
+import json
+
+import pytest
+
+QUICK = [
+    "--set",
+    "epochs=2",
+    "--set",
+    "hidden=4",
+    "--set",
+    "num_networks=1",
+    "--set",
+    "num_samples=4",
+    "--set",
+    "num_trees=5",
+]
+
+
+def test_json_has_the_agreed_shape(rankpolicy, folder, tmp_path):
+    result = rankpolicy("compare", "--data", folder / "folds", "--methods", "pg-rank,lambdamart", "--metrics", "ndcg@10,map",
+                        "--no-tune", *QUICK, "--out", tmp_path / "out", "--json")  # fmt: skip
+    assert result.status == 0
+    document = result.json
+    assert set(document["methods"]) == {"pg-rank", "lambdamart"}
+    ndcg = document["methods"]["pg-rank"]["ndcg@10"]
+    assert ndcg["mean"] == pytest.approx(sum(ndcg["per_fold"]) / 2)
+    assert len(document["significance"]) == 2 * 3
+    assert {"a", "b", "metric", "test", "p", "p_holm", "difference"} <= set(document["significance"][0])
+    assert document["conventions"]["empty"] == 0
+    assert document["settings"]["lambdamart"][1]["num_trees"] == 5
+    assert len(document["run"]["data"]) == 6
+    assert json.loads((tmp_path / "out" / "compare.json").read_text()) == document
+    assert "Comparison of rankers" in (tmp_path / "out" / "report.html").read_text()
+    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["compare.json", "report.html"]
+
+
+def test_one_file_is_split_by_query_and_the_table_is_printed(rankpolicy, folder):
+    result = rankpolicy("compare", "--data", folder / "train.txt", "--folds", 3, "--methods", "listnet,regression",
+                        "--set", "epochs=1", "--set", "listnet.hidden=4", "--set", "model=linear", "--set", "learning_rate=0.01",
+                        "--set", "dropout=0")  # fmt: skip
+    assert result.status == 0
+    assert "30 test queries" in result.stdout
+    assert "mean over 3 folds" in result.stdout
+    assert "conventions: gain=exp2" in result.stdout
+    assert "listnet: " in result.stdout
+    assert result.stderr.count("Fold3 ") == 2
+
+
+def test_bad_input(refused, folder, tmp_path):
+    call = ["compare", "--data", folder / "folds", "--methods"]
+    assert "Unknown method 'lambdamrt'. Did you mean 'lambdamart'?" in refused(*call, "pg-rank,lambdamrt")
+    assert "at least one method" in refused(*call, ",")
+    assert "Unknown metric 'mapp'" in refused(*call, "pg-rank", "--metrics", "mapp")
+    assert "Unknown setting of pg-rank: 'num_leaves'" in refused(*call, "pg-rank", "--set", "pg-rank.num_leaves=3")
+    assert "Unknown setting: 'epoch'. Did you mean 'epochs'?" in refused(*call, "pg-rank", "--set", "epoch=3")
+    assert "Unknown method in --set: 'listnet'" in refused(*call, "pg-rank", "--set", "listnet.epochs=3")
+    assert "it holds none" in refused("compare", "--data", tmp_path, "--methods", "pg-rank")
+    assert "there is none" in refused("compare", "--data", tmp_path / "none.txt", "--methods", "pg-rank")
+    assert "number of folds" in refused("compare", "--data", folder / "test.txt", "--folds", 99)
+    (tmp_path / "file").touch()
+    assert "--out must be a directory" in refused(*call, "pg-rank", "--out", tmp_path / "file")
