@@ -65,7 +65,10 @@ def check_exposure(exposure: Tensor, merit: Tensor, mask: Tensor) -> None:
         )
     if not exposure.is_floating_point() or mask.dtype != torch.bool:
         raise RankPolicyError(f"exposure must be floating point and mask bool; got {exposure.dtype} and {mask.dtype}.")
-    if not ((merit >= 0) & merit.isfinite() | ~mask).all():
+    if exposure.numel() == 0:
+        raise RankPolicyError(f"exposure must hold a query with an item; got shape {tuple(exposure.shape)}.")
+    lowest, highest = torch.aminmax(merit.masked_fill(~mask, 0))  # NaN comes through both
+    if not (lowest >= 0 and highest < math.inf):
         raise RankPolicyError(
             "merit must be finite and 0 or more at every item; got a negative or missing one. Use merit_of(labels), which says where."
         )

@@ -86,9 +86,8 @@ def _counts(
     cut = ranked(rankings, groups, mask, cutoff=cutoff).rankings
     num_groups = given.sizes.shape[-1]
     dtype = torch.get_default_dtype()
-    one_hot = torch.nn.functional.one_hot(given.codes, num_groups + 1)[..., :num_groups].to(
-        dtype
-    )  # (query, item, group)
+    # (query, item, group); padded items belong to no group.
+    one_hot = torch.nn.functional.one_hot(given.codes, num_groups + 1)[..., :num_groups].to(dtype)
     index = cut[..., None].expand(*cut.shape, num_groups)
     placed = one_hot.expand(*cut.shape[:-1], *one_hot.shape[-2:]).gather(-2, index)
     shares = group_shares(given, dtype=dtype)

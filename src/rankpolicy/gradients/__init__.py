@@ -4,10 +4,18 @@ from rankpolicy.gradients.auto import auto
 from rankpolicy.gradients.controls import CONTROLS
 from rankpolicy.gradients.estimate import Estimator, GradientEstimate
 from rankpolicy.gradients.exact import exact, exposure_gradient
+from rankpolicy.gradients.gumbel import gumbel, gumbel_exposure, gumbel_of_draws
+from rankpolicy.gradients.pl_rank import pl_rank, pl_rank_of_rankings
 from rankpolicy.gradients.reinforce import log_prob_gradient, reinforce, reinforce_of_rankings
 from rankpolicy.types import RankPolicyError
 
-ESTIMATORS: dict[str, Estimator] = {"auto": auto, "exact": exact, "reinforce": reinforce}
+ESTIMATORS: dict[str, Estimator] = {
+    "auto": auto,
+    "exact": exact,
+    "gumbel": gumbel,
+    "pl_rank": pl_rank,
+    "reinforce": reinforce,
+}
 
 
 def estimator(name: str) -> Estimator:
@@ -25,7 +33,12 @@ __all__ = [
     "estimator",
     "exact",
     "exposure_gradient",
+    "gumbel",
+    "gumbel_exposure",
+    "gumbel_of_draws",
     "log_prob_gradient",
+    "pl_rank",
+    "pl_rank_of_rankings",
     "reinforce",
     "reinforce_of_rankings",
 ]

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,8 @@ from rankpolicy.training.settings import OPTIMIZERS, TrainingSettings
 from rankpolicy.types import RankPolicyError
 
 ScoreValidation = Callable[[Tensor], float]  # flat validation scores (items,) -> higher is better
+_FEW_PARAMETERS = 500_000
+
 ReportEpoch = Callable[[int, dict[str, list[float]]], None]
 
 
@@ -65,7 +68,7 @@ def fit_network(
     All randomness (order of queries, dropout, sampled rankings) comes from torch's generator, seeded here and put back afterwards.
     """
     state = TrainingState(network, _optimizer(network, settings))
-    with torch.random.fork_rng(devices=_cuda_devices(train.features)):
+    with torch.random.fork_rng(devices=_cuda_devices(train.features)), _threads_worth_waking(network):
         torch.manual_seed(settings.seed)
         if checkpoint is not None and resume and checkpoint.exists():
             read_checkpoint(checkpoint, state)
@@ -127,6 +130,18 @@ def _is_finished(state: TrainingState, settings: TrainingSettings, validation: V
 def _optimizer(network: nn.Module, settings: TrainingSettings) -> torch.optim.Optimizer:
     options: dict[str, Any] = {"lr": settings.learning_rate, "weight_decay": settings.weight_decay}
     return OPTIMIZERS[settings.optimizer](network.parameters(), **options)
+
+
+@contextmanager
+def _threads_worth_waking(network: nn.Module) -> Iterator[None]:
+    """One torch thread for a small network: its matrices are done before a second thread has woken up."""
+    before = torch.get_num_threads()
+    if sum(parameter.numel() for parameter in network.parameters()) < _FEW_PARAMETERS:
+        torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
 
 
 def _cuda_devices(features: Tensor) -> list[torch.device]:

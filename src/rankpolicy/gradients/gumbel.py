@@ -1,0 +1,164 @@
+"""Sampled gradients that integrate each item's own noise: the least variance a sample can buy.
+
+Given the noisy scores w_1 >= w_2 >= ... of the *other* items j_1, j_2, ..., item i lands above w_k with probability 1 - exp(-e^{s_i - w_k}), so
+
+    dU/ds_i = E Σ_k (R(i at rank k) - R(i at rank k + 1)) g(w_k - s_i),    g(x) = exp(-x - e^{-x})
+
+For the rewards of gradients/cascade.py the difference is (θ_k - θ_{k+1}) c_k (ρ_i - ρ_{j_k}), with c_k what the others above rank k leave.
+One sort serves all items: taking item i out moves those below it up by one.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from rankpolicy.gradients.cascade import cascade_form
+from rankpolicy.gradients.controls import check_control
+from rankpolicy.gradients.estimate import GradientEstimate
+from rankpolicy.kernels import has_numba
+from rankpolicy.metrics import CustomReward, RewardExpression, rank_by_score, ranks_of
+from rankpolicy.policies.plackett_luce import check_scores
+
+_LARGEST_LOG = 30.0  # exp(-e^30) is 0
+
+
+def gumbel(
+    scores: Tensor,
+    labels: Tensor,
+    mask: Tensor,
+    *,
+    reward: RewardExpression | CustomReward,
+    num_samples: int = 32,
+    control: str = "none",
+    generator: torch.Generator | None = None,
+) -> GradientEstimate:
+    """Estimate dU/dscores of a sum of additive metrics, AP, RR and ERR from ``num_samples`` draws a query; no control variate is needed.
+
+    The same generator state gives the same result, whatever the number of threads.
+    """
+    check_scores(scores, mask)
+    check_control("none", num_samples)
+    form = cascade_form(reward, labels, mask)
+    if scores.device.type != "cpu" or not has_numba():
+        rankings, noisy_scores = sample_noisy_scores(
+            scores, mask, num_samples=num_samples, cutoff=form.slopes.shape[-1] + 1, generator=generator
+        )
+        return gumbel_of_draws(scores, labels, mask, rankings=rankings, noisy_scores=noisy_scores, reward=reward)
+
+    from rankpolicy.kernels.gumbel import gumbel_queries
+
+    gradient, utility, _, _ = gumbel_queries(
+        scores.detach().numpy(),
+        mask.numpy(),
+        *(part.numpy() for part in form[:4]),
+        num_swaps=form.slopes.shape[-1],
+        num_samples=num_samples,
+        seed=int(torch.randint(2**62, (), generator=generator)),
+    )
+    return GradientEstimate(
+        torch.from_numpy(gradient).to(scores.dtype), (torch.from_numpy(utility) + form.constant).to(scores.dtype)
+    )
+
+
+def gumbel_of_draws(
+    scores: Tensor,
+    labels: Tensor,
+    mask: Tensor,
+    *,
+    rankings: Tensor,  # (sample, query, position), one position more than swaps matter at
+    noisy_scores: Tensor,  # (sample, query, position), falling; -inf for padding
+    reward: RewardExpression | CustomReward,
+) -> GradientEstimate:
+    """The reference: the estimate that these draws give."""
+    form = cascade_form(reward, labels, mask)
+    exact_scores = scores.detach().double()
+    shape = (*rankings.shape[:-1], scores.shape[-1])
+    ranks = ranks_of(rankings, scores.shape[-1])
+    gradient, utility = torch.zeros(shape, dtype=torch.float64, device=scores.device), form.constant
+    slopes = form.slopes
+    for term in range(len(slopes)):
+        values, keep, add = (part[term].expand(shape) for part in (form.item_values, form.keep, form.add))
+        ranked_values, ranked_keep, ranked_add = (part.gather(-1, rankings) for part in (values, keep, add))
+        factor = torch.ones(shape, dtype=torch.float64, device=scores.device)  # c of the others
+        for k in range(slopes.shape[-1]):
+            position = k + (ranks <= k + 1).long()  # of the k-th of the others
+            swapped = slopes[term, k] * factor * (values - ranked_values.gather(-1, position))
+            gradient += swapped * _density(exact_scores - noisy_scores.gather(-1, position))
+            factor = ranked_keep.gather(-1, position) * factor + ranked_add.gather(-1, position)
+        factor = torch.ones(shape[:-1], dtype=torch.float64, device=scores.device)  # c of the ranking itself
+        for k in range(rankings.shape[-1]):
+            utility = utility + (form.rank_weights[term, k] * factor * ranked_values[..., k]).mean(0)
+            factor = ranked_keep[..., k] * factor + ranked_add[..., k]
+    return GradientEstimate(torch.where(mask, gradient.mean(0), 0.0).to(scores.dtype), utility.to(scores.dtype))
+
+
+def gumbel_exposure(
+    scores: Tensor,
+    mask: Tensor,
+    rank_weights: Tensor,
+    *,
+    num_samples: int = 32,
+    generator: torch.Generator | None = None,
+) -> Tensor:
+    """Sampled estimate of E[θ_{rank(i)}] (query, item): θ_n + E Σ_{k < n} (θ_k - θ_{k+1}) (1 - exp(-e^{s_i - w_k})).
+
+    One item of two, whatever the noise, is at the last rank at least:
+
+    >>> gumbel_exposure(torch.tensor([[60.0, 0.0]]), torch.ones(1, 2, dtype=torch.bool), torch.tensor([1.0, 0.5]))
+    tensor([[1.0000, 0.5000]])
+    """
+    check_scores(scores, mask)
+    check_control("none", num_samples)
+    missing = max(0, scores.shape[-1] - len(rank_weights))
+    weights = torch.nn.functional.pad(rank_weights.double(), (0, missing))[: scores.shape[-1]].to(scores.device)
+    slopes = weights[:-1] - weights[1:]
+    num_swaps = int(slopes.nonzero().max()) + 1 if slopes.any() else 0
+    if scores.device.type == "cpu" and has_numba():
+        from rankpolicy.kernels.gumbel import gumbel_exposures
+
+        seed = int(torch.randint(2**62, (), generator=generator))
+        exposure = gumbel_exposures(
+            scores.detach().numpy(),
+            mask.numpy(),
+            weights.numpy(),
+            num_swaps=num_swaps,
+            num_samples=num_samples,
+            seed=seed,
+        )[0]
+        return torch.from_numpy(exposure).to(scores.dtype)
+    rankings, noisy_scores = sample_noisy_scores(
+        scores, mask, num_samples=num_samples, cutoff=num_swaps + 1, generator=generator
+    )
+    return gumbel_exposure_of_draws(scores, mask, weights, rankings=rankings, noisy_scores=noisy_scores)
+
+
+def gumbel_exposure_of_draws(
+    scores: Tensor, mask: Tensor, rank_weights: Tensor, *, rankings: Tensor, noisy_scores: Tensor
+) -> Tensor:
+    """The reference of ``gumbel_exposure``; padded items have a noisy score of -inf, so that the last item of a query counts too."""
+    ranks = ranks_of(rankings, scores.shape[-1])
+    exposure = rank_weights[-1].expand(ranks.shape)
+    for k in range(min(rankings.shape[-1], scores.shape[-1] - 1)):
+        if rank_weights[k] != rank_weights[k + 1]:
+            others = noisy_scores.gather(-1, k + (ranks <= k + 1).long())
+            above = -torch.expm1(-(scores.double() - others).clamp(max=_LARGEST_LOG).exp())
+            exposure = exposure + (rank_weights[k] - rank_weights[k + 1]) * above
+    return torch.where(mask, exposure.mean(0), 0.0).to(scores.dtype)
+
+
+def sample_noisy_scores(
+    scores: Tensor, mask: Tensor, *, num_samples: int, cutoff: int, generator: torch.Generator | None = None
+) -> tuple[Tensor, Tensor]:
+    """The first ``cutoff`` positions of sampled rankings, and the scores with Gumbel noise that put items there; -inf for padding."""
+    shape = (num_samples, *scores.shape)
+    exponential = torch.empty(shape, dtype=torch.float64, device=scores.device).exponential_(generator=generator)
+    noisy = (scores.detach().double() - exponential.log()).masked_fill(~mask, -torch.inf)
+    rankings = rank_by_score(noisy, mask)[..., :cutoff]
+    return rankings, noisy.gather(-1, rankings)
+
+
+def _density(log_rate_time: Tensor) -> Tensor:
+    """g(x) for -x = log_rate_time."""
+    log_rate_time = log_rate_time.clamp(max=_LARGEST_LOG)
+    return (log_rate_time - log_rate_time.exp()).exp()
