@@ -3,16 +3,23 @@ import math
 import torch
 
 from rankpolicy import parse_metric
+from rankpolicy.data.batches import Batch
+from rankpolicy.data.padding import Padding
 from rankpolicy.gradients import reinforce
 from rankpolicy.objectives import ListNetCrossEntropy, PolicyGradient, SquaredError
 
 MASK = torch.tensor([[True, True, False]])
 
 
+def batch_of(labels, mask):
+    padding = Padding.of_sizes(mask.sum(-1).numpy())
+    return Batch(features=torch.zeros(int(mask.sum()), 1), labels=labels, mask=mask, padding=padding)
+
+
 def test_list_net_of_two_items_by_hand():
     scores = torch.tensor([[0.0, 0.0, 50.0]], requires_grad=True)
     labels = torch.tensor([[math.log(3.0), 0.0, 9.0]])
-    value = ListNetCrossEntropy()(scores, labels, MASK)
+    value = ListNetCrossEntropy()(scores, batch_of(labels, MASK))
     value.loss.backward()
     # target (3/4, 1/4), choice (1/2, 1/2): cross entropy log 2, gradient choice - target
     assert math.isclose(value.report, math.log(2.0), rel_tol=1e-6)
@@ -20,7 +27,7 @@ def test_list_net_of_two_items_by_hand():
 
 
 def test_squared_error_ignores_padding():
-    value = SquaredError()(torch.tensor([[1.0, 2.0, 99.0]]), torch.tensor([[0.0, 4.0, 0.0]]), MASK)
+    value = SquaredError()(torch.tensor([[1.0, 2.0, 99.0]]), batch_of(torch.tensor([[0.0, 4.0, 0.0]]), MASK))
     assert value.report == (1 + 4) / 2
 
 
@@ -31,7 +38,7 @@ def test_policy_gradient_descends_against_the_estimate():
     reward = parse_metric("ndcg@2")
     with torch.random.fork_rng():
         torch.manual_seed(0)
-        value = PolicyGradient(reward=reward, estimator="reinforce", num_samples=16)(scores, labels, mask)
+        value = PolicyGradient(reward=reward, estimator="reinforce", num_samples=16)(scores, batch_of(labels, mask))
         torch.manual_seed(0)
         estimate = reinforce(scores, labels, mask, reward=reward, num_samples=16)
     value.loss.backward()
@@ -42,6 +49,6 @@ def test_policy_gradient_descends_against_the_estimate():
 def test_entropy_pushes_scores_together():
     scores = torch.tensor([[2.0, 0.0, 7.0]], requires_grad=True)
     no_labels = torch.zeros(1, 3)
-    PolicyGradient(reward=parse_metric("ndcg"), entropy=1.0)(scores, no_labels, MASK).loss.backward()
+    PolicyGradient(reward=parse_metric("ndcg"), entropy=1.0)(scores, batch_of(no_labels, MASK)).loss.backward()
     assert scores.grad[0, 0] > 0 > scores.grad[0, 1]
     assert scores.grad[0, 2] == 0

@@ -4,9 +4,10 @@ import pytest
 import torch
 
 from rankpolicy import RankPolicyError, make_web_search
+from rankpolicy.data.batches import RaggedTensors
 from rankpolicy.models import Average, build_model
 from rankpolicy.objectives import ListNetCrossEntropy, ObjectiveValue
-from rankpolicy.training import RaggedTensors, TrainingSettings, Validation, fit_network
+from rankpolicy.training import TrainingSettings, Validation, fit_network
 
 DATA = make_web_search(20, random_state=0)
 TRAIN = RaggedTensors.of(DATA, DATA.features.copy(), torch.device("cpu"))
@@ -99,7 +100,7 @@ def test_a_loss_that_is_not_finite_stops_training_with_advice():
     class Diverging:
         report_name = "loss"
 
-        def __call__(self, scores, labels, mask):
+        def __call__(self, scores, batch):
             return ObjectiveValue(scores.sum() * math.inf, math.inf)
 
     with pytest.raises(RankPolicyError, match=r"epoch 1: the loss is not finite.*Lower learning_rate"):

@@ -5,13 +5,19 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from rankpolicy.gradients.cascade import is_cascade
 from rankpolicy.gradients.estimate import GradientEstimate
 from rankpolicy.gradients.exact import exact
+from rankpolicy.gradients.gumbel import gumbel
 from rankpolicy.gradients.reinforce import reinforce
 from rankpolicy.metrics import CustomReward, RewardExpression
 
-# The exact gradient takes time in proportion to items x cutoff; up to here it costs less than the samples it replaces.
+# items x cutoff. The exact gradient and gumbel draws enough for an error of a tenth of the gradient took the same time at about 120 items
+# without cutoff (1 to 2 ms a query on one core) and 3000 items with cutoff 10; below, exact was faster, at 300 without cutoff 2 to 5 times slower.
 _MOST_EXACT_CELLS = 20_000
+# One gumbel draw errs less than 32 rankings of reinforce (40 items: 0.3 against 1.6 of the gradient for AP, 0.7 against 2.9 for ERR,
+# 1.1 against 3.5 for RR) and takes the time of 8 to 12 of them.
+_RANKINGS_A_DRAW = 8
 
 
 def auto(
@@ -24,8 +30,16 @@ def auto(
     control: str = "leave_one_out",
     generator: torch.Generator | None = None,
 ) -> GradientEstimate:
-    """``exact`` where the reward is rank weights times item values and lists are not too long, ``reinforce`` elsewhere."""
+    """``exact``, ``gumbel`` or ``reinforce``, whichever gets the most out of the time.
+
+    - ``exact`` where the reward is rank weights times item values and lists are not too long;
+    - ``gumbel`` for longer lists, and for sums with AP, RR and ERR, with one draw for every 8 of ``num_samples``;
+    - ``reinforce`` for all else: products of metrics, functions of one's own.
+    """
     num_items = scores.shape[-1]
     if reward.is_additive and num_items * min(num_items, reward.cutoff or num_items) <= _MOST_EXACT_CELLS:
         return exact(scores, labels, mask, reward=reward)
+    if is_cascade(reward):
+        num_draws = max(1, num_samples // _RANKINGS_A_DRAW)
+        return gumbel(scores, labels, mask, reward=reward, num_samples=num_draws, generator=generator)
     return reinforce(scores, labels, mask, reward=reward, num_samples=num_samples, control=control, generator=generator)

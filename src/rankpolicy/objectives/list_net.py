@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from torch import Tensor
 
+from rankpolicy.data.batches import Batch
 from rankpolicy.objectives.value import ObjectiveValue
 
 
@@ -15,9 +16,9 @@ class ListNetCrossEntropy:
 
     report_name: str = "loss"
 
-    def __call__(self, scores: Tensor, labels: Tensor, mask: Tensor) -> ObjectiveValue:
+    def __call__(self, scores: Tensor, batch: Batch) -> ObjectiveValue:
         # Finite, not -inf: 0 * -inf in the product below would be NaN.
-        target = labels.masked_fill(~mask, -1e30).softmax(-1)
-        log_choice = scores.masked_fill(~mask, -1e30).log_softmax(-1)
-        loss = -(target * log_choice.masked_fill(~mask, 0.0)).sum(-1).mean()
+        target = batch.labels.masked_fill(~batch.mask, -1e30).softmax(-1)
+        log_choice = scores.masked_fill(~batch.mask, -1e30).log_softmax(-1)
+        loss = -(target * log_choice.masked_fill(~batch.mask, 0.0)).sum(-1).mean()
         return ObjectiveValue(loss, float(loss.detach()))

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from torch import Tensor
 
+from rankpolicy.data.batches import Batch
 from rankpolicy.gradients import estimator
 from rankpolicy.metrics import CustomReward, RewardExpression
 from rankpolicy.objectives.value import ObjectiveValue
@@ -22,13 +23,18 @@ class PolicyGradient:
     entropy: float = 0.0
     report_name: str = "reward"
 
-    def __call__(self, scores: Tensor, labels: Tensor, mask: Tensor) -> ObjectiveValue:
+    def __call__(self, scores: Tensor, batch: Batch) -> ObjectiveValue:
         estimate = estimator(self.estimator)(
-            scores.detach(), labels, mask, reward=self.reward, num_samples=self.num_samples, control=self.control
+            scores.detach(),
+            batch.labels,
+            batch.mask,
+            reward=self.reward,
+            num_samples=self.num_samples,
+            control=self.control,
         )
         # The gradient of this surrogate with respect to scores is minus the estimate: autograd takes it on to the weights.
         loss = -(scores * estimate.gradient).sum() / len(scores)
         if self.entropy:
-            log_choice = scores.masked_fill(~mask, -1e30).log_softmax(-1)
+            log_choice = scores.masked_fill(~batch.mask, -1e30).log_softmax(-1)
             loss = loss + self.entropy * (log_choice.exp() * log_choice).sum() / len(scores)
         return ObjectiveValue(loss, float(estimate.reward.mean()))

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from torch import Tensor
 
+from rankpolicy.data.batches import Batch
 from rankpolicy.objectives.value import ObjectiveValue
 
 
@@ -15,6 +16,6 @@ class SquaredError:
 
     report_name: str = "loss"
 
-    def __call__(self, scores: Tensor, labels: Tensor, mask: Tensor) -> ObjectiveValue:
-        loss = (scores - labels)[mask].square().mean()
+    def __call__(self, scores: Tensor, batch: Batch) -> ObjectiveValue:
+        loss = (scores - batch.labels)[batch.mask].square().mean()
         return ObjectiveValue(loss, float(loss.detach()))

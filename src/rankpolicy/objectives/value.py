@@ -7,6 +7,8 @@ from typing import Protocol
 
 from torch import Tensor
 
+from rankpolicy.data.batches import Batch
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ObjectiveValue:
@@ -17,9 +19,9 @@ class ObjectiveValue:
 
 
 class Objective(Protocol):
-    """scores, labels and mask (query, item) -> what training minimises."""
+    """scores (query, item) of a batch -> what training minimises."""
 
     @property
     def report_name(self) -> str: ...
 
-    def __call__(self, scores: Tensor, labels: Tensor, mask: Tensor) -> ObjectiveValue: ...
+    def __call__(self, scores: Tensor, batch: Batch) -> ObjectiveValue: ...

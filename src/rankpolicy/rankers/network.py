@@ -11,6 +11,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from rankpolicy.data.batches import RaggedTensors
 from rankpolicy.data.dataset import RankingDataset
 from rankpolicy.data.scaling import FeatureScaling, fit_scaling
 from rankpolicy.evaluation.evaluate import evaluate_scores
@@ -19,7 +20,7 @@ from rankpolicy.models import Average, build_model
 from rankpolicy.objectives import Objective
 from rankpolicy.optional import require
 from rankpolicy.rankers.base import Ranker
-from rankpolicy.training import RaggedTensors, TrainingSettings, Validation, epoch_progress, fit_network
+from rankpolicy.training import TrainingSettings, Validation, epoch_progress, fit_network
 from rankpolicy.types import RankPolicyError
 
 

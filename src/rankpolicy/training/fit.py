@@ -13,9 +13,9 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from rankpolicy.data.batches import RaggedTensors
 from rankpolicy.models.average import Average
 from rankpolicy.objectives.value import Objective
-from rankpolicy.training.batches import RaggedTensors
 from rankpolicy.training.checkpoint import read_checkpoint, write_checkpoint
 from rankpolicy.training.settings import OPTIMIZERS, TrainingSettings
 from rankpolicy.types import RankPolicyError
@@ -95,7 +95,7 @@ def _train_epoch(state: TrainingState, train: RaggedTensors, objective: Objectiv
     for batch in train.shuffled_batches(settings.batch_queries):
         # Networks that will be averaged learn side by side, each from rankings of its own, as if the batch had more queries.
         scores = torch.cat([batch.padding.pad(member(batch.features)) for member in members])
-        value = objective(scores, batch.labels.repeat(len(members), 1), batch.mask.repeat(len(members), 1))
+        value = objective(scores, batch.repeated(len(members)))
         if not math.isfinite(value.report) or not torch.isfinite(value.loss):
             raise RankPolicyError(
                 f"training stopped in epoch {state.epoch + 1}: the loss is not finite ({float(value.loss.detach()):g}). "

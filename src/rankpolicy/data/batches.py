@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
@@ -20,11 +20,16 @@ class Batch:
 
     features: Tensor  # (items, features)
     labels: Tensor  # (query, item)
+    mask: Tensor  # (query, item) bool
     padding: Padding
+    groups: Tensor | None = None  # (query, item) codes of protected groups
 
-    @property
-    def mask(self) -> Tensor:
-        return self.padding.mask
+    def repeated(self, times: int) -> Batch:
+        """The same queries several times over, for networks that are trained side by side; features stay as they are."""
+        if times == 1:
+            return self
+        groups = None if self.groups is None else self.groups.repeat(times, 1)
+        return replace(self, labels=self.labels.repeat(times, 1), mask=self.mask.repeat(times, 1), groups=groups)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -34,17 +39,30 @@ class RaggedTensors:
     features: Tensor  # (items, features)
     labels: Tensor  # (items,)
     offsets: NDArray[np.int64]  # (queries + 1,)
+    groups: Tensor | None = None  # (items,) codes of protected groups
 
     @classmethod
     def of(cls, dataset: RankingDataset, features: NDArray[np.float32], device: torch.device) -> RaggedTensors:
+        groups = None
+        if dataset.groups is not None:
+            groups = torch.from_numpy(np.unique(dataset.groups, return_inverse=True)[1]).to(device)
         return cls(
-            torch.from_numpy(features).to(device), torch.from_numpy(dataset.labels.copy()).to(device), dataset.offsets
+            torch.from_numpy(features).to(device),
+            torch.from_numpy(dataset.labels.copy()).to(device),
+            dataset.offsets,
+            groups,
         )
 
     def batch(self, queries: NDArray[np.int64]) -> Batch:
         rows = torch.from_numpy(rows_of_queries(self.offsets, queries)).to(self.features.device)
         padding = Padding.of_sizes(self.offsets[queries + 1] - self.offsets[queries]).to(self.features.device)
-        return Batch(self.features[rows], padding.pad(self.labels[rows]), padding)
+        return Batch(
+            features=self.features[rows],
+            labels=padding.pad(self.labels[rows]),
+            mask=padding.mask,
+            padding=padding,
+            groups=None if self.groups is None else padding.pad(self.groups[rows]),
+        )
 
     def shuffled_batches(self, batch_queries: int) -> Iterator[Batch]:
         """Every query once, in an order drawn from torch's current random state."""
