@@ -8,7 +8,9 @@ import subprocess
 import sys
 
 BUDGET_SECONDS = 0.150
-_PROGRAM = "import time, torch, numpy; start = time.perf_counter(); import rankpolicy; print(time.perf_counter() - start)"
+_PROGRAM = (
+    "import time, torch, numpy; start = time.perf_counter(); import rankpolicy; print(time.perf_counter() - start)"
+)
 
 
 def measure() -> dict[str, object]:

@@ -6,7 +6,7 @@ ranker = rp.PGRank(reward="ndcg@10").fit(train, valid=rp.read_letor("Fold1/vali.
 print(rp.evaluate(ranker, rp.read_letor("Fold1/test.txt.gz"), metrics=["ndcg@10", "map"]))
 """
 
-from rankpolicy import data, evaluation, gradients, metrics, models, objectives, policies, rankers
+from rankpolicy import data, evaluation, fairness, gradients, metrics, models, objectives, policies, rankers
 from rankpolicy.data import (
     QueryKFold,
     RankingDataset,
@@ -14,8 +14,10 @@ from rankpolicy.data import (
     from_arrays,
     from_frame,
     k_fold,
+    make_fair_synthetic,
     make_web_search,
     read_folds,
+    read_german_credit,
     read_letor,
     read_parquet,
     read_qrels,
@@ -30,13 +32,24 @@ from rankpolicy.data import (
 from rankpolicy.evaluation import MetricTable, compare_tables, evaluate
 from rankpolicy.metrics import parse_metric
 from rankpolicy.policies import PlackettLuce
-from rankpolicy.rankers import LambdaMART, ListNet, PGRank, Regression, load
+from rankpolicy.rankers import (
+    BoostedPolicy,
+    FairPGRank,
+    LambdaMART,
+    ListNet,
+    PGRank,
+    RankSVM,
+    Regression,
+    load,
+)
 from rankpolicy.types import Conventions, MissingDependencyError, RankPolicyError
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "BoostedPolicy",
     "Conventions",
+    "FairPGRank",
     "LambdaMART",
     "ListNet",
     "MetricTable",
@@ -45,6 +58,7 @@ __all__ = [
     "PlackettLuce",
     "QueryKFold",
     "RankPolicyError",
+    "RankSVM",
     "RankingDataset",
     "Regression",
     "compare_tables",
@@ -52,11 +66,13 @@ __all__ = [
     "data",
     "evaluate",
     "evaluation",
+    "fairness",
     "from_arrays",
     "from_frame",
     "gradients",
     "k_fold",
     "load",
+    "make_fair_synthetic",
     "make_web_search",
     "metrics",
     "models",
@@ -65,6 +81,7 @@ __all__ = [
     "policies",
     "rankers",
     "read_folds",
+    "read_german_credit",
     "read_letor",
     "read_parquet",
     "read_qrels",

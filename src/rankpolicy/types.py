@@ -17,7 +17,11 @@ Glossary (one notion, one word, everywhere)
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import difflib
+import math
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from numbers import Real
 from typing import Any, Literal, Protocol
 
 from torch import Tensor
@@ -29,6 +33,18 @@ class RankPolicyError(ValueError):
 
 class MissingDependencyError(ImportError):
     """A feature needs a package that is not installed; the message names it."""
+
+
+def unknown_name(kind: str, name: object, known: Iterable[str], *, also: Iterable[str] = ()) -> str:
+    """The error text for a name that does not exist; ``also`` are names that may be meant but are not listed.
+
+    >>> unknown_name("model", "mpl", ["linear", "mlp"])
+    "Unknown model 'mpl'. Did you mean 'mlp'? Known: linear, mlp."
+    """
+    names = list(known)
+    close = difflib.get_close_matches(str(name).lower(), [*names, *also], n=1)
+    hint = f" Did you mean {close[0]!r}?" if close else ""
+    return f"Unknown {kind} {name!r}.{hint} Known: {', '.join(names)}."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,6 +68,14 @@ class Conventions:
             raise RankPolicyError(f"gain must be 'exp2' or 'linear'; got {self.gain!r}.")
         if self.empty not in (0, 1, "skip"):
             raise RankPolicyError(f"empty must be 0, 1 or 'skip'; got {self.empty!r}.")
+        for name in ("relevant_from", "max_label"):
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, Real) or not math.isfinite(value) or value < 0:
+                raise RankPolicyError(f"{name} must be a label, a finite number 0 or more; got {value!r}.")
+
+    def __str__(self) -> str:
+        shown = (f"{k}={v:g}" if isinstance(v, float) else f"{k}={v}" for k, v in asdict(self).items())
+        return f"conventions: {', '.join(shown)}"
 
 
 class Reward(Protocol):

@@ -69,3 +69,10 @@ def test_json_stays_json_when_a_metric_has_no_value(rankpolicy, folder, tmp_path
         "evaluate", folder / "model.rp", "--data", tmp_path / "irrelevant.txt", "--empty", "skip", "--json"
     )
     assert json.loads(result.stdout)["metrics"]["map"]["mean"] is None
+
+
+@pytest.mark.parametrize("option", ["--relevant-from", "--max-label"])
+@pytest.mark.parametrize("value", ["nan", "inf", "-1"])
+def test_conventions_are_numbers(refused, folder, option, value):
+    line = refused("evaluate", folder / "model.rp", "--data", folder / "test.txt", option, value, "--json")
+    assert "must be a label, a finite number 0 or more" in line

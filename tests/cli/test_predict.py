@@ -57,3 +57,16 @@ def test_bad_input(refused, folder, tmp_path):
     assert "--out must end in .trec, .run, .txt, .csv, .parquet; got 'x.doc'" in refused(*call, "x.doc")
     assert "--out must be in a directory that exists" in refused(*call, tmp_path / "none" / "r.run")
     assert "there is none" in refused("predict", folder / "model.rp", "--data", "none.txt", "--out", tmp_path / "r.run")
+
+
+def test_parquet_needs_no_labels_and_columns_go_by_name(rankpolicy, tmp_path):
+    dataset = rp.make_web_search(6, num_features=8)
+    frame = rp.to_frame(dataset)
+    frame.write_parquet(tmp_path / "train.parquet")
+    new = frame.drop("label")
+    new.select(reversed(new.columns)).write_parquet(tmp_path / "new.parquet")
+    small = ["--set", "epochs=1", "--set", "hidden=4"]
+    rankpolicy("train", "--method", "listnet", "--data", tmp_path / "train.parquet", "--out", tmp_path / "m.rp", *small)
+    call = ["predict", tmp_path / "m.rp", "--data", tmp_path / "new.parquet", "--out", tmp_path / "s.txt"]
+    assert rankpolicy(*call).status == 0
+    np.testing.assert_allclose(np.loadtxt(tmp_path / "s.txt"), rp.load(tmp_path / "m.rp").predict(dataset), rtol=1e-6)

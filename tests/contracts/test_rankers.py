@@ -2,6 +2,7 @@
 
 import json
 import zipfile
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,9 +11,16 @@ import torch
 import rankpolicy as rp
 from rankpolicy.rankers import RANKERS
 
-DATA = rp.make_web_search(60, random_state=1)
+WEB = rp.make_web_search(60, random_state=1)
+DATA = replace(WEB, groups=np.arange(WEB.num_items) % 2)
 TRAIN, VALID = DATA[:40], DATA[40:]
-QUICK = {"pg-rank": {"epochs": 3, "num_networks": 2}, "lambdamart": {"num_trees": 5}}
+QUICK = {
+    "fair-pg-rank": {"epochs": 3, "fairness": "individual"},
+    "pg-rank": {"epochs": 3, "num_networks": 2},
+    "lambdamart": {"num_trees": 5},
+    "boosted-policy": {"num_trees": 5},
+    "rank-svm": {},
+}
 ALL = pytest.mark.parametrize("name", RANKERS)
 
 
@@ -104,7 +112,7 @@ def test_a_damaged_model_is_refused(name, fitted, tmp_path):
     state = next(file for file in files if file != "manifest.json")
     with zipfile.ZipFile(path, "w") as archive:
         for file, content in files.items():
-            archive.writestr(file, content[:-1] + b"?" if file == state else content)
+            archive.writestr(file, content[:-1] + bytes([content[-1] ^ 1]) if file == state else content)
     with pytest.raises(rp.RankPolicyError, match=f"damaged: {state} does not match its sha256"):
         rp.load(path)
 
@@ -112,9 +120,12 @@ def test_a_damaged_model_is_refused(name, fitted, tmp_path):
 @ALL
 def test_after_fit_there_is_a_record(name, fitted):
     ranker = fitted[name]
-    curve = ranker.evals_result_["valid_0"]["ndcg@10"]
-    assert ranker.best_score_ == max(curve) == curve[ranker.best_iteration_ - 1]
-    assert ranker.best_score_ == pytest.approx(rp.evaluate(ranker, VALID, ["ndcg@10"]).means["ndcg@10"])
+    ((metric, curve),) = ranker.evals_result_["valid_0"].items()
+    assert ranker.best_score_ == max(curve)
+    assert ranker.best_iteration_ >= 1
+    if metric == "ndcg@10":  # a ranker with an objective of its own is validated by that
+        assert ranker.best_score_ == curve[ranker.best_iteration_ - 1]
+        assert ranker.best_score_ == pytest.approx(rp.evaluate(ranker, VALID, ["ndcg@10"]).means["ndcg@10"])
 
 
 @ALL
@@ -148,7 +159,7 @@ def test_wrong_input_is_named(name, fitted):
         (lambda: new_ranker(name).fit(TRAIN, valid=VALID, eval_set=[(X, y)]), "validation data once"),
         (lambda: new_ranker(name).fit(TRAIN, resume=True), "resume=True needs checkpoint="),
         (lambda: new_ranker(name).fit(X[:, 1:], y, group=sizes, valid=VALID), "validation data must have the"),
-        (lambda: fitted[name].predict(X[:, 1:]), "was fitted on .* features"),
+        (lambda: fitted[name].predict(X[:, 1:]), "features of the training data; it has"),
         (lambda: fitted[name].rank(X), "which rows belong to one query"),
         (lambda: rp.load("missing.rp"), "no model file at missing.rp"),
     ]

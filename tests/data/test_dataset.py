@@ -1,6 +1,7 @@
 import dataclasses
 
 import numpy as np
+import pandas
 import pytest
 import torch
 
@@ -180,3 +181,30 @@ def test_errors_name_rows_as_they_were_given():
 def test_a_dataset_checks_itself(three_queries, changes, message):
     with pytest.raises(RankPolicyError, match=message):
         dataclasses.replace(three_queries, **changes)
+
+
+def test_what_is_done_to_an_array_afterwards_does_not_reach_the_dataset() -> None:
+    features, labels = np.ones((2, 1), np.float32), np.ones(2, np.float32)
+    dataset = from_arrays(features, labels, group=[2])
+    features[0], labels[0] = np.nan, -1
+    assert dataset.features.tolist() == [[1], [1]]
+    assert dataset.labels.tolist() == [1, 1]
+
+
+@pytest.mark.parametrize("missing", [None, float("nan"), pandas.NA, pandas.NaT])
+def test_a_missing_query_id_is_named(missing: object) -> None:
+    with pytest.raises(RankPolicyError, match=r"an id for every row; row 1 has .* Fill it or drop the row"):
+        from_arrays(np.zeros((2, 1)), qid=np.array(["nan", missing], dtype=object))
+    assert from_arrays(np.zeros((2, 1)), qid=np.array(["nan", "b"], dtype=object)).query_ids.tolist() == ["nan", "b"]
+
+
+def test_datasets_whose_features_have_other_names_are_not_concatenated() -> None:
+    one, other, unnamed = (from_arrays(np.zeros((1, 2)), group=[1], feature_names=n) for n in ("ab", "ba", None))
+    with pytest.raises(RankPolicyError, match="same features in the same order; got a, b and b, a"):
+        concatenate([one, other])
+    assert concatenate([unnamed, one]).feature_names == ("a", "b")
+
+
+def test_numbers_beyond_float32_are_explained() -> None:
+    with pytest.raises(RankPolicyError, match=r"scale or clip values beyond 3.4e38"):
+        from_arrays([[1e300]], group=[1])

@@ -115,3 +115,18 @@ def test_read_dataset_goes_by_the_suffix(tmp_path):
     assert read_dataset(tmp_path / "data.txt", num_features=3).num_features == 3
     with pytest.raises(RankPolicyError, match="must have 3 feature columns; it has 2"):
         read_dataset(tmp_path / "data.parquet", num_features=3)
+
+
+def test_columns_that_pandas_numbered_are_named_by_their_numbers():
+    frame = pandas.DataFrame({"qid": [1, 1], "label": [0, 1], 0: [0.5, 1.5]})
+    assert from_frame(frame).feature_names == ("0",)
+
+
+def test_columns_of_a_model_are_found_by_name_and_labels_may_be_missing(tmp_path):
+    polars.DataFrame({"text": ["x", "y"], "b": [1, 2], "a": [3, 4], "qid": [1, 1]}).write_parquet(
+        tmp_path / "new.parquet"
+    )
+    dataset = read_dataset(tmp_path / "new.parquet", num_features=2, feature_names=["a", "b"], needs_labels=False)
+    assert dataset.features.tolist() == [[3, 1], [4, 2]]
+    with pytest.raises(RankPolicyError, match="must have the label column 'label'"):
+        read_dataset(tmp_path / "new.parquet", num_features=2)

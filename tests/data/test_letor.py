@@ -330,3 +330,16 @@ def test_one_name_for_two_queries_and_a_missing_directory_cannot_be_written(tmp_
         write_letor(dataset[[0, 0]], tmp_path / "out.txt")
     with pytest.raises(RankPolicyError, match="directory that exists"):
         write_letor(dataset, tmp_path / "nowhere" / "out.txt")
+
+
+def test_one_wrong_feature_id_does_not_fill_the_memory(tmp_path):
+    (tmp_path / "wide.txt").write_text("1 qid:1 1:1\n" * 3 + "1 qid:1 2000000000:1\n")
+    with pytest.raises(
+        RankPolicyError, match="4 lines of 57 bytes with feature ids up to 2000000000 would fill 30 GiB"
+    ):
+        read_letor(tmp_path / "wide.txt")
+
+
+def test_a_directory_is_no_place_for_a_file(tmp_path):
+    with pytest.raises(RankPolicyError, match="must be a file to write; it is a directory"):
+        write_letor(from_arrays([[1.0]], group=[1]), tmp_path)

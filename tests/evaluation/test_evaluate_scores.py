@@ -104,3 +104,8 @@ def test_importing_evaluation_stays_light() -> None:
     heavy = "numba", "scipy", "polars", "pandas", "matplotlib", "lightgbm"
     program = f"import sys, rankpolicy.evaluation; print([name for name in {heavy} if name in sys.modules])"
     assert subprocess.check_output([sys.executable, "-c", program], text=True).strip() == "[]"
+
+
+def test_arrays_in_place_of_a_dataset_are_named():
+    with pytest.raises(RankPolicyError, match=r"dataset must be a RankingDataset; got tuple. Arrays: from_arrays"):
+        evaluate([1.0], (np.zeros((1, 1)), [1]))

@@ -1,7 +1,7 @@
 import pytest
 import torch
 
-from rankpolicy.metrics import all_items, ap, as_reward, ndcg, parse_metric, rbp, rr
+from rankpolicy.metrics import all_items, ap, as_reward, ndcg, parse_metric, rbp, reward_to_maximise, rr
 from rankpolicy.types import Conventions, RankPolicyError
 
 LABELS = torch.tensor([[0.0, 1.0, 3.0], [0.0, 0.0, 0.0]])
@@ -50,3 +50,15 @@ def test_an_own_function_must_give_one_value_a_ranking() -> None:
     assert as_reward(first_item).name == "first_item"
     with pytest.raises(RankPolicyError, match=r"one value a ranking, shape \(2, 2\); got \(2, 2, 3\)"):
         as_reward(lambda rankings, labels, mask: rankings.float())(*GIVEN)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"), [("avg_rank@5", True), ("ndcg + 0.1*avg_rank", True), ("ndcg - avg_rank", False)]
+)
+def test_average_ranks_are_better_when_lower(text: str, expected: bool) -> None:
+    assert parse_metric(text).lower_is_better is expected
+    if expected:
+        with pytest.raises(RankPolicyError, match="a reward must rise as rankings get better"):
+            reward_to_maximise(text)
+    else:
+        assert reward_to_maximise(text) == parse_metric(text)

@@ -82,3 +82,9 @@ def test_a_metric_the_labels_do_not_allow_is_found_before_training(monkeypatch):
 def test_no_fold_is_refused():
     with pytest.raises(rp.RankPolicyError, match="at least one fold"):
         compare_rankers([], ["listnet"])
+
+
+def test_the_best_average_rank_is_the_lowest():
+    comparison = compare_rankers(FOLDS[:1], METHODS, ["avg_rank"], tune=False)
+    means = {method: comparison.means[method]["avg_rank"] for method in comparison.methods}
+    assert comparison.best_method("avg_rank") == min(means, key=means.get)

@@ -67,7 +67,11 @@ def test_labels_above_the_scale_of_err_are_refused():
     ("settings", "message"),
     [
         ({"reward": "ndgc@10"}, "Unknown metric 'ndgc'. Did you mean 'ndcg'"),
+        ({"reward": "avg_rank"}, "must rise as rankings get better; 'avg_rank' falls. Write '-avg_rank'"),
+        ({"valid_metric": "avg_rank"}, "must rise as rankings get better"),
         ({"estimator": "exakt"}, "Unknown estimator 'exakt'"),
+        ({"control": "men"}, "Unknown control 'men'"),
+        ({"num_samples": 0}, "num_samples must be at least 1"),
         ({"scaling": "minmax"}, "Unknown scaling 'minmax'"),
         ({"num_networks": 0}, "num_networks must be at least 1"),
         ({"valid_metric": "mapp"}, "Unknown metric 'mapp'"),
@@ -79,5 +83,17 @@ def test_wrong_settings_are_named(settings, message):
 
 
 def test_data_without_relevant_items_is_refused():
-    with pytest.raises(rp.RankPolicyError, match="no query has an item with label"):
+    with pytest.raises(rp.RankPolicyError, match="no item has a label above 0, so all rankings earn the same"):
         rp.PGRank().fit(TRAIN.features, TRAIN.labels * 0, group=TRAIN.sizes)
+
+
+def test_an_own_reward_sees_queries_without_relevant_items_too():
+    seen = []
+
+    def first_item_first(rankings, labels, mask):
+        seen.append(labels.shape[0])
+        return (rankings[..., 0] == 0).float()
+
+    ranker = rp.PGRank(reward=first_item_first, epochs=1, num_networks=1, batch_queries=1000)
+    ranker.fit(TRAIN.features, TRAIN.labels * 0, group=TRAIN.sizes)
+    assert max(seen) == TRAIN.num_queries

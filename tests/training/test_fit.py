@@ -64,7 +64,7 @@ def test_early_stopping_restores_the_best_epoch():
 def test_without_validation_all_epochs_run():
     state = fit(new_network())
     assert state.epoch == 4
-    assert state.history["loss"][-1] < state.history["loss"][0]
+    assert state.reports[-1] < state.reports[0]
 
 
 def test_resume_goes_on_as_if_never_stopped(tmp_path):
@@ -80,7 +80,7 @@ def test_resume_goes_on_as_if_never_stopped(tmp_path):
         resume=True,
     )
     assert torch.equal(weights_of(whole), weights_of(resumed))
-    assert state.history == expected.history
+    assert (state.reports, state.scores) == (expected.reports, expected.scores)
     assert (state.best_epoch, state.best_score) == (5, 5)
     assert [path.name for path in checkpoint.parent.iterdir()] == ["network.ckpt"]
 

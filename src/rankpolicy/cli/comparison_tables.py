@@ -11,13 +11,13 @@ if TYPE_CHECKING:
 
 
 def print_comparison(comparison: Comparison) -> None:
-    from rankpolicy.reports.comparison_report import chosen_settings, conventions_line
+    from rankpolicy.reports.comparison_report import chosen_settings
 
     out = console()
     _print_metrics(comparison)
     if comparison.significance:
         _print_significance(comparison)
-    out.print(conventions_line(comparison.conventions), style="dim")
+    out.print(str(comparison.conventions), style="dim")
     for method in comparison.methods:
         for text in chosen_settings(comparison, method):
             out.print(f"{method}: {text}", style="dim", markup=False)

@@ -45,7 +45,6 @@ def evaluate(
     from rankpolicy.data import read_dataset
     from rankpolicy.metrics import parse_metrics
     from rankpolicy.rankers import load
-    from rankpolicy.reports.comparison_report import conventions_line
 
     conventions = conventions_from(gain, empty, relevant_from, max_label)
     parse_metrics(metrics, conventions)
@@ -56,7 +55,7 @@ def evaluate(
             raise RankPolicyError(f"--per-query must end in {' or '.join(SUFFIXES)}; got {per_query.name!r}.")
         check_can_write(per_query, option="--per-query")
     ranker = load(model)
-    dataset = read_dataset(data, num_features=ranker.num_features_)
+    dataset = read_dataset(data, num_features=ranker.num_features_, feature_names=ranker.feature_names_)
     table = evaluation.evaluate(ranker, dataset, metrics, conventions=conventions)
     if per_query is not None:
         _write_per_query(table, per_query)
@@ -67,7 +66,7 @@ def evaluate(
         typer.echo(table.to_trec(), nl=False)
     else:
         _print_table(table, seed)
-        console().print(conventions_line(conventions), style="dim")
+        console().print(str(conventions), style="dim")
         if per_query is not None:
             note(f"metrics of {len(table)} queries: {per_query}")
 

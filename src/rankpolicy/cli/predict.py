@@ -52,7 +52,9 @@ def predict(
         raise RankPolicyError(f"--out must end in {', '.join(WRITERS)}; got {out.name!r}.")
     check_can_write(out, option="--out")
     ranker = load(model)
-    dataset = read_dataset(data, num_features=ranker.num_features_)
+    dataset = read_dataset(
+        data, num_features=ranker.num_features_, feature_names=ranker.feature_names_, needs_labels=False
+    )
     scores = _sampled_scores(ranker, dataset, seed) if sampled else ranker.predict(dataset)
     WRITERS[out.suffix](dataset, scores, out, ranker.name)
     if as_json:

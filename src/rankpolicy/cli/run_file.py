@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from rankpolicy.cli.settings import as_text, unknown_name
-from rankpolicy.types import RankPolicyError
+from rankpolicy.cli.settings import as_text
+from rankpolicy.types import RankPolicyError, unknown_name
 
 KEYS: dict[str, type] = {"method": str, "data": str, "valid": str, "out": str, "seed": int, "settings": dict}
 
@@ -30,6 +30,8 @@ def read_run_file(path: Path) -> RunFile:
         document = tomllib.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise RankPolicyError(f"--config must be a file; there is none at {path}.") from None
+    except OSError as error:
+        raise RankPolicyError(f"--config must be a file that can be read; {path} cannot ({error.strerror}).") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise RankPolicyError(f"{path} must be TOML; it cannot be read ({error}).") from None
     for key, value in document.items():

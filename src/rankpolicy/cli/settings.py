@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import difflib
 import math
-import types
 import typing
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from rankpolicy.types import RankPolicyError
+from rankpolicy.rankers.setting_kinds import KINDS, is_union
+from rankpolicy.types import RankPolicyError, unknown_name
 
 if TYPE_CHECKING:
     from rankpolicy.rankers import Ranker
-
-KINDS = {int: "a whole number", float: "a number", bool: "true or false", str: "a text"}
 
 
 def parse_assignments(texts: Sequence[str]) -> dict[str, str]:
@@ -43,7 +40,7 @@ def parse_settings(ranker_class: type[Ranker], texts: Mapping[str, str]) -> dict
     settings = {}
     for name, text in texts.items():
         if name not in ranker_class.setting_names():
-            raise RankPolicyError(unknown_name(f"setting of {ranker_class.name}", name, ranker_class.setting_names()))
+            raise RankPolicyError(unknown_name(f"setting of {ranker_class.name}:", name, ranker_class.setting_names()))
         settings[name] = _parsed(name, text, kinds[name])
     return settings
 
@@ -59,21 +56,13 @@ def settings_of_methods(
     for full_name, text in sorted(assignments.items(), key=lambda assignment: "." in assignment[0]):
         method, dot, name = full_name.rpartition(".")
         if dot and method not in by_attribute:
-            raise RankPolicyError(unknown_name("method in --set", method.replace("_", "-"), classes))
+            raise RankPolicyError(unknown_name("method in --set:", method.replace("_", "-"), classes))
         if not dot and name not in names:
             raise RankPolicyError(unknown_name("setting", name, names))
         for attribute, each in by_attribute.items():
             if attribute == method or (not dot and name in classes[each].setting_names()):
                 texts[each][name] = text
     return {method: parse_settings(ranker_class, texts[method]) for method, ranker_class in classes.items()}
-
-
-def unknown_name(kind: str, name: str, known: Iterable[str]) -> str:
-    """The error text for a name that does not exist."""
-    names = list(known)
-    close = difflib.get_close_matches(name, names, n=1)
-    hint = f" Did you mean {close[0]!r}?" if close else ""
-    return f"Unknown {kind}: {name!r}.{hint} Known: {', '.join(names)}."
 
 
 def as_text(value: Any) -> str:
@@ -84,7 +73,7 @@ def as_text(value: Any) -> str:
 
 
 def _parsed(name: str, text: str, kind: Any) -> Any:
-    if isinstance(kind, types.UnionType) or typing.get_origin(kind) is typing.Union:
+    if is_union(kind):
         if text.lower() == "none":
             return None
         (kind,) = (member for member in typing.get_args(kind) if member is not type(None))

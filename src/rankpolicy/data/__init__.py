@@ -1,9 +1,11 @@
 """Ranking data: the dataset every package works on, and the formats it is read from and written to."""
 
 from rankpolicy.data.dataset import RankingDataset, concatenate, from_arrays
+from rankpolicy.data.fair_synthetic import make_fair_synthetic
 from rankpolicy.data.files import read_dataset
 from rankpolicy.data.folds import Fold, read_folds
 from rankpolicy.data.frames import from_frame, to_frame
+from rankpolicy.data.german_credit import read_german_credit
 from rankpolicy.data.letor import read_letor, write_letor
 from rankpolicy.data.parquet import read_parquet, write_parquet
 from rankpolicy.data.splits import QueryKFold, k_fold, split_queries
@@ -18,9 +20,11 @@ __all__ = [
     "from_arrays",
     "from_frame",
     "k_fold",
+    "make_fair_synthetic",
     "make_web_search",
     "read_dataset",
     "read_folds",
+    "read_german_credit",
     "read_letor",
     "read_parquet",
     "read_qrels",

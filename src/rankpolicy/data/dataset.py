@@ -14,6 +14,8 @@ from torch import Tensor
 from rankpolicy.data.padding import Padding
 from rankpolicy.types import RankPolicyError
 
+_MISSING = ("None", "nan", "NaT", "<NA>")  # how Python, numpy and pandas write a value that is not there
+
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class RankingDataset:
@@ -218,6 +220,13 @@ def concatenate(datasets: Sequence[RankingDataset]) -> RankingDataset:
     widths = sorted({dataset.num_features for dataset in datasets})
     if len(widths) > 1:
         raise RankPolicyError(f"datasets to concatenate must have the same number of features; got {widths}.")
+    named = [dataset for dataset in datasets if dataset.feature_names is not None]
+    for dataset in named:
+        if dataset.feature_names != named[0].feature_names:
+            first, other = map(", ".join, (named[0].feature_names or (), dataset.feature_names or ()))
+            raise RankPolicyError(
+                f"datasets to concatenate must have the same features in the same order; got {first:.80} and {other:.80}."
+            )
     starts = np.cumsum([0] + [dataset.num_items for dataset in datasets])
 
     def optional(name: str) -> NDArray[Any] | None:
@@ -235,7 +244,7 @@ def concatenate(datasets: Sequence[RankingDataset]) -> RankingDataset:
         source_rows=np.concatenate([d.source_rows + start for d, start in zip(datasets, starts, strict=False)]),
         item_ids=optional("item_ids"),
         groups=optional("groups"),
-        feature_names=datasets[0].feature_names,
+        feature_names=named[0].feature_names if named else None,
     )
 
 
@@ -254,6 +263,11 @@ def numbered_by_appearance(qid: NDArray[Any], num_items: int) -> tuple[NDArray[n
             "Sizes of consecutive queries go into group=."
         )
     if qid.dtype.kind == "O":
+        missing = [row for row, name in enumerate(qid.tolist()) if not isinstance(name, str) and str(name) in _MISSING]
+        if missing:
+            raise RankPolicyError(
+                f"qid must hold an id for every row; row {missing[0]} has {qid[missing[0]]!r}. Fill it or drop the row."
+            )
         qid = qid.astype(str)  # ids of mixed types cannot be sorted
     if qid.dtype.kind == "f" and not (np.isfinite(qid).all() and (qid == np.round(qid)).all()):
         raise RankPolicyError("qid must hold ids (integers or strings), not fractions or NaN.")
@@ -285,7 +299,8 @@ def _as_float32(name: str, values: Any) -> NDArray[np.float32]:
     try:
         # Values beyond float32 become inf here and are reported by the check that follows.
         with np.errstate(over="ignore"):
-            return np.ascontiguousarray(values, dtype=np.float32)
+            # A copy: a dataset is checked once, so what its maker does to the array afterwards must not reach it.
+            return np.array(values, dtype=np.float32, order="C")
     except (TypeError, ValueError) as error:
         raise RankPolicyError(f"{name} must be numbers; got {np.asarray(values).dtype} values ({error}).") from None
 
@@ -321,7 +336,8 @@ def _check_finite(data: RankingDataset) -> None:
         raise RankPolicyError(
             f"features must be finite; row {int(data.source_rows[item])}, feature {int(feature)} is "
             f"{data.features[item, feature]}. "
-            "Impute missing values first (for example with 0 or the feature's median)."
+            "Impute missing values (for example with 0 or the feature's median); scale or clip values beyond 3.4e38, which float32 "
+            "cannot hold."
         )
     if not np.isfinite(data.labels).all() or (data.labels < 0).any():
         item = int(np.argwhere(~(np.isfinite(data.labels) & (data.labels >= 0)))[0, 0])

@@ -3,19 +3,31 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 
 from rankpolicy.data.dataset import RankingDataset
 from rankpolicy.data.letor import read_letor
-from rankpolicy.data.parquet import read_parquet
+from rankpolicy.data.parquet import parquet_columns, read_parquet
 from rankpolicy.types import RankPolicyError
 
 
-def read_dataset(path: str | os.PathLike[str], *, num_features: int | None = None) -> RankingDataset:
-    """Read a file ending in .parquet as Parquet, any other as LETOR; ``num_features`` is the width a model expects."""
+def read_dataset(
+    path: str | os.PathLike[str],
+    *,
+    num_features: int | None = None,
+    feature_names: Sequence[str] | None = None,
+    needs_labels: bool = True,
+) -> RankingDataset:
+    """Read a file ending in .parquet as Parquet, any other as LETOR.
+
+    ``num_features`` is the width a model expects, ``feature_names`` the columns it was fitted on, in its order, where these are known.
+    Data to be ranked may come without labels in Parquet; a LETOR line always starts with one.
+    """
     if Path(path).suffix != ".parquet":
         return read_letor(path, num_features=num_features)
-    dataset = read_parquet(path)
+    has_labels = needs_labels or "label" in parquet_columns(path)
+    dataset = read_parquet(path, label="label" if has_labels else None, features=feature_names)
     if num_features is not None and dataset.num_features != num_features:
         raise RankPolicyError(f"{path} must have {num_features} feature columns; it has {dataset.num_features}.")
     return dataset

@@ -33,6 +33,8 @@ def from_frame(
     ('bm25',)
     """
     columns = [str(column) for column in _columns_of(frame)]
+    if columns != list(frame.columns):
+        frame = frame.set_axis(columns, axis=1)  # pandas numbers columns that were given no names
     item_id = "item_id" if item_id is None and "item_id" in columns else item_id
     group = "group" if group is None and "group" in columns else group
     roles = {"qid": qid, "label": label, "item_id": item_id, "group": group}

@@ -14,6 +14,8 @@ from rankpolicy.kernels import has_numba
 from rankpolicy.types import RankPolicyError
 
 MOST_CELLS = 2**33  # a dense float32 matrix of 32 GiB
+MANY_CELLS = 2**28  # 1 GiB
+MOST_CELLS_A_BYTE = 64  # a text with fewer values than this has a wrong feature id rather than sparse rows
 MOST_LETTERS = 2**30  # numpy keeps strings at the width of the longest: 4 GiB
 ROWS_A_THREAD = 1000
 BLOCK = 2**20
@@ -89,9 +91,9 @@ def _parse_rows(
     text: NDArray[np.uint8], starts: NDArray[np.int64], width: int, *, first_id: int, has_query_ids: bool
 ) -> Lines:
     count = len(starts) - 1
-    if count * width > MOST_CELLS:
+    if count * width > MOST_CELLS or count * width > max(MANY_CELLS, MOST_CELLS_A_BYTE * len(text)):
         raise RankPolicyError(
-            f"{count} lines with feature ids up to {width} would fill {count * width * 4 / 2**30:.0f} GiB: "
+            f"{count} lines of {len(text)} bytes with feature ids up to {width} would fill {count * width * 4 / 2**30:.0f} GiB: "
             "features are kept as a dense matrix. Number the features 1, 2, ... without gaps, or split the file."
         )
     lines = Lines.empty(starts, width)

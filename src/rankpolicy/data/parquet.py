@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from pathlib import Path
 
 from rankpolicy.data.dataset import RankingDataset
 from rankpolicy.data.frames import from_frame, to_frame
@@ -27,11 +28,21 @@ def read_parquet(
     try:
         frame = polars.read_parquet(file)
     except (polars.exceptions.PolarsError, OSError) as error:
-        raise RankPolicyError(f"{file} must be a Parquet file; it cannot be read ({error}).") from None
+        raise _unreadable(file, error) from None
     try:
         return from_frame(frame, qid=qid, label=label, features=features, item_id=item_id, group=group)
     except RankPolicyError as error:
         raise RankPolicyError(f"{file}: {error}") from None
+
+
+def parquet_columns(path: str | os.PathLike[str]) -> list[str]:
+    """The names of the columns of a Parquet file, without reading them."""
+    polars = require("polars", "A Parquet file")
+    file = checked_file(path)
+    try:
+        return list(polars.read_parquet_schema(file))
+    except (polars.exceptions.PolarsError, OSError) as error:
+        raise _unreadable(file, error) from None
 
 
 def write_parquet(dataset: RankingDataset, path: str | os.PathLike[str]) -> None:
@@ -39,3 +50,7 @@ def write_parquet(dataset: RankingDataset, path: str | os.PathLike[str]) -> None
     frame = to_frame(dataset)
     with open_whole(path) as file:
         frame.write_parquet(file)
+
+
+def _unreadable(file: Path, error: Exception) -> RankPolicyError:
+    return RankPolicyError(f"{file} must be a Parquet file; it cannot be read ({error}).")

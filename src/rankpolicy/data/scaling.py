@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from difflib import get_close_matches
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rankpolicy.data.dataset import RankingDataset
-from rankpolicy.types import RankPolicyError
+from rankpolicy.types import RankPolicyError, unknown_name
 
 Features = NDArray[np.float32]  # (items, features)
 Offsets = NDArray[np.int64]  # (queries + 1,)
@@ -164,8 +163,5 @@ def fit_scaling(kind: str, dataset: RankingDataset) -> FeatureScaling:
 def scaling_kind(kind: str) -> ScalingKind:
     """The kind of this name."""
     if kind not in SCALINGS:
-        close = get_close_matches(str(kind), SCALINGS, n=1)
-        raise RankPolicyError(
-            f"Unknown scaling {kind!r}.{f' Did you mean {close[0]!r}?' if close else ''} Known: {', '.join(SCALINGS)}."
-        )
+        raise RankPolicyError(unknown_name("scaling", kind, SCALINGS))
     return SCALINGS[kind]

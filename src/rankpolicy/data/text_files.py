@@ -63,6 +63,8 @@ def open_whole(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
         raise RankPolicyError(
             f"{target} must be in a directory that exists; {target.parent} does not. Create it first."
         )
+    if target.is_dir():
+        raise RankPolicyError(f"{target} must be a file to write; it is a directory. Name a file in it.")
     unfinished = target.with_name(f".{target.name}.{os.getpid()}.unfinished")
     try:
         with open(unfinished, "wb") as raw, _packing(target.suffix, raw) as stream:

@@ -72,6 +72,6 @@ def _check_comparable(tables: Mapping[str, MetricTable]) -> None:
         if table.names != reference.names or table.conventions != reference.conventions:
             raise RankPolicyError(
                 f"tables must have the same metrics and conventions; {first!r} has "
-                f"{', '.join(reference.names)} with {reference.conventions}, {name!r} has "
-                f"{', '.join(table.names)} with {table.conventions}. Evaluate all rankers with one call's settings."
+                f"{', '.join(reference.names)} with {reference.conventions!r}, {name!r} has "
+                f"{', '.join(table.names)} with {table.conventions!r}. Evaluate all rankers with one call's settings."
             )

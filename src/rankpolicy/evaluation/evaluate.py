@@ -45,6 +45,10 @@ def evaluate(
     >>> evaluate([2.0, 1.0, 3.0], dataset, ["ndcg", "map"]).means  # ranking 2, 0, 1: 7.5 / 7.63 and (1/1 + 2/3) / 2
     {'ndcg': 0.98284..., 'map': 0.83333...}
     """
+    if not isinstance(dataset, RankingDataset):
+        raise RankPolicyError(
+            f"dataset must be a RankingDataset; got {type(dataset).__name__}. Arrays: from_arrays(X, y, qid=qid)."
+        )
     measures = _measures(metrics, conventions)
     scores = ranker_or_scores.predict(dataset) if hasattr(ranker_or_scores, "predict") else ranker_or_scores
     return MetricTable(
@@ -126,8 +130,8 @@ def _measures(metrics: str | Sequence[object], conventions: Conventions) -> list
     for measure in measures:
         if measure.conventions != conventions:
             raise RankPolicyError(
-                f"all metrics of a table must follow its conventions, {conventions}; {measure.name!r} has "
-                f"{measure.conventions}. Pass the same conventions to evaluate."
+                f"all metrics of a table must follow its conventions, {conventions!r}; {measure.name!r} has "
+                f"{measure.conventions!r}. Pass the same conventions to evaluate."
             )
     return measures
 

@@ -121,11 +121,7 @@ class MetricTable:
         for name, mean in self.means.items():
             low, high = self.confidence_interval(name)
             lines.append(f"{name:<{width}}  {mean:6.4f}  [{low:.4f}, {high:.4f}]  {self.num_counted[name]:7d}")
-        followed = (
-            f"{key}={value:g}" if isinstance(value, float) else f"{key}={value}"
-            for key, value in asdict(self.conventions).items()
-        )
-        return "\n".join([*lines, f"conventions: {', '.join(followed)}"])
+        return "\n".join([*lines, str(self.conventions)])
 
     def __repr__(self) -> str:
         means = ", ".join(f"{name} {mean:.4f}" for name, mean in self.means.items())

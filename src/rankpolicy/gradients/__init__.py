@@ -3,7 +3,7 @@
 from rankpolicy.gradients.auto import auto
 from rankpolicy.gradients.controls import CONTROLS
 from rankpolicy.gradients.estimate import Estimator, GradientEstimate
-from rankpolicy.gradients.exact import exact, exposure_gradient
+from rankpolicy.gradients.exact import additive_forms, exact, exposure_gradient
 from rankpolicy.gradients.gumbel import gumbel, gumbel_exposure, gumbel_of_draws
 from rankpolicy.gradients.pl_rank import pl_rank, pl_rank_of_rankings
 from rankpolicy.gradients.reinforce import log_prob_gradient, reinforce, reinforce_of_rankings
@@ -29,6 +29,7 @@ __all__ = [
     "CONTROLS",
     "ESTIMATORS",
     "GradientEstimate",
+    "additive_forms",
     "auto",
     "estimator",
     "exact",

@@ -12,11 +12,11 @@ from rankpolicy.gradients.gumbel import gumbel
 from rankpolicy.gradients.reinforce import reinforce
 from rankpolicy.metrics import CustomReward, RewardExpression
 
-# items x cutoff. The exact gradient and gumbel draws enough for an error of a tenth of the gradient took the same time at about 120 items
-# without cutoff (1 to 2 ms a query on one core) and 3000 items with cutoff 10; below, exact was faster, at 300 without cutoff 2 to 5 times slower.
+# Items x cutoff. Gumbel draws enough for an error of a tenth of the gradient took as long as the exact gradient at 120 items without cutoff
+# (1 to 2 ms a query on one core) and half as long or less at 300 without cutoff and 5000 with cutoff 10; at 1000 with cutoff 10, longer.
 _MOST_EXACT_CELLS = 20_000
 # One gumbel draw errs less than 32 rankings of reinforce (40 items: 0.3 against 1.6 of the gradient for AP, 0.7 against 2.9 for ERR,
-# 1.1 against 3.5 for RR) and takes the time of 8 to 12 of them.
+# 1.1 against 3.5 for RR) and takes the time of 6 to 10 of them.
 _RANKINGS_A_DRAW = 8
 
 

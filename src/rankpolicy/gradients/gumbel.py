@@ -1,10 +1,10 @@
-"""Sampled gradients that integrate each item's own noise: the least variance a sample can buy.
+"""Sampled gradients that integrate each item's own noise: tens to thousands of times less variance than rankings alone give.
 
-Given the noisy scores w_1 >= w_2 >= ... of the *other* items j_1, j_2, ..., item i lands above w_k with probability 1 - exp(-e^{s_i - w_k}), so
+Given the *other* items' noisy scores w_1 >= w_2 >= ... (of j_1, j_2, ...), item i beats w_k with probability 1 - exp(-e^{s_i - w_k}):
 
     dU/ds_i = E Σ_k (R(i at rank k) - R(i at rank k + 1)) g(w_k - s_i),    g(x) = exp(-x - e^{-x})
 
-For the rewards of gradients/cascade.py the difference is (θ_k - θ_{k+1}) c_k (ρ_i - ρ_{j_k}), with c_k what the others above rank k leave.
+For the rewards of gradients/cascade.py the difference is (θ_k - θ_{k+1}) c_k (ρ_i - ρ_{j_k}), c_k the factor that the others above leave.
 One sort serves all items: taking item i out moves those below it up by one.
 """
 

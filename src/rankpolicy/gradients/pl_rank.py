@@ -86,9 +86,10 @@ def pl_rank_of_rankings(
 
 
 def _summed_shares(scores: Tensor, rankings: Tensor, log_remaining: Tensor, amounts: Tensor) -> Tensor:
-    """Σ_{x <= m(i)} amounts_x exp(s_i) / Z_x (sample, query, item), in log space: an item's share of Z_x is at most 1, but 1 / Z_x may overflow."""
+    """Σ_{x <= m(i)} amounts_x exp(s_i) / Z_x (sample, query, item)."""
     shape = (*rankings.shape[:-1], scores.shape[-1])
     total = torch.zeros(shape, dtype=scores.dtype, device=scores.device)
+    # In log space: an item's share exp(s_i) / Z_x is at most 1, but 1 / Z_x alone may overflow.
     for sign in (1.0, -1.0):
         counts = sign * amounts > 0
         log_amounts = torch.where(counts, sign * amounts, 1.0).log()

@@ -12,9 +12,9 @@ from rankpolicy.metrics.average_rank import avg_rank
 from rankpolicy.metrics.discounted_cumulative_gain import dcg
 from rankpolicy.metrics.expected_reciprocal_rank import err
 from rankpolicy.metrics.expression import CustomReward, Leaf, RewardExpression, Term
-from rankpolicy.metrics.members import ALIASES, METRICS, MetricFunction
+from rankpolicy.metrics.members import ALIASES, LOWER_IS_BETTER, METRICS, MetricFunction
 from rankpolicy.metrics.normalized_dcg import ndcg
-from rankpolicy.metrics.parse import as_reward, parse_metric, parse_metrics
+from rankpolicy.metrics.parse import as_reward, parse_metric, parse_metrics, reward_to_maximise
 from rankpolicy.metrics.precision import p
 from rankpolicy.metrics.rank_biased_precision import rbp
 from rankpolicy.metrics.ranked import all_items, rank_by_score, ranks_of
@@ -25,6 +25,7 @@ from rankpolicy.metrics.term_table import TermTable, term_table
 __all__ = [
     "ADDITIVE",
     "ALIASES",
+    "LOWER_IS_BETTER",
     "METRICS",
     "AdditiveForm",
     "CustomReward",
@@ -48,6 +49,7 @@ __all__ = [
     "ranks_of",
     "rbp",
     "recall",
+    "reward_to_maximise",
     "rr",
     "term_table",
 ]

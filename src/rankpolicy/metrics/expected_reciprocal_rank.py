@@ -41,5 +41,5 @@ def check_label_scale(highest: float, conventions: Conventions) -> None:
     if highest > conventions.max_label:
         raise RankPolicyError(
             f"err needs labels up to max_label, {conventions.max_label:g}; got {highest:g}. "
-            f"Raise it: Conventions(max_label={highest:g})."
+            f"Raise it: Conventions(max_label={highest:g}), on the command line --max-label {highest:g}."
         )

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from rankpolicy.metrics.additive import ADDITIVE, AdditiveForm, additive_form
-from rankpolicy.metrics.members import METRICS
+from rankpolicy.metrics.members import LOWER_IS_BETTER, METRICS
 from rankpolicy.types import Conventions, RankPolicyError
 
 Array = TypeVar("Array", Tensor, NDArray[Any])
@@ -79,6 +79,13 @@ class RewardExpression:
         return None if None in cutoffs else max(cutoff for cutoff in cutoffs if cutoff is not None)
 
     @property
+    def lower_is_better(self) -> bool:
+        """Whether better rankings have lower values, as with avg_rank; -avg_rank is a reward like any other."""
+        return any(
+            term.weight > 0 and any(leaf.metric in LOWER_IS_BETTER for leaf in term.factors) for term in self.terms
+        )
+
+    @property
     def is_linear(self) -> bool:
         """A weighted sum of metrics: no products of metrics, no constants."""
         return all(len(term.factors) == 1 for term in self.terms)
@@ -114,6 +121,7 @@ class CustomReward:
     function: Callable[[Tensor, Tensor, Tensor], Tensor]
     conventions: Conventions = field(default_factory=Conventions)
     cutoff: None = None
+    lower_is_better: bool = False
     is_linear: bool = False
     is_additive: bool = False
 

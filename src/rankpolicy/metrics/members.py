@@ -33,5 +33,8 @@ METRICS: dict[str, MetricFunction] = {
 
 ALIASES = {"map": "ap", "mrr": "rr", "precision": "p", "r": "recall"}
 
+# The best ranking has the lowest value; of all other metrics the highest.
+LOWER_IS_BETTER = ("avg_rank",)
+
 # Options that an expression may set, as in "rbp(persistence=0.5)".
 OPTIONS: dict[str, tuple[str, ...]] = {"rbp": ("persistence",)}

@@ -8,13 +8,12 @@ metric  = name ["(" option "=" number ")"] ["@" cutoff]
 
 from __future__ import annotations
 
-import difflib
 import re
 from typing import NamedTuple, NoReturn
 
 from rankpolicy.metrics.expression import CustomReward, Leaf, RewardExpression, Term
 from rankpolicy.metrics.members import ALIASES, METRICS, OPTIONS
-from rankpolicy.types import Conventions, RankPolicyError
+from rankpolicy.types import Conventions, RankPolicyError, unknown_name
 
 _TOKEN = re.compile(
     r"\s*(?:(?P<number>[0-9]+\.?[0-9]*(?:e[+-]?[0-9]+)?|\.[0-9]+)|(?P<name>[a-z_][a-z_0-9]*)|(?P<sign>\S))", re.I
@@ -89,6 +88,20 @@ def as_reward(value: object, conventions: Conventions = Conventions()) -> Reward
         "a reward must be a text such as 'ndcg@10', a metric or a function of (rankings, labels, mask); "
         f"got {value!r:.80}."
     )
+
+
+def reward_to_maximise(value: object, conventions: Conventions = Conventions()) -> RewardExpression | CustomReward:
+    """As ``as_reward``, for training and choosing, which take higher for better.
+
+    >>> reward_to_maximise("avg_rank")
+    Traceback (most recent call last):
+    rankpolicy.types.RankPolicyError: a reward must rise as rankings get better; 'avg_rank' falls. Write '-avg_rank'.
+    """
+    reward = as_reward(value, conventions)
+    if reward.lower_is_better:
+        falling = reward.name if len(getattr(reward, "terms", ())) == 1 else "avg_rank"
+        raise RankPolicyError(f"a reward must rise as rankings get better; {reward.name!r} falls. Write '-{falling}'.")
+    return reward
 
 
 class _Parser:
@@ -173,7 +186,8 @@ class _Parser:
     def metric(self, name: _Token) -> _Sum:
         metric = ALIASES.get(name.text, name.text)
         if metric not in METRICS:
-            raise RankPolicyError(unknown_metric(self.text[name.start : name.start + len(name.text)]))
+            written = self.text[name.start : name.start + len(name.text)]
+            raise RankPolicyError(unknown_name("metric", written, METRICS, also=[*ALIASES, "mean"]))
         options = self.options(metric)
         cutoff = self.cutoff(name.text) if self.take("@") else None
         given = f"({', '.join(f'{option}={value:g}' for option, value in options)})" if options else ""
@@ -206,13 +220,6 @@ class _Parser:
             self.fail(f"a cutoff must be a whole number, 1 or more, as in {name}@10", first._replace(text=given))
         self.index += 1
         return int(given)
-
-
-def unknown_metric(name: str) -> str:
-    """The error text for a metric that does not exist."""
-    close = difflib.get_close_matches(name.lower(), [*METRICS, *ALIASES, "mean"], n=1)
-    hint = f" Did you mean {close[0]!r}?" if close else ""
-    return f"Unknown metric {name!r}.{hint} Known: {', '.join(METRICS)}."
 
 
 def _expression(parsed: _Sum, text: str, conventions: Conventions) -> RewardExpression:

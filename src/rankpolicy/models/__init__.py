@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable
 
 from torch import nn
@@ -11,7 +10,7 @@ from rankpolicy.models.average import Average
 from rankpolicy.models.highway import Highway
 from rankpolicy.models.linear import Linear
 from rankpolicy.models.mlp import MLP
-from rankpolicy.types import RankPolicyError
+from rankpolicy.types import RankPolicyError, unknown_name
 
 ModelBuilder = Callable[[int, tuple[int, ...], float], nn.Module]
 
@@ -25,9 +24,7 @@ MODELS: dict[str, ModelBuilder] = {
 def build_model(name: str, num_features: int, *, hidden: tuple[int, ...] = (), dropout: float = 0.0) -> nn.Module:
     """A network by name; ``hidden`` are the widths of its layers (a linear model has none)."""
     if name not in MODELS:
-        close = difflib.get_close_matches(name, MODELS, n=1)
-        hint = f" Did you mean {close[0]!r}?" if close else ""
-        raise RankPolicyError(f"Unknown model {name!r}.{hint} Known: {', '.join(MODELS)}.")
+        raise RankPolicyError(unknown_name("model", name, MODELS))
     if any(not isinstance(width, int) or width < 1 for width in hidden):
         raise RankPolicyError(f"hidden must be layer widths, whole numbers of at least 1; got {hidden}.")
     if name == "highway" and len(set(hidden)) != 1:

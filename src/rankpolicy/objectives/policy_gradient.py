@@ -9,7 +9,7 @@ from torch import Tensor
 from rankpolicy.data.batches import Batch
 from rankpolicy.gradients import estimator
 from rankpolicy.metrics import CustomReward, RewardExpression
-from rankpolicy.objectives.value import ObjectiveValue
+from rankpolicy.objectives.value import ObjectiveValue, choice_entropy
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,6 +35,5 @@ class PolicyGradient:
         # The gradient of this surrogate with respect to scores is minus the estimate: autograd takes it on to the weights.
         loss = -(scores * estimate.gradient).sum() / len(scores)
         if self.entropy:
-            log_choice = scores.masked_fill(~batch.mask, -1e30).log_softmax(-1)
-            loss = loss + self.entropy * (log_choice.exp() * log_choice).sum() / len(scores)
+            loss = loss - self.entropy * choice_entropy(scores, batch.mask)
         return ObjectiveValue(loss, float(estimate.reward.mean()))

@@ -18,6 +18,13 @@ class ObjectiveValue:
     report: float  # mean over queries of the reward (higher is better) or of the loss
 
 
+def choice_entropy(scores: Tensor, mask: Tensor) -> Tensor:
+    """Entropy of softmax(scores), the policy's first choice, mean over queries."""
+    # Finite, not -inf: 0 * -inf would be NaN.
+    log_choice = scores.masked_fill(~mask, -1e30).log_softmax(-1)
+    return -(log_choice.exp() * log_choice).sum() / len(scores)
+
+
 class Objective(Protocol):
     """scores (query, item) of a batch -> what training minimises."""
 

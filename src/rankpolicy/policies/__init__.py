@@ -1,5 +1,6 @@
 """Policies: distributions over the rankings of each query."""
 
+from rankpolicy.policies.mixture import Mixture
 from rankpolicy.policies.plackett_luce import PlackettLuce
 
-__all__ = ["PlackettLuce"]
+__all__ = ["Mixture", "PlackettLuce"]

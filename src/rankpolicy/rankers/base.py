@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
@@ -14,7 +14,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from rankpolicy.data.dataset import RankingDataset
 from rankpolicy.policies.plackett_luce import PlackettLuce
-from rankpolicy.rankers.inputs import dataset_to_rank, training_dataset, validation_dataset
+from rankpolicy.rankers.inputs import check_features, dataset_to_rank, training_dataset, validation_dataset, with_groups
+from rankpolicy.rankers.setting_kinds import check_settings
 from rankpolicy.types import RankPolicyError
 
 
@@ -28,7 +29,16 @@ class Ranker(ABC):
     # What `compare` tries on validation data, each a change of settings; the first is the default.
     settings_to_try: ClassVar[tuple[dict[str, Any], ...]] = ({},)
 
+    fitted_attributes: ClassVar[tuple[str, ...]] = (
+        "num_features_",
+        "feature_names_",
+        "best_iteration_",
+        "best_score_",
+        "evals_result_",
+    )
+
     num_features_: int
+    feature_names_: list[str] | None  # where the training data had names
     best_iteration_: int
     best_score_: float | None
     evals_result_: dict[str, dict[str, list[float]]]
@@ -40,6 +50,7 @@ class Ranker(ABC):
         *,
         qid: ArrayLike | None = None,
         group: ArrayLike | None = None,
+        groups: ArrayLike | Callable[[RankingDataset], ArrayLike] | None = None,
         valid: RankingDataset | None = None,
         eval_set: Sequence[tuple[Any, ArrayLike]] | None = None,
         eval_qid: Sequence[ArrayLike] | None = None,
@@ -50,18 +61,24 @@ class Ranker(ABC):
     ) -> Self:
         """Learn from a RankingDataset, or from a matrix with labels and ``qid`` (an id per row, any order) or ``group`` (sizes).
 
+        ``groups`` are the protected groups of the items, a value per row or a function of the dataset, for rankers that are fair to groups.
         With validation data training stops when it no longer helps there, and the best state is kept. ``progress`` shows a bar on stderr
-        (by default when that is a terminal). ``checkpoint`` names a file written after every epoch; ``resume`` goes on from it.
+        (by default when that is a terminal). ``checkpoint`` names a file written after every epoch; ``resume`` goes on from it where it
+        exists.
         """
+        check_settings(type(self), self.get_params())
         train = training_dataset(X, y, qid, group)
+        if groups is not None:
+            train = with_groups(train, groups, given_in_rows=not isinstance(X, RankingDataset))
+            if callable(groups) and valid is not None:
+                valid = with_groups(valid, groups, given_in_rows=False)
         validation = validation_dataset(valid, eval_set, eval_qid, eval_group)
-        if validation is not None and validation.num_features != train.num_features:
-            raise RankPolicyError(
-                f"validation data must have the {train.num_features} features of the training data; got {validation.num_features}. "
-                "Sparse files: read both with the same num_features=."
-            )
+        if validation is not None:
+            check_features(validation, train.num_features, train.feature_names, what="validation data")
         if resume and checkpoint is None:
             raise RankPolicyError("resume=True needs checkpoint=, the file to go on from.")
+        if checkpoint is not None and Path(checkpoint).is_dir():
+            raise RankPolicyError(f"checkpoint must name a file; {checkpoint} is a directory. Name a file in it.")
         self._fit(
             train,
             validation,
@@ -70,6 +87,7 @@ class Ranker(ABC):
             resume=resume,
         )
         self.num_features_ = train.num_features
+        self.feature_names_ = None if train.feature_names is None else list(train.feature_names)
         return self
 
     def predict(self, X: Any, *, qid: ArrayLike | None = None, group: ArrayLike | None = None) -> NDArray[np.float64]:
@@ -94,6 +112,8 @@ class Ranker(ABC):
         random_state: int | None = None,
     ) -> list[NDArray[np.int64]]:
         """For each query, rankings drawn from the policy: rows of X (sample, position)."""
+        if not isinstance(num_samples, int | np.integer) or num_samples < 1:
+            raise RankPolicyError(f"num_samples must be a whole number, 1 or more; got {num_samples!r}.")
         dataset = self._checked(dataset_to_rank(X, qid, group, needs_queries=True))
         generator = torch.Generator()
         if random_state is None:
@@ -118,7 +138,13 @@ class Ranker(ABC):
     ) -> NDArray[np.float64]:
         """Expected exposure of each row (rows as given) under the policy, exact: E[weight of its rank], by default 1 / log2(1 + rank)."""
         dataset = self._checked(dataset_to_rank(X, qid, group, needs_queries=True))
-        weights = None if rank_weights is None else torch.from_numpy(np.asarray(rank_weights, dtype=np.float64))
+        weights = None if rank_weights is None else torch.from_numpy(np.array(rank_weights, dtype=np.float64))
+        if weights is not None and (weights.ndim != 1 or not weights.isfinite().all()):
+            raise RankPolicyError(
+                f"rank_weights must be finite numbers, one a rank from the first; got shape {tuple(weights.shape)}, {rank_weights!r:.60}."
+            )
+        if cutoff is not None and (not isinstance(cutoff, int | np.integer) or cutoff < 1):
+            raise RankPolicyError(f"cutoff must be a whole number, 1 or more; got {cutoff!r}.")
         exposure = self._policy_of(dataset).exposure(weights, cutoff=cutoff)
         flat = dataset.padding().unpad(exposure).numpy()
         return flat if isinstance(X, RankingDataset) else dataset.in_source_order(flat)
@@ -168,11 +194,7 @@ class Ranker(ABC):
 
     def _checked(self, dataset: RankingDataset) -> RankingDataset:
         self._require_fitted()
-        if dataset.num_features != self.num_features_:
-            raise RankPolicyError(
-                f"this ranker was fitted on {self.num_features_} features; the data has {dataset.num_features}. "
-                f"Pass the same columns; sparse files: read_letor(path, num_features={self.num_features_})."
-            )
+        check_features(dataset, self.num_features_, self.feature_names_, what="data to rank")
         return dataset
 
     def _policy_of(self, dataset: RankingDataset) -> PlackettLuce:

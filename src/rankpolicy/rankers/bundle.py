@@ -10,14 +10,14 @@ import zipfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rankpolicy.types import RankPolicyError
+from rankpolicy.rankers.setting_kinds import plain
+from rankpolicy.types import MissingDependencyError, RankPolicyError
 
 if TYPE_CHECKING:
     from rankpolicy.rankers.base import Ranker
 
 FORMAT = 1
 _MANIFEST = "manifest.json"
-_FITTED = ("num_features_", "best_iteration_", "best_score_", "evals_result_")
 
 
 def save_ranker(ranker: Ranker, path: Path) -> None:
@@ -27,8 +27,8 @@ def save_ranker(ranker: Ranker, path: Path) -> None:
         "format": FORMAT,
         "ranker": ranker.name,
         # A function cannot be saved, and prediction does not need it: its name stands for it.
-        "settings": {k: getattr(v, "__name__", str(v)) if callable(v) else v for k, v in ranker.get_params().items()},
-        "fitted": {name: getattr(ranker, name) for name in _FITTED},
+        "settings": {name: plain(value) for name, value in ranker.get_params().items()},
+        "fitted": {name: plain(getattr(ranker, name)) for name in ranker.fitted_attributes},
         "versions": {name: importlib.metadata.version(name) for name in ("rankpolicy", "torch", "numpy")},
         "sha256": {name: hashlib.sha256(content).hexdigest() for name, content in files.items()},
     }
@@ -49,9 +49,21 @@ def save_ranker(ranker: Ranker, path: Path) -> None:
 
 def load(path: str | Path) -> Ranker:
     """The ranker saved at ``path``, after its checksums and format are checked."""
+    manifest, files = _read(Path(path))
+    try:
+        return _restored(manifest, files, path)
+    except (RankPolicyError, MissingDependencyError):
+        raise
+    except Exception as error:  # whatever a library says of weights or trees that do not fit the settings
+        reason = " ".join(str(error).split())[:200]
+        raise RankPolicyError(
+            f"{path} is damaged: its parts do not fit together ({reason}). Copy or train the model again."
+        ) from None
+
+
+def _restored(manifest: dict[str, Any], files: dict[str, bytes], path: str | Path) -> Ranker:
     from rankpolicy.rankers import RANKERS
 
-    manifest, files = _read(Path(path))
     if manifest["ranker"] not in RANKERS:
         raise RankPolicyError(
             f"{path} holds a {manifest['ranker']!r} ranker. This version knows: {', '.join(RANKERS)}."
@@ -66,7 +78,7 @@ def load(path: str | Path) -> Ranker:
         name: tuple(value) if isinstance(value, list) else value for name, value in manifest["settings"].items()
     }
     ranker = RANKERS[manifest["ranker"]](**settings)
-    for name in _FITTED:
+    for name in ranker.fitted_attributes:
         setattr(ranker, name, manifest["fitted"][name])
     ranker._restore(files)
     return ranker
@@ -79,18 +91,24 @@ def _read(path: Path) -> tuple[dict[str, Any], dict[str, bytes]]:
         with zipfile.ZipFile(path) as archive:
             manifest = json.loads(archive.read(_MANIFEST))
             files = {name: archive.read(name) for name in archive.namelist() if name != _MANIFEST}
-    except (zipfile.BadZipFile, KeyError, json.JSONDecodeError, OSError) as error:
+        if not isinstance(manifest, dict) or not isinstance(manifest.get("sha256", {}), dict):
+            raise KeyError(f"no {_MANIFEST} of a model")
+    except (zipfile.BadZipFile, KeyError, ValueError, OSError, EOFError, RuntimeError) as error:
         raise RankPolicyError(
             f"{path} is not a rankpolicy model, or is damaged ({error}). Models are written by save()."
         ) from None
     if manifest.get("format") != FORMAT:
         made_with = manifest.get("versions", {}).get("rankpolicy", "an unknown version")
         raise RankPolicyError(
-            f"{path} has model format {manifest.get('format')}, made with rankpolicy {made_with}; this version reads format {FORMAT}."
+            f"{path} has model format {manifest.get('format')}, made with rankpolicy {made_with}; this version reads format {FORMAT}. "
+            "Load it with that version, or train the model again."
         )
-    for name, digest in manifest["sha256"].items():
+    for name, digest in manifest.get("sha256", {}).items():
         if name not in files or hashlib.sha256(files[name]).hexdigest() != digest:
             raise RankPolicyError(
                 f"{path} is damaged: {name} does not match its sha256. Copy or train the model again."
             )
-    return manifest, {name: files[name] for name in manifest["sha256"]}
+    unchecked = sorted(set(files) - set(manifest.get("sha256", {})))
+    if unchecked:
+        raise RankPolicyError(f"{path} is damaged: {unchecked[0]} has no sha256. Copy or train the model again.")
+    return manifest, files

@@ -11,8 +11,9 @@ import numpy as np
 
 from rankpolicy.data.folds import Fold
 from rankpolicy.evaluation import MetricTable, PairedComparison, compare_tables, evaluate
-from rankpolicy.metrics import as_reward, parse_metrics
+from rankpolicy.metrics import as_reward, parse_metric, parse_metrics
 from rankpolicy.rankers.selection import Selection, fit_best, ranker_class_named, settings_to_try
+from rankpolicy.rankers.setting_kinds import plain
 from rankpolicy.types import Conventions, RankPolicyError
 
 ReportFit = Callable[[str, str, MetricTable], None]  # method, fold, its test metrics
@@ -50,8 +51,9 @@ class Comparison:
         return {method: {metric: self.mean(method, metric) for metric in self.metrics} for method in self.methods}
 
     def best_method(self, metric: str) -> str:
-        """The method with the highest mean over folds; the first wins a tie."""
-        return max(self.methods, key=lambda method: np.nan_to_num(self.mean(method, metric), nan=-math.inf))
+        """The method with the best mean over folds, the highest (of avg_rank the lowest); the first wins a tie."""
+        sign = -1 if _lower_is_better(metric) else 1
+        return max(self.methods, key=lambda method: np.nan_to_num(sign * self.mean(method, metric), nan=-math.inf))
 
     @property
     def pooled(self) -> dict[str, MetricTable]:
@@ -79,7 +81,7 @@ class Comparison:
             "folds": list(self.fold_names),
             "queries": [len(table) for table in self.tables[self.methods[0]]],
             "settings": {
-                method: [dict(selection.settings) for selection in selections]
+                method: [{name: plain(value) for name, value in selection.settings.items()} for selection in selections]
                 for method, selections in self.selections.items()
             },
         }
@@ -152,6 +154,13 @@ def _pooled(tables: Sequence[MetricTable]) -> MetricTable:
         values=np.concatenate([table.values for table in tables]),
         conventions=tables[0].conventions,
     )
+
+
+def _lower_is_better(metric: str) -> bool:
+    try:
+        return parse_metric(metric).lower_is_better
+    except RankPolicyError:  # the name of a user's own function
+        return False
 
 
 def _or_none(value: float) -> float | None:

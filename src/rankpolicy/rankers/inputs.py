@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,7 @@ def training_dataset(X: Any, y: ArrayLike | None, qid: ArrayLike | None, group: 
         return X
     if y is None:
         raise RankPolicyError("fit needs labels: fit(X, y, qid=...), or a RankingDataset that holds them.")
-    return from_arrays(_matrix(X), y, qid=qid, group=group)
+    return from_arrays(_matrix(X), y, qid=qid, group=group, feature_names=_column_names(X))
 
 
 def validation_dataset(
@@ -37,19 +38,39 @@ def validation_dataset(
             )
         return valid
     if eval_set is None:
+        if eval_qid is not None or eval_group is not None:
+            raise RankPolicyError(
+                "eval_qid and eval_group tell the queries of eval_set; give eval_set=[(Xv, yv)] with them."
+            )
         return None
     lists = [values for values in (eval_set, eval_qid, eval_group) if values is not None]
     if len(lists) != 2 or any(len(values) != 1 for values in lists):
         raise RankPolicyError(
             "give one validation set with its queries: eval_set=[(Xv, yv)] and eval_qid=[qid] or eval_group=[sizes]."
         )
+    if not isinstance(eval_set[0], tuple | list) or len(eval_set[0]) != 2:
+        raise RankPolicyError("eval_set must hold one pair of features and labels: eval_set=[(Xv, yv)].")
     features, labels = eval_set[0]
-    return from_arrays(
-        _matrix(features),
-        labels,
-        qid=None if eval_qid is None else eval_qid[0],
-        group=None if eval_group is None else eval_group[0],
-    )
+    try:
+        return from_arrays(
+            _matrix(features),
+            labels,
+            qid=None if eval_qid is None else eval_qid[0],
+            group=None if eval_group is None else eval_group[0],
+            feature_names=_column_names(features),
+        )
+    except RankPolicyError as error:
+        raise RankPolicyError(f"eval_set: {error}") from None
+
+
+def with_groups(
+    dataset: RankingDataset, groups: ArrayLike | Callable[[RankingDataset], ArrayLike], *, given_in_rows: bool
+) -> RankingDataset:
+    """The dataset with protected groups: a value per row as the user's array has them, or what a function of the dataset gives."""
+    values = np.asarray(groups(dataset) if callable(groups) else groups)
+    if values.shape != (dataset.num_items,):
+        raise RankPolicyError(f"groups must have one value per item, shape ({dataset.num_items},); got {values.shape}.")
+    return replace(dataset, groups=values[dataset.source_rows] if given_in_rows and not callable(groups) else values)
 
 
 def dataset_to_rank(X: Any, qid: ArrayLike | None, group: ArrayLike | None, *, needs_queries: bool) -> RankingDataset:
@@ -65,14 +86,71 @@ def dataset_to_rank(X: Any, qid: ArrayLike | None, group: ArrayLike | None, *, n
                 f"For a single query use group=[{len(matrix)}]."
             )
         group = np.full(len(matrix), 1)
-    return from_arrays(matrix, qid=qid, group=group)
+    return from_arrays(matrix, qid=qid, group=group, feature_names=_column_names(X))
+
+
+def check_features(
+    dataset: RankingDataset, num_features: int, feature_names: Sequence[str] | None, *, what: str
+) -> None:
+    """Refuse data whose columns are not those of the training data, in its order; names count where both sides have them."""
+    if feature_names is not None and dataset.feature_names is not None:
+        expected, came = list(feature_names), list(dataset.feature_names)
+        if expected == came:
+            return
+        missing = [name for name in expected if name not in came]
+        extra = [name for name in came if name not in expected]
+        differ = "; ".join(
+            f"{kind} {', '.join(names[:5])}" for kind, names in (("without", missing), ("with", extra)) if names
+        )
+        raise RankPolicyError(
+            f"{what} must have the {num_features} feature columns of the training data, in its order; "
+            f"it comes {differ or 'in another order'}. Select them: frame[{expected!r:.60}]."
+        )
+    if dataset.num_features != num_features:
+        raise RankPolicyError(
+            f"{what} must have the {num_features} features of the training data; it has {dataset.num_features}. "
+            f"Pass the same columns; sparse files: read_letor(path, num_features={num_features})."
+        )
 
 
 def _matrix(X: Any) -> Any:
     """Frames know how to become a matrix; sparse matrices become dense."""
     if hasattr(X, "to_numpy"):
+        _check_columns(X)
         return X.to_numpy()
-    return X.toarray() if hasattr(X, "toarray") else np.asarray(X)
+    try:
+        matrix = X.toarray() if hasattr(X, "toarray") else np.asarray(X)
+    except ValueError:
+        raise RankPolicyError("features must be a matrix (items, features); got rows of different lengths.") from None
+    if matrix.ndim == 0:
+        raise RankPolicyError(
+            f"features must be a matrix (items, features), a frame or a RankingDataset; got {type(X).__name__}. "
+            "Files are read with read_letor or read_parquet."
+        )
+    return matrix
+
+
+def _check_columns(frame: Any) -> None:
+    """Name the column of a frame that does not hold numbers."""
+    for name in getattr(frame, "columns", ()):
+        values = frame[name].to_numpy()
+        try:
+            # Numbers may come as objects, such as pandas' nullable ones.
+            is_number = values.dtype.kind in "iufb" or (
+                values.dtype.kind == "O" and values.astype(np.float32) is not None
+            )
+        except (TypeError, ValueError):
+            is_number = False
+        if not is_number:
+            raise RankPolicyError(
+                f"features must be numbers; column {name!r} holds {frame[name].dtype}. Encode it as numbers, or leave it out."
+            )
+
+
+def _column_names(X: Any) -> list[str] | None:
+    """The names of a frame's columns; None where there are none, or they are numbers that pandas made up."""
+    names = list(getattr(X, "columns", ()))
+    return names if names and all(isinstance(name, str) for name in names) else None
 
 
 def _refuse_arrays_beside_dataset(y: Any, qid: Any, group: Any) -> None:

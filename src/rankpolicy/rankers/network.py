@@ -15,7 +15,7 @@ from rankpolicy.data.batches import RaggedTensors
 from rankpolicy.data.dataset import RankingDataset
 from rankpolicy.data.scaling import FeatureScaling, fit_scaling
 from rankpolicy.evaluation.evaluate import evaluate_scores
-from rankpolicy.metrics import as_reward
+from rankpolicy.metrics import reward_to_maximise
 from rankpolicy.models import Average, build_model
 from rankpolicy.objectives import Objective
 from rankpolicy.optional import require
@@ -72,13 +72,14 @@ class NetworkRanker(Ranker):
         train = self._trainable(train)
         scaling = fit_scaling(self.scaling, train)
         network = self._new_network(scaling.num_scaled(train.num_features)).to(device)
+        validation = None if valid is None else self._validation(valid, scaling, device)
         with epoch_progress(type(self).__name__, self.epochs, enabled=progress) as report_epoch:
             state = fit_network(
                 network,
                 RaggedTensors.of(train, scaling.apply(train.features, train.offsets), device),
                 objective,
                 settings=settings,
-                validation=None if valid is None else self._validation(valid, scaling, device),
+                validation=validation,
                 report_epoch=report_epoch,
                 checkpoint=checkpoint,
                 resume=resume,
@@ -86,10 +87,9 @@ class NetworkRanker(Ranker):
         self._network, self._scaling = network, scaling
         self.best_iteration_ = state.best_epoch if valid is not None else state.epoch
         self.best_score_ = state.best_score if valid is not None else None
-        name = objective.report_name
-        self.evals_result_ = {"training": {name: state.history.pop(name)}}
-        if valid is not None:
-            self.evals_result_["valid_0"] = state.history
+        self.evals_result_ = {"training": {objective.report_name: state.reports}}
+        if validation is not None:
+            self.evals_result_["valid_0"] = {validation.name: state.scores}
 
     def _new_network(self, num_features: int) -> Average:
         if self.num_networks < 1:
@@ -97,12 +97,12 @@ class NetworkRanker(Ranker):
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(self.random_state)
             return Average(
-                build_model(self.model, num_features, hidden=tuple(self.hidden), dropout=self.dropout)
+                build_model(self.model, num_features, hidden=tuple(map(int, self.hidden)), dropout=self.dropout)
                 for _ in range(self.num_networks)
             )
 
     def _validation(self, valid: RankingDataset, scaling: FeatureScaling, device: torch.device) -> Validation:
-        metric = as_reward(self.valid_metric)
+        metric = reward_to_maximise(self.valid_metric)
         features = torch.from_numpy(scaling.apply(valid.features, valid.offsets)).to(device)
 
         def score(scores: torch.Tensor) -> float:

@@ -6,9 +6,11 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, final
 
 from rankpolicy.data.dataset import RankingDataset
-from rankpolicy.metrics import as_reward
+from rankpolicy.gradients.controls import check_control
+from rankpolicy.metrics import CustomReward, reward_to_maximise
 from rankpolicy.objectives import PolicyGradient
 from rankpolicy.rankers.network import NetworkRanker
+from rankpolicy.types import RankPolicyError
 
 
 @final
@@ -29,8 +31,9 @@ class PGRank(NetworkRanker):
     num_networks: int = 4
 
     def _objective(self) -> PolicyGradient:
+        check_control(self.control, self.num_samples)  # also where the estimator of this reward draws no samples
         return PolicyGradient(
-            reward=as_reward(self.reward),
+            reward=reward_to_maximise(self.reward),
             estimator=self.estimator,
             num_samples=self.num_samples,
             control=self.control,
@@ -38,5 +41,11 @@ class PGRank(NetworkRanker):
         )
 
     def _trainable(self, train: RankingDataset) -> RankingDataset:
+        if isinstance(reward_to_maximise(self.reward), CustomReward):
+            return train  # a function may reward rankings whatever the labels are
+        if not train.labels.any():
+            raise RankPolicyError(
+                "no item has a label above 0, so all rankings earn the same and there is nothing to learn. Check the labels."
+            )
         # All rankings of a query without relevant items earn the same: its gradient is 0.
         return train.drop_queries_without_relevant_items(relevant_from=1e-9)[0]

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from rankpolicy.data.dataset import RankingDataset
 from rankpolicy.rankers.base import Ranker
-from rankpolicy.types import RankPolicyError
+from rankpolicy.types import RankPolicyError, unknown_name
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -31,9 +30,7 @@ def ranker_class_named(name: str) -> type[Ranker]:
     from rankpolicy.rankers import RANKERS
 
     if name not in RANKERS:
-        close = difflib.get_close_matches(name.lower(), RANKERS, n=1)
-        hint = f" Did you mean {close[0]!r}?" if close else ""
-        raise RankPolicyError(f"Unknown method {name!r}.{hint} Known: {', '.join(RANKERS)}.")
+        raise RankPolicyError(unknown_name("method", name, RANKERS))
     return RANKERS[name]
 
 

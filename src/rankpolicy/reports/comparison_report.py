@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import asdict
 from itertools import combinations
 
 import numpy as np
@@ -14,7 +13,6 @@ from rankpolicy.rankers.comparison import Comparison
 from rankpolicy.reports import figures
 from rankpolicy.reports.html import Cell, Section, command, figure, heading, html_page, paragraph, table
 from rankpolicy.reports.run_record import RunRecord
-from rankpolicy.types import Conventions
 
 STARS = "p-values adjusted by Holm's method over all comparisons of a test; * p < 0.05, ** p < 0.01, *** p < 0.001"
 MOST_SCATTERS = 3
@@ -37,15 +35,6 @@ def comparison_page(
             Section(title="How this page was made", parts=_run(run)),
         ],
     )
-
-
-def conventions_line(conventions: Conventions) -> str:
-    """What the numbers depend on, in one line."""
-    shown = (
-        f"{name}={value:g}" if isinstance(value, float) else f"{name}={value}"
-        for name, value in asdict(conventions).items()
-    )
-    return f"conventions: {', '.join(shown)}"
 
 
 def stars(p: float) -> str:
@@ -88,7 +77,7 @@ def _metrics(comparison: Comparison, seed: int) -> tuple[str, ...]:
     over = (
         f"Mean over {num_folds} folds ± standard deviation between them" if num_folds > 1 else "Mean over test queries"
     )
-    caption = f"{over}; below it the 95% bootstrap interval over {num_queries} test queries; {conventions_line(comparison.conventions)}."
+    caption = f"{over}; below it the 95% bootstrap interval over {num_queries} test queries; {comparison.conventions}."
     return (
         table(["method", *comparison.metrics], rows, caption=caption),
         figure(

@@ -25,7 +25,12 @@ def write_checkpoint(path: Path, state: TrainingState) -> None:
     tensors |= {f"best.{name}": weight for name, weight in state.best_weights.items()}
     for index, slots in optimizer["state"].items():
         tensors |= {f"optimizer.{index}.{slot}": torch.as_tensor(value) for slot, value in slots.items()}
-    numbers = {"best_score": state.best_score, "best_epoch": state.best_epoch, "history": state.history}
+    numbers = {
+        "best_score": state.best_score,
+        "best_epoch": state.best_epoch,
+        "reports": state.reports,
+        "scores": state.scores,
+    }
     path.parent.mkdir(parents=True, exist_ok=True)
     beside = path.with_name(path.name + ".part")
     # clone: safetensors refuses tensors that share memory
@@ -56,7 +61,7 @@ def read_checkpoint(path: Path, state: TrainingState) -> None:
     state.optimizer.load_state_dict({"state": slots, "param_groups": optimizer["param_groups"]})
     state.best_weights = _under("best.", tensors)
     state.best_score, state.best_epoch = numbers["best_score"], numbers["best_epoch"]
-    state.history = numbers["history"]
+    state.reports, state.scores = numbers["reports"], numbers["scores"]
     torch.set_rng_state(tensors["random_state"])
 
 

@@ -23,7 +23,7 @@ from rankpolicy.types import RankPolicyError
 ScoreValidation = Callable[[Tensor], float]  # flat validation scores (items,) -> higher is better
 _FEW_PARAMETERS = 500_000
 
-ReportEpoch = Callable[[int, dict[str, list[float]]], None]
+ReportEpoch = Callable[[int, dict[str, float]], None]  # epochs done, the latest numbers by name
 
 
 @dataclass(slots=True)
@@ -35,12 +35,13 @@ class TrainingState:
     best_weights: dict[str, Tensor] = field(default_factory=dict)
     best_score: float = -math.inf
     best_epoch: int = 0  # 1-based; 0: none yet
-    history: dict[str, list[float]] = field(default_factory=dict)
+    reports: list[float] = field(default_factory=list)  # of the objective, an epoch each
+    scores: list[float] = field(default_factory=list)  # on validation data, an epoch each
 
     @property
     def epoch(self) -> int:
         """How many epochs are done."""
-        return max((len(column) for column in self.history.values()), default=0)
+        return len(self.reports)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,14 +74,15 @@ def fit_network(
         if checkpoint is not None and resume and checkpoint.exists():
             read_checkpoint(checkpoint, state)
         while not _is_finished(state, settings, validation):
-            report = _train_epoch(state, train, objective, settings)
-            state.history.setdefault(objective.report_name, []).append(report)
+            state.reports.append(_train_epoch(state, train, objective, settings))
+            latest = {objective.report_name: state.reports[-1]}
             if validation is not None:
                 _validate(state, validation)
+                latest[f"validation {validation.name}"] = state.scores[-1]
             if checkpoint is not None:
                 write_checkpoint(checkpoint, state)
             if report_epoch is not None:
-                report_epoch(state.epoch, state.history)
+                report_epoch(state.epoch, latest)
     if state.best_weights:
         network.load_state_dict(state.best_weights)
     network.eval()
@@ -113,7 +115,7 @@ def _validate(state: TrainingState, validation: Validation) -> None:
     state.network.eval()
     with torch.no_grad():
         score = validation.score(state.network(validation.features))
-    state.history.setdefault(validation.name, []).append(score)
+    state.scores.append(score)
     if score > state.best_score:
         state.best_score, state.best_epoch = score, state.epoch
         state.best_weights = copy.deepcopy(state.network.state_dict())

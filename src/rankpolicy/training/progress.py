@@ -39,8 +39,8 @@ def epoch_progress(description: str, num_epochs: int, *, enabled: bool | None) -
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task(description, total=num_epochs, numbers="")
 
-        def report_epoch(epoch: int, history: dict[str, list[float]]) -> None:
-            numbers = "  ".join(f"{name} {column[-1]:.4f}" for name, column in history.items())
+        def report_epoch(epoch: int, latest: dict[str, float]) -> None:
+            numbers = "  ".join(f"{name} {number:.4f}" for name, number in latest.items())
             bar.update(task, completed=epoch, numbers=numbers)
 
         yield report_epoch

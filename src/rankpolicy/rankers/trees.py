@@ -1,0 +1,147 @@
+"""Rankers whose scores come from gradient-boosted trees, by LightGBM; what is left to each is its objective."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rankpolicy.data.dataset import RankingDataset
+from rankpolicy.evaluation.evaluate import evaluate_scores
+from rankpolicy.metrics import as_reward
+from rankpolicy.optional import require
+from rankpolicy.rankers.base import Ranker
+from rankpolicy.training import epoch_progress
+from rankpolicy.types import RankPolicyError
+
+if TYPE_CHECKING:
+    import lightgbm
+
+
+class TreeObjective(Protocol):
+    """A loss that LightGBM does not know."""
+
+    @property
+    def history(self) -> dict[str, list[float]]:
+        """What it measured, a value a tree, before the tree was grown."""
+        ...
+
+    def __call__(self, scores: NDArray[np.float64], /) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Gradient and Hessian diagonal (items,) of the loss at flat scores (items,)."""
+        ...
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class TreeRanker(Ranker):
+    """Settings that all tree rankers share; they keep LightGBM's meaning under names that explain themselves."""
+
+    num_trees: int = 1000
+    learning_rate: float = 0.05
+    num_leaves: int = 15
+    min_items_in_leaf: int = 50
+    feature_fraction: float = 0.8
+    bagging_fraction: float = 0.8
+    l2: float = 0.0
+    patience: int | None = 50
+    valid_metric: Any = "ndcg@10"
+    random_state: int = 0
+
+    def _objective(self, train: RankingDataset) -> TreeObjective | None:
+        """The loss on this training data; None where ``_parameters`` name one that LightGBM knows."""
+        return None
+
+    def _trainable(self, train: RankingDataset) -> RankingDataset:
+        """The queries this method can learn from."""
+        return train
+
+    def _fit(
+        self,
+        train: RankingDataset,
+        valid: RankingDataset | None,
+        *,
+        progress: bool | None,
+        checkpoint: Path | None,
+        resume: bool,
+    ) -> None:
+        name = type(self).__name__
+        if checkpoint is not None:
+            raise RankPolicyError(f"{name} keeps no checkpoints: it trains quickly. Leave checkpoint out.")
+        lightgbm = require("lightgbm", name)
+        train = self._trainable(train)
+        parameters, objective, metric = self._parameters(), self._objective(train), as_reward(self.valid_metric)
+        train_set = self._lightgbm_data(train)
+        valid_sets = None if valid is None else [self._lightgbm_data(valid, reference=train_set)]
+        if objective is not None:
+            # A function, because LightGBM copies its parameters deeply, and an object with them.
+            parameters["objective"] = lambda scores, data: objective(scores)
+        history: dict[str, list[float]] = {metric.name: []}
+        with epoch_progress(name, self.num_trees, enabled=progress) as report_epoch:
+
+            def score(scores: NDArray[np.float64], data: Any) -> tuple[str, float, bool]:
+                assert valid is not None
+                history[metric.name].append(float(np.nanmean(evaluate_scores(scores, valid, [metric]))))
+                if report_epoch is not None:
+                    report_epoch(len(history[metric.name]), {metric.name: history[metric.name][-1]})
+                return metric.name, history[metric.name][-1], True
+
+            callbacks = []
+            if valid is not None and self.patience is not None:
+                callbacks.append(lightgbm.early_stopping(self.patience, verbose=False))
+            try:
+                self._booster = lightgbm.train(
+                    parameters,
+                    train_set,
+                    self.num_trees,
+                    valid_sets=valid_sets,
+                    feval=None if valid is None else score,
+                    callbacks=callbacks,
+                )
+            except (lightgbm.basic.LightGBMError, ValueError) as error:
+                if isinstance(error, RankPolicyError):
+                    raise
+                raise RankPolicyError(
+                    f"LightGBM refuses these settings: {str(error).split(' at /')[0]}. Change them on {self!r}."
+                ) from None
+        self.best_iteration_ = self._booster.best_iteration if self._booster.best_iteration > 0 else self.num_trees
+        self.best_score_ = None if valid is None else history[metric.name][self.best_iteration_ - 1]
+        self.evals_result_ = {} if objective is None else {"training": objective.history}
+        if valid is not None:
+            self.evals_result_["valid_0"] = history
+
+    def _parameters(self) -> dict[str, Any]:
+        return {
+            "metric": "none",
+            "learning_rate": self.learning_rate,
+            "num_leaves": self.num_leaves,
+            "min_data_in_leaf": self.min_items_in_leaf,
+            "feature_fraction": self.feature_fraction,
+            "bagging_fraction": self.bagging_fraction,
+            "bagging_freq": 1,
+            "lambda_l2": self.l2,
+            "seed": self.random_state,
+            "deterministic": True,
+            "force_row_wise": True,
+            "verbosity": -1,
+        }
+
+    def _lightgbm_data(self, dataset: RankingDataset, *, reference: Any = None) -> lightgbm.Dataset:
+        return require("lightgbm", type(self).__name__).Dataset(
+            dataset.features,
+            dataset.labels,
+            group=dataset.sizes,
+            reference=reference,
+            params=self._parameters(),
+            free_raw_data=False,
+        )
+
+    def _scores(self, dataset: RankingDataset) -> NDArray[np.float64]:
+        return np.asarray(self._booster.predict(dataset.features, num_iteration=self.best_iteration_))
+
+    def _files(self) -> dict[str, bytes]:
+        return {"booster.txt": self._booster.model_to_string(num_iteration=self.best_iteration_).encode()}
+
+    def _restore(self, files: dict[str, bytes]) -> None:
+        self._booster = require("lightgbm", type(self).__name__).Booster(model_str=files["booster.txt"].decode())

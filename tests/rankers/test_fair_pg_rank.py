@@ -1,0 +1,112 @@
+import numpy as np
+import pytest
+import torch
+
+import rankpolicy as rp
+from rankpolicy.data.fair_synthetic import make_fair_synthetic
+from rankpolicy.fairness import group_disparity, individual_disparity
+from rankpolicy.rankers.fair_pg_rank import FairPGRank
+
+TRAIN = make_fair_synthetic(40, random_state=0)
+SETTINGS = {"scaling": "none", "epochs": 60}
+
+
+def fitted(**settings):
+    return FairPGRank(**(SETTINGS | settings)).fit(TRAIN)
+
+
+def test_a_stronger_penalty_buys_fairness_with_utility():
+    reports = [fitted(strength=strength).report_ for strength in (0.0, 10.0, 100.0)]
+    disparities = [report["disparity"] for report in reports]
+    utilities = [report["utility"] for report in reports]
+    assert disparities[0] > disparities[1] > disparities[2]
+    assert utilities[0] > utilities[1] > utilities[2]
+
+
+def test_the_report_is_what_exact_exposures_give():
+    ranker = fitted(strength=10.0)
+    policy = ranker.policy(TRAIN)
+    padding = TRAIN.padding()
+    labels, groups = (padding.pad(torch.from_numpy(np.array(v))) for v in (TRAIN.labels, TRAIN.groups))
+    disparity = group_disparity(policy.exposure(), labels.double(), groups, padding.mask)
+    assert ranker.report_["disparity"] == pytest.approx(disparity.mean, rel=1e-4)
+    assert ranker.report_["queries_left_out"] == disparity.left_out
+
+
+def test_no_randomness_the_same_data_the_same_weights():
+    first, second = (fitted(strength=5.0, random_state=seed) for seed in (0, 0))
+    np.testing.assert_array_equal(first.predict(TRAIN), second.predict(TRAIN))
+
+
+@pytest.mark.parametrize("bound", [0.011, 0.008, 0.004])
+def test_max_disparity_is_met_within_five_percent(bound):
+    ranker = fitted(max_disparity=bound)
+    assert ranker.report_["disparity"] == pytest.approx(bound, rel=0.05)
+    assert ranker.report_["utility"] < fitted(strength=0.0).report_["utility"]
+
+
+def test_a_bound_that_is_missed_is_said(monkeypatch):
+    monkeypatch.setattr("rankpolicy.rankers.fair_pg_rank._MOST_ROUNDS", 1)
+    with pytest.warns(UserWarning, match=r"max_disparity=0.004 was not met within 5%: training ended at .*more epochs"):
+        fitted(max_disparity=0.004)
+
+
+def test_a_bound_that_is_met_anyway_costs_nothing():
+    assert fitted(max_disparity=10.0).report_["strength"] == 0.0
+
+
+def test_individual_fairness_needs_no_groups():
+    ranker = FairPGRank(fairness="individual", strength=20.0, **SETTINGS).fit(
+        TRAIN.features, TRAIN.labels, group=TRAIN.sizes
+    )
+    padding = TRAIN.padding()
+    labels = padding.pad(torch.from_numpy(np.array(TRAIN.labels))).double()
+    disparity = individual_disparity(ranker.policy(TRAIN).exposure(), labels, padding.mask)
+    assert ranker.report_["disparity"] == pytest.approx(disparity.mean, rel=1e-4)
+    assert disparity.mean < fitted(fairness="individual", strength=0.0).report_["disparity"]
+
+
+@pytest.mark.parametrize("settings", [{"model": "mlp", "hidden": (8,), "dropout": 0.0}, {"estimator": "reinforce"}])
+def test_networks_and_sampled_gradients_take_the_fit_loop(settings):
+    ranker = FairPGRank(**(SETTINGS | {"epochs": 3, "strength": 1.0} | settings)).fit(TRAIN, valid=TRAIN)
+    assert len(ranker.evals_result_["training"]["objective"]) == 3
+    assert np.isfinite(ranker.report_["disparity"])
+
+
+def test_groups_come_from_an_array_or_a_function():
+    arrays = {"group": TRAIN.sizes, "groups": TRAIN.groups}
+    from_array = FairPGRank(**SETTINGS, strength=5.0).fit(TRAIN.features, TRAIN.labels, **arrays)
+    from_function = FairPGRank(**SETTINGS, strength=5.0).fit(
+        TRAIN.features, TRAIN.labels, group=TRAIN.sizes, groups=lambda dataset: dataset.features[:, 1] == 0
+    )
+    assert from_array.report_["disparity"] == pytest.approx(fitted(strength=5.0).report_["disparity"], rel=1e-6)
+    assert from_function.report_["disparity"] == pytest.approx(from_array.report_["disparity"], rel=1e-6)
+
+
+def test_the_report_is_saved(tmp_path):
+    ranker = fitted(strength=5.0)
+    ranker.save(tmp_path / "model.rp")
+    assert rp.load(tmp_path / "model.rp").report_ == ranker.report_
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"fairness": "total"}, "fairness must be one of individual, group"),
+        ({"estimator": "magic"}, "estimator must be 'exact' or 'reinforce'"),
+        ({"strength": -1.0}, "must be 0 or more"),
+        ({"reward": "ap"}, "estimator='reinforce'"),
+        ({"merit": "beauty"}, "beauty"),
+        ({"max_disparity": 0.1, "model": "mlp"}, "max_disparity needs model='linear'"),
+    ],
+)
+def test_wrong_settings_are_named(settings, message):
+    with pytest.raises(rp.RankPolicyError, match=message):
+        fitted(**settings)
+
+
+def test_groups_that_are_missing_are_asked_for():
+    with pytest.raises(rp.RankPolicyError, match="needs at least two protected groups"):
+        FairPGRank().fit(TRAIN.features, TRAIN.labels, group=TRAIN.sizes)
+    with pytest.raises(rp.RankPolicyError, match="groups must have one value per item"):
+        FairPGRank().fit(TRAIN.features, TRAIN.labels, group=TRAIN.sizes, groups=[0, 1])

@@ -1,0 +1,88 @@
+import numpy as np
+import pandas
+import polars
+import pytest
+
+import rankpolicy as rp
+
+X = np.random.default_rng(0).normal(size=(12, 3))
+Y = np.tile([0, 1, 2], 4)
+QID = np.repeat([0, 1, 2, 3], 3)
+NAMES = ["bm25", "age", "clicks"]
+
+
+def new_ranker(**settings):
+    return rp.ListNet(epochs=1, hidden=(4,), **settings)
+
+
+@pytest.mark.parametrize("frame", [pandas.DataFrame(X, columns=NAMES), polars.DataFrame(X, schema=NAMES)])
+def test_columns_of_a_frame_must_come_in_the_order_of_fit(frame, tmp_path):
+    ranker = new_ranker().fit(frame, Y, qid=QID)
+    ranker.save(tmp_path / "model.rp")
+    for each in (ranker, rp.load(tmp_path / "model.rp")):
+        np.testing.assert_array_equal(each.predict(frame), each.predict(X))
+        with pytest.raises(
+            rp.RankPolicyError, match=r"in its order; it comes in another order. Select them: frame\[\['bm25'"
+        ):
+            each.predict(frame[["age", "bm25", "clicks"]])
+        with pytest.raises(rp.RankPolicyError, match="it comes without clicks; with spam"):
+            each.predict(pandas.DataFrame(X, columns=["bm25", "age", "spam"]))
+
+
+def test_validation_columns_are_held_to_the_training_columns():
+    frame = pandas.DataFrame(X, columns=NAMES)
+    with pytest.raises(rp.RankPolicyError, match="validation data must have the 3 feature columns"):
+        new_ranker().fit(frame, Y, qid=QID, eval_set=[(frame[NAMES[::-1]], Y)], eval_qid=[QID])
+
+
+def test_columns_that_pandas_numbered_have_no_names():
+    assert new_ranker().fit(pandas.DataFrame(X), Y, qid=QID).feature_names_ is None
+
+
+def test_a_column_of_text_is_named():
+    frame = pandas.DataFrame(X, columns=NAMES).assign(title="some words")
+    with pytest.raises(rp.RankPolicyError, match=r"column 'title' holds .* Encode it as numbers, or leave it out"):
+        new_ranker().fit(frame, Y, qid=QID)
+    nullable = pandas.DataFrame(X, columns=NAMES).round().astype("Int64")
+    assert new_ranker().fit(nullable, Y, qid=QID).is_fitted
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ([[1.0, 2.0], [3.0]], "got rows of different lengths"),
+        (None, "a frame or a RankingDataset; got NoneType"),
+        ("train.txt", "got str. Files are read with read_letor"),
+    ],
+)
+def test_what_is_no_matrix_is_named(given, message):
+    with pytest.raises(rp.RankPolicyError, match=message):
+        new_ranker().fit(X, Y, qid=QID).predict(given)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"eval_qid": [QID]}, "give eval_set="),
+        ({"eval_group": [[12]]}, "give eval_set="),
+        ({"eval_set": [(X, Y, QID)], "eval_qid": [QID]}, "one pair of features and labels"),
+        ({"eval_set": [(np.full_like(X, np.nan), Y)], "eval_qid": [QID]}, "eval_set: features must be finite; row 0"),
+        ({"checkpoint": "."}, "checkpoint must name a file; . is a directory"),
+    ],
+)
+def test_options_of_fit_that_cannot_be_meant(options, message):
+    with pytest.raises(rp.RankPolicyError, match=message):
+        new_ranker().fit(X, Y, qid=QID, **options)
+
+
+def test_options_of_the_policy_that_cannot_be_meant():
+    ranker = new_ranker().fit(X, Y, qid=QID)
+    for num_samples in (0, -1, 1.5):
+        with pytest.raises(rp.RankPolicyError, match="num_samples must be a whole number, 1 or more"):
+            ranker.sample(X, qid=QID, num_samples=num_samples)
+    for cutoff in (0, -1):
+        with pytest.raises(rp.RankPolicyError, match="cutoff must be a whole number, 1 or more"):
+            ranker.exposure(X, qid=QID, cutoff=cutoff)
+    for weights in ([np.nan], [[1.0]]):
+        with pytest.raises(rp.RankPolicyError, match="rank_weights must be finite numbers, one a rank"):
+            ranker.exposure(X, qid=QID, rank_weights=weights)
