@@ -34,7 +34,7 @@ def test_a_wrong_vector_is_refused(vector):
 
 
 def test_unknown_kind_and_length_are_named():
-    with pytest.raises(RankPolicyError, match="Known: geometric, inverse, log2"):
+    with pytest.raises(RankPolicyError, match="Known: log2, inverse, geometric"):
         position_bias(2, kind="log")
     with pytest.raises(RankPolicyError, match="1 or more; got 0"):
         position_bias(0)

@@ -70,3 +70,17 @@ def test_every_flipped_byte_is_noticed_or_harmless(model, tmp_path):
 def test_a_reward_is_saved_by_its_name(reward, saved_as, tmp_path):
     rp.PGRank(epochs=1, num_networks=1, reward=reward).fit(TRAIN).save(tmp_path / "model.rp")
     assert rp.load(tmp_path / "model.rp").reward == saved_as
+
+
+def test_a_model_of_a_newer_version_loads_with_a_warning(tmp_path):
+    path = tmp_path / "model.rp"
+    rp.ListNet(epochs=1).fit(rp.make_web_search(5)).save(path)
+    with zipfile.ZipFile(path) as archive:
+        files = {name: archive.read(name) for name in archive.namelist()}
+    manifest = json.loads(files["manifest.json"])
+    manifest["versions"]["rankpolicy"] = "99.1"
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, content in (files | {"manifest.json": json.dumps(manifest).encode()}).items():
+            archive.writestr(name, content)
+    with pytest.warns(UserWarning, match=r"made with rankpolicy 99.1, newer than .* Update rankpolicy"):
+        rp.load(path)

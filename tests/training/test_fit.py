@@ -89,11 +89,18 @@ def test_a_foreign_checkpoint_is_refused(tmp_path):
     checkpoint = tmp_path / "c"
     fit(new_network(), checkpoint=checkpoint)
     other = build_model("linear", DATA.num_features)
-    with pytest.raises(RankPolicyError, match="not a checkpoint of this network"):
+    with pytest.raises(RankPolicyError, match="not a checkpoint of this training"):
         fit(other, checkpoint=checkpoint, resume=True)
     checkpoint.write_bytes(b"half a file")
     with pytest.raises(RankPolicyError, match="cannot resume from"):
         fit(new_network(), checkpoint=checkpoint, resume=True)
+
+
+@pytest.mark.parametrize("change", [{"seed": 1}, {"learning_rate": 0.5}, {"optimizer": "sgd"}])
+def test_a_checkpoint_of_other_settings_is_refused(tmp_path, change):
+    fit(new_network(), checkpoint=tmp_path / "c")
+    with pytest.raises(RankPolicyError, match=f"{next(iter(change))}="):
+        fit(new_network(), settings=change, checkpoint=tmp_path / "c", resume=True)
 
 
 def test_a_loss_that_is_not_finite_stops_training_with_advice():
@@ -122,7 +129,7 @@ def test_averaged_networks_learn_as_they_would_alone():
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"optimizer": "adan"}, "Unknown optimizer 'adan'. Known: adam, adamw, sgd"),
+        ({"optimizer": "adan"}, "Unknown optimizer 'adan'. Did you mean 'adam'\\? Known: adam, adamw, sgd"),
         ({"epochs": 0}, "epochs must be at least 1; got 0"),
         ({"batch_queries": -1}, "batch_queries must be at least 1"),
         ({"patience": 0}, "patience must be at least 1 epoch"),

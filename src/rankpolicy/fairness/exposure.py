@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from rankpolicy.policies.mixture import Mixture, ranking_exposure
-from rankpolicy.types import RankPolicyError
+from rankpolicy.types import RankPolicyError, unknown_name
 
 PERSISTENCE = 0.8
 
@@ -41,9 +41,7 @@ def position_bias(
         raise RankPolicyError(f"num_positions must be 1 or more; got {num_positions}.")
     if isinstance(kind, str):
         if kind not in POSITION_BIASES:
-            raise RankPolicyError(
-                f"Unknown position bias {kind!r}. Known: {', '.join(sorted(POSITION_BIASES))}; or give a vector."
-            )
+            raise RankPolicyError(unknown_name("position bias", kind, POSITION_BIASES) + " Or give a vector.")
         positions = torch.arange(1, num_positions + 1, dtype=torch.float64, device=device)
         return POSITION_BIASES[kind](positions).to(dtype)
     given = torch.as_tensor(kind, dtype=dtype, device=device)

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from difflib import get_close_matches
 
 import torch
 from torch import Tensor
 
-from rankpolicy.types import RankPolicyError
+from rankpolicy.types import RankPolicyError, unknown_name
 
 MeritFunction = Callable[[Tensor], Tensor]
 
@@ -52,9 +51,5 @@ def _function(merit: str | MeritFunction) -> MeritFunction:
     if callable(merit):
         return merit
     if merit not in MERITS:
-        near = get_close_matches(str(merit), MERITS, n=1)
-        hint = f" Did you mean {near[0]!r}?" if near else ""
-        raise RankPolicyError(
-            f"Unknown merit {merit!r}.{hint} Known: {', '.join(MERITS)}; or give a function of labels."
-        )
+        raise RankPolicyError(unknown_name("merit", merit, MERITS) + " Or give a function of labels.")
     return MERITS[merit]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Sequence
-from difflib import get_close_matches
 
 from torch import Tensor
 
@@ -13,7 +12,7 @@ from rankpolicy.fairness.expected_exposure import ee_d, ee_l, ee_r
 from rankpolicy.fairness.exposure_parity import disparate_treatment, exposure_difference, exposure_ratio
 from rankpolicy.fairness.prefix_shares import max_skew, min_skew, ndkl
 from rankpolicy.fairness.ranked_parity import rkl, rnd
-from rankpolicy.types import RankPolicyError
+from rankpolicy.types import RankPolicyError, unknown_name
 
 # Arrays go by name: exposure, merit, labels, groups, mask (query, item), rankings (..., query, position), bias (position,).
 FAIRNESS_METRICS: dict[str, Callable[..., Tensor]] = {
@@ -66,9 +65,7 @@ def measure_fairness(
 
 def _measure(name: str, given: dict[str, Tensor]) -> Tensor:
     if name not in FAIRNESS_METRICS:
-        near = get_close_matches(name, FAIRNESS_METRICS, n=1)
-        hint = f" Did you mean {near[0]!r}?" if near else ""
-        raise RankPolicyError(f"Unknown fairness metric {name!r}.{hint} Known: {', '.join(FAIRNESS_METRICS)}.")
+        raise RankPolicyError(unknown_name("fairness metric", name, FAIRNESS_METRICS))
     parameters = inspect.signature(FAIRNESS_METRICS[name]).parameters.values()
     needed = [parameter.name for parameter in parameters if parameter.default is parameter.empty]
     missing = [array for array in needed if array not in given]

@@ -7,7 +7,7 @@ from rankpolicy.gradients.exact import additive_forms, exact, exposure_gradient
 from rankpolicy.gradients.gumbel import gumbel, gumbel_exposure, gumbel_of_draws
 from rankpolicy.gradients.pl_rank import pl_rank, pl_rank_of_rankings
 from rankpolicy.gradients.reinforce import log_prob_gradient, reinforce, reinforce_of_rankings
-from rankpolicy.types import RankPolicyError
+from rankpolicy.types import RankPolicyError, unknown_name
 
 ESTIMATORS: dict[str, Estimator] = {
     "auto": auto,
@@ -21,7 +21,7 @@ ESTIMATORS: dict[str, Estimator] = {
 def estimator(name: str) -> Estimator:
     """The estimator of this name."""
     if name not in ESTIMATORS:
-        raise RankPolicyError(f"Unknown estimator {name!r}. Known: {', '.join(ESTIMATORS)}.")
+        raise RankPolicyError(unknown_name("estimator", name, ESTIMATORS))
     return ESTIMATORS[name]
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from torch import Tensor
 
-from rankpolicy.types import RankPolicyError
+from rankpolicy.types import RankPolicyError, unknown_name
 
 
 def leave_one_out_advantages(rewards: Tensor, greedy_reward: Tensor) -> Tensor:
@@ -45,7 +45,7 @@ CONTROLS: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
 
 def check_control(control: str, num_samples: int) -> None:
     if control not in CONTROLS:
-        raise RankPolicyError(f"Unknown control {control!r}. Known: {', '.join(CONTROLS)}.")
+        raise RankPolicyError(unknown_name("control", control, CONTROLS))
     if num_samples < 1:
         raise RankPolicyError(f"num_samples must be at least 1; got {num_samples}.")
     if control == "leave_one_out" and num_samples < 2:

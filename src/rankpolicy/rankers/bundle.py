@@ -6,6 +6,8 @@ import hashlib
 import importlib.metadata
 import json
 import os
+import re
+import warnings
 import zipfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -84,6 +86,15 @@ def _restored(manifest: dict[str, Any], files: dict[str, bytes], path: str | Pat
     return ranker
 
 
+def _warn_of_newer(versions: dict[str, str], path: Path) -> None:
+    made, here = versions.get("rankpolicy", "0"), importlib.metadata.version("rankpolicy")
+    if [int(part) for part in re.findall(r"\d+", made)] > [int(part) for part in re.findall(r"\d+", here)]:
+        warnings.warn(
+            f"{path} was made with rankpolicy {made}, newer than {here} here: it may rank otherwise. Update rankpolicy.",
+            stacklevel=4,
+        )
+
+
 def _read(path: Path) -> tuple[dict[str, Any], dict[str, bytes]]:
     if not path.is_file():
         raise RankPolicyError(f"no model file at {path}." + (" It is a folder." if path.is_dir() else ""))
@@ -103,6 +114,7 @@ def _read(path: Path) -> tuple[dict[str, Any], dict[str, bytes]]:
             f"{path} has model format {manifest.get('format')}, made with rankpolicy {made_with}; this version reads format {FORMAT}. "
             "Load it with that version, or train the model again."
         )
+    _warn_of_newer(manifest.get("versions", {}), path)
     for name, digest in manifest.get("sha256", {}).items():
         if name not in files or hashlib.sha256(files[name]).hexdigest() != digest:
             raise RankPolicyError(

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from rankpolicy.training.fit import TrainingState
 
 
-def write_checkpoint(path: Path, state: TrainingState) -> None:
-    """Write beside, then rename: an interrupted run leaves the last whole checkpoint."""
+def write_checkpoint(path: Path, state: TrainingState, *, purpose: str) -> None:
+    """Write beside, then rename: an interrupted run leaves the last whole checkpoint. ``purpose`` says what is trained and how."""
     save_file = require("safetensors.torch", "A checkpoint").save_file
     optimizer = state.optimizer.state_dict()
     tensors: dict[str, torch.Tensor] = {"random_state": torch.get_rng_state()}
@@ -30,6 +30,7 @@ def write_checkpoint(path: Path, state: TrainingState) -> None:
         "best_epoch": state.best_epoch,
         "reports": state.reports,
         "scores": state.scores,
+        "purpose": purpose,
     }
     path.parent.mkdir(parents=True, exist_ok=True)
     beside = path.with_name(path.name + ".part")
@@ -40,17 +41,21 @@ def write_checkpoint(path: Path, state: TrainingState) -> None:
     os.replace(beside, path)
 
 
-def read_checkpoint(path: Path, state: TrainingState) -> None:
+def read_checkpoint(path: Path, state: TrainingState, *, purpose: str) -> None:
     """Put ``state`` (a fresh one of the same network and optimizer) and torch's generator where the checkpoint left off."""
     safetensors = require("safetensors", "A checkpoint")
     try:
         with safetensors.safe_open(path, framework="pt") as file:
             numbers = json.loads(file.metadata()["state"])
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - a handle, not a dict
+        if numbers["purpose"] != purpose:
+            raise KeyError(f"it was made by {numbers['purpose']}, this is {purpose}")
         state.network.load_state_dict(_under("network.", tensors))
+        state.best_score, state.best_epoch = numbers["best_score"], numbers["best_epoch"]
+        state.reports, state.scores = numbers["reports"], numbers["scores"]
     except (safetensors.SafetensorError, RuntimeError, KeyError, TypeError, json.JSONDecodeError) as error:
         raise RankPolicyError(
-            f"cannot resume from {path}: it is not a checkpoint of this network ({str(error).splitlines()[0]}). "
+            f"cannot resume from {path}: it is not a checkpoint of this training ({str(error).splitlines()[0]}). "
             "Train without resume, or with the settings the checkpoint was made with."
         ) from None
     optimizer = state.optimizer.state_dict()
@@ -60,8 +65,6 @@ def read_checkpoint(path: Path, state: TrainingState) -> None:
         slots.setdefault(int(index), {})[slot] = tensor
     state.optimizer.load_state_dict({"state": slots, "param_groups": optimizer["param_groups"]})
     state.best_weights = _under("best.", tensors)
-    state.best_score, state.best_epoch = numbers["best_score"], numbers["best_epoch"]
-    state.reports, state.scores = numbers["reports"], numbers["scores"]
     torch.set_rng_state(tensors["random_state"])
 
 

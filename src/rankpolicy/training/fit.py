@@ -6,7 +6,7 @@ import copy
 import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -69,10 +69,11 @@ def fit_network(
     All randomness (order of queries, dropout, sampled rankings) comes from torch's generator, seeded here and put back afterwards.
     """
     state = TrainingState(network, _optimizer(network, settings))
+    purpose = _purpose(objective, settings, validation)
     with torch.random.fork_rng(devices=_cuda_devices(train.features)), _threads_worth_waking(network):
         torch.manual_seed(settings.seed)
         if checkpoint is not None and resume and checkpoint.exists():
-            read_checkpoint(checkpoint, state)
+            read_checkpoint(checkpoint, state, purpose=purpose)
         while not _is_finished(state, settings, validation):
             state.reports.append(_train_epoch(state, train, objective, settings))
             latest = {objective.report_name: state.reports[-1]}
@@ -80,7 +81,7 @@ def fit_network(
                 _validate(state, validation)
                 latest[f"validation {validation.name}"] = state.scores[-1]
             if checkpoint is not None:
-                write_checkpoint(checkpoint, state)
+                write_checkpoint(checkpoint, state, purpose=purpose)
             if report_epoch is not None:
                 report_epoch(state.epoch, latest)
     if state.best_weights:
@@ -132,6 +133,13 @@ def _is_finished(state: TrainingState, settings: TrainingSettings, validation: V
 def _optimizer(network: nn.Module, settings: TrainingSettings) -> torch.optim.Optimizer:
     options: dict[str, Any] = {"lr": settings.learning_rate, "weight_decay": settings.weight_decay}
     return OPTIMIZERS[settings.optimizer](network.parameters(), **options)
+
+
+def _purpose(objective: Objective, settings: TrainingSettings, validation: Validation | None) -> str:
+    """What must not change between a checkpoint and its resumption; how long to train may."""
+    reward = getattr(getattr(objective, "reward", None), "name", "")
+    how = ", ".join(f"{name}={value}" for name, value in asdict(settings).items() if name not in ("epochs", "patience"))
+    return f"{type(objective).__name__}({reward}) with {how}, validation {validation.name if validation else 'none'}"
 
 
 @contextmanager

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import torch
 
-from rankpolicy.types import RankPolicyError
+from rankpolicy.types import RankPolicyError, unknown_name
 
 OPTIMIZERS: dict[str, type[torch.optim.Optimizer]] = {
     "adam": torch.optim.Adam,
@@ -27,7 +27,7 @@ class TrainingSettings:
 
     def __post_init__(self) -> None:
         if self.optimizer not in OPTIMIZERS:
-            raise RankPolicyError(f"Unknown optimizer {self.optimizer!r}. Known: {', '.join(OPTIMIZERS)}.")
+            raise RankPolicyError(unknown_name("optimizer", self.optimizer, OPTIMIZERS))
         for name in ("epochs", "batch_queries"):
             if getattr(self, name) < 1:
                 raise RankPolicyError(f"{name} must be at least 1; got {getattr(self, name)}.")
