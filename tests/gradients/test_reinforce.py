@@ -95,7 +95,10 @@ def test_short_long_and_extreme_lists_stay_finite(name, num_items, scale):
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"control": "median"}, r"Unknown control 'median'. Did you mean 'mean'\? Known: leave_one_out, mean, greedy, none"),
+        (
+            {"control": "median"},
+            r"Unknown control 'median'. Did you mean 'mean'\? Known: leave_one_out, mean, greedy, none",
+        ),
         ({"num_samples": 1}, "num_samples must be at least 2"),
         ({"num_samples": 0, "control": "none"}, "num_samples must be at least 1; got 0"),
     ],

@@ -25,3 +25,11 @@ def test_early_stopping_keeps_the_best_tree():
 def test_fractional_labels_are_refused():
     with pytest.raises(rp.RankPolicyError, match=r"whole-number labels from 0 to 30; got 0.5"):
         rp.LambdaMART().fit([[1.0], [2.0]], [0.5, 1], group=[2])
+
+
+def test_without_early_stopping_the_best_tree_is_kept_too():
+    ranker = rp.LambdaMART(num_trees=40, patience=None).fit(TRAIN, valid=VALID)
+    curve = ranker.evals_result_["valid_0"]["ndcg@10"]
+    assert len(curve) == 40
+    assert ranker.best_score_ == max(curve) == curve[ranker.best_iteration_ - 1]
+    assert rp.evaluate(ranker, VALID, ["ndcg@10"]).means["ndcg@10"] == pytest.approx(max(curve))

@@ -157,14 +157,14 @@ def _to_advantages(rewards, control):
             rewards[sample] -= rewards[num_samples]
 
 
-@numba.njit(cache=True, error_model="numpy")
+@numba.njit(cache=True, error_model="numpy", fastmath={"reassoc", "contract"})
 def _add_gradient(advantage, ranking, rates, placed, remaining, gradient):
     """gradient += advantage * dlog P/dscores, with exp(score) itself."""
     depth = len(ranking)
     mass = 0.0
+    # Without branches: which items are placed is random, and a processor cannot guess it.
     for i in range(len(rates)):
-        if not placed[i]:
-            mass += rates[i]
+        mass += 0.0 if placed[i] else rates[i]
     for p in range(depth - 1, -1, -1):
         mass += rates[ranking[p]]
         remaining[p] = mass
@@ -173,8 +173,7 @@ def _add_gradient(advantage, ranking, rates, placed, remaining, gradient):
         inverse += advantage / remaining[p]
         gradient[ranking[p]] += advantage - rates[ranking[p]] * inverse
     for i in range(len(rates)):
-        if not placed[i]:
-            gradient[i] -= rates[i] * inverse
+        gradient[i] -= 0.0 if placed[i] else rates[i] * inverse
 
 
 @numba.njit(cache=True, error_model="numpy")

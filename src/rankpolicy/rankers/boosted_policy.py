@@ -14,7 +14,7 @@ from torch import Tensor
 from rankpolicy.data.dataset import RankingDataset
 from rankpolicy.data.padding import Padding
 from rankpolicy.gradients.exact import additive_forms, exposure_gradient
-from rankpolicy.metrics import as_reward
+from rankpolicy.metrics import reward_to_maximise
 from rankpolicy.optional import require
 from rankpolicy.policies.race import COARSE
 from rankpolicy.rankers.trees import TreeRanker
@@ -70,7 +70,7 @@ class PolicyTreeObjective:
         if hessian not in HESSIANS:
             raise RankPolicyError(f"Unknown hessian {hessian!r}. Known: {', '.join(HESSIANS)}.")
         labels, mask = train.padded_labels()
-        measure = as_reward(reward)
+        measure = reward_to_maximise(reward)
         if not measure.is_additive:
             raise RankPolicyError(
                 f"BoostedPolicy needs a reward of rank weights times item values, such as 'ndcg@10'; got {measure.name!r}. "

@@ -14,7 +14,7 @@ from torch import nn
 from rankpolicy.data.batches import Batch, RaggedTensors
 from rankpolicy.data.dataset import RankingDataset
 from rankpolicy.data.scaling import FeatureScaling, fit_scaling
-from rankpolicy.metrics import as_reward
+from rankpolicy.metrics import reward_to_maximise
 from rankpolicy.models import Average
 from rankpolicy.objectives import FAIRNESS, FairPolicyGradient
 from rankpolicy.policies.race import FINE
@@ -65,7 +65,7 @@ class FairPGRank(NetworkRanker):
                 f"strength and max_disparity must be 0 or more; got {self.strength}, {self.max_disparity}."
             )
         return FairPolicyGradient(
-            reward=as_reward(self.reward),
+            reward=reward_to_maximise(self.reward),
             fairness=self.fairness,
             strength=self._used_strength,
             merit=self.merit,

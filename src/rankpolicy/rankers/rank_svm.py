@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from rankpolicy.data.dataset import RankingDataset
 from rankpolicy.data.scaling import FeatureScaling, fit_scaling
 from rankpolicy.evaluation.evaluate import evaluate_scores
-from rankpolicy.metrics import as_reward
+from rankpolicy.metrics import reward_to_maximise
 from rankpolicy.optional import require
 from rankpolicy.rankers.base import Ranker
 from rankpolicy.types import RankPolicyError
@@ -51,7 +51,7 @@ class RankSVM(Ranker):
             raise RankPolicyError(f"C must be a number above 0; got {self.C!r}.")
         if checkpoint is not None:
             raise RankPolicyError("RankSVM keeps no checkpoints: it trains in seconds. Leave checkpoint out.")
-        metric = as_reward(self.valid_metric)
+        metric = reward_to_maximise(self.valid_metric)
         self._scaling = fit_scaling(self.scaling, train)
         features = self._scaling.apply(train.features, train.offsets).astype(np.float64)
         self._weights = minimize_pair_loss(features, PairLoss.of(train), C=self.C)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from rankpolicy.data.dataset import RankingDataset
 from rankpolicy.evaluation.evaluate import evaluate_scores
-from rankpolicy.metrics import as_reward
+from rankpolicy.metrics import reward_to_maximise
 from rankpolicy.optional import require
 from rankpolicy.rankers.base import Ranker
 from rankpolicy.training import epoch_progress
@@ -71,7 +71,11 @@ class TreeRanker(Ranker):
             raise RankPolicyError(f"{name} keeps no checkpoints: it trains quickly. Leave checkpoint out.")
         lightgbm = require("lightgbm", name)
         train = self._trainable(train)
-        parameters, objective, metric = self._parameters(), self._objective(train), as_reward(self.valid_metric)
+        parameters, objective, metric = (
+            self._parameters(),
+            self._objective(train),
+            reward_to_maximise(self.valid_metric),
+        )
         train_set = self._lightgbm_data(train)
         valid_sets = None if valid is None else [self._lightgbm_data(valid, reference=train_set)]
         if objective is not None:
@@ -105,7 +109,8 @@ class TreeRanker(Ranker):
                 raise RankPolicyError(
                     f"LightGBM refuses these settings: {str(error).split(' at /')[0]}. Change them on {self!r}."
                 ) from None
-        self.best_iteration_ = self._booster.best_iteration if self._booster.best_iteration > 0 else self.num_trees
+        # Counted here: without early stopping LightGBM keeps no best iteration.
+        self.best_iteration_ = self.num_trees if valid is None else int(np.argmax(history[metric.name])) + 1
         self.best_score_ = None if valid is None else history[metric.name][self.best_iteration_ - 1]
         self.evals_result_ = {} if objective is None else {"training": objective.history}
         if valid is not None:
