@@ -43,8 +43,7 @@ from rankpolicy.rankers import (
     load,
 )
 from rankpolicy.types import Conventions, MissingDependencyError, RankPolicyError
-
-__version__ = "0.1.0"
+from rankpolicy.version import __version__
 
 __all__ = [
     "BoostedPolicy",
@@ -61,6 +60,7 @@ __all__ = [
     "RankSVM",
     "RankingDataset",
     "Regression",
+    "__version__",
     "compare_tables",
     "concatenate",
     "data",

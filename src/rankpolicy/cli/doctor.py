@@ -13,6 +13,7 @@ import typer
 
 from rankpolicy.cli.options import Json
 from rankpolicy.cli.output import console, print_json
+from rankpolicy.version import __version__
 
 EXAMPLES = """
 [bold]Examples[/bold]
@@ -59,7 +60,8 @@ def doctor(
 def _versions() -> dict[str, str]:
     return {
         "python": platform.python_version(),
-        **{name: importlib.metadata.version(name) for name in ("rankpolicy", "torch", "numpy")},
+        "rankpolicy": __version__,
+        **{name: importlib.metadata.version(name) for name in ("torch", "numpy")},
     }
 
 

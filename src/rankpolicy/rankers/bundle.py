@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import importlib.metadata
 import json
 import os
 import re
@@ -12,8 +11,12 @@ import zipfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+import torch
+
 from rankpolicy.rankers.setting_kinds import plain
 from rankpolicy.types import MissingDependencyError, RankPolicyError
+from rankpolicy.version import __version__
 
 if TYPE_CHECKING:
     from rankpolicy.rankers.base import Ranker
@@ -31,7 +34,7 @@ def save_ranker(ranker: Ranker, path: Path) -> None:
         # A function cannot be saved, and prediction does not need it: its name stands for it.
         "settings": {name: plain(value) for name, value in ranker.get_params().items()},
         "fitted": {name: plain(getattr(ranker, name)) for name in ranker.fitted_attributes},
-        "versions": {name: importlib.metadata.version(name) for name in ("rankpolicy", "torch", "numpy")},
+        "versions": {"rankpolicy": __version__, "torch": torch.__version__, "numpy": np.__version__},
         "sha256": {name: hashlib.sha256(content).hexdigest() for name, content in files.items()},
     }
     text = json.dumps(manifest, indent=1)
@@ -87,7 +90,7 @@ def _restored(manifest: dict[str, Any], files: dict[str, bytes], path: str | Pat
 
 
 def _warn_of_newer(versions: dict[str, str], path: Path) -> None:
-    made, here = versions.get("rankpolicy", "0"), importlib.metadata.version("rankpolicy")
+    made, here = versions.get("rankpolicy", "0"), __version__
     if [int(part) for part in re.findall(r"\d+", made)] > [int(part) for part in re.findall(r"\d+", here)]:
         warnings.warn(
             f"{path} was made with rankpolicy {made}, newer than {here} here: it may rank otherwise. Update rankpolicy.",
