@@ -102,7 +102,7 @@ class FairPolicyGradient:
         return group_disparity(exposure, merit, batch.groups, batch.mask, num_groups=self.num_groups or None)
 
     def _exact(self, scores: Tensor, batch: Batch) -> FairValue:
-        bias = position_bias(scores.shape[-1], dtype=torch.float64)
+        bias = position_bias(scores.shape[-1], dtype=torch.float64, device=scores.device)
         exposure = self._exposure_gradient(scores, batch.mask, torch.zeros_like(scores), bias)[0]
         disparity = self.disparity(exposure, batch)
         coefficients = -self._price(disparity) * disparity.gradient.to(scores.dtype)
@@ -126,7 +126,7 @@ class FairPolicyGradient:
 
     def _sampled(self, scores: Tensor, batch: Batch) -> FairValue:
         """The paper's way. dD/dexposure comes from samples of its own: from the gradient's own samples it would be biased."""
-        bias = position_bias(scores.shape[-1], dtype=scores.dtype)
+        bias = position_bias(scores.shape[-1], dtype=scores.dtype, device=scores.device)
         rankings = PlackettLuce(scores, batch.mask).sample(self.num_samples)
         disparity = self.disparity(sampled_exposure(rankings, batch.mask, bias), batch)
         coefficients = disparity.gradient.to(scores.dtype)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
@@ -17,6 +18,15 @@ from rankpolicy.policies.plackett_luce import PlackettLuce
 from rankpolicy.rankers.inputs import check_features, dataset_to_rank, training_dataset, validation_dataset, with_groups
 from rankpolicy.rankers.setting_kinds import check_settings
 from rankpolicy.types import RankPolicyError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Course:
+    """How one training run is followed, and from where it starts."""
+
+    progress: bool | None  # a bar on stderr; None: when that is a terminal
+    checkpoint: Path | None
+    resume: bool
 
 
 class Ranker(ABC):
@@ -82,9 +92,7 @@ class Ranker(ABC):
         self._fit(
             train,
             validation,
-            progress=progress,
-            checkpoint=None if checkpoint is None else Path(checkpoint),
-            resume=resume,
+            Course(progress=progress, checkpoint=None if checkpoint is None else Path(checkpoint), resume=resume),
         )
         self.num_features_ = train.num_features
         self.feature_names_ = None if train.feature_names is None else list(train.feature_names)
@@ -207,15 +215,7 @@ class Ranker(ABC):
         return False
 
     @abstractmethod
-    def _fit(
-        self,
-        train: RankingDataset,
-        valid: RankingDataset | None,
-        *,
-        progress: bool | None,
-        checkpoint: Path | None,
-        resume: bool,
-    ) -> None: ...
+    def _fit(self, train: RankingDataset, valid: RankingDataset | None, course: Course) -> None: ...
 
     @abstractmethod
     def _scores(self, dataset: RankingDataset) -> NDArray[np.float64]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any, ClassVar, final
 
 import numpy as np
@@ -18,6 +17,7 @@ from rankpolicy.metrics import reward_to_maximise
 from rankpolicy.models import Average
 from rankpolicy.objectives import FAIRNESS, FairPolicyGradient
 from rankpolicy.policies.race import FINE
+from rankpolicy.rankers.base import Course
 from rankpolicy.rankers.network import NetworkRanker
 from rankpolicy.training import Validation
 from rankpolicy.training.full_batch import fit_full_batch
@@ -76,15 +76,7 @@ class FairPGRank(NetworkRanker):
             control=self.control,
         )
 
-    def _fit(
-        self,
-        train: RankingDataset,
-        valid: RankingDataset | None,
-        *,
-        progress: bool | None,
-        checkpoint: Path | None,
-        resume: bool,
-    ) -> None:
+    def _fit(self, train: RankingDataset, valid: RankingDataset | None, course: Course) -> None:
         self._used_strength = self.strength if self.max_disparity is None else 0.0
         self._num_groups = 0 if train.groups is None else len(np.unique(train.groups))
         if self.fairness == "group" and self._num_groups < 2:
@@ -103,7 +95,7 @@ class FairPGRank(NetworkRanker):
                 f"got model={self.model!r}, estimator={self.estimator!r}. Set strength instead."
             )
         else:
-            super()._fit(train, valid, progress=progress, checkpoint=checkpoint, resume=resume)
+            super()._fit(train, valid, course)
         self._report_on(everything)
 
     def _fit_linear(self, batch: Batch, scaling: FeatureScaling) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,7 +18,7 @@ from rankpolicy.metrics import reward_to_maximise
 from rankpolicy.models import Average, build_model
 from rankpolicy.objectives import Objective
 from rankpolicy.optional import require
-from rankpolicy.rankers.base import Ranker
+from rankpolicy.rankers.base import Course, Ranker
 from rankpolicy.training import TrainingSettings, Validation, epoch_progress, fit_network
 from rankpolicy.types import RankPolicyError
 
@@ -50,15 +49,7 @@ class NetworkRanker(Ranker):
         """The queries this method can learn from."""
         return train
 
-    def _fit(
-        self,
-        train: RankingDataset,
-        valid: RankingDataset | None,
-        *,
-        progress: bool | None,
-        checkpoint: Path | None,
-        resume: bool,
-    ) -> None:
+    def _fit(self, train: RankingDataset, valid: RankingDataset | None, course: Course) -> None:
         settings = TrainingSettings(
             epochs=self.epochs,
             batch_queries=self.batch_queries,
@@ -73,7 +64,7 @@ class NetworkRanker(Ranker):
         scaling = fit_scaling(self.scaling, train)
         network = self._new_network(scaling.num_scaled(train.num_features)).to(device)
         validation = None if valid is None else self._validation(valid, scaling, device)
-        with epoch_progress(type(self).__name__, self.epochs, enabled=progress) as report_epoch:
+        with epoch_progress(type(self).__name__, self.epochs, enabled=course.progress) as report_epoch:
             state = fit_network(
                 network,
                 RaggedTensors.of(train, scaling.apply(train.features, train.offsets), device),
@@ -81,8 +72,8 @@ class NetworkRanker(Ranker):
                 settings=settings,
                 validation=validation,
                 report_epoch=report_epoch,
-                checkpoint=checkpoint,
-                resume=resume,
+                checkpoint=course.checkpoint,
+                resume=course.resume,
             )
         self._network, self._scaling = network, scaling
         self.best_iteration_ = state.best_epoch if valid is not None else state.epoch

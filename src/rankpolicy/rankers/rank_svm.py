@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, ClassVar, NamedTuple, final
 
 import numpy as np
@@ -15,7 +14,7 @@ from rankpolicy.data.scaling import FeatureScaling, fit_scaling
 from rankpolicy.evaluation.evaluate import evaluate_scores
 from rankpolicy.metrics import reward_to_maximise
 from rankpolicy.optional import require
-from rankpolicy.rankers.base import Ranker
+from rankpolicy.rankers.base import Course, Ranker
 from rankpolicy.types import RankPolicyError
 
 
@@ -38,18 +37,10 @@ class RankSVM(Ranker):
     valid_metric: Any = "ndcg@10"
     random_state: int = 0  # part of every ranker's face; not used here
 
-    def _fit(
-        self,
-        train: RankingDataset,
-        valid: RankingDataset | None,
-        *,
-        progress: bool | None,
-        checkpoint: Path | None,
-        resume: bool,
-    ) -> None:
+    def _fit(self, train: RankingDataset, valid: RankingDataset | None, course: Course) -> None:
         if not 0 < self.C < np.inf:
             raise RankPolicyError(f"C must be a number above 0; got {self.C!r}.")
-        if checkpoint is not None:
+        if course.checkpoint is not None:
             raise RankPolicyError("RankSVM keeps no checkpoints: it trains in seconds. Leave checkpoint out.")
         metric = reward_to_maximise(self.valid_metric)
         self._scaling = fit_scaling(self.scaling, train)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -13,7 +12,7 @@ from rankpolicy.data.dataset import RankingDataset
 from rankpolicy.evaluation.evaluate import evaluate_scores
 from rankpolicy.metrics import reward_to_maximise
 from rankpolicy.optional import require
-from rankpolicy.rankers.base import Ranker
+from rankpolicy.rankers.base import Course, Ranker
 from rankpolicy.training import epoch_progress
 from rankpolicy.types import RankPolicyError
 
@@ -57,17 +56,9 @@ class TreeRanker(Ranker):
         """The queries this method can learn from."""
         return train
 
-    def _fit(
-        self,
-        train: RankingDataset,
-        valid: RankingDataset | None,
-        *,
-        progress: bool | None,
-        checkpoint: Path | None,
-        resume: bool,
-    ) -> None:
+    def _fit(self, train: RankingDataset, valid: RankingDataset | None, course: Course) -> None:
         name = type(self).__name__
-        if checkpoint is not None:
+        if course.checkpoint is not None:
             raise RankPolicyError(f"{name} keeps no checkpoints: it trains quickly. Leave checkpoint out.")
         lightgbm = require("lightgbm", name)
         train = self._trainable(train)
@@ -82,7 +73,7 @@ class TreeRanker(Ranker):
             # A function, because LightGBM copies its parameters deeply, and an object with them.
             parameters["objective"] = lambda scores, data: objective(scores)
         history: dict[str, list[float]] = {metric.name: []}
-        with epoch_progress(name, self.num_trees, enabled=progress) as report_epoch:
+        with epoch_progress(name, self.num_trees, enabled=course.progress) as report_epoch:
 
             def score(scores: NDArray[np.float64], data: Any) -> tuple[str, float, bool]:
                 assert valid is not None
