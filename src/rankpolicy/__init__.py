@@ -33,6 +33,7 @@ from rankpolicy.evaluation import MetricTable, compare_tables, evaluate
 from rankpolicy.metrics import parse_metric
 from rankpolicy.policies import PlackettLuce
 from rankpolicy.rankers import (
+    DELTR,
     BoostedPolicy,
     FairPGRank,
     LambdaMART,
@@ -46,6 +47,7 @@ from rankpolicy.types import Conventions, MissingDependencyError, RankPolicyErro
 from rankpolicy.version import __version__
 
 __all__ = [
+    "DELTR",
     "BoostedPolicy",
     "Conventions",
     "FairPGRank",

@@ -40,6 +40,7 @@ def test_arrays_in_any_form_give_the_same_ranker(name):
         TRAIN.features,
         TRAIN.labels,
         group=TRAIN.sizes,
+        groups=TRAIN.groups,
         eval_set=[(VALID.features, VALID.labels)],
         eval_group=[VALID.sizes],
     )
@@ -47,6 +48,7 @@ def test_arrays_in_any_form_give_the_same_ranker(name):
         TRAIN.features,
         TRAIN.labels,
         qid=TRAIN.query_of_item,
+        groups=TRAIN.groups,
         eval_set=[(VALID.features, VALID.labels)],
         eval_qid=[VALID.query_of_item],
     )

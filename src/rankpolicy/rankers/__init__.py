@@ -4,6 +4,7 @@ from rankpolicy.rankers.base import Ranker
 from rankpolicy.rankers.boosted_policy import BoostedPolicy
 from rankpolicy.rankers.bundle import load
 from rankpolicy.rankers.comparison import Comparison, compare_rankers
+from rankpolicy.rankers.deltr import DELTR
 from rankpolicy.rankers.fair_pg_rank import FairPGRank
 from rankpolicy.rankers.lambdamart import LambdaMART
 from rankpolicy.rankers.list_net import ListNet
@@ -13,10 +14,12 @@ from rankpolicy.rankers.regression import Regression
 from rankpolicy.rankers.selection import Selection, fit_best, ranker_class_named
 
 RANKERS: dict[str, type[Ranker]] = {
-    ranker.name: ranker for ranker in (PGRank, FairPGRank, LambdaMART, BoostedPolicy, ListNet, RankSVM, Regression)
+    ranker.name: ranker
+    for ranker in (PGRank, FairPGRank, DELTR, LambdaMART, BoostedPolicy, ListNet, RankSVM, Regression)
 }
 
 __all__ = [
+    "DELTR",
     "RANKERS",
     "BoostedPolicy",
     "Comparison",

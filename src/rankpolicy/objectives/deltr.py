@@ -1,0 +1,44 @@
+"""DELTR's loss: ListNet's cross entropy and a penalty on unequal chances of being ranked first."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from rankpolicy.data.batches import Batch
+from rankpolicy.objectives.list_net import ListNetCrossEntropy
+from rankpolicy.objectives.value import ObjectiveValue
+from rankpolicy.types import RankPolicyError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DELTRLoss:
+    """ListNet + strength * max(0, top-one exposure of the others - of the protected group)², mean over queries (Zehlike & Castillo 2020).
+
+    The top-one exposure of a group is the mean of softmax(scores) over its members. Queries that lack one side are not penalised.
+    """
+
+    protected: int  # code of the protected group
+    strength: float = 1.0
+    report_name: str = "loss"
+
+    def __call__(self, scores: Tensor, batch: Batch) -> ObjectiveValue:
+        if batch.groups is None:
+            raise RankPolicyError(
+                "DELTR needs the protected group of each item: pass groups= to fit or to the dataset."
+            )
+        accuracy = ListNetCrossEntropy()(scores, batch).loss
+        choice = scores.masked_fill(~batch.mask, -torch.inf).softmax(-1)
+        is_protected = batch.mask & (batch.groups == self.protected)
+        is_other = batch.mask & ~is_protected
+        gap = _mean_over(choice, is_other) - _mean_over(choice, is_protected)
+        has_both = is_protected.any(-1) & is_other.any(-1)
+        penalty = torch.where(has_both, gap.clamp(min=0).square(), 0.0).mean()
+        loss = accuracy + self.strength * penalty
+        return ObjectiveValue(loss, float(loss.detach()))
+
+
+def _mean_over(values: Tensor, members: Tensor) -> Tensor:
+    return torch.where(members, values, 0.0).sum(-1) / members.sum(-1).clamp(min=1)
