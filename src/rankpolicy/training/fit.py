@@ -102,7 +102,8 @@ def _train_epoch(state: TrainingState, train: RaggedTensors, objective: Objectiv
         if not math.isfinite(value.report) or not torch.isfinite(value.loss):
             raise RankPolicyError(
                 f"training stopped in epoch {state.epoch + 1}: the loss is not finite ({float(value.loss.detach()):g}). "
-                f"Lower learning_rate (now {settings.learning_rate:g}), scale the features (scaling='standardize'), or map labels to small grades."
+                f"Lower learning_rate (now {settings.learning_rate:g}), scale the features (scaling='standardize'), "
+                "or map labels to small grades."
             )
         state.optimizer.zero_grad(set_to_none=True)
         (value.loss * len(members)).backward()
