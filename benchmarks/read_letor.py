@@ -5,16 +5,13 @@ from __future__ import annotations
 import gzip
 import json
 import os
-import statistics
-import time
-from collections.abc import Callable
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from benchmarks.timing import speedup, use_two_threads
 from rankpolicy.data import make_web_search, read_letor, write_letor
 
-NUM_REPEATS = 5
 PARTS = ("S1", "S2", "S3", "S4", "S5")
 
 
@@ -27,27 +24,17 @@ def write_text(path: Path) -> None:
         write_letor(make_web_search(1692, items_per_query=(6, 76), num_features=46), path)
 
 
-def seconds(call: Callable[[], Any]) -> float:
-    start = time.perf_counter()
-    call()
-    return time.perf_counter() - start
-
-
 def measure() -> dict[str, Any]:
     from sklearn.datasets import load_svmlight_file
 
+    use_two_threads()
     with TemporaryDirectory() as folder:
         path = Path(folder, "all.txt")
         write_text(path)
-        read_letor(path)  # compiles the kernel
-        ratios = []
-        for _ in range(NUM_REPEATS):
-            ours = seconds(lambda: read_letor(path))
-            peer = seconds(lambda: load_svmlight_file(str(path), query_id=True))
-            ratios.append(peer / ours)
+        ratio = speedup(lambda: load_svmlight_file(str(path), query_id=True), lambda: read_letor(path), repeats=5)
     return {
         "name": "read-letor-mq2007",
-        "ratio": round(statistics.median(ratios), 2),
+        "ratio": round(ratio, 2),
         "floor": 15,
         "what": "sklearn load_svmlight_file / ours",
     }

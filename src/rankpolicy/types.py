@@ -1,4 +1,4 @@
-"""Read this first: the words of the project, the values that travel between packages, and the roles they play.
+"""Read this first: the words of the project, the errors, and the conventions that travel between packages.
 
 Glossary (one notion, one word, everywhere)
 
@@ -22,9 +22,7 @@ import math
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from numbers import Real
-from typing import Any, Literal, Protocol
-
-from torch import Tensor
+from typing import Literal
 
 
 class RankPolicyError(ValueError):
@@ -76,27 +74,3 @@ class Conventions:
     def __str__(self) -> str:
         shown = (f"{k}={v:g}" if isinstance(v, float) else f"{k}={v}" for k, v in asdict(self).items())
         return f"conventions: {', '.join(shown)}"
-
-
-class Reward(Protocol):
-    """A metric of rankings, or a mix of metrics: what a policy is trained on and measured by."""
-
-    def __call__(self, rankings: Tensor, labels: Tensor, mask: Tensor) -> Tensor:
-        """rankings (..., query, position), labels and mask (query, item) -> values (..., query)."""
-        ...
-
-
-class Policy(Protocol):
-    """A distribution over the rankings of each query."""
-
-    def sample(self, num_samples: int, **options: Any) -> Tensor:
-        """Draw rankings (sample, query, position)."""
-        ...
-
-    def log_prob(self, rankings: Tensor) -> Tensor:
-        """Log probability of each ranking (..., query)."""
-        ...
-
-    def mode(self) -> Tensor:
-        """The most probable ranking of each query (query, position)."""
-        ...

@@ -92,7 +92,7 @@ def test_the_report_is_saved(tmp_path):
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"fairness": "total"}, "fairness must be one of individual, group"),
+        ({"fairness": "total"}, "Unknown fairness 'total'. Known: individual, group"),
         ({"estimator": "magic"}, "estimator must be 'exact' or 'reinforce'"),
         ({"strength": -1.0}, "must be 0 or more"),
         ({"reward": "ap"}, "estimator='reinforce'"),
@@ -103,6 +103,11 @@ def test_the_report_is_saved(tmp_path):
 def test_wrong_settings_are_named(settings, message):
     with pytest.raises(rp.RankPolicyError, match=message):
         fitted(**settings)
+
+
+def test_a_linear_model_keeps_no_checkpoint_and_says_so(tmp_path):
+    with pytest.raises(rp.RankPolicyError, match="keeps no checkpoints"):
+        FairPGRank(**SETTINGS).fit(TRAIN, checkpoint=tmp_path / "c")
 
 
 def test_groups_that_are_missing_are_asked_for():

@@ -18,7 +18,7 @@ from rankpolicy.gradients.controls import check_control
 from rankpolicy.gradients.estimate import GradientEstimate
 from rankpolicy.kernels import has_numba
 from rankpolicy.metrics import CustomReward, RewardExpression, rank_by_score, ranks_of
-from rankpolicy.policies.plackett_luce import check_scores
+from rankpolicy.policies.plackett_luce import add_gumbel_noise, check_scores
 
 _LARGEST_LOG = 30.0  # exp(-e^30) is 0
 
@@ -151,9 +151,7 @@ def sample_noisy_scores(
     scores: Tensor, mask: Tensor, *, num_samples: int, cutoff: int, generator: torch.Generator | None = None
 ) -> tuple[Tensor, Tensor]:
     """The first ``cutoff`` positions of sampled rankings, and the scores with Gumbel noise that put items there; -inf for padding."""
-    shape = (num_samples, *scores.shape)
-    exponential = torch.empty(shape, dtype=torch.float64, device=scores.device).exponential_(generator=generator)
-    noisy = (scores.detach().double() - exponential.log()).masked_fill(~mask, -torch.inf)
+    noisy = add_gumbel_noise(scores, num_samples=num_samples, generator=generator).masked_fill(~mask, -torch.inf)
     rankings = rank_by_score(noisy, mask)[..., :cutoff]
     return rankings, noisy.gather(-1, rankings)
 

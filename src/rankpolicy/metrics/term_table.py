@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from rankpolicy.kernels import has_numba
 from rankpolicy.metrics.expression import CustomReward, Leaf, RewardExpression
 
 
@@ -38,10 +39,10 @@ def term_table(reward: RewardExpression | CustomReward) -> TermTable | None:
 
 def leaf_table(leaves: Sequence[Leaf]) -> tuple[NDArray[np.int64], NDArray[np.int64]] | None:
     """Kinds and cutoffs of these metrics, or None when the kernel does not know one of them."""
-    try:
-        from rankpolicy.kernels.metrics import KINDS, NO_CUTOFF
-    except ImportError:
+    if not has_numba():
         return None
+    from rankpolicy.kernels.metrics import KINDS, NO_CUTOFF
+
     if any(leaf.metric not in KINDS or leaf.options for leaf in leaves):
         return None
     kinds = np.array([KINDS[leaf.metric] for leaf in leaves], np.int64)

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from rankpolicy.kernels import has_numba
-from rankpolicy.metrics.ranked import rank_by_score
+from rankpolicy.metrics.ranked import discounts, rank_by_score
 from rankpolicy.policies.race import FINE, race_exposure
 from rankpolicy.types import RankPolicyError
 
@@ -38,13 +38,8 @@ class PlackettLuce:
         self, num_samples: int, *, cutoff: int | None = None, generator: torch.Generator | None = None
     ) -> Tensor:
         """Rankings (sample, query, position), drawn by sorting scores with Gumbel noise; only the first ``cutoff`` positions if given."""
-        # Exponential noise is drawn in float64: a float32 exponential can be 0, and its logarithm then ties items at infinity.
-        shape = (num_samples, *self.scores.shape)
-        exponential = torch.empty(shape, dtype=torch.float64, device=self.scores.device).exponential_(
-            generator=generator
-        )
-        noisy = self.scores.detach().double() - exponential.log()
-        return rank_by_score(noisy, self.mask)[..., :cutoff]
+        noisy_scores = add_gumbel_noise(self.scores, num_samples=num_samples, generator=generator)
+        return rank_by_score(noisy_scores, self.mask)[..., :cutoff]
 
     def log_prob(self, rankings: Tensor, *, cutoff: int | None = None) -> Tensor:
         """Log probability (..., query) of rankings or of their first ``cutoff`` positions; a prefix counts as the top of a list."""
@@ -65,7 +60,7 @@ class PlackettLuce:
         """
         num_positions = self.scores.shape[-1]
         if rank_weights is None:
-            rank_weights = 1 / torch.arange(2, num_positions + 2, dtype=torch.float64).log2()
+            rank_weights = discounts(num_positions, like=self.scores.detach().double())
         if len(rank_weights) < num_positions:
             rank_weights = torch.nn.functional.pad(rank_weights, (0, num_positions - len(rank_weights)))
         if cutoff is not None:
@@ -79,6 +74,14 @@ class PlackettLuce:
                 race(scores, self.mask.numpy(), rank_weights.numpy(), np.zeros_like(scores), quadrature=FINE)[0]
             )
         return race_exposure(self.scores, self.mask, rank_weights.to(self.scores))
+
+
+def add_gumbel_noise(scores: Tensor, *, num_samples: int, generator: torch.Generator | None) -> Tensor:
+    """Scores with standard Gumbel noise (sample, query, item), whose order is a draw of the policy."""
+    # In float64: a float32 exponential can be 0, and its logarithm then ties items at infinity.
+    shape = (num_samples, *scores.shape)
+    exponential = torch.empty(shape, dtype=torch.float64, device=scores.device).exponential_(generator=generator)
+    return scores.detach().double() - exponential.log()
 
 
 def ranked_log_weights(scores: Tensor, mask: Tensor, rankings: Tensor) -> tuple[Tensor, Tensor]:

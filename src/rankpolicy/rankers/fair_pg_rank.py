@@ -21,7 +21,7 @@ from rankpolicy.rankers.base import Course
 from rankpolicy.rankers.network import NetworkRanker
 from rankpolicy.training import Validation
 from rankpolicy.training.full_batch import fit_full_batch
-from rankpolicy.types import RankPolicyError
+from rankpolicy.types import RankPolicyError, unknown_name
 
 _MOST_ROUNDS = 20
 _TOLERANCE = 0.05  # how far from max_disparity the disparity of the training data may end, as a share of it
@@ -57,7 +57,7 @@ class FairPGRank(NetworkRanker):
 
     def _objective(self) -> FairPolicyGradient:
         if self.fairness not in FAIRNESS:
-            raise RankPolicyError(f"fairness must be one of {', '.join(FAIRNESS)}; got {self.fairness!r}.")
+            raise RankPolicyError(unknown_name("fairness", self.fairness, FAIRNESS))
         if self.estimator not in ("exact", "reinforce"):
             raise RankPolicyError(f"estimator must be 'exact' or 'reinforce' here; got {self.estimator!r}.")
         if self.strength < 0 or (self.max_disparity is not None and self.max_disparity < 0):
@@ -87,6 +87,10 @@ class FairPGRank(NetworkRanker):
         scaling = fit_scaling(self.scaling, train)
         everything = _whole_batch(train, scaling)
         if self.model == "linear" and self.estimator == "exact":
+            if course.checkpoint is not None:
+                raise RankPolicyError(
+                    "a linear FairPGRank keeps no checkpoints: it is trained in one go. Leave checkpoint out."
+                )
             self._fit_linear(everything, scaling)
             self._record_validation(valid, scaling)
         elif self.max_disparity is not None:
@@ -137,8 +141,7 @@ class FairPGRank(NetworkRanker):
         self.best_score_ = None
         if valid is not None:
             validation = self._validation(valid, scaling, torch.device("cpu"))
-            with torch.no_grad():
-                self.best_score_ = validation.score(self._network(validation.features))
+            self.best_score_ = validation.score(self._network_scores(validation.features))
             self.evals_result_["valid_0"] = {validation.name: [self.best_score_]}
 
     def _validation(self, valid: RankingDataset, scaling: FeatureScaling, device: torch.device) -> Validation:
@@ -155,9 +158,7 @@ class FairPGRank(NetworkRanker):
 
     def _report_on(self, batch: Batch) -> None:
         objective = replace(self._objective(), estimator="exact", quadrature=FINE)
-        with torch.no_grad():
-            scores = self._network(batch.features.float()).double()
-        value = objective.evaluate(batch.padding.pad(scores), batch)
+        value = objective.evaluate(batch.padding.pad(self._network_scores(batch.features)), batch)
         self.report_ = {
             "utility": float(value.utility.mean()),
             "disparity": value.disparity.mean,

@@ -107,10 +107,14 @@ class NetworkRanker(Ranker):
         return self._scaling.needs_queries
 
     def _scores(self, dataset: RankingDataset) -> NDArray[np.float64]:
-        features = torch.from_numpy(self._scaling.apply(dataset.features, dataset.offsets))
-        device = next(self._network.parameters()).device
+        features = self._scaling.apply(dataset.features, dataset.offsets)
+        return self._network_scores(torch.from_numpy(features)).numpy()
+
+    def _network_scores(self, features: torch.Tensor) -> torch.Tensor:
+        """Scores (items,) of scaled features on any device, in float64 on the CPU."""
+        weight = next(self._network.parameters())
         with torch.no_grad():
-            return self._network(features.to(device)).double().cpu().numpy()
+            return self._network(features.to(weight)).double().cpu()
 
     def _files(self) -> dict[str, bytes]:
         tensors = {f"network.{name}": weight.cpu().contiguous() for name, weight in self._network.state_dict().items()}
