@@ -19,13 +19,24 @@ QUICK = {
     "pg-rank": {"epochs": 3, "num_networks": 2},
     "lambdamart": {"num_trees": 5},
     "boosted-policy": {"num_trees": 5},
+    "boosted-regression": {"num_trees": 5},
     "rank-svm": {},
+    "adarank": {"rounds": 10},
+    "coordinate-ascent": {"restarts": 2, "max_passes": 2},
+    "fair-lp": {"strength": 0.1},
 }
 ALL = pytest.mark.parametrize("name", RANKERS)
+# Most rankers score an item by itself; this one needs its query and its group.
+RANKS_BY_GROUPS = ("fair-lp",)
 
 
 def new_ranker(name, **settings):
     return RANKERS[name](**QUICK.get(name, {"epochs": 3}) | settings)
+
+
+def beside_rows(name, rows=slice(None)):
+    """What must come with these rows of VALID.features so that they can be scored."""
+    return {"qid": VALID.query_of_item[rows], "groups": VALID.groups[rows]} if name in RANKS_BY_GROUPS else {}
 
 
 @pytest.fixture(scope="module")
@@ -52,7 +63,7 @@ def test_arrays_in_any_form_give_the_same_ranker(name):
         eval_set=[(VALID.features, VALID.labels)],
         eval_qid=[VALID.query_of_item],
     )
-    np.testing.assert_array_equal(by_group.predict(VALID.features), expected)
+    np.testing.assert_array_equal(by_group.predict(VALID.features, **beside_rows(name)), expected)
     np.testing.assert_array_equal(by_qid.predict(VALID), expected)
 
 
@@ -61,9 +72,9 @@ def test_predict_keeps_the_order_of_rows_and_rank_sorts_each_query(name, fitted)
     ranker = fitted[name]
     shuffled = np.random.default_rng(0).permutation(VALID.num_items)
     qid = VALID.query_of_item[shuffled]
-    scores = ranker.predict(VALID.features[shuffled])
+    scores = ranker.predict(VALID.features[shuffled], **beside_rows(name, shuffled))
     np.testing.assert_allclose(scores, ranker.predict(VALID)[shuffled], rtol=1e-5)
-    rankings = ranker.rank(VALID.features[shuffled], qid=qid)
+    rankings = ranker.rank(VALID.features[shuffled], qid=qid, groups=VALID.groups[shuffled])
     assert len(rankings) == VALID.num_queries
     for rows in rankings:
         assert len(set(qid[rows])) == 1
@@ -80,7 +91,7 @@ def test_samples_are_rankings_of_each_query_and_follow_the_seed(name, fitted):
     assert all(np.array_equal(a, b) for a, b in zip(samples, again, strict=True))
 
 
-@ALL
+@pytest.mark.parametrize("name", [name for name in RANKERS if name not in RANKS_BY_GROUPS])
 def test_the_policy_prefers_what_rank_puts_first(name, fitted):
     policy = fitted[name].policy(VALID[:1])
     best = torch.from_numpy(fitted[name].rank(VALID[:1])[0])[None]
@@ -161,7 +172,7 @@ def test_wrong_input_is_named(name, fitted):
         (lambda: new_ranker(name).fit(TRAIN, valid=VALID, eval_set=[(X, y)]), "validation data once"),
         (lambda: new_ranker(name).fit(TRAIN, resume=True), "resume=True needs checkpoint="),
         (lambda: new_ranker(name).fit(X[:, 1:], y, group=sizes, valid=VALID), "validation data must have the"),
-        (lambda: fitted[name].predict(X[:, 1:]), "features of the training data; it has"),
+        (lambda: fitted[name].predict(X[:, 1:], group=sizes), "features of the training data; it has"),
         (lambda: fitted[name].rank(X), "which rows belong to one query"),
         (lambda: rp.load("missing.rp"), "no model file at missing.rp"),
     ]
@@ -206,5 +217,5 @@ def test_exposure_is_exact_and_keeps_the_order_of_rows(name, fitted):
         assert exposure[rows].sum() == pytest.approx(weights.sum())
         assert (np.diff(exposure[ranker.rank(VALID)[query]]) <= 1e-9).all()
     shuffled = np.random.default_rng(0).permutation(VALID.num_items)
-    given = ranker.exposure(VALID.features[shuffled], qid=VALID.query_of_item[shuffled])
+    given = ranker.exposure(VALID.features[shuffled], qid=VALID.query_of_item[shuffled], groups=VALID.groups[shuffled])
     np.testing.assert_allclose(given, exposure[shuffled], rtol=1e-4)

@@ -25,6 +25,20 @@ def test_folds_in_natural_order_with_one_width(tmp_path):
     assert folds[0].test.features.tolist() == [[1, 0, 0, 0]]
 
 
+def test_parts_go_around(tmp_path):
+    for part in range(1, 6):
+        (tmp_path / f"S{part}.txt").write_text(f"1 qid:{part} {part}:2\n")
+    folds = read_folds(tmp_path)
+    assert [fold.name for fold in folds] == ["Fold1", "Fold2", "Fold3", "Fold4", "Fold5"]
+    ids = [[part.query_ids.tolist() for part in (fold.train, fold.valid, fold.test)] for fold in folds]
+    assert ids[0] == [["1", "2", "3"], ["4"], ["5"]]
+    assert ids[3] == [["4", "5", "1"], ["2"], ["3"]]
+    assert {part.num_features for fold in folds for part in (fold.train, fold.valid, fold.test)} == {5}
+    (tmp_path / "S3.txt").unlink()
+    with pytest.raises(RankPolicyError, match=r"must hold S3\.txt or"):
+        read_folds(tmp_path)
+
+
 def test_errors(tmp_path):
     with pytest.raises(RankPolicyError, match="must hold directories Fold1, Fold2"):
         read_folds(tmp_path)

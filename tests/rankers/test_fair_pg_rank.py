@@ -4,6 +4,7 @@ import torch
 
 import rankpolicy as rp
 from rankpolicy.data.fair_synthetic import make_fair_synthetic
+from rankpolicy.evaluation.policy_value import policy_value
 from rankpolicy.fairness import group_disparity, individual_disparity
 from rankpolicy.rankers.fair_pg_rank import FairPGRank
 
@@ -45,6 +46,72 @@ def test_max_disparity_is_met_within_five_percent(bound):
     assert ranker.report_["utility"] < fitted(strength=0.0).report_["utility"]
 
 
+MLP = {"model": "mlp", "hidden": (16,), "dropout": 0.0, "learning_rate": 1e-2, "batch_queries": 10, "epochs": 60}
+
+
+@pytest.mark.parametrize(
+    ("settings", "bound"),
+    [
+        ({"fairness": "group"}, 0.007),
+        ({"fairness": "group"}, 0.003),
+        ({"fairness": "individual"}, 0.012),
+        ({"fairness": "group", "dropout": 0.2, "num_networks": 2}, 0.005),
+        ({"fairness": "group", "estimator": "reinforce"}, 0.005),
+    ],
+)
+def test_networks_meet_the_bound_within_five_percent(settings, bound):
+    ranker = fitted(**(MLP | settings), max_disparity=bound)
+    free = fitted(**(MLP | settings), strength=0.0)
+    assert free.report_["disparity"] > 1.05 * bound
+    assert ranker.report_["disparity"] == pytest.approx(bound, rel=0.05)
+    assert ranker.report_["strength"] > 0
+    assert ranker.evals_result_["training"]["disparity"][ranker.best_iteration_ - 1] == pytest.approx(
+        ranker.report_["disparity"]
+    )
+
+
+def test_a_network_keeps_the_epoch_that_is_best_on_validation_data_of_those_that_meet_the_bound():
+    valid = make_fair_synthetic(20, random_state=1)
+    ranker = FairPGRank(**(SETTINGS | MLP), max_disparity=0.005).fit(TRAIN, valid=valid)
+    assert ranker.report_["disparity"] == pytest.approx(0.005, rel=0.05)
+    utilities = np.array(ranker.evals_result_["valid_0"]["objective"])
+    near = np.abs(np.array(ranker.evals_result_["training"]["disparity"]) - 0.005) <= 0.05 * 0.005
+    assert 1 < near.sum() < len(near)
+    assert ranker.best_score_ == utilities[near].max() == utilities[ranker.best_iteration_ - 1]
+    value = evaluate_policy(ranker, valid)
+    assert ranker.best_score_ == pytest.approx(value, rel=1e-4)
+
+
+def evaluate_policy(ranker, dataset):
+    """Expected NDCG of the policy, from its exposure: gains over the ideal DCG."""
+    padding = dataset.padding()
+    exposure = padding.pad(torch.from_numpy(ranker.exposure(dataset)))
+    gains = padding.pad(torch.from_numpy(2.0 ** np.array(dataset.labels, dtype=float) - 1))
+    ideal = (gains.sort(descending=True).values / torch.log2(torch.arange(2, gains.shape[1] + 2))).sum(-1)
+    return float(((gains * exposure).sum(-1) / ideal).mean())
+
+
+def test_a_network_under_a_loose_bound_is_free():
+    bounded = fitted(**MLP, max_disparity=10.0)
+    assert bounded.report_["strength"] == 0.0
+    # Without validation data training ends with the last epoch; the bound keeps the best one.
+    assert bounded.report_["utility"] >= fitted(**MLP, strength=0.0).report_["utility"]
+
+
+def test_a_bound_that_a_network_passes_but_does_not_meet_is_said():
+    with pytest.warns(
+        UserWarning, match=r"0.003 was not met within 5%: training ended at 0.00.*Allow more epochs \(now 6"
+    ):
+        ranker = fitted(**(MLP | {"epochs": 6}), max_disparity=0.003)
+    disparities = np.array(ranker.evals_result_["training"]["disparity"])
+    assert disparities.max() > 0.003 > ranker.report_["disparity"]
+
+
+def test_training_under_a_bound_keeps_no_checkpoint_and_says_so(tmp_path):
+    with pytest.raises(rp.RankPolicyError, match="with max_disparity keeps no checkpoints"):
+        FairPGRank(**(SETTINGS | MLP), max_disparity=0.01).fit(TRAIN, checkpoint=tmp_path / "c")
+
+
 def test_a_bound_that_is_missed_is_said(monkeypatch):
     monkeypatch.setattr("rankpolicy.rankers.fair_pg_rank._MOST_ROUNDS", 1)
     with pytest.warns(UserWarning, match=r"max_disparity=0.004 was not met within 5%: training ended at .*more epochs"):
@@ -53,6 +120,33 @@ def test_a_bound_that_is_missed_is_said(monkeypatch):
 
 def test_a_bound_that_is_met_anyway_costs_nothing():
     assert fitted(max_disparity=10.0).report_["strength"] == 0.0
+
+
+HELD_OUT = make_fair_synthetic(40, random_state=1)
+
+
+@pytest.mark.parametrize("settings", [{}, MLP | {"epochs": 20}])
+def test_parity_leaves_no_group_disparity_on_queries_never_seen(settings):
+    ranker = fitted(**settings, strength=0.0, parity=1.0, weight_decay=1e-4)
+    free = fitted(**settings, strength=0.0, weight_decay=1e-4)
+    assert policy_value(free, HELD_OUT).disparity > 0.005
+    assert policy_value(ranker, HELD_OUT).disparity == pytest.approx(0.0, abs=1e-6)
+    assert policy_value(ranker, HELD_OUT).utility > policy_value(free, HELD_OUT).utility - 0.02
+
+
+def test_the_gradient_goes_through_the_offsets():
+    trained = fitted(strength=0.0, parity=1.0, weight_decay=1e-3)
+    afterwards = fitted(strength=0.0, weight_decay=1e-3)
+    afterwards.parity = 1.0
+    assert policy_value(trained, TRAIN).utility > policy_value(afterwards, TRAIN).utility
+
+
+def test_parity_needs_the_groups_of_what_is_ranked():
+    ranker = fitted(strength=0.0, parity=0.5, weight_decay=1e-3)
+    with pytest.raises(rp.RankPolicyError, match="ranked by their protected groups"):
+        ranker.rank(HELD_OUT.features, group=HELD_OUT.sizes)
+    given = ranker.predict(HELD_OUT.features, group=HELD_OUT.sizes, groups=HELD_OUT.groups)
+    np.testing.assert_allclose(given, ranker.predict(HELD_OUT), rtol=1e-6)
 
 
 def test_individual_fairness_needs_no_groups():
@@ -95,9 +189,11 @@ def test_the_report_is_saved(tmp_path):
         ({"fairness": "total"}, "Unknown fairness 'total'. Known: individual, group"),
         ({"estimator": "magic"}, "estimator must be 'exact' or 'reinforce'"),
         ({"strength": -1.0}, "must be 0 or more"),
+        ({"max_disparity": -1.0}, "must be 0 or more"),
+        ({"parity": 1.5}, "parity must be between 0 and 1"),
+        ({"parity": 0.5, "fairness": "individual"}, "0 unless fairness='group'"),
         ({"reward": "ap"}, "estimator='reinforce'"),
         ({"merit": "beauty"}, "beauty"),
-        ({"max_disparity": 0.1, "model": "mlp"}, "max_disparity needs model='linear'"),
     ],
 )
 def test_wrong_settings_are_named(settings, message):

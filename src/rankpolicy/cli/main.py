@@ -9,7 +9,7 @@ from typing import Annotated, NoReturn
 
 import typer
 
-from rankpolicy.cli import compare, demo, doctor, evaluate, predict, train
+from rankpolicy.cli import clicks, compare, demo, doctor, evaluate, predict, reproduce, simulate, tradeoff, train
 from rankpolicy.cli.output import note
 from rankpolicy.types import MissingDependencyError, RankPolicyError
 
@@ -30,6 +30,10 @@ app.command("train", epilog=train.EXAMPLES)(train.train)
 app.command("evaluate", epilog=evaluate.EXAMPLES)(evaluate.evaluate)
 app.command("predict", epilog=predict.EXAMPLES)(predict.predict)
 app.command("compare", epilog=compare.EXAMPLES)(compare.compare)
+app.command("tradeoff", epilog=tradeoff.EXAMPLES)(tradeoff.tradeoff)
+app.command("reproduce", epilog=reproduce.EXAMPLES)(reproduce.reproduce)
+app.add_typer(clicks.app, name="clicks")
+app.command("simulate", epilog=simulate.EXAMPLES)(simulate.simulate)
 app.command("doctor", epilog=doctor.EXAMPLES)(doctor.doctor)
 
 

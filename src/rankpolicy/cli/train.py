@@ -78,8 +78,7 @@ def train(
     ranker.fit(datasets["train"], valid=datasets.get("valid"), checkpoint=checkpoint, resume=resume)
     ranker.save(out)
 
-    metric = str(ranker.get_params()["valid_metric"])
-    validation = {} if ranker.best_score_ is None else {metric: ranker.best_score_}
+    validation = {} if ranker.best_score_ is None else {next(iter(ranker.evals_result_["valid_0"])): ranker.best_score_}
     record = RunRecord(
         command=ctx.obj,
         seed=ranker.get_params()["random_state"],

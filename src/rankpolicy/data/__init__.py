@@ -6,31 +6,48 @@ from rankpolicy.data.files import read_dataset
 from rankpolicy.data.folds import Fold, read_folds
 from rankpolicy.data.frames import from_frame, to_frame
 from rankpolicy.data.german_credit import read_german_credit
+from rankpolicy.data.glove import WordVectors, read_glove
+from rankpolicy.data.insuranceqa import read_insuranceqa
 from rankpolicy.data.letor import read_letor, write_letor
 from rankpolicy.data.parquet import read_parquet, write_parquet
+from rankpolicy.data.question_answering import from_texts, read_question_answering
 from rankpolicy.data.splits import QueryKFold, k_fold, split_queries
 from rankpolicy.data.synthetic import make_web_search
+from rankpolicy.data.text_features import TextFeatures
+from rankpolicy.data.texts import Texts
 from rankpolicy.data.trec import read_qrels, read_run, write_qrels, write_run
+from rankpolicy.data.vocabulary import Vocabulary, tokenize
+from rankpolicy.data.wikiqa import read_wikiqa
 
 __all__ = [
     "Fold",
     "QueryKFold",
     "RankingDataset",
+    "TextFeatures",
+    "Texts",
+    "Vocabulary",
+    "WordVectors",
     "concatenate",
     "from_arrays",
     "from_frame",
+    "from_texts",
     "k_fold",
     "make_fair_synthetic",
     "make_web_search",
     "read_dataset",
     "read_folds",
     "read_german_credit",
+    "read_glove",
+    "read_insuranceqa",
     "read_letor",
     "read_parquet",
     "read_qrels",
+    "read_question_answering",
     "read_run",
+    "read_wikiqa",
     "split_queries",
     "to_frame",
+    "tokenize",
     "write_letor",
     "write_parquet",
     "write_qrels",

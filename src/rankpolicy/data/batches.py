@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import torch
@@ -12,13 +13,14 @@ from torch import Tensor
 
 from rankpolicy.data.dataset import RankingDataset, rows_of_queries
 from rankpolicy.data.padding import Padding
+from rankpolicy.data.text_pairs import TextPairs
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Batch:
-    """Some queries: their items' features flat, their scalars padded."""
+    """Some queries: their items' features (or texts) flat, their scalars padded."""
 
-    features: Tensor  # (items, features)
+    features: Any  # what the network takes, a row an item: a tensor (items, features), or TextPairs
     labels: Tensor  # (query, item)
     mask: Tensor  # (query, item) bool
     padding: Padding
@@ -34,20 +36,22 @@ class Batch:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RaggedTensors:
-    """A dataset's (scaled) features and labels on a device, ready to be cut into batches."""
+    """A dataset's (scaled) features or texts and its labels on a device, ready to be cut into batches."""
 
-    features: Tensor  # (items, features)
+    features: Tensor | TextPairs  # (items, features), or a pair an item
     labels: Tensor  # (items,)
     offsets: NDArray[np.int64]  # (queries + 1,)
     groups: Tensor | None = None  # (items,) codes of protected groups
 
     @classmethod
-    def of(cls, dataset: RankingDataset, features: NDArray[np.float32], device: torch.device) -> RaggedTensors:
+    def of(
+        cls, dataset: RankingDataset, features: NDArray[np.float32] | TextPairs, device: torch.device
+    ) -> RaggedTensors:
         groups = None
         if dataset.groups is not None:
             groups = torch.from_numpy(np.unique(dataset.groups, return_inverse=True)[1]).to(device)
         return cls(
-            torch.from_numpy(features).to(device),
+            (features if isinstance(features, TextPairs) else torch.from_numpy(features)).to(device),
             torch.from_numpy(dataset.labels.copy()).to(device),
             dataset.offsets,
             groups,

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 
 from rankpolicy.data.padding import Padding
+from rankpolicy.data.texts import Texts, joined
 from rankpolicy.types import RankPolicyError
 
 _MISSING = ("None", "nan", "NaT", "<NA>")  # how Python, numpy and pandas write a value that is not there
@@ -39,6 +40,7 @@ class RankingDataset:
     item_ids: NDArray[Any] | None = None  # (items,) str
     groups: NDArray[Any] | None = None  # (items,) protected group of each item
     feature_names: tuple[str, ...] | None = None
+    texts: Texts | None = None
 
     def __post_init__(self) -> None:
         _check(self)
@@ -75,8 +77,9 @@ class RankingDataset:
         return self.num_queries
 
     def __repr__(self) -> str:
+        texts = "" if self.texts is None else "texts, "
         return (
-            f"RankingDataset(queries={self.num_queries}, items={self.num_items}, features={self.num_features}, "
+            f"RankingDataset(queries={self.num_queries}, items={self.num_items}, features={self.num_features}, {texts}"
             f"labels {self.labels.min():g}..{self.labels.max():g})"
         )
 
@@ -98,6 +101,7 @@ class RankingDataset:
             item_ids=None if self.item_ids is None else self.item_ids[rows],
             groups=None if self.groups is None else self.groups[rows],
             feature_names=self.feature_names,
+            texts=None if self.texts is None else self.texts.take(chosen, rows),
         )
 
     def padding(self) -> Padding:
@@ -236,6 +240,9 @@ def concatenate(datasets: Sequence[RankingDataset]) -> RankingDataset:
             raise RankPolicyError(f"either all or none of the datasets to concatenate must have {name}.")
         return np.concatenate(parts) if all(present) else None
 
+    texts = [dataset.texts for dataset in datasets if dataset.texts is not None]
+    if texts and len(texts) < len(datasets):
+        raise RankPolicyError("either all or none of the datasets to concatenate must have texts.")
     return RankingDataset(
         features=np.concatenate([dataset.features for dataset in datasets]),
         labels=np.concatenate([dataset.labels for dataset in datasets]),
@@ -245,6 +252,7 @@ def concatenate(datasets: Sequence[RankingDataset]) -> RankingDataset:
         item_ids=optional("item_ids"),
         groups=optional("groups"),
         feature_names=named[0].feature_names if named else None,
+        texts=joined(texts) if texts else None,
     )
 
 
@@ -326,6 +334,11 @@ def _check(data: RankingDataset) -> None:
     if data.feature_names is not None and len(data.feature_names) != data.features.shape[1]:
         raise RankPolicyError(
             f"feature_names must name {data.features.shape[1]} features; got {len(data.feature_names)}."
+        )
+    if data.texts is not None and (len(data.texts.queries), len(data.texts.of_item)) != (data.num_queries, num_items):
+        raise RankPolicyError(
+            f"texts must hold one a query and one an item, {data.num_queries} and {num_items}; "
+            f"got {len(data.texts.queries)} and {len(data.texts.of_item)}."
         )
     _check_finite(data)
 

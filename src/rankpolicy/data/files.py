@@ -9,6 +9,8 @@ from pathlib import Path
 from rankpolicy.data.dataset import RankingDataset
 from rankpolicy.data.letor import read_letor
 from rankpolicy.data.parquet import parquet_columns, read_parquet
+from rankpolicy.data.question_answering import read_question_answering
+from rankpolicy.data.wikiqa import read_wikiqa
 from rankpolicy.types import RankPolicyError
 
 
@@ -19,11 +21,17 @@ def read_dataset(
     feature_names: Sequence[str] | None = None,
     needs_labels: bool = True,
 ) -> RankingDataset:
-    """Read a file ending in .parquet as Parquet, any other as LETOR.
+    """Read a file ending in .parquet as Parquet, in .jsonl as questions with answers, in .tsv as WikiQA, any other as LETOR.
 
+    The last three may be packed (.jsonl.gz). Parquet with columns query and items holds questions with answers, other Parquet features.
     ``num_features`` is the width a model expects, ``feature_names`` the columns it was fitted on, in its order, where these are known.
     Data to be ranked may come without labels in Parquet; a LETOR line always starts with one.
     """
+    suffixes = Path(path).suffixes[-2:]
+    if ".jsonl" in suffixes or (suffixes[-1:] == [".parquet"] and {"query", "items"} <= set(parquet_columns(path))):
+        return read_question_answering(path)
+    if ".tsv" in suffixes:
+        return read_wikiqa(path, needs_answer=needs_labels)
     if Path(path).suffix != ".parquet":
         return read_letor(path, num_features=num_features)
     has_labels = needs_labels or "label" in parquet_columns(path)

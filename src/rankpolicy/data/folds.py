@@ -1,4 +1,4 @@
-"""Cross-validation folds as LETOR ships them: ``Fold1/{train,vali,test}.txt``, ``Fold2/...``."""
+"""Cross-validation folds as LETOR ships them: ``Fold1/{train,vali,test}.txt``, ``Fold2/...``, or the five parts they are made of."""
 
 from __future__ import annotations
 
@@ -9,12 +9,13 @@ from pathlib import Path
 
 import numpy as np
 
-from rankpolicy.data.dataset import RankingDataset
+from rankpolicy.data.dataset import RankingDataset, concatenate
 from rankpolicy.data.letor import read_letor
 from rankpolicy.types import RankPolicyError
 
 PARTS = {"train": ("train",), "valid": ("vali", "valid"), "test": ("test",)}
 SUFFIXES = (".txt", ".txt.gz", ".txt.zst")
+NUM_LETOR_PARTS = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,7 +29,11 @@ class Fold:
 
 
 def read_folds(directory: str | os.PathLike[str]) -> list[Fold]:
-    """Read every fold of a directory, Fold2 before Fold10; all parts of all folds get the same number of features."""
+    """Read every fold of a directory, Fold2 before Fold10; all parts of all folds get the same number of features.
+
+    A directory with S1.txt to S5.txt instead holds the parts of LETOR's five folds: fold 1 learns from S1, S2 and S3, chooses by S4 and
+    measures on S5; fold 2 learns from S2, S3 and S4, and so on around.
+    """
     root = Path(directory)
     if not root.is_dir():
         raise RankPolicyError(
@@ -36,9 +41,11 @@ def read_folds(directory: str | os.PathLike[str]) -> list[Fold]:
             f"it is {'a file' if root.exists() else 'not there'}."
         )
     folders = sorted((path for path in root.glob("Fold*") if path.is_dir()), key=_natural_order)
+    if not folders and any((root / f"S1{suffix}").is_file() for suffix in SUFFIXES):
+        return _folds_of_parts([read_letor(_find(root, (f"S{part + 1}",))) for part in range(NUM_LETOR_PARTS)])
     if not folders:
         raise RankPolicyError(
-            f"{root} must hold directories Fold1, Fold2, ... with train, vali and test files; it holds none."
+            f"{root} must hold directories Fold1, Fold2, ... with train, vali and test files, or the parts S1 to S5; it holds none."
         )
     # All paths first: a missing file is reported before minutes of reading.
     files = [{part: _find(folder, names) for part, names in PARTS.items()} for folder in folders]
@@ -47,6 +54,16 @@ def read_folds(directory: str | os.PathLike[str]) -> list[Fold]:
     return [
         Fold(name=folder.name, **{part: _widened(dataset, width) for part, dataset in parts.items()})
         for folder, parts in zip(folders, read, strict=True)
+    ]
+
+
+def _folds_of_parts(parts: list[RankingDataset]) -> list[Fold]:
+    width = max(part.num_features for part in parts)
+    parts = [_widened(part, width) for part in parts]
+    around = [[parts[(first + step) % len(parts)] for step in range(len(parts))] for first in range(len(parts))]
+    return [
+        Fold(name=f"Fold{number}", train=concatenate(train), valid=valid, test=test)
+        for number, (*train, valid, test) in enumerate(around, 1)
     ]
 
 

@@ -36,3 +36,6 @@ def _parts(dataset: RankingDataset) -> Iterator[bytes]:
     for names in (dataset.query_ids, dataset.item_ids, dataset.groups):
         yield b"" if names is None else repr(names.tolist()).encode()
     yield repr(dataset.feature_names).encode()
+    if dataset.texts is not None:
+        yield repr(dataset.texts.queries).encode()
+        yield repr([dataset.texts.item(item) for item in range(dataset.num_items)]).encode()

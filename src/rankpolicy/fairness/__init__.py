@@ -24,6 +24,7 @@ from rankpolicy.fairness.individual_disparity import individual_disparity
 from rankpolicy.fairness.lp_post_processing import FairRanking, constrained_ranking, penalized_ranking
 from rankpolicy.fairness.merit import MERITS, merit_of
 from rankpolicy.fairness.metrics import FAIRNESS_METRICS, measure_fairness
+from rankpolicy.fairness.parity_offsets import ParityOffsets, parity_offsets
 from rankpolicy.fairness.prefix_shares import max_skew, min_skew, ndkl, skew
 from rankpolicy.fairness.ranked_parity import rkl, rnd
 
@@ -35,6 +36,7 @@ __all__ = [
     "Disparity",
     "FairRanking",
     "GroupCodes",
+    "ParityOffsets",
     "awrf",
     "birkhoff_decomposition",
     "constrained_ranking",
@@ -54,6 +56,7 @@ __all__ = [
     "mixture_exposure",
     "mixture_of",
     "ndkl",
+    "parity_offsets",
     "penalized_ranking",
     "position_bias",
     "ranking_exposure",

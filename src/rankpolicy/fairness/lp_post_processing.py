@@ -3,7 +3,8 @@
     maximise  uᵀ P v - strength * D    over doubly stochastic P (item, position)
 
 with u the relevances, v the position bias and D the group disparity of the exposure P v (Singh & Joachims 2018; 2019, appendix B.3). D
-enters by one slack a pair of groups, ξ >= E_a / M_a - E_b / M_b for M_a >= M_b, ξ >= 0, and is their mean. Solved by HiGHS through scipy.
+enters by one slack a pair of groups, ξ >= E_a / M_a - E_b / M_b for M_a >= M_b, ξ >= 0, and is their mean. Solved by HiGHS through scipy,
+over the few rankings that an optimum mixes.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from itertools import permutations
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -24,6 +25,7 @@ from rankpolicy.optional import require
 from rankpolicy.types import RankPolicyError
 
 Floats = NDArray[np.float64]
+_GAP = 1e-9  # by which the optimum may be missed; HiGHS itself stops within 1e-7
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -125,36 +127,74 @@ def _optimum(
     strength: float,
     max_disparity: float | None,
 ) -> Floats:
-    """Variables: P row by row, then the slack of each pair of groups, which equal merits share between both orders."""
-    sparse: Any = require("scipy.sparse", "Fair ranking by linear programming")
-    linprog = require("scipy.optimize", "Fair ranking by linear programming").linprog
+    """P as a mixture of few matrices, found by column generation (Dantzig & Wolfe 1960).
+
+    The program over the matrices known so far has a variable each, not one a cell. Its multipliers price a unit of each item's exposure;
+    the ranking by price joins, until it is worth no more than those that are mixed already.
+    """
     n = len(u)
+    # Equal exposure for all favours no group of higher merit: with it every limit can be met.
+    matrices, exposures = [np.full((n, n), 1 / n)], [np.full(n, v.mean())]
+    known: set[tuple[int, ...]] = set()
+    ranking = np.argsort(-u, kind="stable")
+    # Items of equal price leave the choice of a ranking that is new but worth no more; rounding may call it worth more.
+    while tuple(ranking) not in known:
+        known.add(tuple(ranking))
+        matrices.append(np.eye(n)[np.argsort(ranking)])
+        exposures.append(matrices[-1] @ v)
+        best = _best_mixture(np.array(exposures).T, u, differences, pairs, strength, max_disparity)
+        prices = u + best.multipliers @ differences
+        ranking = np.argsort(-prices, kind="stable")
+        worth = float(prices[ranking] @ v)
+        if worth - best.worth <= _GAP * max(1.0, abs(worth)):
+            break
+    return np.tensordot(best.weights, np.array(matrices), 1)
+
+
+class _Mixture(NamedTuple):
+    """The best mixture of some exposures, and what it says of others."""
+
+    weights: Floats  # (exposure,)
+    multipliers: Floats  # (pair,) 0 or less
+    worth: float  # of each exposure that is mixed, at the prices u + multipliers @ differences
+
+
+def _best_mixture(
+    exposures: Floats,
+    u: Floats,
+    differences: Floats,
+    pairs: list[tuple[int, int]],
+    strength: float,
+    max_disparity: float | None,
+) -> _Mixture:
+    """Variables: a weight for each of the exposures (item, exposure), then the slack of each pair of groups, which equal merits share
+    between both orders."""
+    linprog = require("scipy.optimize", "Fair ranking by linear programming").linprog
     unordered = sorted({tuple(sorted(pair)) for pair in pairs})
-    slack_of = np.array([unordered.index(tuple(sorted(pair))) for pair in pairs])
-    slacks = sparse.csr_array(
-        (np.ones(len(pairs)), (np.arange(len(pairs)), slack_of)), shape=(len(pairs), len(unordered))
-    )
-    identity, ones = sparse.eye_array(n), np.ones((1, n))
-    sums = sparse.vstack([sparse.kron(identity, ones), sparse.kron(ones, identity)])
-    upper = [sparse.hstack([sparse.csr_array(np.kron(differences, v)), -slacks])]
-    limits = [np.zeros(len(pairs))]
+    slack_of = [unordered.index(tuple(sorted(pair))) for pair in pairs]
+    num_weights, num_slacks = exposures.shape[1], len(unordered)
+    upper, limits = np.hstack([differences @ exposures, -np.eye(num_slacks)[slack_of]]), np.zeros(len(pairs))
     if max_disparity is not None:
-        upper.append(sparse.hstack([sparse.csr_array((1, n * n)), sparse.csr_array(np.ones((1, len(unordered))))]))
-        limits.append(np.array([max_disparity * len(unordered)]))
+        upper = np.vstack([upper, np.repeat([0.0, 1.0], [num_weights, num_slacks])])
+        limits = np.append(limits, max_disparity * num_slacks)
     found = linprog(
-        np.concatenate([-np.outer(u, v).ravel(), np.full(len(unordered), strength / len(unordered))]),
-        A_ub=sparse.vstack(upper),
-        b_ub=np.concatenate(limits),
-        A_eq=sparse.hstack([sums, sparse.csr_array((2 * n, len(unordered)))]),
-        b_eq=np.ones(2 * n),
+        np.concatenate([-u @ exposures, np.full(num_slacks, strength / num_slacks)]),
+        A_ub=upper,
+        b_ub=limits,
+        A_eq=np.repeat([[1.0, 0.0]], [num_weights, num_slacks], axis=1),
+        b_eq=[1.0],
         bounds=(0, None),
-        method="highs",
+        method="highs-ds",
     )
     if found.status != 0:
         raise RankPolicyError(
             f"the linear program must have an optimum; HiGHS says: {found.message} Rescale relevances or bias."
         )
-    return np.clip(found.x[: n * n].reshape(n, n), 0.0, 1.0)
+    return _Mixture(
+        weights=np.clip(found.x[:num_weights], 0.0, 1.0),
+        multipliers=found.ineqlin.marginals[: len(pairs)],
+        worth=-float(found.eqlin.marginals[0]),
+    )
 
 
 def _check(u: Floats, codes: NDArray[np.int64], merit: Floats) -> None:

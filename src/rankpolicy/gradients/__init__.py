@@ -1,5 +1,10 @@
 """Estimators of the gradient of the expected reward in score space, dU/dscores (query, item)."""
 
+from rankpolicy.gradients.affinity_reinforce import (
+    affinity_log_prob_gradient,
+    affinity_reinforce,
+    affinity_reinforce_of_rankings,
+)
 from rankpolicy.gradients.auto import auto
 from rankpolicy.gradients.controls import CONTROLS
 from rankpolicy.gradients.estimate import Estimator, GradientEstimate
@@ -30,6 +35,9 @@ __all__ = [
     "ESTIMATORS",
     "GradientEstimate",
     "additive_forms",
+    "affinity_log_prob_gradient",
+    "affinity_reinforce",
+    "affinity_reinforce_of_rankings",
     "auto",
     "estimator",
     "exact",

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Protocol
 
 import torch
@@ -17,6 +18,12 @@ class GradientEstimate:
 
     gradient: Tensor  # (query, item), 0 on padding
     reward: Tensor  # (query,) estimated expected reward
+    # The reward's metrics (query,) by name, where they were measured apart.
+    metrics: Mapping[str, Tensor] = field(default_factory=dict)
+
+    def to(self, device: torch.device) -> GradientEstimate:
+        metrics = {name: values.to(device) for name, values in self.metrics.items()}
+        return GradientEstimate(self.gradient.to(device), self.reward.to(device), metrics)
 
 
 class Estimator(Protocol):

@@ -10,8 +10,8 @@ The recursions of policies/race.py, run forwards and backwards at once. With c_i
     exposure_i += ω_i A_i,  A_i = Σ_k F(k) V(k)
     dΦ/ds_i    += a_i Σ_k [F(k) (U(k + 1) - U(k)) + H(k) (V(k + 1) - V(k))] + c_i ω_i A_i (1 - λ_i t)
 
-Nodes are taken in blocks that fill the processor's vectors: the innermost axis of every array is the node. Arithmetic follows the dtype
-of the scores.
+Nodes are taken in blocks that fill the processor's vectors (kernels/lanes.py): the innermost axis of every array is the node. Arithmetic
+follows the dtype of the scores.
 """
 
 import math
@@ -19,9 +19,10 @@ import math
 import numba
 import numpy as np
 
-_BLOCK = 24  # nodes handled side by side
+from rankpolicy.kernels.lanes import WIDTH, clip, exponential, load, spread, store, total
+
 _LARGEST_LOG = 30.0  # past this, λt is infinite for all purposes
-_LARGEST_EXPONENT = 600.0  # exp of this and of its negative are float64 numbers
+_NEVER = -700.0  # log λt of what never arrives; its exp is still a float64 number
 
 
 def race(scores, mask, rank_weights, coefficients, *, quadrature):
@@ -57,16 +58,22 @@ def _race(scores, mask, weights, coefficients, step, before, after, exposure, gr
         own_scores -= own_scores.max()
         own_coefficients = coefficients[query][items]
         cutoff = min(n, len(weights))
-        shape = (n, cutoff, _BLOCK)
-        forward, forward_left_out = np.empty(shape, scores.dtype), np.empty(shape, scores.dtype)
+        # (item, count, node), flat; never written where there are more counts than items before, so 0 there.
+        forward = np.zeros((n + 1) * cutoff * WIDTH, scores.dtype)
+        forward[:WIDTH] = 1.0
+        forward_left_out = np.zeros_like(forward)
+        # (count, node), flat; the last count stays 0.
+        backward = np.zeros((cutoff + 1) * WIDTH, scores.dtype)
+        backward_left_out = np.zeros_like(backward)
+        coins = np.empty((5, n * WIDTH), scores.dtype)
         results = np.zeros((3, n))
-        nodes = np.empty(_BLOCK)
+        nodes = np.empty(WIDTH)
         # Before the first node at most one item has arrived: there the integrand is λ_i t θ_1, a geometric series over nodes.
-        total_rate = np.exp(own_scores).sum()
-        m = math.floor((-math.log(total_rate) - before) / step)
+        rates = np.exp(own_scores)
+        m = math.floor((-math.log(rates.sum()) - before) / step)
         tail = step * math.exp(m * step) / math.expm1(step) * weights[0]
         for i in range(n):
-            early = tail * math.exp(own_scores[i])
+            early = tail * rates[i]
             results[0, i] = early
             results[1, i] = early * own_coefficients[i]
             results[2, i] = early
@@ -79,10 +86,14 @@ def _race(scores, mask, weights, coefficients, step, before, after, exposure, gr
                 own_scores,
                 own_coefficients,
                 weights[:cutoff],
-                nodes[:num_nodes],
+                nodes,
+                num_nodes,
                 step,
+                coins,
                 forward,
                 forward_left_out,
+                backward,
+                backward_left_out,
                 results,
             )
             # Once cutoff items have arrived for all but a negligible chance, later nodes add nothing.
@@ -111,71 +122,56 @@ def _next_nodes(scores, m, last, step, before, after, nodes):
         nodes[filled] = x
         filled += 1
         m += 1
+    nodes[filled:] = _NEVER
     return m, filled
 
 
 @numba.njit(cache=True, error_model="numpy", fastmath={"contract"})
-def _add_block(scores, coefficients, weights, nodes, step, F, H, results):
+def _add_block(scores, coefficients, weights, nodes, num_nodes, step, coins, F, H, V, U, results):
     """Add the nodes of a block to exposure, gradient and curvature; the chance of fewer than cutoff arrivals at its last node."""
-    n, cutoff, num_nodes = len(scores), len(weights), len(nodes)
-    dtype = F.dtype
-    arrived, waiting = np.zeros((n, _BLOCK), dtype), np.ones((n, _BLOCK), dtype)
-    density, weighted = np.zeros((n, _BLOCK), dtype), np.zeros((n, _BLOCK), dtype)
-    rates_t = np.zeros((n, _BLOCK))
-    # One exponential fewer an item and node, unless scores lie so far apart that a product would overflow or vanish.
-    is_narrow = nodes[num_nodes - 1] - scores.min() < _LARGEST_EXPONENT
-    times = np.exp(nodes) if is_narrow else nodes
+    n, cutoff, row = len(scores), len(weights), len(weights) * WIDTH
+    # p, 1 - p, ω, c ω and 1 - λt of every item at every node.
+    arrived, waiting, density, weighted, falling = coins[0], coins[1], coins[2], coins[3], coins[4]
+    x, one, steps = load(nodes, 0), spread(1.0), spread(step)
     for i in range(n):
-        rate = math.exp(scores[i]) if is_narrow else 0.0
-        for b in range(num_nodes):
-            rate_t = rate * times[b] if is_narrow else math.exp(min(scores[i] + nodes[b], _LARGEST_LOG))
-            still = math.exp(-rate_t)
-            rates_t[i, b] = rate_t
-            waiting[i, b] = still
-            arrived[i, b] = 1.0 - still
-            density[i, b] = rate_t * still
-            weighted[i, b] = coefficients[i] * step * density[i, b]
-    counts, counts_left_out = np.zeros((cutoff, _BLOCK), dtype), np.zeros((cutoff, _BLOCK), dtype)
-    counts[0] = 1.0
+        rate_t = exponential(clip(x + spread(scores[i]), _NEVER, _LARGEST_LOG))
+        still = exponential(clip(spread(0.0) - rate_t, _NEVER, 0.0))
+        d = steps * rate_t * still
+        store(arrived, i * WIDTH, one - still)
+        store(waiting, i * WIDTH, still)
+        store(density, i * WIDTH, d)
+        store(weighted, i * WIDTH, spread(np.float64(coefficients[i])) * d)
+        store(falling, i * WIDTH, one - rate_t)
+    nothing = load(H, 0)  # the first row of H stays 0
     for i in range(n):
-        p, q, w = arrived[i], waiting[i], weighted[i]
-        for k in range(min(i, cutoff - 1), -1, -1):
-            for b in range(_BLOCK):
-                F[i, k, b] = counts[k, b]
-                H[i, k, b] = counts_left_out[k, b]
-        for k in range(min(i + 1, cutoff - 1), 0, -1):
-            for b in range(_BLOCK):
-                counts_left_out[k, b] = (
-                    q[b] * counts_left_out[k, b] + p[b] * counts_left_out[k - 1, b] + w[b] * counts[k, b]
-                )
-                counts[k, b] = q[b] * counts[k, b] + p[b] * counts[k - 1, b]
-        for b in range(_BLOCK):
-            counts_left_out[0, b] = q[b] * counts_left_out[0, b] + w[b] * counts[0, b]
-            counts[0, b] = q[b] * counts[0, b]
-    V, U = np.zeros((cutoff + 1, _BLOCK), dtype), np.zeros((cutoff + 1, _BLOCK), dtype)
+        p, q, w = load(arrived, i * WIDTH), load(waiting, i * WIDTH), load(weighted, i * WIDTH)
+        f_below, h_below = nothing, nothing
+        for at in range(i * row, i * row + min(i + 2, cutoff) * WIDTH, WIDTH):
+            f, h = load(F, at), load(H, at)
+            store(F, at + row, q * f + p * f_below)
+            store(H, at + row, q * h + p * h_below + w * f)
+            f_below, h_below = f, h
     for k in range(cutoff):
-        V[k] = weights[k]
-    total, slope = np.empty(_BLOCK, dtype), np.empty(_BLOCK, dtype)
+        store(V, k * WIDTH, spread(weights[k]))
+        store(U, k * WIDTH, nothing)
     for i in range(n - 1, -1, -1):
-        p, q, w = arrived[i], waiting[i], weighted[i]
-        total[:] = 0.0
-        slope[:] = 0.0
-        for k in range(min(i, cutoff - 1) + 1):
-            for b in range(_BLOCK):
-                f = F[i, k, b]
-                total[b] += f * V[k, b]
-                slope[b] += f * (U[k + 1, b] - U[k, b]) + H[i, k, b] * (V[k + 1, b] - V[k, b])
-        for k in range(min(i + 1, cutoff)):
-            for b in range(_BLOCK):
-                U[k, b] = q[b] * U[k, b] + p[b] * U[k + 1, b] + w[b] * V[k, b]
-                V[k, b] = q[b] * V[k, b] + p[b] * V[k + 1, b]
-        for b in range(num_nodes):
-            weight = step * density[i, b] * total[b]
-            bend = weight * (1.0 - rates_t[i, b])
-            results[0, i] += weight
-            results[1, i] += density[i, b] * slope[b] + coefficients[i] * bend
-            results[2, i] += bend
+        p, w, d = load(arrived, i * WIDTH), load(weighted, i * WIDTH), load(density, i * WIDTH)
+        worth, slope = nothing, nothing
+        v, u = load(V, 0), load(U, 0)
+        for at in range(0, min(i + 1, cutoff) * WIDTH, WIDTH):
+            f, h = load(F, i * row + at), load(H, i * row + at)
+            v_above, u_above = load(V, at + WIDTH), load(U, at + WIDTH)
+            v_step, u_step = v_above - v, u_above - u
+            worth = worth + f * v
+            slope = slope + f * u_step + h * v_step
+            store(U, at, u + p * u_step + w * v)
+            store(V, at, v + p * v_step)
+            v, u = v_above, u_above
+        bend = total(d * worth * load(falling, i * WIDTH))
+        results[0, i] += total(d * worth)
+        results[1, i] += total(d * slope) / step + coefficients[i] * bend
+        results[2, i] += bend
     reached = 0.0
     for k in range(cutoff):
-        reached += counts[k, num_nodes - 1]
+        reached += F[n * row + k * WIDTH + num_nodes - 1]
     return reached

@@ -9,7 +9,7 @@ from rankpolicy.kernels.metrics import query_statistics, rank_discounts, rank_it
 from rankpolicy.kernels.plackett_luce import draw_ranking, fill_alias_table, fill_rates
 from rankpolicy.kernels.random import stream
 
-_CONTROL_CODES = {"leave_one_out": 0, "mean": 1, "greedy": 2, "none": 3}
+CONTROL_CODES = {"leave_one_out": 0, "mean": 1, "greedy": 2, "none": 3}
 
 
 def reinforce_queries(scores, labels, mask, *, terms, conventions, num_samples, control, seed, keep_rankings=False):
@@ -36,7 +36,7 @@ def reinforce_queries(scores, labels, mask, *, terms, conventions, num_samples, 
         rank_discounts(width),
         depth,
         num_samples,
-        _CONTROL_CODES[control],
+        CONTROL_CODES[control],
         seed,
         gradient,
         utility,
@@ -123,7 +123,7 @@ def _reinforce(
                 discounts,
             )
         utility[query] = rewards[:num_samples].mean()
-        _to_advantages(rewards, control)
+        to_advantages(rewards, control)
         own_gradient = np.zeros(n)
         remaining = np.empty(own_depth)
         for sample in range(num_samples):
@@ -144,7 +144,7 @@ def _reinforce(
 
 
 @numba.njit(cache=True, error_model="numpy")
-def _to_advantages(rewards, control):
+def to_advantages(rewards, control):
     """Rewards of the samples, then of the greedy ranking, become advantages in place (gradients/controls.py)."""
     num_samples = len(rewards) - 1
     mean = rewards[:num_samples].mean()

@@ -26,6 +26,10 @@ class Leaf:
     cutoff: int | None = None
     options: tuple[tuple[str, float], ...] = ()
 
+    def __str__(self) -> str:
+        options = ", ".join(f"{name}={value:g}" for name, value in self.options)
+        return self.metric + (f"({options})" if options else "") + (f"@{self.cutoff}" if self.cutoff else "")
+
 
 @dataclass(frozen=True, slots=True)
 class Term:

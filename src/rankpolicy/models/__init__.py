@@ -7,9 +7,12 @@ from collections.abc import Callable
 from torch import nn
 
 from rankpolicy.models.average import Average
+from rankpolicy.models.encoder import FineTunedEncoder
 from rankpolicy.models.highway import Highway
 from rankpolicy.models.linear import Linear
+from rankpolicy.models.mcan import MCAN
 from rankpolicy.models.mlp import MLP
+from rankpolicy.models.sequence import BiLSTM
 from rankpolicy.types import RankPolicyError, unknown_name
 
 ModelBuilder = Callable[[int, tuple[int, ...], float], nn.Module]
@@ -36,4 +39,4 @@ def build_model(name: str, num_features: int, *, hidden: tuple[int, ...] = (), d
     return MODELS[name](num_features, hidden, dropout)
 
 
-__all__ = ["MLP", "MODELS", "Average", "Highway", "Linear", "build_model"]
+__all__ = ["MCAN", "MLP", "MODELS", "Average", "BiLSTM", "FineTunedEncoder", "Highway", "Linear", "build_model"]

@@ -1,19 +1,24 @@
 """What training minimises: a few lines of wiring from scores to a loss."""
 
 from rankpolicy.objectives.deltr import DELTRLoss
+from rankpolicy.objectives.exploration import EXPLORATIONS
 from rankpolicy.objectives.fair_policy_gradient import FAIRNESS, FairPolicyGradient
+from rankpolicy.objectives.hybrid import Hybrid
 from rankpolicy.objectives.list_net import ListNetCrossEntropy
 from rankpolicy.objectives.policy_gradient import PolicyGradient
 from rankpolicy.objectives.squared_error import SquaredError
-from rankpolicy.objectives.value import Objective, ObjectiveValue
+from rankpolicy.objectives.value import Objective, ObjectiveValue, ScheduledObjective
 
 __all__ = [
+    "EXPLORATIONS",
     "FAIRNESS",
     "DELTRLoss",
     "FairPolicyGradient",
+    "Hybrid",
     "ListNetCrossEntropy",
     "Objective",
     "ObjectiveValue",
     "PolicyGradient",
+    "ScheduledObjective",
     "SquaredError",
 ]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -13,6 +14,7 @@ from rankpolicy.fairness import (
     group_disparity,
     individual_disparity,
     merit_of,
+    parity_offsets,
     position_bias,
     sampled_exposure,
 )
@@ -20,8 +22,8 @@ from rankpolicy.gradients import additive_forms, exposure_gradient, reinforce
 from rankpolicy.metrics import CustomReward, RewardExpression, as_reward
 from rankpolicy.objectives.value import ObjectiveValue, choice_entropy
 from rankpolicy.policies.plackett_luce import PlackettLuce
-from rankpolicy.policies.race import COARSE, Quadrature
-from rankpolicy.types import RankPolicyError
+from rankpolicy.policies.race import COARSE, FINE, Quadrature
+from rankpolicy.types import RankPolicyError, unknown_name
 
 FAIRNESS = ("individual", "group")
 
@@ -44,6 +46,9 @@ class FairPolicyGradient:
 
     With ``max_disparity`` δ the mean disparity is bounded instead, by an augmented Lagrangian: ``strength`` is the multiplier's estimate λ,
     and the price of disparity at D is max(0, λ + penalty * (D - δ)).
+
+    With ``parity`` above 0 the policy is over scores + parity * offsets, where the whole offsets would give all groups of a query the same
+    mean exposure (fairness/parity_offsets.py); the gradient goes through them.
     """
 
     reward: RewardExpression | CustomReward
@@ -51,6 +56,7 @@ class FairPolicyGradient:
     strength: float = 1.0
     max_disparity: float | None = None
     penalty: float = 0.0
+    parity: float = 0.0
     merit: str = "identity"
     num_groups: int = 0
     entropy: float = 0.0
@@ -59,6 +65,21 @@ class FairPolicyGradient:
     control: str = "leave_one_out"
     quadrature: Quadrature = COARSE
     report_name: str = "objective"
+
+    def __post_init__(self) -> None:
+        if self.fairness not in FAIRNESS:
+            raise RankPolicyError(unknown_name("fairness", self.fairness, FAIRNESS))
+        if self.estimator not in ("exact", "reinforce"):
+            raise RankPolicyError(f"estimator must be 'exact' or 'reinforce' here; got {self.estimator!r}.")
+        if self.strength < 0 or (self.max_disparity is not None and self.max_disparity < 0):
+            raise RankPolicyError(
+                f"strength and max_disparity must be 0 or more; got {self.strength}, {self.max_disparity}."
+            )
+        if not 0 <= self.parity <= 1 or (self.parity and self.fairness != "group"):
+            raise RankPolicyError(
+                "parity must be between 0 and 1, and 0 unless fairness='group'; "
+                f"got {self.parity} with fairness={self.fairness!r}."
+            )
 
     def __call__(self, scores: Tensor, batch: Batch) -> ObjectiveValue:
         value = self.evaluate(scores.detach(), batch)
@@ -87,19 +108,34 @@ class FairPolicyGradient:
         # The bound is on the mean over the queries that count; the objective is a mean over all.
         return self._multiplier(disparity) * len(disparity.values) / disparity.num_counted
 
+    def report(self, scores: Tensor, batch: Batch) -> dict[str, Any]:
+        """Utility and disparity at these scores, both exact; the strength; and how many queries were left out of the disparity and why."""
+        value = replace(self, estimator="exact", quadrature=FINE).evaluate(scores, batch)
+        return {
+            "utility": float(value.utility.mean()),
+            "disparity": value.disparity.mean,
+            "strength": self.strength,
+            "queries_left_out": dict(value.disparity.left_out),
+        }
+
     def evaluate(self, scores: Tensor, batch: Batch) -> FairValue:
         """Utility, disparity and gradient at these scores, which are not differentiated."""
-        return self._sampled(scores, batch) if self.estimator == "reinforce" else self._exact(scores, batch)
+        estimate = self._sampled if self.estimator == "reinforce" else self._exact
+        if not self.parity:
+            return estimate(scores, batch)
+        offsets = parity_offsets(scores.double(), batch.mask, _groups_of(batch), num_groups=self.num_groups or None)
+        value = estimate(scores + self.parity * offsets.values.to(scores.dtype), batch)
+        # Offsets answer to scores so that every group's exposure stays: what moves it is taken out of the gradient.
+        pull = offsets.given.of_items(offsets.multipliers(value.gradient.double()))
+        bias = position_bias(scores.shape[-1], dtype=torch.float64, device=scores.device)
+        answer = self._exposure_gradient(scores.double() + offsets.values, batch.mask, pull, bias)[1]
+        return replace(value, gradient=value.gradient - self.parity * answer.to(scores.dtype))
 
     def disparity(self, exposure: Tensor, batch: Batch) -> Disparity:
         merit = merit_of(batch.labels.to(exposure.dtype), self.merit)
         if self.fairness == "individual":
             return individual_disparity(exposure, merit, batch.mask)
-        if batch.groups is None:
-            raise RankPolicyError(
-                "fairness='group' needs the protected group of each item: pass groups= to fit or to the dataset."
-            )
-        return group_disparity(exposure, merit, batch.groups, batch.mask, num_groups=self.num_groups or None)
+        return group_disparity(exposure, merit, _groups_of(batch), batch.mask, num_groups=self.num_groups or None)
 
     def _exact(self, scores: Tensor, batch: Batch) -> FairValue:
         bias = position_bias(scores.shape[-1], dtype=torch.float64, device=scores.device)
@@ -145,3 +181,11 @@ class FairPolicyGradient:
         )
         penalty = self.strength * (coefficients * sampled_exposure(rankings, batch.mask, bias)).sum(-1)
         return FairValue(estimate.reward + penalty, disparity, estimate.gradient)
+
+
+def _groups_of(batch: Batch) -> Tensor:
+    if batch.groups is None:
+        raise RankPolicyError(
+            "fairness='group' needs the protected group of each item: pass groups= to fit or to the dataset."
+        )
+    return batch.groups

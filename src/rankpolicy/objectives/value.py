@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Protocol
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Protocol, runtime_checkable
 
 from torch import Tensor
 
@@ -16,6 +17,7 @@ class ObjectiveValue:
 
     loss: Tensor  # scalar; its gradient is what counts
     report: float  # mean over queries of the reward (higher is better) or of the loss
+    parts: Mapping[str, float] = field(default_factory=dict)  # more such means, by name
 
 
 def choice_entropy(scores: Tensor, mask: Tensor) -> Tensor:
@@ -32,3 +34,12 @@ class Objective(Protocol):
     def report_name(self) -> str: ...
 
     def __call__(self, scores: Tensor, batch: Batch) -> ObjectiveValue: ...
+
+
+@runtime_checkable
+class ScheduledObjective(Objective, Protocol):
+    """An objective that changes from epoch to epoch."""
+
+    def at_epoch(self, epoch: int) -> Objective:
+        """What is minimised when this many epochs are done."""
+        ...

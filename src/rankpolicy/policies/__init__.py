@@ -1,6 +1,7 @@
 """Policies: distributions over the rankings of each query."""
 
+from rankpolicy.policies.affinity import Affinity
 from rankpolicy.policies.mixture import Mixture
 from rankpolicy.policies.plackett_luce import PlackettLuce
 
-__all__ = ["Mixture", "PlackettLuce"]
+__all__ = ["Affinity", "Mixture", "PlackettLuce"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Self
@@ -14,8 +14,18 @@ import torch
 from numpy.typing import ArrayLike, NDArray
 
 from rankpolicy.data.dataset import RankingDataset
+from rankpolicy.fairness import position_bias
+from rankpolicy.policies.mixture import Mixture
 from rankpolicy.policies.plackett_luce import PlackettLuce
-from rankpolicy.rankers.inputs import check_features, dataset_to_rank, training_dataset, validation_dataset, with_groups
+from rankpolicy.rankers.inputs import (
+    Groups,
+    check_features,
+    check_kind_of_data,
+    dataset_to_rank,
+    training_dataset,
+    validation_dataset,
+    with_groups,
+)
 from rankpolicy.rankers.setting_kinds import check_settings
 from rankpolicy.types import RankPolicyError
 
@@ -30,12 +40,14 @@ class Course:
 
 
 class Ranker(ABC):
-    """A method that learns scores; its policy is Plackett-Luce over these scores.
+    """A method that learns scores; its policy is Plackett-Luce over these scores, or a mixture of rankings.
 
+    Rankers that are fair to groups when they rank take ``groups`` beside qid and group, as fit does; others leave them unread.
     Constructors only store their settings, so ``get_params``, ``set_params`` and scikit-learn's ``clone`` work.
     """
 
     name: ClassVar[str]
+    ranks_by_sorting: ClassVar[bool] = True  # whether it learns scores to sort by; else the policy is what it learns
     # What `compare` tries on validation data, each a change of settings; the first is the default.
     settings_to_try: ClassVar[tuple[dict[str, Any], ...]] = ({},)
 
@@ -60,7 +72,7 @@ class Ranker(ABC):
         *,
         qid: ArrayLike | None = None,
         group: ArrayLike | None = None,
-        groups: ArrayLike | Callable[[RankingDataset], ArrayLike] | None = None,
+        groups: Groups | None = None,
         valid: RankingDataset | None = None,
         eval_set: Sequence[tuple[Any, ArrayLike]] | None = None,
         eval_qid: Sequence[ArrayLike] | None = None,
@@ -82,8 +94,10 @@ class Ranker(ABC):
             train = with_groups(train, groups, given_in_rows=not isinstance(X, RankingDataset))
             if callable(groups) and valid is not None:
                 valid = with_groups(valid, groups, given_in_rows=False)
+        check_kind_of_data(train, reads_texts=self._reads_texts, what="training data")
         validation = validation_dataset(valid, eval_set, eval_qid, eval_group)
         if validation is not None:
+            check_kind_of_data(validation, reads_texts=self._reads_texts, what="validation data")
             check_features(validation, train.num_features, train.feature_names, what="validation data")
         if resume and checkpoint is None:
             raise RankPolicyError("resume=True needs checkpoint=, the file to go on from.")
@@ -98,15 +112,29 @@ class Ranker(ABC):
         self.feature_names_ = None if train.feature_names is None else list(train.feature_names)
         return self
 
-    def predict(self, X: Any, *, qid: ArrayLike | None = None, group: ArrayLike | None = None) -> NDArray[np.float64]:
+    def predict(
+        self,
+        X: Any,
+        *,
+        qid: ArrayLike | None = None,
+        group: ArrayLike | None = None,
+        groups: Groups | None = None,
+    ) -> NDArray[np.float64]:
         """One score per row (rows as given); higher is better."""
-        dataset = self._checked(dataset_to_rank(X, qid, group, needs_queries=self._needs_queries))
+        dataset = self._to_rank(X, qid, group, groups, needs_queries=self._needs_queries)
         scores = self._scores(dataset)
         return scores if isinstance(X, RankingDataset) else dataset.in_source_order(scores)
 
-    def rank(self, X: Any, *, qid: ArrayLike | None = None, group: ArrayLike | None = None) -> list[NDArray[np.int64]]:
+    def rank(
+        self,
+        X: Any,
+        *,
+        qid: ArrayLike | None = None,
+        group: ArrayLike | None = None,
+        groups: Groups | None = None,
+    ) -> list[NDArray[np.int64]]:
         """For each query (in order of first appearance) its rows of X, best first."""
-        dataset = self._checked(dataset_to_rank(X, qid, group, needs_queries=True))
+        dataset = self._to_rank(X, qid, group, groups)
         order = np.lexsort((np.arange(dataset.num_items), -self._scores(dataset), dataset.query_of_item))
         return np.split(_rows_as_given(X, dataset)[order], dataset.offsets[1:-1])
 
@@ -116,13 +144,14 @@ class Ranker(ABC):
         *,
         qid: ArrayLike | None = None,
         group: ArrayLike | None = None,
+        groups: Groups | None = None,
         num_samples: int = 1,
         random_state: int | None = None,
     ) -> list[NDArray[np.int64]]:
         """For each query, rankings drawn from the policy: rows of X (sample, position)."""
         if not isinstance(num_samples, int | np.integer) or num_samples < 1:
             raise RankPolicyError(f"num_samples must be a whole number, 1 or more; got {num_samples!r}.")
-        dataset = self._checked(dataset_to_rank(X, qid, group, needs_queries=True))
+        dataset = self._to_rank(X, qid, group, groups)
         generator = torch.Generator()
         if random_state is None:
             generator.seed()
@@ -141,11 +170,12 @@ class Ranker(ABC):
         *,
         qid: ArrayLike | None = None,
         group: ArrayLike | None = None,
+        groups: Groups | None = None,
         rank_weights: ArrayLike | None = None,
         cutoff: int | None = None,
     ) -> NDArray[np.float64]:
         """Expected exposure of each row (rows as given) under the policy, exact: E[weight of its rank], by default 1 / log2(1 + rank)."""
-        dataset = self._checked(dataset_to_rank(X, qid, group, needs_queries=True))
+        dataset = self._to_rank(X, qid, group, groups)
         weights = None if rank_weights is None else torch.from_numpy(np.array(rank_weights, dtype=np.float64))
         if weights is not None and (weights.ndim != 1 or not weights.isfinite().all()):
             raise RankPolicyError(
@@ -153,13 +183,22 @@ class Ranker(ABC):
             )
         if cutoff is not None and (not isinstance(cutoff, int | np.integer) or cutoff < 1):
             raise RankPolicyError(f"cutoff must be a whole number, 1 or more; got {cutoff!r}.")
-        exposure = self._policy_of(dataset).exposure(weights, cutoff=cutoff)
+        if weights is None:
+            weights = position_bias(int(dataset.sizes.max()), dtype=torch.float64)
+        exposure = self._policy_of(dataset).exposure(weights[:cutoff])
         flat = dataset.padding().unpad(exposure).numpy()
         return flat if isinstance(X, RankingDataset) else dataset.in_source_order(flat)
 
-    def policy(self, X: Any, *, qid: ArrayLike | None = None, group: ArrayLike | None = None) -> PlackettLuce:
-        """The Plackett-Luce policy over the queries of X, scores padded to (query, item)."""
-        return self._policy_of(self._checked(dataset_to_rank(X, qid, group, needs_queries=True)))
+    def policy(
+        self,
+        X: Any,
+        *,
+        qid: ArrayLike | None = None,
+        group: ArrayLike | None = None,
+        groups: Groups | None = None,
+    ) -> PlackettLuce | Mixture:
+        """The policy over the queries of X, padded to (query, item)."""
+        return self._policy_of(self._to_rank(X, qid, group, groups))
 
     def save(self, path: str | Path) -> None:
         """Write one file that ``rankpolicy.load`` reads: weights, settings, versions and checksums; no pickle."""
@@ -200,14 +239,31 @@ class Ranker(ABC):
                 f"this {type(self).__name__} is not fitted yet: call fit(train) or rankpolicy.load(path) first."
             )
 
-    def _checked(self, dataset: RankingDataset) -> RankingDataset:
+    def _to_rank(
+        self,
+        X: Any,
+        qid: ArrayLike | None,
+        group: ArrayLike | None,
+        groups: Groups | None,
+        *,
+        needs_queries: bool = True,
+    ) -> RankingDataset:
         self._require_fitted()
+        dataset = dataset_to_rank(X, qid, group, groups, needs_queries=needs_queries)
+        check_kind_of_data(dataset, reads_texts=self._reads_texts, what="data to rank")
+        if self._reads_texts:
+            return dataset
         check_features(dataset, self.num_features_, self.feature_names_, what="data to rank")
         return dataset
 
-    def _policy_of(self, dataset: RankingDataset) -> PlackettLuce:
+    def _policy_of(self, dataset: RankingDataset) -> PlackettLuce | Mixture:
         padding = dataset.padding()
         return PlackettLuce(padding.pad(torch.from_numpy(self._scores(dataset))), padding.mask)
+
+    @property
+    def _reads_texts(self) -> bool:
+        """Whether this ranker learns from texts instead of features."""
+        return False
 
     @property
     def _needs_queries(self) -> bool:

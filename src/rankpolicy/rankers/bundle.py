@@ -52,9 +52,14 @@ def save_ranker(ranker: Ranker, path: Path) -> None:
         ) from None
 
 
-def load(path: str | Path) -> Ranker:
-    """The ranker saved at ``path``, after its checksums and format are checked."""
+def load(path: str | Path, *, model: Any = None) -> Ranker:
+    """The ranker saved at ``path``, after its checksums and format are checked.
+
+    ``model`` is the torch module of a ranker that was trained with one of the user's own: a file holds weights, never code.
+    """
     manifest, files = _read(Path(path))
+    if model is not None:
+        manifest["settings"]["model"] = model
     try:
         return _restored(manifest, files, path)
     except (RankPolicyError, MissingDependencyError):

@@ -12,6 +12,10 @@ from numpy.typing import ArrayLike
 from rankpolicy.data.dataset import RankingDataset, from_arrays
 from rankpolicy.types import RankPolicyError
 
+Groups = (
+    ArrayLike | Callable[[RankingDataset], ArrayLike]
+)  # protected groups: a value per row, or a function of the dataset
+
 
 def training_dataset(X: Any, y: ArrayLike | None, qid: ArrayLike | None, group: ArrayLike | None) -> RankingDataset:
     if isinstance(X, RankingDataset):
@@ -63,9 +67,7 @@ def validation_dataset(
         raise RankPolicyError(f"eval_set: {error}") from None
 
 
-def with_groups(
-    dataset: RankingDataset, groups: ArrayLike | Callable[[RankingDataset], ArrayLike], *, given_in_rows: bool
-) -> RankingDataset:
+def with_groups(dataset: RankingDataset, groups: Groups, *, given_in_rows: bool) -> RankingDataset:
     """The dataset with protected groups: a value per row as the user's array has them, or what a function of the dataset gives."""
     values = np.asarray(groups(dataset) if callable(groups) else groups)
     if values.shape != (dataset.num_items,):
@@ -73,11 +75,19 @@ def with_groups(
     return replace(dataset, groups=values[dataset.source_rows] if given_in_rows and not callable(groups) else values)
 
 
-def dataset_to_rank(X: Any, qid: ArrayLike | None, group: ArrayLike | None, *, needs_queries: bool) -> RankingDataset:
+def dataset_to_rank(
+    X: Any, qid: ArrayLike | None, group: ArrayLike | None, groups: Groups | None, *, needs_queries: bool
+) -> RankingDataset:
     """New data; where no step looks at whole queries, rows without qid may stand alone."""
     if isinstance(X, RankingDataset):
         _refuse_arrays_beside_dataset(None, qid, group)
-        return X
+        dataset = X
+    else:
+        dataset = _arrays_to_rank(X, qid, group, needs_queries=needs_queries)
+    return dataset if groups is None else with_groups(dataset, groups, given_in_rows=dataset is not X)
+
+
+def _arrays_to_rank(X: Any, qid: ArrayLike | None, group: ArrayLike | None, *, needs_queries: bool) -> RankingDataset:
     matrix = _matrix(X)
     if qid is None and group is None:
         if needs_queries:
@@ -110,6 +120,24 @@ def check_features(
         raise RankPolicyError(
             f"{what} must have the {num_features} features of the training data; it has {dataset.num_features}. "
             f"Pass the same columns; sparse files: read_letor(path, num_features={num_features})."
+        )
+
+
+def check_kind_of_data(dataset: RankingDataset, *, reads_texts: bool, what: str) -> None:
+    """Refuse features where texts are read, and texts alone where features are."""
+    if reads_texts and dataset.texts is None:
+        raise RankPolicyError(
+            f"this ranker reads texts; {what} has {dataset.num_features} features and no texts. "
+            "Pass a dataset of texts (from_texts, read_question_answering), or use rank_texts(query, items)."
+        )
+    if not reads_texts and dataset.num_features == 0:
+        raise RankPolicyError(
+            f"this ranker reads features; {what} has none"
+            + (
+                ", only texts. Choose a text model, such as BanditRank(model='mcan')."
+                if dataset.texts is not None
+                else "."
+            )
         )
 
 
@@ -156,3 +184,14 @@ def _column_names(X: Any) -> list[str] | None:
 def _refuse_arrays_beside_dataset(y: Any, qid: Any, group: Any) -> None:
     if y is not None or qid is not None or group is not None:
         raise RankPolicyError("a RankingDataset knows its labels and queries: pass no y, qid or group beside it.")
+
+
+def num_groups_of(dataset: RankingDataset, *, fairness: str) -> int:
+    """How many protected groups the items have; at least two for fairness between groups, and possibly none for another."""
+    num_groups = 0 if dataset.groups is None else len(np.unique(dataset.groups))
+    if fairness == "group" and num_groups < 2:
+        raise RankPolicyError(
+            "fairness='group' needs at least two protected groups in training and validation data: pass groups= (a value per row) to fit, "
+            f"or give the datasets a group column; got {num_groups or 'none'}."
+        )
+    return num_groups

@@ -21,9 +21,6 @@ class LambdaMART(TreeRanker):
     """LambdaMART (Burges 2010) as LightGBM implements it."""
 
     name: ClassVar[str] = "lambdamart"
-    settings_to_try: ClassVar[tuple[dict[str, Any], ...]] = tuple(
-        {"num_leaves": leaves, "min_items_in_leaf": items} for leaves in (15, 7, 31) for items in (50, 20, 100)
-    )
 
     truncation: int = 30  # pairs count when one of the two is among the first so many
 

@@ -2,34 +2,42 @@
 
 from __future__ import annotations
 
+import copy
 from abc import abstractmethod
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from torch import nn
 
 from rankpolicy.data.batches import RaggedTensors
 from rankpolicy.data.dataset import RankingDataset
+from rankpolicy.data.question_answering import from_texts
 from rankpolicy.data.scaling import FeatureScaling, fit_scaling
+from rankpolicy.data.text_pairs import TextPairs
 from rankpolicy.evaluation.evaluate import evaluate_scores
 from rankpolicy.metrics import reward_to_maximise
-from rankpolicy.models import Average, build_model
+from rankpolicy.models import MODELS, Average, build_model
+from rankpolicy.models.scoring import scores_of_all
 from rankpolicy.objectives import Objective
 from rankpolicy.optional import require
 from rankpolicy.rankers.base import Course, Ranker
+from rankpolicy.rankers.network_settings import NetworkSettings
+from rankpolicy.rankers.text_inputs import TextInputs
+from rankpolicy.rankers.text_models import TEXT_MODELS, check_weights, new_text_network
 from rankpolicy.training import TrainingSettings, Validation, epoch_progress, fit_network
 from rankpolicy.types import RankPolicyError
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class NetworkRanker(Ranker):
+class NetworkRanker(NetworkSettings, Ranker):
     """Settings that all network rankers share."""
 
-    model: str = "mlp"
-    hidden: tuple[int, ...] = (64, 64)
-    dropout: float = 0.3
+    learns_from_texts: ClassVar[bool] = True
+
     num_networks: int = 1  # networks trained side by side, their scores averaged
     scaling: str = "quantile"
     epochs: int = 100
@@ -61,13 +69,13 @@ class NetworkRanker(Ranker):
         )
         objective, device = self._objective(), _device(self.device)
         train = self._trainable(train)
-        scaling = fit_scaling(self.scaling, train)
-        network = self._new_network(scaling.num_scaled(train.num_features)).to(device)
-        validation = None if valid is None else self._validation(valid, scaling, device)
+        inputs = self._fit_inputs(train)
+        network = self._network_of(inputs, train.num_features).to(device)
+        validation = None if valid is None else self._validation(valid, inputs, device)
         with epoch_progress(type(self).__name__, self.epochs, enabled=course.progress) as report_epoch:
             state = fit_network(
                 network,
-                RaggedTensors.of(train, scaling.apply(train.features, train.offsets), device),
+                RaggedTensors.of(train, _read(train, inputs), device),
                 objective,
                 settings=settings,
                 validation=validation,
@@ -75,26 +83,58 @@ class NetworkRanker(Ranker):
                 checkpoint=course.checkpoint,
                 resume=course.resume,
             )
-        self._network, self._scaling = network, scaling
+        self._network, self._inputs = network, inputs
         self.best_iteration_ = state.best_epoch if valid is not None else state.epoch
         self.best_score_ = state.best_score if valid is not None else None
-        self.evals_result_ = {"training": {objective.report_name: state.reports}}
+        self.evals_result_ = {"training": {objective.report_name: state.reports, **state.parts}}
         if validation is not None:
             self.evals_result_["valid_0"] = {validation.name: state.scores}
 
+    @property
+    def _reads_texts(self) -> bool:
+        return self.learns_from_texts and isinstance(self.model, str) and self.model in TEXT_MODELS
+
+    def _fit_inputs(self, train: RankingDataset) -> FeatureScaling | TextInputs:
+        if self._reads_texts and train.texts is not None:
+            return TEXT_MODELS[self.model].reads.fit(self, train.texts, self.device)
+        return fit_scaling(self.scaling, train)
+
+    def _network_of(self, inputs: FeatureScaling | TextInputs, num_features: int) -> Average:
+        if isinstance(inputs, FeatureScaling):
+            return self._new_network(inputs.num_scaled(num_features))
+        return self._averaged(lambda: new_text_network(inputs, self))
+
     def _new_network(self, num_features: int) -> Average:
+        return self._averaged(lambda: self._new_member(num_features))
+
+    def _averaged(self, new_member: Callable[[], nn.Module]) -> Average:
         if self.num_networks < 1:
             raise RankPolicyError(f"num_networks must be at least 1; got {self.num_networks}.")
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(self.random_state)
-            return Average(
-                build_model(self.model, num_features, hidden=tuple(map(int, self.hidden)), dropout=self.dropout)
-                for _ in range(self.num_networks)
-            )
+            return Average(new_member() for _ in range(self.num_networks))
 
-    def _validation(self, valid: RankingDataset, scaling: FeatureScaling, device: torch.device) -> Validation:
+    def _new_member(self, num_features: int) -> nn.Module:
+        if not callable(self.model):
+            return build_model(self.model, num_features, hidden=tuple(map(int, self.hidden)), dropout=self.dropout)
+        network = copy.deepcopy(self.model) if isinstance(self.model, nn.Module) else self.model(num_features)
+        try:
+            with torch.no_grad():
+                outcome = f"the shape {tuple(network.eval()(torch.zeros(2, num_features)).shape)}"
+        except RuntimeError as error:
+            outcome = f"an error ({str(error).splitlines()[0]})"
+        if outcome != "the shape (2,)":
+            raise RankPolicyError(
+                f"a model must give one score an item: features (items, {num_features}) -> scores (items,); two items gave {outcome}. "
+                f"End it with .squeeze(-1); scaling={self.scaling!r} decides how many features it reads."
+            )
+        return network
+
+    def _validation(
+        self, valid: RankingDataset, inputs: FeatureScaling | TextInputs, device: torch.device
+    ) -> Validation:
         metric = reward_to_maximise(self.valid_metric)
-        features = torch.from_numpy(scaling.apply(valid.features, valid.offsets)).to(device)
+        features = RaggedTensors.of(valid, _read(valid, inputs), device).features
 
         def score(scores: torch.Tensor) -> float:
             return float(np.nanmean(evaluate_scores(scores.cpu().numpy(), valid, [metric])))
@@ -104,34 +144,61 @@ class NetworkRanker(Ranker):
     @property
     def _needs_queries(self) -> bool:
         self._require_fitted()
-        return self._scaling.needs_queries
+        return isinstance(self._inputs, FeatureScaling) and self._inputs.needs_queries
+
+    def rank_texts(self, query: str, items: Sequence[str]) -> list[tuple[str, float]]:
+        """The items, best first, each with its score, by a ranker that reads texts; equal scores keep the given order."""
+        if isinstance(items, str):
+            raise RankPolicyError(f"items must be a list of texts; got one text, {items!r:.60}. Write [{items!r:.20}].")
+        scores = self.predict(from_texts([query], [list(items)]))
+        return [(items[index], float(scores[index])) for index in np.argsort(-scores, kind="stable")]
 
     def _scores(self, dataset: RankingDataset) -> NDArray[np.float64]:
-        features = self._scaling.apply(dataset.features, dataset.offsets)
-        return self._network_scores(torch.from_numpy(features)).numpy()
+        read = _read(dataset, self._inputs)
+        return self._network_scores(read if isinstance(read, TextPairs) else torch.from_numpy(read)).numpy()
 
-    def _network_scores(self, features: torch.Tensor) -> torch.Tensor:
-        """Scores (items,) of scaled features on any device, in float64 on the CPU."""
+    def _network_scores(self, features: torch.Tensor | TextPairs) -> torch.Tensor:
+        """Scores (items,) of scaled features or texts on any device, in float64 on the CPU."""
         weight = next(self._network.parameters())
+        there = features.to(weight.device) if isinstance(features, TextPairs) else features.to(weight)
         with torch.no_grad():
-            return self._network(features.to(weight)).double().cpu()
+            return scores_of_all(self._network, there).double().cpu()
 
     def _files(self) -> dict[str, bytes]:
         tensors = {f"network.{name}": weight.cpu().contiguous() for name, weight in self._network.state_dict().items()}
-        tensors |= {f"scaling.{name}": torch.from_numpy(array) for name, array in self._scaling.to_arrays().items()}
-        return {"weights.safetensors": require("safetensors.torch", "A model file").save(tensors)}
+        files = {}
+        if isinstance(self._inputs, FeatureScaling):
+            tensors |= {f"scaling.{name}": torch.from_numpy(array) for name, array in self._inputs.to_arrays().items()}
+        else:
+            files = self._inputs.files()
+        return {"weights.safetensors": require("safetensors.torch", "A model file").save(tensors), **files}
 
     def _restore(self, files: dict[str, bytes]) -> None:
         parts: dict[str, dict[str, torch.Tensor]] = {"network": {}, "scaling": {}}
         for name, tensor in require("safetensors.torch", "A model file").load(files["weights.safetensors"]).items():
             part, _, rest = name.partition(".")
             parts[part][rest] = tensor
-        self._scaling = FeatureScaling.from_arrays(
-            self.scaling, {name: tensor.numpy() for name, tensor in parts["scaling"].items()}
-        )
-        self._network = self._new_network(self._scaling.num_scaled(self.num_features_))
+        if self._reads_texts:
+            self._inputs = TEXT_MODELS[self.model].reads.restore(self, files)
+        else:
+            self._inputs = FeatureScaling.from_arrays(
+                self.scaling, {name: tensor.numpy() for name, tensor in parts["scaling"].items()}
+            )
+        if isinstance(self.model, str) and self.model not in {**MODELS, **TEXT_MODELS}:
+            raise RankPolicyError(
+                f"this ranker was trained with a network of one's own, {self.model}: give it again, load(path, model=...)."
+            )
+        self._network = self._network_of(self._inputs, self.num_features_)
+        check_weights(self._network, parts["network"], what=f"model {self.model!r}")
         self._network.load_state_dict(parts["network"])
         self._network.eval()
+
+
+def _read(dataset: RankingDataset, inputs: FeatureScaling | TextInputs) -> NDArray[np.float32] | TextPairs:
+    """What the network takes of a dataset, a row an item."""
+    if isinstance(inputs, FeatureScaling):
+        return inputs.apply(dataset.features, dataset.offsets)
+    return inputs.pairs(dataset)
 
 
 def _device(name: str) -> torch.device:

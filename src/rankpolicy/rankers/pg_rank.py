@@ -22,6 +22,7 @@ class PGRank(NetworkRanker):
     """
 
     name: ClassVar[str] = "pg-rank"
+    ranks_by_sorting: ClassVar[bool] = False
 
     reward: Any = "ndcg@10"
     estimator: str = "auto"

@@ -6,21 +6,21 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple, final
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
 from rankpolicy.data.dataset import RankingDataset
-from rankpolicy.data.scaling import FeatureScaling, fit_scaling
+from rankpolicy.data.scaling import fit_scaling
 from rankpolicy.evaluation.evaluate import evaluate_scores
 from rankpolicy.metrics import reward_to_maximise
 from rankpolicy.optional import require
-from rankpolicy.rankers.base import Course, Ranker
+from rankpolicy.rankers.base import Course
+from rankpolicy.rankers.linear import LinearRanker
 from rankpolicy.types import RankPolicyError
 
 
 @final
 @dataclass(kw_only=True, eq=False, repr=False)
-class RankSVM(Ranker):
+class RankSVM(LinearRanker):
     """Scores w·x with the least w²/2 + C * loss (Joachims 2002), where
 
     loss = mean over queries of mean over pairs with label_i > label_j of max(0, 1 - w·(x_i - x_j))².
@@ -33,15 +33,11 @@ class RankSVM(Ranker):
     settings_to_try: ClassVar[tuple[dict[str, Any], ...]] = tuple({"C": C} for C in (1.0, 0.1, 0.3, 3.0, 10.0))
 
     C: float = 1.0
-    scaling: str = "standardize"
-    valid_metric: Any = "ndcg@10"
-    random_state: int = 0  # part of every ranker's face; not used here
 
     def _fit(self, train: RankingDataset, valid: RankingDataset | None, course: Course) -> None:
         if not 0 < self.C < np.inf:
             raise RankPolicyError(f"C must be a number above 0; got {self.C!r}.")
-        if course.checkpoint is not None:
-            raise RankPolicyError("RankSVM keeps no checkpoints: it trains in seconds. Leave checkpoint out.")
+        self._refuse_checkpoint(course)
         metric = reward_to_maximise(self.valid_metric)
         self._scaling = fit_scaling(self.scaling, train)
         features = self._scaling.apply(train.features, train.offsets).astype(np.float64)
@@ -50,25 +46,6 @@ class RankSVM(Ranker):
         if valid is not None:
             self.best_score_ = float(np.nanmean(evaluate_scores(self._scores(valid), valid, [metric])))
             self.evals_result_ = {"valid_0": {metric.name: [self.best_score_]}}
-
-    @property
-    def _needs_queries(self) -> bool:
-        self._require_fitted()
-        return self._scaling.needs_queries
-
-    def _scores(self, dataset: RankingDataset) -> NDArray[np.float64]:
-        return self._scaling.apply(dataset.features, dataset.offsets) @ self._weights
-
-    def _files(self) -> dict[str, bytes]:
-        arrays = {"weights": self._weights} | {f"scaling.{k}": v for k, v in self._scaling.to_arrays().items()}
-        tensors = {name: torch.from_numpy(array) for name, array in arrays.items()}
-        return {"weights.safetensors": require("safetensors.torch", "A model file").save(tensors)}
-
-    def _restore(self, files: dict[str, bytes]) -> None:
-        tensors = require("safetensors.torch", "A model file").load(files["weights.safetensors"])
-        self._weights = tensors.pop("weights").numpy()
-        arrays = {name.removeprefix("scaling."): tensor.numpy() for name, tensor in tensors.items()}
-        self._scaling = FeatureScaling.from_arrays(self.scaling, arrays)
 
 
 class PairLoss(NamedTuple):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,15 +23,18 @@ class Selection:
 def ranker_class_named(name: str) -> type[Ranker]:
     """The class of a method, by the name the command line uses.
 
+    What follows a colon is a label of one's own, by which two settings of one method are told apart: ``pg-rank:linear``.
+
     >>> ranker_class_named("pg-rnk")
     Traceback (most recent call last):
     rankpolicy.types.RankPolicyError: Unknown method 'pg-rnk'. Did you mean 'pg-rank'? Known: ...
     """
     from rankpolicy.rankers import RANKERS
 
-    if name not in RANKERS:
-        raise RankPolicyError(unknown_name("method", name, RANKERS))
-    return RANKERS[name]
+    method = name.partition(":")[0]
+    if method not in RANKERS:
+        raise RankPolicyError(unknown_name("method", method, RANKERS))
+    return RANKERS[method]
 
 
 def settings_to_try(ranker_class: type[Ranker], settings: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -63,10 +66,23 @@ def fit_best(
 
     ``settings`` are the user's: they hold in every candidate. ``max_candidates=1`` takes the defaults without a search.
     """
+    candidates = settings_to_try(ranker_class, settings)[:max_candidates]
+    return best_of(ranker_class, candidates, train, valid, progress=progress)
+
+
+def best_of(
+    ranker_class: type[Ranker],
+    candidates: Sequence[dict[str, Any]],
+    train: RankingDataset,
+    valid: RankingDataset,
+    *,
+    progress: bool | None = None,
+) -> Selection:
+    """Fit one ranker for each of these settings and keep the best on validation data; the first wins a tie."""
     best: Ranker | None = None
     chosen: dict[str, Any] = {}
     tried: list[tuple[dict[str, Any], float]] = []
-    for candidate in settings_to_try(ranker_class, settings)[:max_candidates]:
+    for candidate in candidates:
         ranker = ranker_class().set_params(**candidate).fit(train, valid=valid, progress=progress)
         score = _validation_score(ranker)
         tried.append((candidate, score))

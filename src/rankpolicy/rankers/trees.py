@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +19,9 @@ from rankpolicy.types import RankPolicyError
 
 if TYPE_CHECKING:
     import lightgbm
+
+
+Measure = Callable[[NDArray[np.float64]], float]  # flat scores (items,) of held-out queries -> higher is better
 
 
 class TreeObjective(Protocol):
@@ -36,6 +40,10 @@ class TreeObjective(Protocol):
 @dataclass(kw_only=True, eq=False, repr=False)
 class TreeRanker(Ranker):
     """Settings that all tree rankers share; they keep LightGBM's meaning under names that explain themselves."""
+
+    settings_to_try: ClassVar[tuple[dict[str, Any], ...]] = tuple(
+        {"num_leaves": leaves, "min_items_in_leaf": items} for leaves in (15, 7, 31) for items in (50, 20, 100)
+    )
 
     num_trees: int = 1000
     learning_rate: float = 0.05
@@ -62,25 +70,22 @@ class TreeRanker(Ranker):
             raise RankPolicyError(f"{name} keeps no checkpoints: it trains quickly. Leave checkpoint out.")
         lightgbm = require("lightgbm", name)
         train = self._trainable(train)
-        parameters, objective, metric = (
-            self._parameters(),
-            self._objective(train),
-            reward_to_maximise(self.valid_metric),
-        )
+        parameters, objective = self._parameters(), self._objective(train)
+        metric, measure = ("", None) if valid is None else self._validation(valid)
         train_set = self._lightgbm_data(train)
         valid_sets = None if valid is None else [self._lightgbm_data(valid, reference=train_set)]
         if objective is not None:
             # A function, because LightGBM copies its parameters deeply, and an object with them.
             parameters["objective"] = lambda scores, data: objective(scores)
-        history: dict[str, list[float]] = {metric.name: []}
+        history: list[float] = []
         with epoch_progress(name, self.num_trees, enabled=course.progress) as report_epoch:
 
             def score(scores: NDArray[np.float64], data: Any) -> tuple[str, float, bool]:
-                assert valid is not None
-                history[metric.name].append(float(np.nanmean(evaluate_scores(scores, valid, [metric]))))
+                assert measure is not None
+                history.append(measure(scores))
                 if report_epoch is not None:
-                    report_epoch(len(history[metric.name]), {metric.name: history[metric.name][-1]})
-                return metric.name, history[metric.name][-1], True
+                    report_epoch(len(history), {metric: history[-1]})
+                return metric, history[-1], True
 
             callbacks = []
             if valid is not None and self.patience is not None:
@@ -101,11 +106,16 @@ class TreeRanker(Ranker):
                     f"LightGBM refuses these settings: {str(error).split(' at /')[0]}. Change them on {self!r}."
                 ) from None
         # Counted here: without early stopping LightGBM keeps no best iteration.
-        self.best_iteration_ = self.num_trees if valid is None else int(np.argmax(history[metric.name])) + 1
-        self.best_score_ = None if valid is None else history[metric.name][self.best_iteration_ - 1]
+        self.best_iteration_ = self.num_trees if valid is None else int(np.argmax(history)) + 1
+        self.best_score_ = None if valid is None else history[self.best_iteration_ - 1]
         self.evals_result_ = {} if objective is None else {"training": objective.history}
         if valid is not None:
-            self.evals_result_["valid_0"] = history
+            self.evals_result_["valid_0"] = {metric: history}
+
+    def _validation(self, valid: RankingDataset) -> tuple[str, Measure]:
+        """How trees are judged on held-out queries, and its name."""
+        metric = reward_to_maximise(self.valid_metric)
+        return metric.name, lambda scores: float(np.nanmean(evaluate_scores(scores, valid, [metric])))
 
     def _parameters(self) -> dict[str, Any]:
         return {

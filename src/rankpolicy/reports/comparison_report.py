@@ -32,7 +32,7 @@ def comparison_page(
             *([Section(title="Query by query", parts=_scatters(comparison))] if len(comparison.methods) > 1 else []),
             Section(title="Settings", parts=_settings(comparison)),
             *more,
-            Section(title="How this page was made", parts=_run(run)),
+            Section(title="How this page was made", parts=how_made(run)),
         ],
     )
 
@@ -162,7 +162,7 @@ def _settings(comparison: Comparison) -> tuple[str, ...]:
     )
 
 
-def _run(run: RunRecord) -> tuple[str, ...]:
+def how_made(run: RunRecord) -> tuple[str, ...]:
     data: list[list[str | Cell]] = [
         [role, str(facts.get("path", "")), Cell(str(facts["queries"])), Cell(str(facts["items"])), facts["sha256"][:16]]
         for role, facts in run.data.items()

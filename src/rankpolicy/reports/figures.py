@@ -6,7 +6,9 @@ import io
 import math
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from html import escape
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -18,7 +20,9 @@ from rankpolicy.types import MissingDependencyError
 # Okabe & Ito 2008: told apart by people who do not see all colours, on light and on dark paper.
 PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
 INK = "#010203"  # stands for the page's text colour, which replaces it
+MARKERS = ("o", "s", "^", "D", "v", "P")
 MOST_DRAWN_POINTS = 4000
+LABELS_APART = 28.0  # pixels between labelled points of a curve
 STYLE: dict[Any, Any] = {
     "font.size": 11,
     "axes.titlesize": 12,
@@ -52,11 +56,11 @@ def learning_curves(
     """
     first = next(iter(histories.values()))
     panels = [(part, name) for part in ("training", "valid_0") for name in first.get(part, {})]
-    with _style():
-        figure = _figure(4.6 * len(panels) if len(panels) > 1 else 7.0, 3.4)
+    with style():
+        figure = new_figure(4.6 * len(panels) if len(panels) > 1 else 7.0, 3.4)
         for index, (part, name) in enumerate(panels, 1):
             axes = figure.add_subplot(1, len(panels), index)
-            for colour, (fold, history) in zip(_colours(), histories.items(), strict=False):
+            for colour, (fold, history) in zip(colours(), histories.items(), strict=False):
                 values, best = history[part][name], best_steps[fold]
                 axes.plot(range(1, len(values) + 1), values, color=colour, linewidth=1.6, label=fold)
                 if part == "valid_0" and best <= len(values):
@@ -71,14 +75,14 @@ def learning_curves(
 def metric_intervals(tables: Mapping[str, MetricTable], *, random_state: int = 0) -> str:
     """Mean of each metric and its 95% bootstrap interval over queries, a row a method, a panel a metric."""
     names = next(iter(tables.values())).names
-    with _style():
+    with style():
         columns = min(2, len(names))
         rows = math.ceil(len(names) / columns)
-        figure = _figure(7.0 if columns == 1 else 9.2, (1.1 + 0.42 * len(tables)) * rows)
+        figure = new_figure(7.0 if columns == 1 else 9.2, (1.1 + 0.42 * len(tables)) * rows)
         figure.get_layout_engine().set(wspace=0.08)
         for index, name in enumerate(names, 1):
             axes = figure.add_subplot(rows, columns, index)
-            for row, (colour, table) in enumerate(zip(_colours(), tables.values(), strict=False)):
+            for row, (colour, table) in enumerate(zip(colours(), tables.values(), strict=False)):
                 mean = table.means[name]
                 low, high = table.confidence_interval(name, random_state=random_state)
                 axes.plot([low, high], [row, row], color=colour, linewidth=2.5, solid_capstyle="round")
@@ -100,8 +104,8 @@ def query_scatter(values: Mapping[str, NDArray[np.float64]], *, metric: str) -> 
     ties = int(np.isclose(of_a, of_b, rtol=0, atol=1e-12).sum())
     wins_of_b = int((of_b > of_a + 1e-12).sum())
     wins_of_a = len(of_a) - ties - wins_of_b
-    with _style():
-        figure = _figure(5.4, 5.2)
+    with style():
+        figure = new_figure(5.4, 5.2)
         axes = figure.add_subplot()
         lowest = min(of_a.min(initial=0.0), of_b.min(initial=0.0))
         highest = max(of_a.max(initial=lowest + 1e-9), of_b.max(initial=lowest + 1e-9))
@@ -116,7 +120,163 @@ def query_scatter(values: Mapping[str, NDArray[np.float64]], *, metric: str) -> 
         return _svg(figure, f"{metric} of {a} and {b} query by query")
 
 
-def _style() -> Any:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Curve:
+    """The points of one method in a figure of two aims, in the order of what was set."""
+
+    x: Sequence[float]
+    y: Sequence[float]
+    spread_of_x: Sequence[float] | None  # standard deviations; None where there is nothing to tell
+    spread_of_y: Sequence[float] | None
+    labels: Sequence[str]  # what was set
+
+
+def tradeoff_curves(
+    curves: Mapping[str, Curve], front: Sequence[tuple[float, float]], *, x_name: str, y_name: str, label_name: str
+) -> Any:
+    """A line a method, its spread drawn lightly, some points labelled, and the points of the front ringed.
+
+    ``front`` holds (x, y) by rising x. The figure is for ``svg`` or ``file``.
+    """
+    with style():
+        figure = new_figure(8.6, 5.4)
+        axes = figure.add_subplot()
+        if len(front) > 1:
+            axes.step(*zip(*front, strict=True), where="post", color=INK, linewidth=1, linestyle=":", alpha=0.7)
+        if front:
+            ring = {"markersize": 13, "markerfacecolor": "none", "markeredgecolor": INK, "markeredgewidth": 1.1}
+            axes.plot(*zip(*front, strict=True), "o", **ring, label="Pareto front", zorder=4)
+        for colour, marker, (name, curve) in zip(colours(), MARKERS * 20, curves.items(), strict=False):
+            if curve.spread_of_x is not None and curve.spread_of_y is not None:
+                left = [min(x, spread) for x, spread in zip(curve.x, curve.spread_of_x, strict=True)]  # no x below 0
+                bars = {"fmt": "none", "ecolor": colour, "alpha": 0.35, "elinewidth": 1.2}
+                axes.errorbar(curve.x, curve.y, xerr=[left, curve.spread_of_x], yerr=curve.spread_of_y, **bars)
+            axes.plot(curve.x, curve.y, color=colour, marker=marker, markersize=6, linewidth=1.6, label=name, zorder=3)
+        axes.set_xlabel(f"{x_name}   (← better)")
+        axes.set_ylabel(f"{y_name}   (better →)")
+        axes.margins(0.07)
+        handles, names = axes.get_legend_handles_labels()
+        order = sorted(range(len(names)), key=lambda place: names[place] == "Pareto front")  # methods first
+        figure.legend(
+            [handles[place] for place in order],
+            [names[place] for place in order],
+            loc="outside upper left",
+            ncols=4,
+            fontsize=10,
+        )
+        if any(label for curve in curves.values() for label in curve.labels):
+            axes.set_title(f"numbers beside points: {label_name}", fontsize=9, loc="right", alpha=0.75)
+        _label_points(figure, axes, curves)
+        return figure
+
+
+def exposure_by_merit(
+    panels: Mapping[str, NDArray[np.float64]],
+    merit: NDArray[np.float64],
+    groups: NDArray[Any] | None,
+) -> Any:
+    """A panel a policy, from its exposures (items,): each item a dot at its merit, each group in its colour with its mean marked.
+
+    The line runs through the mean of all items and the origin: above it, more exposure for merit than the average item has.
+    """
+    names = ["all items"] if groups is None else np.unique(groups).tolist()
+    is_discrete = len(np.unique(merit)) <= 12
+    with style():
+        figure = new_figure(3.1 * len(panels) if len(panels) > 1 else 4.6, 3.7)
+        many = len(merit) > MOST_DRAWN_POINTS // len(panels)
+        all_axes = figure.subplots(1, len(panels), sharex=True, sharey=True, squeeze=False)[0]
+        for axes, (title, exposure) in zip(all_axes, panels.items(), strict=True):
+            axes.axline((0, 0), (merit.mean(), exposure.mean()), color=INK, linewidth=1, alpha=0.5)
+            for place, (colour, marker, name) in enumerate(zip(colours(), MARKERS * 20, names, strict=False)):
+                members = np.ones(len(merit), bool) if groups is None else groups == name
+                x, y = merit[members], exposure[members]
+                # Dots of equal merit would hide one another.
+                aside = np.random.default_rng(0).uniform(0, 0.8 / len(names), len(x)) + 0.8 * (place / len(names) - 0.5)
+                axes.scatter(
+                    x + (0.5 * aside if is_discrete else 0),
+                    y,
+                    s=9,
+                    color=colour,
+                    alpha=0.45 if len(x) < 300 else 0.25,
+                    linewidths=0,
+                    rasterized=many,
+                )
+                mean = {"markersize": 10, "markeredgecolor": INK, "markeredgewidth": 1.2, "zorder": 5}
+                axes.plot([x.mean()], [y.mean()], marker, color=colour, linestyle="none", label=str(name), **mean)
+            axes.set_title(title, fontsize=10)
+            axes.set_xlabel("merit")
+        all_axes[0].set_ylabel("exposure")
+        all_axes[0].set_ylim(bottom=0)
+        if groups is not None:
+            figure.legend(
+                *all_axes[0].get_legend_handles_labels(),
+                loc="outside upper left",
+                ncols=6,
+                fontsize=10,
+                title="mean of group",
+                title_fontsize=9,
+            )
+        return figure
+
+
+def svg(figure: Any, label: str) -> str:
+    """A figure as text to stand inside a page."""
+    with style():
+        return _svg(figure, label)
+
+
+def file(figure: Any, format: str) -> bytes:
+    """A figure as the bytes of a png or svg file, on white."""
+    buffer = io.BytesIO()
+    with style():
+        figure.savefig(
+            buffer, format=format, dpi=160, facecolor="white", metadata={"Date": None} if format == "svg" else {}
+        )
+    return buffer.getvalue()
+
+
+def _label_points(figure: Any, axes: Any, curves: Mapping[str, Curve]) -> None:
+    """Labels beside the ends of each curve and points between that stand apart; one that finds no free place is left out."""
+    from matplotlib.transforms import Bbox
+
+    figure.draw_without_rendering()  # places are known only then
+    drawn = [axes.transData.transform(np.column_stack([curve.x, curve.y])) for curve in curves.values()]
+    taken = [Bbox.from_bounds(x - 5, y - 5, 10, 10) for points in drawn for x, y in points]
+    taken += [Bbox.from_bounds(x - 1, y - 1, 2, 2) for points in drawn for x, y in _along(points)]
+    for colour, points, curve in zip(colours(), drawn, curves.values(), strict=False):
+        labelled: list[NDArray[np.float64]] = []
+        ends_first = sorted(range(len(points)), key=lambda place: place not in (0, len(points) - 1))
+        for place in ends_first:
+            is_apart = all(np.hypot(*(points[place] - other)) > LABELS_APART for other in labelled)
+            if curve.labels[place] and is_apart:
+                labelled.append(points[place])
+                _annotate(axes, curve.labels[place], (curve.x[place], curve.y[place]), colour, taken)
+
+
+def _annotate(axes: Any, label: str, point: tuple[float, float], colour: str, taken: list[Any]) -> None:
+    for across, up in ((8, 5), (8, -14), (-8, 5), (-8, -14), (0, 10), (0, -19), (13, -4), (-13, -4)):
+        side = "left" if across > 0 else "right" if across < 0 else "center"
+        text = axes.annotate(
+            label, point, xytext=(across, up), textcoords="offset points", ha=side, color=colour, fontsize=9
+        )
+        text.set_in_layout(False)
+        box = text.get_window_extent()
+        if all(axes.bbox.contains(*corner) for corner in box.corners()) and not box.count_overlaps(taken):
+            taken.append(box)
+            return
+        text.remove()
+
+
+def _along(points: NDArray[np.float64], *, step: float = 4.0) -> NDArray[np.float64]:
+    """Points (n, 2) every few pixels on the line through these."""
+    parts = [points[:1]]
+    for a, b in pairwise(points):
+        share = np.linspace(0, 1, 1 + int(np.hypot(*(b - a)) / step))[:, None]
+        parts.append(a + share * (b - a))
+    return np.concatenate(parts)
+
+
+def style() -> Any:
     try:
         import matplotlib
     except ImportError:
@@ -124,13 +284,13 @@ def _style() -> Any:
     return matplotlib.rc_context(STYLE)
 
 
-def _figure(width: float, height: float) -> Any:
+def new_figure(width: float, height: float) -> Any:
     from matplotlib.figure import Figure
 
     return Figure(figsize=(width, height), layout="constrained")
 
 
-def _colours() -> Sequence[str]:
+def colours() -> Sequence[str]:
     return PALETTE * 20
 
 

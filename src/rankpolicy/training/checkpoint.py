@@ -29,6 +29,7 @@ def write_checkpoint(path: Path, state: TrainingState, *, purpose: str) -> None:
         "best_score": state.best_score,
         "best_epoch": state.best_epoch,
         "reports": state.reports,
+        "parts": state.parts,
         "scores": state.scores,
         "purpose": purpose,
     }
@@ -52,7 +53,7 @@ def read_checkpoint(path: Path, state: TrainingState, *, purpose: str) -> None:
             raise KeyError(f"it was made by {numbers['purpose']}, this is {purpose}")
         state.network.load_state_dict(_under("network.", tensors))
         state.best_score, state.best_epoch = numbers["best_score"], numbers["best_epoch"]
-        state.reports, state.scores = numbers["reports"], numbers["scores"]
+        state.reports, state.parts, state.scores = numbers["reports"], numbers["parts"], numbers["scores"]
     except (safetensors.SafetensorError, RuntimeError, KeyError, TypeError, json.JSONDecodeError) as error:
         raise RankPolicyError(
             f"cannot resume from {path}: it is not a checkpoint of this training ({str(error).splitlines()[0]}). "

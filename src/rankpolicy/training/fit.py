@@ -6,7 +6,7 @@ import copy
 import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +14,10 @@ import torch
 from torch import Tensor, nn
 
 from rankpolicy.data.batches import RaggedTensors
+from rankpolicy.data.text_pairs import TextPairs
 from rankpolicy.models.average import Average
-from rankpolicy.objectives.value import Objective
+from rankpolicy.models.scoring import scores_of_all
+from rankpolicy.objectives.value import Objective, ObjectiveValue, ScheduledObjective
 from rankpolicy.training.checkpoint import read_checkpoint, write_checkpoint
 from rankpolicy.training.settings import OPTIMIZERS, TrainingSettings
 from rankpolicy.types import RankPolicyError
@@ -36,6 +38,7 @@ class TrainingState:
     best_score: float = -math.inf
     best_epoch: int = 0  # 1-based; 0: none yet
     reports: list[float] = field(default_factory=list)  # of the objective, an epoch each
+    parts: dict[str, list[float]] = field(default_factory=dict)  # the objective's other numbers by name, an epoch each
     scores: list[float] = field(default_factory=list)  # on validation data, an epoch each
 
     @property
@@ -48,7 +51,7 @@ class TrainingState:
 class Validation:
     """Held-out items and how to score them."""
 
-    features: Tensor  # (items, features)
+    features: Tensor | TextPairs  # (items, features), or a pair an item
     score: ScoreValidation
     name: str
 
@@ -75,7 +78,7 @@ def fit_network(
         if checkpoint is not None and resume and checkpoint.exists():
             read_checkpoint(checkpoint, state, purpose=purpose)
         while not _is_finished(state, settings, validation):
-            state.reports.append(_train_epoch(state, train, objective, settings))
+            _train_epoch(state, train, objective, settings)
             latest = {objective.report_name: state.reports[-1]}
             if validation is not None:
                 _validate(state, validation)
@@ -90,10 +93,12 @@ def fit_network(
     return state
 
 
-def _train_epoch(state: TrainingState, train: RaggedTensors, objective: Objective, settings: TrainingSettings) -> float:
-    """One pass over all queries; the objective's report, mean over queries."""
+def _train_epoch(state: TrainingState, train: RaggedTensors, objective: Objective, settings: TrainingSettings) -> None:
+    """One pass over all queries; records the objective's numbers, means over queries."""
     state.network.train()
-    total, num_queries = 0.0, 0
+    if isinstance(objective, ScheduledObjective):
+        objective = objective.at_epoch(state.epoch)
+    values: list[tuple[ObjectiveValue, int]] = []
     members = list(state.network.members) if isinstance(state.network, Average) else [state.network]
     for batch in train.shuffled_batches(settings.batch_queries):
         # Networks that will be averaged learn side by side, each from rankings of its own, as if the batch had more queries.
@@ -108,15 +113,18 @@ def _train_epoch(state: TrainingState, train: RaggedTensors, objective: Objectiv
         state.optimizer.zero_grad(set_to_none=True)
         (value.loss * len(members)).backward()
         state.optimizer.step()
-        total += value.report * len(batch.labels)
-        num_queries += len(batch.labels)
-    return total / num_queries
+        values.append((replace(value, loss=value.loss.detach()), len(batch.labels)))
+    num_queries = sum(size for _, size in values)
+    state.reports.append(sum(value.report * size for value, size in values) / num_queries)
+    for name in values[0][0].parts:
+        mean = sum(value.parts[name] * size for value, size in values) / num_queries
+        state.parts.setdefault(name, []).append(mean)
 
 
 def _validate(state: TrainingState, validation: Validation) -> None:
     state.network.eval()
     with torch.no_grad():
-        score = validation.score(state.network(validation.features))
+        score = validation.score(scores_of_all(state.network, validation.features))
     state.scores.append(score)
     if score > state.best_score:
         state.best_score, state.best_epoch = score, state.epoch
@@ -155,5 +163,5 @@ def _threads_worth_waking(network: nn.Module) -> Iterator[None]:
         torch.set_num_threads(before)
 
 
-def _cuda_devices(features: Tensor) -> list[torch.device]:
+def _cuda_devices(features: Tensor | TextPairs) -> list[torch.device]:
     return [features.device] if features.device.type == "cuda" else []

@@ -10,8 +10,12 @@ from rankpolicy.objectives.value import Objective
 from rankpolicy.types import RankPolicyError
 
 
-def fit_full_batch(network: nn.Module, batch: Batch, objective: Objective, *, max_iterations: int = 200) -> list[float]:
-    """Maximise the objective's report by L-BFGS with a strong Wolfe line search, in place; its value after each evaluation.
+def fit_full_batch(
+    network: nn.Module, batch: Batch, objective: Objective, *, max_iterations: int = 200, weight_decay: float = 0.0
+) -> list[float]:
+    """Maximise the objective's report - weight_decay / 2 * the sum of squared weights by L-BFGS with a strong Wolfe line search, in place.
+
+    Returns the report after each evaluation.
 
     No step is random, so the same data gives the same weights, and a curve over many strengths is smooth.
     """
@@ -28,9 +32,10 @@ def fit_full_batch(network: nn.Module, batch: Batch, objective: Objective, *, ma
     def closure() -> float:
         optimizer.zero_grad()
         value = objective(batch.padding.pad(network(batch.features)), batch)
-        value.loss.backward()
+        decay = weight_decay / 2 * torch.stack([weights.square().sum() for weights in network.parameters()]).sum()
+        (value.loss + decay).backward()
         values.append(value.report)
-        return -value.report
+        return float(decay.detach()) - value.report
 
     optimizer.step(closure)
     if not all(map(torch.isfinite, map(torch.tensor, values))):

@@ -1,0 +1,23 @@
+"""CascadeLinUCB: a linear confidence bound for users who stop at the first click (Zong et al. 2016)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from rankpolicy.bandits.base import Program
+from rankpolicy.bandits.linear import LinearUCB
+
+
+@dataclass(kw_only=True, eq=False)
+class CascadeLinUCB(LinearUCB):
+    """Feedback as of CascadeKL-UCB: down to the first click."""
+
+    name: ClassVar[str] = "cascade-lin-ucb"
+    made_for: ClassVar[str] = "cascade"
+
+    @staticmethod
+    def program() -> Program:
+        from rankpolicy.kernels.bandit_linear import learn_linear_to_first_click, rank_by_linear_ucb
+
+        return Program(rank_by_linear_ucb, learn_linear_to_first_click)

@@ -1,0 +1,178 @@
+"""rankpolicy clicks bias"""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+import time
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from rankpolicy.cli.options import Json, Seed
+from rankpolicy.cli.output import console, made_directory, note_if_slow, print_json
+from rankpolicy.types import RankPolicyError
+
+if TYPE_CHECKING:
+    from rankpolicy.clicks import PositionBias
+
+EXAMPLES = """
+[bold]Examples[/bold]
+
+rankpolicy clicks bias log.tsv.gz
+
+rankpolicy clicks bias sessions.parquet --method all-pairs,em,dual --out runs/bias
+
+rankpolicy clicks bias counts.csv --method all-pairs,pivot --resamples 500 --json
+"""
+
+
+def bias(
+    ctx: typer.Context,
+    log: Annotated[
+        Path,
+        typer.Argument(metavar="LOG", help="Yandex rows (.gz, .zst), or .parquet or .csv.", show_default=False),
+    ],
+    method: Annotated[
+        str,
+        typer.Option("--method", help="Methods, comma-separated; a wrong name lists them all."),
+    ] = "all-pairs",
+    click_model: Annotated[
+        str | None, typer.Option(help="The model of the method click-model; pbm unless said otherwise.")
+    ] = None,
+    resamples: Annotated[int, typer.Option(min=0, help="Bootstrap resamples behind the intervals; 0 for none.")] = 200,
+    resample: Annotated[
+        str | None,
+        typer.Option(
+            metavar="sessions|queries|pairs",
+            help="Unit of the bootstrap; sessions, or queries where the log holds counts.",
+        ),
+    ] = None,
+    level: Annotated[float, typer.Option(help="Level of the intervals.")] = 0.95,
+    format: Annotated[
+        str | None,
+        typer.Option(metavar="yandex|rows|sessions|counts", help="Format of the log; guessed by its columns."),
+    ] = None,
+    lenient: Annotated[bool, typer.Option("--lenient", help="Skip and count malformed rows.")] = False,
+    out: Annotated[
+        Path | None, typer.Option(help="A directory for bias.json, propensities.csv and propensities.svg.")
+    ] = None,
+    seed: Seed = 0,
+    as_json: Json = False,
+) -> None:
+    """Estimate how likely users examine each rank, relative to the first, with bootstrap intervals.
+
+    Harvesting (pivot, adjacent, all-pairs), em and dual need items that were shown at several ranks; randomised needs a log whose order
+    was drawn at random. Methods that must be told more than a log holds (segments, query features, swaps) are for Python.
+    """
+    from rankpolicy.clicks import estimate_position_bias, read_click_log
+    from rankpolicy.data.hashing import sha256_of_file
+    from rankpolicy.data.text_files import open_whole
+    from rankpolicy.reports import figures
+    from rankpolicy.reports.bias_report import position_bias_figure
+    from rankpolicy.reports.run_record import RunRecord, write_json
+
+    started, clock = datetime.now(UTC), time.perf_counter()
+    names = _parsed_methods(method)
+    if click_model is not None and "click-model" not in names:
+        raise RankPolicyError(
+            "--click-model is for the method click-model; add it to --method, or leave the option out."
+        )
+    directory = None if out is None else made_directory(out, option="--out")
+    with note_if_slow(f"reading {log} ..."):
+        # Equal sessions counted once: the same intervals, sooner.
+        whole = read_click_log(log, format=format, lenient=lenient).collapsed()
+    biases = {}
+    for name in names:
+        with note_if_slow(f"{name} with {resamples} resamples ..."):
+            biases[name] = estimate_position_bias(
+                whole,
+                method=name,
+                click_model=click_model if name == "click-model" else None,
+                resample=resample,
+                num_resamples=resamples,
+                level=level,
+                random_state=seed,
+            )
+    record = RunRecord(
+        command=ctx.obj,
+        seed=seed,
+        data={"log": {"path": str(log), "sha256": sha256_of_file(log)}},
+        started=started.isoformat(timespec="seconds"),
+        duration_seconds=round(time.perf_counter() - clock, 3),
+        details={"resamples": resamples, "resample": resample, "level": level, "click_model": click_model},
+    )
+    document = {"methods": {name: found.to_json() for name, found in biases.items()}, "run": record.to_json()}
+    if directory is not None:
+        write_json(directory / "bias.json", document)
+        with open_whole(directory / "propensities.csv") as file:
+            file.write(bias_table_csv(biases).encode())
+        with open_whole(directory / "propensities.svg") as file:
+            file.write(figures.file(position_bias_figure(biases), "svg"))
+    if as_json:
+        print_json(document)
+        return
+    _print_table(biases, "sessions" if whole.has_sessions else "items shown")
+    if directory is not None:
+        console().print(f"figure {directory / 'propensities.svg'}", markup=False)
+
+
+def bias_table_csv(biases: dict[str, PositionBias]) -> str:
+    """A row a method and rank; empty where nothing is known."""
+    text = io.StringIO()
+    rows = csv.writer(text, lineterminator="\n")
+    rows.writerow(["method", "rank", "propensity", "low", "high", "click_through"])
+    for name, found in biases.items():
+        columns = zip(found.propensities, *found.intervals.T, found.click_through, strict=True)
+        for rank, numbers in enumerate(columns, 1):
+            rows.writerow([name, rank, *("" if math.isnan(value) else repr(float(value)) for value in numbers)])
+    return text.getvalue()
+
+
+def _parsed_methods(text: str) -> list[str]:
+    from rankpolicy.clicks.bias_members import position_bias_method_named
+
+    names = list(dict.fromkeys(name for name in (part.strip() for part in text.split(",")) if name))
+    if not names:
+        raise RankPolicyError("--method must name at least one method, such as all-pairs,em.")
+    for name in names:
+        needs = position_bias_method_named(name).needs
+        if needs is not None:
+            raise RankPolicyError(
+                f"the method {name} needs {needs}, which a log does not hold; use estimate_position_bias in Python."
+            )
+    return names
+
+
+def _print_table(biases: dict[str, PositionBias], unit: str) -> None:
+    from rich.box import SIMPLE_HEAD
+    from rich.table import Table
+
+    first = next(iter(biases.values()))
+    drawn = Table(box=SIMPLE_HEAD)
+    drawn.add_column("rank", justify="right")
+    drawn.add_column("click-through", justify="right")
+    for name in biases:
+        drawn.add_column(name, justify="right")
+    for rank, click_through in enumerate(first.click_through):
+        cells = []
+        for found in biases.values():
+            low, high = found.intervals[rank]
+            interval = "" if math.isnan(low) else f" [{low:.3f}, {high:.3f}]"
+            cells.append(_number(found.propensities[rank]) + interval)
+        drawn.add_row(str(rank + 1), _number(click_through / first.click_through[0]), *cells)
+    out = console()
+    out.print(drawn, markup=False)
+    intervals = f"; {first.level:.0%} bootstrap intervals over {first.resampled}" if first.num_resamples else ""
+    out.print(
+        f"relative to the first rank{intervals}; {first.num_sessions} {unit}, {first.num_clicks} clicks, "
+        f"{first.num_swap_pairs} (query, item) pairs shown at several ranks",
+        style="dim",
+    )
+
+
+def _number(value: float) -> str:
+    return "-" if math.isnan(value) else f"{value:.3f}"

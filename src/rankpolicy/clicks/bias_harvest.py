@@ -1,0 +1,68 @@
+"""Propensities from interventions: positions swapped by a coin, or items that several rankers happened to show at several positions."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rankpolicy.clicks.base import ratio
+from rankpolicy.clicks.bias_evidence import Evidence
+from rankpolicy.clicks.bias_pairwise import adjacent_curve, bradley_terry_curve, pivot_curve
+from rankpolicy.clicks.counts_by_pair import PairCounts
+from rankpolicy.clicks.distinct import weighted_counts
+
+
+def swaps(evidence: Evidence, weights: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Two positions of a session were swapped or not with probability 1/2 (Joachims, Swaminathan & Schnabel 2017).
+
+    Among such sessions both positions show the same items equally often: E[j, k] = clicks at j in sessions with a coin between j and k.
+    """
+    assert evidence.swaps is not None
+    num_positions = evidence.num_positions
+    rows = np.flatnonzero((evidence.swaps >= 0).all(1))
+    places = evidence.swaps[rows]
+    codes = np.concatenate([places[:, 0] * num_positions + places[:, 1], places[:, 1] * num_positions + places[:, 0]])
+    clicked = evidence.view.clicks[np.tile(rows, 2), places.T.ravel()]
+    codes, rows = codes[clicked], np.tile(rows, 2)[clicked]
+    matrix = np.stack([weighted_counts(codes, of_rows[rows], num_positions**2) for of_rows in weights])
+    return bradley_terry_curve(matrix.reshape(-1, num_positions, num_positions))
+
+
+def pivot(evidence: Evidence, weights: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Items shown both at rank 1 and at rank k (Agarwal, Zaitsev, Wang, Li, Najork & Joachims 2019)."""
+    return pivot_curve(harvested(evidence.pair_counts(weights)))
+
+
+def adjacent(evidence: Evidence, weights: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Items shown both at rank k and at rank k + 1, chained from the first rank down."""
+    return adjacent_curve(harvested(evidence.pair_counts(weights)))
+
+
+def all_pairs(evidence: Evidence, weights: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Items shown at any two ranks, all comparisons in one likelihood.
+
+    Agarwal et al. 2019 write it with a relevance for every two ranks as well; where clicks are counts with a mean (Poisson), the best
+    relevance has a closed form and leaves the likelihood of Bradley and Terry, which has one maximum.
+    """
+    return bradley_terry_curve(harvested(evidence.pair_counts(weights)))
+
+
+def harvested(counts: PairCounts) -> NDArray[np.float64]:
+    """E[j, k] = sum over (query, item) pairs shown at j and at k of clicks_j shown_k / (shown_j + shown_k) (resample, position, position).
+
+    A pair counts shown_j shown_k / (shown_j + shown_k) times its click-through on either side: the same mix of pairs on both, and little
+    weight for a pair that one of them hardly showed (Mantel & Haenszel 1959).
+
+    >>> counts = PairCounts(shown=np.array([[[10.0, 30.0]]]), clicks=np.array([[[8.0, 12.0]]]))
+    >>> harvested(counts)
+    array([[[0., 6.],
+            [3., 0.]]])
+    """
+    shown, clicks = counts.shown, counts.clicks
+    num_positions = shown.shape[2]
+    matrix = np.empty((len(shown), num_positions, num_positions))
+    for position in range(num_positions):
+        shares = ratio(shown, shown[:, :, position, None] + shown)
+        matrix[:, position] = np.einsum("ri,rik->rk", clicks[:, :, position], shares)
+        matrix[:, position, position] = 0.0
+    return matrix

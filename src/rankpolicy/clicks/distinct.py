@@ -1,0 +1,58 @@
+"""Equal rows and equal keys, counted once."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+_MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
+_SHIFT = np.uint64(29)
+
+
+def distinct_rows(rows: NDArray[Any]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Where each distinct row of integers stands first, and for every row the number of its distinct row.
+
+    Rows are compared by a hash of 64 bits, which is checked: where two different rows share one, they are sorted column by column.
+
+    >>> first, inverse = distinct_rows(np.array([[1, 2], [3, 4], [1, 2]]))
+    >>> first[inverse].tolist()
+    [0, 1, 0]
+    """
+    columns = np.ascontiguousarray(rows.T, np.int64)
+    keys = np.zeros(len(rows), np.uint64)
+    for column in columns.view(np.uint64):
+        keys ^= column
+        keys *= _MULTIPLIER
+        keys ^= keys >> _SHIFT
+    _, first, inverse = np.unique(keys, return_index=True, return_inverse=True)
+    representatives = first[inverse]
+    if any((column[representatives] != column).any() for column in columns):
+        _, first, inverse = np.unique(rows, axis=0, return_index=True, return_inverse=True)
+    return first, inverse
+
+
+def weighted_counts(codes: NDArray[Any], weights: NDArray[np.float64], size: int) -> NDArray[np.float64]:
+    """The sum of the weights of each code 0, 1, ..., size - 1; any shapes that agree.
+
+    >>> weighted_counts(np.array([[0, 2], [2, 0]]), np.array([[1.0, 2.0], [3.0, 4.0]]), 3)
+    array([5., 0., 5.])
+    """
+    return np.asarray(np.bincount(codes.ravel(), weights.ravel(), size), np.float64)
+
+
+def counted_keys(
+    keys: NDArray[np.int64], weights: NDArray[np.float64], bound: int
+) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """Distinct keys, rising, and the sum of the weights of each; keys lie in [0, bound) and weights are above 0.
+
+    >>> counted_keys(np.array([5, 2, 5]), np.array([1.0, 1.0, 3.0]), 6)
+    (array([2, 5]), array([1., 4.]))
+    """
+    if bound <= 4 * len(keys) + 1024:
+        totals = weighted_counts(keys, weights, bound)
+        found = np.flatnonzero(totals)
+        return found, totals[found]
+    found, inverse = np.unique(keys, return_inverse=True)
+    return found, weighted_counts(inverse, weights, len(found))

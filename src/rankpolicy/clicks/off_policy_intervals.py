@@ -1,0 +1,120 @@
+"""Sums of ratios of means over rounds, their standard errors and intervals: what every off-policy estimate is."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from statistics import NormalDist
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rankpolicy.optional import require
+
+Floats = NDArray[np.float64]
+
+_DRAWS_OF_A_BLOCK = 1 << 21
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class SumOfRatios:
+    """value = sum over terms of mean(numerators) / mean(denominators), means over rounds; denominators are 1 if not given.
+
+    >>> SumOfRatios(numerators=np.array([[1.0], [0.0]]), denominators=np.array([[1.0], [3.0]])).value
+    0.25
+    """
+
+    numerators: Floats  # (round, term)
+    denominators: Floats | None = None  # (round, term)
+
+    @property
+    def num_rounds(self) -> int:
+        return len(self.numerators)
+
+    @property
+    def value(self) -> float:
+        return float(self._values(np.full((1, self.num_rounds), 1 / self.num_rounds))[0])
+
+    def influences(self) -> Floats:
+        """Each round's part in the value's error, to first order: the sum of (numerator - ratio denominator) / mean(denominator)."""
+        if self.denominators is None:
+            totals = self.numerators @ np.ones(self.numerators.shape[1])
+            return np.asarray(totals - totals.mean())
+        ones = np.ones(self.num_rounds)
+        means = ones @ self.denominators / self.num_rounds
+        ratios = _ratio(ones @ self.numerators / self.num_rounds, means)
+        per_mean = _ratio(np.ones_like(means), means)
+        return self.numerators @ per_mean - self.denominators @ (ratios * per_mean)
+
+    def standard_error(self) -> float:
+        """sqrt(sum of squared influences / (n (n - 1))); not a number for one round."""
+        n = self.num_rounds
+        influences = self.influences()
+        return math.sqrt(float(influences @ influences) / (n * (n - 1))) if n > 1 else math.nan
+
+    def resampled(self, num_resamples: int, random_state: int) -> Floats:
+        """The value of as many rounds drawn with replacement, (resample,)."""
+        generator = np.random.default_rng(random_state)
+        values = np.empty(num_resamples)
+        size_of_block = max(1, _DRAWS_OF_A_BLOCK // self.num_rounds)
+        for first in range(0, num_resamples, size_of_block):
+            size = min(size_of_block, num_resamples - first)
+            drawn = generator.integers(self.num_rounds, size=(size, self.num_rounds))
+            drawn += self.num_rounds * np.arange(size)[:, None]
+            counts = np.bincount(drawn.ravel(), minlength=size * self.num_rounds).reshape(size, self.num_rounds)
+            values[first : first + size] = self._values(counts / self.num_rounds)
+        return values
+
+    def _values(self, shares: Floats) -> Floats:
+        """Values (resample,) of rounds that count as much as ``shares`` (resample, round) say."""
+        means = shares @ self.numerators
+        if self.denominators is not None:
+            means = _ratio(means, shares @ self.denominators)
+        return means.sum(-1)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Spread:
+    """What an interval is made of."""
+
+    terms: SumOfRatios
+    value: float
+    standard_error: float
+    level: float
+    num_resamples: int
+    random_state: int
+
+    def around(self, quantile: float) -> tuple[float, float]:
+        half = quantile * self.standard_error
+        return self.value - half, self.value + half
+
+
+def normal_interval(spread: Spread) -> tuple[float, float]:
+    """value ± z standard errors; it draws nothing at random."""
+    return spread.around(NormalDist().inv_cdf((1 + spread.level) / 2))
+
+
+def t_interval(spread: Spread) -> tuple[float, float]:
+    """value ± t standard errors with n - 1 degrees of freedom, for few rounds; it draws nothing at random."""
+    degrees = max(spread.terms.num_rounds - 1, 1)
+    return spread.around(float(require("scipy.special", "The t interval").stdtrit(degrees, (1 + spread.level) / 2)))
+
+
+def bootstrap_interval(spread: Spread) -> tuple[float, float]:
+    """The middle ``level`` of the values of resampled rounds (Efron & Tibshirani 1993, chapter 13)."""
+    values = spread.terms.resampled(spread.num_resamples, spread.random_state)
+    low, high = np.quantile(values, [(1 - spread.level) / 2, (1 + spread.level) / 2])
+    return float(low), float(high)
+
+
+INTERVALS: dict[str, Callable[[Spread], tuple[float, float]]] = {
+    "normal": normal_interval,
+    "t": t_interval,
+    "bootstrap": bootstrap_interval,
+}
+
+
+def _ratio(above: Floats, below: Floats) -> Floats:
+    # Where no round has weight there is nothing to say of the term: not a number, and no warning.
+    return np.divide(above, below, out=np.full_like(above, np.nan), where=below != 0)

@@ -1,0 +1,108 @@
+"""What is known of position bias: the propensity of each rank, its interval, and what it rests on."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rankpolicy.types import RankPolicyError, unknown_name
+
+Array = NDArray[np.float64]
+FILE_FORMAT, FILE_VERSION = "rankpolicy position bias", 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PositionBias:
+    """How likely each rank is examined, relative to the first. NaN marks ranks of which the log tells nothing."""
+
+    method: str
+    propensities: Array  # (position,) 1 at the first
+    intervals: Array  # (position, 2) NaN without resamples
+    level: float
+    resampled: str  # the unit of the bootstrap: sessions, queries or pairs
+    num_resamples: int
+    click_through: Array  # (position,) clicks over impressions, whatever the method; NaN where nothing was shown
+    num_sessions: int  # or impressions, for a log of counts
+    num_clicks: int
+    num_swap_pairs: int  # (query, item) pairs that were shown at two positions or more
+    by_segment: Mapping[str, PositionBias] = field(default_factory=dict)
+    feature_weights: Array = field(default_factory=lambda: np.empty((0, 0)))  # (position, 1 + query feature)
+
+    @property
+    def is_identified(self) -> NDArray[np.bool_]:
+        """(position,)"""
+        return ~np.isnan(self.propensities)
+
+    def of_segments(self, segments: Iterable[object]) -> Array:
+        """The propensities (row, position) of rows that belong to these segments."""
+        names = [str(segment) for segment in segments]
+        for name in names:
+            if name not in self.by_segment:
+                raise RankPolicyError(unknown_name("segment", name, self.by_segment))
+        return np.array([self.by_segment[name].propensities for name in names])
+
+    def of_features(self, query_features: Array) -> Array:
+        """The propensities (row, position) of rows with these query features (row, feature): exp(weights_k . [1, features])."""
+        wanted = self.feature_weights.shape[1] - 1
+        if wanted < 0:
+            raise RankPolicyError(f"only 'randomised-regression' knows query features; this is {self.method!r}.")
+        rows = np.asarray(query_features, np.float64)
+        if rows.ndim != 2 or rows.shape[1] != wanted:
+            raise RankPolicyError(f"query_features must have the shape (row, {wanted}); got {rows.shape}.")
+        return np.exp(np.column_stack([np.ones(len(rows)), rows]) @ self.feature_weights.T)
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain numbers that ``from_json`` reads; null stands for what is not known."""
+        return {
+            "format": FILE_FORMAT,
+            "version": FILE_VERSION,
+            "method": self.method,
+            "propensities": _plain(self.propensities),
+            "intervals": [_plain(row) for row in self.intervals],
+            "level": self.level,
+            "resampled": self.resampled,
+            "resamples": self.num_resamples,
+            "click_through": _plain(self.click_through),
+            "sessions": self.num_sessions,
+            "clicks": self.num_clicks,
+            "swap_pairs": self.num_swap_pairs,
+            "segments": {name: bias.to_json() for name, bias in self.by_segment.items()},
+            "feature_weights": [_plain(row) for row in self.feature_weights],
+        }
+
+    @classmethod
+    def from_json(cls, document: Mapping[str, Any]) -> PositionBias:
+        """What ``to_json`` gave."""
+        if document.get("format") != FILE_FORMAT or document.get("version") != FILE_VERSION:
+            raise RankPolicyError(
+                f"the document must be a position bias of version {FILE_VERSION}, as to_json gives; it says "
+                f"{document.get('format')!r}, {document.get('version')!r}."
+            )
+        rows = document["feature_weights"]
+        return cls(
+            method=document["method"],
+            propensities=_numbers(document["propensities"]),
+            intervals=np.array([_numbers(row) for row in document["intervals"]]),
+            level=document["level"],
+            resampled=document["resampled"],
+            num_resamples=document["resamples"],
+            click_through=_numbers(document["click_through"]),
+            num_sessions=document["sessions"],
+            num_clicks=document["clicks"],
+            num_swap_pairs=document["swap_pairs"],
+            by_segment={name: cls.from_json(part) for name, part in document["segments"].items()},
+            feature_weights=np.array([_numbers(row) for row in rows]) if rows else np.empty((0, 0)),
+        )
+
+
+def _plain(values: Array) -> list[float | None]:
+    return [float(value) if math.isfinite(value) else None for value in values]
+
+
+def _numbers(values: list[float | None]) -> Array:
+    return np.array([np.nan if value is None else value for value in values], np.float64)

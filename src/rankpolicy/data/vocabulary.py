@@ -1,0 +1,70 @@
+"""Words as numbers."""
+
+from __future__ import annotations
+
+import re
+import zlib
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+
+from rankpolicy.types import RankPolicyError
+
+# Letters, digits and marks a word; each other sign a word of its own; 's and the like apart, as GloVe has them.
+_WORD = re.compile(r"'[^\W\d_]+|\w+|[^\w\s]")
+NUM_UNKNOWN = 1000
+
+
+def tokenize(text: str) -> list[str]:
+    """The words of a text in lower case; punctuation marks are words.
+
+    >>> tokenize("What's Paris' area, 105.4 km²?")
+    ['what', "'s", 'paris', "'", 'area', ',', '105', '.', '4', 'km²', '?']
+    """
+    return _WORD.findall(text.lower())
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Vocabulary:
+    """Numbers of words: 0 is padding, then come the words, then ``NUM_UNKNOWN`` numbers that unknown words share by a hash of their
+    letters. So an unknown name in a query still meets the same name in an item.
+
+    >>> vocabulary = Vocabulary.of(["a b a c"], min_count=1)
+    >>> vocabulary.words, vocabulary.encode("B a!")
+    (('a', 'b', 'c'), [2, 1, 975])
+    >>> len(vocabulary)
+    1004
+    """
+
+    words: tuple[str, ...]
+    number_of: dict[str, int] = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        numbers = {word: number for number, word in enumerate(self.words, 1)}
+        if len(numbers) < len(self.words):
+            twice = next(word for word, count in Counter(self.words).items() if count > 1)
+            raise RankPolicyError(f"the words of a vocabulary must differ; {twice!r} occurs twice.")
+        object.__setattr__(self, "number_of", numbers)
+
+    @classmethod
+    def of(cls, texts: Iterable[str], *, min_count: int = 1, also: Iterable[str] = ()) -> Vocabulary:
+        """The words that occur at least ``min_count`` times, most frequent first, then those of ``also``."""
+        if min_count < 1:
+            raise RankPolicyError(f"min_count must be at least 1; got {min_count}.")
+        counts = Counter(word for text in texts for word in tokenize(text))
+        frequent = [word for word, count in counts.most_common() if count >= min_count]
+        return cls(tuple(dict.fromkeys([*frequent, *also])))
+
+    def __len__(self) -> int:
+        """How many numbers there are, padding and those of unknown words included."""
+        return 1 + len(self.words) + NUM_UNKNOWN
+
+    def encode(self, text: str, *, max_tokens: int | None = None) -> list[int]:
+        """The numbers of the (first ``max_tokens``) words of a text."""
+        return list(self._numbers(tokenize(text)[:max_tokens]))
+
+    def _numbers(self, words: Iterable[str]) -> Iterator[int]:
+        for word in words:
+            known = self.number_of.get(word)
+            # crc32, not hash(): the same in every process.
+            yield 1 + len(self.words) + zlib.crc32(word.encode()) % NUM_UNKNOWN if known is None else known

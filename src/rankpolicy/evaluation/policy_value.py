@@ -1,0 +1,152 @@
+"""What a policy is worth and how unfair it is, on given queries: both of its exact exposures, nothing sampled."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+import torch
+from numpy.typing import ArrayLike, NDArray
+from torch import Tensor
+
+from rankpolicy.data.dataset import RankingDataset
+from rankpolicy.fairness import Disparity, encode_groups, group_disparity, individual_disparity, merit_of, position_bias
+from rankpolicy.metrics import RewardExpression, reward_to_maximise
+from rankpolicy.objectives import FAIRNESS
+from rankpolicy.types import RankPolicyError, unknown_name
+
+
+class Exposer(Protocol):
+    """Anything that knows the exposure of its policy, as every ranker does."""
+
+    def exposure(self, data: RankingDataset, /, *, rank_weights: ArrayLike) -> NDArray[np.floating]:
+        """E[weight of its rank] of each item (items,) in dataset order."""
+        ...
+
+
+class Scorer(Protocol):
+    """Anything that gives items scores, as every ranker does."""
+
+    def predict(self, data: RankingDataset, /) -> NDArray[np.floating]:
+        """Scores (items,) in dataset order."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class PolicyValue:
+    """Utility and disparity of a policy, query by query, and what they come from."""
+
+    utilities: NDArray[np.float64]  # (query,) expected reward
+    disparities: Disparity
+    exposure: NDArray[np.float64]  # (items,)
+    merit: NDArray[np.float64]  # (items,)
+
+    @property
+    def utility(self) -> float:
+        """Mean over queries; a query without relevant items adds 0."""
+        return float(self.utilities.mean())
+
+    @property
+    def disparity(self) -> float:
+        """Mean over the queries that count."""
+        return self.disparities.mean
+
+
+class UniformPolicy:
+    """Every ranking alike: what any fairness has to be held against."""
+
+    def exposure(self, data: RankingDataset, /, *, rank_weights: ArrayLike) -> NDArray[np.floating]:
+        """The mean weight of the ranks of each query."""
+        means = np.cumsum(np.asarray(rank_weights, dtype=np.float64)) / np.arange(1, len(np.asarray(rank_weights)) + 1)
+        return np.repeat(means[data.sizes - 1], data.sizes)
+
+
+@dataclass(frozen=True, slots=True)
+class SortedPolicy:
+    """The one ranking of each query that sorting by a ranker's scores gives, equal scores in the order of items."""
+
+    ranker: Scorer
+
+    def exposure(self, data: RankingDataset, /, *, rank_weights: ArrayLike) -> NDArray[np.floating]:
+        """The weight of each item's rank."""
+        order = np.lexsort((np.arange(data.num_items), -self.ranker.predict(data), data.query_of_item))
+        exposure = np.empty(data.num_items)
+        exposure[order] = np.asarray(rank_weights, dtype=np.float64)[
+            np.arange(data.num_items) - data.offsets[data.query_of_item]
+        ]
+        return exposure
+
+
+def policy_value(
+    ranker: Exposer,
+    dataset: RankingDataset,
+    *,
+    reward: Any = "ndcg",
+    fairness: str = "group",
+    merit: str = "identity",
+) -> PolicyValue:
+    """Expected reward and disparity of exposure of a ranker's policy, exact.
+
+    utility = sum over items i of value_i E[weight of rank(i)] for a reward of rank weights times item values, such as "ndcg@10"; disparity
+    is ``individual_disparity`` or ``group_disparity`` of the exposures with position bias 1 / log2(1 + rank).
+
+    >>> from rankpolicy.data.dataset import from_arrays
+    >>> two = from_arrays([[0.0], [1.0]], [2, 1], group=[2], groups=["a", "b"])
+    >>> value = policy_value(UniformPolicy(), two, reward="dcg")
+    >>> value.utility, value.disparity  # exposure 0.815 each: (3 + 1) 0.815, and 0.815 / 2 < 0.815 / 1
+    (3.26185..., 0.0)
+    """
+    measure = _additive(reward)
+    padding = dataset.padding()
+    labels = padding.pad(torch.from_numpy(dataset.labels.astype(np.float64)))
+
+    def exposure_of(rank_weights: Tensor) -> Tensor:
+        flat = ranker.exposure(dataset, rank_weights=rank_weights.numpy())
+        return padding.pad(torch.from_numpy(np.asarray(flat, dtype=np.float64)))
+
+    bias = position_bias(labels.shape[-1], dtype=torch.float64)
+    exposure = exposure_of(bias)
+    utilities = torch.zeros(len(labels), dtype=torch.float64)
+    for rank_weights, item_values in measure.additive_forms(labels, padding.mask):
+        weighed = exposure if torch.equal(rank_weights, bias) else exposure_of(rank_weights)
+        utilities += (item_values * weighed).sum(-1)
+    merits = merit_of(labels, merit)
+    return PolicyValue(
+        utilities=utilities.numpy(),
+        disparities=_disparity(exposure, merits, dataset, fairness),
+        exposure=padding.unpad(exposure).numpy(),
+        merit=padding.unpad(merits).numpy(),
+    )
+
+
+def _additive(reward: Any) -> RewardExpression:
+    measure = reward_to_maximise(reward)
+    if not isinstance(measure, RewardExpression) or not measure.is_additive:
+        raise RankPolicyError(
+            "the exact utility of a policy needs a reward of rank weights times item values, such as 'ndcg@10', 'dcg' or 'p@5'; "
+            f"got {measure.name!r}."
+        )
+    if measure.conventions.empty != 0:
+        raise RankPolicyError(
+            f"a query without relevant items must be worth 0 here; the reward has empty={measure.conventions.empty!r}. "
+            "Drop such queries first: dataset.drop_queries_without_relevant_items()."
+        )
+    return measure
+
+
+def _disparity(exposure: Tensor, merit: Tensor, dataset: RankingDataset, fairness: str) -> Disparity:
+    if fairness not in FAIRNESS:
+        raise RankPolicyError(unknown_name("fairness", fairness, FAIRNESS))
+    padding = dataset.padding()
+    if fairness == "individual":
+        return individual_disparity(exposure, merit, padding.mask)
+    if dataset.groups is None:
+        raise RankPolicyError(
+            "fairness='group' needs the protected group of every item, and this dataset has none. "
+            "Give it groups (from_arrays(..., groups=...), a group column), or measure fairness='individual'."
+        )
+    codes, names = encode_groups(dataset.groups)
+    if len(names) < 2:
+        raise RankPolicyError(f"fairness='group' needs at least two groups; all items belong to {names[0]!r}.")
+    return group_disparity(exposure, merit, padding.pad(codes), padding.mask, num_groups=len(names))

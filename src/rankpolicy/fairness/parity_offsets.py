@@ -1,0 +1,114 @@
+"""Equal exposure of groups in every query: an offset a group, added to its items' scores.
+
+The exposures of a Plackett-Luce policy are the gradient of a convex function of its scores (their Jacobian is a graph Laplacian), so
+offsets b_g that give each group the total exposure t_g exist, are unique up to a constant and are found by Newton's method.
+
+A policy whose groups have equal mean exposure has no group disparity, **whatever the merits are**: E_a / M_a <= E_b / M_b for M_a >= M_b.
+That holds on queries whose labels nobody knows, where merits can only be guessed.
+"""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from rankpolicy.fairness.exposure import position_bias
+from rankpolicy.fairness.groups import Members, members
+from rankpolicy.gradients.exact import exposure_gradient
+from rankpolicy.types import RankPolicyError
+
+_MOST_STEPS = 100
+_TOLERANCE = 1e-9  # of a group's mean exposure
+_LONGEST_STEP = (
+    4.0  # in scores, at first: where the order is nearly sure the Jacobian vanishes, and Newton's step leaves the range
+)
+_DAMPING = 1e-10
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class ParityOffsets:
+    """What to add to the scores, and how the offsets answer to a change of the scores."""
+
+    values: Tensor  # (query, item)
+    given: Members
+    jacobian: Tensor  # (query, group, group): change of each group's total exposure by each group's offset
+
+    def multipliers(self, slope: Tensor) -> Tensor:
+        """μ (query, group) with jacobian μ = the sums of ``slope`` = dU/dscores over groups.
+
+        The offsets keep the totals where they are, so dU/dscores through them is dU/dscores - Σ_g μ_g d(total of g)/dscores.
+        """
+        return _solve(self.jacobian, self.given.sums(slope), self.given.sizes)
+
+
+def parity_offsets(scores: Tensor, mask: Tensor, groups: Tensor, *, num_groups: int | None = None) -> ParityOffsets:
+    """Offsets (query, item), one value a group, such that all groups of a query have the same mean exposure.
+
+    Exposure is by position bias 1 / log2(1 + rank). The offsets of a query sum to 0 over its items.
+
+    >>> scores, mask = torch.tensor([[2.0, 0.0, 0.0, 0.0]]).double(), torch.ones(1, 4, dtype=torch.bool)
+    >>> offsets = parity_offsets(scores, mask, torch.tensor([[0, 0, 1, 1]])).values
+    >>> bias = position_bias(4, dtype=torch.float64)
+    >>> exposure, _ = exposure_gradient(scores + offsets, mask, torch.zeros(1, 4), rank_weights=bias)
+    >>> exposure[0, :2].mean().round(decimals=6), exposure[0, 2:].mean().round(decimals=6)
+    (tensor(0.6404, dtype=torch.float64), tensor(0.6404, dtype=torch.float64))
+    """
+    if scores.dtype != torch.float64:
+        raise RankPolicyError(f"parity offsets are solved for in float64; got {scores.dtype}. Pass scores.double().")
+    given = members(groups, mask, num_groups=num_groups)
+    bias = position_bias(scores.shape[-1], dtype=scores.dtype, device=scores.device)
+    sizes = given.sizes.to(scores.dtype)
+    offsets, jacobian = torch.zeros_like(sizes), sizes.new_zeros(*sizes.shape, sizes.shape[-1])
+    longest = torch.full_like(sizes[:, :1], _LONGEST_STEP)
+    last_step = torch.zeros_like(sizes)
+    open_queries = torch.arange(len(scores), device=scores.device)
+    for _ in range(_MOST_STEPS):
+        part = Members(given.codes[open_queries], given.sizes[open_queries])
+        shifted = scores[open_queries] + part.of_items(offsets[open_queries])
+        totals, jacobian[open_queries] = _totals_and_jacobian(shifted, mask[open_queries], part, bias)
+        fair_share = totals.sum(-1, keepdim=True) / part.sizes.sum(-1, keepdim=True).clamp(min=1)
+        residual = part.sizes * fair_share - totals
+        is_open = (residual.abs() > _TOLERANCE * part.sizes).any(-1)
+        open_queries, residual = open_queries[is_open], residual[is_open]
+        if not len(open_queries):
+            break
+        # Totals rise with their offsets: a residual that turned against the last step says that it went too far.
+        overshot = ((residual * last_step[open_queries]).sum(-1, keepdim=True)) < 0
+        longest[open_queries] *= torch.where(overshot, 0.5, 1.5)
+        step = _solve(jacobian[open_queries], residual, given.sizes[open_queries])
+        step *= (longest[open_queries] / step.abs().amax(-1, keepdim=True)).clamp(max=1.0)
+        offsets[open_queries] += step
+        last_step[open_queries] = step
+    else:
+        warnings.warn(
+            f"offsets of {len(open_queries)} queries do not give their groups equal exposure: the scores lie too far apart. "
+            "Scale them down, or regularise training (entropy, weight_decay).",
+            stacklevel=2,
+        )
+    offsets -= (offsets * sizes).sum(-1, keepdim=True) / sizes.sum(-1, keepdim=True).clamp(min=1)
+    return ParityOffsets(values=given.of_items(offsets), given=given, jacobian=jacobian)
+
+
+def _totals_and_jacobian(scores: Tensor, mask: Tensor, given: Members, bias: Tensor) -> tuple[Tensor, Tensor]:
+    """Total exposure (query, group) and its derivative by offsets (query, group, group)."""
+    columns = []
+    for group in range(given.sizes.shape[-1]):
+        is_member = (given.codes == group).to(scores.dtype)
+        exposure, slope = exposure_gradient(scores, mask, is_member, rank_weights=bias)
+        columns.append(given.sums(slope))
+    return given.sums(exposure), torch.stack(columns, -1)
+
+
+def _solve(jacobian: Tensor, sums: Tensor, sizes: Tensor) -> Tensor:
+    """The solution x (query, group) of jacobian x = sums with the smallest x.
+
+    A Laplacian leaves one constant over the groups that are there free, so sums must be 0 on average over these, up to rounding that is
+    taken out; and it vanishes where the order is sure, hence the damping.
+    """
+    is_there = (sizes > 0).to(sums.dtype)
+    balanced = is_there * (sums - (sums * is_there).sum(-1, keepdim=True) / is_there.sum(-1, keepdim=True).clamp(min=1))
+    damped = jacobian + _DAMPING * torch.eye(jacobian.shape[-1], dtype=jacobian.dtype, device=jacobian.device)
+    return torch.linalg.solve(damped, balanced)

@@ -1,0 +1,81 @@
+"""The chain of clicks/cascade.py below the last click, one pass up and one down a list for all its sessions; threads over queries."""
+
+import math
+
+import numba
+import numpy as np
+
+MANY_LISTS = 20_000  # waking threads costs more than fewer
+
+
+def examine_lists(pairs, lengths, last_clicks, last_starts, blocks, attraction, after_click, after_skip):
+    """Below the last click: how often each pair was examined, P(went on | last click here) (last,), skips, those gone on from, and the
+    log-likelihood. Arrays are those of clicks/list_counts.py; ``after_click`` (last,) belongs to its last clicks."""
+    examined, went_on, sums = np.zeros(len(attraction)), np.empty(len(after_click)), np.zeros((len(blocks) - 1, 3))
+    program = _in_parallel if len(pairs) >= MANY_LISTS else _one_by_one
+    given = (pairs, lengths, last_clicks, last_starts, blocks, attraction, after_click, after_skip)
+    program(*given, examined, went_on, sums)
+    skips, gone_on, log_likelihood = sums.sum(0).tolist()
+    return examined, went_on, skips, gone_on, log_likelihood
+
+
+@numba.njit(cache=True, parallel=True, error_model="numpy")
+def _in_parallel(
+    pairs, lengths, last_clicks, last_starts, blocks, attraction, after_click, after_skip, examined, went_on, sums
+):
+    for block in numba.prange(len(blocks) - 1):
+        lists = range(blocks[block], blocks[block + 1])
+        own = sums[block]
+        _of_lists(
+            lists, pairs, lengths, last_clicks, last_starts, attraction, after_click, after_skip, examined, went_on, own
+        )
+
+
+@numba.njit(cache=True, error_model="numpy")
+def _one_by_one(
+    pairs, lengths, last_clicks, last_starts, blocks, attraction, after_click, after_skip, examined, went_on, sums
+):
+    for block in range(len(blocks) - 1):
+        lists = range(blocks[block], blocks[block + 1])
+        own = sums[block]
+        _of_lists(
+            lists, pairs, lengths, last_clicks, last_starts, attraction, after_click, after_skip, examined, went_on, own
+        )
+
+
+@numba.njit(cache=True, error_model="numpy")
+def _of_lists(
+    lists, pairs, lengths, last_clicks, last_starts, attraction, after_click, after_skip, examined, went_on, sums
+):
+    later = np.ones(pairs.shape[1] + 1)  # P(no click from here on | examined)
+    skips, gone_on, log_likelihood = 0.0, 0.0, 0.0
+    for row in lists:
+        length, entry = lengths[row], last_starts[row]
+        later[length] = 1.0
+        for k in range(length - 1, -1, -1):
+            later[k] = (1.0 - attraction[pairs[row, k]]) * (1.0 - after_skip + after_skip * later[k + 1])
+        # Sessions, in expectation, whose last click is above and that examined this position.
+        looking = last_clicks[row, 0]
+        if looking > 0.0:
+            log_likelihood += looking * math.log(later[0])
+        for k in range(length):
+            examined[pairs[row, k]] += looking
+            if k + 1 == length:
+                break
+            skips += looking
+            on = after_skip * later[k + 1]
+            none = on + (1.0 - after_skip)
+            looking *= on / none if none != 0.0 else 0.0
+            gone_on += looking
+            count = last_clicks[row, k + 1]
+            if count > 0.0:
+                on = after_click[entry] * later[k + 1]
+                none = on + (1.0 - after_click[entry])  # so that x cannot pass 1
+                x = on / none if none != 0.0 else 0.0
+                went_on[entry] = x
+                entry += 1
+                looking += count * x
+                log_likelihood += count * math.log(none)
+    sums[0] += skips
+    sums[1] += gone_on
+    sums[2] += log_likelihood

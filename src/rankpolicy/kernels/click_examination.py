@@ -1,0 +1,63 @@
+"""The E step of PBM and UBM over counted marks, threads over pairs; clicks/examination.py is the specification."""
+
+import math
+
+import numba
+import numpy as np
+
+MANY_CELLS = 100_000  # waking threads costs more than fewer
+
+
+def examination_counts(pairs, slots, clicked, counts, blocks, attraction, examination):
+    """Clicks and examinations by pair, examinations and impressions by slot, and the log-likelihood of the marks."""
+    num_blocks = len(blocks) - 1
+    clicks, examined = np.zeros(len(attraction)), np.zeros(len(attraction))
+    by_slot, shown = np.zeros((num_blocks, len(examination))), np.zeros((num_blocks, len(examination)))
+    log_likelihoods = np.zeros(num_blocks)
+    arguments = (pairs, slots, clicked, counts, blocks, attraction, examination)
+    program = _in_parallel if len(pairs) >= MANY_CELLS else _one_by_one
+    program(*arguments, clicks, examined, by_slot, shown, log_likelihoods)
+    return clicks, examined, by_slot.sum(0), shown.sum(0), float(log_likelihoods.sum())
+
+
+@numba.njit(cache=True, parallel=True, error_model="numpy")
+def _in_parallel(
+    pairs, slots, clicked, counts, blocks, attraction, examination, clicks, examined, by_slot, shown, log_likelihoods
+):
+    for block in numba.prange(len(blocks) - 1):
+        log_likelihoods[block] = _of_cells(
+            range(blocks[block], blocks[block + 1]), pairs, slots, clicked, counts, attraction, examination, clicks, examined,
+            by_slot[block], shown[block],
+        )  # fmt: skip
+
+
+@numba.njit(cache=True, error_model="numpy")
+def _one_by_one(
+    pairs, slots, clicked, counts, blocks, attraction, examination, clicks, examined, by_slot, shown, log_likelihoods
+):
+    for block in range(len(blocks) - 1):
+        log_likelihoods[block] = _of_cells(
+            range(blocks[block], blocks[block + 1]), pairs, slots, clicked, counts, attraction, examination, clicks, examined,
+            by_slot[block], shown[block],
+        )  # fmt: skip
+
+
+@numba.njit(cache=True, error_model="numpy")
+def _of_cells(cells, pairs, slots, clicked, counts, attraction, examination, clicks, examined, by_slot, shown):
+    log_likelihood = 0.0
+    for cell in cells:
+        pair, slot, count = pairs[cell], slots[cell], counts[cell]
+        a, e = attraction[pair], examination[slot]
+        shown[slot] += count
+        if clicked[cell]:
+            clicks[pair] += count
+            examined[pair] += count
+            by_slot[slot] += count
+            log_likelihood += count * math.log(e * a)
+        else:
+            miss = 1.0 - e * a
+            still_examined = count * e * (1.0 - a) / miss if miss != 0.0 else 0.0
+            examined[pair] += still_examined
+            by_slot[slot] += still_examined
+            log_likelihood += count * math.log(miss)
+    return log_likelihood

@@ -1,0 +1,141 @@
+"""Plackett-Luce probabilities of logged lists; the reference is clicks/off_policy_target.py."""
+
+import math
+
+import numba
+import numpy as np
+
+_TOO_SMALL = 1e-250  # weights relative to the largest that have lost digits, or are about to
+_LITTLE = 1e-3  # a difference that is this share of what it is taken from has lost three digits of sixteen
+_WORTH_THREADS = 20_000  # shown items; below it threads cost more than they gain
+_NUM_BLOCKS = 64
+
+
+def plackett_luce_products(scores, mask, contexts, items, divisors):
+    """Running products of P(item | items above it) / divisor (round, position); a position where none was shown changes nothing."""
+    products = np.empty(items.shape)
+    log_weights, weights = _weights(scores, mask)
+    arguments = weights, log_weights, weights.sum(1), contexts, items, divisors, products
+    if items.size < _WORTH_THREADS:
+        _products(*arguments, 0, len(items))
+    else:
+        _products_in_blocks(*arguments)
+    return products
+
+
+def plackett_luce_expected_next(scores, mask, values, contexts, items, position):
+    """Mean of values (context, item) over the next item of each round (round,); 0 where no item is left."""
+    expected = np.empty(len(items))
+    log_weights, weights = _weights(scores, mask)
+    arguments = weights, log_weights, values, contexts, items, position, expected
+    if items.size < _WORTH_THREADS:
+        _expected_next(*arguments, 0, len(items))
+    else:
+        _expected_next_in_blocks(*arguments)
+    return expected
+
+
+def _weights(scores, mask):
+    """Scores with -inf for padded items, and exp(score - largest of the context), both (context, item)."""
+    log_weights = np.where(mask, scores, -np.inf)
+    largest = np.where(mask.any(1), log_weights.max(1), 0.0)
+    return log_weights, np.exp(log_weights - largest[:, None])
+
+
+@numba.njit(cache=True, error_model="numpy")
+def _products(weights, log_weights, totals, contexts, items, divisors, products, first, last):
+    num_positions = items.shape[1]
+    for round_ in range(first, last):
+        own, total = weights[contexts[round_]], totals[contexts[round_]]
+        length, placed = 0, 0.0
+        while length < num_positions and items[round_, length] >= 0:
+            placed += own[items[round_, length]]
+            length += 1
+        # Subtraction is quick and loses digits where little is left; adding up from the end of the list loses none.
+        remaining = total - placed
+        if remaining < _LITTLE * total:
+            remaining = _unplaced(own, items[round_, :length])
+        for position in range(length - 1, -1, -1):
+            weight = own[items[round_, position]]
+            remaining += weight
+            if weight > _TOO_SMALL:
+                products[round_, position] = weight / (remaining * divisors[round_, position])
+            else:
+                step = _step_in_logs(log_weights[contexts[round_]], items[round_], position)
+                products[round_, position] = step / divisors[round_, position]
+        product = 1.0
+        for position in range(num_positions):
+            if position < length:
+                product *= products[round_, position]
+            products[round_, position] = product
+
+
+@numba.njit(cache=True, parallel=True, error_model="numpy")
+def _products_in_blocks(weights, log_weights, totals, contexts, items, divisors, products):
+    n = len(items)
+    for block in numba.prange(_NUM_BLOCKS):
+        first, last = n * block // _NUM_BLOCKS, n * (block + 1) // _NUM_BLOCKS
+        _products(weights, log_weights, totals, contexts, items, divisors, products, first, last)
+
+
+# Terms may be added in any order, so that the processor adds several at a time.
+@numba.njit(cache=True, fastmath={"reassoc"})
+def _sum(values):
+    total = 0.0
+    for i in range(len(values)):
+        total += values[i]
+    return total
+
+
+@numba.njit(cache=True, fastmath={"reassoc"})
+def _dot(weights, values):
+    total = 0.0
+    for i in range(len(weights)):
+        total += weights[i] * values[i]
+    return total
+
+
+@numba.njit(cache=True)
+def _unplaced(weights, placed):
+    left = weights.copy()
+    for item in placed:
+        left[item] = 0.0
+    return _sum(left)
+
+
+@numba.njit(cache=True, error_model="numpy")
+def _step_in_logs(log_weights, items, position):
+    left = log_weights.copy()
+    for above in range(position):
+        left[items[above]] = -np.inf
+    largest = left.max()
+    return math.exp(left[items[position]] - largest) / np.exp(left - largest).sum()
+
+
+@numba.njit(cache=True, error_model="numpy")
+def _expected_next(weights, log_weights, values, contexts, items, position, expected, first, last):
+    left = np.empty(weights.shape[1])
+    for round_ in range(first, last):
+        context = contexts[round_]
+        left[:] = weights[context]
+        for above in range(position):
+            if items[round_, above] >= 0:
+                left[items[round_, above]] = 0.0
+        if _sum(left) < _TOO_SMALL:
+            left[:] = log_weights[context]
+            for above in range(position):
+                if items[round_, above] >= 0:
+                    left[items[round_, above]] = -np.inf
+            largest = left.max()
+            for item in range(len(left)):
+                left[item] = 0.0 if left[item] == -np.inf else math.exp(left[item] - largest)
+        total = _sum(left)
+        expected[round_] = _dot(left, values[context]) / total if total > 0 else 0.0
+
+
+@numba.njit(cache=True, parallel=True, error_model="numpy")
+def _expected_next_in_blocks(weights, log_weights, values, contexts, items, position, expected):
+    n = len(items)
+    for block in numba.prange(_NUM_BLOCKS):
+        first, last = n * block // _NUM_BLOCKS, n * (block + 1) // _NUM_BLOCKS
+        _expected_next(weights, log_weights, values, contexts, items, position, expected, first, last)

@@ -1,0 +1,50 @@
+"""Rankers whose score is a weighted sum of scaled features; what is left to each is how it finds the weights."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from rankpolicy.data.dataset import RankingDataset
+from rankpolicy.data.scaling import FeatureScaling
+from rankpolicy.optional import require
+from rankpolicy.rankers.base import Course, Ranker
+from rankpolicy.types import RankPolicyError
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class LinearRanker(Ranker):
+    """Settings that all linear rankers share; ``_fit`` leaves ``_scaling`` and ``_weights`` (scaled features,) behind."""
+
+    scaling: str = "standardize"
+    valid_metric: Any = "ndcg@10"
+    random_state: int = 0
+
+    def _refuse_checkpoint(self, course: Course) -> None:
+        if course.checkpoint is not None:
+            raise RankPolicyError(
+                f"{type(self).__name__} keeps no checkpoints: it trains in seconds. Leave checkpoint out."
+            )
+
+    @property
+    def _needs_queries(self) -> bool:
+        self._require_fitted()
+        return self._scaling.needs_queries
+
+    def _scores(self, dataset: RankingDataset) -> NDArray[np.float64]:
+        return self._scaling.apply(dataset.features, dataset.offsets) @ self._weights
+
+    def _files(self) -> dict[str, bytes]:
+        arrays = {"weights": self._weights} | {f"scaling.{k}": v for k, v in self._scaling.to_arrays().items()}
+        tensors = {name: torch.from_numpy(array) for name, array in arrays.items()}
+        return {"weights.safetensors": require("safetensors.torch", "A model file").save(tensors)}
+
+    def _restore(self, files: dict[str, bytes]) -> None:
+        tensors = require("safetensors.torch", "A model file").load(files["weights.safetensors"])
+        self._weights: NDArray[np.float64] = tensors.pop("weights").numpy()
+        arrays = {name.removeprefix("scaling."): tensor.numpy() for name, tensor in tensors.items()}
+        self._scaling = FeatureScaling.from_arrays(self.scaling, arrays)

@@ -1,0 +1,47 @@
+"""The figure of position bias: propensities by rank with their intervals, a line a method, beside the click-through curve."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from rankpolicy.clicks.position_bias import PositionBias
+from rankpolicy.reports import figures
+
+SPREAD = 0.3  # of a rank, over which the intervals of several methods are set apart
+
+
+def position_bias_figure(biases: Mapping[str, PositionBias]) -> Any:
+    """For ``figures.svg`` and ``figures.file``; a logarithmic scale, on which equal ratios are equal distances."""
+    with figures.style():
+        drawn = figures.new_figure(7.4, 4.8)
+        axes = drawn.add_subplot()
+        first = next(iter(biases.values()))
+        ranks = np.arange(1, len(first.click_through) + 1)
+        with np.errstate(invalid="ignore"):
+            relative = first.click_through / first.click_through[0]
+        axes.plot(ranks, relative, "--", color=figures.INK, linewidth=1.5, label="click-through", alpha=0.75)
+        shifts = np.linspace(-SPREAD / 2, SPREAD / 2, len(biases)) if len(biases) > 1 else np.zeros(1)
+        styles = zip(figures.colours(), figures.MARKERS * 20, shifts, biases.items(), strict=False)
+        for colour, marker, shift, (name, bias) in styles:
+            values, (low, high) = bias.propensities, bias.intervals.T
+            has_interval = ~np.isnan(low)
+            axes.plot(ranks + shift, values, color=colour, marker=marker, markersize=5, linewidth=1.5, label=name)
+            axes.vlines(
+                (ranks + shift)[has_interval],
+                low[has_interval],
+                high[has_interval],
+                color=colour,
+                linewidth=3,
+                alpha=0.4,
+            )
+        axes.set_yscale("log")
+        axes.yaxis.set_major_formatter("{x:g}")
+        axes.set_xticks(ranks)
+        axes.set_xlabel("rank")
+        intervals = f", with {first.level:.0%} intervals" if first.num_resamples else ""
+        axes.set_ylabel(f"relative to the first rank{intervals}")
+        axes.legend(fontsize=10)
+        return drawn

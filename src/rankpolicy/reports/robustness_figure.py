@@ -1,0 +1,52 @@
+"""Bandits against kinds of users as one heat map."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from rankpolicy.reports.figures import INK, new_figure, style
+from rankpolicy.simulation import RobustnessMatrix
+
+DARKEST_WITH_INK = 0.35  # shares above it are written in white
+
+
+def robustness_figure(matrix: RobustnessMatrix, *, title: str) -> Any:
+    """A row a bandit, best on average first, a column a kind of user; a figure for ``figures.file``.
+
+    A cell is the regret in percent of that of random lists, in the scale of its square root, so that good bandits can be told apart. A
+    frame marks the users that a bandit is made for.
+    """
+    from matplotlib.patches import Rectangle
+
+    shares, is_made_for = matrix.shares(), matrix.is_made_for()
+    order = np.argsort(shares.mean(1), kind="stable")
+    with style():
+        figure = new_figure(1.9 + 0.92 * len(matrix.users), 1.5 + 0.3 * len(order))
+        axes = figure.add_subplot()
+        image = axes.imshow(np.sqrt(shares[order].clip(0, 1)), cmap="Blues", vmin=0, vmax=1, aspect="auto")
+        for row, bandit in enumerate(order):
+            for column in range(len(matrix.users)):
+                share = shares[bandit, column]
+                colour = "white" if share > DARKEST_WITH_INK else INK
+                text = f"{100 * share:.1f}" if share < 0.0995 else f"{100 * share:.0f}"
+                axes.text(column, row, text, ha="center", va="center", color=colour, fontsize=8.5)
+                if is_made_for[bandit, column]:
+                    frame = Rectangle((column - 0.47, row - 0.44), 0.94, 0.88, fill=False, edgecolor=INK, linewidth=1.2)
+                    axes.add_patch(frame)
+        axes.set_yticks(range(len(order)), [matrix.bandits[bandit] for bandit in order])
+        axes.set_xticks(range(len(matrix.users)), [user.replace(" out ", " out\n") for user in matrix.users])
+        axes.tick_params(length=0, labeltop=True, labelbottom=False)
+        axes.grid(visible=False)
+        axes.spines[:].set_visible(False)
+        bar = figure.colorbar(image, ax=axes, fraction=0.03, pad=0.015)
+        percents = (0, 1, 5, 10, 25, 50, 100)
+        bar.set_ticks([np.sqrt(percent / 100) for percent in percents], labels=[f"{percent} %" for percent in percents])
+        bar.outline.set_visible(False)
+        axes.set_title(title, loc="left")
+        axes.set_xlabel(
+            f"regret after {matrix.num_steps:,} lists in percent of that of random lists\nframed: users the bandit is made for",
+            labelpad=8,
+        )
+        return figure

@@ -1,0 +1,67 @@
+"""Simulated users against bandits: regret, and what theory says of it.
+
+User ─stationary, drift, items that come and go─> Problem ─simulate with bandits─> Simulation: regret at steps, by run
+"""
+
+from rankpolicy.clicks.base import User
+from rankpolicy.simulation.best_lists import best_list
+from rankpolicy.simulation.problems import (
+    Phase,
+    Problem,
+    abrupt_drift,
+    cascade_lower_bound_problem,
+    change_items,
+    dcm_lower_bound_problem,
+    gradual_drift,
+    linear_dcm_problem,
+    stationary,
+)
+from rankpolicy.simulation.robustness import RobustnessMatrix, robustness_matrix
+from rankpolicy.simulation.simulate import Simulation, log_spaced_steps, mean_over_problems, simulate
+from rankpolicy.simulation.theory import lower_bound, upper_bound
+from rankpolicy.simulation.users import (
+    cascade_user,
+    ccm_user,
+    dbn_user,
+    dcm_user,
+    draw_clicks,
+    expected_reward,
+    make_user,
+    pbm_user,
+    random_user,
+    sdbn_user,
+    ubm_user,
+)
+
+__all__ = [
+    "Phase",
+    "Problem",
+    "RobustnessMatrix",
+    "Simulation",
+    "User",
+    "abrupt_drift",
+    "best_list",
+    "cascade_lower_bound_problem",
+    "cascade_user",
+    "ccm_user",
+    "change_items",
+    "dbn_user",
+    "dcm_lower_bound_problem",
+    "dcm_user",
+    "draw_clicks",
+    "expected_reward",
+    "gradual_drift",
+    "linear_dcm_problem",
+    "log_spaced_steps",
+    "lower_bound",
+    "make_user",
+    "mean_over_problems",
+    "pbm_user",
+    "random_user",
+    "robustness_matrix",
+    "sdbn_user",
+    "simulate",
+    "stationary",
+    "ubm_user",
+    "upper_bound",
+]

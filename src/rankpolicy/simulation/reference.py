@@ -1,0 +1,38 @@
+"""One run of a bandit against a user in Python: the specification of kernels/bandit_loop.py, and what serves without numba."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rankpolicy.bandits.base import Bandit
+from rankpolicy.clicks.base import User
+from rankpolicy.simulation.problems import Problem
+from rankpolicy.simulation.users import expected_reward
+
+DrawClicks = Callable[[User, NDArray[np.int64]], NDArray[np.int8]]
+
+
+def run_step_by_step(
+    bandit: Bandit, problem: Problem, *, steps: NDArray[np.int64], draw: DrawClicks, free_observations: bool
+) -> NDArray[np.float64]:
+    """Regret (step,) at the wanted steps; ``draw`` gives a user's clicks on a list."""
+    first, best = problem.phases[0], problem.best_rewards()
+    if free_observations:
+        for item in first.available:
+            ranking = np.array([item])
+            bandit.program().learn(bandit.memory, ranking, draw(first.user, ranking), 1.0)
+    regrets: list[float] = []
+    total, phase = 0.0, -1
+    for step in range(1, int(steps[-1]) + 1):
+        if phase + 1 < len(problem.phases) and problem.phases[phase + 1].start <= step:
+            phase += 1
+        now = problem.phases[phase]
+        ranking = bandit.rank(now.available)
+        bandit.learn(ranking, draw(now.user, ranking))
+        total += best[phase] - expected_reward(now.user, ranking)
+        if step == steps[len(regrets)]:
+            regrets.append(total)
+    return np.array(regrets)

@@ -1,0 +1,116 @@
+"""Every bandit against every kind of user: how much it loses on users it was not made for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rankpolicy.bandits import BANDITS, bandit_class_named
+from rankpolicy.clicks.base import User
+from rankpolicy.simulation.problems import stationary
+from rankpolicy.simulation.simulate import MakeBandit, ReportRun, mean_over_problems, simulate
+from rankpolicy.simulation.users import dcm_user, random_user
+from rankpolicy.types import RankPolicyError, unknown_name
+
+OUT_OF_ORDER = "dcm, v out of order"
+USERS = ("cascade", "dcm", OUT_OF_ORDER, "pbm", "ubm", "ccm", "dbn", "sdbn")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class RobustnessMatrix:
+    """Regret of bandits on users after ``num_steps``, the mean over runs and over users drawn at random."""
+
+    bandits: tuple[str, ...]
+    users: tuple[str, ...]
+    regrets: NDArray[np.float64]  # (bandit, user, run)
+    random_regrets: NDArray[np.float64]  # (user, run), of random lists
+    num_steps: int
+
+    def shares(self) -> NDArray[np.float64]:
+        """Regret as a share of that of random lists (bandit, user): 0 is the best list from the start, 1 has learned nothing."""
+        return self.regrets.mean(2) / self.random_regrets.mean(1)
+
+    def standard_errors(self) -> NDArray[np.float64]:
+        """Of the shares (bandit, user), over runs; random lists vary little and count as known."""
+        num_runs = self.regrets.shape[2]
+        if num_runs == 1:
+            return np.zeros(self.regrets.shape[:2])
+        return self.regrets.std(2, ddof=1) / np.sqrt(num_runs) / self.random_regrets.mean(1)
+
+    def is_made_for(self) -> NDArray[np.bool_]:
+        """Whether a bandit (bandit, user) reads the clicks of such users right; bandits under names of your own are made for none."""
+        kinds = [BANDITS[name].made_for if name in BANDITS else "" for name in self.bandits]
+        return np.array([[("dbn" if user == "sdbn" else user) == kind for user in self.users] for kind in kinds])
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "steps": self.num_steps,
+            "runs": self.regrets.shape[2],
+            "bandits": list(self.bandits),
+            "users": list(self.users),
+            "share_of_random_regret": self.shares().tolist(),
+            "standard_error": self.standard_errors().tolist(),
+        }
+
+
+def robustness_matrix(
+    bandits: Iterable[str] | Mapping[str, MakeBandit] | None = None,
+    *,
+    users: Iterable[str] = USERS,
+    num_items: int = 12,
+    cutoff: int = 4,
+    num_steps: int = 5000,
+    num_runs: int = 5,
+    num_draws: int = 4,
+    random_state: int = 0,
+    num_threads: int | None = None,
+    report_run: ReportRun | None = None,
+) -> RobustnessMatrix:
+    """Bandits, all unless told, against ``num_draws`` random users of each kind, ``num_runs`` runs each.
+
+    Items are in random order, so a bandit that starts from a base ranking starts from a random one. Settings are the defaults: nothing of
+    the user is known, but that ccm-ts and dbn-ts go on with the probabilities that random users of these kinds have (sdbn: others).
+    """
+    given = [name for name in BANDITS if name != "random"] if bandits is None else bandits
+    makers = dict(given) if isinstance(given, Mapping) else {name: bandit_class_named(name) for name in given}
+    kinds = tuple(users)
+    columns = []
+    for kind in kinds:
+        parts = []
+        for draw in range(num_draws):
+            user = _drawn_user(kind, num_items, cutoff, random_state + draw)
+            parts.append(
+                simulate(
+                    makers | {"random lists": BANDITS["random"]},
+                    stationary(user, cutoff, name=kind),
+                    num_steps=num_steps,
+                    num_runs=num_runs,
+                    random_state=random_state + draw,
+                    steps=[num_steps],
+                    num_threads=num_threads,
+                    report_run=report_run,
+                )
+            )
+        columns.append(mean_over_problems(parts).regrets)
+    return RobustnessMatrix(
+        bandits=tuple(makers),
+        users=kinds,
+        regrets=np.array([[column[name][:, -1] for column in columns] for name in makers]),
+        random_regrets=np.array([column["random lists"][:, -1] for column in columns]),
+        num_steps=num_steps,
+    )
+
+
+def _drawn_user(kind: str, num_items: int, cutoff: int, seed: int) -> User:
+    if kind not in USERS:
+        raise RankPolicyError(unknown_name("kind of user", kind, USERS))
+    if (
+        kind == OUT_OF_ORDER
+    ):  # satisfied most easily at the bottom: the worst order for bandits that put the best item first
+        user = random_user("dcm", num_items, cutoff, random_state=seed)
+        return dcm_user(user.attraction, user.parameters[0, ::-1])
+    return random_user(kind, num_items, cutoff, random_state=seed)

@@ -1,0 +1,82 @@
+"""What theory says of dcmKL-UCB's regret after n steps (Katariya et al. 2016).
+
+With L items sorted by attraction w, K positions, alpha = (1 - w_1)^{K - 1}, gaps d_{e,i} = w_i - w_e, the upper bounds are taken at epsilon
+= 0 and without their term in n^{-beta}, which vanishes and whose constants are not known: they say how regret grows, not a limit it cannot
+pass early on.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from rankpolicy.simulation.problems import Problem
+
+
+def upper_bound(problem: Problem, steps: ArrayLike) -> NDArray[np.float64] | None:
+    """Theorem 2, for v_1 >= ... >= v_K; with v_1 = ... = v_K it is Theorem 1. None where it does not hold.
+
+    sum_i (v_i - v_{i+1}) / alpha x ( sum_{e > i} d_{e,i} (1 + log(1 / d_{e,i})) / kl(w_e, w_i) x (log n + 3 log log n) + 7 i log log n ),
+    v_{K+1} = 0. Items as attractive as the i-th cost nothing and are left out.
+    """
+    parts = _dcm_parts(problem)
+    if parts is None:
+        return None
+    attraction, termination, cutoff, alpha = parts
+    if alpha == 0 or (np.diff(termination) > 0).any():
+        return None
+    n = np.maximum(np.asarray(steps, np.float64), math.e)  # log log n starts at 0
+    exploration, log_log = np.log(n) + 3 * np.log(np.log(n)), np.log(np.log(n))
+    drops = termination - np.append(termination[1:], 0.0)
+    bound = np.zeros(len(n))
+    for i in range(cutoff):
+        gaps = attraction[i] - attraction[i + 1 :]
+        worse = attraction[i + 1 :][gaps > 0]
+        gaps = gaps[gaps > 0]
+        cost = sum(
+            gap * (1 + math.log(1 / gap)) / bernoulli_kl(w, attraction[i]) for gap, w in zip(gaps, worse, strict=True)
+        )
+        bound += drops[i] / alpha * (cost * exploration + 7 * (i + 1) * log_log)
+    return bound
+
+
+def lower_bound(problem: Problem, steps: ArrayLike) -> NDArray[np.float64] | None:
+    """Theorem 3: gamma alpha (L - K) Delta / kl(p - Delta, p) x log n for B_LB(L, A*, p, Delta, gamma). None for other problems.
+
+    It rests on E[T_n] / log n >= 1 / kl(p - Delta, p) for each of the L - K items (Lai & Robbins 1985), every look at one costing Delta.
+    The paper writes Delta / kl there, which would leave one Delta too many; its result is that of 1 / kl.
+    """
+    parts = _dcm_parts(problem)
+    if parts is None:
+        return None
+    attraction, termination, cutoff, alpha = parts
+    best, others = attraction[:cutoff], attraction[cutoff:]
+    if len(others) == 0 or np.ptp(best) > 0 or np.ptp(others) > 0 or np.ptp(termination) > 0 or others[0] >= best[0]:
+        return None
+    slope = termination[0] * alpha * len(others) * (best[0] - others[0]) / bernoulli_kl(others[0], best[0])
+    return slope * np.log(np.asarray(steps, np.float64))
+
+
+def bernoulli_kl(p: float, q: float) -> float:
+    """kl(p, q) = p log(p / q) + (1 - p) log((1 - p) / (1 - q)), 0 log 0 = 0.
+
+    >>> round(bernoulli_kl(0.05, 0.2), 6)  # 0.05 log 0.25 + 0.95 log(0.95 / 0.8)
+    0.093943
+    """
+    total = 0.0
+    for x, y in ((p, q), (1 - p, 1 - q)):
+        if x > 0:
+            total += math.inf if y <= 0 else x * math.log(x / y)
+    return total
+
+
+def _dcm_parts(problem: Problem) -> tuple[NDArray[np.float64], NDArray[np.float64], int, float] | None:
+    """Sorted attraction, termination, cutoff and alpha of a DCM or cascade (v = 1) user who does not change."""
+    user, cutoff = problem.phases[0].user, min(problem.cutoff, problem.num_items)
+    if len(problem.phases) > 1 or user.kind not in ("dcm", "cascade"):
+        return None
+    attraction = np.sort(user.attraction)[::-1]
+    termination = user.parameters[0, :cutoff] if user.kind == "dcm" else np.ones(cutoff)
+    return attraction, termination, cutoff, float((1 - attraction[0]) ** (cutoff - 1))

@@ -1,0 +1,100 @@
+"""One bandit per query in a sparse table decides as so many bandits would."""
+
+import io
+import json
+
+import numpy as np
+import pytest
+
+from rankpolicy.bandits import BANDITS, QueryBandit
+from rankpolicy.types import RankPolicyError
+
+COUNTING = ["dcm-kl-ucb", "dcm-ucb1", "dcm-ts", "cascade-kl-ucb", "cascade-ucb1", "cascade-ts", "last-click"]
+
+
+@pytest.mark.parametrize("name", COUNTING)
+def test_each_query_has_a_bandit_of_its_own(name):
+    many = QueryBandit(bandit=name, cutoff=3)
+    single = {query: BANDITS[name](num_items=5, cutoff=3) for query in ("a", "b", "c")}
+    generator = np.random.default_rng(0)
+    for step in range(60):
+        query = "abc"[generator.integers(3)]
+        many.generator = np.random.default_rng(step)
+        single[query].generator = np.random.default_rng(step)
+        ranking = many.rank(query, np.arange(5))
+        np.testing.assert_array_equal(ranking, single[query].rank())
+        clicks = (generator.random(3) < 0.4).astype(int)
+        many.learn(query, ranking, clicks)
+        single[query].learn(ranking, clicks)
+    for query, bandit in single.items():
+        np.testing.assert_array_equal(many.counts_of(query, np.arange(5)), bandit.memory.statistics[0])
+
+
+def test_a_hundred_thousand_queries_take_a_tenth_of_a_gigabyte_at_most():
+    bandit, num_queries = QueryBandit(bandit="dcm-ts", cutoff=10), 100_000
+    clicks = np.random.default_rng(0).random((num_queries, 10)) < 0.2
+    clicks[:, -1] = True
+    bandit.learn_log(np.arange(num_queries), np.tile(np.arange(10), (num_queries, 1)), clicks)
+    assert bandit.num_bytes < 0.1e9
+    for query in (0, 4095, 4096, 77_777, 99_999):
+        np.testing.assert_array_equal(bandit.counts_of(query, np.arange(10)), np.stack([clicks[query], np.ones(10)], 1))
+    assert bandit.counts_of(num_queries, np.arange(10)).sum() == 0
+
+
+@pytest.mark.parametrize("pack", ["json", "npz"])
+def test_a_state_decides_as_its_bandit_would(pack):
+    bandit = QueryBandit(bandit="dcm-kl-ucb", cutoff=2, random_state=3, bandit_settings={"log_log_weight": 1.0})
+    generator = np.random.default_rng(0)
+    items = np.array(["x", "y", "z"])
+    for number in range(1200):
+        bandit.learn(f"query {number % 500}", items[generator.permutation(3)[:2]], generator.integers(0, 2, 2))
+    state = bandit.state()
+    if pack == "npz":
+        file = io.BytesIO()
+        np.savez(file, **state)
+        file.seek(0)
+        copy = QueryBandit.from_state(np.load(file, allow_pickle=False))
+    else:
+        copy = QueryBandit.from_state(json.loads(json.dumps({key: value.tolist() for key, value in state.items()})))
+    for number in range(60):
+        query = f"query {number}"
+        np.testing.assert_array_equal(bandit.counts_of(query, items), copy.counts_of(query, items))
+        np.testing.assert_array_equal(bandit.rank(query, items), copy.rank(query, items))
+        bandit.learn(query, items[:2], [1, 0])
+        copy.learn(query, items[:2], [1, 0])
+
+
+def test_logs_in_any_order_and_short_lists():
+    late, batch = QueryBandit(bandit="dcm-ts", cutoff=3), QueryBandit(bandit="dcm-ts", cutoff=3)
+    queries = ["a", "b", "a", "c"]
+    rankings = np.array([["x", "y", "z"], ["x", "", ""], ["z", "x", ""], ["", "", ""]])
+    clicks = np.array([[0, 1, 0], [1, 0, 0], [0, 0, 0], [0, 0, 0]])
+    batch.learn_log(queries, rankings, clicks)
+    for row in (2, 3, 1, 0):
+        shown = rankings[row] != ""
+        late.learn(queries[row], rankings[row][shown], clicks[row][shown])
+    for bandit in (late, batch):
+        assert bandit.counts_of("a", ["x", "y", "z"]).tolist() == [[0, 2], [1, 1], [0, 1]]
+        assert bandit.counts_of("b", ["x", "y", "z"]).tolist() == [[1, 1], [0, 0], [0, 0]]
+        assert bandit.rank("c", []).tolist() == []
+        assert len(bandit.state()["keys"]) == 2 + 3 + 1  # queries a and b, their items
+
+
+def test_bad_input_is_refused():
+    bandit = QueryBandit(bandit="dcm-ts", cutoff=2)
+    for call, text in [
+        (lambda: QueryBandit(bandit="dbn-ts", cutoff=2), "got dbn-ts. These do: dcm-kl-ucb"),
+        (lambda: QueryBandit(bandit="ranked-kl-ucb", cutoff=2), "counts clicks"),
+        (lambda: QueryBandit(bandit="dcm-ts", cutoff=2, bandit_settings={"window": 5}), "cannot forget"),
+        (lambda: QueryBandit(bandit="dcm-ts", cutoff=0), "cutoff"),
+        (lambda: bandit.learn("a", ["x", "x"], [0, 1]), "each item once"),
+        (lambda: bandit.learn("a", ["x", "y", "z"], [0, 1, 0]), "at most 2 items"),
+        (lambda: bandit.learn("a", ["x"], [0, 1]), "as many clicks"),
+        (lambda: bandit.learn("a", ["x", "y"], [0, 3]), "0 or 1; got 3"),
+        (lambda: bandit.learn_log(["a"], [[1], [2]], [[0], [1]]), "one a list"),
+        (lambda: bandit.rank("a", ["x", "x"]), "each item once"),
+        (lambda: bandit.rank("a", [0.5]), "texts or whole numbers"),
+    ]:
+        with pytest.raises(RankPolicyError, match=text):
+            call()
+    assert len(bandit.state()["keys"]) == 0

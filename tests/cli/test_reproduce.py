@@ -1,0 +1,47 @@
+import pytest
+
+from rankpolicy.reproductions import TARGETS, Claim, Outcome, Target
+
+
+@pytest.fixture
+def target(monkeypatch):
+    """A target whose one claim holds or fails as told."""
+
+    def add(*, holds):
+        def run(setup):
+            claim = Claim(claim="ours is above theirs", paper="0.5", ours="0.4", holds=holds)
+            return Outcome(rows=({"method": "ours", "value": 0.4}, {"method": "theirs", "note": "x"}), claims=(claim,))
+
+        monkeypatch.setitem(TARGETS, "paper/table", Target(name="paper/table", what="a table", run=run))
+
+    return add
+
+
+@pytest.mark.parametrize(("holds", "options", "status"), [(True, [], 0), (False, [], 1), (False, ["--smoke"], 0)])
+def test_the_exit_status_tells_of_a_failed_claim(rankpolicy, target, tmp_path, holds, options, status):
+    target(holds=holds)
+    result = rankpolicy("reproduce", "paper/table", "--out", tmp_path, "--json", *options)
+    assert result.status == status
+    assert result.json["claims"] == [{"claim": "ours is above theirs", "paper": "0.5", "ours": "0.4", "holds": holds}]
+    assert result.json["rows"][0] == {"method": "ours", "value": 0.4}
+    assert (tmp_path / "rows.csv").read_text() == "method,value,note\nours,0.4,\ntheirs,,x\n"
+
+
+def test_a_table_for_people(rankpolicy, target, tmp_path):
+    target(holds=False)
+    shown = rankpolicy("reproduce", "paper/table", "--out", tmp_path).stdout
+    assert "ours is above theirs" in shown
+    assert "0.4000" in shown
+
+
+def test_the_list(rankpolicy):
+    assert "fair-pg-rank/table1" in rankpolicy("reproduce", "--list").stdout
+    listed = rankpolicy("reproduce", "--list", "--json").json["targets"]
+    assert {target["target"] for target in listed} == set(TARGETS)
+
+
+def test_wrong_input(refused, monkeypatch):
+    monkeypatch.delenv("RANKPOLICY_DATA", raising=False)
+    assert "Did you mean 'fair-pg-rank/table1'" in refused("reproduce", "fair-pg-rank/tabel1")
+    assert "name what to run, one of: " in refused("reproduce")
+    assert "say where with --data DIR" in refused("reproduce", "fair-pg-rank/table1")

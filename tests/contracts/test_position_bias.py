@@ -1,0 +1,112 @@
+"""What all estimators of position bias share, over the dict of them."""
+
+import numpy as np
+import pytest
+
+from rankpolicy.clicks import POSITION_BIAS_METHODS, PositionBias, estimate_position_bias, make_biased_log, pair_counts
+
+PROPENSITIES = np.array([1.0, 0.6, 0.35, 0.2])
+RELEVANCE = np.array([[0.9, 0.6, 0.4, 0.3, 0.2], [0.5, 0.7, 0.3, 0.6, 0.8], [0.4, 0.2, 0.8, 0.5, 0.6]])
+METHODS = pytest.mark.parametrize("method", POSITION_BIAS_METHODS)
+
+
+def simulated(method, num_sessions, seed):
+    traffic = "random" if method.startswith("randomised") else "swaps" if method == "swaps" else "rankers"
+    return make_biased_log(
+        num_sessions, propensities=PROPENSITIES, relevance=RELEVANCE, traffic=traffic, random_state=seed
+    )
+
+
+def options(method, made):
+    sessions = len(made.log)
+    return {
+        "randomised-by-segment": {"segments": np.arange(sessions) % 2},
+        "randomised-regression": {"query_features": np.arange(sessions)[:, None] % 3},
+        "swaps": {"swaps": made.swaps},
+    }.get(method, {})
+
+
+def estimated(method, made, **settings):
+    return estimate_position_bias(made.log, method=method, **options(method, made), **settings)
+
+
+@METHODS
+def test_known_propensities_come_back(method):
+    """Over 12 logs the mean log error is 0 within four of its standard errors, and each error is what one resample says it is."""
+    errors, widths = [], []
+    for seed in range(12):
+        found = estimated(
+            method, simulated(method, 4000, seed), num_resamples=20 if seed == 0 else 0, random_state=seed
+        )
+        errors.append(np.log(found.propensities[1:] / PROPENSITIES[1:]))
+        if seed == 0:
+            widths = np.log(found.intervals[1:, 1] / found.intervals[1:, 0])
+    errors = np.array(errors)
+    spread = errors.std(0, ddof=1)
+    assert (abs(errors.mean(0)) < 4 * spread / np.sqrt(12) + 0.01).all()
+    # A 95 % interval is 3.92 standard errors wide; 12 logs and 20 resamples tell both within a factor of about two.
+    assert (widths / (3.92 * spread) > 0.4).all()
+    assert (widths / (3.92 * spread) < 2.5).all()
+
+
+@METHODS
+def test_counts_stand_for_repeated_sessions(method):
+    made = simulated(method, 3000, 5)
+    log = made.log
+    doubled = type(log)(
+        query_names=log.query_names,
+        item_names=log.item_names,
+        queries=log.queries,
+        items=log.items,
+        clicks=log.clicks,
+        counts=2 * log.counts,
+    )
+    once = estimated(method, made, num_resamples=0)
+    twice = estimate_position_bias(doubled, method=method, num_resamples=0, **options(method, made))
+    np.testing.assert_allclose(twice.propensities, once.propensities, rtol=1e-5)
+    assert twice.num_sessions == 2 * once.num_sessions
+
+
+@METHODS
+def test_names_do_not_matter(method):
+    made = simulated(method, 3000, 6)
+    log = made.log
+    # Codes of items turned round: pairs come in another order.
+    turned = type(log)(
+        query_names=log.query_names,
+        item_names=log.item_names[::-1],
+        queries=log.queries,
+        items=len(log.item_names) - 1 - log.items,
+        clicks=log.clicks,
+        counts=log.counts,
+    )
+    other = estimate_position_bias(turned, method=method, num_resamples=0, **options(method, made))
+    np.testing.assert_allclose(other.propensities, estimated(method, made, num_resamples=0).propensities, rtol=1e-4)
+
+
+@METHODS
+def test_the_result_says_what_it_rests_on(method):
+    made = simulated(method, 2000, 7)
+    found = estimated(method, made, num_resamples=10, level=0.9)
+    again = estimated(method, made, num_resamples=10, level=0.9)
+    np.testing.assert_array_equal(found.intervals, again.intervals)
+    assert found.propensities[0] == 1.0
+    assert found.is_identified.all()
+    assert (found.intervals[:, 0] <= found.intervals[:, 1]).all()
+    np.testing.assert_array_equal(found.intervals[0], [1.0, 1.0])
+    assert (found.method, found.level, found.num_resamples, found.resampled) == (method, 0.9, 10, "sessions")
+    assert (found.num_sessions, found.num_clicks) == (2000, made.log.num_clicks)
+    _, counts = pair_counts(made.log)
+    assert found.num_swap_pairs == ((counts.shown > 0).sum(1) > 1).sum()
+    np.testing.assert_allclose(found.click_through, made.log.clicks.mean(0))
+    assert PositionBias.from_json(found.to_json()).to_json() == found.to_json()
+
+
+@METHODS
+def test_numpy_alone_gives_the_same(method, monkeypatch):
+    made = simulated(method, 1500, 8)
+    compiled = estimated(method, made, num_resamples=5)
+    monkeypatch.setattr("rankpolicy.clicks.counts_by_pair.has_numba", lambda: False)
+    plain = estimated(method, made, num_resamples=5)
+    np.testing.assert_allclose(plain.propensities, compiled.propensities, rtol=1e-9)
+    np.testing.assert_allclose(plain.intervals, compiled.intervals, rtol=1e-9)
