@@ -80,6 +80,14 @@ def test_logs_in_any_order_and_short_lists():
         assert len(bandit.state()["keys"]) == 2 + 3 + 1  # queries a and b, their items
 
 
+def test_texts_in_a_column_of_objects_are_texts():
+    bandit = QueryBandit(bandit="dcm-ts", cutoff=2)
+    queries, items = np.array(["a"], object), np.array([["x", "y"]], object)
+    bandit.learn_log(queries, items, [[0, 1]])
+    assert bandit.counts_of("a", ["x", "y"]).tolist() == bandit.counts_of("a", items[0]).tolist() == [[0, 1], [1, 1]]
+    assert sorted(bandit.rank("a", items[0]).tolist()) == ["x", "y"]
+
+
 def test_bad_input_is_refused():
     bandit = QueryBandit(bandit="dcm-ts", cutoff=2)
     for call, text in [
@@ -94,6 +102,15 @@ def test_bad_input_is_refused():
         (lambda: bandit.learn_log(["a"], [[1], [2]], [[0], [1]]), "one a list"),
         (lambda: bandit.rank("a", ["x", "x"]), "each item once"),
         (lambda: bandit.rank("a", [0.5]), "texts or whole numbers"),
+        (lambda: QueryBandit(bandit="dcm-ts", cutoff="2"), "cutoff must be a whole number"),
+        (lambda: QueryBandit(bandit="dcm-ts", cutoff=2, bandit_settings={"windw": 5}), "Did you mean 'window'"),
+        (lambda: bandit.learn("a", [3, -5], [1, 0]), "0 or more, -1 past the end of a list; got -5"),
+        (lambda: bandit.learn("a", np.array(["x", None]), [1, 0]), "texts or whole numbers; got object"),
+        (lambda: bandit.learn("a", np.array([b"x", b"y"]), [1, 0]), "texts or whole numbers"),
+        (lambda: bandit.rank("a", [["x", "y"]]), r"one list of names; got an array of shape \(1, 2\)"),
+        (lambda: bandit.rank("a", "xyz"), "one list of names"),
+        (lambda: bandit.rank("a", ["x", ""]), "must have names"),
+        (lambda: bandit.counts_of("a", [0, -1]), "must have names"),
     ]:
         with pytest.raises(RankPolicyError, match=text):
             call()

@@ -44,4 +44,5 @@ def test_wrong_input(refused, monkeypatch):
     monkeypatch.delenv("RANKPOLICY_DATA", raising=False)
     assert "Did you mean 'fair-pg-rank/table1'" in refused("reproduce", "fair-pg-rank/tabel1")
     assert "name what to run, one of: " in refused("reproduce")
+    assert "device must be one that torch can use here" in refused("reproduce", "dcm/figure2a", "--device", "tpu")
     assert "say where with --data DIR" in refused("reproduce", "fair-pg-rank/table1")

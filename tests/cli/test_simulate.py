@@ -1,4 +1,5 @@
 import json
+import warnings
 
 import pytest
 
@@ -47,6 +48,27 @@ def test_table(rankpolicy, tmp_path):
     result = rankpolicy("simulate", "--bandits", "dcm-ts", *QUICK, "--termination", "0.9,0.3", "--out", tmp_path)
     assert "regret after 200 steps" in result.stdout
     assert "dcm-ts" in result.stdout
+
+
+def test_no_regret_at_all_is_drawn_without_a_warning(rankpolicy, tmp_path):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        call = [
+            "--bandits",
+            "dcm-ts",
+            "--items",
+            2,
+            "--cutoff",
+            2,
+            "--attraction",
+            "0.3,0.3",
+            "--steps",
+            5,
+            "--runs",
+            2,
+        ]
+        result = rankpolicy("simulate", *call, "--out", tmp_path, "--json")
+    assert result.json["policies"]["dcm-ts"]["regret"][-1] == 0
 
 
 def test_a_fitted_click_model_is_a_user(rankpolicy, refused, tmp_path):

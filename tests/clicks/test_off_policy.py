@@ -172,6 +172,12 @@ def test_golden_values():
     assert weighted.value == pytest.approx((1.5 * 1.5 + 0.5 * 0.5) / 2)
 
 
+def test_marginal_propensities_of_nothing_are_not_looked_at():
+    log = OffPolicyLog(items=[[1, -1]], rewards=[[1, 0]], contexts=[0], marginal_propensities=[[0.5, 0.0]])
+    only_the_second = PlackettLuce(torch.zeros(1, 2), torch.tensor([[False, True]]))
+    assert estimate_policy_value(log, only_the_second, estimator="iips").value == pytest.approx(2.0)
+
+
 def test_clipping_is_asked_for_and_reported():
     log = log_of(random_rounds(100))
     plain = estimate_policy_value(log, plackett_luce(NEW))

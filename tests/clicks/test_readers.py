@@ -31,7 +31,7 @@ def test_yandex_rows(tmp_path):
     assert log.queries.tolist() == [0, 0, 1]
     assert log.items.tolist() == [[0, 1, 2], [1, 0, -1], [2, -1, -1]]
     assert log.clicks.tolist() == [[0, 1, 0], [0, 1, 0], [1, 0, 0]]
-    assert (log.num_dropped_clicks, log.num_skipped_rows) == (1, 0)
+    assert (log.num_dropped_clicks, log.num_repeated_clicks, log.num_skipped_rows) == (1, 1, 0)
     (tmp_path / "log.tsv.gz").write_bytes(gzip.compress(YANDEX.encode()))
     assert read_click_log(tmp_path / "log.tsv.gz").items.tolist() == log.items.tolist()
 
@@ -177,7 +177,7 @@ def test_counts(tmp_path):
     assert log.items.tolist() == [[0, -1], [0, -1], [-1, 1]]
     assert log.clicks.tolist() == [[1, 0], [0, 0], [0, 1]]
     assert log.counts.tolist() == [4, 6, 3]
-    assert (log.num_sessions, log.num_clicks, log.num_dropped_clicks) == (13, 7, 2)
+    assert (log.num_sessions, log.num_clicks, log.num_repeated_clicks) == (13, 7, 2)
     with pytest.raises(RankPolicyError, match="no order to split by"):
         log.split(0.5)
     with pytest.raises(RankPolicyError, match="line 3: expected clicks to be a whole number, 0 or more"):

@@ -23,6 +23,7 @@ def yandex():
 def test_yandex_sample(yandex):
     assert (yandex.num_sessions, len(yandex.query_names), yandex.num_positions) == (35064, 20, 10)
     assert yandex.num_dropped_clicks == 417
+    assert yandex.num_clicks + yandex.num_dropped_clicks + yandex.num_repeated_clicks == 50_321
     assert yandex.query_names[0] == "98435_1"
     assert yandex.clicks[0].tolist() == [1, 1, 0, 1, 0, 0, 0, 0, 0, 0]
 
@@ -44,6 +45,6 @@ def test_yandex_counts():
     log = read_click_log(DATA / "yandex_60_counts" / "query_url_position_counts.csv.gz")
     assert (len(log.query_names), log.num_positions) == (60, 10)
     assert log.num_sessions == pytest.approx(24.7e6, rel=0.01)
-    assert log.num_clicks + log.num_dropped_clicks == pytest.approx(2.45e6, rel=0.01)
+    assert log.num_clicks + log.num_repeated_clicks == pytest.approx(2.45e6, rel=0.01)
     examination = fit_click_model("pbm", log).parameters["examination"]
     assert (np.diff(examination[:7]) < 0).all()

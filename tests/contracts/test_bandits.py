@@ -155,6 +155,8 @@ def test_bandits_that_depend_on_order_do(name):
 
 @pytest.mark.parametrize("name", ADDITIVE)
 def test_a_window_knows_the_last_lists_only(name):
+    with pytest.raises(RankPolicyError, match="discount or window, not both"):
+        make(name, window=5, discount=0.9)
     bandit, fresh = make(name, window=5), make(name)
     shown = teach(bandit, 23)
     for ranking, clicks in shown[-5:]:

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -194,6 +196,8 @@ def test_the_report_is_saved(tmp_path):
         ({"parity": 0.5, "fairness": "individual"}, "0 unless fairness='group'"),
         ({"reward": "ap"}, "estimator='reinforce'"),
         ({"merit": "beauty"}, "beauty"),
+        ({"epochs": -1}, "epochs must be at least 1; got -1"),
+        ({"weight_decay": -1.0}, "weight_decay at least 0"),
     ],
 )
 def test_wrong_settings_are_named(settings, message):
@@ -211,3 +215,9 @@ def test_groups_that_are_missing_are_asked_for():
         FairPGRank().fit(TRAIN.features, TRAIN.labels, group=TRAIN.sizes)
     with pytest.raises(rp.RankPolicyError, match="groups must have one value per item"):
         FairPGRank().fit(TRAIN.features, TRAIN.labels, group=TRAIN.sizes, groups=[0, 1])
+    for missing in (None, float("nan")):
+        with pytest.raises(rp.RankPolicyError, match="every item must have a group; got a missing one"):
+            FairPGRank().fit(TRAIN, groups=[missing, *TRAIN.groups[1:].tolist()])
+        groups = np.array([missing, *TRAIN.groups[1:].tolist()])
+        with pytest.raises(rp.RankPolicyError, match="every item must have a group; got a missing one"):
+            FairPGRank().fit(replace(TRAIN, groups=groups))

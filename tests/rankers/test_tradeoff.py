@@ -139,6 +139,7 @@ def test_wrong_input_is_refused_before_any_training():
     refused("epochs must be a whole number", methods={"fair-pg-rank": {"epochs": 1.5}})
     refused("strengths must be .* 0 or more", strengths=[-1])
     refused("bounds must be", bounds=[])
+    refused("bounds need a method that can be bound, .* got deltr", methods=["deltr"], bounds=[0.1])
     refused("rank weights times item values", reward="map")
     refused("Unknown fairness 'groups'", fairness="groups")
     refused("Unknown merit", merit="squared")

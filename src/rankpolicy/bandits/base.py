@@ -62,6 +62,11 @@ class Bandit(ABC):
             )
         if self.window is not None and self.window < 1:
             raise RankPolicyError(f"window must be 1 list or more; got {self.window}. None counts all lists.")
+        if self.window is not None and self.discount < 1:
+            # A list that leaves the window would be taken back whole, though most of it was forgotten: counts below 0.
+            raise RankPolicyError(
+                f"give discount or window, not both; got {self.discount} and {self.window}. Leave discount at 1 or window at None."
+            )
         if not self.is_additive and (self.discount < 1 or self.window is not None):
             raise RankPolicyError(f"{self.name} cannot forget lists: leave discount at 1 and window at None.")
         self._check_settings()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from hashlib import blake2b
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -16,13 +17,51 @@ def keys_of(names: ArrayLike) -> NDArray[np.uint64]:
     >>> bool(keys_of(["7"])[0] == keys_of([7])[0])  # not the same name
     False
     """
-    values = np.asarray(names)
+    values = as_names(names)
     if values.dtype.kind in "iu":
         return mixed_keys(values.astype(np.uint64))
-    if values.dtype.kind != "U":
-        raise RankPolicyError(f"queries and items must be texts or whole numbers; got {values.dtype}.")
     digests = b"".join(blake2b(name.encode(), digest_size=8).digest() for name in values.ravel().tolist())
     return np.frombuffer(digests, np.uint64).reshape(values.shape)
+
+
+def as_names(names: ArrayLike) -> NDArray[Any]:
+    """Texts or whole numbers as an array of these; a column of a data frame holds texts as objects."""
+    values = np.asarray(names)
+    if values.dtype.kind == "O" and all(isinstance(name, str) for name in values.flat):
+        values = values.astype(str)
+    if values.size == 0:
+        return values.astype(np.int64)
+    if values.dtype.kind not in "iuU":
+        raise RankPolicyError(f"queries and items must be texts or whole numbers; got {values.dtype}.")
+    return values
+
+
+def is_item(names: NDArray[Any]) -> NDArray[np.bool_]:
+    """Which names are items; "" and -1 stand for no item, past the end of a list.
+
+    >>> is_item(np.array([7, 0, -1])).tolist()
+    [True, True, False]
+    """
+    if names.dtype.kind == "i" and (names < -1).any():
+        raise RankPolicyError(f"numbers of items must be 0 or more, -1 past the end of a list; got {names.min()}.")
+    return names != ("" if names.dtype.kind == "U" else -1)
+
+
+def checked_names(items: ArrayLike) -> NDArray[Any]:
+    """Names (item,) of items to rank.
+
+    >>> checked_names("red")
+    Traceback (most recent call last):
+    rankpolicy.types.RankPolicyError: items must be one list of names; got an array of shape (). Call once a query.
+    """
+    names = as_names(items)
+    if names.ndim != 1:
+        raise RankPolicyError(
+            f"items must be one list of names; got an array of shape {names.shape}. Call once a query."
+        )
+    if not is_item(names).all():
+        raise RankPolicyError('items must have names; got "" or -1, which stand for no item past the end of a list.')
+    return names
 
 
 def mixed_keys(keys: NDArray[np.uint64], others: NDArray[np.uint64] | None = None) -> NDArray[np.uint64]:

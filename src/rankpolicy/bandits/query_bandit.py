@@ -12,9 +12,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from rankpolicy.bandits.generator_state import generator_from_words, generator_words
 from rankpolicy.bandits.inputs import checked_log
-from rankpolicy.bandits.keys import keys_of, mixed_keys
+from rankpolicy.bandits.keys import as_names, checked_names, is_item, keys_of, mixed_keys
 from rankpolicy.bandits.members import BANDITS, bandit_class_named
-from rankpolicy.types import RankPolicyError
+from rankpolicy.rankers.setting_kinds import check_settings
+from rankpolicy.types import RankPolicyError, unknown_name
 
 Keys = NDArray[np.uint64]
 FULLEST = 0.7  # share of slots in use; probes get long above it
@@ -44,13 +45,17 @@ class QueryBandit:
 
     def __post_init__(self) -> None:
         bandit_class = bandit_class_named(self.bandit)
-        if self.cutoff < 1:
-            raise RankPolicyError(f"cutoff must be 1 or more; got {self.cutoff}.")
         if not _serves(self.bandit):
             raise RankPolicyError(
                 f"a QueryBandit must be of a bandit that counts clicks and observations; got {self.bandit}. "
                 f"These do: {', '.join(filter(_serves, BANDITS))}."
             )
+        for name in self.bandit_settings:
+            if name not in bandit_class.setting_names():
+                raise RankPolicyError(unknown_name(f"setting of {self.bandit}:", name, bandit_class.setting_names()))
+        check_settings(bandit_class, {"cutoff": self.cutoff})
+        if self.cutoff < 1:
+            raise RankPolicyError(f"cutoff must be 1 or more; got {self.cutoff}.")
         self._one_list = bandit_class(
             num_items=self.cutoff, cutoff=self.cutoff, random_state=self.random_state, **self.bandit_settings
         )
@@ -67,7 +72,7 @@ class QueryBandit:
 
     def rank(self, query: str | int, items: ArrayLike) -> NDArray[Any]:
         """The list to show for a query, best first: at most ``cutoff`` of these items."""
-        names = np.asarray(items)
+        names = checked_names(items)
         statistics = self.counts_of(query, names)[None].astype(np.float64)
         steps = np.zeros((1, 2), np.uint32)
         self._read(mixed_keys(keys_of([query])), steps)
@@ -85,10 +90,10 @@ class QueryBandit:
         """Learn from many lists (list, position), -1 or "" past the end of short ones, each shown for its query (list,)."""
         from rankpolicy.kernels.bandit_table import learn_lists
 
-        names, asked = np.asarray(rankings), np.asarray(queries)
+        names, asked = as_names(rankings), np.asarray(queries)
         if asked.shape != names.shape[:1]:
             raise RankPolicyError(f"queries must be one a list, {names.shape[:1]}; got {asked.shape}.")
-        is_shown = names != "" if names.dtype.kind == "U" else names >= 0
+        is_shown = is_item(names)
         places = np.where(is_shown, np.arange(names.shape[-1]), -1) if names.ndim == 2 else names
         lists, marks = checked_log(places, clicks, num_items=self.cutoff, cutoff=self.cutoff)
         learn_list = self._one_list.program().learn
@@ -107,7 +112,7 @@ class QueryBandit:
 
     def counts_of(self, query: str | int, items: ArrayLike) -> NDArray[np.uint32]:
         """Clicks and observations (item, 2) of items for a query."""
-        names = np.asarray(items)
+        names = checked_names(items)
         found = np.zeros((names.size, 2), np.uint32)
         if names.size > 0:
             pairs = mixed_keys(keys_of([query])[:, None], keys_of(names)[None])

@@ -180,6 +180,7 @@ def _facts(log: ClickLog) -> dict[str, Any]:
         "sessions": log.num_sessions if log.has_sessions else None,
         "clicks": log.num_clicks,
         "dropped_clicks": log.num_dropped_clicks,
+        "repeated_clicks": log.num_repeated_clicks,
         "skipped_rows": log.num_skipped_rows,
     }
 
@@ -187,7 +188,9 @@ def _facts(log: ClickLog) -> dict[str, Any]:
 def _facts_text(log: ClickLog) -> str:
     shown = f"{log.num_sessions} {'sessions' if log.has_sessions else 'items shown'}"
     dropped = (
-        f", {log.num_dropped_clicks} clicks dropped (repeated or on items not shown)" if log.num_dropped_clicks else ""
+        f"; left out: {log.num_dropped_clicks} clicks on items not shown, {log.num_repeated_clicks} repeated ones"
+        if log.num_dropped_clicks or log.num_repeated_clicks
+        else ""
     )
     skipped = f", {log.num_skipped_rows} malformed rows skipped" if log.num_skipped_rows else ""
     return f"{shown}, {log.num_clicks} clicks, {len(log.query_names)} queries{dropped}{skipped}"

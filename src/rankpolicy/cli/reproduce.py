@@ -58,6 +58,7 @@ def reproduce(
 
     The exit status is 1 when a claim does not hold.
     """
+    from rankpolicy.rankers.network import usable_device
     from rankpolicy.reports.run_record import RunRecord, write_json
     from rankpolicy.reproductions import TARGETS, Setup
 
@@ -68,6 +69,7 @@ def reproduce(
         raise RankPolicyError(f"name what to run, one of: {', '.join(TARGETS)}.")
     if target not in TARGETS:
         raise RankPolicyError(unknown_name("target", target, TARGETS))
+    usable_device(device)
     started, clock = datetime.now(UTC), time.perf_counter()
     directory = made_directory(out or Path("runs") / target, option="--out")
     setup = Setup(

@@ -23,6 +23,8 @@ EXAMPLES = """
 
 rankpolicy tradeoff --data synthetic
 
+rankpolicy tradeoff --data synthetic --methods fair-pg-rank,fair-pg-rank:equal --set fair-pg-rank:equal.parity=1
+
 rankpolicy tradeoff --data german.data --methods fair-pg-rank,fair-lp --seeds 5 --out runs/german
 
 rankpolicy tradeoff --data train.parquet --test test.parquet --groups gender --strengths 0,0.1,1,10

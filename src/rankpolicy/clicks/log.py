@@ -31,6 +31,7 @@ class ClickLog:
     counts: NDArray[np.int64]  # (session,) how often this session occurred
     has_sessions: bool = True
     num_dropped_clicks: int = 0  # clicks on items that were not shown
+    num_repeated_clicks: int = 0  # further clicks on the same place of a list, which has one mark
     num_skipped_rows: int = 0  # malformed rows, where these are tolerated
 
     def __len__(self) -> int:
@@ -146,6 +147,7 @@ def padded_log(
     *,
     counts: Sequence[int] | None = None,
     num_dropped_clicks: int = 0,
+    num_repeated_clicks: int = 0,
     num_skipped_rows: int = 0,
 ) -> ClickLog:
     """A log from lists that lie one behind the other, ``lengths`` (session,) long; clicks are 0 or 1."""
@@ -171,6 +173,7 @@ def padded_log(
         clicks=clicks,
         counts=repeats,
         num_dropped_clicks=num_dropped_clicks,
+        num_repeated_clicks=num_repeated_clicks,
         num_skipped_rows=num_skipped_rows,
     )
 

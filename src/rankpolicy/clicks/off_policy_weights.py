@@ -64,8 +64,11 @@ def marginal_weights(log: OffPolicyLog, target: Target, clip: float | None) -> I
             "importance weights of single positions need the log's marginal_propensities: of each item at its position, "
             "whatever stands above. With propensities given the items above, estimate with 'rips' or 'ips'."
         )
-    weights = target.marginal_probabilities(log) / log.marginal_propensities
-    return _clipped(np.where(log.items == NOT_SHOWN, 1.0, weights), clip)
+    ones = np.ones(log.items.shape)
+    is_shown = log.items != NOT_SHOWN
+    return _clipped(
+        np.divide(target.marginal_probabilities(log), log.marginal_propensities, out=ones, where=is_shown), clip
+    )
 
 
 def _clipped(weights: Floats, clip: float | None) -> ImportanceWeights:

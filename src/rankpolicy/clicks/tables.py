@@ -240,7 +240,7 @@ def _counts(table: _Table) -> ClickLog:
     item_names, items = table.codes("item")
     clicks, shown, positions = (table.frame[name].to_numpy() for name in ("clicks", "impressions", "position"))
     positions = positions - (0 if positions.min() == 0 else 1)
-    # Such counts hold repeated clicks; an impression has one mark, so what exceeds the impressions is dropped.
+    # Such counts hold repeated clicks; an impression has one mark, so what exceeds the impressions is left out.
     num_repeated = int(np.maximum(clicks - shown, 0).sum())
     clicks = np.minimum(clicks, shown)
     # Two rows of the log a row of the table: the impressions with a click and those without.
@@ -262,7 +262,7 @@ def _counts(table: _Table) -> ClickLog:
         clicks=all_clicks,
         counts=counts.astype(np.int64),
         has_sessions=False,
-        num_dropped_clicks=num_repeated,
+        num_repeated_clicks=num_repeated,
         num_skipped_rows=table.num_skipped,
     )
 

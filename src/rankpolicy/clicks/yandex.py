@@ -20,8 +20,8 @@ MOST_SHOWN_LETTERS = 60
 def read_yandex_clicks(path: str | os.PathLike[str], *, lenient: bool = False) -> ClickLog:
     """Read a log; a query is named ``query_region``. Plain, gzip or zstandard.
 
-    A click counts once however often it is repeated, and on the first place where its item stands. Clicks on items that the page did not
-    show are dropped and counted. A malformed row is an error that names its line; with ``lenient`` it is skipped and counted.
+    A click counts once (repeated ones are counted apart), and on the first place where its item stands. Clicks on items that the page did
+    not show are dropped and counted. A malformed row is an error that names its line; with ``lenient`` it is skipped and counted.
     """
     query_codes: dict[bytes, int] = {}
     item_codes: dict[bytes, int] = {}
@@ -72,6 +72,7 @@ def read_yandex_clicks(path: str | os.PathLike[str], *, lenient: bool = False) -
         np.array(flat_items),
         clicks,
         num_dropped_clicks=num_dropped,
+        num_repeated_clicks=len(clicked) - int(clicks.sum()),
         num_skipped_rows=num_skipped,
     )
 

@@ -75,6 +75,8 @@ class FairPolicyGradient:
             raise RankPolicyError(
                 f"strength and max_disparity must be 0 or more; got {self.strength}, {self.max_disparity}."
             )
+        if self.max_disparity is not None and self.estimator == "reinforce":
+            raise RankPolicyError("max_disparity here needs estimator='exact': samples do not know the disparity.")
         if not 0 <= self.parity <= 1 or (self.parity and self.fairness != "group"):
             raise RankPolicyError(
                 "parity must be between 0 and 1, and 0 unless fairness='group'; "

@@ -15,6 +15,7 @@ from rankpolicy.policies.race import FINE
 from rankpolicy.training import TrainingSettings, Validation, fit_network
 
 TOLERANCE = 0.05  # how far from the bound the disparity of the training data may end, as a share of it
+LEAST_TOLERANCE = 1e-6  # of a bound of 0, which nothing meets to the last digit
 
 _INTEGRAL, _PROPORTIONAL = 0.03, 0.1  # utility is about 1, so a price of about 1 / bound makes disparity matter as much
 _LEAST_UNIT = 1e-3  # of disparity: a bound of 0 would make any excess infinitely large
@@ -62,7 +63,7 @@ class DualAscent:
         return self.is_close(disparity) or (disparity <= self.bound and self.price == 0)
 
     def is_close(self, disparity: float) -> bool:
-        return abs(disparity - self.bound) <= TOLERANCE * self.bound
+        return abs(disparity - self.bound) <= max(TOLERANCE * self.bound, LEAST_TOLERANCE)
 
     def observe(self, disparity: float) -> None:
         unit = max(self.bound, _LEAST_UNIT)

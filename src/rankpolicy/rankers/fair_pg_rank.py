@@ -20,9 +20,9 @@ from rankpolicy.models import Average
 from rankpolicy.objectives import FairPolicyGradient
 from rankpolicy.policies.race import FINE
 from rankpolicy.rankers.base import Course
-from rankpolicy.rankers.dual_ascent import TOLERANCE, fit_by_dual_ascent
+from rankpolicy.rankers.dual_ascent import LEAST_TOLERANCE, TOLERANCE, fit_by_dual_ascent
 from rankpolicy.rankers.inputs import num_groups_of
-from rankpolicy.rankers.network import NetworkRanker, _device
+from rankpolicy.rankers.network import NetworkRanker, usable_device
 from rankpolicy.rankers.text_inputs import TextInputs
 from rankpolicy.training import TrainingSettings, Validation, epoch_progress
 from rankpolicy.training.full_batch import fit_full_batch
@@ -118,7 +118,20 @@ class FairPGRank(NetworkRanker):
         self.evals_result_ = {"training": {objective.report_name: values}}
 
     def _fit_full_batch(self, network: nn.Module, batch: Batch, objective: FairPolicyGradient) -> list[float]:
-        return fit_full_batch(network, batch, objective, max_iterations=self.epochs, weight_decay=self.weight_decay)
+        settings = self._training_settings()
+        return fit_full_batch(
+            network, batch, objective, max_iterations=settings.epochs, weight_decay=settings.weight_decay
+        )
+
+    def _training_settings(self) -> TrainingSettings:
+        return TrainingSettings(
+            epochs=self.epochs,
+            batch_queries=self.batch_queries,
+            optimizer=self.optimizer,
+            learning_rate=self.learning_rate,
+            weight_decay=self.weight_decay,
+            seed=self.random_state,
+        )
 
     def _fit_bounded(self, batch: Batch, objective: FairPolicyGradient, bound: float) -> tuple[Average, list[float]]:
         """Dual ascent: train with the multiplier that the last disparity suggests, until the bound is met closely.
@@ -133,7 +146,7 @@ class FairPGRank(NetworkRanker):
             values = self._fit_full_batch(network, batch, bounded)
             excess = _disparity_of(network, batch, objective) - bound
             multiplier = max(0.0, multiplier + penalty * excess)
-            if abs(excess) <= TOLERANCE * bound:
+            if abs(excess) <= max(TOLERANCE * bound, LEAST_TOLERANCE):
                 break
             penalty *= 2
         else:
@@ -150,15 +163,7 @@ class FairPGRank(NetworkRanker):
         scaling: FeatureScaling,
         bound: float,
     ) -> None:
-        device = _device(self.device)
-        settings = TrainingSettings(
-            epochs=self.epochs,
-            batch_queries=self.batch_queries,
-            optimizer=self.optimizer,
-            learning_rate=self.learning_rate,
-            weight_decay=self.weight_decay,
-            seed=self.random_state,
-        )
+        device = usable_device(self.device)
         network = self._new_network(everything.features.shape[1]).to(device)
         validation = None if valid is None else self._validation(valid, scaling, device)
         with epoch_progress(type(self).__name__, self.epochs, enabled=course.progress) as report_epoch:
@@ -168,7 +173,7 @@ class FairPGRank(NetworkRanker):
                 self._objective(),
                 bound=bound,
                 whole=everything,
-                settings=settings,
+                settings=self._training_settings(),
                 validation=validation,
                 report_epoch=report_epoch,
             )

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from rankpolicy.data.dataset import RankingDataset, from_arrays
+from rankpolicy.fairness.groups import encode_groups
 from rankpolicy.types import RankPolicyError
 
 Groups = (
@@ -72,6 +73,7 @@ def with_groups(dataset: RankingDataset, groups: Groups, *, given_in_rows: bool)
     values = np.asarray(groups(dataset) if callable(groups) else groups)
     if values.shape != (dataset.num_items,):
         raise RankPolicyError(f"groups must have one value per item, shape ({dataset.num_items},); got {values.shape}.")
+    encode_groups(values)  # refuses missing ones
     return replace(dataset, groups=values[dataset.source_rows] if given_in_rows and not callable(groups) else values)
 
 
@@ -188,7 +190,7 @@ def _refuse_arrays_beside_dataset(y: Any, qid: Any, group: Any) -> None:
 
 def num_groups_of(dataset: RankingDataset, *, fairness: str) -> int:
     """How many protected groups the items have; at least two for fairness between groups, and possibly none for another."""
-    num_groups = 0 if dataset.groups is None else len(np.unique(dataset.groups))
+    num_groups = 0 if dataset.groups is None else len(encode_groups(dataset.groups).names)
     if fairness == "group" and num_groups < 2:
         raise RankPolicyError(
             "fairness='group' needs at least two protected groups in training and validation data: pass groups= (a value per row) to fit, "

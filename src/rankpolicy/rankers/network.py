@@ -67,7 +67,7 @@ class NetworkRanker(NetworkSettings, Ranker):
             patience=self.patience,
             seed=self.random_state,
         )
-        objective, device = self._objective(), _device(self.device)
+        objective, device = self._objective(), usable_device(self.device)
         train = self._trainable(train)
         inputs = self._fit_inputs(train)
         network = self._network_of(inputs, train.num_features).to(device)
@@ -201,7 +201,7 @@ def _read(dataset: RankingDataset, inputs: FeatureScaling | TextInputs) -> NDArr
     return inputs.pairs(dataset)
 
 
-def _device(name: str) -> torch.device:
+def usable_device(name: str) -> torch.device:
     """The device of this name, tried out: torch finds out only at first use that there is none."""
     try:
         device = torch.device(name)

@@ -75,6 +75,10 @@ def sweep_tradeoff(
 
     settings = {method: _settings_of(method, chosen, data.measured) for method, chosen in given.items()}
     swept = {method: _swept(method, settings[method], strengths, bounds) for method in settings}
+    if bounds is not None and not any(BOUND in change for changes in swept.values() for change in changes):
+        raise RankPolicyError(
+            f"bounds need a method that can be bound, such as 'fair-pg-rank'; got {', '.join(swept)}, and bounds {list(bounds)}."
+        )
     tasks = [
         _Task(method=method, settings=settings[method] | change, change=change, place=place, seed=seed)
         for method, changes in swept.items()

@@ -45,7 +45,8 @@ def regret_figure(
                 simulation.steps, mean, color=colour, linestyle=line, linewidth=1.7, label=f"{name}  {mean[-1]:.3g}"
             )
             axes.fill_between(simulation.steps, mean - error, mean + error, color=colour, alpha=0.22, linewidth=0)
-        highest = 1.08 * max(mean[-1] for mean in means.values())
+        # Without any regret an axis needs a length still.
+        highest = 1.08 * max(mean[-1] for mean in means.values()) or 1.0
         for dots, (name, values) in zip(THEORY_LINES, (theory or {}).items(), strict=False):
             beyond = values[-1] > highest
             text = f"{name}  {values[-1]:.3g}{' (beyond the top)' if beyond else ''}"
