@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -23,6 +23,18 @@ def with_parity(method: str, settings: dict[str, Any], shares: Sequence[float]) 
         method: settings,
         **{f"{method}{NAME_OF_PARITY}{share:g}": {**settings, "strength": 0.0, "parity": share} for share in shares},
     }
+
+
+def strengths_of(
+    labels: Iterable[str], by_method: Mapping[str, Sequence[float]], others: Sequence[float], *, is_smoke: bool
+) -> dict[str, Sequence[float]]:
+    """The strengths of each labelled method; of a smoke run the first and the last.
+
+    >>> strengths_of(["deltr:linear", "fair-lp"], {"deltr": [0, 1, 9]}, [0, 5], is_smoke=True)
+    {'deltr:linear': [0, 9], 'fair-lp': [0, 5]}
+    """
+    chosen = {label: by_method.get(label.partition(":")[0], others) for label in labels}
+    return {label: [own[0], own[-1]] for label, own in chosen.items()} if is_smoke else chosen
 
 
 def joined(tradeoff: Tradeoff) -> Tradeoff:

@@ -8,7 +8,7 @@ from rankpolicy.data import read_german_credit
 from rankpolicy.rankers.tradeoff import sweep_tradeoff
 from rankpolicy.rankers.tradeoff_curves import Tradeoff
 from rankpolicy.reports.tradeoff_report import tradeoff_figure
-from rankpolicy.reproductions.fair_pg_rank.curves import dominance, joined, rows_of, to_draw, with_parity
+from rankpolicy.reproductions.fair_pg_rank.curves import dominance, joined, rows_of, strengths_of, to_draw, with_parity
 from rankpolicy.reproductions.target import Claim, Outcome, Setup
 
 # "We train a linear scoring model with Adam, using a fixed learning rate of 0.001 with no regularization, and a sample size S = 25, for
@@ -46,15 +46,13 @@ def run(setup: Setup) -> Outcome:
         "deltr:linear": {"learning_rate": 1e-2} | few,
     }
 
-    def strengths_of(method: str) -> tuple[float, ...]:
-        own = {"fair-lp": PROGRAM_STRENGTHS, "deltr": DELTR_STRENGTHS}.get(method.partition(":")[0], STRENGTHS)
-        return (own[0], own[-1]) if setup.is_smoke else own
-
     swept = sweep_tradeoff(
         [train for train, _ in splits],
         [test for _, test in splits],
         methods,
-        strengths={method: strengths_of(method) for method in methods},
+        strengths=strengths_of(
+            methods, {"fair-lp": PROGRAM_STRENGTHS, "deltr": DELTR_STRENGTHS}, STRENGTHS, is_smoke=setup.is_smoke
+        ),
         seeds=seeds,
         jobs=1 if setup.is_smoke else None,
         report_point=lambda done, total, what, value: setup.report(
