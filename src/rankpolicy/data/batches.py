@@ -25,13 +25,23 @@ class Batch:
     mask: Tensor  # (query, item) bool
     padding: Padding
     groups: Tensor | None = None  # (query, item) codes of protected groups
+    query_weights: Tensor | None = None  # (query,) of mean 1 over all training queries
+
+    def mean_over_queries(self, values: Tensor) -> Tensor:
+        """Mean of values (query,), each counted by its query's weight."""
+        return (values if self.query_weights is None else values * self.query_weights).mean()
 
     def repeated(self, times: int) -> Batch:
         """The same queries several times over, for networks that are trained side by side; features stay as they are."""
         if times == 1:
             return self
-        groups = None if self.groups is None else self.groups.repeat(times, 1)
-        return replace(self, labels=self.labels.repeat(times, 1), mask=self.mask.repeat(times, 1), groups=groups)
+        return replace(
+            self,
+            labels=self.labels.repeat(times, 1),
+            mask=self.mask.repeat(times, 1),
+            groups=None if self.groups is None else self.groups.repeat(times, 1),
+            query_weights=None if self.query_weights is None else self.query_weights.repeat(times),
+        )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -42,6 +52,7 @@ class RaggedTensors:
     labels: Tensor  # (items,)
     offsets: NDArray[np.int64]  # (queries + 1,)
     groups: Tensor | None = None  # (items,) codes of protected groups
+    query_weights: Tensor | None = None  # (queries,) of mean 1
 
     @classmethod
     def of(
@@ -50,11 +61,17 @@ class RaggedTensors:
         groups = None
         if dataset.groups is not None:
             groups = torch.from_numpy(np.unique(dataset.groups, return_inverse=True)[1]).to(device)
+        weights = None
+        if dataset.query_weights is not None:
+            # Of mean 1, so that a learning rate means the same with weights and without.
+            relative = dataset.query_weights / dataset.query_weights.mean()
+            weights = torch.from_numpy(relative.astype(np.float32)).to(device)
         return cls(
             (features if isinstance(features, TextPairs) else torch.from_numpy(features)).to(device),
             torch.from_numpy(dataset.labels.copy()).to(device),
             dataset.offsets,
             groups,
+            weights,
         )
 
     def batch(self, queries: NDArray[np.int64]) -> Batch:
@@ -66,6 +83,7 @@ class RaggedTensors:
             mask=padding.mask,
             padding=padding,
             groups=None if self.groups is None else padding.pad(self.groups[rows]),
+            query_weights=None if self.query_weights is None else self.query_weights[torch.from_numpy(queries)],
         )
 
     def shuffled_batches(self, batch_queries: int) -> Iterator[Batch]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,9 +12,12 @@ from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 
 from rankpolicy.data.padding import Padding
+from rankpolicy.data.shown import Shown, joined_shown
+from rankpolicy.data.side_columns import SideColumns, joined_columns
 from rankpolicy.data.texts import Texts, joined
 from rankpolicy.types import RankPolicyError
 
+_PER_ITEM = ("labels", "source_rows", "item_ids", "groups")
 _MISSING = ("None", "nan", "NaT", "<NA>")  # how Python, numpy and pandas write a value that is not there
 
 
@@ -41,10 +44,15 @@ class RankingDataset:
     groups: NDArray[Any] | None = None  # (items,) protected group of each item
     feature_names: tuple[str, ...] | None = None
     texts: Texts | None = None
+    side: SideColumns | None = None
+    shown: Shown | None = None
+    query_weights: NDArray[np.float64] | None = (
+        None  # (queries,) how much each counts in losses and means; None: all alike
+    )
 
     def __post_init__(self) -> None:
         _check(self)
-        for name in ("features", "labels", "offsets", "query_ids", "source_rows", "item_ids", "groups"):
+        for name in (*_PER_ITEM, "features", "offsets", "query_ids", "query_weights"):
             array = getattr(self, name)
             if array is not None:
                 view = array.view()
@@ -102,6 +110,9 @@ class RankingDataset:
             groups=None if self.groups is None else self.groups[rows],
             feature_names=self.feature_names,
             texts=None if self.texts is None else self.texts.take(chosen, rows),
+            side=None if self.side is None else self.side.take(rows),
+            shown=None if self.shown is None else self.shown.take(chosen, rows),
+            query_weights=None if self.query_weights is None else self.query_weights[chosen],
         )
 
     def padding(self) -> Padding:
@@ -233,16 +244,13 @@ def concatenate(datasets: Sequence[RankingDataset]) -> RankingDataset:
             )
     starts = np.cumsum([0] + [dataset.num_items for dataset in datasets])
 
-    def optional(name: str) -> NDArray[Any] | None:
+    def optional(name: str, join: Callable[[list[Any]], Any] = np.concatenate) -> Any:
         parts = [getattr(dataset, name) for dataset in datasets]
         present = [part is not None for part in parts]
         if any(present) and not all(present):
             raise RankPolicyError(f"either all or none of the datasets to concatenate must have {name}.")
-        return np.concatenate(parts) if all(present) else None
+        return join(parts) if all(present) else None
 
-    texts = [dataset.texts for dataset in datasets if dataset.texts is not None]
-    if texts and len(texts) < len(datasets):
-        raise RankPolicyError("either all or none of the datasets to concatenate must have texts.")
     return RankingDataset(
         features=np.concatenate([dataset.features for dataset in datasets]),
         labels=np.concatenate([dataset.labels for dataset in datasets]),
@@ -252,7 +260,10 @@ def concatenate(datasets: Sequence[RankingDataset]) -> RankingDataset:
         item_ids=optional("item_ids"),
         groups=optional("groups"),
         feature_names=named[0].feature_names if named else None,
-        texts=joined(texts) if texts else None,
+        texts=optional("texts", joined),
+        side=optional("side", joined_columns),
+        shown=optional("shown", joined_shown),
+        query_weights=optional("query_weights"),
     )
 
 
@@ -319,7 +330,7 @@ def _check(data: RankingDataset) -> None:
     num_items = len(data.features)
     if num_items == 0 or len(data.offsets) < 2:
         raise RankPolicyError("a dataset needs at least one query with one item; got none.")
-    for name in ("labels", "source_rows", "item_ids", "groups"):
+    for name in _PER_ITEM:
         array = getattr(data, name)
         if array is not None and array.shape != (num_items,):
             raise RankPolicyError(
@@ -340,7 +351,30 @@ def _check(data: RankingDataset) -> None:
             f"texts must hold one a query and one an item, {data.num_queries} and {num_items}; "
             f"got {len(data.texts.queries)} and {len(data.texts.of_item)}."
         )
+    if data.side is not None and not data.side.lengths() <= {num_items}:
+        raise RankPolicyError(
+            f"side columns must have one value an item, {num_items}; got {sorted(data.side.lengths())}."
+        )
+    if data.shown is not None:
+        _check_shown(data.shown, data.num_queries, num_items)
+    weights = data.query_weights
+    if weights is not None and (
+        weights.shape != (data.num_queries,) or not (np.isfinite(weights) & (weights >= 0)).all() or not weights.any()
+    ):
+        raise RankPolicyError(
+            f"query_weights must be finite, 0 or more and not all 0, one for each of {data.num_queries} queries; "
+            f"got shape {weights.shape}, {weights!r:.60}."
+        )
     _check_finite(data)
+
+
+def _check_shown(shown: Shown, num_queries: int, num_items: int) -> None:
+    for name, length in (("ranks", num_items), ("users", num_queries), ("times", num_queries)):
+        values = getattr(shown, name)
+        if values is not None and values.shape != (length,):
+            raise RankPolicyError(f"the {name} of shown lists must have the shape ({length},); got {values.shape}.")
+    if shown.ranks is not None and shown.ranks.min() < 1:
+        raise RankPolicyError(f"ranks of shown items count from 1; got {int(shown.ranks.min())}.")
 
 
 def _check_finite(data: RankingDataset) -> None:

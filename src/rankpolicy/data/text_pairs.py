@@ -60,6 +60,20 @@ class Padded:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class SideTensors:
+    """Side information of pairs as numbers, for networks that read it beside the texts."""
+
+    numbers: Tensor  # (pairs, numbers) scaled
+    categories: Tensor  # (pairs, categories) codes
+
+    def __getitem__(self, rows: Tensor | slice) -> SideTensors:
+        return SideTensors(self.numbers[rows], self.categories[rows])
+
+    def to(self, device: torch.device | str) -> SideTensors:
+        return SideTensors(self.numbers.to(device), self.categories.to(device))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class TextPairs:
     """What a text network scores, a row an item; indexed as a tensor of features would be.
 
@@ -70,20 +84,31 @@ class TextPairs:
     items: TokenTable
     query_of_pair: Tensor  # (pairs,)
     item_of_pair: Tensor  # (pairs,)
+    side: SideTensors | None = None
 
     def __len__(self) -> int:
         return len(self.item_of_pair)
 
     def __getitem__(self, rows: Tensor | slice) -> TextPairs:
-        return replace(self, query_of_pair=self.query_of_pair[rows], item_of_pair=self.item_of_pair[rows])
+        return replace(
+            self,
+            query_of_pair=self.query_of_pair[rows],
+            item_of_pair=self.item_of_pair[rows],
+            side=None if self.side is None else self.side[rows],
+        )
 
     @property
     def device(self) -> torch.device:
         return self.item_of_pair.device
 
     def to(self, device: torch.device | str) -> TextPairs:
-        queries = None if self.queries is None else self.queries.to(device)
-        return TextPairs(queries, self.items.to(device), self.query_of_pair.to(device), self.item_of_pair.to(device))
+        return TextPairs(
+            None if self.queries is None else self.queries.to(device),
+            self.items.to(device),
+            self.query_of_pair.to(device),
+            self.item_of_pair.to(device),
+            None if self.side is None else self.side.to(device),
+        )
 
     def padded_queries(self) -> Padded:
         """The texts of queries, each once however many items it has."""

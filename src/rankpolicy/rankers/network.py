@@ -95,8 +95,8 @@ class NetworkRanker(NetworkSettings, Ranker):
         return self.learns_from_texts and isinstance(self.model, str) and self.model in TEXT_MODELS
 
     def _fit_inputs(self, train: RankingDataset) -> FeatureScaling | TextInputs:
-        if self._reads_texts and train.texts is not None:
-            return TEXT_MODELS[self.model].reads.fit(self, train.texts, self.device)
+        if self._reads_texts:
+            return TEXT_MODELS[self.model].reads.fit(self, train, self.device)
         return fit_scaling(self.scaling, train)
 
     def _network_of(self, inputs: FeatureScaling | TextInputs, num_features: int) -> Average:

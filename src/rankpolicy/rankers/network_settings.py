@@ -23,3 +23,9 @@ class NetworkSettings:
     encoding: str = "apart"  # whether that model reads query and item apart, together or (encoder only) both
     feature_layers: int = 4  # how many of its last layers bilstm reads, side by side
     feature_cache: str | None = None  # folder that keeps bilstm's token features between runs
+    ngrams: tuple[int, ...] = (
+        3,
+    )  # lengths of the letter n-grams that networks of texts and side columns read beside words
+    min_users: int = 1  # how many users must have seen a word or n-gram for it to be kept, where users are known
+    num_buckets: int = 65536  # how many vectors words and n-grams share by their hash
+    category_size: int = 8  # width of the vector of a category

@@ -29,8 +29,8 @@ class TextInputs(Protocol):
     """A way to read texts."""
 
     @classmethod
-    def fit(cls, settings: NetworkSettings, train: Texts, device: str) -> Self:
-        """Ready to read, after a look at the training texts."""
+    def fit(cls, settings: NetworkSettings, train: RankingDataset, device: str) -> Self:
+        """Ready to read, after a look at the training data."""
         ...
 
     @classmethod
@@ -57,8 +57,9 @@ class WordInputs:
     file_vectors: Tensor | None = field(default=None, repr=False)  # (numbers, vector_size), only when fitted
 
     @classmethod
-    def fit(cls, settings: NetworkSettings, train: Texts, device: str) -> WordInputs:
-        texts = [*train.queries, *(train.distinct[index] for index in np.unique(train.of_item))]
+    def fit(cls, settings: NetworkSettings, train: RankingDataset, device: str) -> WordInputs:
+        given_texts = _texts(train)
+        texts = [*given_texts.queries, *(given_texts.distinct[index] for index in np.unique(given_texts.of_item))]
         if settings.embeddings is None:
             if settings.embedding_size < 1:
                 raise RankPolicyError(f"embedding_size must be at least 1; got {settings.embedding_size}.")
@@ -101,7 +102,7 @@ class TokenFeatureInputs:
     reads_together: bool
 
     @classmethod
-    def fit(cls, settings: NetworkSettings, train: Texts, device: str) -> TokenFeatureInputs:
+    def fit(cls, settings: NetworkSettings, train: RankingDataset, device: str) -> TokenFeatureInputs:
         return cls._of(settings, _encoder(settings), device)
 
     @classmethod
@@ -142,7 +143,7 @@ class SubwordInputs:
     max_tokens: int
 
     @classmethod
-    def fit(cls, settings: NetworkSettings, train: Texts, device: str) -> SubwordInputs:
+    def fit(cls, settings: NetworkSettings, train: RankingDataset, device: str) -> SubwordInputs:
         return cls(_encoder(settings), _checked_length(settings))
 
     @classmethod

@@ -1,0 +1,40 @@
+"""How the items of a query were shown: at which rank, to whom and when."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rankpolicy.types import RankPolicyError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Shown:
+    """What a log says of its lists beside the clicks, which are the labels of the dataset."""
+
+    ranks: NDArray[np.int64] | None = None  # (items,) from 1
+    users: NDArray[Any] | None = None  # (queries,) str
+    times: NDArray[np.float64] | None = None  # (queries,) seconds
+
+    def take(self, queries: NDArray[Any], items: NDArray[Any]) -> Shown:
+        return Shown(
+            ranks=None if self.ranks is None else self.ranks[items],
+            users=None if self.users is None else self.users[queries],
+            times=None if self.times is None else self.times[queries],
+        )
+
+
+def joined_shown(parts: Sequence[Shown]) -> Shown:
+    """The lists of several datasets, one after the other; all must tell the same of them."""
+    columns: dict[str, NDArray[Any] | None] = {}
+    for name in ("ranks", "users", "times"):
+        values = [getattr(part, name) for part in parts]
+        present = [value for value in values if value is not None]
+        if present and len(present) < len(values):
+            raise RankPolicyError(f"either all or none of the datasets to concatenate must have the {name} of lists.")
+        columns[name] = np.concatenate(present) if present else None
+    return Shown(**columns)
