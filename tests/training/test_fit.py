@@ -1,12 +1,14 @@
 import math
+from dataclasses import replace
 
 import pytest
 import torch
 
 from rankpolicy import RankPolicyError, make_web_search
 from rankpolicy.data.batches import RaggedTensors
+from rankpolicy.metrics import parse_metric
 from rankpolicy.models import Average, build_model
-from rankpolicy.objectives import ListNetCrossEntropy, ObjectiveValue
+from rankpolicy.objectives import Hybrid, ListNetCrossEntropy, ObjectiveValue
 from rankpolicy.training import TrainingSettings, Validation, fit_network
 
 DATA = make_web_search(20, random_state=0)
@@ -29,9 +31,9 @@ def weights_of(network):
     return torch.cat([parameter.detach().flatten() for parameter in network.parameters()])
 
 
-def fit(network, **options):
+def fit(network, objective=ListNetCrossEntropy(), **options):
     settings = TrainingSettings(**({"epochs": 4, "batch_queries": 6} | options.pop("settings", {})))
-    return fit_network(network, TRAIN, ListNetCrossEntropy(), settings=settings, **options)
+    return fit_network(network, TRAIN, objective, settings=settings, **options)
 
 
 def test_same_seed_same_weights_and_the_global_generator_is_left_alone():
@@ -101,6 +103,14 @@ def test_a_checkpoint_of_other_settings_is_refused(tmp_path, change):
     fit(new_network(), checkpoint=tmp_path / "c")
     with pytest.raises(RankPolicyError, match=f"{next(iter(change))}="):
         fit(new_network(), settings=change, checkpoint=tmp_path / "c", resume=True)
+
+
+def test_a_checkpoint_of_another_mix_of_losses_is_refused(tmp_path):
+    objective = Hybrid(reward=parse_metric("ap"), gamma=0.5, num_samples=2)
+    fit(new_network(), objective, checkpoint=tmp_path / "c")
+    fit(new_network(), objective, checkpoint=tmp_path / "c", resume=True)
+    with pytest.raises(RankPolicyError, match=r"gamma=0\.75"):
+        fit(new_network(), replace(objective, gamma=0.75), checkpoint=tmp_path / "c", resume=True)
 
 
 def test_a_loss_that_is_not_finite_stops_training_with_advice():

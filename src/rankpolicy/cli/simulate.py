@@ -42,7 +42,7 @@ def simulate(
             help="cascade, dcm, pbm, ubm, ccm, dbn, sdbn, or a click model of 'rankpolicy clicks fit'.",
         ),
     ] = "dcm",
-    items: Annotated[int, typer.Option(min=1, help="How many items there are.")] = 16,
+    items: Annotated[int | None, typer.Option(min=1, help="How many items there are, of users of a kind. [16]")] = None,
     cutoff: Annotated[int, typer.Option(min=1, help="How many items a list shows.")] = 4,
     attraction: Annotated[
         str,
@@ -179,5 +179,6 @@ def _print(found: Simulation) -> None:
     table.add_column(f"regret after {found.steps[-1]:,} steps", justify="right")
     table.add_column(f"standard error of {runs} runs", justify="right")
     for name in sorted(found.regrets, key=lambda name: found.mean(name)[-1]):
-        table.add_row(name, f"{found.mean(name)[-1]:.1f}", f"{found.standard_error(name)[-1]:.1f}")
+        error = f"{found.standard_error(name)[-1]:.1f}" if runs > 1 else "needs two runs"
+        table.add_row(name, f"{found.mean(name)[-1]:.1f}", error)
     console().print(table)

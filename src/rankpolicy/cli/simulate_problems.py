@@ -24,7 +24,7 @@ class Wish:
     """The options that say what to simulate."""
 
     users: str
-    items: int
+    items: int | None
     cutoff: int
     attraction: str
     termination: str | None
@@ -36,16 +36,20 @@ def problems_of(wish: Wish, queries: Sequence[str]) -> list[Problem]:
     from rankpolicy.clicks import load_click_model
 
     if wish.users.endswith((".json", ".json.gz", ".json.zst")) or Path(wish.users).is_file():
+        if wish.items is not None:
+            raise RankPolicyError(
+                "--items must not come with --users FILE: the click model says how many items there are."
+            )
         return _fitted(load_click_model(wish.users), queries, wish.cutoff)
     if queries:
         raise RankPolicyError("--query must come with --users FILE, a click model fitted to a log.")
-    return [_made(wish)]
+    return [_made(wish, 16 if wish.items is None else wish.items)]
 
 
-def _made(wish: Wish) -> Problem:
+def _made(wish: Wish, num_items: int) -> Problem:
     from rankpolicy.simulation import make_user, random_user, stationary
 
-    drawn = random_user(wish.users, wish.items, wish.cutoff, random_state=wish.seed)
+    drawn = random_user(wish.users, num_items, wish.cutoff, random_state=wish.seed)
     parameters = drawn.parameters
     if drawn.kind == "dcm":
         termination = _numbers(wish.termination or "0.5", "--termination")
@@ -56,25 +60,25 @@ def _made(wish: Wish) -> Problem:
         parameters = np.broadcast_to(termination, (1, wish.cutoff))
     elif wish.termination is not None:
         raise RankPolicyError(f"--termination must come with --users dcm; got {wish.users}.")
-    attraction = drawn.attraction if wish.attraction == "random" else _attraction(wish)
+    attraction = drawn.attraction if wish.attraction == "random" else _attraction(wish, num_items)
     user = make_user(drawn.kind, attraction, satisfaction=drawn.satisfaction, parameters=parameters)
     text = "random attraction" if wish.attraction == "random" else f"attraction {wish.attraction}"
     ending = f", termination {wish.termination or '0.5'}" if drawn.kind == "dcm" else ""
     return stationary(
-        user, wish.cutoff, name=f"{wish.users} users, {wish.items} items, lists of {wish.cutoff}, {text}{ending}"
+        user, wish.cutoff, name=f"{wish.users} users, {num_items} items, lists of {wish.cutoff}, {text}{ending}"
     )
 
 
-def _attraction(wish: Wish) -> NDArray[np.float64]:
+def _attraction(wish: Wish, num_items: int) -> NDArray[np.float64]:
     numbers = _numbers(wish.attraction, "--attraction")
-    if len(numbers) == wish.items and wish.items != 2:
+    if len(numbers) == num_items and num_items != 2:
         return numbers
     if len(numbers) != 2:
         raise RankPolicyError(
-            f"--attraction must be two numbers, of the best {wish.cutoff} items and of the others, one for each of {wish.items} items, "
+            f"--attraction must be two numbers, of the best {wish.cutoff} items and of the others, one for each of {num_items} items, "
             f"or 'random'; got {len(numbers)} numbers."
         )
-    return np.where(np.arange(wish.items) < wish.cutoff, numbers[0], numbers[1])
+    return np.where(np.arange(num_items) < wish.cutoff, numbers[0], numbers[1])
 
 
 def _numbers(text: str, option: str) -> NDArray[np.float64]:

@@ -6,7 +6,7 @@ import copy
 import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field, fields, is_dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -147,8 +147,16 @@ def _optimizer(network: nn.Module, settings: TrainingSettings) -> torch.optim.Op
 def _purpose(objective: Objective, settings: TrainingSettings, validation: Validation | None) -> str:
     """What must not change between a checkpoint and its resumption; how long to train may."""
     reward = getattr(getattr(objective, "reward", None), "name", "")
-    how = ", ".join(f"{name}={value}" for name, value in asdict(settings).items() if name not in ("epochs", "patience"))
-    return f"{type(objective).__name__}({reward}) with {how}, validation {validation.name if validation else 'none'}"
+    how = {name: value for name, value in asdict(settings).items() if name not in ("epochs", "patience")}
+    if is_dataclass(objective):
+        values = {each.name: getattr(objective, each.name) for each in fields(objective)}
+        how |= {
+            name: value
+            for name, value in values.items()
+            if name not in ("epoch", "report_name") and (value is None or isinstance(value, int | float | str))
+        }
+    listed = ", ".join(f"{name}={value}" for name, value in how.items())
+    return f"{type(objective).__name__}({reward}) with {listed}, validation {validation.name if validation else 'none'}"
 
 
 @contextmanager
