@@ -6,8 +6,7 @@ ranker = rp.PGRank(reward="ndcg@10").fit(train, valid=rp.read_letor("Fold1/vali.
 print(rp.evaluate(ranker, rp.read_letor("Fold1/test.txt.gz"), metrics=["ndcg@10", "map"]))
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rankpolicy import data, evaluation, fairness, gradients, metrics, models, objectives, policies, rankers
 from rankpolicy.data import (
@@ -16,21 +15,21 @@ from rankpolicy.data import (
     TextFeatures,
     concatenate,
     from_arrays,
+    from_click_table,
     from_frame,
     from_texts,
     k_fold,
     make_fair_synthetic,
     make_web_search,
+    read_click_table,
     read_folds,
-    read_german_credit,
     read_glove,
-    read_insuranceqa,
     read_letor,
     read_parquet,
     read_qrels,
     read_question_answering,
     read_run,
-    read_wikiqa,
+    split_by_time,
     split_queries,
     to_frame,
     write_letor,
@@ -40,6 +39,7 @@ from rankpolicy.data import (
 )
 from rankpolicy.evaluation import MetricTable, compare_tables, evaluate
 from rankpolicy.metrics import parse_metric
+from rankpolicy.optional import loaded_later
 from rankpolicy.policies import PlackettLuce
 from rankpolicy.rankers import (
     DELTR,
@@ -52,6 +52,7 @@ from rankpolicy.rankers import (
     FairPGRank,
     LambdaMART,
     ListNet,
+    MatchingCross,
     PGRank,
     RankSVM,
     Regression,
@@ -62,25 +63,34 @@ from rankpolicy.version import __version__
 
 if TYPE_CHECKING:
     from rankpolicy import bandits, clicks, simulation
-    from rankpolicy.clicks import estimate_policy_value, estimate_position_bias, fit_click_model, read_click_log
+    from rankpolicy.clicks import (
+        click_log_of,
+        dataset_from_clicks,
+        estimate_policy_value,
+        estimate_position_bias,
+        fit_click_model,
+        read_click_log,
+    )
+    from rankpolicy.data import read_german_credit, read_insuranceqa, read_wikiqa
 
-# Loaded when first asked for: whoever learns from labels need not wait for what learns from clicks.
+# Loaded when first asked for: whoever learns from labels need not wait for what learns from clicks, nor for sets of papers.
 _LATER = {
     "bandits": "rankpolicy.bandits",
     "clicks": "rankpolicy.clicks",
     "simulation": "rankpolicy.simulation",
+    "click_log_of": "rankpolicy.clicks",
+    "dataset_from_clicks": "rankpolicy.clicks",
     "estimate_policy_value": "rankpolicy.clicks",
     "estimate_position_bias": "rankpolicy.clicks",
     "fit_click_model": "rankpolicy.clicks",
     "read_click_log": "rankpolicy.clicks",
+    "read_german_credit": "rankpolicy.data",
+    "read_insuranceqa": "rankpolicy.data",
+    "read_wikiqa": "rankpolicy.data",
 }
 
 
-def __getattr__(name: str) -> Any:
-    if name not in _LATER:
-        raise AttributeError(f"module 'rankpolicy' has no attribute {name!r}")
-    module = import_module(_LATER[name])
-    return module if module.__name__.endswith(f".{name}") else getattr(module, name)
+__getattr__ = loaded_later("rankpolicy", _LATER)
 
 
 __all__ = [
@@ -95,6 +105,7 @@ __all__ = [
     "FairPGRank",
     "LambdaMART",
     "ListNet",
+    "MatchingCross",
     "MetricTable",
     "MissingDependencyError",
     "PGRank",
@@ -107,10 +118,12 @@ __all__ = [
     "TextFeatures",
     "__version__",
     "bandits",
+    "click_log_of",
     "clicks",
     "compare_tables",
     "concatenate",
     "data",
+    "dataset_from_clicks",
     "estimate_policy_value",
     "estimate_position_bias",
     "evaluate",
@@ -118,6 +131,7 @@ __all__ = [
     "fairness",
     "fit_click_model",
     "from_arrays",
+    "from_click_table",
     "from_frame",
     "from_texts",
     "gradients",
@@ -132,6 +146,7 @@ __all__ = [
     "policies",
     "rankers",
     "read_click_log",
+    "read_click_table",
     "read_folds",
     "read_german_credit",
     "read_glove",
@@ -143,6 +158,7 @@ __all__ = [
     "read_run",
     "read_wikiqa",
     "simulation",
+    "split_by_time",
     "split_queries",
     "to_frame",
     "write_letor",

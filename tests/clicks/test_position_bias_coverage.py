@@ -1,4 +1,4 @@
-"""Bootstrap intervals hold the truth as often as they say; benchmarks/position_bias.py measures it with 400 logs a method."""
+"""Bootstrap intervals hold the truth as often as they say; benchmarks/position_bias.py measures it with 500 logs a method."""
 
 import numpy as np
 import pytest

@@ -1,5 +1,7 @@
 """What all estimators of position bias share, over the dict of them."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -24,6 +26,12 @@ def options(method, made):
         "randomised-regression": {"query_features": np.arange(sessions)[:, None] % 3},
         "swaps": {"swaps": made.swaps},
     }.get(method, {})
+
+
+def of_rows(log, rows):
+    return replace(
+        log, queries=log.queries[rows], items=log.items[rows], clicks=log.clicks[rows], counts=log.counts[rows]
+    )
 
 
 def estimated(method, made, **settings):
@@ -52,15 +60,23 @@ def test_known_propensities_come_back(method):
 @METHODS
 def test_counts_stand_for_repeated_sessions(method):
     made = simulated(method, 3000, 5)
-    log = made.log
-    doubled = type(log)(
-        query_names=log.query_names,
-        item_names=log.item_names,
-        queries=log.queries,
-        items=log.items,
-        clicks=log.clicks,
-        counts=2 * log.counts,
+    given, counts = options(method, made), 1 + np.arange(3000) % 3
+    counted = estimate_position_bias(replace(made.log, counts=counts), method=method, num_resamples=0, **given)
+    rows = np.repeat(np.arange(3000), counts)
+    repeated = estimate_position_bias(
+        of_rows(made.log, rows),
+        method=method,
+        num_resamples=0,
+        **{name: values[rows] for name, values in given.items()},
     )
+    np.testing.assert_allclose(counted.propensities, repeated.propensities, rtol=1e-9)
+    assert counted.num_sessions == repeated.num_sessions == counts.sum()
+
+
+@METHODS
+def test_the_same_shares_give_the_same_curve(method):
+    made = simulated(method, 3000, 5)
+    doubled = replace(made.log, counts=2 * made.log.counts)
     once = estimated(method, made, num_resamples=0)
     twice = estimate_position_bias(doubled, method=method, num_resamples=0, **options(method, made))
     np.testing.assert_allclose(twice.propensities, once.propensities, rtol=1e-5)

@@ -17,6 +17,7 @@ TRAIN, VALID = DATA[:40], DATA[40:]
 QUICK = {
     "fair-pg-rank": {"epochs": 3, "fairness": "individual"},
     "pg-rank": {"epochs": 3, "num_networks": 2},
+    "matching-cross": {"epochs": 3, "model": "mlp"},  # its own model reads texts
     "lambdamart": {"num_trees": 5},
     "boosted-policy": {"num_trees": 5},
     "boosted-regression": {"num_trees": 5},

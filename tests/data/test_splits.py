@@ -1,9 +1,13 @@
+from dataclasses import replace
+from itertools import pairwise
+
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from rankpolicy.data import QueryKFold, from_arrays, k_fold, make_web_search, split_queries
+from rankpolicy.data import QueryKFold, from_arrays, k_fold, make_web_search, split_by_time, split_queries
+from rankpolicy.data.shown import Shown
 from rankpolicy.types import RankPolicyError
 
 
@@ -67,3 +71,40 @@ def test_query_k_fold_in_scikit_learn():
     assert repr(clone(splitter, safe=False)) == repr(splitter)
     with pytest.raises(RankPolicyError, match=r"groups must be the query id of each row; got none"):
         next(splitter.split(dataset.features))
+
+
+def at_times(times):
+    return replace(dataset_of(len(times)), shown=Shown(times=np.array(times, float)))
+
+
+def test_a_split_by_time_puts_the_oldest_first():
+    random = np.random.default_rng(0)
+    parts = split_by_time(at_times(random.permutation(100)))
+    assert [part.num_queries for part in parts] == [80, 10, 10]
+    assert np.concatenate([part.shown.times for part in parts]).tolist() == list(range(100))
+
+
+@given(st.lists(st.integers(0, 8), min_size=3, max_size=40), st.sampled_from([(0.8, 0.1, 0.1), (0.2, 0.5, 0.3)]))
+def test_queries_of_one_time_stay_together(times, fractions):
+    assume(len(set(times)) >= len(fractions))
+    parts = split_by_time(at_times(times), fractions)
+    assert sorted(int(query) for part in parts for query in part.query_ids) == list(range(len(times)))
+    for earlier, later in pairwise(parts):
+        assert earlier.shown.times.max() < later.shown.times.min()
+
+
+def test_a_cut_moves_to_the_nearest_place_between_times():
+    # Wanted cuts at 8 and 9 of 10; times change at 2 and 7 only.
+    parts = split_by_time(at_times([1, 1, 2, 2, 2, 2, 2, 3, 3, 3]))
+    assert [part.num_queries for part in parts] == [2, 5, 3]
+
+
+def test_fewer_times_than_parts_are_cut_apart_with_a_warning():
+    with pytest.warns(UserWarning, match="2 different times, fewer than the 3 parts"):
+        parts = split_by_time(at_times([1, 1, 1, 1, 1, 1, 1, 1, 1, 0]))
+    assert [part.query_ids.tolist() for part in parts] == [["9", "0", "1", "2", "3", "4", "5", "6"], ["7"], ["8"]]
+
+
+def test_a_split_by_time_needs_times():
+    with pytest.raises(RankPolicyError, match="needs the time of each query; the dataset has none"):
+        split_by_time(dataset_of(5))

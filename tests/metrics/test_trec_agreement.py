@@ -6,7 +6,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from ir_measures import AP, RR, P, R, nDCG
+from ir_measures import AP, RR, P, R, Success, nDCG
 
 from rankpolicy.metrics import all_items, parse_metric
 from rankpolicy.types import Conventions
@@ -20,6 +20,8 @@ SAME = {
     "p@5": P @ 5,
     "p@20": P @ 20,
     "recall@5": R @ 5,
+    "success@1": Success @ 1,
+    "success@3": Success @ 3,
 }
 
 

@@ -33,6 +33,15 @@ def test_supervised_part_by_hand():
     torch.testing.assert_close(gradient, torch.where(MASK, (affinities - relevant) / 5, 0.0))
 
 
+def test_labels_as_targets_by_hand():
+    """-[r log a + (1 - r) log(1 - a)] with r the label, also above 1: its gradient is (a - r) / 5."""
+    value, gradient = value_and_gradient(gamma=0.0, targets="labels")
+    affinities = torch.sigmoid(SCORES)
+    each = -(LABELS * affinities.log() + (1 - LABELS) * (1 - affinities).log())
+    assert value.loss.item() == pytest.approx(each[MASK].mean().item())
+    torch.testing.assert_close(gradient, torch.where(MASK, (affinities - LABELS) / 5, 0.0))
+
+
 def test_policy_part_descends_against_the_estimate():
     value, gradient = value_and_gradient(gamma=1.0, num_samples=9, max_positions=2, epsilon=0.3)
     torch.manual_seed(0)

@@ -41,7 +41,7 @@ def settings(model, encoder=None):
         "mcan": {"hidden": (8, 8), "recurrent": 8, "embedding_size": 8},
         "bilstm": {"hidden": (8,), "recurrent": 8, "encoder": encoder, "feature_layers": 2},
         "encoder": {"hidden": (8,), "encoder": encoder, "encoding": "both"},
-    }[model]
+    }.get(model, {"hidden": (8,), "embedding_size": 8})
 
 
 def trained(model, encoder=None, ranker=rp.ListNet, **changes):
@@ -60,7 +60,7 @@ def test_a_text_ranker_learns_which_words_must_meet(mcan):
 
 @pytest.mark.parametrize("model", TEXT_MODELS)
 def test_a_saved_text_ranker_ranks_as_before(model, tmp_path, request):
-    encoder = None if model == "mcan" else request.getfixturevalue("encoder")
+    encoder = request.getfixturevalue("encoder") if model in ("bilstm", "encoder") else None
     ranker = trained(model, encoder).fit(TRAIN, valid=VALID)
     ranker.save(tmp_path / "model.rp")
     loaded = rp.load(tmp_path / "model.rp")

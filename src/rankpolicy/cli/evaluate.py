@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from rankpolicy.cli.clicks_to_train_on import position_bias_named
 from rankpolicy.cli.options import Empty, Gain, Json, MaxLabel, Metrics, Model, RelevantFrom, Seed, conventions_from
 from rankpolicy.cli.output import check_can_write, console, note, print_json
 from rankpolicy.types import RankPolicyError
@@ -23,24 +24,38 @@ rankpolicy evaluate model.rp --data test.txt --metrics ndcg@10,map
 rankpolicy evaluate model.rp --data test.txt --metrics ndcg@5 --gain linear --empty skip --json
 
 rankpolicy evaluate model.rp --data test.txt --per-query queries.csv
+
+rankpolicy evaluate search.rp --data clicks.parquet --metrics mrr,success@1 --propensities bias.json
 """
 SUFFIXES = (".csv", ".parquet")
 
 
 def evaluate(
     model: Model,
-    data: Annotated[Path, typer.Option(help="Test data: LETOR text (.gz, .zst) or .parquet.", show_default=False)],
+    data: Annotated[
+        Path,
+        typer.Option(
+            help="Test data: LETOR text (.gz, .zst), .parquet, or a click table: .csv, .parquet.", show_default=False
+        ),
+    ],
     metrics: Metrics = "ndcg@10,map",
     gain: Gain = "exp2",
     empty: Empty = "0",
     relevant_from: RelevantFrom = 1.0,
     max_label: MaxLabel = 4.0,
+    propensities: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE",
+            help="For a click table: bias.json of 'rankpolicy clicks bias' (FILE#METHOD), to weight its clicks by.",
+        ),
+    ] = None,
     per_query: Annotated[Path | None, typer.Option(help="Write the metrics of every query: .csv or .parquet.")] = None,
     trec: Annotated[bool, typer.Option("--trec", help="Print every query's metrics as trec_eval -q does.")] = False,
     seed: Seed = 0,
     as_json: Json = False,
 ) -> None:
-    """Measure a model on labelled data: means, 95% bootstrap intervals (drawn with --seed) and the conventions."""
+    """Measure a model on labelled data or clicks: means, 95% bootstrap intervals (drawn with --seed) and the conventions."""
     from rankpolicy import evaluation
     from rankpolicy.data import read_dataset
     from rankpolicy.metrics import parse_metrics
@@ -54,9 +69,10 @@ def evaluate(
         if per_query.suffix not in SUFFIXES:
             raise RankPolicyError(f"--per-query must end in {' or '.join(SUFFIXES)}; got {per_query.name!r}.")
         check_can_write(per_query, option="--per-query")
+    bias = None if propensities is None else position_bias_named(propensities)
     ranker = load(model)
     dataset = read_dataset(data, num_features=ranker.num_features_, feature_names=ranker.feature_names_)
-    table = evaluation.evaluate(ranker, dataset, metrics, conventions=conventions)
+    table = evaluation.evaluate(ranker, dataset, metrics, conventions=conventions, propensities=bias)
     if per_query is not None:
         _write_per_query(table, per_query)
     if as_json:
@@ -66,6 +82,8 @@ def evaluate(
         typer.echo(table.to_trec(), nl=False)
     else:
         _print_table(table, seed)
+        if table.weighting is not None:
+            console().print(table.weighting, style="dim")
         console().print(str(conventions), style="dim")
         if per_query is not None:
             note(f"metrics of {len(table)} queries: {per_query}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 import sys
+import warnings
 from collections.abc import Sequence
 from typing import Annotated, NoReturn
 
@@ -81,7 +82,13 @@ def run(arguments: Sequence[str] | None = None) -> int:
 
 
 def main() -> NoReturn:
+    warnings.showwarning = _say_warning
     sys.exit(run())
+
+
+def _say_warning(message: Warning | str, *where: object, **more: object) -> None:
+    """What the library warns of, without the place in its code."""
+    note(f"warning: {' '.join(str(message).split())}")
 
 
 def _bad_input(message: str) -> int:

@@ -24,12 +24,20 @@ rankpolicy predict model.rp --data test.txt --out run.trec
 rankpolicy predict model.rp --data test.txt --out scores.txt
 
 rankpolicy predict model.rp --data test.txt --out sampled.trec --sampled --seed 3
+
+rankpolicy predict search.rp --data rows.csv --out scores.txt
 """
 
 
 def predict(
     model: Model,
-    data: Annotated[Path, typer.Option(help="Items to rank: LETOR text (.gz, .zst) or .parquet.", show_default=False)],
+    data: Annotated[
+        Path,
+        typer.Option(
+            help="Items to rank: LETOR text (.gz, .zst), .parquet, or a click table: .csv, .parquet.",
+            show_default=False,
+        ),
+    ],
     out: Annotated[
         Path, typer.Option(help="run.trec or .run, scores.txt, or a table: .csv, .parquet.", show_default=False)
     ],

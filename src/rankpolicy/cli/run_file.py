@@ -10,7 +10,17 @@ from typing import Any
 from rankpolicy.cli.settings import as_text
 from rankpolicy.types import RankPolicyError, unknown_name
 
-KEYS: dict[str, type] = {"method": str, "data": str, "valid": str, "out": str, "seed": int, "settings": dict}
+KEYS: dict[str, type] = {
+    "method": str,
+    "data": str,
+    "valid": str,
+    "clicks": str,
+    "propensities": str,
+    "weighted": str,
+    "out": str,
+    "seed": int,
+    "settings": dict,
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,6 +30,9 @@ class RunFile:
     method: str | None = None
     data: Path | None = None
     valid: Path | None = None
+    clicks: Path | None = None
+    propensities: str | None = None
+    weighted: str | None = None
     out: Path | None = None
     seed: int | None = None
     settings: dict[str, str] = field(default_factory=dict)
@@ -44,6 +57,9 @@ def read_run_file(path: Path) -> RunFile:
         method=document.get("method"),
         data=_path(document.get("data")),
         valid=_path(document.get("valid")),
+        clicks=_path(document.get("clicks")),
+        propensities=document.get("propensities"),
+        weighted=document.get("weighted"),
         out=_path(document.get("out")),
         seed=document.get("seed"),
         settings={name.replace("-", "_"): as_text(value) for name, value in document.get("settings", {}).items()},

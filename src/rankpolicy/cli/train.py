@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from rankpolicy.cli.clicks_to_train_on import clicks_to_train_on
 from rankpolicy.cli.options import Json, Set
 from rankpolicy.cli.output import check_can_write, console, print_json
 from rankpolicy.cli.run_file import RunFile, read_run_file
@@ -25,6 +26,8 @@ rankpolicy train --method pg-rank --data train.txt --valid vali.txt --out model.
 
 rankpolicy train --method lambdamart --data train.txt --valid vali.txt --out trees.rp --set num_leaves=31
 
+rankpolicy train --method matching-cross --data clicks.parquet --propensities bias.json --out search.rp
+
 rankpolicy train --config run.toml --seed 1
 """
 
@@ -35,12 +38,34 @@ def train(
         str | None,
         typer.Option(help="The method to learn, such as pg-rank; a wrong name lists them all.", show_default=False),
     ] = None,
-    data: Annotated[Path | None, typer.Option(help="Training data: LETOR text (.gz, .zst) or .parquet.")] = None,
+    data: Annotated[
+        Path | None,
+        typer.Option(help="Training data: LETOR text (.gz, .zst), .parquet, or a click table: .csv, .parquet."),
+    ] = None,
     valid: Annotated[Path | None, typer.Option(help="Validation data, to stop in time and keep the best.")] = None,
+    clicks: Annotated[
+        Path | None, typer.Option(metavar="LOG", help="A log of clicks on the items of --data, instead of its labels.")
+    ] = None,
+    propensities: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE",
+            help="bias.json of 'rankpolicy clicks bias', FILE#METHOD where it has several; 'none' leaves position bias in.",
+        ),
+    ] = None,
+    weighted: Annotated[
+        str | None,
+        typer.Option(
+            metavar="item|query", help="Clicks as relevances of items (a log), or as whole lists (a click table)."
+        ),
+    ] = None,
     out: Annotated[Path | None, typer.Option(help="Where the model goes, such as model.rp.")] = None,
     settings: Set = None,
     config: Annotated[
-        Path | None, typer.Option(help="A run.toml: method, data, valid, out, seed and a table of settings.")
+        Path | None,
+        typer.Option(
+            help="A run.toml: method, data, valid, clicks, propensities, weighted, out, seed and a table of settings."
+        ),
     ] = None,
     seed: Annotated[int | None, typer.Option(min=0, help="Seed of everything random (0 where none is given).")] = None,
     checkpoint: Annotated[
@@ -62,6 +87,9 @@ def train(
     data = _required("--data", data, run_file.data)
     out = _required("--out", out, run_file.out)
     valid = run_file.valid if valid is None else valid
+    clicks = run_file.clicks if clicks is None else clicks
+    propensities = run_file.propensities if propensities is None else propensities
+    weighted = run_file.weighted if weighted is None else weighted
     seed = next(value for value in (seed, run_file.seed, 0) if value is not None)
     check_can_write(out, option="--out")
     if checkpoint is not None:
@@ -74,8 +102,17 @@ def train(
 
     started, clock = datetime.now(UTC), time.perf_counter()
     files = {"train": data} | ({} if valid is None else {"valid": valid})
+    given = clicks_to_train_on(clicks, propensities)
     datasets = _read_alike(files)
-    ranker.fit(datasets["train"], valid=datasets.get("valid"), checkpoint=checkpoint, resume=resume)
+    ranker.fit(
+        datasets["train"],
+        valid=datasets.get("valid"),
+        clicks=given.log,
+        propensities=given.propensities_for(datasets["train"]),
+        weighted=weighted,
+        checkpoint=checkpoint,
+        resume=resume,
+    )
     ranker.save(out)
 
     validation = {} if ranker.best_score_ is None else {next(iter(ranker.evals_result_["valid_0"])): ranker.best_score_}
@@ -90,7 +127,8 @@ def train(
                 "items": datasets[role].num_items,
             }
             for role, path in files.items()
-        },
+        }
+        | {role: {"path": str(path), "sha256": sha256_of_file(path)} for role, path in given.files.items()},
         started=started.isoformat(timespec="seconds"),
         duration_seconds=round(time.perf_counter() - clock, 3),
         details={
@@ -98,6 +136,7 @@ def train(
             "model": str(out),
             "settings": ranker.get_params(),
             "metrics": {"valid": validation, "best_iteration": ranker.best_iteration_},
+            "clicks": ranker.click_report_,
         },
     )
     record_path = out.with_name(f"{out.stem}.run.json")
@@ -106,10 +145,20 @@ def train(
         print_json(record.to_json() | {"run": str(record_path)})
         return
     scored = "".join(f", validation {name} {score:.4f}" for name, score in validation.items())
+    rests_on = "" if ranker.click_report_ is None else f"{_told(ranker.click_report_)}\n"
     console().print(
-        f"{method}: kept iteration {ranker.best_iteration_}{scored}, {record.duration_seconds:.1f} s\n"
+        f"{method}: kept iteration {ranker.best_iteration_}{scored}, {record.duration_seconds:.1f} s\n{rests_on}"
         f"model  {out}\nrecord {record_path}",
         markup=False,
+    )
+
+
+def _told(report: dict[str, Any]) -> str:
+    left_out = report["queries_left_out"] | {f"sessions: {why}": n for why, n in report["sessions_left_out"].items()}
+    without = "".join(f"; left out, {why}: {count}" for why, count in left_out.items())
+    return (
+        f"{report['num_clicks']} clicks of {report['num_sessions']} sessions, effective sample size "
+        f"{report['effective_sample_size']:.1f}{without}"
     )
 
 

@@ -9,11 +9,15 @@ from rankpolicy.clicks.base import ClickModel, User
 from rankpolicy.clicks.bias_estimate import estimate_position_bias
 from rankpolicy.clicks.bias_members import POSITION_BIAS_METHODS
 from rankpolicy.clicks.biased_log import BiasedLog, make_biased_log
+from rankpolicy.clicks.click_evidence import ClickEvidence
+from rankpolicy.clicks.click_tables import weighted_by_propensity
 from rankpolicy.clicks.comparison import ClickComparison, compare_click_models
 from rankpolicy.clicks.counts_by_pair import PairCounts, pair_counts
 from rankpolicy.clicks.files import read_click_log
 from rankpolicy.clicks.fit import fit_click_model
+from rankpolicy.clicks.from_dataset import click_log_of
 from rankpolicy.clicks.ips import IPSWeights, ips_weights
+from rankpolicy.clicks.learning import dataset_from_clicks
 from rankpolicy.clicks.log import ClickLog, log_from_lists
 from rankpolicy.clicks.members import CLICK_MODELS, load_click_model, save_click_model
 from rankpolicy.clicks.off_policy import OFF_POLICY_ESTIMATORS, PolicyEstimate, estimate_policy_value
@@ -22,6 +26,7 @@ from rankpolicy.clicks.off_policy_target import TargetProbabilities
 from rankpolicy.clicks.open_bandit import read_open_bandit
 from rankpolicy.clicks.perplexity import Perplexity
 from rankpolicy.clicks.position_bias import PositionBias
+from rankpolicy.clicks.position_bias_file import read_position_bias
 from rankpolicy.clicks.robust_relevance import doubly_robust_relevance
 from rankpolicy.clicks.synthetic import make_click_log, make_click_model
 from rankpolicy.clicks.trust_bias import affine_relevance
@@ -32,6 +37,7 @@ __all__ = [
     "POSITION_BIAS_METHODS",
     "BiasedLog",
     "ClickComparison",
+    "ClickEvidence",
     "ClickLog",
     "ClickModel",
     "IPSWeights",
@@ -43,7 +49,9 @@ __all__ = [
     "TargetProbabilities",
     "User",
     "affine_relevance",
+    "click_log_of",
     "compare_click_models",
+    "dataset_from_clicks",
     "doubly_robust_relevance",
     "estimate_policy_value",
     "estimate_position_bias",
@@ -57,5 +65,7 @@ __all__ = [
     "pair_counts",
     "read_click_log",
     "read_open_bandit",
+    "read_position_bias",
     "save_click_model",
+    "weighted_by_propensity",
 ]

@@ -11,6 +11,8 @@ from rankpolicy.clicks.bias_pairwise import adjacent_curve, bradley_terry_curve,
 from rankpolicy.clicks.counts_by_pair import PairCounts
 from rankpolicy.clicks.distinct import weighted_counts
 
+ROUNDS = 2  # of all_pairs; a third moves nothing that matters
+
 
 def swaps(evidence: Evidence, weights: NDArray[np.float64]) -> NDArray[np.float64]:
     """Two positions of a session were swapped or not with probability 1/2 (Joachims, Swaminathan & Schnabel 2017).
@@ -42,9 +44,14 @@ def all_pairs(evidence: Evidence, weights: NDArray[np.float64]) -> NDArray[np.fl
     """Items shown at any two ranks, all comparisons in one likelihood.
 
     Agarwal et al. 2019 write it with a relevance for every two ranks as well; where clicks are counts with a mean (Poisson), the best
-    relevance has a closed form and leaves the likelihood of Bradley and Terry, which has one maximum.
+    relevance has a closed form and leaves the likelihood of Bradley and Terry, which has one maximum. How much each item counts may
+    depend on the propensities, so there are two rounds: equal ones first, then those found.
     """
-    return bradley_terry_curve(harvested(evidence.pair_counts(weights)))
+    counts = evidence.pair_counts(weights)
+    curve = np.ones((len(weights), evidence.num_positions))
+    for _ in range(ROUNDS):
+        curve = bradley_terry_curve(harvested_together(counts, np.nan_to_num(curve)))
+    return curve
 
 
 def harvested(counts: PairCounts) -> NDArray[np.float64]:
@@ -65,4 +72,24 @@ def harvested(counts: PairCounts) -> NDArray[np.float64]:
         shares = ratio(shown, shown[:, :, position, None] + shown)
         matrix[:, position] = np.einsum("ri,rik->rk", clicks[:, :, position], shares)
         matrix[:, position, position] = 0.0
+    return matrix
+
+
+def harvested_together(counts: PairCounts, propensities: NDArray[np.float64]) -> NDArray[np.float64]:
+    """E[j, k] = (p_j + p_k) sum over pairs of clicks_j shown_k / sum over l of shown_l p_l, with p (resample, position).
+
+    A click on a pair falls on rank j with probability shown_j p_j / sum over l of shown_l p_l. With these weights Bradley and Terry's
+    likelihood has the gradient of that multinomial one at p, so that no comparison of many is counted twice; any p gives a consistent
+    curve, and one near the truth the least variance.
+
+    >>> counts = PairCounts(shown=np.array([[[10.0, 30.0]]]), clicks=np.array([[[8.0, 12.0]]]))
+    >>> harvested_together(counts, np.ones((1, 2)))
+    array([[[ 0., 12.],
+            [ 6.,  0.]]])
+    """
+    shown, clicks = counts.shown, counts.clicks
+    expected = np.einsum("rik,rk->ri", shown, propensities)[:, :, None]
+    shares = ratio(clicks, np.broadcast_to(expected, clicks.shape))
+    matrix = np.einsum("rij,rik->rjk", shares, shown) * (propensities[:, :, None] + propensities[:, None, :])
+    matrix[:, range(shown.shape[2]), range(shown.shape[2])] = 0.0
     return matrix

@@ -6,11 +6,11 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
+from rankpolicy.data.click_table import is_click_table, read_click_table
 from rankpolicy.data.dataset import RankingDataset
 from rankpolicy.data.letor import read_letor
 from rankpolicy.data.parquet import parquet_columns, read_parquet
 from rankpolicy.data.question_answering import read_question_answering
-from rankpolicy.data.wikiqa import read_wikiqa
 from rankpolicy.types import RankPolicyError
 
 
@@ -21,16 +21,22 @@ def read_dataset(
     feature_names: Sequence[str] | None = None,
     needs_labels: bool = True,
 ) -> RankingDataset:
-    """Read a file ending in .parquet as Parquet, in .jsonl as questions with answers, in .tsv as WikiQA, any other as LETOR.
+    """Read a file ending in .parquet as Parquet, in .jsonl as questions with answers, in .tsv as WikiQA, in .csv as a click table, any
+    other as LETOR.
 
-    The last three may be packed (.jsonl.gz). Parquet with columns query and items holds questions with answers, other Parquet features.
+    The last four may be packed (.jsonl.gz). Parquet with columns query and items holds questions with answers, with query_text and
+    item_text it is a click table, other Parquet holds features.
     ``num_features`` is the width a model expects, ``feature_names`` the columns it was fitted on, in its order, where these are known.
-    Data to be ranked may come without labels in Parquet; a LETOR line always starts with one.
+    Data to be ranked may come without labels in Parquet and click tables; a LETOR line always starts with one.
     """
     suffixes = Path(path).suffixes[-2:]
     if ".jsonl" in suffixes or (suffixes[-1:] == [".parquet"] and {"query", "items"} <= set(parquet_columns(path))):
         return read_question_answering(path)
+    if ".csv" in suffixes or (suffixes[-1:] == [".parquet"] and is_click_table(parquet_columns(path))):
+        return read_click_table(path, needs_clicks=needs_labels)
     if ".tsv" in suffixes:
+        from rankpolicy.data.wikiqa import read_wikiqa
+
         return read_wikiqa(path, needs_answer=needs_labels)
     if Path(path).suffix != ".parquet":
         return read_letor(path, num_features=num_features)

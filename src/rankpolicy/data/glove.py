@@ -3,14 +3,24 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rankpolicy.data.text_files import checked_file, read_text_bytes
-from rankpolicy.data.vocabulary import Vocabulary
 from rankpolicy.types import RankPolicyError
+
+
+class NumberedWords(Protocol):
+    """A vocabulary; number 0 is padding."""
+
+    @property
+    def number_of(self) -> Mapping[str, int]: ...
+
+    def __len__(self) -> int: ...
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -18,7 +28,7 @@ class WordVectors:
     words: tuple[str, ...]
     vectors: NDArray[np.float32]  # (words, size)
 
-    def rows_for(self, vocabulary: Vocabulary, *, random_state: int = 0) -> NDArray[np.float32]:
+    def rows_for(self, vocabulary: NumberedWords, *, random_state: int = 0) -> NDArray[np.float32]:
         """A vector for every number of the vocabulary (numbers, size).
 
         Padding is 0; words without a vector of their own get a random one, of the mean and spread of the given ones.

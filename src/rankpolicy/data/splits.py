@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -21,22 +22,47 @@ def split_queries(
     >>> [part.num_queries for part in split_queries(from_arrays(np.zeros((10, 1)), group=[1] * 10))]
     [6, 2, 2]
     """
-    shares = np.asarray(fractions, dtype=float)
-    if shares.ndim != 1 or not (shares > 0).all() or not np.isclose(shares.sum(), 1):
-        raise RankPolicyError(
-            f"fractions must be positive and add up to 1; got {tuple(fractions)}, sum {shares.sum():g}."
-        )
-    if len(shares) > dataset.num_queries:
-        raise RankPolicyError(
-            f"each of the {len(shares)} parts needs a query; the dataset has {dataset.num_queries}. Ask for fewer."
-        )
-    cuts = np.round(np.cumsum(shares)[:-1] * dataset.num_queries).astype(int)
-    # Small shares of few queries round to nothing; every part keeps at least one query.
-    for part in range(len(cuts)):
-        cuts[part] = max(cuts[part], 1 + (cuts[part - 1] if part else 0))
-        cuts[part] = min(cuts[part], dataset.num_queries - (len(cuts) - part))
+    cuts = _cuts(dataset, fractions)
     shuffled = np.random.default_rng(random_state).permutation(dataset.num_queries)
     return [dataset[np.sort(queries)] for queries in np.split(shuffled, cuts)]
+
+
+def split_by_time(dataset: RankingDataset, fractions: Sequence[float] = (0.8, 0.1, 0.1)) -> list[RankingDataset]:
+    """Parts that follow one another in time, the oldest first, and hold about these fractions of the queries.
+
+    What is learned from the past is measured on what came after. Queries of the same time stay in one part: a cut moves to the nearest
+    place between two times. Only where there are fewer times than parts are they cut apart, as the dataset has them, with a warning.
+
+    >>> from dataclasses import replace
+    >>> from rankpolicy.data.dataset import from_arrays
+    >>> from rankpolicy.data.shown import Shown
+    >>> dataset = replace(from_arrays(np.zeros((5, 1)), group=[1] * 5), shown=Shown(times=np.array([3.0, 1.0, 2.0, 2.0, 9.0])))
+    >>> [part.shown.times.tolist() for part in split_by_time(dataset, (0.4, 0.4, 0.2))]
+    [[1.0], [2.0, 2.0, 3.0], [9.0]]
+    """
+    times = None if dataset.shown is None else dataset.shown.times
+    if times is None:
+        raise RankPolicyError(
+            "a split by time needs the time of each query; the dataset has none. Add a timestamp column to the click table, "
+            "or split at random: split_queries."
+        )
+    cuts = _cuts(dataset, fractions)
+    order = np.argsort(times, kind="stable")
+    between = 1 + np.flatnonzero(np.diff(times[order]))  # where a cut parts two times
+    if len(between) < len(cuts):
+        warnings.warn(
+            f"the queries have {len(between) + 1} different times, fewer than the {len(cuts) + 1} parts: "
+            "queries of one time are in several parts.",
+            stacklevel=2,
+        )
+    else:
+        lowest = 0
+        for part, cut in enumerate(cuts):
+            possible = between[lowest : len(between) - (len(cuts) - part - 1)]
+            lowest += int(np.argmin(np.abs(possible - cut)))
+            cuts[part] = between[lowest]
+            lowest += 1
+    return [dataset[queries] for queries in np.split(order, cuts)]
 
 
 def k_fold(
@@ -79,6 +105,25 @@ class QueryKFold:
         fold_of_row = _folds(len(names), self.n_splits, generator)[query_of_row]
         for fold in range(self.n_splits):
             yield np.flatnonzero(fold_of_row != fold), np.flatnonzero(fold_of_row == fold)
+
+
+def _cuts(dataset: RankingDataset, fractions: Sequence[float]) -> NDArray[np.int64]:
+    """Where each part but the first starts among the queries; every part has at least one."""
+    shares = np.asarray(fractions, dtype=float)
+    if shares.ndim != 1 or not (shares > 0).all() or not np.isclose(shares.sum(), 1):
+        raise RankPolicyError(
+            f"fractions must be positive and add up to 1; got {tuple(fractions)}, sum {shares.sum():g}."
+        )
+    if len(shares) > dataset.num_queries:
+        raise RankPolicyError(
+            f"each of the {len(shares)} parts needs a query; the dataset has {dataset.num_queries}. Ask for fewer."
+        )
+    cuts = np.round(np.cumsum(shares)[:-1] * dataset.num_queries).astype(int)
+    # Small shares of few queries round to nothing.
+    for part in range(len(cuts)):
+        cuts[part] = max(cuts[part], 1 + (cuts[part - 1] if part else 0))
+        cuts[part] = min(cuts[part], dataset.num_queries - (len(cuts) - part))
+    return cuts
 
 
 def _folds(num_queries: int, num_folds: int, generator: np.random.Generator | None) -> NDArray[np.int64]:

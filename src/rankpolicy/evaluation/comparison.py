@@ -61,6 +61,8 @@ def _check_comparable(tables: Mapping[str, MetricTable]) -> None:
     if len(tables) < 2:
         raise RankPolicyError(f"a comparison needs at least two tables; got {len(tables)}.")
     (first, reference), *others = tables.items()
+    if any(table.query_weights is not None for table in tables.values()):
+        raise RankPolicyError("paired tests know no query weights; compare the intervals of weighted means instead.")
     for name, table in others:
         if not np.array_equal(table.query_ids, reference.query_ids):
             num_shared = len(np.intersect1d(table.query_ids, reference.query_ids))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 import torch
@@ -17,6 +17,9 @@ from rankpolicy.metrics import CustomReward, RewardExpression, as_reward, parse_
 from rankpolicy.metrics.expected_reciprocal_rank import check_label_scale
 from rankpolicy.metrics.term_table import leaf_table
 from rankpolicy.types import Conventions, RankPolicyError
+
+if TYPE_CHECKING:
+    from rankpolicy.clicks.click_evidence import Propensities
 
 Measure = RewardExpression | CustomReward
 
@@ -35,10 +38,13 @@ def evaluate(
     metrics: str | Sequence[object] = ("ndcg@10", "map"),
     *,
     conventions: Conventions = Conventions(),
+    propensities: Propensities | None = None,
 ) -> MetricTable:
     """Metrics of the rankings by falling score; equal scores keep the item order of the dataset.
 
-    The first argument is a ranker or flat scores (items,) in dataset order.
+    The first argument is a ranker or flat scores (items,) in dataset order. Means count queries by the weights the dataset has. For a
+    click table, ``propensities`` weigh each query by the inverse propensity of its clicked rank (Wang et al. 2016), so that "mrr" is the
+    weighted MRR; queries without a click then do not count.
 
     >>> from rankpolicy.data.dataset import from_arrays
     >>> dataset = from_arrays([[0.0], [1.0], [2.0]], [0, 1, 3], group=[3])
@@ -56,7 +62,17 @@ def evaluate(
         names=tuple(measure.name for measure in measures),
         values=evaluate_scores(_flat_scores(scores, dataset), dataset, measures),
         conventions=conventions,
+        query_weights=dataset.query_weights if propensities is None else _weights_of_clicks(dataset, propensities),
     )
+
+
+def _weights_of_clicks(dataset: RankingDataset, propensities: Propensities) -> NDArray[np.float64]:
+    from rankpolicy.clicks.click_tables import weighted_by_propensity
+
+    weights = np.zeros(dataset.num_queries)
+    weighted, _ = weighted_by_propensity(dataset, propensities)
+    weights[dataset.has_relevant_items()] = weighted.query_weights
+    return weights
 
 
 def evaluate_scores(

@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from rankpolicy.data.query_weights import effective_sample_size
 from rankpolicy.evaluation.bootstrap import bootstrap_interval
+from rankpolicy.evaluation.weighted import mean_over_queries
 from rankpolicy.metrics import parse_metric
 from rankpolicy.optional import require
 from rankpolicy.types import Conventions, RankPolicyError
@@ -36,12 +38,17 @@ class MetricTable:
     names: tuple[str, ...]
     values: NDArray[np.float64]  # (query, metric)
     conventions: Conventions = field(default_factory=Conventions)
+    query_weights: NDArray[np.float64] | None = None  # (query,) how much each counts in means; None: all alike
 
     def __post_init__(self) -> None:
         if self.values.shape != (len(self.query_ids), len(self.names)):
             raise RankPolicyError(
                 f"values must have a row a query and a column a metric, {(len(self.query_ids), len(self.names))}; "
                 f"got {self.values.shape}."
+            )
+        if self.query_weights is not None and self.query_weights.shape != (len(self.query_ids),):
+            raise RankPolicyError(
+                f"query_weights must have one a query, {len(self.query_ids)}; got shape {self.query_weights.shape}."
             )
 
     def __len__(self) -> int:
@@ -63,19 +70,39 @@ class MetricTable:
 
     @property
     def means(self) -> dict[str, float]:
-        """Mean of each metric over the queries that count."""
-        return {name: _mean(column) for name, column in self._columns()}
+        """Mean of each metric over the queries that count, by their weights where there are some."""
+        return {name: mean_over_queries(column, self.query_weights) for name, column in self._columns()}
 
     @property
     def num_counted(self) -> dict[str, int]:
-        """How many queries each mean is over: all but those that the conventions skip."""
-        return {name: int((~np.isnan(column)).sum()) for name, column in self._columns()}
+        """How many queries each mean is over: all but those that the conventions skip, and those of weight 0."""
+        counts = np.ones(len(self), np.bool_) if self.query_weights is None else self.query_weights > 0
+        return {name: int((counts & ~np.isnan(column)).sum()) for name, column in self._columns()}
+
+    @property
+    def effective_sample_size(self) -> float | None:
+        """As many queries of equal weight would tell as much; None without weights."""
+        return None if self.query_weights is None else effective_sample_size(self.query_weights)
+
+    @property
+    def weighting(self) -> str | None:
+        """That means are weighted, in words; None without weights."""
+        if self.query_weights is None:
+            return None
+        num_queries = int((self.query_weights > 0).sum())
+        return f"means are weighted: {num_queries} queries, worth {self.effective_sample_size:.1f} of equal weight"
 
     def confidence_interval(
         self, metric: str, level: float = 0.95, num_resamples: int = 2000, random_state: int = 0
     ) -> tuple[float, float]:
         """Percentile bootstrap interval of a mean over queries."""
-        return bootstrap_interval(self[metric], level=level, num_resamples=num_resamples, random_state=random_state)
+        return bootstrap_interval(
+            self[metric],
+            query_weights=self.query_weights,
+            level=level,
+            num_resamples=num_resamples,
+            random_state=random_state,
+        )
 
     def to_frame(self) -> polars.DataFrame:
         """A polars frame with a row a query: ``query_id`` and a column a metric; skipped queries are null."""
@@ -97,6 +124,8 @@ class MetricTable:
             "queries": len(self),
             "conventions": asdict(self.conventions),
         }
+        if self.query_weights is not None:
+            content["weighted"] = {"effective_sample_size": self.effective_sample_size}
         if per_query:
             content["per_query"] = [
                 {"query": str(query), **dict(zip(self.names, map(_or_null, row), strict=True))}
@@ -121,19 +150,16 @@ class MetricTable:
         for name, mean in self.means.items():
             low, high = self.confidence_interval(name)
             lines.append(f"{name:<{width}}  {mean:6.4f}  [{low:.4f}, {high:.4f}]  {self.num_counted[name]:7d}")
+        if self.weighting is not None:
+            lines.append(self.weighting)
         return "\n".join([*lines, str(self.conventions)])
 
     def __repr__(self) -> str:
         means = ", ".join(f"{name} {mean:.4f}" for name, mean in self.means.items())
-        return f"MetricTable(queries={len(self)}, {means})"
+        return f"MetricTable(queries={len(self)}, {'' if self.query_weights is None else 'weighted '}{means})"
 
     def _columns(self) -> list[tuple[str, NDArray[np.float64]]]:
         return list(zip(self.names, self.values.T, strict=True))
-
-
-def _mean(column: NDArray[np.float64]) -> float:
-    counted = column[~np.isnan(column)]
-    return float(counted.mean()) if len(counted) else math.nan
 
 
 def _or_null(value: float) -> float | None:

@@ -39,6 +39,17 @@ class Disparity:
             return self.amortized
         return float(self.values.sum()) / self.num_counted if self.num_counted else math.nan
 
+    def weight_counted(self, query_weights: Tensor | None) -> float:
+        """The weights (query,) of the queries that count, added up; without weights their number."""
+        return self.num_counted if query_weights is None else float(query_weights[self.is_counted].sum())
+
+    def weighted_mean(self, query_weights: Tensor | None) -> float:
+        """The mean where queries count by their weights (query,); without weights, ``mean``. Amortized disparities know no weights."""
+        if query_weights is None:
+            return self.mean
+        weight = self.weight_counted(query_weights)
+        return float((self.values * query_weights).sum()) / weight if weight else math.nan
+
 
 def count_reasons(reasons: Mapping[str, Tensor]) -> tuple[Tensor, dict[str, int]]:
     """Which queries count, and how many fall to each reason (query,) bool, the first that holds; reasons nobody falls to are dropped.

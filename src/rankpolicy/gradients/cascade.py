@@ -6,6 +6,7 @@
     AP                ρ = relevant / R   θ_k = 1/k    κ = 1             α = relevant    (c_k counts relevant items, one at k included)
     RR                ρ = relevant       θ_k = 1/k    κ = 1 - relevant  α = 0
     ERR               ρ = stop           θ_k = 1/k    κ = 1 - stop      α = 0
+    success           ρ = relevant       θ_k = 1      κ = 1 - relevant  α = 0
 
 For each of them, item i at rank k and j at rank k + 1 earn (θ_k - θ_{k+1}) c_k (ρ_i - ρ_j) more than the other way round.
 """
@@ -23,7 +24,7 @@ from rankpolicy.metrics.expression import Term
 from rankpolicy.metrics.ranked import Ranked, divide_by_ideal, ranked
 from rankpolicy.types import Conventions, RankPolicyError
 
-CASCADING = ("ap", "err", "rr")
+CASCADING = ("ap", "err", "rr", "success")
 
 
 class CascadeForm(NamedTuple):
@@ -44,7 +45,7 @@ class CascadeForm(NamedTuple):
 
 
 def is_cascade(reward: RewardExpression | CustomReward) -> bool:
-    """Whether the reward is a weighted sum of additive metrics, AP, RR and ERR."""
+    """Whether the reward is a weighted sum of additive metrics, AP, RR, ERR and success."""
     return (
         isinstance(reward, RewardExpression)
         and reward.is_linear
@@ -84,13 +85,17 @@ def _term_form(term: Term, given: Ranked, conventions: Conventions) -> CascadeFo
         last, values = form.rank_weights[-1], term.weight * form.item_values
         return CascadeForm(form.rank_weights - last, values, ones, zeros, last * values.sum(-1))
     ranks = torch.arange(1, given.labels.shape[-1] + 1, device=given.labels.device)
-    rank_weights = torch.where(ranks <= (leaf.cutoff or len(ranks)), 1.0 / ranks.double(), 0.0)
+    of_ranks = torch.ones_like(ranks).double() if leaf.metric == "success" else 1.0 / ranks.double()
+    rank_weights = torch.where(ranks <= (leaf.cutoff or len(ranks)), of_ranks, 0.0)
     if leaf.metric == "err":
         check_label_scale(float(given.labels.max()) if given.labels.numel() else 0.0, conventions)
         stops = (torch.exp2(given.labels) - 1) / 2**conventions.max_label
         return CascadeForm(rank_weights, term.weight * stops, 1 - stops, zeros, zeros[:, 0])
     relevant = given.relevant(conventions)
-    if leaf.metric == "rr":
-        return CascadeForm(rank_weights, term.weight * relevant, 1 - relevant, zeros, zeros[:, 0])
+    if leaf.metric in ("rr", "success"):
+        # With relevant items anywhere in a list that is looked at whole, success is 1 whatever the order.
+        last = rank_weights[-1] if leaf.metric == "success" else torch.zeros_like(rank_weights[-1])
+        constant = last * term.weight * relevant.amax(-1)
+        return CascadeForm(rank_weights - last, term.weight * relevant, 1 - relevant, zeros, constant)
     shares = divide_by_ideal(relevant, relevant.sum(-1, keepdim=True))
     return CascadeForm(rank_weights, term.weight * shares, ones, relevant, zeros[:, 0])

@@ -25,9 +25,19 @@ from __future__ import annotations
 import numpy as np
 from numba import njit, prange
 
-DCG, NDCG, AP, RR, P, RECALL, ERR, AVG_RANK = range(8)
+DCG, NDCG, AP, RR, P, RECALL, ERR, AVG_RANK, SUCCESS = range(9)
 
-KINDS = {"dcg": DCG, "ndcg": NDCG, "ap": AP, "rr": RR, "p": P, "recall": RECALL, "err": ERR, "avg_rank": AVG_RANK}
+KINDS = {
+    "dcg": DCG,
+    "ndcg": NDCG,
+    "ap": AP,
+    "rr": RR,
+    "p": P,
+    "recall": RECALL,
+    "err": ERR,
+    "avg_rank": AVG_RANK,
+    "success": SUCCESS,
+}
 
 NO_CUTOFF = 1 << 40
 
@@ -76,7 +86,7 @@ def query_statistics(
             divisors[t] = 1.0 if highest > 0.0 else 0.0
         elif num_relevant == 0:
             divisors[t] = 0.0
-        elif kind == RR:
+        elif kind in (RR, SUCCESS):
             divisors[t] = 1.0
         elif kind == P:
             divisors[t] = n if cutoffs[t] == NO_CUTOFF else cutoffs[t]
@@ -123,10 +133,10 @@ def term_value(kind, cutoff, divisor, empty_value, ranking, depth, gains, releva
             stop = stops[ranking[p]]
             total += reaching * stop / (p + 1.0)
             reaching *= 1.0 - stop
-    elif kind == RR:
+    elif kind in (RR, SUCCESS):
         for p in range(depth):
             if relevant[ranking[p]]:
-                return 1.0 / (p + 1.0)
+                return 1.0 if kind == SUCCESS else 1.0 / (p + 1.0)
     elif kind == AVG_RANK:
         total = divisor * (depth + 1.0)
         for p in range(depth):

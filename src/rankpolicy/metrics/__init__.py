@@ -20,6 +20,7 @@ from rankpolicy.metrics.rank_biased_precision import rbp
 from rankpolicy.metrics.ranked import all_items, rank_by_score, ranks_of
 from rankpolicy.metrics.recall import recall
 from rankpolicy.metrics.reciprocal_rank import rr
+from rankpolicy.metrics.success import success
 from rankpolicy.metrics.term_table import TermTable, term_table
 
 __all__ = [
@@ -51,5 +52,6 @@ __all__ = [
     "recall",
     "reward_to_maximise",
     "rr",
+    "success",
     "term_table",
 ]

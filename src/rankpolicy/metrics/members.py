@@ -15,6 +15,7 @@ from rankpolicy.metrics.precision import p
 from rankpolicy.metrics.rank_biased_precision import rbp
 from rankpolicy.metrics.recall import recall
 from rankpolicy.metrics.reciprocal_rank import rr
+from rankpolicy.metrics.success import success
 
 # metric(rankings, labels, mask, *, cutoff=None, conventions=Conventions()) -> values (..., query)
 MetricFunction = Callable[..., Tensor]
@@ -29,6 +30,7 @@ METRICS: dict[str, MetricFunction] = {
     "rbp": rbp,
     "recall": recall,
     "rr": rr,
+    "success": success,
 }
 
 ALIASES = {"map": "ap", "mrr": "rr", "precision": "p", "r": "recall"}

@@ -6,6 +6,8 @@ from rankpolicy.objectives.fair_policy_gradient import FAIRNESS, FairPolicyGradi
 from rankpolicy.objectives.hybrid import Hybrid
 from rankpolicy.objectives.list_net import ListNetCrossEntropy
 from rankpolicy.objectives.policy_gradient import PolicyGradient
+from rankpolicy.objectives.sigmoid_cross_entropy import SigmoidCrossEntropy
+from rankpolicy.objectives.softmax_cross_entropy import SoftmaxCrossEntropy
 from rankpolicy.objectives.squared_error import SquaredError
 from rankpolicy.objectives.value import Objective, ObjectiveValue, ScheduledObjective
 
@@ -20,5 +22,7 @@ __all__ = [
     "ObjectiveValue",
     "PolicyGradient",
     "ScheduledObjective",
+    "SigmoidCrossEntropy",
+    "SoftmaxCrossEntropy",
     "SquaredError",
 ]

@@ -35,7 +35,7 @@ class DELTRLoss:
         is_other = batch.mask & ~is_protected
         gap = _mean_over(choice, is_other) - _mean_over(choice, is_protected)
         has_both = is_protected.any(-1) & is_other.any(-1)
-        penalty = torch.where(has_both, gap.clamp(min=0).square(), 0.0).mean()
+        penalty = batch.mean_over_queries(torch.where(has_both, gap.clamp(min=0).square(), 0.0))
         loss = accuracy + self.strength * penalty
         return ObjectiveValue(loss, float(loss.detach()))
 

@@ -20,7 +20,7 @@ from rankpolicy.fairness import (
 )
 from rankpolicy.gradients import additive_forms, exposure_gradient, reinforce
 from rankpolicy.metrics import CustomReward, RewardExpression, as_reward
-from rankpolicy.objectives.value import ObjectiveValue, choice_entropy
+from rankpolicy.objectives.value import ObjectiveValue, ascent_loss, choice_entropy
 from rankpolicy.policies.plackett_luce import PlackettLuce
 from rankpolicy.policies.race import COARSE, FINE, Quadrature
 from rankpolicy.types import RankPolicyError, unknown_name
@@ -34,7 +34,7 @@ class FairValue:
 
     utility: Tensor  # (query,)
     disparity: Disparity
-    gradient: Tensor  # (query, item)
+    gradient: Tensor  # (query, item) of each query, whatever its weight
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,37 +85,40 @@ class FairPolicyGradient:
 
     def __call__(self, scores: Tensor, batch: Batch) -> ObjectiveValue:
         value = self.evaluate(scores.detach(), batch)
-        loss = -(scores * value.gradient).sum() / len(scores)
-        report = self.worth(value)
+        loss = ascent_loss(scores, value.gradient, batch)
+        report = self.worth(value, batch)
         if self.entropy:
-            entropy = self.entropy * choice_entropy(scores, batch.mask)
+            entropy = self.entropy * choice_entropy(scores, batch)
             loss, report = loss - entropy, report + float(entropy.detach())
         return ObjectiveValue(loss, report)
 
-    def worth(self, value: FairValue) -> float:
+    def worth(self, value: FairValue, batch: Batch) -> float:
         """What is maximised: utility minus the price of disparity, mean over queries."""
         if self.max_disparity is None:
-            return float((value.utility - self.strength * value.disparity.values).mean())
-        multiplier = self._multiplier(value.disparity)
-        return float(value.utility.mean()) - (multiplier**2 - self.strength**2) / (2 * self.penalty)
+            return float(batch.mean_over_queries(value.utility - self.strength * value.disparity.values))
+        multiplier = self._multiplier(value.disparity, batch)
+        return float(batch.mean_over_queries(value.utility)) - (multiplier**2 - self.strength**2) / (2 * self.penalty)
 
-    def _multiplier(self, disparity: Disparity) -> float:
+    def _multiplier(self, disparity: Disparity, batch: Batch) -> float:
         assert self.max_disparity is not None
-        return max(0.0, self.strength + self.penalty * (disparity.mean - self.max_disparity))
+        return max(
+            0.0, self.strength + self.penalty * (disparity.weighted_mean(batch.query_weights) - self.max_disparity)
+        )
 
-    def _price(self, disparity: Disparity) -> float:
+    def _price(self, disparity: Disparity, batch: Batch) -> float:
         """What a unit of one query's disparity costs."""
-        if self.max_disparity is None or disparity.num_counted == 0:
+        weight_counted = disparity.weight_counted(batch.query_weights)
+        if self.max_disparity is None or weight_counted == 0:
             return self.strength
         # The bound is on the mean over the queries that count; the objective is a mean over all.
-        return self._multiplier(disparity) * len(disparity.values) / disparity.num_counted
+        return self._multiplier(disparity, batch) * len(disparity.values) / weight_counted
 
     def report(self, scores: Tensor, batch: Batch) -> dict[str, Any]:
         """Utility and disparity at these scores, both exact; the strength; and how many queries were left out of the disparity and why."""
         value = replace(self, estimator="exact", quadrature=FINE).evaluate(scores, batch)
         return {
-            "utility": float(value.utility.mean()),
-            "disparity": value.disparity.mean,
+            "utility": float(batch.mean_over_queries(value.utility)),
+            "disparity": value.disparity.weighted_mean(batch.query_weights),
             "strength": self.strength,
             "queries_left_out": dict(value.disparity.left_out),
         }
@@ -143,7 +146,7 @@ class FairPolicyGradient:
         bias = position_bias(scores.shape[-1], dtype=torch.float64, device=scores.device)
         exposure = self._exposure_gradient(scores, batch.mask, torch.zeros_like(scores), bias)[0]
         disparity = self.disparity(exposure, batch)
-        coefficients = -self._price(disparity) * disparity.gradient.to(scores.dtype)
+        coefficients = -self._price(disparity, batch) * disparity.gradient.to(scores.dtype)
         utility, gradient = scores.new_zeros(len(scores)), torch.zeros_like(scores)
         for rank_weights, item_values in additive_forms(self.reward, batch.labels, batch.mask):
             if torch.allclose(rank_weights.double(), bias):

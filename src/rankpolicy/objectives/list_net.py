@@ -20,5 +20,5 @@ class ListNetCrossEntropy:
         # Finite, not -inf: 0 * -inf in the product below would be NaN.
         target = batch.labels.masked_fill(~batch.mask, -1e30).softmax(-1)
         log_choice = scores.masked_fill(~batch.mask, -1e30).log_softmax(-1)
-        loss = -(target * log_choice.masked_fill(~batch.mask, 0.0)).sum(-1).mean()
+        loss = batch.mean_over_queries(-(target * log_choice.masked_fill(~batch.mask, 0.0)).sum(-1))
         return ObjectiveValue(loss, float(loss.detach()))

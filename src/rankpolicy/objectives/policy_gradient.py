@@ -9,7 +9,7 @@ from torch import Tensor
 from rankpolicy.data.batches import Batch
 from rankpolicy.gradients import estimator
 from rankpolicy.metrics import CustomReward, RewardExpression
-from rankpolicy.objectives.value import ObjectiveValue, choice_entropy
+from rankpolicy.objectives.value import ObjectiveValue, ascent_loss, choice_entropy
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,8 +32,7 @@ class PolicyGradient:
             num_samples=self.num_samples,
             control=self.control,
         )
-        # The gradient of this surrogate with respect to scores is minus the estimate: autograd takes it on to the weights.
-        loss = -(scores * estimate.gradient).sum() / len(scores)
+        loss = ascent_loss(scores, estimate.gradient, batch)
         if self.entropy:
-            loss = loss - self.entropy * choice_entropy(scores, batch.mask)
-        return ObjectiveValue(loss, float(estimate.reward.mean()))
+            loss = loss - self.entropy * choice_entropy(scores, batch)
+        return ObjectiveValue(loss, float(batch.mean_over_queries(estimate.reward)))

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from torch import Tensor
 
 from rankpolicy.data.batches import Batch
-from rankpolicy.objectives.value import ObjectiveValue
+from rankpolicy.objectives.value import ObjectiveValue, item_weights
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -17,5 +17,6 @@ class SquaredError:
     report_name: str = "loss"
 
     def __call__(self, scores: Tensor, batch: Batch) -> ObjectiveValue:
-        loss = (scores - batch.labels)[batch.mask].square().mean()
+        errors, weights = (scores - batch.labels)[batch.mask].square(), item_weights(batch)
+        loss = (errors if weights is None else errors * weights).mean()
         return ObjectiveValue(loss, float(loss.detach()))

@@ -10,7 +10,7 @@ from torch.nn.functional import logsigmoid
 
 from rankpolicy.data.dataset import RankingDataset
 from rankpolicy.gradients.controls import check_control
-from rankpolicy.metrics import CustomReward, reward_to_maximise
+from rankpolicy.metrics import CustomReward
 from rankpolicy.objectives import EXPLORATIONS, Hybrid
 from rankpolicy.policies.affinity import check_exploration
 from rankpolicy.policies.plackett_luce import PlackettLuce
@@ -41,7 +41,9 @@ class BanditRank(NetworkRanker):
     Only the ratio of the two parts matters to Adam: ``gamma`` 0.5 with four times the reward ("2*ap + 2*ndcg@10") is ``gamma`` 0.8.
 
     Queries without relevant items carry no reward and are left out of training, unless ``empty_penalty`` weighs their affinities above 0.5;
-    ``report_`` says how many were left out. ``reward`` may be a function of (rankings, labels, mask), ``model`` a torch module.
+    ``report_`` says how many were left out. From clicks weighted by item it learns rewards of dcg and ndcg, and the cross entropy has the
+    estimated relevance as its target; from clicks weighted by query, any reward. ``reward`` may be a function of (rankings, labels, mask),
+    ``model`` a torch module.
     """
 
     name: ClassVar[str] = "bandit-rank"
@@ -69,7 +71,7 @@ class BanditRank(NetworkRanker):
         if self.empty_penalty < 0:
             raise RankPolicyError(f"empty_penalty must be 0 or more; got {self.empty_penalty}.")
         return Hybrid(
-            reward=reward_to_maximise(self.reward),
+            reward=self._reward_of(self.reward),
             gamma=self.gamma,
             num_samples=self.num_samples,
             max_positions=self.max_positions,
@@ -77,10 +79,11 @@ class BanditRank(NetworkRanker):
             exploration=self.exploration,
             control=self.control,
             empty_penalty=self.empty_penalty,
+            targets="labels" if self._labels_are_relevances else "relevant",
         )
 
     def _trainable(self, train: RankingDataset) -> RankingDataset:
-        reward = reward_to_maximise(self.reward)
+        reward = self._reward_of(self.reward)
         kept, num_dropped = train, 0
         # A function may reward rankings whatever the labels are.
         if not self.empty_penalty and not isinstance(reward, CustomReward):

@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 import torch
@@ -29,6 +29,10 @@ from rankpolicy.rankers.inputs import (
 from rankpolicy.rankers.setting_kinds import check_settings
 from rankpolicy.types import RankPolicyError
 
+if TYPE_CHECKING:
+    from rankpolicy.clicks.click_evidence import Propensities
+    from rankpolicy.clicks.log import ClickLog
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Course:
@@ -47,6 +51,7 @@ class Ranker(ABC):
     """
 
     name: ClassVar[str]
+    uses_query_weights: ClassVar[bool] = False  # whether it learns more from queries that count more
     ranks_by_sorting: ClassVar[bool] = True  # whether it learns scores to sort by; else the policy is what it learns
     # What `compare` tries on validation data, each a change of settings; the first is the default.
     settings_to_try: ClassVar[tuple[dict[str, Any], ...]] = ({},)
@@ -57,6 +62,7 @@ class Ranker(ABC):
         "best_iteration_",
         "best_score_",
         "evals_result_",
+        "click_report_",
     )
 
     num_features_: int
@@ -64,6 +70,9 @@ class Ranker(ABC):
     best_iteration_: int
     best_score_: float | None
     evals_result_: dict[str, dict[str, list[float]]]
+    click_report_: dict[str, Any] | None  # what training on clicks rests on (ClickEvidence); None without clicks
+
+    _labels_are_relevances = False  # of the training data: estimated from clicks, item by item
 
     def fit(
         self,
@@ -77,6 +86,9 @@ class Ranker(ABC):
         eval_set: Sequence[tuple[Any, ArrayLike]] | None = None,
         eval_qid: Sequence[ArrayLike] | None = None,
         eval_group: Sequence[ArrayLike] | None = None,
+        clicks: ClickLog | None = None,
+        propensities: Propensities | None = None,
+        weighted: str | None = None,
         progress: bool | None = None,
         checkpoint: str | Path | None = None,
         resume: bool = False,
@@ -87,7 +99,17 @@ class Ranker(ABC):
         With validation data training stops when it no longer helps there, and the best state is kept. ``progress`` shows a bar on stderr
         (by default when that is a terminal). ``checkpoint`` names a file written after every epoch; ``resume`` goes on from it where it
         exists.
+
+        ``clicks`` is a log of clicks on the items of the dataset, which take the place of its labels; or the dataset is itself a click
+        table. ``propensities``, such as ``estimate_position_bias(log)``, undo position bias: ``weighted`` by "item" (relevances by item,
+        the default for a log) or by "query" (clicked lists, the default for a click table, and what rewards other than dcg and ndcg
+        need); see ``dataset_from_clicks`` and ``weighted_by_propensity``, whose results can also be given as the dataset, with clipping,
+        trust bias or a click model's predictions. After fit ``click_report_`` says what this rests on. A validation click table is weighted
+        too.
         """
+        # Here, not above: whoever learns from labels need not wait for what learns from clicks.
+        from rankpolicy.rankers.click_training import training_data_from_clicks, validation_data_with_clicks
+
         check_settings(type(self), self.get_params())
         train = training_dataset(X, y, qid, group)
         if groups is not None:
@@ -95,8 +117,14 @@ class Ranker(ABC):
             if callable(groups) and valid is not None:
                 valid = with_groups(valid, groups, given_in_rows=False)
         check_kind_of_data(train, reads_texts=self._reads_texts, what="training data")
+        train, evidence = training_data_from_clicks(train, clicks, propensities, weighted)
+        self._labels_are_relevances = evidence is not None and evidence.weighted == "item"
+        self.click_report_ = None if evidence is None else evidence.to_json()
+        if evidence is not None or train.query_weights is not None:
+            self._check_uses_query_weights()
         validation = validation_dataset(valid, eval_set, eval_qid, eval_group)
         if validation is not None:
+            validation = validation_data_with_clicks(validation, propensities)
             check_kind_of_data(validation, reads_texts=self._reads_texts, what="validation data")
             check_features(validation, train.num_features, train.feature_names, what="validation data")
         if resume and checkpoint is None:
@@ -238,6 +266,16 @@ class Ranker(ABC):
             raise RankPolicyError(
                 f"this {type(self).__name__} is not fitted yet: call fit(train) or rankpolicy.load(path) first."
             )
+
+    def _check_uses_query_weights(self) -> None:
+        if self.uses_query_weights:
+            return
+        from rankpolicy.rankers import RANKERS
+
+        able = ", ".join(ranker.__name__ for ranker in RANKERS.values() if ranker.uses_query_weights)
+        raise RankPolicyError(
+            f"{type(self).__name__} knows no query weights, and learning from clicks needs them. These know them: {able}."
+        )
 
     def _to_rank(
         self,

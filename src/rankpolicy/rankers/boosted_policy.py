@@ -88,7 +88,9 @@ class BoostedPolicy(TreeRanker):
         if fair is None:
             return super()._validation(valid)
         batch = _whole_batch(valid)
-        return "objective", lambda scores: fair.worth(fair.evaluate(batch.padding.pad(torch.from_numpy(scores)), batch))
+        return "objective", lambda scores: fair.worth(
+            fair.evaluate(batch.padding.pad(torch.from_numpy(scores)), batch), batch
+        )
 
     def _parameters(self) -> dict[str, Any]:
         # Gradients are small where a policy is nearly sure; LightGBM's floor of 1e-3 would end the growth there.

@@ -89,7 +89,8 @@ def _restored(manifest: dict[str, Any], files: dict[str, bytes], path: str | Pat
     }
     ranker = RANKERS[manifest["ranker"]](**settings)
     for name in ranker.fitted_attributes:
-        setattr(ranker, name, manifest["fitted"][name])
+        # None: an attribute that rankers of the version that wrote the file did not have.
+        setattr(ranker, name, manifest["fitted"].get(name))
     ranker._restore(files)
     return ranker
 

@@ -153,6 +153,9 @@ def _pooled(tables: Sequence[MetricTable]) -> MetricTable:
         names=tables[0].names,
         values=np.concatenate([table.values for table in tables]),
         conventions=tables[0].conventions,
+        query_weights=None
+        if tables[0].query_weights is None
+        else np.concatenate([table.query_weights for table in tables if table.query_weights is not None]),
     )
 
 

@@ -95,8 +95,10 @@ def fit_by_dual_ascent(
     def score(scores: Tensor) -> float:
         of_training, of_validation = scores[: len(whole.features)], scores[len(whole.features) :]
         value = exact.evaluate(whole.padding.pad(of_training.cpu().double()), whole)
-        disparity = value.disparity.mean if value.disparity.num_counted else 0.0
-        utility = float(value.utility.mean()) if validation is None else validation.score(of_validation)
+        disparity = value.disparity.weighted_mean(whole.query_weights) if value.disparity.num_counted else 0.0
+        utility = (
+            float(whole.mean_over_queries(value.utility)) if validation is None else validation.score(of_validation)
+        )
         epochs.append(BoundedEpoch(ascent.price, disparity, utility, ascent.is_close(disparity)))
         is_met = ascent.is_met_by(disparity)
         ascent.observe(disparity)

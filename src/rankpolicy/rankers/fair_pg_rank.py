@@ -15,7 +15,6 @@ from rankpolicy.data.batches import Batch, RaggedTensors
 from rankpolicy.data.dataset import RankingDataset
 from rankpolicy.data.scaling import FeatureScaling, fit_scaling
 from rankpolicy.fairness import encode_groups, parity_offsets
-from rankpolicy.metrics import reward_to_maximise
 from rankpolicy.models import Average
 from rankpolicy.objectives import FairPolicyGradient
 from rankpolicy.policies.race import FINE
@@ -70,7 +69,7 @@ class FairPGRank(NetworkRanker):
 
     def _objective(self) -> FairPolicyGradient:
         return FairPolicyGradient(
-            reward=reward_to_maximise(self.reward),
+            reward=self._reward_of(self.reward),
             fairness=self.fairness,
             strength=self._used_strength,
             parity=self.parity,
@@ -216,7 +215,7 @@ class FairPGRank(NetworkRanker):
         objective = replace(self._objective(), estimator="exact", entropy=0.0)
 
         def score(scores: torch.Tensor) -> float:
-            return objective.worth(objective.evaluate(batch.padding.pad(scores.cpu().double()), batch))
+            return objective.worth(objective.evaluate(batch.padding.pad(scores.cpu().double()), batch), batch)
 
         return Validation(batch.features.float().to(device), score, "objective")
 
@@ -240,11 +239,13 @@ class FairPGRank(NetworkRanker):
 
 def _disparity_of(network: nn.Module, batch: Batch, objective: FairPolicyGradient) -> float:
     with torch.no_grad():
-        return objective.evaluate(batch.padding.pad(network(batch.features)), batch).disparity.mean
+        disparity = objective.evaluate(batch.padding.pad(network(batch.features)), batch).disparity
+    return disparity.weighted_mean(batch.query_weights)
 
 
 def _whole_batch(dataset: RankingDataset, scaling: FeatureScaling) -> Batch:
     """All queries in float64, where quadrature and line search are smooth."""
     features = scaling.apply(dataset.features, dataset.offsets)
     batch = RaggedTensors.of(dataset, features, torch.device("cpu")).batch(np.arange(dataset.num_queries))
-    return replace(batch, features=batch.features.double(), labels=batch.labels.double())
+    weights = None if batch.query_weights is None else batch.query_weights.double()
+    return replace(batch, features=batch.features.double(), labels=batch.labels.double(), query_weights=weights)

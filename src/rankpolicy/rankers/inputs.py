@@ -1,4 +1,4 @@
-"""What users hand to a ranker, as datasets: a RankingDataset as it is, arrays with qid or group, frames."""
+"""What users hand to a ranker, as datasets: a RankingDataset as it is, arrays with qid or group, frames, click tables."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from rankpolicy.data.click_table import from_click_table, is_click_table
 from rankpolicy.data.dataset import RankingDataset, from_arrays
 from rankpolicy.fairness.groups import encode_groups
 from rankpolicy.types import RankPolicyError
@@ -22,6 +23,9 @@ def training_dataset(X: Any, y: ArrayLike | None, qid: ArrayLike | None, group: 
     if isinstance(X, RankingDataset):
         _refuse_arrays_beside_dataset(y, qid, group)
         return X
+    if _is_click_table(X):
+        _refuse_arrays_beside_dataset(y, qid, group)
+        return from_click_table(X)
     if y is None:
         raise RankPolicyError("fit needs labels: fit(X, y, qid=...), or a RankingDataset that holds them.")
     return from_arrays(_matrix(X), y, qid=qid, group=group, feature_names=_column_names(X))
@@ -37,6 +41,8 @@ def validation_dataset(
     if valid is not None:
         if eval_set is not None:
             raise RankPolicyError("pass the validation data once: valid= or eval_set=, not both.")
+        if _is_click_table(valid):
+            return from_click_table(valid)
         if not isinstance(valid, RankingDataset):
             raise RankPolicyError(
                 f"valid must be a RankingDataset; got {type(valid).__name__}. Arrays go into eval_set=[(Xv, yv)]."
@@ -84,6 +90,9 @@ def dataset_to_rank(
     if isinstance(X, RankingDataset):
         _refuse_arrays_beside_dataset(None, qid, group)
         dataset = X
+    elif _is_click_table(X):
+        _refuse_arrays_beside_dataset(None, qid, group)
+        dataset = from_click_table(X, needs_clicks=False)
     else:
         dataset = _arrays_to_rank(X, qid, group, needs_queries=needs_queries)
     return dataset if groups is None else with_groups(dataset, groups, given_in_rows=dataset is not X)
@@ -130,7 +139,8 @@ def check_kind_of_data(dataset: RankingDataset, *, reads_texts: bool, what: str)
     if reads_texts and dataset.texts is None:
         raise RankPolicyError(
             f"this ranker reads texts; {what} has {dataset.num_features} features and no texts. "
-            "Pass a dataset of texts (from_texts, read_question_answering), or use rank_texts(query, items)."
+            "Pass a dataset of texts (from_texts, read_question_answering, read_click_table), a frame with columns query_text and "
+            "item_text, or use rank_texts(query, items)."
         )
     if not reads_texts and dataset.num_features == 0:
         raise RankPolicyError(
@@ -141,6 +151,11 @@ def check_kind_of_data(dataset: RankingDataset, *, reads_texts: bool, what: str)
                 else "."
             )
         )
+
+
+def _is_click_table(X: Any) -> bool:
+    """Whether this is a frame of texts, a row an item: the texts of query and item can be no features."""
+    return is_click_table(list(getattr(X, "columns", ())))
 
 
 def _matrix(X: Any) -> Any:
@@ -185,7 +200,9 @@ def _column_names(X: Any) -> list[str] | None:
 
 def _refuse_arrays_beside_dataset(y: Any, qid: Any, group: Any) -> None:
     if y is not None or qid is not None or group is not None:
-        raise RankPolicyError("a RankingDataset knows its labels and queries: pass no y, qid or group beside it.")
+        raise RankPolicyError(
+            "a RankingDataset or a click table knows its labels and queries: pass no y, qid or group beside it."
+        )
 
 
 def num_groups_of(dataset: RankingDataset, *, fairness: str) -> int:

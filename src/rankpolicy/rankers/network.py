@@ -6,11 +6,12 @@ import copy
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from torch import nn
 
 from rankpolicy.data.batches import RaggedTensors
@@ -19,7 +20,8 @@ from rankpolicy.data.question_answering import from_texts
 from rankpolicy.data.scaling import FeatureScaling, fit_scaling
 from rankpolicy.data.text_pairs import TextPairs
 from rankpolicy.evaluation.evaluate import evaluate_scores
-from rankpolicy.metrics import reward_to_maximise
+from rankpolicy.evaluation.weighted import mean_over_queries
+from rankpolicy.metrics import CustomReward, RewardExpression, reward_to_maximise
 from rankpolicy.models import MODELS, Average, build_model
 from rankpolicy.models.scoring import scores_of_all
 from rankpolicy.objectives import Objective
@@ -36,6 +38,7 @@ from rankpolicy.types import RankPolicyError
 class NetworkRanker(NetworkSettings, Ranker):
     """Settings that all network rankers share."""
 
+    uses_query_weights: ClassVar[bool] = True
     learns_from_texts: ClassVar[bool] = True
 
     num_networks: int = 1  # networks trained side by side, their scores averaged
@@ -52,6 +55,13 @@ class NetworkRanker(NetworkSettings, Ranker):
 
     @abstractmethod
     def _objective(self) -> Objective: ...
+
+    def _reward_of(self, reward: Any) -> RewardExpression | CustomReward:
+        """What is maximised; of labels estimated from clicks, only what these can tell."""
+        from rankpolicy.rankers.click_training import reward_on_relevances
+
+        given = reward_to_maximise(reward)
+        return reward_on_relevances(given) if self._labels_are_relevances else given
 
     def _trainable(self, train: RankingDataset) -> RankingDataset:
         """The queries this method can learn from."""
@@ -137,7 +147,7 @@ class NetworkRanker(NetworkSettings, Ranker):
         features = RaggedTensors.of(valid, _read(valid, inputs), device).features
 
         def score(scores: torch.Tensor) -> float:
-            return float(np.nanmean(evaluate_scores(scores.cpu().numpy(), valid, [metric])))
+            return mean_over_queries(evaluate_scores(scores.cpu().numpy(), valid, [metric])[:, 0], valid.query_weights)
 
         return Validation(features, score, metric.name)
 
@@ -152,6 +162,30 @@ class NetworkRanker(NetworkSettings, Ranker):
             raise RankPolicyError(f"items must be a list of texts; got one text, {items!r:.60}. Write [{items!r:.20}].")
         scores = self.predict(from_texts([query], [list(items)]))
         return [(items[index], float(scores[index])) for index in np.argsort(-scores, kind="stable")]
+
+    def export_onnx(self, path: str | Path) -> None:
+        """Write a network of texts and side information as an ONNX file; its inputs, which ``onnx_inputs`` makes, are
+
+        query_tokens (query, token), item_tokens (query, item, token), numbers (query, item, number), categories (query, item, category)
+        and mask (query, item), of any number of queries, items and tokens from 1 on; its output is scores (query, item), -inf where the
+        mask is False. Token 0 is padding.
+        """
+        from rankpolicy.rankers.onnx_export import export_onnx
+
+        self._require_fitted()
+        export_onnx(self._network, path)
+
+    def onnx_inputs(
+        self, X: Any, *, qid: ArrayLike | None = None, group: ArrayLike | None = None
+    ) -> dict[str, NDArray[Any]]:
+        """What the exported network takes for new data, by name: a row a query, in the order of the dataset."""
+        from rankpolicy.rankers.onnx_export import exportable_networks, padded_inputs
+
+        dataset = self._to_rank(X, qid, group, None)
+        exportable_networks(self._network)
+        read = _read(dataset, self._inputs)
+        assert isinstance(read, TextPairs), "such networks read texts"
+        return padded_inputs(read, dataset.padding())
 
     def _scores(self, dataset: RankingDataset) -> NDArray[np.float64]:
         read = _read(dataset, self._inputs)

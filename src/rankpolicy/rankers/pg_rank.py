@@ -18,7 +18,8 @@ from rankpolicy.types import RankPolicyError
 class PGRank(NetworkRanker):
     """Maximise the expected ``reward`` of rankings drawn from the policy (Singh & Joachims 2019, without the fairness term).
 
-    ``reward`` is a metric ("ndcg@10"), a mix ("mean(ap, ndcg@10)") or any function of (rankings, labels, mask).
+    ``reward`` is a metric ("ndcg@10"), a mix ("mean(ap, ndcg@10)") or any function of (rankings, labels, mask). From clicks weighted by
+    item it learns dcg and ndcg, whose gain is then the estimated relevance; weighted by query, any reward.
     """
 
     name: ClassVar[str] = "pg-rank"
@@ -34,7 +35,7 @@ class PGRank(NetworkRanker):
     def _objective(self) -> PolicyGradient:
         check_control(self.control, self.num_samples)  # also where the estimator of this reward draws no samples
         return PolicyGradient(
-            reward=reward_to_maximise(self.reward),
+            reward=self._reward_of(self.reward),
             estimator=self.estimator,
             num_samples=self.num_samples,
             control=self.control,

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from rankpolicy.data.dataset import RankingDataset
 from rankpolicy.data.scaling import fit_scaling
 from rankpolicy.evaluation.evaluate import evaluate_scores
+from rankpolicy.evaluation.weighted import mean_over_queries
 from rankpolicy.metrics import reward_to_maximise
 from rankpolicy.optional import require
 from rankpolicy.rankers.base import Course
@@ -44,7 +45,9 @@ class RankSVM(LinearRanker):
         self._weights = minimize_pair_loss(features, PairLoss.of(train), C=self.C)
         self.best_iteration_, self.best_score_, self.evals_result_ = 1, None, {}
         if valid is not None:
-            self.best_score_ = float(np.nanmean(evaluate_scores(self._scores(valid), valid, [metric])))
+            self.best_score_ = mean_over_queries(
+                evaluate_scores(self._scores(valid), valid, [metric])[:, 0], valid.query_weights
+            )
             self.evals_result_ = {"valid_0": {metric.name: [self.best_score_]}}
 
 

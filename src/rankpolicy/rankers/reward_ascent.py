@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from rankpolicy.data.dataset import RankingDataset
 from rankpolicy.data.scaling import FeatureScaling, fit_scaling
 from rankpolicy.evaluation.evaluate import Measure, evaluate_scores
+from rankpolicy.evaluation.weighted import mean_over_queries
 from rankpolicy.metrics import CustomReward, reward_to_maximise, term_table
 from rankpolicy.rankers.base import Course
 from rankpolicy.rankers.linear import LinearRanker
@@ -108,7 +109,11 @@ class RewardAscent(LinearRanker):
                 rewards.append(training_reward)
                 latest = {reward.name: training_reward}
                 if valid is not None and held_out is not None:
-                    scores.append(float(np.nanmean(evaluate_scores(held_out @ weights, valid, [metric]))))
+                    scores.append(
+                        mean_over_queries(
+                            evaluate_scores(held_out @ weights, valid, [metric])[:, 0], valid.query_weights
+                        )
+                    )
                     latest[f"validation {metric.name}"] = scores[-1]
                 curve = rewards if valid is None else scores
                 if len(curve) == 1 or curve[-1] > curve[best_iteration - 1]:

@@ -8,9 +8,12 @@ from typing import Any
 
 from torch import Tensor, nn
 
+from rankpolicy.models.cross_models import CROSS_MODELS
 from rankpolicy.models.encoder import ENCODINGS, FineTunedEncoder
 from rankpolicy.models.mcan import MCAN
 from rankpolicy.models.sequence import BiLSTM
+from rankpolicy.models.text_and_side import TextAndSide
+from rankpolicy.rankers.match_inputs import MatchInputs
 from rankpolicy.rankers.network_settings import NetworkSettings
 from rankpolicy.rankers.text_inputs import SubwordInputs, TextInputs, TokenFeatureInputs, WordInputs
 from rankpolicy.types import RankPolicyError
@@ -57,10 +60,23 @@ def _encoder(inputs: SubwordInputs, settings: NetworkSettings) -> nn.Module:
     )
 
 
+def _text_and_side(inputs: MatchInputs, settings: NetworkSettings) -> nn.Module:
+    core = CROSS_MODELS[settings.model](
+        inputs.vector_size,
+        inputs.num_numbers + len(inputs.num_categories) * settings.category_size,
+        hidden=tuple(map(int, settings.hidden)),
+        dropout=settings.dropout,
+    )
+    return TextAndSide(
+        core, inputs.word_vectors(), inputs.num_categories, settings.category_size, num_numbers=inputs.num_numbers
+    )
+
+
 TEXT_MODELS: dict[str, TextModel] = {
     "mcan": TextModel(reads=WordInputs, build=_mcan),
     "bilstm": TextModel(reads=TokenFeatureInputs, build=_bilstm),
     "encoder": TextModel(reads=SubwordInputs, build=_encoder),
+    **{name: TextModel(reads=MatchInputs, build=_text_and_side) for name in CROSS_MODELS},
 }
 
 

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from rankpolicy.data.dataset import RankingDataset
 from rankpolicy.evaluation.evaluate import evaluate_scores
+from rankpolicy.evaluation.weighted import mean_over_queries
 from rankpolicy.metrics import reward_to_maximise
 from rankpolicy.optional import require
 from rankpolicy.rankers.base import Course, Ranker
@@ -115,7 +116,9 @@ class TreeRanker(Ranker):
     def _validation(self, valid: RankingDataset) -> tuple[str, Measure]:
         """How trees are judged on held-out queries, and its name."""
         metric = reward_to_maximise(self.valid_metric)
-        return metric.name, lambda scores: float(np.nanmean(evaluate_scores(scores, valid, [metric])))
+        return metric.name, lambda scores: mean_over_queries(
+            evaluate_scores(scores, valid, [metric])[:, 0], valid.query_weights
+        )
 
     def _parameters(self) -> dict[str, Any]:
         return {

@@ -43,5 +43,5 @@ def position_bias_figure(biases: Mapping[str, PositionBias]) -> Any:
         axes.set_xlabel("rank")
         intervals = f", with {first.level:.0%} intervals" if first.num_resamples else ""
         axes.set_ylabel(f"relative to the first rank{intervals}")
-        axes.legend(fontsize=10)
+        axes.legend(fontsize=10, loc="lower left")  # curves fall: the upper right would cross the line of rank 1
         return drawn

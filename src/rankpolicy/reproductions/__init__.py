@@ -4,11 +4,18 @@ Nothing imports this package but the command line. A folder a paper; its setting
 was measured. To add a target: a module with ``run(setup) -> Outcome`` in the paper's folder and a line in that folder's TARGETS.
 """
 
-from rankpolicy.reproductions import banditrank, cascade, dcm, fair_pg_rank
+from rankpolicy.reproductions import banditrank, cascade, dcm, fair_pg_rank, matching_cross
 from rankpolicy.reproductions.target import Claim, Outcome, Setup, Target
 
 TARGETS: dict[str, Target] = {
-    target.name: target for target in (*fair_pg_rank.TARGETS, *banditrank.TARGETS, *dcm.TARGETS, *cascade.TARGETS)
+    target.name: target
+    for target in (
+        *fair_pg_rank.TARGETS,
+        *banditrank.TARGETS,
+        *dcm.TARGETS,
+        *cascade.TARGETS,
+        *matching_cross.TARGETS,
+    )
 }
 
 __all__ = ["TARGETS", "Claim", "Outcome", "Setup", "Target"]

@@ -1,0 +1,18 @@
+"""What weights leave of the data they weigh."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+def effective_sample_size(weights: NDArray[np.float64], counts: NDArray[Any] | None = None) -> float:
+    """(sum of weights)^2 / sum of squared weights: as good as so many of weight 1 (Kish 1965); ``counts`` say how often each occurred.
+
+    >>> effective_sample_size(np.array([1.0, 1.0, 2.0]))
+    2.6666666666666665
+    """
+    times = np.ones(len(weights)) if counts is None else counts
+    return float(times @ weights) ** 2 / float(times @ weights**2)

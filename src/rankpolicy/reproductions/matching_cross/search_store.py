@@ -1,0 +1,97 @@
+"""What users of the simulated search can ask and find: WikiQA's questions and the beginnings of its sentences."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rankpolicy.data.dataset import RankingDataset
+from rankpolicy.types import RankPolicyError
+
+Items = NDArray[np.int64]
+
+# Words that questions are made with rather than about.
+_COMMON = """
+a about all an and are as at be been by can could did do does for from get had has have he her his how i if in into is it its long made
+make many me mean much my name no not of on one or our out s she so some than that the their them then there these they this to up us use
+used was way we were what when where which who whom whose why will with would you your
+"""
+COMMON_WORDS = frozenset(_COMMON.split())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Store:
+    """Questions and items by number. Of the items of a question's own article, ``answers`` are right and ``others`` are not; ``alike`` are
+    items of other articles in which a word of the question occurs."""
+
+    texts: tuple[str, ...]  # (item,)
+    words: tuple[frozenset[str], ...]  # (item,) content words
+    questions: tuple[tuple[str, ...], ...]  # (question,) content words
+    answers: tuple[Items, ...]  # (question,) each
+    others: tuple[Items, ...]
+    alike: tuple[Items, ...]
+
+
+def content_words(text: str) -> tuple[str, ...]:
+    """The words that a text is about, in their order, each once.
+
+    >>> content_words("How are glacier caves formed? In a glacier.")
+    ('glacier', 'caves', 'formed')
+    """
+    words = re.findall(r"\w+", text.lower())
+    return tuple(dict.fromkeys(word for word in words if word not in COMMON_WORDS))
+
+
+def store_of(parts: Sequence[RankingDataset], *, words_of_an_item: int = 12, most_alike: int = 40) -> Store:
+    """The store of questions with texts and labels, such as WikiQA's; an item is the beginning of a sentence, short as a subject line.
+
+    Nobody asks a question that lacks an answer, two ``others`` or two ``alike``, but its sentences can be found. Of the items alike, those
+    that share the most words are kept.
+    """
+    topics: list[Items] = []
+    texts: list[str] = []
+    labels: list[NDArray[np.float32]] = []
+    questions = [content_words(text) for part in parts for text in _texts(part)[0]]
+    for part in parts:
+        topics.append(part.query_of_item + (topics[-1][-1] + 1 if topics else 0))
+        texts += [" ".join(text.split()[:words_of_an_item]) for text in _texts(part)[1]]
+        labels.append(part.labels)
+    topic_of, is_answer = np.concatenate(topics), np.concatenate(labels) > 0
+    words = tuple(frozenset(content_words(text)) for text in texts)
+    items_with: dict[str, list[int]] = {}
+    for item, of_item in enumerate(words):
+        for word in sorted(of_item):
+            items_with.setdefault(word, []).append(item)
+    kept = []
+    for topic, question in enumerate(questions):
+        own = np.flatnonzero(topic_of == topic)
+        shared = Counter(item for word in question for item in items_with.get(word, ()) if topic_of[item] != topic)
+        alike = np.array([item for item, _ in shared.most_common(most_alike)], np.int64)
+        answers, others = own[is_answer[own]], own[~is_answer[own]]
+        if len(answers) and len(others) >= 2 and len(alike) >= 2:
+            kept.append((question, answers, others, alike))
+    if not kept:
+        raise RankPolicyError(
+            f"a store needs questions with an answer, two other items and two items alike; none of {len(questions)} has them."
+        )
+    words_of, answers_of, others_of, alike_of = zip(*kept, strict=True)
+    return Store(
+        texts=tuple(texts),
+        words=words,
+        questions=words_of,
+        answers=answers_of,
+        others=others_of,
+        alike=alike_of,
+    )
+
+
+def _texts(part: RankingDataset) -> tuple[Sequence[str], list[str]]:
+    """Texts of the queries, and of the items one by one."""
+    if part.texts is None:
+        raise RankPolicyError("a store is made of texts; this dataset has none. Read it with read_wikiqa.")
+    return part.texts.queries, [part.texts.item(item) for item in range(part.num_items)]

@@ -1,0 +1,70 @@
+"""Metrics whose means count queries by their weights."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import rankpolicy as rp
+from rankpolicy.data.shown import Shown
+from rankpolicy.evaluation import MetricTable, bootstrap_interval, compare_tables
+
+# Three lists of two items; clicked at rank 1, at rank 2, not at all.
+TABLE = replace(
+    rp.from_arrays(np.zeros((6, 1)), [1, 0, 0, 1, 0, 0], group=[2, 2, 2]), shown=Shown(ranks=np.array([1, 2] * 3))
+)
+SCORES = np.array([2.0, 1.0, 2.0, 1.0, 2.0, 1.0])  # the order in which they were shown
+BIAS = np.array([1.0, 0.25])
+
+
+def test_weighted_mrr_by_hand():
+    table = rp.evaluate(SCORES, TABLE, ["mrr", "success@1"], propensities=BIAS)
+    # Reciprocal ranks 1 and 1/2 of weights 1 and 4.
+    assert table.means == pytest.approx({"mrr": (1 + 4 * 0.5) / 5, "success@1": 1 / 5})
+    assert table.num_counted == {"mrr": 2, "success@1": 2}
+    assert table.effective_sample_size == pytest.approx(25 / 17)
+    assert "means are weighted: 2 queries, worth 1.5 of equal weight" in str(table)
+    assert json.loads(table.to_json())["weighted"] == {"effective_sample_size": pytest.approx(25 / 17)}
+    assert "weighted mrr 0.6000" in repr(table)
+    assert table.to_trec().endswith("mrr\tall\t0.6000\nsuccess@1\tall\t0.2000\n")
+
+
+def test_without_weights_nothing_is_said_of_them():
+    table = rp.evaluate(SCORES, TABLE, ["mrr"])
+    assert table.means == {"mrr": 0.5}
+    assert table.effective_sample_size is None
+    assert "weight" not in str(table) + table.to_json() + repr(table)
+
+
+def test_weights_of_the_dataset_count():
+    table = rp.evaluate(SCORES, replace(TABLE, query_weights=np.array([3.0, 1.0, 0.0])), ["mrr"])
+    assert table.means["mrr"] == pytest.approx((3 + 0.5) / 4)
+
+
+def test_the_interval_resamples_queries_with_their_weights():
+    generator = np.random.default_rng(0)
+    values, weights = generator.random(400), generator.exponential(size=400)
+    weights[:10] = 0
+    low, high = bootstrap_interval(values, query_weights=weights)
+    mean = weights @ values / weights.sum()
+    # The variance of a ratio of sums, to first order.
+    error = np.sqrt(np.square(weights * (values - mean)).sum()) / weights.sum()
+    assert (low, high) == pytest.approx((mean - 1.96 * error, mean + 1.96 * error), abs=0.15 * error)
+    values[:10] = 99.0  # of weight 0
+    assert bootstrap_interval(values, query_weights=weights) == (low, high)
+    assert bootstrap_interval(values[10:]) == pytest.approx(
+        bootstrap_interval(values[10:], query_weights=np.full(390, 0.3))
+    )
+
+
+def test_what_cannot_be_weighted_is_named():
+    with pytest.raises(rp.RankPolicyError, match="ranks items were shown at"):
+        rp.evaluate(SCORES, replace(TABLE, shown=None), ["mrr"], propensities=BIAS)
+    with pytest.raises(rp.RankPolicyError, match="rank 2 was clicked, and there are 1"):
+        rp.evaluate(SCORES, TABLE, ["mrr"], propensities=BIAS[:1])
+    with pytest.raises(rp.RankPolicyError, match="query_weights must have one a query"):
+        MetricTable(query_ids=np.arange(2), names=("ap",), values=np.ones((2, 1)), query_weights=np.ones(3))
+    weighted = rp.evaluate(SCORES, TABLE, ["mrr"], propensities=BIAS)
+    with pytest.raises(rp.RankPolicyError, match="know no query weights"):
+        compare_tables({"a": weighted, "b": weighted})

@@ -1,0 +1,154 @@
+"""Rankers and query weights: who honours them, and what ``fit(clicks=, propensities=)`` does."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import rankpolicy as rp
+from rankpolicy.clicks import dataset_from_clicks, log_from_lists, weighted_by_propensity
+from rankpolicy.data.dataset import concatenate
+from rankpolicy.data.shown import Shown
+from rankpolicy.rankers import RANKERS
+from tests.contracts.test_rankers import new_ranker
+
+WEB = rp.make_web_search(30, random_state=1)
+DATA = replace(
+    WEB, groups=np.arange(WEB.num_items) % 2, item_ids=np.array([f"d{item}" for item in range(WEB.num_items)])
+)
+TRAIN, VALID = DATA[:20], DATA[20:]
+PROPENSITIES = 1 / np.arange(1, 6)
+
+
+def log_on(dataset, num_sessions=300, seed=0):
+    """Five items of a query in random order; relevant ones are clicked where they are examined."""
+    generator = np.random.default_rng(seed)
+    queries, lists, clicks = [], [], []
+    for _ in range(num_sessions):
+        query = generator.integers(dataset.num_queries)
+        rows = generator.permutation(np.arange(dataset.offsets[query], dataset.offsets[query + 1]))[:5]
+        examined = generator.random(len(rows)) < PROPENSITIES[: len(rows)]
+        queries.append(dataset.query_ids[query])
+        lists.append(dataset.item_ids[rows].tolist())
+        clicks.append((examined & (dataset.labels[rows] > 0)).astype(int).tolist())
+    return log_from_lists(queries, lists, clicks)
+
+
+LOG = log_on(DATA)
+WEIGHTED = [name for name, ranker in RANKERS.items() if ranker.uses_query_weights]
+OTHERS = [name for name in RANKERS if name not in WEIGHTED]
+
+
+@pytest.mark.parametrize("name", WEIGHTED)
+def test_equal_weights_change_nothing(name):
+    plain = new_ranker(name).fit(TRAIN, valid=VALID)
+    weighted = new_ranker(name).fit(
+        replace(TRAIN, query_weights=np.full(20, 7.0)), valid=replace(VALID, query_weights=np.full(10, 3.0))
+    )
+    np.testing.assert_allclose(weighted.predict(VALID), plain.predict(VALID), rtol=1e-4, atol=1e-5)
+    assert weighted.best_score_ == pytest.approx(plain.best_score_, rel=1e-5)
+
+
+@pytest.mark.parametrize("name", WEIGHTED)
+def test_weights_move_what_is_learned(name):
+    weights = np.ones(20)
+    weights[:5] = 30.0
+    plain = new_ranker(name).fit(TRAIN).predict(VALID)
+    assert not np.allclose(new_ranker(name).fit(replace(TRAIN, query_weights=weights)).predict(VALID), plain, rtol=1e-3)
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_rankers_without_weights_say_who_has_them(name):
+    weighted = replace(TRAIN, query_weights=np.ones(20))
+    for call in (
+        lambda: new_ranker(name).fit(weighted),
+        lambda: new_ranker(name).fit(TRAIN, clicks=LOG, propensities=PROPENSITIES),
+    ):
+        with pytest.raises(rp.RankPolicyError, match=r"knows no query weights.*PGRank"):
+            call()
+
+
+def test_linear_models_solved_at_once_count_a_query_twice():
+    """Least squares, and L-BFGS on the whole batch: weight 2 is the query twice, to the last digits."""
+    twice = concatenate([TRAIN, TRAIN[:5]])
+    weights = np.ones(20)
+    weights[:5] = 2
+    weighted = replace(TRAIN, query_weights=weights)
+    for ranker in (
+        rp.Regression(model="linear", scaling="none", weight_decay=0.1),
+        rp.FairPGRank(scaling="none", strength=0.5, epochs=10),
+        rp.FairPGRank(scaling="none", fairness="individual", max_disparity=0.02, epochs=10),
+    ):
+        np.testing.assert_allclose(ranker.fit(weighted).predict(VALID), ranker.fit(twice).predict(VALID), rtol=2e-3)
+        reports = [getattr(ranker.fit(data), "report_", {}) for data in (weighted, twice)]
+        for name in {"utility", "disparity"} & set(reports[0]):
+            assert reports[0][name] == pytest.approx(reports[1][name], rel=1e-3)
+
+
+def test_validation_counts_queries_by_their_weights():
+    weights = np.linspace(0.0, 5.0, 10)
+    ranker = rp.ListNet(epochs=2).fit(TRAIN, valid=replace(VALID, query_weights=weights))
+    values = rp.evaluate(ranker, VALID, ["ndcg@10"])["ndcg@10"]
+    last = ranker.evals_result_["valid_0"]["ndcg@10"][ranker.best_iteration_ - 1]
+    assert last == pytest.approx((weights * values).sum() / weights.sum())
+
+
+def test_a_log_gives_labels_weights_and_a_report(tmp_path):
+    ranker = rp.PGRank(reward="dcg@5", epochs=2).fit(TRAIN, clicks=LOG, propensities=PROPENSITIES, valid=VALID)
+    learned, evidence = dataset_from_clicks(TRAIN, LOG, PROPENSITIES)
+    by_hand = rp.PGRank(reward=rp.parse_metric("dcg@5", rp.Conventions(gain="linear")), epochs=2).fit(
+        learned, valid=VALID
+    )
+    np.testing.assert_array_equal(ranker.predict(VALID), by_hand.predict(VALID))
+    assert ranker.click_report_ == evidence.to_json()
+    assert by_hand.click_report_ is None
+    ranker.save(tmp_path / "clicks.rp")
+    assert rp.load(tmp_path / "clicks.rp").click_report_ == ranker.click_report_
+    # Trained again on labels, nothing of the clicks is left.
+    assert rp.PGRank(reward="ap", epochs=1).fit(TRAIN).click_report_ is None
+    assert ranker.fit(TRAIN).click_report_ is None
+
+
+@pytest.mark.parametrize("ranker_class", [rp.PGRank, rp.BanditRank])
+def test_rewards_that_ask_for_relevant_items_need_whole_sessions(ranker_class):
+    with pytest.raises(rp.RankPolicyError, match=r"the reward ap asks which items are relevant.*weighted='query'"):
+        ranker_class(reward="mean(ap, dcg)", epochs=1).fit(TRAIN, clicks=LOG, propensities=PROPENSITIES)
+    ranker = ranker_class(reward="mean(ap, dcg)", epochs=1)
+    ranker.fit(TRAIN, clicks=LOG, propensities=PROPENSITIES, weighted="query")
+    assert ranker.click_report_["weighted"] == "query"
+
+
+def test_bandit_rank_takes_relevances_as_targets():
+    ranker = rp.BanditRank(reward="dcg", gamma=0.0, epochs=1, num_networks=1, dropout=0.0)
+    ranker.fit(TRAIN, clicks=LOG, propensities=PROPENSITIES)
+    objective = ranker._objective()
+    assert (objective.targets, objective.reward.conventions.gain) == ("labels", "linear")
+    assert ranker.report_["queries_left_out"] == {"no relevant item": 0}
+    assert ranker.fit(TRAIN)._objective().targets == "relevant"
+
+
+def test_click_tables_are_weighted_in_training_and_validation():
+    def as_table(dataset):
+        ranks = np.arange(dataset.num_items) - np.repeat(dataset.offsets[:-1], dataset.sizes) + 1
+        return replace(dataset, labels=np.minimum(dataset.labels, 1), shown=Shown(ranks=ranks))
+
+    train, valid = as_table(TRAIN), as_table(VALID)
+    bias = 1 / np.arange(1, 200)
+    ranker = rp.ListNet(epochs=2, valid_metric="mrr").fit(train, valid=valid, propensities=bias)
+    weighted, evidence = weighted_by_propensity(train, bias)
+    by_hand = rp.ListNet(epochs=2, valid_metric="mrr").fit(weighted, valid=weighted_by_propensity(valid, bias)[0])
+    np.testing.assert_array_equal(ranker.predict(VALID), by_hand.predict(VALID))
+    assert ranker.click_report_ == evidence.to_json()
+    assert ranker.best_score_ == pytest.approx(rp.evaluate(ranker, valid, ["mrr"], propensities=bias).means["mrr"])
+
+
+def test_what_fit_cannot_use_is_named():
+    wrong = [
+        ({"clicks": LOG}, "propensities of 1: np.ones"),
+        ({"propensities": PROPENSITIES}, "ranks items were shown at"),
+        ({"weighted": "query"}, "give propensities="),
+        ({"clicks": LOG, "propensities": PROPENSITIES, "weighted": "session"}, "by 'item' or by 'query'"),
+    ]
+    for given, message in wrong:
+        with pytest.raises(rp.RankPolicyError, match=message):
+            rp.PGRank(reward="dcg", epochs=1).fit(TRAIN, **given)

@@ -1,0 +1,146 @@
+"""What networks of texts and side columns read, fitted, saved and restored."""
+
+import json
+
+import numpy as np
+import polars
+import pytest
+import torch
+
+import rankpolicy as rp
+from rankpolicy.data import from_click_table, from_texts
+from rankpolicy.models.cross_models import CROSS_MODELS
+from rankpolicy.rankers.match_inputs import MatchInputs
+from rankpolicy.rankers.text_models import TEXT_MODELS, new_text_network
+from rankpolicy.types import RankPolicyError
+from tests.tiny_encoder import write_tiny_encoder
+
+TABLE = polars.DataFrame(
+    {
+        "query_text": ["red tea", "red tea", "blue box", "blue box", "red tea"],
+        "item_text": ["red pot", "xylograph", "blue box", "red pot", "blue box"],
+        "clicked": [1, 0, 1, 0, 0],
+        "user": ["ann", "ann", "bob", "bob", "cid"],
+        "age": [1.0, 3.0, None, 5.0, 3.0],
+        "kind": ["pots", "hermit", "boxes", "pots", "boxes"],
+    }
+)
+
+
+def settings(**changes):
+    return rp.ListNet(**{"model": "matching-cross", "embedding_size": 6, "hidden": (5,), "min_users": 2, **changes})
+
+
+def fitted(**changes):
+    return MatchInputs.fit(settings(**changes), from_click_table(TABLE), "cpu")
+
+
+def assert_same_pairs(one, other):
+    for name in ("queries", "items"):
+        for part in ("tokens", "starts", "lengths"):
+            assert torch.equal(getattr(getattr(one, name), part), getattr(getattr(other, name), part))
+    assert torch.equal(one.query_of_pair, other.query_of_pair)
+    assert torch.equal(one.item_of_pair, other.item_of_pair)
+    assert torch.equal(one.side.numbers, other.side.numbers)
+    assert torch.equal(one.side.categories, other.side.categories)
+
+
+def test_pairs_hold_tokens_numbers_and_codes():
+    inputs = fitted(ngrams=())
+    assert inputs.vocabulary.words == ("blue", "box", "pot", "red", "tea")
+    assert (inputs.num_numbers, inputs.num_categories) == (2, [4])
+    pairs = inputs.pairs(from_click_table(TABLE))
+    # Equal query texts are one text; "xylograph" was seen by one user, so its text has no token.
+    assert pairs.query_of_pair.tolist() == [0, 0, 1, 1, 0]
+    assert pairs.queries.padded(torch.arange(2))[0].tolist() == [[4, 5], [1, 2]]
+    assert pairs.items.lengths.tolist() == [2, 0, 2]
+    assert pairs.side.categories[:, 0].tolist() == [3, 1, 2, 3, 2]
+    np.testing.assert_allclose(pairs.side.numbers[:, 0], np.array([-2, 0, 0, 2, 0]) / np.sqrt(2), atol=1e-6)
+    assert pairs.side.numbers[:, 1].tolist() == [0, 0, 1, 0, 0]
+
+
+def test_what_was_saved_reads_the_same_and_holds_nothing_of_rare_words_and_categories():
+    inputs = fitted()
+    files = inputs.files()
+    saved = b"".join(files.values()).decode()
+    json.loads(saved)
+    for private in ("xylograph", "xyl", "ylo", "ann", "hermit"):
+        assert private not in saved
+    restored = MatchInputs.restore(settings(), files)
+    new = from_click_table(
+        polars.DataFrame(
+            {
+                "query_text": ["red zebra"] * 2,
+                "item_text": ["zebra", "potter"],
+                "age": [None, 9.0],
+                "kind": ["new", None],
+            }
+        ),
+        needs_clicks=False,
+    )
+    for dataset in (from_click_table(TABLE), new):
+        assert_same_pairs(inputs.pairs(dataset), restored.pairs(dataset))
+    assert inputs.word_vectors().shape == restored.word_vectors().shape == (len(inputs.vocabulary), 6)
+
+
+@pytest.mark.parametrize("model", CROSS_MODELS)
+def test_a_network_scores_texts_without_any_known_token(model):
+    inputs = fitted()
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        network = new_text_network(inputs, settings(model=model)).eval()
+    assert TEXT_MODELS[model].reads is MatchInputs
+    with pytest.warns(UserWarning, match="no side column age, kind"):
+        pairs = inputs.pairs(from_texts(["qqq"], [["zzz", "yyy", "red"]]))
+    assert len(pairs.queries.tokens) == 0
+    assert pairs.queries.padded(torch.tensor([0]))[0].shape == (1, 0)
+    scores = network(pairs)
+    assert scores.isfinite().all()
+    assert scores[0] == scores[1]
+
+
+def test_random_vectors_have_the_size_asked_for_and_padding_is_zero():
+    vectors = fitted().word_vectors()
+    assert vectors.shape[1] == 6
+    assert (vectors[0] == 0).all()
+    assert (vectors[1:].abs().sum(1) > 0).all()
+
+
+def test_word_vectors_of_a_file_are_taken_and_all_others_are_small(tmp_path):
+    (tmp_path / "glove.txt").write_text("red 1 2 3\nother 9 9 9\nbox -1 -2 -3\n")
+    inputs = fitted(embeddings=str(tmp_path / "glove.txt"))
+    vectors, number_of = inputs.word_vectors(), inputs.vocabulary.number_of
+    assert vectors[number_of["red"]].tolist() == [1, 2, 3]
+    assert vectors[number_of["box"]].tolist() == [-1, -2, -3]
+    rest = np.setdiff1d(np.arange(1, len(vectors)), [number_of["red"], number_of["box"]])
+    # 0.1 times the mean 2.3 and the spread 5.0 of the file's numbers: 0.55 at root mean square.
+    assert 0.3 < float(vectors[rest].square().mean().sqrt()) < 0.8
+    assert (vectors[0] == 0).all()
+    assert inputs.vector_size == 3
+
+
+def test_word_vectors_of_a_pretrained_model_are_those_it_reads_the_pieces_with(tmp_path):
+    from safetensors.torch import load_file
+
+    folder = write_tiny_encoder(tmp_path / "tiny")
+    inputs = fitted(encoder=str(folder))
+    pieces = load_file(folder / "model.safetensors")["embeddings.word_embeddings.weight"]
+    vectors, number_of = inputs.word_vectors(), inputs.vocabulary.number_of
+    assert torch.equal(vectors[number_of["red"]], pieces[8])
+    assert torch.equal(vectors[number_of["box"]], pieces[11])
+    assert torch.equal(vectors[number_of["tea"]], pieces[3])  # [UNK]
+    assert (vectors[0] == 0).all()
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"embedding_size": 0}, "embedding_size must be at least 1; got 0"),
+        ({"category_size": 0}, "category_size must be at least 1; got 0"),
+        ({"max_tokens": 0}, "max_tokens must be at least 1; got 0"),
+        ({"embeddings": "a.txt", "encoder": "b"}, "give embeddings= or encoder=, not both"),
+    ],
+)
+def test_settings_that_do_not_fit_are_refused(changes, message):
+    with pytest.raises(RankPolicyError, match=message):
+        fitted(**changes)

@@ -1,0 +1,90 @@
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import rankpolicy as rp
+from rankpolicy.data.dataset import RankingDataset
+from rankpolicy.data.shown import Shown
+from rankpolicy.data.side_columns import SideColumns
+from rankpolicy.data.texts import Texts
+from rankpolicy.rankers.matching_cross import LOSSES, MatchingCross
+
+WORDS = ("tea", "milk", "bread", "salt", "rice", "corn")
+QUICK = {
+    "embedding_size": 8,
+    "hidden": (8,),
+    "epochs": 20,
+    "batch_queries": 32,
+    "dropout": 0.0,
+    "ngrams": (),
+    "random_state": 0,
+}
+
+
+def sessions(num_sessions, seed=0, clicked=True):
+    """Lists of four items, three of them words and one that is the query; it is wanted, and clicked where it is examined (1 / rank)."""
+    generator = np.random.default_rng(seed)
+    distinct = tuple(f"{word} shop" for word in WORDS)
+    queries, of_item, labels, ranks = [], [], [], []
+    for _ in range(num_sessions):
+        shown = generator.permutation(len(WORDS))[:4]
+        wanted = generator.integers(4)
+        queries.append(WORDS[shown[wanted]])
+        of_item += shown.tolist()
+        ranks += [1, 2, 3, 4]
+        is_examined = not clicked or generator.random() < 1 / (wanted + 1)
+        labels += [float(position == wanted and is_examined) for position in range(4)]
+    num_items = 4 * num_sessions
+    return RankingDataset(
+        features=np.empty((num_items, 0), np.float32),
+        labels=np.array(labels, np.float32),
+        offsets=np.arange(0, num_items + 1, 4),
+        query_ids=np.arange(num_sessions).astype(str),
+        source_rows=np.arange(num_items),
+        texts=Texts(queries=tuple(queries), distinct=distinct, of_item=np.array(of_item)),
+        side=SideColumns(numbers={"age": np.tile(np.float32([1, 2, np.nan, 4]), num_sessions)}),
+        shown=Shown(ranks=np.array(ranks)),
+    )
+
+
+BIAS = 1 / np.arange(1, 5)
+TRAIN, VALID, TEST = sessions(300), sessions(100, 1), sessions(100, 2, clicked=False)
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_it_learns_which_texts_match(loss, tmp_path):
+    ranker = MatchingCross(loss=loss, **QUICK).fit(TRAIN, valid=VALID, propensities=BIAS)
+    assert rp.evaluate(ranker, TEST, ["mrr"]).means["mrr"] > 0.9
+    ranker.save(tmp_path / "m.rp")
+    loaded = rp.load(tmp_path / "m.rp")
+    np.testing.assert_array_equal(loaded.predict(TEST), ranker.predict(TEST))
+    assert (loaded.report_, loaded.click_report_) == (ranker.report_, ranker.click_report_)
+
+
+def test_queries_without_a_click_are_left_out_and_counted():
+    num_without = int((~TRAIN.has_relevant_items()).sum())
+    assert num_without > 0
+    weighted = MatchingCross(**QUICK | {"epochs": 1}).fit(TRAIN, propensities=BIAS)
+    with pytest.warns(UserWarning, match="position bias included"):
+        plain = MatchingCross(**QUICK | {"epochs": 1}).fit(TRAIN)
+    assert weighted.report_ == plain.report_ == {"queries_left_out": {"no click": num_without}}
+    assert weighted.click_report_["num_sessions"] == 300 - num_without
+    assert 0 < weighted.click_report_["effective_sample_size"] < 300 - num_without
+    assert plain.click_report_ is None
+
+
+def test_validation_is_the_weighted_mrr():
+    ranker = MatchingCross(**QUICK | {"epochs": 2}).fit(TRAIN, valid=VALID, propensities=BIAS)
+    table = rp.evaluate(ranker, VALID, ["mrr", "success@1"], propensities=BIAS)
+    assert ranker.best_score_ == pytest.approx(table.means["mrr"])
+    assert table.effective_sample_size < VALID.has_relevant_items().sum()
+
+
+def test_other_settings_are_checked():
+    with pytest.raises(rp.RankPolicyError, match=r"Unknown loss 'softmx'. Did you mean 'softmax'"):
+        MatchingCross(loss="softmx").fit(TRAIN, propensities=BIAS)
+    with pytest.raises(rp.RankPolicyError, match="reads texts"):
+        MatchingCross().fit(rp.make_web_search(5))
+    with pytest.raises(rp.RankPolicyError, match="at least one click"):
+        MatchingCross().fit(replace(TRAIN, labels=0 * TRAIN.labels), propensities=BIAS)
