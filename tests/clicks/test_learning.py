@@ -1,3 +1,4 @@
+import itertools
 from dataclasses import replace
 
 import numpy as np
@@ -10,6 +11,7 @@ from rankpolicy.clicks import (
     doubly_robust_relevance,
     ips_weights,
     log_from_lists,
+    one_click_each,
     weighted_by_propensity,
 )
 from rankpolicy.data.shown import Shown
@@ -261,3 +263,26 @@ def test_click_tables_that_cannot_be_used_are_named():
     ]:
         with pytest.raises(rp.RankPolicyError, match=message):
             call()
+
+
+def test_a_click_at_a_time_the_weighted_mean_is_that_of_the_relevances():
+    """By enumeration of all clicks on one list of the position-based model, several clicks in a session included."""
+    bias, relevance, reciprocal_ranks = (
+        np.array([1.0, 0.5, 0.25]),
+        np.array([0.2, 0.6, 0.9]),
+        np.array([1 / 3, 1.0, 0.5]),
+    )
+    lists = [marks for marks in itertools.product((0, 1), repeat=3) if any(marks)]
+    chances = [np.prod(np.where(marks, bias * relevance, 1 - bias * relevance)) for marks in lists]
+    table = replace(
+        rp.from_arrays(np.zeros((21, 1)), np.ravel(lists), group=[3] * 7),
+        shown=Shown(ranks=np.tile([1, 2, 3], 7)),
+        query_weights=np.array(chances),
+    )
+    each = weighted_by_propensity(one_click_each(table), bias)[0]
+    means = rp.evaluate(np.tile(reciprocal_ranks, each.num_queries), each, ["mrr"]).means
+    assert means["mrr"] == pytest.approx(relevance @ reciprocal_ranks / relevance.sum())
+    by_query = weighted_by_propensity(table, bias)[0]
+    assert rp.evaluate(np.tile(reciprocal_ranks, 7), by_query, ["mrr"]).means["mrr"] != pytest.approx(
+        means["mrr"], abs=0.01
+    )

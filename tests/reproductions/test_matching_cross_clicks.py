@@ -8,6 +8,7 @@ import pytest
 
 from rankpolicy.cli.main import run
 from rankpolicy.clicks import estimate_position_bias, log_from_lists
+from rankpolicy.data.glove import WordVectors
 from rankpolicy.data.question_answering import from_texts
 from rankpolicy.evaluation import MetricTable
 from rankpolicy.reproductions.matching_cross import clicks, clicks_results
@@ -19,7 +20,7 @@ from rankpolicy.reproductions.matching_cross.clicks_results import (
     WEIGHTED_MRR,
     Measured,
 )
-from rankpolicy.reproductions.matching_cross.search_store import store_of
+from rankpolicy.reproductions.matching_cross.search_store import NUM_AREAS, areas_of, store_of
 from rankpolicy.reproductions.matching_cross.simulated_search import (
     ANSWER,
     FOLLOW,
@@ -27,9 +28,11 @@ from rankpolicy.reproductions.matching_cross.simulated_search import (
     KINDS,
     LOOK_UP,
     NUM_POSITIONS,
+    ON_TOPIC,
     OTHER,
     PROPENSITIES,
     Needs,
+    Typed,
     click_chance,
     simulate_search,
 )
@@ -57,7 +60,7 @@ def by_list(values):
 
 def test_the_store_tells_answers_others_and_items_alike():
     store = small_store()
-    assert store.questions[0] == ("lake", "touch", "stone")
+    assert [store.vocabulary[word] for word in store.questions[0]] == ["lake", "touch", "stone"]
     assert store.answers[0].tolist() == [1]
     assert store.others[0].tolist() == [0, 2, 3]
     assert store.alike[0].tolist() == [4, 5, 6, 7]  # the stone's
@@ -74,7 +77,16 @@ def test_a_store_without_a_question_to_ask_is_refused():
 
 
 def needs(**changes):
-    usual = {"match": OTHER, "kind": 0, "is_own": 1, "age": 7.0, "opens": 0, "intent": LOOK_UP, "device": 0, "hour": 20}
+    usual = {
+        "match": OTHER,
+        "kind": 0,
+        "terms": 0.0,
+        "age": 7.0,
+        "opens": 0,
+        "intent": LOOK_UP,
+        "device": 0,
+        "hour": 20,
+    }
     return Needs(**{name: np.array([[value]]) for name, value in (usual | changes).items()})
 
 
@@ -82,11 +94,11 @@ def needs(**changes):
     ("changes", "logit"),
     [
         ({}, -3.5),
-        ({"match": ANSWER}, -3.5 + 1.25 * 4),
-        ({"match": ANSWER, "is_own": 0}, -3.5 + 1.25 * 0.4 * 4),
-        ({"match": ANSWER, "kind": KINDS.index("photo")}, -3.5 + 1.25 * 0.3 * 4 + 0.5),
-        ({"match": ANSWER, "intent": FOLLOW}, -3.5 + 0.25 * 4 + 4 * 0.5),
-        ({"intent": FOLLOW, "age": 0.0}, -3.5 + 4 * 0.3),
+        ({"match": ANSWER}, -3.5 + 1),
+        ({"match": ON_TOPIC, "terms": 1 / 3}, -3.5 + 0.5 + 3),
+        ({"match": ANSWER, "terms": 1 / 3, "kind": KINDS.index("photo")}, -3.5 + 0.3 * 4 + 0.5),
+        ({"match": ANSWER, "intent": FOLLOW}, -3.5 + 1 + 2 * 0.5),
+        ({"intent": FOLLOW, "age": 0.0}, -3.5 + 2 * 0.3),
         ({"kind": KINDS.index("sheet"), "device": 1, "opens": 2}, -3.5 + 0.4 * np.log(3) - 1),
         ({"kind": KINDS.index("document"), "hour": 9}, -3.0),
         ({"kind": KINDS.index("document"), "hour": 17}, -3.5),
@@ -96,9 +108,29 @@ def test_who_clicks_what(changes, logit):
     assert click_chance(needs(**changes))[0, 0] == pytest.approx(1 / (1 + np.exp(-logit)))
 
 
-def test_a_team_has_four_folders():
-    assert (IS_OWN.sum(1) == 4).all()
-    assert (IS_OWN.sum(0) == 4).all()
+def test_a_team_is_at_home_in_three_areas():
+    assert (IS_OWN.sum(1) == 3).all()
+
+
+def test_areas_are_clusters_of_word_vectors():
+    words = tuple(f"{'ab'[group]}{number}" for group in range(2) for number in range(40))
+    centres = np.repeat([[1.0, 0.0], [0.0, 1.0]], 40, axis=0)
+    vectors = WordVectors(words, (centres + np.random.default_rng(0).normal(0, 0.01, centres.shape)).astype(np.float32))
+    areas = areas_of([*words, "unheard"], vectors)
+    assert not set(areas[:40].tolist()) & set(areas[40:80].tolist())
+    assert np.array_equal(areas_of(words, None), areas_of(words, None))
+    assert 0 <= areas[80] < NUM_AREAS
+
+
+def test_terms_are_words_that_the_item_has():
+    store = small_store()
+    lake, touch, stone = (store.vocabulary.index(word) for word in ("lake", "touch", "stone"))
+    typed = Typed(session=np.array([0, 0, 0, 1]), word=np.array([lake, touch, stone, stone]), num_sessions=2)
+    assert typed.texts(store).tolist() == ["lake touch stone", "stone"]
+    items = np.array([[0, 4], [0, 4]])  # the lake's first, the stone's first
+    assert typed.share_found(store, items).tolist() == [[1 / 3, 1 / 3], [0, 1]]
+    counted = np.array([True, True, False, True])
+    assert typed.share_found(store, items, counted=counted).tolist() == [[1 / 3, 0], [0, 1]]
 
 
 def test_the_same_seed_gives_the_same_log():
@@ -166,8 +198,9 @@ def test_parts_follow_in_time_and_keep_the_truth(log):
     parts = clicks.parts_of(log)
     assert parts.train.shown.times.max() < parts.valid.shown.times.min()
     assert parts.valid.shown.times.max() < parts.test.shown.times.min()
-    assert parts.test.num_queries == pytest.approx(3000, abs=5)
-    assert parts.truth.labels == pytest.approx(log.relevance[-parts.test.num_items :])
+    assert parts.truth.num_queries == pytest.approx(3000, abs=5)
+    assert parts.truth.labels == pytest.approx(log.relevance[-parts.truth.num_items :])
+    assert (np.add.reduceat(parts.test.labels, parts.test.offsets[:-1]) == 1).all()
     assert parts.valid.query_weights is not None
     assert set(parts.train.side.names) == set(clicks.SIDE)
 
@@ -201,7 +234,7 @@ def test_a_claim_holds_only_if_both_intervals_lie_above_zero():
     assert not any(claim.holds for claim in clicks_results.outcome(equal).claims)
     for part, without in CLAIMED.items():
         claims = clicks_results.outcome(equal | {without: [WORSE[1], WORSE[1]], FULL: [BETTER[1], BETTER[1]]}).claims
-        assert [claim.holds for claim in claims if claim.claim.startswith(part)] == [True]
+        assert [claim.holds for claim in claims if claim.claim.startswith(part)] == [True, True]
     uneven = clicks_results.Gain(0.1, (0.05, 0.15), (-0.01, 0.21))
     assert not uneven.is_positive
 
@@ -215,4 +248,4 @@ def test_smoke(tmp_path):
     outcome = json.loads((tmp_path / "result.json").read_text())
     assert [row["arm"] for row in outcome["rows"]] == list(ARMS)
     assert all(0 < row[WEIGHTED_MRR] < 1 and 0 < row[TRUE_NDCG] <= 1 for row in outcome["rows"])
-    assert len(outcome["claims"]) == 3
+    assert len(outcome["claims"]) == 6

@@ -10,7 +10,7 @@ from rankpolicy.clicks.bias_estimate import estimate_position_bias
 from rankpolicy.clicks.bias_members import POSITION_BIAS_METHODS
 from rankpolicy.clicks.biased_log import BiasedLog, make_biased_log
 from rankpolicy.clicks.click_evidence import ClickEvidence
-from rankpolicy.clicks.click_tables import weighted_by_propensity
+from rankpolicy.clicks.click_tables import one_click_each, weighted_by_propensity
 from rankpolicy.clicks.comparison import ClickComparison, compare_click_models
 from rankpolicy.clicks.counts_by_pair import PairCounts, pair_counts
 from rankpolicy.clicks.files import read_click_log
@@ -62,6 +62,7 @@ __all__ = [
     "make_biased_log",
     "make_click_log",
     "make_click_model",
+    "one_click_each",
     "pair_counts",
     "read_click_log",
     "read_open_bandit",

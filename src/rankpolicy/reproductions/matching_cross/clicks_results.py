@@ -52,12 +52,17 @@ WEIGHTED_MRR, TRUE_NDCG = "weighted MRR", "true NDCG"
 class Measured(NamedTuple):
     """What an arm gave on the test part of one log."""
 
-    clicks: MetricTable  # mrr and success@1, queries weighted by the inverse propensity of the clicked rank
+    clicks: MetricTable  # mrr and success@1 of every click, weighted by the inverse propensity of its rank
     truth: MetricTable  # ndcg
     propensities: Array  # (position,) as estimated
     valid_score: float | None  # weighted MRR
     learning_rate: float | None
-    seconds: float  # of CPU time, all learning rates together
+    seconds: float  # of CPU time
+
+    @property
+    def score(self) -> float:
+        """What the learning rate is chosen by."""
+        return self.valid_score or 0.0
 
 
 class Gain(NamedTuple):
@@ -114,7 +119,11 @@ def outcome(measured: Mapping[str, Sequence[Measured]]) -> Outcome:
     }
     return Outcome(
         rows=tuple(_row(arm, of_logs, gains.get(arm, {})) for arm, of_logs in measured.items()),
-        claims=tuple(_claim(part, gains[without][WEIGHTED_MRR]) for part, without in CLAIMED.items()),
+        claims=tuple(
+            _claim(part, measure, gains[without][measure])
+            for measure in (WEIGHTED_MRR, TRUE_NDCG)
+            for part, without in CLAIMED.items()
+        ),
         figures={"gains": _figure(gains)},
     )
 
@@ -130,14 +139,14 @@ def _row(arm: str, of_logs: Sequence[Measured], gains: Mapping[str, Gain]) -> Ro
     chosen = [one for one in of_logs if one.learning_rate is not None]
     if chosen:
         row |= {
-            "validation weighted MRR": _mean(one.valid_score or 0.0 for one in chosen),
-            "learning rates": " ".join(f"{one.learning_rate:g}" for one in chosen),
+            "validation weighted MRR": _mean(one.score for one in chosen),
+            "learning rate": chosen[0].learning_rate,
             "seconds": _mean(one.seconds for one in chosen),
         }
     for measure, found in gains.items():
         row |= {f"behind in {measure}": found.mean}
         for what, (low, high) in (("queries", found.over_queries), ("logs", found.over_logs)):
-            row |= {f"{measure}: low over {what}": low, f"{measure}: high over {what}": high}
+            row |= {f"{measure}, over {what}": f"[{low:+.4f}, {high:+.4f}]"}
     return row
 
 
@@ -146,15 +155,15 @@ def _mean(values: Iterable[float]) -> float:
 
 
 def _unweighted(one: Measured, metric: str) -> float:
-    """The mean over the test queries with a click, each counted alike."""
+    """The mean over test clicks, each counted alike."""
     assert one.clicks.query_weights is not None, "evaluated with propensities"
     return float(one.clicks[metric][one.clicks.query_weights > 0].mean())
 
 
-def _claim(part: str, found: Gain) -> Claim:
+def _claim(part: str, measure: str, found: Gain) -> Claim:
     (low, high), (lowest, highest) = found.over_queries, found.over_logs
     return Claim(
-        claim=f"{part} adds to weighted MRR: its 95% intervals, over queries and over logs, lie above 0",
+        claim=f"{part} adds to {measure}: its 95% intervals, over queries and over logs, lie above 0",
         paper=PAPER[part],
         ours=f"{found.mean:+.4f}, over queries [{low:+.4f}, {high:+.4f}], over logs [{lowest:+.4f}, {highest:+.4f}]",
         holds=found.is_positive,
