@@ -69,7 +69,10 @@ if TYPE_CHECKING:
         estimate_policy_value,
         estimate_position_bias,
         fit_click_model,
+        one_click_each,
         read_click_log,
+        read_position_bias,
+        weighted_by_propensity,
     )
     from rankpolicy.data import read_german_credit, read_insuranceqa, read_wikiqa
 
@@ -83,10 +86,13 @@ _LATER = {
     "estimate_policy_value": "rankpolicy.clicks",
     "estimate_position_bias": "rankpolicy.clicks",
     "fit_click_model": "rankpolicy.clicks",
+    "one_click_each": "rankpolicy.clicks",
     "read_click_log": "rankpolicy.clicks",
     "read_german_credit": "rankpolicy.data",
     "read_insuranceqa": "rankpolicy.data",
+    "read_position_bias": "rankpolicy.clicks",
     "read_wikiqa": "rankpolicy.data",
+    "weighted_by_propensity": "rankpolicy.clicks",
 }
 
 
@@ -142,6 +148,7 @@ __all__ = [
     "metrics",
     "models",
     "objectives",
+    "one_click_each",
     "parse_metric",
     "policies",
     "rankers",
@@ -153,6 +160,7 @@ __all__ = [
     "read_insuranceqa",
     "read_letor",
     "read_parquet",
+    "read_position_bias",
     "read_qrels",
     "read_question_answering",
     "read_run",
@@ -161,6 +169,7 @@ __all__ = [
     "split_by_time",
     "split_queries",
     "to_frame",
+    "weighted_by_propensity",
     "write_letor",
     "write_parquet",
     "write_qrels",

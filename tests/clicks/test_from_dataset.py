@@ -5,6 +5,7 @@ import polars
 import pytest
 
 import rankpolicy as rp
+from rankpolicy.clicks.files import read_click_log
 from rankpolicy.clicks.from_dataset import click_log_of
 from rankpolicy.data import from_arrays, from_click_table
 from rankpolicy.types import RankPolicyError
@@ -68,3 +69,14 @@ def test_the_bias_of_a_click_table_can_be_estimated():
     bias = rp.estimate_position_bias(click_log_of(from_click_table(table)), method="all-pairs")
     # The standard error of a ratio of two means of 6000 marks is below 0.01.
     np.testing.assert_allclose(bias.propensities, [1.0, 0.5], atol=0.04)
+
+
+def test_a_click_table_can_be_read_as_a_log(tmp_path):
+    path = tmp_path / "table.csv"
+    polars.DataFrame({**ROWS, "price": [1, 2, 3, 4, 5, 6]}).write_csv(path)
+    log, same = read_click_log(path), click_log_of(from_click_table(polars.DataFrame(ROWS)))
+    assert (log.query_names, log.item_names) == (same.query_names, same.item_names)
+    assert (log.items == same.items).all()
+    assert (log.clicks == same.clicks).all()
+    with pytest.raises(RankPolicyError, match="a click table is read whole: leave lenient out"):
+        read_click_log(path, lenient=True)

@@ -286,3 +286,18 @@ def test_a_click_at_a_time_the_weighted_mean_is_that_of_the_relevances():
     assert rp.evaluate(np.tile(reciprocal_ranks, 7), by_query, ["mrr"]).means["mrr"] != pytest.approx(
         means["mrr"], abs=0.01
     )
+
+
+@pytest.mark.parametrize("given", ["bias.json", ["a", "b"], {1: 0.5}, [[1.0], [1.0, 0.5]]])
+def test_propensities_that_are_no_numbers(given):
+    with pytest.raises(
+        rp.RankPolicyError, match=r"propensities must be a PositionBias or numbers; got .*read_position_bias"
+    ):
+        dataset_from_clicks(DATA, LOG, given)
+
+
+def test_a_trust_for_every_rank():
+    with pytest.raises(
+        rp.RankPolicyError, match=r"trust must have the shape \(position,\), .* each of the 3 ranks; got \(1,\)"
+    ):
+        dataset_from_clicks(DATA, LOG, PROPENSITIES, trust=np.array([0.1]))

@@ -19,6 +19,7 @@ from rankpolicy.clicks.bias_harvest import harvested_together
 from rankpolicy.clicks.bias_pairwise import adjacent_curve, bradley_terry_curve
 from rankpolicy.clicks.bias_randomised import feature_weights
 from rankpolicy.clicks.counts_by_pair import PairCounts
+from rankpolicy.types import RankPolicyError
 
 TWO_LISTS = log_from_lists(
     ["q"] * 4, [["x", "y"], ["x", "y"], ["y", "x"], ["y", "x"]], [[1, 1], [1, 0], [0, 1], [1, 0]], counts=[1, 3, 1, 1]
@@ -300,3 +301,12 @@ def test_logs_that_cannot_tell():
     no_first = log_from_lists(["q"], [["x", "y"]], [[0, 1]])
     with pytest.raises(ValueError, match="the log holds none there"):
         estimate_position_bias(no_first, method="randomised")
+
+
+@pytest.mark.parametrize("method", ["all-pairs", "pivot", "em", "dual"])
+def test_a_log_without_clicks_at_the_first_rank_is_refused(method):
+    log = log_from_lists(["q"] * 2, [["x", "y"], ["y", "x"]], [[0, 1], [0, 1]])
+    with pytest.raises(
+        RankPolicyError, match=f"'{method}' compares all ranks with the first, so this must have clicks"
+    ):
+        estimate_position_bias(log, method=method)

@@ -208,10 +208,10 @@ def test_values_that_do_not_fit_are_refused_with_their_row(changes, message):
     [
         ({"columns": {"query_txt": "q"}}, r"Unknown column 'query_txt'. Did you mean 'query_text'\?"),
         ({"columns": {"user": "who"}}, "must have the column 'who'"),
-        ({"side": ["prise"]}, r"side names Unknown column 'prise'. Did you mean 'price'\?"),
+        ({"side": ["prise"]}, r"the frame, side: Unknown column 'prise'. Did you mean 'price'\?"),
         ({"side": ["position"]}, "'position' has a role of its own"),
-        ({"side": "price"}, "side must be a list of column names; got a text"),
-        ({"side": ["price"], "categories": ["kind"]}, "categories names Unknown column 'kind'"),
+        ({"side": "price"}, r"side must be a list of column names; got a text. Write \['price'\]"),
+        ({"side": ["price"], "categories": ["kind"]}, "categories: Unknown column 'kind'"),
     ],
 )
 def test_options_that_name_nothing_are_refused(options, message):

@@ -112,10 +112,12 @@ def test_a_log_gives_labels_weights_and_a_report(tmp_path):
 @pytest.mark.parametrize("ranker_class", [rp.PGRank, rp.BanditRank])
 def test_rewards_that_ask_for_relevant_items_need_whole_sessions(ranker_class):
     with pytest.raises(rp.RankPolicyError, match=r"the reward ap asks which items are relevant.*weighted='query'"):
-        ranker_class(reward="mean(ap, dcg)", epochs=1).fit(TRAIN, clicks=LOG, propensities=PROPENSITIES)
-    ranker = ranker_class(reward="mean(ap, dcg)", epochs=1)
-    ranker.fit(TRAIN, clicks=LOG, propensities=PROPENSITIES, weighted="query")
-    assert ranker.click_report_["weighted"] == "query"
+        ranker_class(reward="mean(ap, dcg)", epochs=1).fit(
+            TRAIN, clicks=LOG, propensities=PROPENSITIES, weighted="item"
+        )
+    for reward, weighted in (("mean(ap, dcg)", "query"), ("ndcg@10", "item")):
+        ranker = ranker_class(reward=reward, epochs=1).fit(TRAIN, clicks=LOG, propensities=PROPENSITIES)
+        assert ranker.click_report_["weighted"] == weighted
 
 
 def test_bandit_rank_takes_relevances_as_targets():
@@ -142,7 +144,21 @@ def test_click_tables_are_weighted_in_training_and_validation():
     assert ranker.best_score_ == pytest.approx(rp.evaluate(ranker, valid, ["mrr"], propensities=bias).means["mrr"])
 
 
+def test_groups_of_a_function_reach_validation_data_of_every_form():
+    def halves(dataset):
+        return np.arange(dataset.num_items) % 2
+
+    train, valid = replace(TRAIN, groups=None), replace(VALID, groups=None)
+    eval_set = [(valid.features, valid.labels)]
+    ranker = rp.FairPGRank(epochs=1, model="mlp").fit(train, groups=halves, eval_set=eval_set, eval_group=[valid.sizes])
+    assert ranker.best_score_ is not None
+
+
 def test_what_fit_cannot_use_is_named():
+    weights = replace(TRAIN, query_weights=np.ones(TRAIN.num_queries))
+    for given in ({"clicks": LOG}, {}):
+        with pytest.raises(rp.RankPolicyError, match="have query weights already"):
+            rp.PGRank(reward="dcg", epochs=1).fit(weights, propensities=PROPENSITIES, **given)
     wrong = [
         ({"clicks": LOG}, "propensities of 1: np.ones"),
         ({"propensities": PROPENSITIES}, "ranks items were shown at"),

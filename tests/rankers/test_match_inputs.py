@@ -144,3 +144,11 @@ def test_word_vectors_of_a_pretrained_model_are_those_it_reads_the_pieces_with(t
 def test_settings_that_do_not_fit_are_refused(changes, message):
     with pytest.raises(RankPolicyError, match=message):
         fitted(**changes)
+
+
+def test_a_vocabulary_that_is_empty_is_told():
+    texts_alone = from_click_table(TABLE.drop("age", "kind"))
+    with pytest.warns(
+        UserWarning, match="no word or n-gram of the training data was seen by 4 users, so texts tell nothing"
+    ):
+        MatchInputs.fit(settings(min_users=4), texts_alone, "cpu")

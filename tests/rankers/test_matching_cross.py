@@ -62,6 +62,15 @@ def test_it_learns_which_texts_match(loss, tmp_path):
     assert (loaded.report_, loaded.click_report_) == (ranker.report_, ranker.click_report_)
 
 
+def test_single_clicks_have_no_least_loss_item_by_item():
+    with pytest.raises(rp.RankPolicyError, match="the sigmoid loss has no least value"):
+        MatchingCross(loss="sigmoid", **QUICK).fit(TRAIN, propensities=BIAS, weighted="item")
+    hybrid = rp.BanditRank(model="match", reward="ndcg", **QUICK | {"epochs": 1})
+    with pytest.raises(rp.RankPolicyError, match="gamma=1"):
+        hybrid.fit(TRAIN, propensities=BIAS, weighted="item")
+    MatchingCross(**QUICK | {"epochs": 1}).fit(TRAIN, propensities=BIAS, weighted="item")
+
+
 def test_queries_without_a_click_are_left_out_and_counted():
     num_without = int((~TRAIN.has_relevant_items()).sum())
     assert num_without > 0
@@ -88,3 +97,9 @@ def test_other_settings_are_checked():
         MatchingCross().fit(rp.make_web_search(5))
     with pytest.raises(rp.RankPolicyError, match="at least one click"):
         MatchingCross().fit(replace(TRAIN, labels=0 * TRAIN.labels), propensities=BIAS)
+
+
+def test_training_data_without_any_click():
+    train = sessions(3)
+    with pytest.raises(rp.RankPolicyError, match="the training data must hold at least one click; they have none"):
+        MatchingCross(**QUICK).fit(replace(train, labels=np.zeros_like(train.labels), shown=None))

@@ -46,7 +46,9 @@ def fit(
     ctx: typer.Context,
     log: Annotated[
         Path,
-        typer.Argument(metavar="LOG", help="Yandex rows (.gz, .zst), or .parquet or .csv.", show_default=False),
+        typer.Argument(
+            metavar="LOG", help="Yandex rows (.gz, .zst), or .parquet or .csv; click tables too.", show_default=False
+        ),
     ],
     models: Annotated[
         str | None,
@@ -54,7 +56,9 @@ def fit(
     ] = None,
     format: Annotated[
         str | None,
-        typer.Option(metavar="yandex|rows|sessions|counts", help="Format of the log; guessed by its columns."),
+        typer.Option(
+            metavar="yandex|rows|sessions|counts|click-table", help="Format of the log; guessed by its columns."
+        ),
     ] = None,
     test: Annotated[Path | None, typer.Option(help="A log to measure on.")] = None,
     test_fraction: Annotated[

@@ -34,7 +34,9 @@ def bias(
     ctx: typer.Context,
     log: Annotated[
         Path,
-        typer.Argument(metavar="LOG", help="Yandex rows (.gz, .zst), or .parquet or .csv.", show_default=False),
+        typer.Argument(
+            metavar="LOG", help="Yandex rows (.gz, .zst), or .parquet or .csv; click tables too.", show_default=False
+        ),
     ],
     method: Annotated[
         str,
@@ -54,7 +56,9 @@ def bias(
     level: Annotated[float, typer.Option(help="Level of the intervals.")] = 0.95,
     format: Annotated[
         str | None,
-        typer.Option(metavar="yandex|rows|sessions|counts", help="Format of the log; guessed by its columns."),
+        typer.Option(
+            metavar="yandex|rows|sessions|counts|click-table", help="Format of the log; guessed by its columns."
+        ),
     ] = None,
     lenient: Annotated[bool, typer.Option("--lenient", help="Skip and count malformed rows.")] = False,
     out: Annotated[

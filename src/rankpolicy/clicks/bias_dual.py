@@ -43,6 +43,8 @@ def _fixed_point(lists: NDArray[np.int64], clicks: NDArray[np.float64], num_pair
     is_shown = lists < num_pairs
     relevance = np.append(np.ones(num_pairs), 0.0)
     propensities = (clicks.sum(0) > 0).astype(np.float64)
+    if propensities[0] == 0:
+        return propensities  # every weight is relative to the first rank: without clicks there nothing can be learned
     for _ in range(MOST_ROUNDS):
         weighted = clicks * ratio(propensities[0] * np.ones_like(propensities), propensities)
         won = weighted_counts(lists, weighted, num_pairs + 1)

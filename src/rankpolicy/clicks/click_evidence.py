@@ -72,9 +72,14 @@ def propensity_table(propensities: Propensities | None) -> Array:
             "clicks are biased by the rank items stood at: give propensities=, such as estimate_position_bias(log). "
             "To learn from clicks as they are, say so with propensities of 1: np.ones(num_positions)."
         )
-    table = np.asarray(
-        propensities.propensities if isinstance(propensities, PositionBias) else propensities, np.float64
-    )
+    values = propensities.propensities if isinstance(propensities, PositionBias) else propensities
+    try:
+        table = np.asarray(values, np.float64)
+    except (TypeError, ValueError):
+        raise RankPolicyError(
+            f"propensities must be a PositionBias or numbers; got {type(propensities).__name__} {propensities!r:.60}. "
+            "A bias.json is read with read_position_bias(path)."
+        ) from None
     if table.ndim not in (1, 2) or table.size == 0:
         raise RankPolicyError(
             "propensities must be a PositionBias or numbers of the shape (position,) or (session, position); "
@@ -102,7 +107,7 @@ def inverse_propensities(table: Array, sessions: NDArray[Any], positions: NDArra
     wrong = np.flatnonzero(~(found > 0) | ~np.isfinite(found))
     if len(wrong):
         raise RankPolicyError(
-            f"every clicked rank must have a propensity above 0; rank {int(positions[wrong[0]]) + 1} has "
+            f"every clicked rank must have a finite propensity above 0; rank {int(positions[wrong[0]]) + 1} has "
             f"{found[wrong[0]]:g}. Cut the lists above it, or estimate it otherwise."
         )
     return np.asarray(1.0 / found, np.float64)

@@ -34,6 +34,9 @@ def weighted_by_propensity(
       2016), times the weight it may have already; labels stay;
     - ``by="item"``: labels become click / propensity of the rank.
 
+    Where queries have several clicks, a mean of their weights does not undo the bias of each: then take by="item" for a loss that is linear
+    in the labels, such as softmax, and ``one_click_each`` first for others and for metrics.
+
     ``propensities`` are (position,), or (query, position) where queries differ. ``clip`` is the largest weight; without it none is clipped.
 
     >>> from rankpolicy.data.dataset import from_arrays

@@ -6,12 +6,15 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
+from rankpolicy.clicks.from_dataset import click_log_of
 from rankpolicy.clicks.log import ClickLog
 from rankpolicy.clicks.tables import COLUMNS, layout_of, read_table_clicks, table_columns
 from rankpolicy.clicks.yandex import read_yandex_clicks
+from rankpolicy.data.click_table import NEEDED, is_click_table, read_click_table
 from rankpolicy.types import RankPolicyError, unknown_name
 
-FORMATS = ("yandex", *COLUMNS)
+CLICK_TABLE = "click-table"
+FORMATS = ("yandex", CLICK_TABLE, *COLUMNS)
 
 
 def read_click_log(
@@ -23,13 +26,18 @@ def read_click_log(
 ) -> ClickLog:
     """Read a click log of a format of FORMATS, guessed where it is not said: by its columns, or tab-separated Yandex rows.
 
-    ``columns`` and ``lenient`` are those of ``read_table_clicks``.
+    ``columns`` and ``lenient`` are those of ``read_table_clicks``; a click table, whose names are those of
+    ``click_log_of``, takes the ``columns`` of ``read_click_table``.
     """
     if format is not None and format not in FORMATS:
         raise RankPolicyError(unknown_name("format", format, FORMATS))
     chosen = format or _guessed(path)
     if chosen == "yandex":
         return read_yandex_clicks(path, lenient=lenient)
+    if chosen == CLICK_TABLE:
+        if lenient:
+            raise RankPolicyError("a click table is read whole: leave lenient out, and mend the rows that do not fit.")
+        return click_log_of(read_click_table(path, columns=columns, side=()))
     return read_table_clicks(path, layout=chosen, columns=columns, lenient=lenient)
 
 
@@ -39,8 +47,10 @@ def _guessed(path: str | os.PathLike[str]) -> str:
         return "yandex"
     columns = table_columns(path)
     layout = layout_of(columns)
+    if layout is None and is_click_table(columns):
+        return CLICK_TABLE
     if layout is None:
-        wanted = "; ".join(f"{name}: {', '.join(needed)}" for name, needed in COLUMNS.items())
+        wanted = "; ".join(f"{name}: {', '.join(needed)}" for name, needed in {**COLUMNS, CLICK_TABLE: NEEDED}.items())
         raise RankPolicyError(
             f"{path} must have the columns of a click log ({wanted}); it has {', '.join(columns[:20])}."
         )

@@ -8,6 +8,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from rankpolicy.clicks.click_evidence import clipped_weights
 from rankpolicy.clicks.log import NOT_SHOWN, ClickLog
 from rankpolicy.clicks.position_bias import PositionBias
 from rankpolicy.types import RankPolicyError
@@ -50,19 +51,16 @@ def ips_weights(
         inverse = inverse.sum(1) / np.maximum(marks.sum(1), 1)
     elif by != "item":
         raise RankPolicyError(f"by must be 'item' or 'query'; got {by!r}.")
-    if clip is not None and not clip > 0:
-        raise RankPolicyError(f"clip must be the largest weight, above 0; got {clip}.")
-    weights = inverse if clip is None else np.minimum(inverse, clip)
-    repeats = counts if by == "query" else counts[:, None]
-    total = float((repeats * weights).sum())
-    if total == 0:
+    if not inverse.any():
         raise RankPolicyError("clicks must hold at least one click; without any there is nothing to weigh.")
+    repeats = np.broadcast_to(counts if by == "query" else counts[:, None], inverse.shape).ravel()
+    found = clipped_weights(inverse.ravel(), repeats, clip=clip)
     return IPSWeights(
-        weights=weights,
-        effective_sample_size=total**2 / float((repeats * weights**2).sum()),
-        num_weights=int((repeats * (weights > 0)).sum()),
-        num_clipped=int((repeats * (inverse > weights)).sum()),
-        clipped_share=1.0 - total / float((repeats * inverse).sum()),
+        weights=found.values.reshape(inverse.shape),
+        effective_sample_size=found.effective_sample_size,
+        num_weights=int(repeats @ (found.values > 0)),
+        num_clipped=found.num_clipped,
+        clipped_share=found.clipped_share,
     )
 
 

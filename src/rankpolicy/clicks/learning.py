@@ -55,8 +55,9 @@ def dataset_from_clicks(
     - ``by="query"``: every session is a query, labels are its clicks, and its weight is the inverse propensity of the clicked rank, their
       mean where several were clicked (Wang et al. 2016). Equal ones are merged, their weights added up. For any metric.
 
-    Queries and items are matched by ``query_ids`` and ``item_ids``. Sessions of other queries, and queries without a click, are left out
-    and counted. ``clip`` is the largest weight of a click (of a session; with ``predicted``, of the inverse mean propensity of an item);
+    Queries and items are matched by ``query_ids`` and ``item_ids``. Sessions of other queries, and queries without a click, are left
+    out and counted: they teach nothing about order, though a loss of single items, such as squared error, loses what they say of the
+    level. ``clip`` is the largest weight of a click (of a session; with ``predicted``, of the inverse mean propensity of an item);
     nothing is clipped unless it is given.
 
     >>> from rankpolicy.clicks.log import log_from_lists
@@ -180,7 +181,12 @@ def _of_positions(table: Array, trust: Array | None, num_positions: int) -> tupl
         raise RankPolicyError(
             f"every rank needs a propensity here, clicked or not; the lists are {num_positions} long and there are {len(table)}."
         )
-    extra = np.zeros(num_positions) if trust is None else np.asarray(trust, np.float64)[:num_positions]
+    extra = np.zeros(num_positions) if trust is None else np.asarray(trust, np.float64)
+    if extra.ndim != 1 or len(extra) < num_positions:
+        raise RankPolicyError(
+            f"trust must have the shape (position,), a number for each of the {num_positions} ranks; got {extra.shape}."
+        )
+    extra = extra[:num_positions]
     return checked_trust(table[:num_positions], extra, num_positions)
 
 

@@ -152,8 +152,8 @@ def _side_names(
         raise RankPolicyError(f"columns: {unknown_name('column', unknown[0], ROLES)}")
     taken = {named.get(role, role) for role in ROLES}
     chosen = [name for name in frame.columns if name not in taken] if side is None else list(side)
-    for option, given in (("side", chosen), ("categories", list(categories))):
-        if isinstance(side if option == "side" else categories, str):
+    for option, given in (("side", chosen if side is None else side), ("categories", categories)):
+        if isinstance(given, str):
             raise RankPolicyError(f"{option} must be a list of column names; got a text. Write [{given!r:.30}].")
         for name in given:
             if name in taken:
@@ -162,7 +162,7 @@ def _side_names(
                 )
             if name not in frame.columns or name not in chosen:
                 known = frame.columns if option == "side" else chosen
-                raise RankPolicyError(f"{what}: {option} names {unknown_name('column', name, known)}")
+                raise RankPolicyError(f"{what}, {option}: {unknown_name('column', name, known)}")
     return chosen
 
 

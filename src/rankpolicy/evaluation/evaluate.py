@@ -69,6 +69,8 @@ def evaluate(
 def _weights_of_clicks(dataset: RankingDataset, propensities: Propensities) -> NDArray[np.float64]:
     from rankpolicy.clicks.click_tables import weighted_by_propensity
 
+    if dataset.query_weights is not None:
+        raise RankPolicyError("the dataset has query weights already: evaluate it without propensities.")
     weights = np.zeros(dataset.num_queries)
     weighted, _ = weighted_by_propensity(dataset, propensities)
     weights[dataset.has_relevant_items()] = weighted.query_weights

@@ -16,6 +16,8 @@ class SigmoidCrossEntropy:
     """-[r log a + (1 - r) log(1 - a)], r the label and a = sigmoid(score), mean over items.
 
     Linear in r: where labels are unbiased estimates of relevance, which may exceed 1, the loss is unbiased too (Saito et al. 2020).
+    But an item whose label exceeds 1 has no least loss: a network that can tell it from all others raises its score without end, so let
+    relevances be means over many sessions, clip them, or stop by validation data.
     """
 
     report_name: str = "loss"

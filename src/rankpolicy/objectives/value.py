@@ -41,7 +41,7 @@ def choice_entropy(scores: Tensor, batch: Batch) -> Tensor:
 def item_weights(batch: Batch) -> Tensor | None:
     """The weights of their queries, for the real items (items,); None without weights.
 
-    A mean of weighted items is over their number, not their weights: the mean over batches is then that over all data.
+    A mean of weighted items is over their number, not their weights: a batch of light queries then counts as little as it should.
     """
     if batch.query_weights is None:
         return None

@@ -83,7 +83,11 @@ class BanditRank(NetworkRanker):
         )
 
     def _trainable(self, train: RankingDataset) -> RankingDataset:
+        from rankpolicy.rankers.click_training import check_bounded
+
         reward = self._reward_of(self.reward)
+        if self._labels_are_relevances and self.gamma < 1:
+            check_bounded(train, what="its cross entropy", instead="choose weighted='query', or gamma=1")
         kept, num_dropped = train, 0
         # A function may reward rankings whatever the labels are.
         if not self.empty_penalty and not isinstance(reward, CustomReward):

@@ -102,10 +102,10 @@ class Ranker(ABC):
 
         ``clicks`` is a log of clicks on the items of the dataset, which take the place of its labels; or the dataset is itself a click
         table. ``propensities``, such as ``estimate_position_bias(log)``, undo position bias: ``weighted`` by "item" (relevances by item,
-        the default for a log) or by "query" (clicked lists, the default for a click table, and what rewards other than dcg and ndcg
-        need); see ``dataset_from_clicks`` and ``weighted_by_propensity``, whose results can also be given as the dataset, with clipping,
-        trust bias or a click model's predictions. After fit ``click_report_`` says what this rests on. A validation click table is weighted
-        too.
+        the default for a log) or by "query" (clicked lists, the default for a click table, and for rewards other than dcg and ndcg,
+        which need it). See ``dataset_from_clicks`` and ``weighted_by_propensity``: what they give, with clipping, trust bias or a click
+        model's predictions, can be the dataset too, without propensities then. After fit ``click_report_`` says what this rests on. A
+        validation click table is weighted too.
         """
         # Here, not above: whoever learns from labels need not wait for what learns from clicks.
         from rankpolicy.rankers.click_training import training_data_from_clicks, validation_data_with_clicks
@@ -114,9 +114,9 @@ class Ranker(ABC):
         train = training_dataset(X, y, qid, group)
         if groups is not None:
             train = with_groups(train, groups, given_in_rows=not isinstance(X, RankingDataset))
-            if callable(groups) and valid is not None:
-                valid = with_groups(valid, groups, given_in_rows=False)
         check_kind_of_data(train, reads_texts=self._reads_texts, what="training data")
+        if clicks is not None and weighted is None:
+            weighted = self._click_weighting()
         train, evidence = training_data_from_clicks(train, clicks, propensities, weighted)
         self._labels_are_relevances = evidence is not None and evidence.weighted == "item"
         self.click_report_ = None if evidence is None else evidence.to_json()
@@ -124,6 +124,8 @@ class Ranker(ABC):
             self._check_uses_query_weights()
         validation = validation_dataset(valid, eval_set, eval_qid, eval_group)
         if validation is not None:
+            if callable(groups):
+                validation = with_groups(validation, groups, given_in_rows=False)
             validation = validation_data_with_clicks(validation, propensities)
             check_kind_of_data(validation, reads_texts=self._reads_texts, what="validation data")
             check_features(validation, train.num_features, train.feature_names, what="validation data")
@@ -266,6 +268,10 @@ class Ranker(ABC):
             raise RankPolicyError(
                 f"this {type(self).__name__} is not fitted yet: call fit(train) or rankpolicy.load(path) first."
             )
+
+    def _click_weighting(self) -> str:
+        """How the clicks of a log are weighted unless that is told."""
+        return "item"
 
     def _check_uses_query_weights(self) -> None:
         if self.uses_query_weights:

@@ -27,6 +27,10 @@ def training_data_from_clicks(
             raise RankPolicyError(
                 "weighted= says how clicks are weighted: give propensities= (and clicks=, a log) with it."
             )
+    if propensities is not None and train.query_weights is not None:
+        raise RankPolicyError(
+            "the training data have query weights already: pass no propensities with them, or data without weights."
+        )
     if clicks is not None:
         return dataset_from_clicks(train, clicks, propensities, by=weighted or "item")  # type: ignore[arg-type]
     if propensities is not None:
@@ -52,14 +56,30 @@ def validation_data_with_clicks(valid: RankingDataset, propensities: Any) -> Ran
     return weighted_by_propensity(valid, propensities)[0]
 
 
+def binary_metrics(reward: RewardExpression | CustomReward) -> list[str]:
+    """The metrics of a reward that ask which items are relevant."""
+    return (
+        [] if isinstance(reward, CustomReward) else [str(leaf) for leaf in reward.leaves if leaf.metric not in GRADED]
+    )
+
+
 def reward_on_relevances(reward: RewardExpression | CustomReward) -> RewardExpression | CustomReward:
     """The reward with labels as gains: relevances estimated from clicks are no grades, and may be any number from 0."""
     if isinstance(reward, CustomReward):
         return reward
-    binary = [str(leaf) for leaf in reward.leaves if leaf.metric not in GRADED]
+    binary = binary_metrics(reward)
     if binary:
         raise RankPolicyError(
             f"the reward {binary[0]} asks which items are relevant, which a relevance estimated by item does not tell. Learn from whole "
             f"sessions, fit(..., weighted='query'), or take a reward of {' and '.join(GRADED)}."
         )
     return replace(reward, conventions=replace(reward.conventions, gain="linear", relevant_from=_LEAST_RELEVANCE))
+
+
+def check_bounded(train: RankingDataset, *, what: str, instead: str) -> None:
+    """Refuse the relevances of single clicks, all 1 or more, where what is learned from them has then no least value."""
+    clicked = train.labels[train.labels > 0]
+    if len(clicked) and clicked.min() >= 1 and clicked.max() > 1:
+        raise RankPolicyError(
+            f"{what} has no least value for labels above 1, and the inverse propensities of single clicks are all 1 or more: {instead}."
+        )

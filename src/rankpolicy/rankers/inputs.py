@@ -27,7 +27,10 @@ def training_dataset(X: Any, y: ArrayLike | None, qid: ArrayLike | None, group: 
         _refuse_arrays_beside_dataset(y, qid, group)
         return from_click_table(X)
     if y is None:
-        raise RankPolicyError("fit needs labels: fit(X, y, qid=...), or a RankingDataset that holds them.")
+        raise RankPolicyError(
+            "fit needs labels: fit(X, y, qid=...), a RankingDataset that holds them, or a click table, a frame with the columns "
+            "query_text, item_text and clicked."
+        )
     return from_arrays(_matrix(X), y, qid=qid, group=group, feature_names=_column_names(X))
 
 

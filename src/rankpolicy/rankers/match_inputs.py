@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -46,6 +47,11 @@ class MatchInputs:
         vocabulary = HashingVocabulary.of(
             train, ngrams=settings.ngrams, min_users=settings.min_users, num_buckets=settings.num_buckets
         )
+        if len(vocabulary) == 1:
+            warnings.warn(
+                f"no word or n-gram of the training data was seen by {settings.min_users} users, so texts tell nothing: lower min_users.",
+                stacklevel=2,
+            )
         users = None if train.shown is None or train.shown.users is None else train.shown.users[train.query_of_item]
         side = SideEncoding.fit(train.side, users, min_users=settings.min_users)
         vectors = _file_vectors(settings, vocabulary)

@@ -59,7 +59,12 @@ class MatchingCross(NetworkRanker):
 
     def _trainable(self, train: RankingDataset) -> RankingDataset:
         from rankpolicy.clicks.learning import NO_CLICK
+        from rankpolicy.rankers.click_training import check_bounded
 
+        if self.loss == "sigmoid" and self._labels_are_relevances:
+            check_bounded(train, what="the sigmoid loss", instead="choose weighted='query', or loss='softmax'")
+        if not train.labels.any():
+            raise RankPolicyError("the training data must hold at least one click; they have none.")
         kept, num_dropped = train.drop_queries_without_relevant_items(relevant_from=1e-9)
         # Where clicks are weighted, those without any are gone already.
         before = 0 if self.click_report_ is None else self.click_report_["queries_left_out"].get(NO_CLICK, 0)

@@ -56,6 +56,12 @@ class NetworkRanker(NetworkSettings, Ranker):
     @abstractmethod
     def _objective(self) -> Objective: ...
 
+    def _click_weighting(self) -> str:
+        from rankpolicy.rankers.click_training import binary_metrics
+
+        reward = getattr(self, "reward", None)
+        return "query" if reward is not None and binary_metrics(reward_to_maximise(reward)) else "item"
+
     def _reward_of(self, reward: Any) -> RewardExpression | CustomReward:
         """What is maximised; of labels estimated from clicks, only what these can tell."""
         from rankpolicy.rankers.click_training import reward_on_relevances

@@ -19,7 +19,8 @@ class PGRank(NetworkRanker):
     """Maximise the expected ``reward`` of rankings drawn from the policy (Singh & Joachims 2019, without the fairness term).
 
     ``reward`` is a metric ("ndcg@10"), a mix ("mean(ap, ndcg@10)") or any function of (rankings, labels, mask). From clicks weighted by
-    item it learns dcg and ndcg, whose gain is then the estimated relevance; weighted by query, any reward.
+    item it learns dcg and ndcg, whose gain is then the estimated relevance (ndcg divides by an estimated ideal, so only dcg is
+    unbiased); weighted by query, any reward.
     """
 
     name: ClassVar[str] = "pg-rank"

@@ -163,7 +163,7 @@ def _figure(results: Results) -> Any:
     from rankpolicy.reports import figures
 
     with figures.style():
-        figure = figures.new_figure(9.6, 4.2)
+        figure = figures.new_figure(9.6, 4.6)
         all_arms = dict.fromkeys(arm for arms in ARMS.values() for arm in arms)
         looks = dict(zip(all_arms, zip(figures.colours(), figures.MARKERS, strict=False), strict=False))
         shared = None
@@ -189,5 +189,8 @@ def _figure(results: Results) -> Any:
             axes.set_title("examination 1 / rank" if eta else "every rank examined")
             axes.set_xlabel("clicks")
             axes.set_ylabel("test NDCG@10   (better →)")
-            axes.legend(fontsize=9, loc="center right", bbox_to_anchor=(1.0, 0.4))  # between the lines
+        labelled = {
+            name: handle for axes in figure.axes for handle, name in zip(*axes.get_legend_handles_labels(), strict=True)
+        }
+        figure.legend(labelled.values(), labelled.keys(), loc="outside upper left", ncols=4, fontsize=9)
         return figure
