@@ -19,6 +19,7 @@ from rankpolicy.data.pretrained import PretrainedEncoder
 from rankpolicy.data.side_encoding import SideEncoding
 from rankpolicy.data.text_pairs import TextPairs, TokenTable
 from rankpolicy.rankers.network_settings import NetworkSettings
+from rankpolicy.rankers.text_inputs import random_vectors
 from rankpolicy.types import RankPolicyError
 
 _FILE = "match_inputs.json"
@@ -89,11 +90,11 @@ class MatchInputs:
 
     def word_vectors(self) -> Tensor:
         """Initial vectors (numbers, size): from a file or a pretrained model, or drawn from the standard normal distribution."""
-        if self.file_vectors is not None:
-            return self.file_vectors.clone()
-        vectors = torch.randn(len(self.vocabulary), self.vector_size)
-        vectors[0] = 0
-        return vectors
+        return (
+            random_vectors(len(self.vocabulary), self.vector_size)
+            if self.file_vectors is None
+            else self.file_vectors.clone()
+        )
 
     def pairs(self, dataset: RankingDataset) -> TextPairs:
         assert dataset.texts is not None, "checked when the dataset came in"

@@ -81,11 +81,11 @@ class WordInputs:
 
     def word_vectors(self) -> Tensor:
         """Initial vectors (numbers, size): those of the file, or drawn from the standard normal distribution."""
-        if self.file_vectors is not None:
-            return self.file_vectors.clone()
-        vectors = torch.randn(len(self.vocabulary), self.vector_size)
-        vectors[0] = 0
-        return vectors
+        return (
+            random_vectors(len(self.vocabulary), self.vector_size)
+            if self.file_vectors is None
+            else self.file_vectors.clone()
+        )
 
     def pairs(self, dataset: RankingDataset) -> TextPairs:
         def table(texts: Sequence[str]) -> TokenTable:
@@ -161,6 +161,13 @@ class SubwordInputs:
             return TokenTable.of(self.encoder.token_numbers(texts, max_tokens=longest))
 
         return _pairs_read_apart(dataset, table)
+
+
+def random_vectors(count: int, size: int) -> Tensor:
+    """Initial vectors (count, size) from the standard normal distribution; that of padding, the first, is 0."""
+    vectors = torch.randn(count, size)
+    vectors[0] = 0
+    return vectors
 
 
 def _pairs_read_apart(dataset: RankingDataset, table: Callable[[Sequence[str]], TokenTable]) -> TextPairs:
