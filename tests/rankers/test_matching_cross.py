@@ -90,6 +90,13 @@ def test_validation_is_the_weighted_mrr():
     assert table.effective_sample_size < VALID.has_relevant_items().sum()
 
 
+def test_an_unknown_model_is_named_whatever_the_data():
+    with pytest.raises(rp.RankPolicyError, match=r"Unknown model 'matchingcross'. Did you mean 'matching-cross'?"):
+        MatchingCross(model="matchingcross").fit(TRAIN, propensities=BIAS)
+    with pytest.raises(rp.RankPolicyError, match="Unknown model 'mcan'. Known: linear, mlp, highway"):
+        rp.FairPGRank(model="mcan").fit(rp.make_fair_synthetic(5, random_state=0))
+
+
 def test_other_settings_are_checked():
     with pytest.raises(rp.RankPolicyError, match=r"Unknown loss 'softmx'. Did you mean 'softmax'"):
         MatchingCross(loss="softmx").fit(TRAIN, propensities=BIAS)

@@ -31,7 +31,7 @@ from rankpolicy.rankers.network_settings import NetworkSettings
 from rankpolicy.rankers.text_inputs import TextInputs
 from rankpolicy.rankers.text_models import TEXT_MODELS, check_weights, new_text_network
 from rankpolicy.training import TrainingSettings, Validation, epoch_progress, fit_network
-from rankpolicy.types import RankPolicyError
+from rankpolicy.types import RankPolicyError, unknown_name
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -108,7 +108,12 @@ class NetworkRanker(NetworkSettings, Ranker):
 
     @property
     def _reads_texts(self) -> bool:
-        return self.learns_from_texts and isinstance(self.model, str) and self.model in TEXT_MODELS
+        if not isinstance(self.model, str):
+            return False
+        known = {**MODELS, **(TEXT_MODELS if self.learns_from_texts else {})}
+        if self.model not in known:
+            raise RankPolicyError(unknown_name("model", self.model, known))
+        return self.model in TEXT_MODELS
 
     def _fit_inputs(self, train: RankingDataset) -> FeatureScaling | TextInputs:
         if self._reads_texts:
@@ -218,15 +223,15 @@ class NetworkRanker(NetworkSettings, Ranker):
         for name, tensor in require("safetensors.torch", "A model file").load(files["weights.safetensors"]).items():
             part, _, rest = name.partition(".")
             parts[part][rest] = tensor
+        if isinstance(self.model, str) and self.model not in {**MODELS, **TEXT_MODELS}:
+            raise RankPolicyError(
+                f"this ranker was trained with a network of one's own, {self.model}: give it again, load(path, model=...)."
+            )
         if self._reads_texts:
             self._inputs = TEXT_MODELS[self.model].reads.restore(self, files)
         else:
             self._inputs = FeatureScaling.from_arrays(
                 self.scaling, {name: tensor.numpy() for name, tensor in parts["scaling"].items()}
-            )
-        if isinstance(self.model, str) and self.model not in {**MODELS, **TEXT_MODELS}:
-            raise RankPolicyError(
-                f"this ranker was trained with a network of one's own, {self.model}: give it again, load(path, model=...)."
             )
         self._network = self._network_of(self._inputs, self.num_features_)
         check_weights(self._network, parts["network"], what=f"model {self.model!r}")
