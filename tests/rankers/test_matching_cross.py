@@ -93,7 +93,7 @@ def test_validation_is_the_weighted_mrr():
 def test_an_unknown_model_is_named_whatever_the_data():
     with pytest.raises(rp.RankPolicyError, match=r"Unknown model 'matchingcross'. Did you mean 'matching-cross'?"):
         MatchingCross(model="matchingcross").fit(TRAIN, propensities=BIAS)
-    with pytest.raises(rp.RankPolicyError, match="Unknown model 'mcan'. Known: linear, mlp, highway"):
+    with pytest.raises(rp.RankPolicyError, match=r"Unknown model 'mcan'\. Known: linear, mlp, highway"):
         rp.FairPGRank(model="mcan").fit(rp.make_fair_synthetic(5, random_state=0))
 
 

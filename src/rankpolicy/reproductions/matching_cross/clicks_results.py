@@ -187,5 +187,6 @@ def _figure(gains: Mapping[str, Mapping[str, Gain]]) -> Any:
             axes.set_yticks(range(len(gains)), list(gains) if place == 1 else [""] * len(gains))
             axes.set_ylim(len(gains) - 0.5, -0.5)
             axes.grid(axis="y", visible=False)
+            axes.locator_params(axis="x", nbins=5)
             axes.set_xlabel(f"behind matching cross in {measure}", fontsize=10)
         return figure
