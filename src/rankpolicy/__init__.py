@@ -15,13 +15,11 @@ from rankpolicy.data import (
     TextFeatures,
     concatenate,
     from_arrays,
-    from_click_table,
     from_frame,
     from_texts,
     k_fold,
     make_fair_synthetic,
     make_web_search,
-    read_click_table,
     read_folds,
     read_glove,
     read_letor,
@@ -74,7 +72,7 @@ if TYPE_CHECKING:
         read_position_bias,
         weighted_by_propensity,
     )
-    from rankpolicy.data import read_german_credit, read_insuranceqa, read_wikiqa
+    from rankpolicy.data import from_click_table, read_click_table, read_german_credit, read_insuranceqa, read_wikiqa
 
 # Loaded when first asked for: whoever learns from labels need not wait for what learns from clicks, nor for sets of papers.
 _LATER = {
@@ -86,8 +84,10 @@ _LATER = {
     "estimate_policy_value": "rankpolicy.clicks",
     "estimate_position_bias": "rankpolicy.clicks",
     "fit_click_model": "rankpolicy.clicks",
+    "from_click_table": "rankpolicy.data",
     "one_click_each": "rankpolicy.clicks",
     "read_click_log": "rankpolicy.clicks",
+    "read_click_table": "rankpolicy.data",
     "read_german_credit": "rankpolicy.data",
     "read_insuranceqa": "rankpolicy.data",
     "read_position_bias": "rankpolicy.clicks",

@@ -2,14 +2,12 @@
 
 from typing import TYPE_CHECKING
 
-from rankpolicy.data.click_table import from_click_table, read_click_table
 from rankpolicy.data.dataset import RankingDataset, concatenate, from_arrays
 from rankpolicy.data.fair_synthetic import make_fair_synthetic
 from rankpolicy.data.files import read_dataset
 from rankpolicy.data.folds import Fold, read_folds
 from rankpolicy.data.frames import from_frame, to_frame
 from rankpolicy.data.glove import WordVectors, read_glove
-from rankpolicy.data.hashing_vocabulary import HashingVocabulary
 from rankpolicy.data.letor import read_letor, write_letor
 from rankpolicy.data.parquet import read_parquet, write_parquet
 from rankpolicy.data.question_answering import from_texts, read_question_answering
@@ -22,13 +20,18 @@ from rankpolicy.data.vocabulary import Vocabulary, tokenize
 from rankpolicy.optional import loaded_later
 
 if TYPE_CHECKING:
+    from rankpolicy.data.click_table import from_click_table, read_click_table
     from rankpolicy.data.german_credit import read_german_credit
+    from rankpolicy.data.hashing_vocabulary import HashingVocabulary
     from rankpolicy.data.insuranceqa import read_insuranceqa
     from rankpolicy.data.wikiqa import read_wikiqa
 
 __getattr__ = loaded_later(
     "rankpolicy.data",
     {
+        "HashingVocabulary": "rankpolicy.data.hashing_vocabulary",
+        "from_click_table": "rankpolicy.data.click_table",
+        "read_click_table": "rankpolicy.data.click_table",
         "read_german_credit": "rankpolicy.data.german_credit",
         "read_insuranceqa": "rankpolicy.data.insuranceqa",
         "read_wikiqa": "rankpolicy.data.wikiqa",

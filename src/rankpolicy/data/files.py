@@ -6,7 +6,6 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-from rankpolicy.data.click_table import is_click_table, read_click_table
 from rankpolicy.data.dataset import RankingDataset
 from rankpolicy.data.letor import read_letor
 from rankpolicy.data.parquet import parquet_columns, read_parquet
@@ -32,6 +31,8 @@ def read_dataset(
     suffixes = Path(path).suffixes[-2:]
     if ".jsonl" in suffixes or (suffixes[-1:] == [".parquet"] and {"query", "items"} <= set(parquet_columns(path))):
         return read_question_answering(path)
+    from rankpolicy.data.click_table import is_click_table, read_click_table
+
     if ".csv" in suffixes or (suffixes[-1:] == [".parquet"] and is_click_table(parquet_columns(path))):
         return read_click_table(path, needs_clicks=needs_labels)
     if ".tsv" in suffixes:

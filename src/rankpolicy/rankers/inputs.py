@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rankpolicy.data.click_table import from_click_table, is_click_table
 from rankpolicy.data.dataset import RankingDataset, from_arrays
 from rankpolicy.fairness.groups import encode_groups
 from rankpolicy.types import RankPolicyError
@@ -25,7 +24,7 @@ def training_dataset(X: Any, y: ArrayLike | None, qid: ArrayLike | None, group: 
         return X
     if _is_click_table(X):
         _refuse_arrays_beside_dataset(y, qid, group)
-        return from_click_table(X)
+        return _from_click_table(X)
     if y is None:
         raise RankPolicyError(
             "fit needs labels: fit(X, y, qid=...), a RankingDataset that holds them, or a click table, a frame with the columns "
@@ -45,7 +44,7 @@ def validation_dataset(
         if eval_set is not None:
             raise RankPolicyError("pass the validation data once: valid= or eval_set=, not both.")
         if _is_click_table(valid):
-            return from_click_table(valid)
+            return _from_click_table(valid)
         if not isinstance(valid, RankingDataset):
             raise RankPolicyError(
                 f"valid must be a RankingDataset; got {type(valid).__name__}. Arrays go into eval_set=[(Xv, yv)]."
@@ -95,7 +94,7 @@ def dataset_to_rank(
         dataset = X
     elif _is_click_table(X):
         _refuse_arrays_beside_dataset(None, qid, group)
-        dataset = from_click_table(X, needs_clicks=False)
+        dataset = _from_click_table(X, needs_clicks=False)
     else:
         dataset = _arrays_to_rank(X, qid, group, needs_queries=needs_queries)
     return dataset if groups is None else with_groups(dataset, groups, given_in_rows=dataset is not X)
@@ -158,7 +157,15 @@ def check_kind_of_data(dataset: RankingDataset, *, reads_texts: bool, what: str)
 
 def _is_click_table(X: Any) -> bool:
     """Whether this is a frame of texts, a row an item: the texts of query and item can be no features."""
+    from rankpolicy.data.click_table import is_click_table
+
     return is_click_table(list(getattr(X, "columns", ())))
+
+
+def _from_click_table(frame: Any, *, needs_clicks: bool = True) -> RankingDataset:
+    from rankpolicy.data.click_table import from_click_table
+
+    return from_click_table(frame, needs_clicks=needs_clicks)
 
 
 def _matrix(X: Any) -> Any:

@@ -117,7 +117,7 @@ class NetworkRanker(NetworkSettings, Ranker):
 
     def _fit_inputs(self, train: RankingDataset) -> FeatureScaling | TextInputs:
         if self._reads_texts:
-            return TEXT_MODELS[self.model].reads.fit(self, train, self.device)
+            return TEXT_MODELS[self.model].reads().fit(self, train, self.device)
         return fit_scaling(self.scaling, train)
 
     def _network_of(self, inputs: FeatureScaling | TextInputs, num_features: int) -> Average:
@@ -228,7 +228,7 @@ class NetworkRanker(NetworkSettings, Ranker):
                 f"this ranker was trained with a network of one's own, {self.model}: give it again, load(path, model=...)."
             )
         if self._reads_texts:
-            self._inputs = TEXT_MODELS[self.model].reads.restore(self, files)
+            self._inputs = TEXT_MODELS[self.model].reads().restore(self, files)
         else:
             self._inputs = FeatureScaling.from_arrays(
                 self.scaling, {name: tensor.numpy() for name, tensor in parts["scaling"].items()}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from torch import Tensor, nn
 
@@ -13,17 +13,19 @@ from rankpolicy.models.encoder import ENCODINGS, FineTunedEncoder
 from rankpolicy.models.mcan import MCAN
 from rankpolicy.models.sequence import BiLSTM
 from rankpolicy.models.text_and_side import TextAndSide
-from rankpolicy.rankers.match_inputs import MatchInputs
 from rankpolicy.rankers.network_settings import NetworkSettings
 from rankpolicy.rankers.text_inputs import SubwordInputs, TextInputs, TokenFeatureInputs, WordInputs
 from rankpolicy.types import RankPolicyError
+
+if TYPE_CHECKING:
+    from rankpolicy.rankers.match_inputs import MatchInputs
 
 
 @dataclass(frozen=True, slots=True)
 class TextModel:
     """A network over ``TextPairs`` that gives one score a pair."""
 
-    reads: type[TextInputs]
+    reads: Callable[[], type[TextInputs]]  # loaded when it is asked for
     build: Callable[[Any, NetworkSettings], nn.Module]  # from these inputs and the settings
 
 
@@ -60,6 +62,12 @@ def _encoder(inputs: SubwordInputs, settings: NetworkSettings) -> nn.Module:
     )
 
 
+def _match_inputs() -> type[TextInputs]:
+    from rankpolicy.rankers.match_inputs import MatchInputs
+
+    return MatchInputs
+
+
 def _text_and_side(inputs: MatchInputs, settings: NetworkSettings) -> nn.Module:
     core = CROSS_MODELS[settings.model](
         inputs.vector_size,
@@ -73,10 +81,10 @@ def _text_and_side(inputs: MatchInputs, settings: NetworkSettings) -> nn.Module:
 
 
 TEXT_MODELS: dict[str, TextModel] = {
-    "mcan": TextModel(reads=WordInputs, build=_mcan),
-    "bilstm": TextModel(reads=TokenFeatureInputs, build=_bilstm),
-    "encoder": TextModel(reads=SubwordInputs, build=_encoder),
-    **{name: TextModel(reads=MatchInputs, build=_text_and_side) for name in CROSS_MODELS},
+    "mcan": TextModel(reads=lambda: WordInputs, build=_mcan),
+    "bilstm": TextModel(reads=lambda: TokenFeatureInputs, build=_bilstm),
+    "encoder": TextModel(reads=lambda: SubwordInputs, build=_encoder),
+    **{name: TextModel(reads=_match_inputs, build=_text_and_side) for name in CROSS_MODELS},
 }
 
 
