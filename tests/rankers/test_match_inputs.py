@@ -89,7 +89,7 @@ def test_a_network_scores_texts_without_any_known_token(model):
     with torch.random.fork_rng():
         torch.manual_seed(0)
         network = new_text_network(inputs, settings(model=model)).eval()
-    assert TEXT_MODELS[model].reads is MatchInputs
+    assert TEXT_MODELS[model].reads() is MatchInputs
     with pytest.warns(UserWarning, match="no side column age, kind"):
         pairs = inputs.pairs(from_texts(["qqq"], [["zzz", "yyy", "red"]]))
     assert len(pairs.queries.tokens) == 0
