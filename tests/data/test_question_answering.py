@@ -1,6 +1,7 @@
 import gzip
 import json
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -9,6 +10,8 @@ import pytest
 import rankpolicy as rp
 from rankpolicy.data.files import read_dataset
 from rankpolicy.data.hashing import fingerprint
+from rankpolicy.data.shown import Shown
+from rankpolicy.data.side_columns import SideColumns
 
 HEADER = "QuestionID\tQuestion\tDocumentID\tDocumentTitle\tSentenceID\tSentence\tLabel\n"
 REAL = pytest.mark.skipif("RANKPOLICY_DATA" not in os.environ, reason="RANKPOLICY_DATA is not set")
@@ -226,3 +229,17 @@ def test_the_command_line_finds_the_format_by_the_name(name, tmp_path):
         path.write_bytes(gzip.compress(line) if name.endswith("gz") else line)
     dataset = read_dataset(path)
     assert (dataset.texts.queries, dataset.texts.distinct, dataset.labels.tolist()) == (("q",), ("a",), [1])
+
+
+def test_the_fingerprint_tells_side_columns_shown_lists_and_weights_apart():
+    plain = rp.from_texts(["who?"], [["me", "you"]], [[0, 1]])
+    changes = [
+        {"side": SideColumns(numbers={"age": np.array([1, 2], np.float32)})},
+        {"side": SideColumns(numbers={"age": np.array([1, np.nan], np.float32)})},
+        {"side": SideColumns(categories={"age": np.array(["1", "2"])})},
+        {"shown": Shown(ranks=np.array([1, 2]))},
+        {"shown": Shown(ranks=np.array([2, 1]))},
+        {"query_weights": np.array([2.0])},
+    ]
+    prints = [fingerprint(plain), *(fingerprint(replace(plain, **change)) for change in changes)]
+    assert len(set(prints)) == len(prints)

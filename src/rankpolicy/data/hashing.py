@@ -39,3 +39,12 @@ def _parts(dataset: RankingDataset) -> Iterator[bytes]:
     if dataset.texts is not None:
         yield repr(dataset.texts.queries).encode()
         yield repr([dataset.texts.item(item) for item in range(dataset.num_items)]).encode()
+    if dataset.side is not None:
+        for name, column in (*dataset.side.numbers.items(), *dataset.side.categories.items()):
+            yield name.encode()
+            yield repr(column.tolist()).encode()
+    if dataset.shown is not None:
+        for values in (dataset.shown.ranks, dataset.shown.users, dataset.shown.times):
+            yield b"" if values is None else repr(values.tolist()).encode()
+    if dataset.query_weights is not None:
+        yield dataset.query_weights.astype("<f8").tobytes()

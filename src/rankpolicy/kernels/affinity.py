@@ -9,7 +9,7 @@ import math
 import numba
 import numpy as np
 
-from rankpolicy.kernels.metrics import query_statistics, rank_discounts, rank_items, term_value
+from rankpolicy.kernels.metrics import new_query_statistics, rank_discounts, rank_items, term_value
 from rankpolicy.kernels.plackett_luce import draw_ranking, fill_alias_table, fill_rates
 from rankpolicy.kernels.random import stream, uniform
 from rankpolicy.kernels.reinforce import CONTROL_CODES, to_advantages
@@ -92,20 +92,8 @@ def _reinforce(
             own_scores[i] = scores[query, items[i]]
             own_labels[i] = labels[query, items[i]]
             log_affinities[i] = min(own_scores[i], 0.0) - math.log1p(math.exp(-abs(own_scores[i])))
-        gains, relevant, stops = np.empty(n), np.empty(n, np.uint8), np.empty(n)
-        divisors = np.empty(len(kinds))
-        query_statistics(
-            own_labels,
-            kinds,
-            cutoffs,
-            gain_is_linear,
-            relevant_from,
-            max_label,
-            discounts,
-            gains,
-            relevant,
-            stops,
-            divisors,
+        gains, relevant, stops, divisors = new_query_statistics(
+            own_labels, kinds, cutoffs, gain_is_linear, relevant_from, max_label, discounts
         )
         epsilon = epsilons[query]
         own_depth = min(n, depth)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit, prange
 
-from rankpolicy.kernels.metrics import query_statistics, ranking_value
+from rankpolicy.kernels.metrics import new_query_statistics, ranking_value
 
 
 @njit(cache=True, parallel=True, error_model="numpy")
@@ -34,20 +34,8 @@ def rewards_along_line(
     for query in prange(num_queries):
         first, last = offsets[query], offsets[query + 1]
         n = last - first
-        gains, stops, relevant = np.empty(n), np.empty(n), np.empty(n, np.uint8)
-        divisors = np.empty(len(kinds))
-        query_statistics(
-            labels[first:last],
-            kinds,
-            cutoffs,
-            gain_is_linear,
-            relevant_from,
-            max_label,
-            discounts,
-            gains,
-            relevant,
-            stops,
-            divisors,
+        gains, relevant, stops, divisors = new_query_statistics(
+            labels[first:last], kinds, cutoffs, gain_is_linear, relevant_from, max_label, discounts
         )
         ranking = np.arange(n)
         keys = np.empty(n)  # scores in the order of the ranking

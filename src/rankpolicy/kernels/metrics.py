@@ -1,11 +1,13 @@
 """Compiled metrics of one query and of all queries of a dataset; the torch functions in metrics/ are the specification.
 
-Building blocks, for one query of n items; all arrays are given by the caller, nothing is allocated for output:
+Building blocks, for one query of n items; arrays to fill are given by the caller:
 
     query_statistics(labels[n] float, kinds[T] int64, cutoffs[T] int64, gain_is_linear bool, relevant_from, max_label,
                      discounts[>= n] float64,
                      gains[>= n] float64, relevant[>= n] uint8, stops[>= n] float64, divisors[T] float64)
         fills the last four; a divisor of 0 marks a query that is empty for that term.
+    new_query_statistics(labels, kinds, cutoffs, gain_is_linear, relevant_from, max_label, discounts)
+        -> gains, relevant, stops, divisors: the same in new arrays, for callers that look at a query once.
     term_value(kind, cutoff, divisor, empty_value, ranking[>= depth] int, depth, gains, relevant, stops, discounts)
         -> float64, value of the ranking whose first ``depth`` entries are items 0 .. n - 1 (a prefix if depth < n).
     ranking_value(kinds, cutoffs, weights, divisors, empty_value, ranking, depth, gains, relevant, stops, discounts)
@@ -92,6 +94,16 @@ def query_statistics(
             divisors[t] = n if cutoffs[t] == NO_CUTOFF else cutoffs[t]
         else:
             divisors[t] = num_relevant
+
+
+@njit(cache=True, error_model="numpy")
+def new_query_statistics(labels, kinds, cutoffs, gain_is_linear, relevant_from, max_label, discounts):
+    n = len(labels)
+    gains, relevant, stops, divisors = np.empty(n), np.empty(n, np.uint8), np.empty(n), np.empty(len(kinds))
+    query_statistics(
+        labels, kinds, cutoffs, gain_is_linear, relevant_from, max_label, discounts, gains, relevant, stops, divisors
+    )
+    return gains, relevant, stops, divisors
 
 
 @njit(cache=True, error_model="numpy")

@@ -5,7 +5,7 @@ import math
 import numba
 import numpy as np
 
-from rankpolicy.kernels.metrics import query_statistics, rank_discounts, rank_items, ranking_value
+from rankpolicy.kernels.metrics import new_query_statistics, rank_discounts, rank_items, ranking_value
 from rankpolicy.kernels.plackett_luce import draw_ranking, fill_alias_table, fill_rates
 from rankpolicy.kernels.random import stream
 
@@ -75,20 +75,8 @@ def _reinforce(
         for i in range(n):
             own_scores[i] = scores[query, items[i]]
             own_labels[i] = labels[query, items[i]]
-        gains, relevant, stops = np.empty(n), np.empty(n, np.uint8), np.empty(n)
-        divisors = np.empty(len(kinds))
-        query_statistics(
-            own_labels,
-            kinds,
-            cutoffs,
-            gain_is_linear,
-            relevant_from,
-            max_label,
-            discounts,
-            gains,
-            relevant,
-            stops,
-            divisors,
+        gains, relevant, stops, divisors = new_query_statistics(
+            own_labels, kinds, cutoffs, gain_is_linear, relevant_from, max_label, discounts
         )
         own_depth = min(n, depth)
         rates, keys, keep = np.empty(n), np.empty(n), np.empty(n)
