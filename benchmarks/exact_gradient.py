@@ -20,7 +20,7 @@ from benchmarks.timing import speedup
 from rankpolicy import PGRank, make_web_search, read_letor
 from rankpolicy.data.dataset import RankingDataset
 from rankpolicy.gradients import exact, pl_rank
-from rankpolicy.kernels.race import race
+from rankpolicy.kernels.plackett_luce.race import race
 from rankpolicy.metrics import parse_metric
 from rankpolicy.policies.race import COARSE
 

@@ -15,8 +15,8 @@ import numpy as np
 import torch
 
 from benchmarks.timing import speedup, use_two_threads
-from rankpolicy.clicks.off_policy import estimate_policy_value
-from rankpolicy.clicks.off_policy_log import OffPolicyLog
+from rankpolicy.off_policy.estimates import estimate_policy_value
+from rankpolicy.off_policy.log import OffPolicyLog
 from rankpolicy.policies import PlackettLuce
 
 NUM_ROUNDS, NUM_POSITIONS, NUM_ITEMS, NUM_CONTEXTS = 100_000, 10, 20, 50

@@ -4,67 +4,36 @@ import rankpolicy as rp
 train = rp.read_letor("Fold1/train.txt.gz")
 ranker = rp.PGRank(reward="ndcg@10").fit(train, valid=rp.read_letor("Fold1/vali.txt.gz"))
 print(rp.evaluate(ranker, rp.read_letor("Fold1/test.txt.gz"), metrics=["ndcg@10", "map"]))
+
+Names are loaded when they are first used, so that importing the package costs next to nothing.
 """
 
 from typing import TYPE_CHECKING
 
-from rankpolicy import data, evaluation, fairness, gradients, metrics, models, objectives, policies, rankers
-from rankpolicy.data import (
-    QueryKFold,
-    RankingDataset,
-    TextFeatures,
-    concatenate,
-    from_arrays,
-    from_frame,
-    from_texts,
-    k_fold,
-    make_fair_synthetic,
-    make_web_search,
-    read_folds,
-    read_glove,
-    read_letor,
-    read_parquet,
-    read_qrels,
-    read_question_answering,
-    read_run,
-    split_by_time,
-    split_queries,
-    to_frame,
-    write_letor,
-    write_parquet,
-    write_qrels,
-    write_run,
-)
-from rankpolicy.evaluation import MetricTable, compare_tables, evaluate
-from rankpolicy.metrics import parse_metric
-from rankpolicy.optional import loaded_later
-from rankpolicy.policies import PlackettLuce
-from rankpolicy.rankers import (
-    DELTR,
-    AdaRank,
-    BanditRank,
-    BoostedPolicy,
-    BoostedRegression,
-    CoordinateAscent,
-    FairLP,
-    FairPGRank,
-    LambdaMART,
-    ListNet,
-    MatchingCross,
-    PGRank,
-    RankSVM,
-    Regression,
-    load,
-)
+from rankpolicy.optional import lazy_imports
 from rankpolicy.types import Conventions, MissingDependencyError, RankPolicyError
 from rankpolicy.version import __version__
 
 if TYPE_CHECKING:
-    from rankpolicy import bandits, clicks, simulation
+    from rankpolicy import (
+        bandits,
+        clicks,
+        data,
+        evaluation,
+        experiments,
+        fairness,
+        gradients,
+        metrics,
+        models,
+        objectives,
+        off_policy,
+        policies,
+        rankers,
+        simulation,
+    )
     from rankpolicy.clicks import (
         click_log_of,
         dataset_from_clicks,
-        estimate_policy_value,
         estimate_position_bias,
         fit_click_model,
         one_click_each,
@@ -72,32 +41,60 @@ if TYPE_CHECKING:
         read_position_bias,
         weighted_by_propensity,
     )
-    from rankpolicy.data import from_click_table, read_click_table, read_german_credit, read_insuranceqa, read_wikiqa
+    from rankpolicy.data import (
+        QueryKFold,
+        RankingDataset,
+        TextFeatures,
+        concatenate,
+        from_arrays,
+        from_click_table,
+        from_frame,
+        from_texts,
+        k_fold,
+        make_fair_synthetic,
+        make_web_search,
+        read_click_table,
+        read_folds,
+        read_german_credit,
+        read_glove,
+        read_insuranceqa,
+        read_letor,
+        read_parquet,
+        read_qrels,
+        read_question_answering,
+        read_run,
+        read_wikiqa,
+        split_by_time,
+        split_queries,
+        to_frame,
+        write_letor,
+        write_parquet,
+        write_qrels,
+        write_run,
+    )
+    from rankpolicy.evaluation import MetricTable, compare_tables, evaluate
+    from rankpolicy.metrics import parse_metric
+    from rankpolicy.off_policy import estimate_policy_value
+    from rankpolicy.policies import PlackettLuce
+    from rankpolicy.rankers import (
+        DELTR,
+        AdaRank,
+        BanditRank,
+        BoostedPolicy,
+        BoostedRegression,
+        CoordinateAscent,
+        FairLP,
+        FairPGRank,
+        LambdaMART,
+        ListNet,
+        MatchingCross,
+        PGRank,
+        RankSVM,
+        Regression,
+        load,
+    )
 
-# Loaded when first asked for: whoever learns from labels need not wait for what learns from clicks, nor for sets of papers.
-_LATER = {
-    "bandits": "rankpolicy.bandits",
-    "clicks": "rankpolicy.clicks",
-    "simulation": "rankpolicy.simulation",
-    "click_log_of": "rankpolicy.clicks",
-    "dataset_from_clicks": "rankpolicy.clicks",
-    "estimate_policy_value": "rankpolicy.clicks",
-    "estimate_position_bias": "rankpolicy.clicks",
-    "fit_click_model": "rankpolicy.clicks",
-    "from_click_table": "rankpolicy.data",
-    "one_click_each": "rankpolicy.clicks",
-    "read_click_log": "rankpolicy.clicks",
-    "read_click_table": "rankpolicy.data",
-    "read_german_credit": "rankpolicy.data",
-    "read_insuranceqa": "rankpolicy.data",
-    "read_position_bias": "rankpolicy.clicks",
-    "read_wikiqa": "rankpolicy.data",
-    "weighted_by_propensity": "rankpolicy.clicks",
-}
-
-
-__getattr__ = loaded_later("rankpolicy", _LATER)
-
+__getattr__, __dir__ = lazy_imports(__name__, __file__)
 
 __all__ = [
     "DELTR",
@@ -134,6 +131,7 @@ __all__ = [
     "estimate_position_bias",
     "evaluate",
     "evaluation",
+    "experiments",
     "fairness",
     "fit_click_model",
     "from_arrays",
@@ -148,6 +146,7 @@ __all__ = [
     "metrics",
     "models",
     "objectives",
+    "off_policy",
     "one_click_each",
     "parse_metric",
     "policies",

@@ -1,16 +1,25 @@
-"""What only some features need, imported when such a feature is used."""
+"""Imports made when they are needed: packages that only some features use, and names that a package loads on first use."""
 
 from __future__ import annotations
 
+import ast
 import importlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from rankpolicy.types import MissingDependencyError
 
 
 def require(module: str, feature: str) -> Any:
-    """Import ``module``; where its package is missing, say which feature needs it and how to get it.
+    """Import ``module``; where its package is missing, raise an error that names the feature and the package.
+
+    Parameters
+    ----------
+    module
+        Name of the module to import, such as ``"scipy.optimize"``.
+    feature
+        What needs it, as the subject of the error message.
 
     >>> require("json", "Nothing").dumps([1])
     '[1]'
@@ -25,13 +34,43 @@ def require(module: str, feature: str) -> Any:
         raise MissingDependencyError(f"{feature} needs {package}: pip install {package}") from None
 
 
-def loaded_later(package: str, module_of: Mapping[str, str]) -> Callable[[str], Any]:
-    """The ``__getattr__`` of a package that imports these names, each from its module or the module itself, when first asked for."""
+def lazy_imports(package: str, file: str) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+    """The ``__getattr__`` and ``__dir__`` of a package whose imports all stand under ``if TYPE_CHECKING:``.
+
+    Type checkers, editors and readers see ordinary imports; at run time each name is imported when it is first used. A name that is
+    exported this way must differ from the names of the package's own modules, which would replace it once they are imported.
+
+    Parameters
+    ----------
+    package
+        ``__name__`` of the package.
+    file
+        ``__file__`` of the package; its imports are read from there.
+    """
+    module_of = _imports_for_type_checkers(Path(file))
 
     def get(name: str) -> Any:
         if name not in module_of:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
-        module = importlib.import_module(module_of[name])
-        return module if module.__name__ == f"{package}.{name}" else getattr(module, name)
+        if module_of[name] == package:  # from rankpolicy import bandits: the module itself
+            value: Any = importlib.import_module(f"{package}.{name}")
+        else:
+            value = getattr(importlib.import_module(module_of[name]), name)
+        setattr(importlib.import_module(package), name, value)
+        return value
 
-    return get
+    def names() -> list[str]:
+        return sorted({*importlib.import_module(package).__dict__, *module_of})
+
+    return get, names
+
+
+def _imports_for_type_checkers(file: Path) -> dict[str, str]:
+    """Module of every name that the file imports under ``if TYPE_CHECKING:``."""
+    module_of = {}
+    for node in ast.parse(file.read_text(encoding="utf-8")).body:
+        if isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING":
+            for statement in node.body:
+                if isinstance(statement, ast.ImportFrom) and statement.module is not None:
+                    module_of |= {alias.name: statement.module for alias in statement.names}
+    return module_of

@@ -29,7 +29,7 @@ def test_pbm_ucb_shows_the_largest_indices_where_they_are_examined_most():
 
 
 def estimated(bandit):
-    from rankpolicy.kernels.bandit_examination import fill_examination
+    from rankpolicy.kernels.bandits.examination import fill_examination
 
     found = np.empty(len(bandit.memory.statistics))
     fill_examination(bandit.memory, found)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from rankpolicy.bandits import CascadeTS, CascadeUCB1, DcmKLUCB, DcmKLUCBLog, DcmTS, DcmUCB1, RankedKLUCB
-from rankpolicy.bandits.kl_ucb import kl_ucb
+from rankpolicy.bandits.kl_ucb_index import kl_ucb
 from rankpolicy.types import RankPolicyError
 from tests.bandits.test_kl_ucb import bisection
 

@@ -1,6 +1,6 @@
 import pytest
 
-from rankpolicy.reproductions import TARGETS, Claim, Outcome, Target
+from reproductions import TARGETS, Claim, Outcome, Target
 
 
 @pytest.fixture

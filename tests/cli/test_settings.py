@@ -1,7 +1,7 @@
 import pytest
 
 from rankpolicy import LambdaMART, PGRank, RankPolicyError
-from rankpolicy.cli.settings import as_text, parse_assignments, parse_settings, settings_of_methods
+from rankpolicy.cli.support.settings import as_text, parse_assignments, parse_settings, settings_of_methods
 
 
 def test_texts_become_the_type_of_their_setting():

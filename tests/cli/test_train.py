@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import rankpolicy as rp
-from rankpolicy.data.hashing import sha256_of_file
+from rankpolicy.data.fingerprints import sha256_of_file
 
 from .conftest import SMALL
 

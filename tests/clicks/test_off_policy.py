@@ -5,11 +5,11 @@ import numpy as np
 import pytest
 import torch
 
-from rankpolicy.clicks import off_policy_target
-from rankpolicy.clicks.off_policy import OFF_POLICY_ESTIMATORS, estimate_policy_value
-from rankpolicy.clicks.off_policy_intervals import INTERVALS
-from rankpolicy.clicks.off_policy_log import OffPolicyLog
-from rankpolicy.clicks.off_policy_target import TargetProbabilities, target_of
+from rankpolicy.off_policy import targets as off_policy_target
+from rankpolicy.off_policy.estimates import OFF_POLICY_ESTIMATORS, estimate_policy_value
+from rankpolicy.off_policy.intervals import INTERVALS
+from rankpolicy.off_policy.log import OffPolicyLog
+from rankpolicy.off_policy.targets import TargetProbabilities, target_of
 from rankpolicy.policies import Mixture, PlackettLuce
 from rankpolicy.types import RankPolicyError
 from tests.clicks.off_policy_reference import (

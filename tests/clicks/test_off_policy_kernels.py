@@ -2,10 +2,10 @@ import numpy as np
 import pytest
 import torch
 
-from rankpolicy.clicks import off_policy_target
-from rankpolicy.clicks.off_policy import OFF_POLICY_ESTIMATORS, estimate_policy_value
-from rankpolicy.clicks.off_policy_log import OffPolicyLog
-from rankpolicy.clicks.off_policy_target import target_of
+from rankpolicy.off_policy import targets as off_policy_target
+from rankpolicy.off_policy.estimates import OFF_POLICY_ESTIMATORS, estimate_policy_value
+from rankpolicy.off_policy.log import OffPolicyLog
+from rankpolicy.off_policy.targets import target_of
 from rankpolicy.policies import PlackettLuce
 
 
@@ -50,7 +50,7 @@ class TestKernels:
         log, mask = self.log()
         policy = PlackettLuce(torch.randn(3, 7, dtype=torch.float64, generator=torch.Generator().manual_seed(0)), mask)
         wanted = estimate_policy_value(log, policy, estimator=name)
-        monkeypatch.setattr("rankpolicy.clicks.off_policy_target.has_numba", lambda: False)
+        monkeypatch.setattr("rankpolicy.off_policy.targets.has_numba", lambda: False)
         assert estimate_policy_value(log, policy, estimator=name).value == pytest.approx(wanted.value, abs=1e-12)
 
     def test_where_nothing_was_shown_nothing_counts(self):
@@ -65,5 +65,5 @@ class TestKernels:
         log, mask = self.log()
         policy = PlackettLuce(torch.randn(3, 7, dtype=torch.float64, generator=torch.Generator().manual_seed(0)), mask)
         alone = estimate_policy_value(log, policy, estimator="cascade-dr")
-        monkeypatch.setattr("rankpolicy.kernels.off_policy._WORTH_THREADS", 0)
+        monkeypatch.setattr("rankpolicy.kernels.clicks.off_policy._WORTH_THREADS", 0)
         assert estimate_policy_value(log, policy, estimator="cascade-dr") == alone

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from rankpolicy.clicks.off_policy import estimate_policy_value
-from rankpolicy.clicks.off_policy_log import OffPolicyLog
-from rankpolicy.clicks.off_policy_model import PRIOR_ROUNDS, learned_tail_values
-from rankpolicy.clicks.off_policy_target import target_of
+from rankpolicy.off_policy.estimates import estimate_policy_value
+from rankpolicy.off_policy.log import OffPolicyLog
+from rankpolicy.off_policy.model import PRIOR_ROUNDS, learned_tail_values
+from rankpolicy.off_policy.targets import target_of
 from tests.clicks.off_policy_reference import cascade, prefix_probability, true_value
 from tests.clicks.test_off_policy import NEW, TARGET, THETA, log_of, plackett_luce, random_rounds
 

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 import torch
 
-from rankpolicy.clicks.off_policy import estimate_policy_value
-from rankpolicy.clicks.off_policy_target import TargetProbabilities
-from rankpolicy.clicks.open_bandit import read_open_bandit
+from rankpolicy.off_policy.estimates import estimate_policy_value
+from rankpolicy.off_policy.open_bandit import read_open_bandit
+from rankpolicy.off_policy.targets import TargetProbabilities
 from rankpolicy.policies import PlackettLuce
 from rankpolicy.types import RankPolicyError
 

@@ -14,11 +14,11 @@ from rankpolicy.clicks import (
     pair_counts,
     read_click_log,
 )
-from rankpolicy.clicks.bias_em import em_step, regression_step
-from rankpolicy.clicks.bias_harvest import harvested_together
-from rankpolicy.clicks.bias_pairwise import adjacent_curve, bradley_terry_curve
-from rankpolicy.clicks.bias_randomised import feature_weights
-from rankpolicy.clicks.counts_by_pair import PairCounts
+from rankpolicy.clicks.log.counts_by_pair import PairCounts
+from rankpolicy.clicks.position_bias.em import em_step, regression_step
+from rankpolicy.clicks.position_bias.harvest import harvested_together
+from rankpolicy.clicks.position_bias.pairwise import adjacent_curve, bradley_terry_curve
+from rankpolicy.clicks.position_bias.randomised import feature_weights
 from rankpolicy.types import RankPolicyError
 
 TWO_LISTS = log_from_lists(

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from rankpolicy.clicks import CLICK_MODELS, fit_click_model, load_click_model, log_from_lists, save_click_model
-from rankpolicy.clicks.fit import first_parameters, maximised
-from rankpolicy.clicks.pairs import pairs_of
+from rankpolicy.clicks.log.pairs import pairs_of
+from rankpolicy.clicks.models.fit import first_parameters, maximised
 from rankpolicy.types import RankPolicyError
 from tests.clicks.logs import every_click_vector, random_log
 
@@ -59,8 +59,8 @@ def test_samples_follow_the_stated_probabilities(name):
 
 def test_its_user_clicks_as_the_model_says(name):
     """The compiled simulator of kernels/users.py and the model agree on what user_of hands over."""
-    from rankpolicy.kernels import users
-    from rankpolicy.kernels.random import stream
+    from rankpolicy.kernels.clicks import users
+    from rankpolicy.kernels.plackett_luce.random_stream import stream
 
     model, num_samples = fit_click_model(name, random_log()), 20_000
     kind, attraction, satisfaction, parameters = model.user_of("1", [3, 0, 6, 2])
@@ -99,7 +99,7 @@ def test_kernel_equals_reference_after_every_iteration(name, prior):
 def test_fits_without_numba_are_the_same(name, monkeypatch):
     log = random_log()
     fast = fit_click_model(name, log, iterations=20)
-    monkeypatch.setattr("rankpolicy.clicks.fit.has_numba", lambda: False)
+    monkeypatch.setattr("rankpolicy.clicks.models.fit.has_numba", lambda: False)
     plain = fit_click_model(name, log, iterations=20)
     for parameter, values in plain.parameters.items():
         np.testing.assert_allclose(fast.parameters[parameter], values, rtol=0, atol=1e-10)

@@ -4,7 +4,7 @@ from dataclasses import replace
 import numpy as np
 
 from rankpolicy.data import from_arrays, read_letor, write_letor
-from rankpolicy.data.hashing import fingerprint, sha256_of_file
+from rankpolicy.data.fingerprints import fingerprint, sha256_of_file
 
 
 def test_sha256_of_file(tmp_path):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from rankpolicy.data import HashingVocabulary, from_texts, hashing_vocabulary, tokenize
-from rankpolicy.data.shown import Shown
+from rankpolicy.data.click_table.shown import Shown
 from rankpolicy.types import RankPolicyError
 
 

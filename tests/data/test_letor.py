@@ -18,7 +18,7 @@ from rankpolicy.types import MissingDependencyError, RankPolicyError
 def reader(request, monkeypatch):
     """Both ways to read: the compiled kernel, and the grammar that stands in where numba is missing."""
     if request.param == "plain":
-        monkeypatch.setattr("rankpolicy.data.letor_text.has_numba", lambda: False)
+        monkeypatch.setattr("rankpolicy.data.formats.letor_text.has_numba", lambda: False)
     return read_letor
 
 
@@ -254,7 +254,7 @@ def test_the_kernel_does_what_the_grammar_says(tmp_path_factory, texts):
 
     def outcome(has_numba: bool):
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr("rankpolicy.data.letor_text.has_numba", lambda: has_numba)
+            patch.setattr("rankpolicy.data.formats.letor_text.has_numba", lambda: has_numba)
             try:
                 data = read_letor(path)
             except RankPolicyError as error:
@@ -295,7 +295,7 @@ def test_written_text(tmp_path):
 def test_a_failed_write_leaves_the_old_file(tmp_path, monkeypatch):
     path = tmp_path / "out.txt"
     path.write_text("old")
-    monkeypatch.setattr("rankpolicy.data.letor._shortest", lambda values: 1 / 0)
+    monkeypatch.setattr("rankpolicy.data.formats.letor._shortest", lambda values: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         write_letor(from_arrays([[1.0]], group=[1]), path)
     assert path.read_text() == "old"

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 import rankpolicy as rp
-from rankpolicy.data.files import read_dataset
-from rankpolicy.data.hashing import fingerprint
-from rankpolicy.data.shown import Shown
-from rankpolicy.data.side_columns import SideColumns
+from rankpolicy.data.click_table.shown import Shown
+from rankpolicy.data.click_table.side_columns import SideColumns
+from rankpolicy.data.fingerprints import fingerprint
+from rankpolicy.data.formats.any_file import read_dataset
 
 HEADER = "QuestionID\tQuestion\tDocumentID\tDocumentTitle\tSentenceID\tSentence\tLabel\n"
 REAL = pytest.mark.skipif("RANKPOLICY_DATA" not in os.environ, reason="RANKPOLICY_DATA is not set")

@@ -6,8 +6,8 @@ import warnings
 import numpy as np
 import pytest
 
-from rankpolicy.data.side_columns import SideColumns
-from rankpolicy.data.side_encoding import SideEncoding
+from rankpolicy.data.click_table.side_columns import SideColumns
+from rankpolicy.data.click_table.side_encoding import SideEncoding
 from rankpolicy.types import RankPolicyError
 
 NAN = np.nan

@@ -7,7 +7,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from rankpolicy.data import QueryKFold, from_arrays, k_fold, make_web_search, split_by_time, split_queries
-from rankpolicy.data.shown import Shown
+from rankpolicy.data.click_table.shown import Shown
 from rankpolicy.types import RankPolicyError
 
 

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from rankpolicy.data import make_web_search
-from rankpolicy.data.hashing import fingerprint
+from rankpolicy.data.fingerprints import fingerprint
 from rankpolicy.types import RankPolicyError
 
 

@@ -2,8 +2,8 @@ import pytest
 import torch
 
 import rankpolicy as rp
-from rankpolicy.data.pretrained import PretrainedEncoder
-from rankpolicy.data.text_features import TextFeatures
+from rankpolicy.data.texts.pretrained import PretrainedEncoder
+from rankpolicy.data.texts.token_features import TextFeatures
 from tests.tiny_encoder import write_tiny_encoder
 
 TEXTS = ["who is the red ball ?", "the box", "who is the red ball ?", "where"]

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import rankpolicy as rp
-from rankpolicy.data.vocabulary import NUM_UNKNOWN, Vocabulary, tokenize
+from rankpolicy.data.texts.vocabulary import NUM_UNKNOWN, Vocabulary, tokenize
 
 
 def test_every_text_that_is_not_blank_has_a_word():

@@ -7,7 +7,7 @@ import torch
 
 from rankpolicy.data.dataset import RankingDataset, from_arrays
 from rankpolicy.evaluation import evaluate, evaluate_scores
-from rankpolicy.evaluation.evaluate import values_by_torch
+from rankpolicy.evaluation.measure import values_by_torch
 from rankpolicy.metrics import METRICS, parse_metric, parse_metrics, term_table
 from rankpolicy.types import Conventions, RankPolicyError
 
@@ -45,7 +45,9 @@ def test_without_numba_torch_serves(monkeypatch: pytest.MonkeyPatch) -> None:
     scores, dataset = random_dataset()
     compiled = evaluate(scores, dataset, "ndcg@10, err")
     monkeypatch.setattr(sys.modules["rankpolicy.metrics.term_table"], "has_numba", lambda: False)
-    monkeypatch.setitem(sys.modules, "rankpolicy.kernels.metrics", None)  # and an attempt to import it would be seen
+    monkeypatch.setitem(
+        sys.modules, "rankpolicy.kernels.metrics.values", None
+    )  # and an attempt to import it would be seen
     np.testing.assert_allclose(evaluate(scores, dataset, "ndcg@10, err").values, compiled.values, atol=1e-12)
     assert term_table(parse_metric("ndcg")) is None
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from rankpolicy.metrics import METRICS, all_items, parse_metric, term_table
 from rankpolicy.types import Conventions
 
-kernels = pytest.importorskip("rankpolicy.kernels.metrics")
+kernels = pytest.importorskip("rankpolicy.kernels.metrics.values")
 
 KINDS = sorted(kernels.KINDS)
 LABELS = st.one_of(

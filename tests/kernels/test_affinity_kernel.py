@@ -6,7 +6,7 @@ from scipy.stats import chisquare
 
 from rankpolicy import Conventions, parse_metric
 from rankpolicy.gradients import CONTROLS, affinity_reinforce_of_rankings
-from rankpolicy.kernels.affinity import affinity_queries
+from rankpolicy.kernels.plackett_luce.affinity import affinity_queries
 from rankpolicy.metrics import term_table
 from rankpolicy.policies import Affinity
 from tests.kernels.test_reinforce_kernel import random_queries, with_padding_last

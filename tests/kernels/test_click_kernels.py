@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from rankpolicy.clicks import CLICK_MODELS
-from rankpolicy.clicks.blocks import cut_at_changes
-from rankpolicy.clicks.distinct import counted_keys, distinct_rows
-from rankpolicy.clicks.fit import first_parameters
-from rankpolicy.clicks.pairs import pairs_of
+from rankpolicy.clicks.log.blocks import cut_at_changes
+from rankpolicy.clicks.log.distinct import counted_keys, distinct_rows
+from rankpolicy.clicks.log.pairs import pairs_of
+from rankpolicy.clicks.models.fit import first_parameters
 from tests.clicks.logs import random_log
 
 
@@ -19,8 +19,8 @@ def test_threads_change_nothing(name, monkeypatch):
     summary = kind.summarise(view)
     assert len(summary.blocks) > 10
     alone = kind.expect_compiled(parameters, summary)
-    monkeypatch.setattr("rankpolicy.kernels.click_cascade.MANY_LISTS", 0)
-    monkeypatch.setattr("rankpolicy.kernels.click_examination.MANY_CELLS", 0)
+    monkeypatch.setattr("rankpolicy.kernels.clicks.cascade.MANY_LISTS", 0)
+    monkeypatch.setattr("rankpolicy.kernels.clicks.examination.MANY_CELLS", 0)
     threaded = kind.expect_compiled(parameters, summary)
     assert threaded.log_likelihood == pytest.approx(alone.log_likelihood, rel=1e-13)
     for parameter, values in alone.trials.items():
@@ -37,7 +37,7 @@ def test_blocks_never_divide_an_owner():
 
 
 def test_rows_that_share_a_hash_stay_apart(monkeypatch):
-    monkeypatch.setattr("rankpolicy.clicks.distinct._MULTIPLIER", np.uint64(0))
+    monkeypatch.setattr("rankpolicy.clicks.log.distinct._MULTIPLIER", np.uint64(0))
     rows = np.array([[1, 2], [3, 4], [1, 2]])
     first, inverse = distinct_rows(rows)
     assert len(first) == 2

@@ -7,7 +7,7 @@ from rankpolicy import parse_metric
 from rankpolicy.gradients import gumbel_of_draws
 from rankpolicy.gradients.cascade import cascade_form
 from rankpolicy.gradients.gumbel import gumbel_exposure_of_draws
-from rankpolicy.kernels.gumbel import gumbel_exposures, gumbel_queries
+from rankpolicy.kernels.plackett_luce.gumbel import gumbel_exposures, gumbel_queries
 from tests.kernels.test_pl_rank_kernel import random_queries, with_padding_last
 
 REWARDS = [

@@ -3,7 +3,7 @@ import pytest
 
 numba = pytest.importorskip("numba")
 
-from rankpolicy.kernels.lanes import WIDTH, clip, exponential, load, spread, store, total  # noqa: E402
+from rankpolicy.kernels.plackett_luce.lanes import WIDTH, clip, exponential, load, spread, store, total  # noqa: E402
 
 
 @numba.njit

@@ -5,7 +5,7 @@ import rankpolicy as rp
 from rankpolicy.data.scaling import fit_scaling
 from rankpolicy.evaluation import evaluate_scores
 from rankpolicy.metrics import parse_metric
-from rankpolicy.rankers.reward_ascent import RewardSurface
+from rankpolicy.rankers.linear.reward_ascent import RewardSurface
 
 DATA = rp.make_web_search(30, items_per_query=(1, 40), random_state=4)
 STEPS = np.array([-50.0, -1.0, -0.1, 0.0, 1e-12, 0.3, 0.3, 2.0, 1e6])

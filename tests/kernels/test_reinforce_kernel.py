@@ -7,7 +7,7 @@ import torch
 
 from rankpolicy import PlackettLuce, parse_metric
 from rankpolicy.gradients import CONTROLS, reinforce_of_rankings
-from rankpolicy.kernels.reinforce import reinforce_queries
+from rankpolicy.kernels.plackett_luce.reinforce import reinforce_queries
 from rankpolicy.metrics import term_table
 from tests.enumeration import all_rankings
 

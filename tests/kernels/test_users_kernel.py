@@ -5,8 +5,8 @@ import pytest
 
 pytest.importorskip("numba")
 
-from rankpolicy.kernels.random import stream
-from rankpolicy.kernels.users import CASCADE, CCM, DBN, DCM, PBM, UBM, draw_clicks
+from rankpolicy.kernels.clicks.users import CASCADE, CCM, DBN, DCM, PBM, UBM, draw_clicks
+from rankpolicy.kernels.plackett_luce.random_stream import stream
 
 NUM_SESSIONS = 40_000
 ATTRACTION = np.array([0.5, 0.2, 0.9])

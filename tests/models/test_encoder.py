@@ -1,8 +1,8 @@
 import pytest
 import torch
 
-from rankpolicy.data.pretrained import PretrainedEncoder
-from rankpolicy.data.text_pairs import TextPairs, TokenTable
+from rankpolicy.data.texts.pretrained import PretrainedEncoder
+from rankpolicy.data.texts.text_pairs import TextPairs, TokenTable
 from rankpolicy.models import FineTunedEncoder
 from rankpolicy.models.encoder import ENCODINGS
 from tests.tiny_encoder import write_tiny_encoder

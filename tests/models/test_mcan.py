@@ -2,7 +2,7 @@ import pytest
 import torch
 
 from rankpolicy import RankPolicyError
-from rankpolicy.data.text_pairs import TextPairs, TokenTable
+from rankpolicy.data.texts.text_pairs import TextPairs, TokenTable
 from rankpolicy.models import MCAN
 from rankpolicy.models.compression import COMPRESSIONS, FactorizationCompression
 from rankpolicy.models.mcan import Cast

@@ -1,6 +1,6 @@
 import torch
 
-from rankpolicy.data.text_pairs import TextPairs, TokenTable
+from rankpolicy.data.texts.text_pairs import TextPairs, TokenTable
 from rankpolicy.models import BiLSTM
 from rankpolicy.models.recurrent import masked_max, masked_mean, run_lstm
 

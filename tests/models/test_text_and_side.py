@@ -2,7 +2,7 @@ import pytest
 import torch
 from torch import nn
 
-from rankpolicy.data.text_pairs import SideTensors, TextPairs, TokenTable
+from rankpolicy.data.texts.text_pairs import SideTensors, TextPairs, TokenTable
 from rankpolicy.models.cross_models import CROSS_MODELS
 from rankpolicy.models.text_and_side import TextAndSide
 

@@ -3,7 +3,7 @@ import pytest
 import torch
 
 from rankpolicy import PlackettLuce
-from rankpolicy.kernels.race import race
+from rankpolicy.kernels.plackett_luce.race import race
 from rankpolicy.policies.race import COARSE, FINE, race_exposure
 from tests.enumeration import all_rankings
 

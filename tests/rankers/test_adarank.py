@@ -6,7 +6,7 @@ import pytest
 import rankpolicy as rp
 from rankpolicy.data.scaling import fit_scaling
 from rankpolicy.metrics import parse_metric
-from rankpolicy.rankers.reward_ascent import RewardSurface
+from rankpolicy.rankers.linear.reward_ascent import RewardSurface
 
 DATA = rp.make_web_search(60, random_state=3)
 TRAIN, VALID = DATA[:40], DATA[40:]

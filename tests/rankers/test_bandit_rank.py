@@ -4,7 +4,7 @@ import torch
 from torch import nn
 
 import rankpolicy as rp
-from rankpolicy.rankers.bandit_rank import PAPER_REWARDS
+from rankpolicy.rankers.networks.bandit_rank import PAPER_REWARDS
 
 DATA = rp.make_web_search(150, random_state=2)
 TRAIN, VALID, TEST = DATA[:90], DATA[90:110], DATA[110:]

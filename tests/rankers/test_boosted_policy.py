@@ -3,12 +3,12 @@ import pytest
 import torch
 
 import rankpolicy as rp
-from rankpolicy.data.fair_synthetic import make_fair_synthetic
+from rankpolicy.data.sets.fair_synthetic import make_fair_synthetic
 from rankpolicy.fairness import group_disparity
 from rankpolicy.metrics import as_reward
 from rankpolicy.objectives import FairPolicyGradient
 from rankpolicy.policies import PlackettLuce
-from rankpolicy.rankers.boosted_policy import HESSIANS, PolicyTreeObjective
+from rankpolicy.rankers.trees.boosted_policy import HESSIANS, PolicyTreeObjective
 from tests.enumeration import all_rankings, enumerated_gradient
 
 pytest.importorskip("lightgbm")

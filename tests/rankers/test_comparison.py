@@ -5,7 +5,7 @@ import pytest
 
 import rankpolicy as rp
 from rankpolicy.data import Fold
-from rankpolicy.rankers import compare_rankers
+from rankpolicy.experiments import compare_rankers
 
 DATA = rp.make_web_search(60, items_per_query=(3, 8), num_features=8, random_state=2)
 FOLDS = [
@@ -68,13 +68,13 @@ def test_a_metric_without_a_value_is_none_in_json():
     ],
 )
 def test_mistakes_are_found_before_training(monkeypatch, methods, metrics, message):
-    monkeypatch.setattr("rankpolicy.rankers.comparison.fit_best", lambda *_, **__: pytest.fail("training began"))
+    monkeypatch.setattr("rankpolicy.experiments.comparison.fit_best", lambda *_, **__: pytest.fail("training began"))
     with pytest.raises(rp.RankPolicyError, match=message.replace("?", r"\?")):
         compare_rankers(FOLDS, methods, metrics)
 
 
 def test_a_metric_the_labels_do_not_allow_is_found_before_training(monkeypatch):
-    monkeypatch.setattr("rankpolicy.rankers.comparison.fit_best", lambda *_, **__: pytest.fail("training began"))
+    monkeypatch.setattr("rankpolicy.experiments.comparison.fit_best", lambda *_, **__: pytest.fail("training began"))
     with pytest.raises(rp.RankPolicyError, match="err needs labels up to max_label, 1"):
         compare_rankers(FOLDS, ["listnet"], "err", conventions=rp.Conventions(max_label=1))
 

@@ -6,7 +6,7 @@ import torch
 
 import rankpolicy as rp
 from rankpolicy.fairness import group_disparity, penalized_ranking
-from rankpolicy.rankers.fair_lp import FairLP
+from rankpolicy.rankers.post_processing.fair_lp import FairLP
 
 TRAIN, TEST = (rp.make_fair_synthetic(30, random_state=seed) for seed in (0, 1))
 # One feature, which is the label: the regression is exact.

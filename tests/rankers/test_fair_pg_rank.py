@@ -5,10 +5,10 @@ import pytest
 import torch
 
 import rankpolicy as rp
-from rankpolicy.data.fair_synthetic import make_fair_synthetic
+from rankpolicy.data.sets.fair_synthetic import make_fair_synthetic
 from rankpolicy.evaluation.policy_value import policy_value
 from rankpolicy.fairness import group_disparity, individual_disparity
-from rankpolicy.rankers.fair_pg_rank import FairPGRank
+from rankpolicy.rankers.networks.fair_pg_rank import FairPGRank
 
 TRAIN = make_fair_synthetic(40, random_state=0)
 SETTINGS = {"scaling": "none", "epochs": 60}
@@ -115,7 +115,7 @@ def test_training_under_a_bound_keeps_no_checkpoint_and_says_so(tmp_path):
 
 
 def test_a_bound_that_is_missed_is_said(monkeypatch):
-    monkeypatch.setattr("rankpolicy.rankers.fair_pg_rank._MOST_ROUNDS", 1)
+    monkeypatch.setattr("rankpolicy.rankers.networks.fair_pg_rank._MOST_ROUNDS", 1)
     with pytest.warns(UserWarning, match=r"max_disparity=0.004 was not met within 5%: training ended at .*more epochs"):
         fitted(max_disparity=0.004)
 

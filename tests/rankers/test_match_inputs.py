@@ -10,8 +10,8 @@ import torch
 import rankpolicy as rp
 from rankpolicy.data import from_click_table, from_texts
 from rankpolicy.models.cross_models import CROSS_MODELS
-from rankpolicy.rankers.match_inputs import MatchInputs
-from rankpolicy.rankers.text_models import TEXT_MODELS, new_text_network
+from rankpolicy.rankers.networks.match_inputs import MatchInputs
+from rankpolicy.rankers.networks.text_models import TEXT_MODELS, new_text_network
 from rankpolicy.types import RankPolicyError
 from tests.tiny_encoder import write_tiny_encoder
 

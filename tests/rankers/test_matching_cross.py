@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 import rankpolicy as rp
+from rankpolicy.data.click_table.shown import Shown
+from rankpolicy.data.click_table.side_columns import SideColumns
 from rankpolicy.data.dataset import RankingDataset
-from rankpolicy.data.shown import Shown
-from rankpolicy.data.side_columns import SideColumns
-from rankpolicy.data.texts import Texts
-from rankpolicy.rankers.matching_cross import LOSSES, MatchingCross
+from rankpolicy.data.texts.texts import Texts
+from rankpolicy.rankers.networks.matching_cross import LOSSES, MatchingCross
 
 WORDS = ("tea", "milk", "bread", "salt", "rice", "corn")
 QUICK = {

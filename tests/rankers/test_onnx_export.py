@@ -9,12 +9,12 @@ import torch
 import rankpolicy as rp
 from rankpolicy.data import from_texts
 from rankpolicy.data.padding import Padding
-from rankpolicy.data.text_pairs import SideTensors, TextPairs, TokenTable
+from rankpolicy.data.texts.text_pairs import SideTensors, TextPairs, TokenTable
 from rankpolicy.models import MLP, Average
 from rankpolicy.models.cross_models import CROSS_MODELS
 from rankpolicy.models.text_and_side import TextAndSide
-from rankpolicy.rankers import onnx_export
-from rankpolicy.rankers.onnx_export import AXES, export_onnx, padded_inputs
+from rankpolicy.rankers.networks import onnx_export
+from rankpolicy.rankers.networks.onnx_export import AXES, export_onnx, padded_inputs
 
 NUM_WORDS, SIZE = 30, 4
 

@@ -1,8 +1,9 @@
 import pytest
 
 import rankpolicy as rp
-from rankpolicy.rankers import BanditRank, LambdaMART, fit_best_mix
-from rankpolicy.rankers.reward_mixing import mixes
+from rankpolicy.experiments import fit_best_mix
+from rankpolicy.experiments.reward_mixing import mixes
+from rankpolicy.rankers import BanditRank, LambdaMART
 
 DATA = rp.make_web_search(60, random_state=1)
 

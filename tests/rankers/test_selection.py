@@ -1,8 +1,8 @@
 import pytest
 
 import rankpolicy as rp
-from rankpolicy.rankers import fit_best
-from rankpolicy.rankers.selection import settings_to_try
+from rankpolicy.experiments import fit_best
+from rankpolicy.experiments.selection import settings_to_try
 
 DATA = rp.make_web_search(40, items_per_query=(3, 8), num_features=8, random_state=2)
 TRAIN, VALID = DATA[:25], DATA[25:]

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import rankpolicy as rp
-from rankpolicy.rankers.text_models import TEXT_MODELS
+from rankpolicy.rankers.networks.text_models import TEXT_MODELS
 from tests.tiny_encoder import write_tiny_encoder
 
 ITEMS = ["the blue ball is here", "the red ball is here"]

@@ -5,10 +5,10 @@ from rankpolicy import RankPolicyError
 from rankpolicy.data import make_fair_synthetic
 from rankpolicy.data.dataset import from_arrays
 from rankpolicy.evaluation.policy_value import UniformPolicy, policy_value
+from rankpolicy.experiments.pareto import Aims, hypervolume, on_pareto_front
+from rankpolicy.experiments.tradeoff import sweep_tradeoff
+from rankpolicy.experiments.tradeoff_curves import SeedValue, Tradeoff, TradeoffPoint
 from rankpolicy.rankers import FairPGRank
-from rankpolicy.rankers.pareto import Aims, hypervolume, on_pareto_front
-from rankpolicy.rankers.tradeoff import sweep_tradeoff
-from rankpolicy.rankers.tradeoff_curves import SeedValue, Tradeoff, TradeoffPoint
 
 TRAIN, TEST = make_fair_synthetic(12, 5, random_state=0), make_fair_synthetic(8, 5, random_state=1)
 QUICK = {"fair-pg-rank": {"epochs": 5}, "listnet": {"epochs": 2, "hidden": (4,)}}

@@ -2,7 +2,7 @@ import re
 
 import rankpolicy as rp
 from rankpolicy.data import Fold
-from rankpolicy.rankers import compare_rankers
+from rankpolicy.experiments import compare_rankers
 from rankpolicy.reports import RunRecord, comparison_page
 from rankpolicy.reports.comparison_report import chosen_settings, stars
 from rankpolicy.reports.policy_samples import query_to_show, sample_rankings

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from rankpolicy.data import make_fair_synthetic
-from rankpolicy.rankers.pareto import Aims
-from rankpolicy.rankers.tradeoff_curves import SeedValue, Tradeoff, TradeoffPoint
+from rankpolicy.experiments.pareto import Aims
+from rankpolicy.experiments.tradeoff_curves import SeedValue, Tradeoff, TradeoffPoint
 from rankpolicy.reports import RunRecord, figures
 from rankpolicy.reports.tradeoff_report import points_to_show, tradeoff_csv, tradeoff_figure, tradeoff_page
 

@@ -8,7 +8,7 @@ import pytest
 
 from rankpolicy.cli.main import run
 from rankpolicy.evaluation import MetricTable
-from rankpolicy.reproductions.banditrank import figure1, table6
+from reproductions.banditrank import figure1, table6
 
 FILES = {
     "table6": {"rows.csv", "result.json"},

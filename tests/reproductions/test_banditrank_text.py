@@ -8,10 +8,10 @@ import pytest
 
 from rankpolicy.cli.main import run
 from rankpolicy.evaluation import MetricTable
-from rankpolicy.reproductions import Setup
-from rankpolicy.reproductions.banditrank import minilm, table2, table4
-from rankpolicy.reproductions.banditrank.question_answering import Measured, mean_row
 from rankpolicy.types import RankPolicyError
+from reproductions import Setup
+from reproductions.banditrank import minilm, table2, table4
+from reproductions.banditrank.question_answering import Measured, mean_row
 
 REAL = pytest.mark.skipif(
     "RANKPOLICY_DATA" not in os.environ, reason="RANKPOLICY_DATA does not name the folder of the public datasets"

@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 
 from rankpolicy.cli.main import run
-from rankpolicy.reproductions import TARGETS
-from rankpolicy.reproductions.cascade.published import TABLE_1
-from rankpolicy.reproductions.dcm import robustness
-from rankpolicy.reproductions.dcm.published import FIGURE_2A, FIGURE_3A, FIGURE_3A_STEPS
-from rankpolicy.reproductions.regret_cells import Published, agrees, as_lines, less, logarithmic, lower, regret_row
 from rankpolicy.simulation import RobustnessMatrix, Simulation, dcm_lower_bound_problem
+from reproductions import TARGETS
+from reproductions.cascade.published import TABLE_1
+from reproductions.dcm import robustness
+from reproductions.dcm.published import FIGURE_2A, FIGURE_3A, FIGURE_3A_STEPS
+from reproductions.regret_cells import Published, agrees, as_lines, less, logarithmic, lower, regret_row
 
 pytest.importorskip("numba")
 

@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 
 from rankpolicy.cli.main import run
-from rankpolicy.rankers.pareto import Aims
-from rankpolicy.rankers.tradeoff_curves import SeedValue, TradeoffPoint
-from rankpolicy.reproductions import TARGETS, Setup
-from rankpolicy.reproductions.fair_pg_rank.curves import not_covered
+from rankpolicy.experiments.pareto import Aims
+from rankpolicy.experiments.tradeoff_curves import SeedValue, TradeoffPoint
 from rankpolicy.types import RankPolicyError
+from reproductions import TARGETS, Setup
+from reproductions.fair_pg_rank.curves import not_covered
 
 DATA = os.environ.get("RANKPOLICY_DATA")
 OURS = [name for name in TARGETS if name.startswith("fair-pg-rank/")]

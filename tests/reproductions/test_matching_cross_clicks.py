@@ -8,11 +8,12 @@ import pytest
 
 from rankpolicy.cli.main import run
 from rankpolicy.clicks import estimate_position_bias, log_from_lists
-from rankpolicy.data.glove import WordVectors
-from rankpolicy.data.question_answering import from_texts
+from rankpolicy.data.texts.glove import WordVectors
+from rankpolicy.data.texts.question_answering import from_texts
 from rankpolicy.evaluation import MetricTable
-from rankpolicy.reproductions.matching_cross import clicks, clicks_results
-from rankpolicy.reproductions.matching_cross.clicks_results import (
+from rankpolicy.types import RankPolicyError
+from reproductions.matching_cross import clicks, clicks_results
+from reproductions.matching_cross.clicks_results import (
     ARMS,
     CLAIMED,
     FULL,
@@ -20,8 +21,8 @@ from rankpolicy.reproductions.matching_cross.clicks_results import (
     WEIGHTED_MRR,
     Measured,
 )
-from rankpolicy.reproductions.matching_cross.search_store import NUM_AREAS, areas_of, store_of
-from rankpolicy.reproductions.matching_cross.simulated_search import (
+from reproductions.matching_cross.search_store import NUM_AREAS, areas_of, store_of
+from reproductions.matching_cross.simulated_search import (
     ANSWER,
     FOLLOW,
     IS_OWN,
@@ -36,7 +37,6 @@ from rankpolicy.reproductions.matching_cross.simulated_search import (
     click_chance,
     simulate_search,
 )
-from rankpolicy.types import RankPolicyError
 
 WORDS = ("lake", "stone", "river", "cloud", "glass", "paper", "metal", "cotton", "silver", "copper")
 

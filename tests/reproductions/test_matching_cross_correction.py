@@ -9,8 +9,8 @@ import pytest
 from rankpolicy.cli.main import run
 from rankpolicy.clicks import pair_counts
 from rankpolicy.data import from_arrays
-from rankpolicy.reproductions.matching_cross import web_search_clicks
-from rankpolicy.reproductions.matching_cross.correction_results import (
+from reproductions.matching_cross import web_search_clicks
+from reproductions.matching_cross.correction_results import (
     ESTIMATED,
     KNOWN,
     LOGGING,

@@ -6,9 +6,9 @@ import numpy as np
 import torch
 
 from rankpolicy.cli.main import run
-from rankpolicy.reproductions.matching_cross import synthetic
-from rankpolicy.reproductions.matching_cross.synthetic import Learned, Vectors
-from rankpolicy.reproductions.target import Setup
+from reproductions.matching_cross import synthetic
+from reproductions.matching_cross.synthetic import Learned, Vectors
+from reproductions.target import Setup
 
 
 def test_smoke(tmp_path):

@@ -25,8 +25,8 @@ SMALL = dcm_lower_bound_problem(6, 2, gap=0.15, termination=0.5)
 
 def kernel_draw(seed, run):
     """Clicks of the compiled user, one list at a time."""
-    from rankpolicy.kernels.random import stream
-    from rankpolicy.kernels.users import draw_clicks
+    from rankpolicy.kernels.clicks.users import draw_clicks
+    from rankpolicy.kernels.plackett_luce.random_stream import stream
 
     state = stream(seed, run)
 

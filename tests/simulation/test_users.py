@@ -103,7 +103,7 @@ def test_rewards_match_enumeration(name):
 
 @pytest.mark.parametrize("name", USERS)
 def test_the_kernel_rewards_alike(name):
-    kernel = pytest.importorskip("rankpolicy.kernels.users")
+    kernel = pytest.importorskip("rankpolicy.kernels.clicks.users")
     user = USERS[name]
     for ranking in itertools.permutations(range(5), 3):
         items = np.array(ranking)
@@ -113,7 +113,7 @@ def test_the_kernel_rewards_alike(name):
 
 
 def test_codes_of_kinds_are_those_of_the_kernel():
-    kernel = pytest.importorskip("rankpolicy.kernels.users")
+    kernel = pytest.importorskip("rankpolicy.kernels.clicks.users")
     assert [getattr(kernel, kind.upper()) for kind in KINDS] == list(range(6))
 
 

@@ -13,8 +13,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from rankpolicy.bandits.generator_state import generator_from_words, generator_words
 from rankpolicy.bandits.inputs import checked_items, checked_log
-from rankpolicy.kernels.bandit_memory import Memory
-from rankpolicy.rankers.setting_kinds import check_settings, plain
+from rankpolicy.kernels.bandits.memory import Memory
+from rankpolicy.settings import check_settings, plain
 from rankpolicy.types import RankPolicyError
 
 Items = NDArray[np.int64]
@@ -52,7 +52,7 @@ class Bandit(ABC):
     window: int | None = None
 
     def __post_init__(self) -> None:
-        check_settings(type(self), {field.name: getattr(self, field.name) for field in fields(self)})
+        check_settings(self)
         for setting in ("num_items", "cutoff"):
             if getattr(self, setting) < 1:
                 raise RankPolicyError(f"{setting} must be 1 or more; got {getattr(self, setting)}.")
@@ -118,7 +118,7 @@ class Bandit(ABC):
     @final
     def learn_log(self, rankings: ArrayLike, clicks: ArrayLike) -> None:
         """Learn from many lists (list, position), -1 past the end of short ones: a batch of feedback, or a log to start from."""
-        from rankpolicy.kernels.bandit_learn import learn_log
+        from rankpolicy.kernels.bandits.learn import learn_log
 
         lists, marks = checked_log(rankings, clicks, num_items=self.num_items, cutoff=self.cutoff)
         learn_log(self.program().learn, self.memory, lists, marks)

@@ -69,6 +69,6 @@ class BubbleRank(PairBandit):
 
     @staticmethod
     def program() -> Program:
-        from rankpolicy.kernels.bandit_pairs import learn_bubbles, rank_by_bubbles
+        from rankpolicy.kernels.bandits.pairs import learn_bubbles, rank_by_bubbles
 
         return Program(rank_by_bubbles, learn_bubbles)

@@ -24,7 +24,7 @@ class CascadeKLUCB(KLUCBBandit):
 
     @staticmethod
     def program() -> Program:
-        from rankpolicy.kernels.bandit_feedback import learn_to_first_click
-        from rankpolicy.kernels.bandit_index import rank_by_kl_ucb
+        from rankpolicy.kernels.bandits.feedback import learn_to_first_click
+        from rankpolicy.kernels.bandits.index import rank_by_kl_ucb
 
         return Program(rank_by_kl_ucb, learn_to_first_click)

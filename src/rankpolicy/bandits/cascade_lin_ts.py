@@ -18,6 +18,6 @@ class CascadeLinTS(LinearTS):
 
     @staticmethod
     def program() -> Program:
-        from rankpolicy.kernels.bandit_linear import learn_linear_to_first_click, rank_by_linear_thompson_sampling
+        from rankpolicy.kernels.bandits.linear import learn_linear_to_first_click, rank_by_linear_thompson_sampling
 
         return Program(rank_by_linear_thompson_sampling, learn_linear_to_first_click)

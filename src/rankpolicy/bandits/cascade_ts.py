@@ -18,7 +18,7 @@ class CascadeTS(ThompsonBandit):
 
     @staticmethod
     def program() -> Program:
-        from rankpolicy.kernels.bandit_feedback import learn_to_first_click
-        from rankpolicy.kernels.bandit_index import rank_by_thompson_sampling
+        from rankpolicy.kernels.bandits.feedback import learn_to_first_click
+        from rankpolicy.kernels.bandits.index import rank_by_thompson_sampling
 
         return Program(rank_by_thompson_sampling, learn_to_first_click)

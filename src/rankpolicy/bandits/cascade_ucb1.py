@@ -18,7 +18,7 @@ class CascadeUCB1(UCB1Bandit):
 
     @staticmethod
     def program() -> Program:
-        from rankpolicy.kernels.bandit_feedback import learn_to_first_click
-        from rankpolicy.kernels.bandit_index import rank_by_ucb1
+        from rankpolicy.kernels.bandits.feedback import learn_to_first_click
+        from rankpolicy.kernels.bandits.index import rank_by_ucb1
 
         return Program(rank_by_ucb1, learn_to_first_click)

@@ -30,7 +30,7 @@ class ChainTS(Bandit):
 
     @staticmethod
     def program() -> Program:
-        from rankpolicy.kernels.bandit_chain import learn_chain, rank_chain_by_thompson_sampling
+        from rankpolicy.kernels.bandits.chain import learn_chain, rank_chain_by_thompson_sampling
 
         return Program(rank_chain_by_thompson_sampling, learn_chain)
 

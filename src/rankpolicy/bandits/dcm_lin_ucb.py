@@ -17,6 +17,6 @@ class DcmLinUCB(LinearUCB):
 
     @staticmethod
     def program() -> Program:
-        from rankpolicy.kernels.bandit_linear import learn_linear_to_last_click, rank_by_linear_ucb
+        from rankpolicy.kernels.bandits.linear import learn_linear_to_last_click, rank_by_linear_ucb
 
         return Program(rank_by_linear_ucb, learn_linear_to_last_click)

@@ -17,7 +17,7 @@ class DcmTS(ThompsonBandit):
 
     @staticmethod
     def program() -> Program:
-        from rankpolicy.kernels.bandit_feedback import learn_to_last_click
-        from rankpolicy.kernels.bandit_index import rank_by_thompson_sampling
+        from rankpolicy.kernels.bandits.feedback import learn_to_last_click
+        from rankpolicy.kernels.bandits.index import rank_by_thompson_sampling
 
         return Program(rank_by_thompson_sampling, learn_to_last_click)

@@ -17,7 +17,7 @@ class DcmUCB1(UCB1Bandit):
 
     @staticmethod
     def program() -> Program:
-        from rankpolicy.kernels.bandit_feedback import learn_to_last_click
-        from rankpolicy.kernels.bandit_index import rank_by_ucb1
+        from rankpolicy.kernels.bandits.feedback import learn_to_last_click
+        from rankpolicy.kernels.bandits.index import rank_by_ucb1
 
         return Program(rank_by_ucb1, learn_to_last_click)

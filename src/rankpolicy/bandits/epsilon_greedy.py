@@ -38,13 +38,13 @@ class EpsilonGreedy(Bandit):
 
     @staticmethod
     def program() -> Program:
-        from rankpolicy.kernels.bandit_feedback import learn_to_last_click
-        from rankpolicy.kernels.bandit_random import rank_epsilon_greedy
+        from rankpolicy.kernels.bandits.feedback import learn_to_last_click
+        from rankpolicy.kernels.bandits.random import rank_epsilon_greedy
 
         return Program(rank_epsilon_greedy, learn_to_last_click)
 
     def propensities(self, ranking: ArrayLike, available: ArrayLike | None = None) -> NDArray[np.float64]:
-        from rankpolicy.kernels.bandit_random import click_rate
+        from rankpolicy.kernels.bandits.random import click_rate
 
         left = self._available(available)
         result = []

@@ -23,7 +23,7 @@ class LastClick(KLUCBBandit):
 
     @staticmethod
     def program() -> Program:
-        from rankpolicy.kernels.bandit_feedback import learn_last_click_only
-        from rankpolicy.kernels.bandit_index import rank_by_kl_ucb
+        from rankpolicy.kernels.bandits.feedback import learn_last_click_only
+        from rankpolicy.kernels.bandits.index import rank_by_kl_ucb
 
         return Program(rank_by_kl_ucb, learn_last_click_only)

@@ -37,6 +37,6 @@ class PbmTS(ExaminedBandit):
 
     @staticmethod
     def program() -> Program:
-        from rankpolicy.kernels.bandit_examination import learn_by_position, rank_examined_by_thompson_sampling
+        from rankpolicy.kernels.bandits.examination import learn_by_position, rank_examined_by_thompson_sampling
 
         return Program(rank_examined_by_thompson_sampling, learn_by_position)

@@ -40,6 +40,6 @@ class PbmUCB(ExaminedBandit):
 
     @staticmethod
     def program() -> Program:
-        from rankpolicy.kernels.bandit_examination import learn_by_position, rank_examined_by_ucb
+        from rankpolicy.kernels.bandits.examination import learn_by_position, rank_examined_by_ucb
 
         return Program(rank_examined_by_ucb, learn_by_position)

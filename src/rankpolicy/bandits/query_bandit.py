@@ -14,7 +14,7 @@ from rankpolicy.bandits.generator_state import generator_from_words, generator_w
 from rankpolicy.bandits.inputs import checked_log
 from rankpolicy.bandits.keys import as_names, checked_names, is_item, keys_of, mixed_keys
 from rankpolicy.bandits.members import BANDITS, bandit_class_named
-from rankpolicy.rankers.setting_kinds import check_settings
+from rankpolicy.settings import check_setting
 from rankpolicy.types import RankPolicyError, unknown_name
 
 Keys = NDArray[np.uint64]
@@ -53,7 +53,7 @@ class QueryBandit:
         for name in self.bandit_settings:
             if name not in bandit_class.setting_names():
                 raise RankPolicyError(unknown_name(f"setting of {self.bandit}:", name, bandit_class.setting_names()))
-        check_settings(bandit_class, {"cutoff": self.cutoff})
+        check_setting(bandit_class, "cutoff", self.cutoff)
         if self.cutoff < 1:
             raise RankPolicyError(f"cutoff must be 1 or more; got {self.cutoff}.")
         self._one_list = bandit_class(
@@ -88,7 +88,7 @@ class QueryBandit:
 
     def learn_log(self, queries: ArrayLike, rankings: ArrayLike, clicks: ArrayLike) -> None:
         """Learn from many lists (list, position), -1 or "" past the end of short ones, each shown for its query (list,)."""
-        from rankpolicy.kernels.bandit_table import learn_lists
+        from rankpolicy.kernels.bandits.table import learn_lists
 
         names, asked = as_names(rankings), np.asarray(queries)
         if asked.shape != names.shape[:1]:
@@ -134,7 +134,7 @@ class QueryBandit:
     @classmethod
     def from_state(cls, state: Mapping[str, ArrayLike]) -> QueryBandit:
         """The bandit that ``state`` was taken from; it decides as that one would have."""
-        from rankpolicy.kernels.bandit_table import add_entries
+        from rankpolicy.kernels.bandits.table import add_entries
 
         bandit = cls(**json.loads(str(np.asarray(state["settings"]))))
         keys = np.array(state["keys"], np.uint64)
@@ -145,12 +145,12 @@ class QueryBandit:
         return bandit
 
     def _read(self, wanted: Keys, found: NDArray[np.uint32]) -> None:
-        from rankpolicy.kernels.bandit_table import read_counts
+        from rankpolicy.kernels.bandits.table import read_counts
 
         read_counts(self._keys, self._counts, wanted, found)
 
     def _make_room(self, num_new: int) -> None:
-        from rankpolicy.kernels.bandit_table import add_entries
+        from rankpolicy.kernels.bandits.table import add_entries
 
         capacity = len(self._keys)
         while self._num_keys + num_new > FULLEST * capacity:

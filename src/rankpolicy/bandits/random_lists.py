@@ -24,7 +24,7 @@ class RandomLists(Bandit):
 
     @staticmethod
     def program() -> Program:
-        from rankpolicy.kernels.bandit_random import learn_nothing, rank_at_random
+        from rankpolicy.kernels.bandits.random import learn_nothing, rank_at_random
 
         return Program(rank_at_random, learn_nothing)
 

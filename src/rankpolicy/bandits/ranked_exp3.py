@@ -28,12 +28,12 @@ class RankedExp3(Bandit):
 
     @staticmethod
     def program() -> Program:
-        from rankpolicy.kernels.bandit_ranked import learn_exp3, rank_by_exp3
+        from rankpolicy.kernels.bandits.ranked import learn_exp3, rank_by_exp3
 
         return Program(rank_by_exp3, learn_exp3)
 
     def propensities(self, ranking: ArrayLike, available: ArrayLike | None = None) -> NDArray[np.float64]:
-        from rankpolicy.kernels.bandit_ranked import fill_exp3_probabilities
+        from rankpolicy.kernels.bandits.ranked import fill_exp3_probabilities
 
         left = self._available(available)
         result = []

@@ -21,6 +21,6 @@ class RankedKLUCB(KLUCBBandit):
 
     @staticmethod
     def program() -> Program:
-        from rankpolicy.kernels.bandit_ranked import learn_positions, rank_positions_by_kl_ucb
+        from rankpolicy.kernels.bandits.ranked import learn_positions, rank_positions_by_kl_ucb
 
         return Program(rank_positions_by_kl_ucb, learn_positions)

@@ -25,6 +25,6 @@ class TopRank(PairBandit):
 
     @staticmethod
     def program() -> Program:
-        from rankpolicy.kernels.bandit_pairs import learn_blocks, rank_by_blocks
+        from rankpolicy.kernels.bandits.pairs import learn_blocks, rank_by_blocks
 
         return Program(rank_by_blocks, learn_blocks)

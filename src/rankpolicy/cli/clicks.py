@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from rankpolicy.cli import clicks_bias
-from rankpolicy.cli.options import Json
-from rankpolicy.cli.output import console, made_directory, note, note_if_slow, print_json
+from rankpolicy.cli.support.options import Json
+from rankpolicy.cli.support.output import console, made_directory, note, note_if_slow, print_json
 from rankpolicy.types import RankPolicyError
 
 if TYPE_CHECKING:
     from rankpolicy.clicks import ClickComparison, ClickLog
-    from rankpolicy.clicks.prior import PriorChoice
+    from rankpolicy.clicks.models.prior import PriorChoice
 
 EXAMPLES = """
 [bold]Examples[/bold]
@@ -86,8 +86,8 @@ def fit(
     item, position) have no order to split by: without --test they are measured on what they were fitted to.
     """
     from rankpolicy.clicks import CLICK_MODELS, compare_click_models, read_click_log, save_click_model
-    from rankpolicy.data.hashing import sha256_of_file
-    from rankpolicy.data.text_files import open_whole
+    from rankpolicy.data.fingerprints import sha256_of_file
+    from rankpolicy.data.formats.whole_files import open_whole
     from rankpolicy.reports import figures
     from rankpolicy.reports.click_report import click_figure, click_page
     from rankpolicy.reports.html import write_page
@@ -167,7 +167,7 @@ def parse_prior(text: str) -> PriorChoice:
 
 
 def _parsed_names(models: str) -> list[str]:
-    from rankpolicy.clicks.members import click_model_named
+    from rankpolicy.clicks.models.members import click_model_named
 
     names = list(dict.fromkeys(name for name in (text.strip() for text in models.split(",")) if name))
     if not names:

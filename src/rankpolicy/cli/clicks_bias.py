@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rankpolicy.cli.options import Json, Seed
-from rankpolicy.cli.output import console, made_directory, note_if_slow, print_json
+from rankpolicy.cli.support.options import Json, Seed
+from rankpolicy.cli.support.output import console, made_directory, note_if_slow, print_json
 from rankpolicy.types import RankPolicyError
 
 if TYPE_CHECKING:
@@ -73,8 +73,8 @@ def bias(
     was drawn at random. Methods that must be told more than a log holds (segments, query features, swaps) are for Python.
     """
     from rankpolicy.clicks import estimate_position_bias, read_click_log
-    from rankpolicy.data.hashing import sha256_of_file
-    from rankpolicy.data.text_files import open_whole
+    from rankpolicy.data.fingerprints import sha256_of_file
+    from rankpolicy.data.formats.whole_files import open_whole
     from rankpolicy.reports import figures
     from rankpolicy.reports.bias_report import position_bias_figure
     from rankpolicy.reports.run_record import RunRecord, write_json
@@ -137,7 +137,7 @@ def bias_table_csv(biases: dict[str, PositionBias]) -> str:
 
 
 def _parsed_methods(text: str) -> list[str]:
-    from rankpolicy.clicks.bias_members import position_bias_method_named
+    from rankpolicy.clicks.position_bias.members import position_bias_method_named
 
     names = list(dict.fromkeys(name for name in (part.strip() for part in text.split(",")) if name))
     if not names:

@@ -9,10 +9,20 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rankpolicy.cli.comparison_tables import print_comparison
-from rankpolicy.cli.options import Empty, Gain, Json, MaxLabel, Metrics, RelevantFrom, Seed, Set, conventions_from
-from rankpolicy.cli.output import console, made_directory, note, print_json
-from rankpolicy.cli.settings import parse_assignments, settings_of_methods
+from rankpolicy.cli.support.comparison_tables import print_comparison
+from rankpolicy.cli.support.options import (
+    Empty,
+    Gain,
+    Json,
+    MaxLabel,
+    Metrics,
+    RelevantFrom,
+    Seed,
+    Set,
+    conventions_from,
+)
+from rankpolicy.cli.support.output import console, made_directory, note, print_json
+from rankpolicy.cli.support.settings import parse_assignments, settings_of_methods
 
 if TYPE_CHECKING:
     from rankpolicy.data import Fold
@@ -54,8 +64,9 @@ def compare(
     Every method is fitted on a fold's training data, chooses its settings on the fold's validation data and is measured on its test data.
     A setting as pg-rank.epochs=50 is for one method, as epochs=50 for all that have it.
     """
+    from rankpolicy.experiments import compare_rankers
     from rankpolicy.metrics import parse_metrics
-    from rankpolicy.rankers import compare_rankers, ranker_class_named
+    from rankpolicy.rankers import ranker_class_named
     from rankpolicy.reports.comparison_report import comparison_page
     from rankpolicy.reports.html import write_page
     from rankpolicy.reports.run_record import RunRecord, write_json
@@ -105,7 +116,7 @@ def compare(
 
 def facts_of_folds(folds: list[Fold], path: str) -> dict[str, dict[str, Any]]:
     """What a run record says of the data of each part of each fold."""
-    from rankpolicy.data.hashing import fingerprint
+    from rankpolicy.data.fingerprints import fingerprint
 
     parts = {f"{fold.name} {part}": getattr(fold, part) for fold in folds for part in ("train", "valid", "test")}
     return {

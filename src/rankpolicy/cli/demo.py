@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from rankpolicy.cli.compare import facts_of_folds
-from rankpolicy.cli.comparison_tables import print_comparison
-from rankpolicy.cli.options import Json, Seed
-from rankpolicy.cli.output import console, made_directory, note, note_if_slow, print_json
+from rankpolicy.cli.support.comparison_tables import print_comparison
+from rankpolicy.cli.support.options import Json, Seed
+from rankpolicy.cli.support.output import console, made_directory, note, note_if_slow, print_json
 
 if TYPE_CHECKING:
     from rankpolicy.data import Fold
@@ -38,7 +38,7 @@ def demo(
 ) -> None:
     """The main job on synthetic data: learn PG-Rank and LambdaMART, compare them, look into the policy, write a report."""
     from rankpolicy.data import write_letor
-    from rankpolicy.rankers import compare_rankers
+    from rankpolicy.experiments import compare_rankers
     from rankpolicy.reports.comparison_report import comparison_page
     from rankpolicy.reports.html import write_page
     from rankpolicy.reports.policy_samples import query_to_show, sample_rankings

@@ -11,8 +11,8 @@ from typing import Annotated, Any
 
 import typer
 
-from rankpolicy.cli.options import Json
-from rankpolicy.cli.output import console, print_json
+from rankpolicy.cli.support.options import Json
+from rankpolicy.cli.support.output import console, print_json
 from rankpolicy.version import __version__
 
 EXAMPLES = """

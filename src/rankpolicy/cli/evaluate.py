@@ -8,9 +8,19 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rankpolicy.cli.clicks_to_train_on import position_bias_named
-from rankpolicy.cli.options import Empty, Gain, Json, MaxLabel, Metrics, Model, RelevantFrom, Seed, conventions_from
-from rankpolicy.cli.output import check_can_write, console, note, print_json
+from rankpolicy.cli.support.clicks_to_train_on import position_bias_named
+from rankpolicy.cli.support.options import (
+    Empty,
+    Gain,
+    Json,
+    MaxLabel,
+    Metrics,
+    Model,
+    RelevantFrom,
+    Seed,
+    conventions_from,
+)
+from rankpolicy.cli.support.output import check_can_write, console, note, print_json
 from rankpolicy.types import RankPolicyError
 
 if TYPE_CHECKING:
@@ -113,7 +123,7 @@ def _print_table(table: MetricTable, seed: int) -> None:
 
 
 def _write_per_query(table: MetricTable, path: Path) -> None:
-    from rankpolicy.data.text_files import open_whole
+    from rankpolicy.data.formats.whole_files import open_whole
 
     frame = table.to_frame()
     with open_whole(path) as file:

@@ -11,7 +11,7 @@ from typing import Annotated, NoReturn
 import typer
 
 from rankpolicy.cli import clicks, compare, demo, doctor, evaluate, predict, reproduce, simulate, tradeoff, train
-from rankpolicy.cli.output import note
+from rankpolicy.cli.support.output import note
 from rankpolicy.types import MissingDependencyError, RankPolicyError
 
 BAD_INPUT = 2

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rankpolicy.cli.options import Json, Model, Seed
-from rankpolicy.cli.output import check_can_write, console, print_json
+from rankpolicy.cli.support.options import Json, Model, Seed
+from rankpolicy.cli.support.output import check_can_write, console, print_json
 from rankpolicy.types import RankPolicyError
 
 if TYPE_CHECKING:
@@ -89,7 +89,7 @@ def _write_run(dataset: RankingDataset, scores: Any, out: Path, method: str) -> 
 
 
 def _write_scores(dataset: RankingDataset, scores: Any, out: Path, method: str) -> None:
-    from rankpolicy.data.text_files import open_whole
+    from rankpolicy.data.formats.whole_files import open_whole
 
     with open_whole(out) as file:
         file.writelines(f"{score!r}\n".encode() for score in dataset.in_source_order(scores).tolist())
@@ -98,7 +98,7 @@ def _write_scores(dataset: RankingDataset, scores: Any, out: Path, method: str) 
 def _write_table(dataset: RankingDataset, scores: Any, out: Path, method: str) -> None:
     import polars
 
-    from rankpolicy.data.text_files import open_whole
+    from rankpolicy.data.formats.whole_files import open_whole
 
     columns = {"qid": dataset.query_ids[dataset.query_of_item], "item_id": dataset.item_ids, "score": scores}
     frame = polars.DataFrame(

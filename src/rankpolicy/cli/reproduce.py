@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import sys
 import time
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -12,12 +13,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rankpolicy.cli.options import Json, Seed
-from rankpolicy.cli.output import console, made_directory, note, print_json
+from rankpolicy.cli.support.options import Json, Seed
+from rankpolicy.cli.support.output import console, made_directory, note, print_json
 from rankpolicy.types import RankPolicyError, unknown_name
 
 if TYPE_CHECKING:
-    from rankpolicy.reproductions import Outcome
+    from reproductions import Outcome
 
 EXAMPLES = """
 [bold]Examples[/bold]
@@ -58,9 +59,11 @@ def reproduce(
 
     The exit status is 1 when a claim does not hold.
     """
-    from rankpolicy.rankers.network import usable_device
+    from rankpolicy.rankers.networks.network import usable_device
     from rankpolicy.reports.run_record import RunRecord, write_json
-    from rankpolicy.reproductions import TARGETS, Setup
+
+    make_reproductions_importable()
+    from reproductions import TARGETS, Setup
 
     if show_list:
         _print_list(as_json)
@@ -103,8 +106,20 @@ def reproduce(
         raise typer.Exit(A_CLAIM_FAILED)
 
 
+def make_reproductions_importable() -> None:
+    """The papers' tables stand in the repository beside the package, not in the wheel; refuse where they are not there."""
+    checkout = Path(__file__).resolve().parents[3]
+    if not (checkout / "reproductions" / "__init__.py").is_file():
+        raise RankPolicyError(
+            "the reproductions of the papers are not part of the installed package: clone the repository and install it with "
+            "'pip install -e .'."
+        )
+    if str(checkout) not in sys.path:
+        sys.path.insert(0, str(checkout))
+
+
 def _print_list(as_json: bool) -> None:
-    from rankpolicy.reproductions import TARGETS
+    from reproductions import TARGETS
 
     if as_json:
         targets = [{"target": t.name, "what": t.what, "datasets": list(t.datasets)} for t in TARGETS.values()]
@@ -142,7 +157,7 @@ def _shown(value: Any) -> str:
 
 
 def _write_rows(path: Path, rows: Sequence[dict[str, Any]]) -> None:
-    from rankpolicy.data.text_files import open_whole
+    from rankpolicy.data.formats.whole_files import open_whole
 
     text = io.StringIO()
     writer = csv.DictWriter(text, _columns(rows), lineterminator="\n")
@@ -153,7 +168,7 @@ def _write_rows(path: Path, rows: Sequence[dict[str, Any]]) -> None:
 
 
 def _write_figure(path: Path, figure: Any) -> None:
-    from rankpolicy.data.text_files import open_whole
+    from rankpolicy.data.formats.whole_files import open_whole
     from rankpolicy.reports import figures
 
     for format in ("png", "svg"):

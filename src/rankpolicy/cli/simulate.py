@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
-from rankpolicy.cli.options import Json, Seed, Set
-from rankpolicy.cli.output import console, made_directory, note, note_if_slow, print_json
-from rankpolicy.cli.settings import parse_assignments, settings_of_methods
-from rankpolicy.cli.simulate_problems import Wish, problems_of
+from rankpolicy.cli.support.options import Json, Seed, Set
+from rankpolicy.cli.support.output import console, made_directory, note, note_if_slow, print_json
+from rankpolicy.cli.support.settings import parse_assignments, settings_of_methods
+from rankpolicy.cli.support.simulate_problems import Wish, problems_of
 
 if TYPE_CHECKING:
     from rankpolicy.simulation import Simulation
@@ -150,7 +150,7 @@ def _write(
     directory: Path, found: Simulation, bounds: dict[str, Any], *, log_axis: bool, document: dict[str, Any]
 ) -> None:
     """Every file whole or not at all."""
-    from rankpolicy.data.text_files import open_whole
+    from rankpolicy.data.formats.whole_files import open_whole
     from rankpolicy.reports import figures
     from rankpolicy.reports.regret_figure import regret_csv, regret_figure
     from rankpolicy.reports.run_record import write_json

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rankpolicy.cli.options import Json, Seed, Set
-from rankpolicy.cli.output import console, made_directory, note, print_json
-from rankpolicy.cli.settings import parse_assignments, settings_of_methods
-from rankpolicy.cli.tradeoff_data import TradeoffData, read_tradeoff_data
+from rankpolicy.cli.support.options import Json, Seed, Set
+from rankpolicy.cli.support.output import console, made_directory, note, print_json
+from rankpolicy.cli.support.settings import parse_assignments, settings_of_methods
+from rankpolicy.cli.support.tradeoff_data import TradeoffData, read_tradeoff_data
 from rankpolicy.types import RankPolicyError
 
 if TYPE_CHECKING:
-    from rankpolicy.rankers.tradeoff_curves import SeedValue, Tradeoff
+    from rankpolicy.experiments.tradeoff_curves import SeedValue, Tradeoff
 
 EXAMPLES = """
 [bold]Examples[/bold]
@@ -84,9 +84,9 @@ def tradeoff(
     Every method is fitted at every strength and measured on held-out queries, exactly. Into --out go tradeoff.png, .svg, .csv and .json,
     report.html and run.json. A setting as deltr.epochs=50 is for one method, as epochs=50 for all that have it.
     """
+    from rankpolicy.experiments.tradeoff import sweep_tradeoff
     from rankpolicy.optional import require
     from rankpolicy.rankers import ranker_class_named
-    from rankpolicy.rankers.tradeoff import sweep_tradeoff
     from rankpolicy.reports.run_record import RunRecord
 
     started, clock = datetime.now(UTC), time.perf_counter()
@@ -163,7 +163,7 @@ def _numbers(text: str, option: str) -> list[float]:
 
 def _write(directory: Path, found: Tradeoff, chosen: TradeoffData, record: Any, document: dict[str, Any]) -> None:
     """Every file whole or not at all."""
-    from rankpolicy.data.text_files import open_whole
+    from rankpolicy.data.formats.whole_files import open_whole
     from rankpolicy.reports import figures
     from rankpolicy.reports.html import write_page
     from rankpolicy.reports.run_record import write_json

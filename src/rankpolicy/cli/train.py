@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rankpolicy.cli.clicks_to_train_on import clicks_to_train_on
-from rankpolicy.cli.options import Json, Set
-from rankpolicy.cli.output import check_can_write, console, print_json
-from rankpolicy.cli.run_file import RunFile, read_run_file
-from rankpolicy.cli.settings import parse_assignments, parse_settings
+from rankpolicy.cli.support.clicks_to_train_on import clicks_to_train_on
+from rankpolicy.cli.support.options import Json, Set
+from rankpolicy.cli.support.output import check_can_write, console, print_json
+from rankpolicy.cli.support.run_file import RunFile, read_run_file
+from rankpolicy.cli.support.settings import parse_assignments, parse_settings
 from rankpolicy.types import RankPolicyError
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ def train(
 
     Beside model.rp goes model.run.json: settings, seed, versions, sha256 of the data, validation score, duration.
     """
-    from rankpolicy.data.hashing import sha256_of_file
+    from rankpolicy.data.fingerprints import sha256_of_file
     from rankpolicy.rankers import ranker_class_named
     from rankpolicy.reports.run_record import RunRecord, write_json
 

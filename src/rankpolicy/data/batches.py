@@ -13,7 +13,7 @@ from torch import Tensor
 
 from rankpolicy.data.dataset import RankingDataset, rows_of_queries
 from rankpolicy.data.padding import Padding
-from rankpolicy.data.text_pairs import TextPairs
+from rankpolicy.data.texts.text_pairs import TextPairs
 
 
 @dataclass(frozen=True, slots=True, eq=False)

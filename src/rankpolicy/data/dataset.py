@@ -11,10 +11,10 @@ import torch
 from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 
+from rankpolicy.data.click_table.shown import Shown, joined_shown
+from rankpolicy.data.click_table.side_columns import SideColumns, joined_columns
 from rankpolicy.data.padding import Padding
-from rankpolicy.data.shown import Shown, joined_shown
-from rankpolicy.data.side_columns import SideColumns, joined_columns
-from rankpolicy.data.texts import Texts, joined
+from rankpolicy.data.texts.texts import Texts, joined
 from rankpolicy.types import RankPolicyError
 
 _PER_ITEM = ("labels", "source_rows", "item_ids", "groups")

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from rankpolicy.data.dataset import RankingDataset, concatenate
-from rankpolicy.data.letor import read_letor
+from rankpolicy.data.formats.letor import read_letor
 from rankpolicy.types import RankPolicyError
 
 PARTS = {"train": ("train",), "valid": ("vali", "valid"), "test": ("test",)}

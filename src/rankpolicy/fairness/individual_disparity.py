@@ -35,7 +35,7 @@ def individual_disparity(exposure: Tensor, merit: Tensor, mask: Tensor) -> Dispa
 
 def compiled(exposure: Tensor, merit: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
     """Values (query,) and gradients (query, item) by the kernel."""
-    from rankpolicy.kernels.disparity import individual_disparities
+    from rankpolicy.kernels.plackett_luce.disparity import individual_disparities
 
     values, gradient = individual_disparities(*(x.contiguous().numpy() for x in (exposure, merit, mask)))
     return torch.from_numpy(values).to(exposure.dtype), torch.from_numpy(gradient).to(exposure.dtype)

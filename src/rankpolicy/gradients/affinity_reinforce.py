@@ -59,7 +59,7 @@ def affinity_reinforce(
         rankings = policy.sample(num_samples, cutoff=reward.cutoff, generator=generator)
         return affinity_reinforce_of_rankings(policy, labels, rankings=rankings, reward=reward, control=control)
 
-    from rankpolicy.kernels.affinity import affinity_queries
+    from rankpolicy.kernels.plackett_luce.affinity import affinity_queries
 
     if any(leaf.metric == "err" for leaf in reward.leaves):
         check_label_scale(float(labels.max()), reward.conventions)

@@ -50,7 +50,7 @@ def exposure_gradient(
     """
     coefficients = coefficients.to(scores.dtype)
     if scores.device.type == "cpu" and has_numba():
-        from rankpolicy.kernels.race import race
+        from rankpolicy.kernels.plackett_luce.race import race
 
         exposure, gradient, _ = race(
             scores.detach().numpy(), mask.numpy(), rank_weights.numpy(), coefficients.numpy(), quadrature=quadrature

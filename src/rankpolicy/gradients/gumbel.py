@@ -46,7 +46,7 @@ def gumbel(
         )
         return gumbel_of_draws(scores, labels, mask, rankings=rankings, noisy_scores=noisy_scores, reward=reward)
 
-    from rankpolicy.kernels.gumbel import gumbel_queries
+    from rankpolicy.kernels.plackett_luce.gumbel import gumbel_queries
 
     gradient, utility, _, _ = gumbel_queries(
         scores.detach().numpy(),
@@ -115,7 +115,7 @@ def gumbel_exposure(
     slopes = weights[:-1] - weights[1:]
     num_swaps = int(slopes.nonzero().max()) + 1 if slopes.any() else 0
     if scores.device.type == "cpu" and has_numba():
-        from rankpolicy.kernels.gumbel import gumbel_exposures
+        from rankpolicy.kernels.plackett_luce.gumbel import gumbel_exposures
 
         seed = int(torch.randint(2**62, (), generator=generator))
         exposure = gumbel_exposures(

@@ -43,7 +43,7 @@ def pl_rank(
         rankings = PlackettLuce(scores, mask).sample(num_samples, cutoff=cutoff, generator=generator)
         return pl_rank_of_rankings(scores, labels, mask, rankings=rankings, reward=reward)
 
-    from rankpolicy.kernels.pl_rank import pl_rank_queries
+    from rankpolicy.kernels.plackett_luce.pl_rank import pl_rank_queries
 
     gradient, utility, _ = pl_rank_queries(
         scores.detach().numpy(),

@@ -39,7 +39,7 @@ def reinforce(
         rankings = PlackettLuce(scores, mask).sample(num_samples, cutoff=reward.cutoff, generator=generator)
         return reinforce_of_rankings(scores, labels, mask, rankings=rankings, reward=reward, control=control)
 
-    from rankpolicy.kernels.reinforce import reinforce_queries
+    from rankpolicy.kernels.plackett_luce.reinforce import reinforce_queries
 
     if any(leaf.metric == "err" for leaf in reward.leaves):
         check_label_scale(float(labels.max()), reward.conventions)

@@ -41,7 +41,7 @@ def leaf_table(leaves: Sequence[Leaf]) -> tuple[NDArray[np.int64], NDArray[np.in
     """Kinds and cutoffs of these metrics, or None when the kernel does not know one of them."""
     if not has_numba():
         return None
-    from rankpolicy.kernels.metrics import KINDS, NO_CUTOFF
+    from rankpolicy.kernels.metrics.values import KINDS, NO_CUTOFF
 
     if any(leaf.metric not in KINDS or leaf.options for leaf in leaves):
         return None

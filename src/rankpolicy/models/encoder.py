@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from rankpolicy.data.text_pairs import TextPairs
+from rankpolicy.data.texts.text_pairs import TextPairs
 from rankpolicy.models.dropout import ByteDropout
 from rankpolicy.models.mlp import MLP
 from rankpolicy.models.recurrent import masked_mean

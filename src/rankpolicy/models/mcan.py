@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from rankpolicy.data.text_pairs import Padded, TextPairs
+from rankpolicy.data.texts.text_pairs import Padded, TextPairs
 from rankpolicy.models.compression import COMPRESSIONS
 from rankpolicy.models.dropout import ByteDropout
 from rankpolicy.models.highway import Highway, HighwayLayer

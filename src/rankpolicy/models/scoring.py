@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from rankpolicy.data.text_pairs import TextPairs
+from rankpolicy.data.texts.text_pairs import TextPairs
 
 
 def scores_of_all(network: nn.Module, inputs: Tensor | TextPairs) -> Tensor:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from torch import Tensor, nn
 
-from rankpolicy.data.text_pairs import Padded, TextPairs
+from rankpolicy.data.texts.text_pairs import Padded, TextPairs
 from rankpolicy.models.dropout import ByteDropout
 from rankpolicy.models.mlp import MLP
 from rankpolicy.models.recurrent import joined_pair, masked_mean, run_lstm

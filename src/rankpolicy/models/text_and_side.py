@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor, nn
 
-from rankpolicy.data.text_pairs import TextPairs, TokenTable
+from rankpolicy.data.texts.text_pairs import TextPairs, TokenTable
 
 CATEGORY_SCALE = 0.1  # standard deviation of a new category's vector: near nothing, yet not all the same
 

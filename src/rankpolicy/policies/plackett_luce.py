@@ -67,7 +67,7 @@ class PlackettLuce:
             rank_weights = rank_weights.clone()
             rank_weights[cutoff:] = 0
         if self.scores.device.type == "cpu" and has_numba():
-            from rankpolicy.kernels.race import race
+            from rankpolicy.kernels.plackett_luce.race import race
 
             scores = self.scores.detach().numpy()
             return torch.from_numpy(

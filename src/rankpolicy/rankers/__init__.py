@@ -2,57 +2,63 @@
 
 from typing import TYPE_CHECKING
 
-from rankpolicy.optional import loaded_later
-from rankpolicy.rankers.adarank import AdaRank
-from rankpolicy.rankers.bandit_rank import BanditRank
-from rankpolicy.rankers.base import Ranker
-from rankpolicy.rankers.boosted_policy import BoostedPolicy
-from rankpolicy.rankers.boosted_regression import BoostedRegression
-from rankpolicy.rankers.bundle import load
-from rankpolicy.rankers.coordinate_ascent import CoordinateAscent
-from rankpolicy.rankers.deltr import DELTR
-from rankpolicy.rankers.fair_lp import FairLP
-from rankpolicy.rankers.fair_pg_rank import FairPGRank
-from rankpolicy.rankers.lambdamart import LambdaMART
-from rankpolicy.rankers.list_net import ListNet
-from rankpolicy.rankers.matching_cross import MatchingCross
-from rankpolicy.rankers.pg_rank import PGRank
-from rankpolicy.rankers.rank_svm import RankSVM
-from rankpolicy.rankers.regression import Regression
-from rankpolicy.rankers.selection import Selection, fit_best, ranker_class_named
+from rankpolicy.optional import lazy_imports
 
 if TYPE_CHECKING:
-    from rankpolicy.rankers.comparison import Comparison, compare_rankers
-    from rankpolicy.rankers.reward_mixing import fit_best_mix
-
-__getattr__ = loaded_later(
-    "rankpolicy.rankers",
-    {
-        "Comparison": "rankpolicy.rankers.comparison",
-        "compare_rankers": "rankpolicy.rankers.comparison",
-        "fit_best_mix": "rankpolicy.rankers.reward_mixing",
-    },
-)
-
-RANKERS: dict[str, type[Ranker]] = {
-    ranker.name: ranker
-    for ranker in (
-        PGRank,
-        FairPGRank,
-        FairLP,
-        BanditRank,
-        MatchingCross,
-        DELTR,
-        BoostedPolicy,
-        LambdaMART,
-        BoostedRegression,
-        ListNet,
+    from rankpolicy.rankers.base import (
+        Ranker,
+    )
+    from rankpolicy.rankers.bundle import (
+        load,
+    )
+    from rankpolicy.rankers.linear.adarank import (
         AdaRank,
+    )
+    from rankpolicy.rankers.linear.coordinate_ascent import (
         CoordinateAscent,
+    )
+    from rankpolicy.rankers.linear.rank_svm import (
         RankSVM,
+    )
+    from rankpolicy.rankers.members import (
+        RANKERS,
+        ranker_class_named,
+    )
+    from rankpolicy.rankers.networks.bandit_rank import (
+        BanditRank,
+    )
+    from rankpolicy.rankers.networks.deltr import (
+        DELTR,
+    )
+    from rankpolicy.rankers.networks.fair_pg_rank import (
+        FairPGRank,
+    )
+    from rankpolicy.rankers.networks.list_net import (
+        ListNet,
+    )
+    from rankpolicy.rankers.networks.matching_cross import (
+        MatchingCross,
+    )
+    from rankpolicy.rankers.networks.pg_rank import (
+        PGRank,
+    )
+    from rankpolicy.rankers.networks.regression import (
         Regression,
     )
-}
+    from rankpolicy.rankers.post_processing.fair_lp import (
+        FairLP,
+    )
+    from rankpolicy.rankers.trees.boosted_policy import (
+        BoostedPolicy,
+    )
+    from rankpolicy.rankers.trees.boosted_regression import (
+        BoostedRegression,
+    )
+    from rankpolicy.rankers.trees.lambdamart import (
+        LambdaMART,
+    )
+
+__getattr__, __dir__ = lazy_imports(__name__, __file__)
 
 __all__ = [
     "DELTR",
@@ -61,7 +67,6 @@ __all__ = [
     "BanditRank",
     "BoostedPolicy",
     "BoostedRegression",
-    "Comparison",
     "CoordinateAscent",
     "FairLP",
     "FairPGRank",
@@ -72,10 +77,6 @@ __all__ = [
     "RankSVM",
     "Ranker",
     "Regression",
-    "Selection",
-    "compare_rankers",
-    "fit_best",
-    "fit_best_mix",
     "load",
     "ranker_class_named",
 ]

@@ -26,12 +26,12 @@ from rankpolicy.rankers.inputs import (
     validation_dataset,
     with_groups,
 )
-from rankpolicy.rankers.setting_kinds import check_settings
+from rankpolicy.settings import check_settings
 from rankpolicy.types import RankPolicyError
 
 if TYPE_CHECKING:
-    from rankpolicy.clicks.click_evidence import Propensities
-    from rankpolicy.clicks.log import ClickLog
+    from rankpolicy.clicks.learning.evidence import Propensities
+    from rankpolicy.clicks.log.click_log import ClickLog
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,9 +108,9 @@ class Ranker(ABC):
         validation click table is weighted too.
         """
         # Here, not above: whoever learns from labels need not wait for what learns from clicks.
-        from rankpolicy.rankers.click_training import training_data_from_clicks, validation_data_with_clicks
+        from rankpolicy.rankers.networks.click_training import training_data_from_clicks, validation_data_with_clicks
 
-        check_settings(type(self), self.get_params())
+        check_settings(self)
         train = training_dataset(X, y, qid, group)
         if groups is not None:
             train = with_groups(train, groups, given_in_rows=not isinstance(X, RankingDataset))

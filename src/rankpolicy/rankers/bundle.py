@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
-from rankpolicy.rankers.setting_kinds import plain
+from rankpolicy.settings import plain
 from rankpolicy.types import MissingDependencyError, RankPolicyError
 from rankpolicy.version import __version__
 

@@ -157,13 +157,13 @@ def check_kind_of_data(dataset: RankingDataset, *, reads_texts: bool, what: str)
 
 def _is_click_table(X: Any) -> bool:
     """Whether this is a frame of texts, a row an item: the texts of query and item can be no features."""
-    from rankpolicy.data.click_table import is_click_table
+    from rankpolicy.data.click_table.table import is_click_table
 
     return is_click_table(list(getattr(X, "columns", ())))
 
 
 def _from_click_table(frame: Any, *, needs_clicks: bool = True) -> RankingDataset:
-    from rankpolicy.data.click_table import from_click_table
+    from rankpolicy.data.click_table.table import from_click_table
 
     return from_click_table(frame, needs_clicks=needs_clicks)
 

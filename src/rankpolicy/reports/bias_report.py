@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from rankpolicy.clicks.position_bias import PositionBias
+from rankpolicy.clicks.position_bias.bias import PositionBias
 from rankpolicy.reports import figures
 
 SPREAD = 0.3  # of a rank, over which the intervals of several methods are set apart

@@ -9,7 +9,7 @@ from itertools import combinations
 
 import numpy as np
 
-from rankpolicy.rankers.comparison import Comparison
+from rankpolicy.experiments.comparison import Comparison
 from rankpolicy.reports import figures
 from rankpolicy.reports.html import Cell, Section, command, figure, heading, html_page, paragraph, table
 from rankpolicy.reports.run_record import RunRecord

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
 
-from rankpolicy.data.text_files import open_whole
+from rankpolicy.data.formats.whole_files import open_whole
 
 CSS = """
 :root { color-scheme: light dark; --ink: #1c2024; --paper: #fdfdfc; --soft: #6b7178; --line: #dcdfe3; --mark: #eef3f8; }

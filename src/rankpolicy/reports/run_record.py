@@ -9,7 +9,7 @@ import platform
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from rankpolicy.data.text_files import open_whole
+from rankpolicy.data.formats.whole_files import open_whole
 
 PACKAGES = ("rankpolicy", "torch", "numpy", "numba", "scipy", "lightgbm", "polars", "safetensors")
 

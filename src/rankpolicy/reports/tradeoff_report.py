@@ -10,9 +10,9 @@ import numpy as np
 import torch
 
 from rankpolicy.data.dataset import RankingDataset
+from rankpolicy.experiments.pareto import Aims
+from rankpolicy.experiments.tradeoff_curves import Tradeoff, TradeoffPoint
 from rankpolicy.fairness import merit_of
-from rankpolicy.rankers.pareto import Aims
-from rankpolicy.rankers.tradeoff_curves import Tradeoff, TradeoffPoint
 from rankpolicy.reports import figures
 from rankpolicy.reports.comparison_report import how_made
 from rankpolicy.reports.html import Cell, Section, figure, html_page, paragraph, table

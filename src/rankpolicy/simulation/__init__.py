@@ -3,35 +3,57 @@
 User ─stationary, drift, items that come and go─> Problem ─simulate with bandits─> Simulation: regret at steps, by run
 """
 
-from rankpolicy.clicks.base import User
-from rankpolicy.simulation.best_lists import best_list
-from rankpolicy.simulation.problems import (
-    Phase,
-    Problem,
-    abrupt_drift,
-    cascade_lower_bound_problem,
-    change_items,
-    dcm_lower_bound_problem,
-    gradual_drift,
-    linear_dcm_problem,
-    stationary,
-)
-from rankpolicy.simulation.robustness import RobustnessMatrix, robustness_matrix
-from rankpolicy.simulation.simulate import Simulation, log_spaced_steps, mean_over_problems, simulate
-from rankpolicy.simulation.theory import lower_bound, upper_bound
-from rankpolicy.simulation.users import (
-    cascade_user,
-    ccm_user,
-    dbn_user,
-    dcm_user,
-    draw_clicks,
-    expected_reward,
-    make_user,
-    pbm_user,
-    random_user,
-    sdbn_user,
-    ubm_user,
-)
+from typing import TYPE_CHECKING
+
+from rankpolicy.optional import lazy_imports
+
+if TYPE_CHECKING:
+    from rankpolicy.clicks.models.base import (
+        User,
+    )
+    from rankpolicy.simulation.best_lists import (
+        best_list,
+    )
+    from rankpolicy.simulation.problems import (
+        Phase,
+        Problem,
+        abrupt_drift,
+        cascade_lower_bound_problem,
+        change_items,
+        dcm_lower_bound_problem,
+        gradual_drift,
+        linear_dcm_problem,
+        stationary,
+    )
+    from rankpolicy.simulation.robustness import (
+        RobustnessMatrix,
+        robustness_matrix,
+    )
+    from rankpolicy.simulation.runs import (
+        Simulation,
+        log_spaced_steps,
+        mean_over_problems,
+        simulate,
+    )
+    from rankpolicy.simulation.theory import (
+        lower_bound,
+        upper_bound,
+    )
+    from rankpolicy.simulation.users import (
+        cascade_user,
+        ccm_user,
+        dbn_user,
+        dcm_user,
+        draw_clicks,
+        expected_reward,
+        make_user,
+        pbm_user,
+        random_user,
+        sdbn_user,
+        ubm_user,
+    )
+
+__getattr__, __dir__ = lazy_imports(__name__, __file__)
 
 __all__ = [
     "Phase",

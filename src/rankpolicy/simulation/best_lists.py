@@ -8,7 +8,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from rankpolicy.clicks.base import User
+from rankpolicy.clicks.models.base import User
 from rankpolicy.simulation.users import expected_reward
 
 MOST_ENUMERATED = 50_000

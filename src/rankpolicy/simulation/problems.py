@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rankpolicy.clicks.base import User
+from rankpolicy.clicks.models.base import User
 from rankpolicy.simulation.best_lists import best_list
 from rankpolicy.simulation.users import cascade_user, dcm_user, expected_reward, longest_list, make_user
 from rankpolicy.types import RankPolicyError

@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankpolicy.bandits import BANDITS, bandit_class_named
-from rankpolicy.clicks.base import User
+from rankpolicy.clicks.models.base import User
 from rankpolicy.simulation.problems import stationary
-from rankpolicy.simulation.simulate import MakeBandit, ReportRun, mean_over_problems, simulate
+from rankpolicy.simulation.runs import MakeBandit, ReportRun, mean_over_problems, simulate
 from rankpolicy.simulation.users import dcm_user, random_user
 from rankpolicy.types import RankPolicyError, unknown_name
 

@@ -20,7 +20,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rankpolicy.clicks.base import User
+from rankpolicy.clicks.models.base import User
 from rankpolicy.types import RankPolicyError, unknown_name
 
 KINDS = ("cascade", "dcm", "pbm", "ubm", "ccm", "dbn")  # in the order of the codes of kernels/users.py

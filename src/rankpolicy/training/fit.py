@@ -14,7 +14,7 @@ import torch
 from torch import Tensor, nn
 
 from rankpolicy.data.batches import RaggedTensors
-from rankpolicy.data.text_pairs import TextPairs
+from rankpolicy.data.texts.text_pairs import TextPairs
 from rankpolicy.models.average import Average
 from rankpolicy.models.scoring import scores_of_all
 from rankpolicy.objectives.value import Objective, ObjectiveValue, ScheduledObjective

@@ -1,0 +1,101 @@
+"""What the question answering experiments share: fits of BanditRank with several settings and seeds, and their measurement."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from rankpolicy.data.dataset import RankingDataset
+from rankpolicy.evaluation import MetricTable, evaluate
+from rankpolicy.experiments.processes import each_in_a_process
+from rankpolicy.rankers import BanditRank
+from rankpolicy.rankers.networks.bandit_rank import PAPER_REWARDS
+from reproductions.target import Row, Setup
+
+NUM_SEEDS = 3
+# One fit leaves most of a GPU idle; more than a few at a time wait for each other.
+NUM_FITS_ON_A_GPU = 3
+
+# "We used the reward function defined as Eq. (10)"; "B = 20"; "ε = 0.1 for all the experiments"; "a weight decay of 1e-6".
+PAPER_SETTINGS: dict[str, Any] = {
+    "reward": PAPER_REWARDS["R5"],
+    "num_samples": 20,
+    "epsilon": 0.1,
+    "control": "greedy",
+    "optimizer": "adam",
+    "weight_decay": 1e-6,
+    "num_networks": 1,
+}
+
+
+class Fit(NamedTuple):
+    """One fit: which settings, by the name of their row, and which seed."""
+
+    row: str
+    seed: int
+
+
+class Study(NamedTuple):
+    """What all fits share."""
+
+    train: RankingDataset
+    valid: RankingDataset
+    test: RankingDataset
+    settings: Mapping[str, Mapping[str, Any]]  # by row
+    metrics: tuple[str, ...]  # the first one chooses the epoch
+
+
+class Measured(NamedTuple):
+    """What one fit gave."""
+
+    valid: MetricTable
+    test: MetricTable
+    seconds: float
+
+
+def run_fits(setup: Setup, study: Study, fits: Sequence[Fit]) -> dict[str, list[Measured]]:
+    """By row, what each of its seeds gave. On a GPU a few fits share it; otherwise every core has one."""
+    jobs = 1 if setup.is_smoke else NUM_FITS_ON_A_GPU if setup.device.startswith("cuda") else None
+    done: dict[Fit, Measured] = {}
+    for number, measured in each_in_a_process(fit_and_measure, study, fits, jobs=jobs):
+        done[fits[number]] = measured
+        on_valid, on_test = (
+            ", ".join(f"{metric} {table.means[metric]:.4f}" for metric in study.metrics)
+            for table in (measured.valid, measured.test)
+        )
+        setup.report(
+            f"{fits[number].row}, seed {fits[number].seed}: validation {on_valid}; test {on_test}; {measured.seconds:.0f} s"
+        )
+    return {row: [done[fit] for fit in fits if fit.row == row] for row in dict.fromkeys(fit.row for fit in fits)}
+
+
+def fit_and_measure(study: Study, fit: Fit) -> Measured:
+    """Train, keep the best epoch on the validation questions, measure."""
+    started = time.perf_counter()
+    ranker = BanditRank(**study.settings[fit.row], valid_metric=study.metrics[0], random_state=fit.seed)
+    ranker.fit(study.train, valid=study.valid, progress=False)
+    valid, test = (evaluate(ranker, part, study.metrics) for part in (study.valid, study.test))
+    return Measured(valid, test, time.perf_counter() - started)
+
+
+def mean_row(name: str, measured: Sequence[Measured], metrics: Sequence[str]) -> Row:
+    """Means over seeds, and how far the seeds lie apart in the first metric."""
+    first = [one.test.means[metrics[0]] for one in measured]
+    return {
+        "method": name,
+        "seeds": len(measured),
+        **{f"validation {metric}": float(np.mean([one.valid.means[metric] for one in measured])) for metric in metrics},
+        **{metric: float(np.mean([one.test.means[metric] for one in measured])) for metric in metrics},
+        f"lowest {metrics[0]}": min(first),
+        f"highest {metrics[0]}": max(first),
+        "seconds a fit": float(np.mean([one.seconds for one in measured])),
+    }
+
+
+def smoke_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """The same network, tiny and hardly trained."""
+    tiny = {"hidden": (8,) * len(settings["hidden"]), "recurrent": 8, "max_tokens": 20}
+    return {**settings, **tiny, "num_networks": 1, "num_samples": 4, "epochs": 1}

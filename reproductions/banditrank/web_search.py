@@ -1,0 +1,54 @@
+"""What the web search experiments share: MQ2007 as the paper cuts it, and its settings."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from rankpolicy.data import read_folds, split_queries
+from rankpolicy.data.dataset import concatenate
+from rankpolicy.data.folds import Fold
+from rankpolicy.rankers.networks.bandit_rank import PAPER_REWARDS
+from reproductions.target import Setup
+
+FOLDER = "letor_mq2007"
+NUM_SMOKE_QUERIES = 20
+
+# "a feed forward layer with three highway network layers followed by an output layer with a sigmoid unit. The dimensions of the highway
+# layer were set to 92." "Adam optimizer with the beta parameters set to (0, 0.999), and a weight decay of 1e-6"; "A dropout of 0.4 was
+# applied to all layers. An initial learning rate of 7e-5 was used for all models. We set M', B to M' = 40 and B = 30"; "ε = 0.1 for all the
+# experiments"; "all the best results of BanditRank were achieved in less than 30 epochs"; "We directly use those vectors". An update a
+# query is how eq. 8 reads; the paper names no batch size. Here Adam has its usual betas (0.9, 0.999).
+PAPER_SETTINGS: dict[str, Any] = {
+    "reward": PAPER_REWARDS["R4"],
+    "model": "highway",
+    "hidden": (92, 92, 92),
+    "num_networks": 1,
+    "scaling": "none",
+    "dropout": 0.4,
+    "learning_rate": 7e-5,
+    "weight_decay": 1e-6,
+    "batch_queries": 1,
+    "num_samples": 30,
+    "max_positions": 40,
+    "epsilon": 0.1,
+    "control": "greedy",
+    "epochs": 30,
+    "patience": None,
+}
+
+
+def random_splits(setup: Setup, *, num_splits: int) -> list[Fold]:
+    """Random 60-20-20 splits of the queries that have a relevant item; a smoke run takes one split of a few queries."""
+    first = read_folds(setup.folder(FOLDER))[0]
+    # The training, validation and test part of any one of LETOR's folds are all of its queries.
+    queries, _ = concatenate([first.train, first.valid, first.test]).drop_queries_without_relevant_items()
+    if setup.is_smoke:
+        queries, num_splits = queries[:NUM_SMOKE_QUERIES], 1
+    seeds = np.random.SeedSequence(setup.seed).generate_state(num_splits)
+    return [
+        Fold(name=f"split {number}", train=train, valid=valid, test=test)
+        for number, seed in enumerate(seeds, 1)
+        for train, valid, test in [split_queries(queries, (0.6, 0.2, 0.2), random_state=int(seed))]
+    ]

@@ -1,0 +1,17 @@
+"""Kveton, Szepesvári, Wen & Ashkan (2015), Cascading Bandits: Learning to Rank in the Cascade Model."""
+
+from reproductions.cascade import table1, table2
+from reproductions.target import Target
+
+TARGETS = (
+    Target(
+        name="cascade/table1",
+        what="regret of CascadeUCB1 and CascadeKL-UCB by number of items, of positions, and gap",
+        run=table1.run,
+    ),
+    Target(
+        name="cascade/table2",
+        what="the same with lists upside down, the best item last",
+        run=table2.run,
+    ),
+)

@@ -1,0 +1,50 @@
+"""Table 2: the same lists upside down, the best item last."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from rankpolicy.bandits import CascadeKLUCB, CascadeUCB1
+from rankpolicy.simulation import Simulation
+from rankpolicy.simulation.runs import MakeBandit
+from reproductions.cascade.cells import NAMES, problems, regret_figures
+from reproductions.regret_cells import RUNS_OF_THE_PAPERS, less, regret_row, simulate_cells
+from reproductions.target import Outcome, Setup
+
+# The list is shown "in increasing order of the index, best item last". The reward is that of a set of items, so order costs nothing, and a
+# user who meets the uncertain items first tells of more of them. No numbers of this table are at hand.
+ORDERS: dict[str, dict[str, MakeBandit]] = {
+    kind.name: {kind.name: kind, f"{kind.name}, best last": partial(kind, best_last=True)}
+    for kind in (CascadeUCB1, CascadeKLUCB)
+}
+LESS = "its numbers are not at hand; to expect, since the reward does not depend on order and the first items are observed most"
+
+
+def run(setup: Setup) -> Outcome:
+    makers = {name: maker for orders in ORDERS.values() for name, maker in orders.items()}
+    found = simulate_cells(makers, problems(), setup, num_runs=RUNS_OF_THE_PAPERS)
+    upside_down = tuple(list(orders)[1] for orders in ORDERS.values())
+    return Outcome(
+        rows=tuple(
+            regret_row(name, bandit, found[name]) | _share(found[name], first, bandit)
+            for name in NAMES.values()
+            for first, bandit in ORDERS.values()
+        ),
+        claims=tuple(
+            less(
+                f"{name}: {first} has less regret with the best item last",
+                found[name].regrets[last][:, -1],
+                found[name].regrets[first][:, -1],
+                paper=LESS,
+            )
+            for name in NAMES.values()
+            for first, last in ORDERS.values()
+        ),
+        figures=regret_figures(found, upside_down, "best item last"),
+    )
+
+
+def _share(simulation: Simulation, first: str, last: str) -> dict[str, float]:
+    """Regret of the list in falling order, and what of it the rising order has."""
+    other = float(simulation.mean(first)[-1])
+    return {"best_first": round(other, 2), "share": round(float(simulation.mean(last)[-1]) / other, 3)}

@@ -1,0 +1,41 @@
+"""Katariya, Kveton, Szepesvári & Wen (2016), DCM Bandits: Learning to Rank with Multiple Clicks.
+
+The paper's words beside the settings are those of a talk about it (K. Takayama, 2016), put into English.
+"""
+
+from reproductions.dcm import figure2a, figure2b, figure3a, figure3b, figure3c, robustness
+from reproductions.target import Target
+
+TARGETS = (
+    Target(
+        name="dcm/figure2a",
+        what="regret of dcmKL-UCB by number of items, of positions, and gap",
+        run=figure2a.run,
+    ),
+    Target(
+        name="dcm/figure2b",
+        what="regret of dcmKL-UCB by number of positions and probability to stop after a click",
+        run=figure2b.run,
+    ),
+    Target(
+        name="dcm/figure3a",
+        what="dcmKL-UCB beside First-Click and Last-Click; past the paper, Thompson sampling and KL-UCB without log log",
+        run=figure3a.run,
+    ),
+    Target(
+        name="dcm/figure3b",
+        what="dcmKL-UCB beside RankedKL-UCB",
+        run=figure3b.run,
+    ),
+    Target(
+        name="dcm/figure3c",
+        what="users made from 20 queries of a Yandex log",
+        run=figure3c.run,
+        datasets=(figure3c.DATASET,),
+    ),
+    Target(
+        name="dcm/robustness",
+        what="past the paper: every bandit against every kind of user, v out of order among them",
+        run=robustness.run,
+    ),
+)

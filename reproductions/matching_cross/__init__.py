@@ -1,0 +1,28 @@
+"""Qin, Li, Bendersky & Metzler (2020), Matching Cross Network for Learning to Rank in Personal Search.
+
+The paper's words beside the settings are those of a summary of it in Japanese, put into English.
+"""
+
+from reproductions.matching_cross import clicks, correction, synthetic
+from reproductions.matching_cross.web_search_clicks import FOLDER
+from reproductions.target import Target
+
+TARGETS = (
+    Target(
+        name="matching-cross/synthetic",
+        what="three vectors, a label that two of them decide: learning curves of concatenation, latent cross and match",
+        run=synthetic.run,
+    ),
+    Target(
+        name="matching-cross/correction",
+        what="MQ2007 from biased clicks: naive, inverse propensities, doubly robust, beside true labels; with and without bias",
+        run=correction.run,
+        datasets=(FOLDER,),
+    ),
+    Target(
+        name="matching-cross/clicks",
+        what="a simulated log of personal search: the gain of matching, of latent cross and of bias correction",
+        run=clicks.run,
+        datasets=(clicks.FOLDER, clicks.WORD_VECTORS),
+    ),
+)

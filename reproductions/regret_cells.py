@@ -1,0 +1,150 @@
+"""Regret beside a published one: simulated cell by cell, as rows, and as claims that the two agree."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from rankpolicy.simulation import Problem, Simulation, log_spaced_steps, simulate
+from rankpolicy.simulation.runs import MakeBandit
+from reproductions.target import Claim, Row, Setup
+
+NUM_STEPS, NUM_RUNS = 100_000, 50  # more runs than the papers': the errors that remain are mostly theirs
+SMOKE_STEPS, SMOKE_RUNS = 1_000, 2
+RUNS_OF_THE_PAPERS = 20
+MOST_ERRORS, NEAR = 3.0, 0.05  # "within 3 combined standard errors or 5 % of the published value"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Published:
+    """A regret as printed; many figures have no standard error."""
+
+    regret: float
+    standard_error: float | None = None
+
+
+def simulate_cells(
+    bandits: Iterable[str] | Mapping[str, MakeBandit],
+    problems: Mapping[str, Problem],
+    setup: Setup,
+    *,
+    steps: ArrayLike = (),
+    num_steps: int = NUM_STEPS,
+    num_runs: int = NUM_RUNS,
+) -> dict[str, Simulation]:
+    """Each problem by its name. Regret is taken at about fifty steps that rise by a factor, and at ``steps``; in a smoke run at few."""
+    if setup.is_smoke:
+        num_steps, num_runs = SMOKE_STEPS, SMOKE_RUNS
+    wanted = np.union1d(log_spaced_steps(num_steps), np.asarray(steps, np.int64))
+    found = {}
+    for name, problem in problems.items():
+        found[name] = simulate(
+            bandits,
+            problem,
+            num_steps=num_steps,
+            num_runs=num_runs,
+            random_state=setup.seed,
+            steps=wanted[wanted <= num_steps],
+        )
+        texts = (f"{bandit} {found[name].mean(bandit)[-1]:.1f}" for bandit in found[name].regrets)
+        setup.report(f"{len(found)}/{len(problems)} {name}: {', '.join(texts)}")
+    return found
+
+
+def as_lines(simulations: Mapping[str, Simulation], bandit: str) -> Simulation:
+    """One bandit on several problems, a line each, for a figure."""
+    some = next(iter(simulations.values()))
+    return Simulation(
+        problems=tuple(problem for simulation in simulations.values() for problem in simulation.problems),
+        steps=some.steps,
+        regrets={name: simulation.regrets[bandit] for name, simulation in simulations.items()},
+    )
+
+
+def regret_row(
+    cell: str, bandit: str, simulation: Simulation, *, step: int | None = None, published: Published | None = None
+) -> Row:
+    """Regret at a step, the last unless told: ours with its standard error, theirs where it is known."""
+    place = _place(simulation, step)
+    ours = float(simulation.mean(bandit)[place])
+    row: Row = {
+        "cell": cell,
+        "bandit": bandit,
+        "step": int(simulation.steps[place]),
+        "regret": round(ours, 2),
+        "standard_error": round(float(simulation.standard_error(bandit)[place]), 2),
+    }
+    if published is not None:
+        row |= {
+            "paper": published.regret,
+            "paper_standard_error": published.standard_error,
+            "difference": round(ours / published.regret - 1, 4),
+        }
+    return row
+
+
+def agrees(cell: str, bandit: str, simulation: Simulation, published: Published, *, step: int | None = None) -> Claim:
+    """That ours lies within 3 combined standard errors, or 5 %, of the published value.
+
+    Where the paper gives no standard error, that of 20 runs as ours is taken: its 20 runs are of the same experiment.
+    """
+    place = _place(simulation, step)
+    runs = simulation.regrets[bandit][:, place]
+    ours, own_error = float(runs.mean()), float(simulation.standard_error(bandit)[place])
+    their_error = published.standard_error
+    if their_error is None:
+        their_error = own_error * math.sqrt(len(runs) / RUNS_OF_THE_PAPERS)
+    combined = math.hypot(own_error, their_error)
+    difference = ours - published.regret
+    errors = abs(difference) / combined if combined > 0 else math.inf
+    printed = f"{published.regret:g}" if published.standard_error is None else f"{published.regret:g} ± {their_error:g}"
+    return Claim(
+        claim=f"{bandit}, {cell}, {simulation.steps[place]:,} steps: regret as published",
+        paper=printed,
+        ours=f"{ours:.1f} ± {own_error:.1f}: {difference / published.regret:+.1%}, {errors:.1f} combined standard errors",
+        holds=errors <= MOST_ERRORS or abs(difference) <= NEAR * published.regret,
+    )
+
+
+def lower(cell: str, simulation: Simulation, better: str, worse: str, *, paper: str) -> Claim:
+    """That one bandit ends with less regret than another, by 3 standard errors of their difference run by run."""
+    return less(
+        f"{cell}: {better} has less regret than {worse}",
+        simulation.regrets[better][:, -1],
+        simulation.regrets[worse][:, -1],
+        paper=paper,
+    )
+
+
+def less(claim: str, few: NDArray[np.float64], many: NDArray[np.float64], *, paper: str) -> Claim:
+    """That the regrets (run,) of one are below those of another, by 3 standard errors of their difference run by run."""
+    gains = many - few
+    error = gains.std(ddof=1) / math.sqrt(len(gains))
+    return Claim(
+        claim=claim,
+        paper=paper,
+        ours=f"{np.mean(few):.1f} against {np.mean(many):.1f}, difference {gains.mean():.1f} ± {error:.1f}",
+        holds=bool(gains.mean() > MOST_ERRORS * error),
+    )
+
+
+def logarithmic(cell: str, simulation: Simulation, bandit: str, *, paper: str) -> Claim:
+    """That regret grows as log n at most: ten times as many steps add no more than the ten times before did."""
+    last = int(simulation.steps[-1])
+    early, middle, late = (
+        float(np.interp(step, simulation.steps, simulation.mean(bandit))) for step in (last / 100, last / 10, last)
+    )
+    return Claim(
+        claim=f"{cell}: regret of {bandit} grows no faster than log n",
+        paper=paper,
+        ours=f"+{middle - early:.1f} from {last // 100:,} to {last // 10:,} steps, +{late - middle:.1f} from there to {last:,}",
+        holds=late - middle <= middle - early,
+    )
+
+
+def _place(simulation: Simulation, step: int | None) -> int:
+    return len(simulation.steps) - 1 if step is None else int(np.searchsorted(simulation.steps, step))

@@ -1,0 +1,70 @@
+"""run.toml: what ``train`` is to do, in a file. Flags on the command line go before it."""
+
+from __future__ import annotations
+
+import tomllib
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from rankpolicy.cli.support.settings import as_text
+from rankpolicy.types import RankPolicyError, unknown_name
+
+KEYS: dict[str, type] = {
+    "method": str,
+    "data": str,
+    "valid": str,
+    "clicks": str,
+    "propensities": str,
+    "weighted": str,
+    "out": str,
+    "seed": int,
+    "settings": dict,
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunFile:
+    """The keys of a run.toml; None where it says nothing. Paths are relative to the working directory, as flags are."""
+
+    method: str | None = None
+    data: Path | None = None
+    valid: Path | None = None
+    clicks: Path | None = None
+    propensities: str | None = None
+    weighted: str | None = None
+    out: Path | None = None
+    seed: int | None = None
+    settings: dict[str, str] = field(default_factory=dict)
+
+
+def read_run_file(path: Path) -> RunFile:
+    try:
+        document = tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise RankPolicyError(f"--config must be a file; there is none at {path}.") from None
+    except OSError as error:
+        raise RankPolicyError(f"--config must be a file that can be read; {path} cannot ({error.strerror}).") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise RankPolicyError(f"{path} must be TOML; it cannot be read ({error}).") from None
+    for key, value in document.items():
+        if key not in KEYS:
+            raise RankPolicyError(f"{path}: {unknown_name('key', key, KEYS)}")
+        if not isinstance(value, KEYS[key]) or isinstance(value, bool):
+            kind = {str: "a text", int: "a whole number", dict: "a table, [settings]"}[KEYS[key]]
+            raise RankPolicyError(f"{path}: {key} must be {kind}; got {value!r}.")
+    return RunFile(
+        method=document.get("method"),
+        data=_path(document.get("data")),
+        valid=_path(document.get("valid")),
+        clicks=_path(document.get("clicks")),
+        propensities=document.get("propensities"),
+        weighted=document.get("weighted"),
+        out=_path(document.get("out")),
+        seed=document.get("seed"),
+        settings={name.replace("-", "_"): as_text(value) for name, value in document.get("settings", {}).items()},
+    )
+
+
+def _path(value: Any) -> Path | None:
+    return None if value is None else Path(value)

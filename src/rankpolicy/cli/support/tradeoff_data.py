@@ -1,0 +1,139 @@
+"""The data of ``rankpolicy tradeoff``: training and test queries of each seed, with their protected groups."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from rankpolicy.types import RankPolicyError
+
+if TYPE_CHECKING:
+    from rankpolicy.data import RankingDataset
+
+SYNTHETIC = "synthetic"
+GERMAN_CREDIT = "german.data"
+FEATURE = "feature:"
+MOST_GROUPS = 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class TradeoffData:
+    """A dataset a seed, to learn from and to measure on."""
+
+    name: str
+    seeds: tuple[int, ...]
+    trains: tuple[RankingDataset, ...]
+    tests: tuple[RankingDataset, ...]
+
+    def group_named(self, text: Any) -> Any:
+        """The group that is written so, in the type the data have it; the text itself where there is none."""
+        groups = self.trains[0].groups
+        known = {} if groups is None else {str(group): group for group in np.unique(groups).tolist()}
+        return known.get(str(text), text)
+
+    def facts(self) -> dict[str, dict[str, Any]]:
+        """What a run record says of the data."""
+        from rankpolicy.data.fingerprints import fingerprint
+
+        parts = {
+            f"seed {seed} {role}": dataset
+            for seed, train, test in zip(self.seeds, self.trains, self.tests, strict=True)
+            for role, dataset in (("train", train), ("test", test))
+        }
+        return {
+            role: {"path": self.name, "sha256": fingerprint(part), "queries": part.num_queries, "items": part.num_items}
+            for role, part in parts.items()
+        }
+
+
+def read_tradeoff_data(
+    data: str, test: Path | None, groups: str | None, *, fairness: str, test_fraction: float, seeds: Sequence[int]
+) -> TradeoffData:
+    """The paper's synthetic set and German Credit are drawn anew for each seed; files are split anew unless there is test data."""
+    is_german = Path(data).name == GERMAN_CREDIT or (Path(data) / GERMAN_CREDIT).is_file()
+    if data == SYNTHETIC or is_german:
+        if test is not None or groups is not None:
+            option = "--test" if test is not None else "--groups"
+            raise RankPolicyError(f"{data} brings its own test data and groups: leave {option} out.")
+        pairs = [_synthetic(seed) if data == SYNTHETIC else _german_credit(Path(data), seed) for seed in seeds]
+    else:
+        pairs = _of_files(Path(data), test, groups, test_fraction=test_fraction, seeds=seeds)
+        if fairness == "group" and pairs[0][0].groups is None:
+            raise RankPolicyError(
+                f"--fairness group needs the protected group of each item, and {data} has no column 'group': name another with "
+                "--groups COLUMN, take a feature's values with --groups feature:NAME, or measure --fairness individual."
+            )
+    trains, tests = zip(*pairs, strict=True)
+    return TradeoffData(name=data, seeds=tuple(seeds), trains=trains, tests=tests)
+
+
+def _synthetic(seed: int) -> tuple[RankingDataset, RankingDataset]:
+    from rankpolicy.data import make_fair_synthetic
+
+    return make_fair_synthetic(random_state=2 * seed), make_fair_synthetic(random_state=2 * seed + 1)
+
+
+def _german_credit(path: Path, seed: int) -> tuple[RankingDataset, RankingDataset]:
+    """Drawn by weights, as the authors' code does."""
+    from rankpolicy.data import read_german_credit
+
+    file = path / GERMAN_CREDIT if path.is_dir() else path
+    return read_german_credit(file, draw="weights", random_state=seed)
+
+
+def _of_files(
+    data: Path, test: Path | None, groups: str | None, *, test_fraction: float, seeds: Sequence[int]
+) -> list[tuple[RankingDataset, RankingDataset]]:
+    from rankpolicy.data import split_queries
+
+    train = _read(data, groups)
+    if test is not None:
+        held_out = _read(test, groups)
+        width = max(train.num_features, held_out.num_features)
+        # A sparse file may leave out the last features.
+        train, held_out = (
+            part if part.num_features == width else _read(path, groups, num_features=width)
+            for path, part in ((data, train), (test, held_out))
+        )
+        return [(train, held_out)] * len(seeds)
+    if not 0 < test_fraction < 1:
+        raise RankPolicyError(f"--test-fraction must be between 0 and 1; got {test_fraction:g}.")
+    splits = [split_queries(train, (1 - test_fraction, test_fraction), random_state=seed) for seed in seeds]
+    return [(learned, tested) for learned, tested in splits]
+
+
+def _read(path: Path, groups: str | None, *, num_features: int | None = None) -> RankingDataset:
+    from rankpolicy.data import read_dataset, read_parquet
+
+    if groups is None or groups.startswith(FEATURE):
+        dataset = read_dataset(path, num_features=num_features)
+        return dataset if groups is None else _grouped_by_feature(dataset, groups.removeprefix(FEATURE), path)
+    if path.suffix != ".parquet":
+        raise RankPolicyError(
+            f"--groups {groups} names a column, and LETOR text has none: use --groups feature:NUMBER, or a .parquet file."
+        )
+    return read_parquet(path, group=groups)
+
+
+def _grouped_by_feature(dataset: RankingDataset, feature: str, path: Path) -> RankingDataset:
+    names = dataset.feature_names or ()
+    if feature in names:
+        column = names.index(feature)
+    elif feature.isdecimal() and 1 <= int(feature) <= dataset.num_features:
+        column = int(feature) - 1
+    else:
+        known = f", or one of {', '.join(names[:10])}" if names else ""
+        raise RankPolicyError(
+            f"--groups feature:{feature} must be a feature of {path}, a number from 1 to {dataset.num_features}{known}."
+        )
+    values = dataset.features[:, column]
+    num_values = len(np.unique(values))
+    if num_values > MOST_GROUPS:
+        raise RankPolicyError(
+            f"--groups feature:{feature} must have few values, at most {MOST_GROUPS}, each a group; it has {num_values}."
+        )
+    return replace(dataset, groups=values.astype(np.int64) if (values == np.round(values)).all() else values)

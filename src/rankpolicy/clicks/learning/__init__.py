@@ -1,0 +1,1 @@
+"""Datasets to learn rankers from, made from clicks and corrected for position bias."""

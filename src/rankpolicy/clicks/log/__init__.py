@@ -1,0 +1,1 @@
+"""Click logs: what was shown and clicked, and the files they are read from."""

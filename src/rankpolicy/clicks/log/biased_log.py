@@ -1,0 +1,83 @@
+"""Logs of simulated users with a known position bias, from the kinds of traffic that estimators of it need."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rankpolicy.clicks.log.click_log import ClickLog
+from rankpolicy.types import RankPolicyError
+
+TRAFFIC = ("random", "rankers", "swaps")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BiasedLog:
+    """A log and what it was made with."""
+
+    log: ClickLog
+    propensities: NDArray[np.float64]  # (position,)
+    relevance: NDArray[np.float64]  # (query, item) P(click | examined)
+    swaps: NDArray[
+        np.int64
+    ]  # (session, 2) the positions between which a coin decided, counted from 0; -1 where none did
+
+
+def make_biased_log(
+    num_sessions: int,
+    *,
+    propensities: NDArray[np.float64],
+    relevance: NDArray[np.float64],
+    traffic: str = "random",
+    num_rankers: int = 8,
+    random_state: int,
+) -> BiasedLog:
+    """Sessions of the position-based model: P(click at position k) = propensities[k] x relevance[query, item].
+
+    Queries are drawn uniformly; a list shows as many items as there are propensities. ``traffic`` says in which order:
+
+    - random: every order equally likely;
+    - rankers: one of ``num_rankers`` fixed orders of each query, none random, the better items rather on top;
+    - swaps: the first of these orders, after which a coin swaps two positions, drawn at random for each session.
+
+    >>> made = make_biased_log(1000, propensities=np.array([1.0, 0.5]), relevance=np.full((3, 2), 0.4), random_state=0)
+    >>> made.log.num_sessions, made.log.items.shape
+    (1000, (1000, 2))
+    """
+    num_queries, num_items = relevance.shape
+    num_positions = len(propensities)
+    if num_positions > num_items:
+        raise RankPolicyError(f"relevance must have an item for each of {num_positions} positions; it has {num_items}.")
+    if traffic not in TRAFFIC:
+        raise RankPolicyError(f"traffic must be one of {', '.join(TRAFFIC)}; got {traffic!r}.")
+    generator = np.random.default_rng(random_state)
+    queries = generator.integers(0, num_queries, num_sessions)
+    swaps = np.full((num_sessions, 2), -1)
+    if traffic == "random":
+        items = np.argsort(generator.random((num_sessions, num_items), np.float32), axis=1)
+    else:
+        # Noise as large as the spread of relevance: rankers agree in part, as those of one search engine do.
+        noise = generator.normal(0, relevance.std() + 1e-9, (num_rankers, num_queries, num_items))
+        orders = np.argsort(-(relevance + noise), axis=2)
+        ranker = generator.integers(0, num_rankers if traffic == "rankers" else 1, num_sessions)
+        items = orders[ranker, queries]
+    items = items[:, :num_positions]
+    if traffic == "swaps":
+        first = generator.integers(0, num_positions, num_sessions)
+        second = (first + generator.integers(1, num_positions, num_sessions)) % num_positions
+        swaps = np.column_stack([np.minimum(first, second), np.maximum(first, second)])
+        swapped = np.flatnonzero(generator.random(num_sessions) < 0.5)
+        a, b = swaps[swapped].T
+        items[swapped, a], items[swapped, b] = items[swapped, b], items[swapped, a]
+    chance = propensities * relevance[queries[:, None], items]
+    log = ClickLog(
+        query_names=tuple(map(str, range(num_queries))),
+        item_names=tuple(map(str, range(num_items))),
+        queries=queries.astype(np.int32),
+        items=items.astype(np.int32),
+        clicks=(generator.random(items.shape) < chance).astype(np.int8),
+        counts=np.ones(num_sessions, np.int64),
+    )
+    return BiasedLog(log=log, propensities=propensities, relevance=relevance, swaps=swaps)

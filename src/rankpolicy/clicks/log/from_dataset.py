@@ -1,0 +1,48 @@
+"""The click log of a dataset whose items were shown to users."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from rankpolicy.clicks.log.click_log import ClickLog, coded, padded_log
+from rankpolicy.data.dataset import RankingDataset
+from rankpolicy.types import RankPolicyError
+
+
+def click_log_of(dataset: RankingDataset) -> ClickLog:
+    """The lists of a dataset as they were shown, such as those of ``read_click_table``; its labels are the clicks.
+
+    Queries go by their text (by their id where there are no texts), items by their id, or by their text where there are no ids. So
+    sessions that ask the same are sessions of one query.
+
+    >>> from rankpolicy.data.click_table.table import from_click_table
+    >>> import polars
+    >>> rows = {"query_text": ["tea"] * 3, "item_text": ["pot", "cup", "pot"], "position": [2, 1, 1], "clicked": [1, 0, 1]}
+    >>> log = click_log_of(from_click_table(polars.DataFrame({**rows, "session": [1, 1, 2]})))
+    >>> log.item_names, log.items.tolist(), log.clicks.tolist()
+    (('cup', 'pot'), [[0, 1], [1, -1]], [[0, 1], [1, 0]])
+    """
+    ranks = None if dataset.shown is None else dataset.shown.ranks
+    if ranks is None:
+        raise RankPolicyError(
+            "a click log needs the position each item was shown at; the dataset has none. Read it from a table with a position column."
+        )
+    order = np.lexsort((ranks, dataset.query_of_item))
+    expected = np.arange(dataset.num_items) - np.repeat(dataset.offsets[:-1], dataset.sizes) + 1
+    is_wrong = ranks[order] != expected
+    if is_wrong.any():
+        item = int(order[np.argmax(is_wrong)])
+        query = str(dataset.query_ids[dataset.query_of_item[item]])
+        raise RankPolicyError(
+            f"the items of a query must have been shown at positions 1, 2, 3, ... without a gap; query {query!r} has position "
+            f"{int(ranks[item])} where {int(expected[np.argmax(is_wrong)])} was expected. "
+            "Add the rows that are missing, or leave that query out."
+        )
+    query_names, queries = coded(dataset.query_ids.tolist() if dataset.texts is None else dataset.texts.queries)
+    if dataset.item_ids is not None:
+        item_names, items = coded(dataset.item_ids[order].tolist())
+    elif dataset.texts is not None:
+        item_names, items = coded(dataset.texts.distinct[index] for index in dataset.texts.of_item[order].tolist())
+    else:
+        raise RankPolicyError("a click log needs names of items; the dataset has neither item ids nor texts.")
+    return padded_log(query_names, item_names, queries, dataset.sizes, items, dataset.labels[order])

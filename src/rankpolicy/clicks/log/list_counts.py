@@ -1,0 +1,88 @@
+"""A log as the compiled E step of cascades reads it: distinct lists, and at each of their positions the clicks and the last clicks.
+
+Nothing more is needed. Down to its last click a session leaves nothing open: every item was examined, and the user went on from each.
+These sums are made once. Below the last click the chain of clicks/cascade.py is the same for all sessions with the same list.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rankpolicy.clicks.log.blocks import cut_at_changes
+from rankpolicy.clicks.log.distinct import counted_keys, distinct_rows, weighted_counts
+from rankpolicy.clicks.log.pairs import LogView
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListCounts:
+    """Distinct lists, sorted by query so that threads share no pair; and what is settled, by pair or in all."""
+
+    pairs: NDArray[np.int64]  # (list, position)
+    lengths: NDArray[np.int64]  # (list,)
+    last_clicks: NDArray[
+        np.float64
+    ]  # (list, position + 1) sessions without a click, then those with their last one at a position
+    blocks: NDArray[np.int64]  # (block + 1,) cuts between queries
+    clicks: NDArray[np.float64]  # (pair + 1,)
+    shown_above: NDArray[np.float64]  # (pair + 1,) how often a pair was shown at the last click or above
+    skips_above: float  # items not clicked above the last click; all users went on there
+    num_passed: int  # the moves that were not the last click of a session: all users went on there
+    move_pairs: NDArray[
+        np.int64
+    ]  # (passed + last,) clicks with an item below: the passed by (pair, position), then the last by list
+    move_positions: NDArray[np.int64]  # (passed + last,)
+    move_counts: NDArray[np.float64]  # (passed + last,)
+    last_starts: NDArray[np.int64]  # (list + 1,) where the last clicks of each list begin among the last moves
+
+
+def list_counts(view: LogView) -> ListCounts:
+    """Count a log."""
+    width = view.num_positions
+    first, inverse = distinct_rows(view.pairs)
+    order = np.argsort(view.queries[first], kind="stable")
+    first = first[order]
+    place = np.empty(len(order), np.intp)
+    place[order] = np.arange(len(order))
+    list_of_session = place[inverse]
+    pairs, lengths = view.pairs[first], view.is_shown[first].sum(1)
+
+    sessions, positions = np.nonzero(view.clicks)
+    cells = list_of_session[sessions] * width + positions
+    clicks = weighted_counts(cells, view.counts[sessions], len(first) * width).reshape(-1, width)
+    last = np.zeros(
+        len(view.pairs), np.int64
+    )  # counted from 1; 0 for none. Clicks come in rising order, so the last one stays.
+    last[sessions] = positions + 1
+    cells = list_of_session * (width + 1) + last
+    last_clicks = weighted_counts(cells, view.counts, len(first) * (width + 1)).reshape(-1, width + 1)
+
+    at_or_below = np.cumsum(last_clicks[:, :0:-1], 1)[:, ::-1]  # sessions whose last click is here or further down
+    passed = clicks - last_clicks[:, 1:]
+    skipped = at_or_below - last_clicks[:, 1:] - passed
+    lists, columns = np.nonzero(passed)
+    keys, passed_counts = counted_keys(
+        pairs[lists, columns] * width + columns, passed[lists, columns], (view.num_pairs + 1) * width
+    )
+    is_last = (last_clicks[:, 1:] > 0) & (np.arange(1, width + 1) < lengths[:, None])
+    last_lists, last_columns = np.nonzero(is_last)
+
+    def by_pair(values: NDArray[np.float64]) -> NDArray[np.float64]:
+        return weighted_counts(pairs, values, view.num_pairs + 1)
+
+    return ListCounts(
+        pairs=pairs,
+        lengths=lengths,
+        last_clicks=last_clicks,
+        blocks=cut_at_changes(view.queries[first]),
+        clicks=by_pair(clicks),
+        shown_above=by_pair(at_or_below),
+        skips_above=float(skipped.sum()),
+        num_passed=len(keys),
+        move_pairs=np.concatenate([keys // width, pairs[last_lists, last_columns]]),
+        move_positions=np.concatenate([keys % width, last_columns]),
+        move_counts=np.concatenate([passed_counts, last_clicks[last_lists, last_columns + 1]]),
+        last_starts=np.append(0, np.cumsum(is_last.sum(1))),
+    )

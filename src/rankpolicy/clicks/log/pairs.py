@@ -1,0 +1,128 @@
+"""The (query, item) pairs a model knows, and a log seen through them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rankpolicy.clicks.log.click_log import NOT_SHOWN, ClickLog
+from rankpolicy.clicks.log.distinct import weighted_counts
+from rankpolicy.types import RankPolicyError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PairTable:
+    """Pairs in the order of their query, then of their item; names may include some that no pair uses."""
+
+    query_names: tuple[str, ...]
+    item_names: tuple[str, ...]
+    queries: NDArray[np.int32]  # (pair,)
+    items: NDArray[np.int32]  # (pair,)
+
+    def __len__(self) -> int:
+        return len(self.queries)
+
+    def view(self, log: ClickLog) -> LogView:
+        """The log in codes of these pairs; a pair that is not here has the code ``len(self)``."""
+        queries = _recoded(log.queries, log.query_names, self.query_names)
+        items = _recoded(log.items, log.item_names, self.item_names)
+        return LogView(
+            queries=queries.astype(np.int64),
+            pairs=self._codes(queries[:, None], items),
+            is_shown=log.items != NOT_SHOWN,
+            clicks=log.clicks.astype(bool),
+            counts=log.counts.astype(np.float64),
+            num_pairs=len(self),
+        )
+
+    def codes(self, query: str, items: list[str]) -> NDArray[np.int64]:
+        """The pairs of one query with these items, ``len(self)`` where a pair is not known."""
+        query_code = self.query_names.index(query) if query in self.query_names else NOT_SHOWN
+        known = {self.item_names[item]: pair for pair, item in self._of_query(query_code)}
+        return np.array([known.get(item, len(self)) for item in items], np.int64)
+
+    def _of_query(self, query_code: int) -> list[tuple[int, int]]:
+        first, end = np.searchsorted(self.queries, [query_code, query_code + 1])
+        return list(zip(range(first, end), self.items[first:end].tolist(), strict=True))
+
+    def _codes(self, queries: NDArray[np.int32], items: NDArray[np.int32]) -> NDArray[np.int64]:
+        num_items, num_pairs = len(self.item_names), len(self)
+        keys = queries.astype(np.int64) * num_items + items
+        keys[(queries < 0) | (items < 0)] = -1
+        known = self.queries.astype(np.int64) * num_items + self.items
+        bound = len(self.query_names) * num_items
+        if bound <= 4 * keys.size + 1024:
+            table = np.full(bound + 1, num_pairs)
+            table[known] = np.arange(num_pairs)
+            return table[keys]  # the last entry answers for -1
+        places = np.minimum(np.searchsorted(known, keys), num_pairs - 1)
+        return np.where(known[places] == keys, places, num_pairs)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogView:
+    """A log in pair codes. Nothing below here knows names."""
+
+    queries: NDArray[np.int64]  # (session,)
+    pairs: NDArray[np.int64]  # (session, position) num_pairs where a pair is unknown or nothing was shown
+    is_shown: NDArray[np.bool_]  # (session, position)
+    clicks: NDArray[np.bool_]  # (session, position)
+    counts: NDArray[np.float64]  # (session,)
+    num_pairs: int
+
+    @property
+    def num_positions(self) -> int:
+        return self.pairs.shape[1]
+
+    @property
+    def weights(self) -> NDArray[np.float64]:
+        """(session, position) how often an item was shown there."""
+        return np.where(self.is_shown, self.counts[:, None], 0.0)
+
+    @property
+    def has_next(self) -> NDArray[np.bool_]:
+        """(session, position) whether an item stands below."""
+        return np.pad(self.is_shown, ((0, 0), (0, 1)))[:, 1:]
+
+    @property
+    def has_later_click(self) -> NDArray[np.bool_]:
+        """(session, position) whether an item further down is clicked."""
+        from_here_on = np.logical_or.accumulate(self.clicks[:, ::-1], 1)[:, ::-1]
+        return np.pad(from_here_on, ((0, 0), (0, 1)))[:, 1:]
+
+    def sum_by_pair(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """(pair + 1,) sums of values (session, position) that are 0 where nothing was shown."""
+        return weighted_counts(self.pairs, values, self.num_pairs + 1)
+
+
+def pairs_of(log: ClickLog) -> PairTable:
+    """Every (query, item) that was shown together.
+
+    >>> from rankpolicy.clicks.log.click_log import log_from_lists
+    >>> table = pairs_of(log_from_lists(["a", "b"], [["x", "y"], ["y"]], [[0, 1], [0]]))
+    >>> table.queries.tolist(), table.items.tolist()
+    ([0, 0, 1], [0, 1, 1])
+    """
+    num_items = len(log.item_names)
+    keys = (log.queries[:, None].astype(np.int64) * num_items + log.items)[log.items != NOT_SHOWN]
+    if len(keys) == 0:
+        raise RankPolicyError("a click log must show at least one item; this one shows none.")
+    bound = len(log.query_names) * num_items
+    known = np.flatnonzero(np.bincount(keys)) if bound <= 4 * len(keys) + 1024 else np.unique(keys)
+    return PairTable(
+        query_names=log.query_names,
+        item_names=log.item_names,
+        queries=(known // num_items).astype(np.int32),
+        items=(known % num_items).astype(np.int32),
+    )
+
+
+def _recoded(codes: NDArray[np.int32], names: tuple[str, ...], known: tuple[str, ...]) -> NDArray[np.int32]:
+    if names is known:
+        return codes
+    place = {name: code for code, name in enumerate(known)}
+    # One entry more, the last, answers for NOT_SHOWN.
+    table = np.array([*(place.get(name, NOT_SHOWN) for name in names), NOT_SHOWN], np.int32)
+    return table[codes]

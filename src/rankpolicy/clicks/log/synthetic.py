@@ -1,0 +1,68 @@
+"""Made-up users and their logs, to try what is known beforehand."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from rankpolicy.clicks.log.click_log import ClickLog
+from rankpolicy.clicks.log.pairs import PairTable
+from rankpolicy.clicks.models.base import ClickModel
+from rankpolicy.clicks.models.members import click_model_named
+from rankpolicy.types import RankPolicyError
+
+RANGE = (0.15, 0.85)
+RANGE_OF_CONTINUATION = (0.7, 0.95)  # users who give up at once tell little of anything else
+
+
+def make_click_model(
+    name: str, *, num_queries: int = 2, num_items: int = 6, num_positions: int = 5, random_state: int
+) -> ClickModel:
+    """A click model whose parameters are drawn uniformly from 0.15 to 0.85, continuation from 0.7 to 0.95; items are named 0, 1, ..."""
+    kind = click_model_named(name)
+    generator = np.random.default_rng(random_state)
+    shapes = kind.shapes(num_queries * num_items, num_positions)
+    return kind(
+        pairs=PairTable(
+            query_names=tuple(map(str, range(num_queries))),
+            item_names=tuple(map(str, range(num_items))),
+            queries=np.repeat(np.arange(num_queries, dtype=np.int32), num_items),
+            items=np.tile(np.arange(num_items, dtype=np.int32), num_queries),
+        ),
+        parameters={
+            parameter: generator.uniform(*(RANGE_OF_CONTINUATION if parameter == "continuation" else RANGE), shape)
+            for parameter, shape in shapes.items()
+        },
+        defaults=dict.fromkeys(kind.axes, 0.5),
+    )
+
+
+def make_click_log(model: ClickModel, num_sessions: int, *, num_positions: int = 5, random_state: int) -> ClickLog:
+    """Sessions of users who click as the model says, on lists in random order of the items that their query has in the model.
+
+    >>> log = make_click_log(make_click_model("pbm", random_state=0), 100, random_state=1)
+    >>> log.num_sessions, log.num_positions
+    (100, 5)
+    """
+    table = model.pairs
+    num_queries = len(table.query_names)
+    sizes = np.bincount(table.queries, minlength=num_queries)
+    if sizes.min() < num_positions:
+        raise RankPolicyError(
+            f"every query must have {num_positions} items for a list of {num_positions} positions; one has {sizes.min()}."
+        )
+    generator = np.random.default_rng(random_state)
+    queries = generator.integers(0, num_queries, num_sessions)
+    items = np.empty((num_sessions, num_positions), np.int32)
+    for query in range(num_queries):
+        rows = np.flatnonzero(queries == query)
+        own = np.broadcast_to(table.items[table.queries == query], (len(rows), sizes[query]))
+        items[rows] = generator.permuted(own, axis=1)[:, :num_positions]
+    log = ClickLog(
+        query_names=table.query_names,
+        item_names=table.item_names,
+        queries=queries.astype(np.int32),
+        items=items,
+        clicks=np.zeros(items.shape, np.int8),
+        counts=np.ones(num_sessions, np.int64),
+    )
+    return log.with_clicks(model.sample_clicks(log, random_state=int(generator.integers(2**31))))

@@ -1,0 +1,275 @@
+"""Click logs in Parquet and CSV: a row a shown item, a row a session, or counts by (query, item, position)."""
+
+from __future__ import annotations
+
+import csv
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rankpolicy.clicks.log.click_log import NOT_SHOWN, ClickLog, padded_log
+from rankpolicy.data.formats.whole_files import checked_file, read_text_bytes
+from rankpolicy.optional import require
+from rankpolicy.types import RankPolicyError
+
+# Columns of each kind of table, and the other names they are known by; letter case does not matter.
+COLUMNS = {
+    "rows": ("session", "query", "item", "position", "clicked"),
+    "sessions": ("query", "items", "clicks"),
+    "counts": ("query", "item", "position", "impressions", "clicks"),
+}
+OTHER_NAMES = {
+    "session": ("session_id",),
+    "query": ("qid", "query_id"),
+    "item": ("url", "item_id"),
+    "position": ("pos", "rank"),
+    "clicked": ("click",),
+    "clicks": ("click",),
+    "impressions": ("impression",),
+}
+SEPARATORS = r"[\s|;]+"  # between the entries of a list in a cell of CSV
+
+
+def read_table_clicks(
+    path: str | os.PathLike[str],
+    *,
+    layout: str,
+    columns: Mapping[str, str] | None = None,
+    lenient: bool = False,
+) -> ClickLog:
+    """Read a table of the layout ``"rows"``, ``"sessions"`` or ``"counts"``; COLUMNS says what each needs.
+
+    - rows: a shown item each, in any order; positions of a session count 1, 2, ... (or from 0, if one is 0); clicked is 0 or 1;
+    - sessions: items and clicks are lists of equal length (in CSV a text such as ``a b c`` and ``0 1 0``);
+    - counts: how often an item was shown at a position and how often it was clicked there; clicks above
+      the impressions are repeated ones, and dropped.
+
+    ``columns`` names columns that are called otherwise, {"item": "document"}. A malformed row is an error with its line (CSV) or
+    row (Parquet); with ``lenient`` the row, or the session that it belongs to, is left out and counted.
+    """
+    table = _Table.read(path, layout, dict(columns or {}), lenient)
+    return {"rows": _rows, "sessions": _sessions, "counts": _counts}[layout](table)
+
+
+def table_columns(path: str | os.PathLike[str]) -> list[str]:
+    """The names of the columns of a Parquet or CSV file, in small letters."""
+    polars = require("polars", "A table of clicks")
+    file = checked_file(path)
+    if file.suffix == ".parquet":
+        try:
+            return [name.lower() for name in polars.read_parquet_schema(file)]
+        except (polars.exceptions.PolarsError, OSError) as error:
+            raise RankPolicyError(f"{file} must be a Parquet file; it cannot be read ({error}).") from None
+    head = read_text_bytes(file).tobytes().split(b"\n", 1)[0].decode("utf-8", "backslashreplace")
+    return [name.strip().lower() for name in next(csv.reader([head]), [])]
+
+
+def layout_of(columns: list[str]) -> str | None:
+    """The layout that a table with these columns has, None where it has none."""
+    for layout, needed in COLUMNS.items():
+        if all(_found(name, columns) for name in needed):
+            return layout
+    return None
+
+
+def _found(name: str, columns: list[str]) -> str | None:
+    """The column that goes by this name."""
+    by_small = {column.lower(): column for column in columns}
+    return next((by_small[known] for known in (name, *OTHER_NAMES.get(name, ())) if known in by_small), None)
+
+
+class _Table:
+    """A frame with the columns a layout needs, and what to do with rows that do not fit."""
+
+    def __init__(self, path: Path, frame: Any, lenient: bool, first_line: int) -> None:
+        self.path, self.frame, self.lenient, self.first_line = path, frame, lenient, first_line
+        self.num_skipped = 0
+
+    @classmethod
+    def read(cls, path: str | os.PathLike[str], layout: str, names: dict[str, str], lenient: bool) -> _Table:
+        polars = require("polars", "A table of clicks")
+        file = checked_file(path)
+        is_parquet = file.suffix == ".parquet"
+        try:
+            if is_parquet:
+                frame = polars.read_parquet(file)
+            else:
+                text = read_text_bytes(file).tobytes()
+                frame = polars.read_csv(text, infer_schema=False, truncate_ragged_lines=lenient)
+        except (polars.exceptions.PolarsError, OSError) as error:
+            problem = "it cannot be read" if is_parquet else _uneven_line(text)
+            kind = "Parquet" if is_parquet else "CSV"
+            raise RankPolicyError(f"{file} must be a {kind} file; {problem} ({str(error).splitlines()[0]}).") from None
+        chosen = {}
+        for name in COLUMNS[layout]:
+            column = names.get(name) or _found(name, frame.columns)
+            if column is None or column not in frame.columns:
+                raise RankPolicyError(
+                    f"{file} must have the column {names.get(name, name)!r} ({layout}: {', '.join(COLUMNS[layout])}); "
+                    f"it has {', '.join(frame.columns[:20])}."
+                )
+            chosen[name] = column
+        frame = frame.select([polars.col(column).alias(name) for name, column in chosen.items()])
+        return cls(file, frame.with_row_index("_row"), lenient, 1 if is_parquet else 2)
+
+    def drop(self, is_bad: NDArray[np.bool_], what: str) -> None:
+        """Leave rows out, or say where the first is."""
+        if not is_bad.any():
+            return
+        if not self.lenient:
+            row = self.frame.row(int(np.argmax(is_bad)), named=True)
+            place = f"{'row' if self.first_line == 1 else 'line'} {row.pop('_row') + self.first_line}"
+            shown = ", ".join(f"{name}={value!r}" for name, value in row.items())
+            raise RankPolicyError(f"{self.path}, {place}: expected {what}; got {shown}. Skip such rows with lenient.")
+        self.num_skipped += int(is_bad.sum())
+        self.frame = self.frame.filter(~is_bad)
+        if len(self.frame) == 0:
+            raise RankPolicyError(f"{self.path} must hold at least one good row; all {self.num_skipped} are malformed.")
+
+    def whole_numbers(self, name: str, lowest: int, what: str) -> None:
+        """Turn a column into whole numbers from ``lowest`` up."""
+        polars = require("polars", "A table of clicks")
+        column = self.frame[name]
+        if column.dtype == polars.String:
+            column = column.str.strip_chars().replace_strict(
+                {"true": "1", "True": "1", "false": "0", "False": "0"}, default=column.str.strip_chars()
+            )
+        numbers = column.cast(polars.Float64, strict=False).fill_null(np.nan).to_numpy()
+        good = np.isfinite(numbers) & (numbers >= lowest) & (numbers == np.floor(numbers))
+        self.frame = self.frame.with_columns(polars.Series(name, np.where(good, numbers, lowest)).cast(polars.Int64))
+        self.drop(~good, what)
+
+    def missing(self, *names: str) -> None:
+        for name in names:
+            self.drop(self.frame[name].is_null().to_numpy(), f"a value for {name}")
+
+    def codes(self, name: str) -> tuple[tuple[str, ...], NDArray[np.int64]]:
+        """Names of a column in the order of their first occurrence, and their codes."""
+        return _coded_series(self.frame[name])
+
+
+def _coded_series(series: Any) -> tuple[tuple[str, ...], NDArray[np.int64]]:
+    polars = require("polars", "A table of clicks")
+    texts = series.cast(polars.String)
+    names = texts.unique(maintain_order=True)
+    return tuple(names.to_list()), texts.cast(polars.Enum(names)).to_physical().to_numpy().astype(np.int64)
+
+
+def _rows(table: _Table) -> ClickLog:
+    table.missing("session", "query", "item")
+    table.whole_numbers("clicked", 0, "clicked to be 0 or 1")
+    table.drop(table.frame["clicked"].to_numpy() > 1, "clicked to be 0 or 1")
+    table.whole_numbers("position", 0, "position to be a whole number, 1 or more")
+    _, sessions = table.codes("session")
+    order = np.lexsort((table.frame["position"].to_numpy(), sessions))
+    table.frame, sessions = table.frame[order], sessions[order]
+    positions = table.frame["position"].to_numpy()
+    starts = np.flatnonzero(np.diff(sessions, prepend=-1))
+    lengths = np.diff(starts, append=len(sessions))
+    _, queries = table.codes("query")
+    # Positions 1, 2, 3, ... without a gap, and one query: anything else spoils the session, not only the row.
+    expected = np.arange(len(positions)) - np.repeat(starts, lengths) + (0 if positions.min() == 0 else 1)
+    is_bad = (positions != expected) | (queries != np.repeat(queries[starts], lengths))
+    if is_bad.any():
+        spoilt = np.repeat(np.logical_or.reduceat(is_bad, starts), lengths)
+        table.drop(spoilt if table.lenient else is_bad, "the positions of a session to be 1, 2, 3, ... of one query")
+        kept = ~spoilt
+        sessions = sessions[kept]
+        starts = np.flatnonzero(np.diff(sessions, prepend=-1))
+        lengths = np.diff(starts, append=len(sessions))
+    query_names, queries = table.codes("query")
+    item_names, items = table.codes("item")
+    return padded_log(
+        query_names,
+        item_names,
+        queries[starts],
+        lengths,
+        items,
+        table.frame["clicked"].to_numpy(),
+        num_skipped_rows=table.num_skipped,
+    )
+
+
+def _sessions(table: _Table) -> ClickLog:
+    polars = require("polars", "A table of clicks")
+    table.missing("query", "items", "clicks")
+    for name in ("items", "clicks"):
+        if table.frame[name].dtype == polars.String:
+            texts = [text.strip("[](){} ") for text in table.frame[name].to_list()]
+            lists = polars.Series(name, texts).str.replace_all(SEPARATORS, " ").str.replace_all(",", " ")
+            lists = lists.str.replace_all(r"\s+", " ").str.strip_chars().str.split(" ")
+            table.frame = table.frame.with_columns(lists.alias(name))
+        if not isinstance(table.frame[name].dtype, polars.List | polars.Array):
+            raise RankPolicyError(
+                f"{table.path}: the column {name} must hold lists; it holds {table.frame[name].dtype}."
+            )
+        table.frame = table.frame.with_columns(polars.col(name).cast(polars.List(polars.String)))
+    lengths = table.frame["items"].list.len().to_numpy()
+    same = lengths == table.frame["clicks"].list.len().to_numpy()
+    table.drop(~same | (lengths == 0), "as many clicks as items, and at least one")
+    marks = polars.element().replace_strict(
+        {"0": 0, "1": 1, "true": 1, "false": 0}, default=None, return_dtype=polars.Int8
+    )
+    table.frame = table.frame.with_columns(clicks=polars.col("clicks").list.eval(marks))
+    table.drop(table.frame["clicks"].list.eval(polars.element().is_null()).list.any().to_numpy(), "clicks to be 0 or 1")
+    has_null = table.frame["items"].list.eval(polars.element().is_null() | (polars.element() == "")).list.any()
+    table.drop(has_null.to_numpy(), "every item to have a name")
+    query_names, queries = table.codes("query")
+    item_names, items = _coded_series(table.frame["items"].explode())
+    return padded_log(
+        query_names,
+        item_names,
+        queries,
+        table.frame["items"].list.len().to_numpy().astype(np.int64),
+        items,
+        table.frame["clicks"].explode().to_numpy(),
+        num_skipped_rows=table.num_skipped,
+    )
+
+
+def _counts(table: _Table) -> ClickLog:
+    table.missing("query", "item")
+    table.whole_numbers("position", 0, "position to be a whole number, 1 or more")
+    table.whole_numbers("impressions", 0, "impressions to be a whole number, 0 or more")
+    table.whole_numbers("clicks", 0, "clicks to be a whole number, 0 or more")
+    query_names, queries = table.codes("query")
+    item_names, items = table.codes("item")
+    clicks, shown, positions = (table.frame[name].to_numpy() for name in ("clicks", "impressions", "position"))
+    positions = positions - (0 if positions.min() == 0 else 1)
+    # Such counts hold repeated clicks; an impression has one mark, so what exceeds the impressions is left out.
+    num_repeated = int(np.maximum(clicks - shown, 0).sum())
+    clicks = np.minimum(clicks, shown)
+    # Two rows of the log a row of the table: the impressions with a click and those without.
+    rows = np.repeat(np.arange(len(queries)), 2)
+    marks = np.tile(np.array([1, 0], np.int8), len(queries))
+    counts = np.column_stack([clicks, shown - clicks]).ravel()
+    rows, marks, counts = rows[counts > 0], marks[counts > 0], counts[counts > 0]
+    if len(rows) == 0:
+        raise RankPolicyError(f"{table.path} must count at least one impression; it counts none.")
+    all_items = np.full((len(rows), int(positions.max()) + 1), NOT_SHOWN, np.int32)
+    all_clicks = np.zeros(all_items.shape, np.int8)
+    all_items[np.arange(len(rows)), positions[rows]] = items[rows]
+    all_clicks[np.arange(len(rows)), positions[rows]] = marks
+    return ClickLog(
+        query_names=query_names,
+        item_names=item_names,
+        queries=queries[rows].astype(np.int32),
+        items=all_items,
+        clicks=all_clicks,
+        counts=counts.astype(np.int64),
+        has_sessions=False,
+        num_repeated_clicks=num_repeated,
+        num_skipped_rows=table.num_skipped,
+    )
+
+
+def _uneven_line(text: bytes) -> str:
+    """The first line of CSV that has another number of fields than the header."""
+    rows = csv.reader(text.decode("utf-8", "replace").splitlines())
+    width = len(next(rows, []))
+    line = next((rows.line_num for row in rows if row and len(row) != width), None)
+    return "it cannot be read" if line is None else f"line {line} has another number of fields than the header, {width}"

@@ -1,0 +1,1 @@
+"""Click models: how users examine a list and click, fitted to a log."""

@@ -1,0 +1,211 @@
+"""Users who walk down the list and stop somewhere: what CM, DCM, DBN, SDBN and CCM have in common, and their E step.
+
+The user examines the first item. An examined item is clicked with its attraction a; then the user goes on to the next with probability
+``after_click`` or ``after_skip``, and nothing below is examined once she has stopped. Members differ only in these two.
+
+Given the clicks, whether a position was examined is a chain with two states, so forwards and backwards passes are exact:
+
+    later_k  = P(marks from k on | k examined)   = P(mark at k) (on later_{k+1} + (1 - on) none_{k+1})
+    x_{k+1}  = P(k + 1 examined | all marks)     = x_k on later_{k+1} / (on later_{k+1} + (1 - on) none_{k+1})
+
+with x_1 = 1, on = after_click or after_skip as the mark at k says, and none_k = 1 if there is no click from k on, else 0.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rankpolicy.clicks.log.list_counts import ListCounts, list_counts
+from rankpolicy.clicks.log.pairs import LogView
+from rankpolicy.clicks.models.base import ClickModel, Expectation, Parameters, ratio, weighted_log
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Moves:
+    """What users did after looking at an item that had another below it; ``went_on`` is a probability given all marks."""
+
+    pairs: NDArray[np.int64]  # (click,) clicks of the same kind counted once
+    positions: NDArray[np.int64]  # (click,)
+    counts: NDArray[np.float64]  # (click,)
+    went_on: NDArray[np.float64]  # (click,)
+    skips: float  # items examined and not clicked
+    skips_gone_on: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CascadeModel(ClickModel):
+    """A member gives ``after_click``, ``after_skip`` and how their parameters are counted."""
+
+    @classmethod
+    @abstractmethod
+    def after_click(
+        cls, parameters: Parameters, pairs: NDArray[np.int64], positions: NDArray[np.int64]
+    ) -> NDArray[np.float64]:
+        """P(goes on | clicked on this pair at this position), as far as both broadcast."""
+
+    @classmethod
+    def after_skip(cls, parameters: Parameters) -> float:
+        """P(goes on | examined and not clicked)."""
+        return 1.0
+
+    @classmethod
+    def count_moves(cls, parameters: Parameters, moves: Moves, num_pairs: int) -> tuple[Parameters, Parameters]:
+        """Successes and trials of the parameters behind ``after_click`` and ``after_skip``; sums for "attraction" add to the clicks."""
+        return {}, {}
+
+    @classmethod
+    def expect(cls, parameters: Parameters, view: LogView) -> Expectation:
+        attraction, after_click = parameters["attraction"][view.pairs], cls._after_click(parameters, view)
+        examined, likelihood = examined_given_clicks(attraction, after_click, cls.after_skip(parameters), view)
+        weights, clicks, has_next = view.weights, view.clicks, view.has_next
+        below = np.pad(examined, ((0, 0), (0, 1)))[:, 1:]
+        sessions, positions = np.nonzero(clicks & has_next)
+        skipped = weights * (~clicks & has_next)
+        moves = Moves(
+            pairs=view.pairs[sessions, positions],
+            positions=positions,
+            counts=view.counts[sessions],
+            went_on=below[sessions, positions],
+            skips=float((skipped * examined).sum()),
+            skips_gone_on=float((skipped * below).sum()),
+        )
+        with np.errstate(divide="ignore"):
+            log_likelihood = float(view.counts @ np.log(likelihood))
+        counts = view.sum_by_pair(weights * clicks), view.sum_by_pair(weights * examined)
+        return cls._expectation(parameters, moves, *counts, log_likelihood)
+
+    @classmethod
+    def summarise(cls, view: LogView) -> ListCounts:
+        return list_counts(view)
+
+    @classmethod
+    def expect_compiled(cls, parameters: Parameters, summary: ListCounts) -> Expectation:
+        """The same from what is settled down to the last clicks, and the chain below them."""
+        from rankpolicy.kernels.clicks.cascade import examine_lists
+
+        attraction, after_skip = parameters["attraction"], cls.after_skip(parameters)
+        after_click = cls.after_click(parameters, summary.move_pairs, summary.move_positions)
+        passed = slice(summary.num_passed)
+        examined, went_on, skips, skips_gone_on, below = examine_lists(
+            summary.pairs,
+            summary.lengths,
+            summary.last_clicks,
+            summary.last_starts,
+            summary.blocks,
+            attraction,
+            after_click[summary.num_passed :],
+            after_skip,
+        )
+        moves = Moves(
+            pairs=summary.move_pairs,
+            positions=summary.move_positions,
+            counts=summary.move_counts,
+            went_on=np.concatenate([np.ones(summary.num_passed), went_on]),
+            skips=summary.skips_above + skips,
+            skips_gone_on=summary.skips_above + skips_gone_on,
+        )
+        log_likelihood = (
+            weighted_log(summary.clicks, attraction)
+            + weighted_log(summary.shown_above - summary.clicks, 1 - attraction)
+            + weighted_log(summary.move_counts[passed], after_click[passed])
+            + weighted_log(np.array([summary.skips_above]), np.array([after_skip]))
+            + below
+        )
+        return cls._expectation(parameters, moves, summary.clicks, summary.shown_above + examined, log_likelihood)
+
+    @classmethod
+    def _expectation(
+        cls,
+        parameters: Parameters,
+        moves: Moves,
+        clicks: NDArray[np.float64],
+        examined: NDArray[np.float64],
+        log_likelihood: float,
+    ) -> Expectation:
+        successes, trials = cls.count_moves(parameters, moves, len(clicks) - 1)
+        successes["attraction"] = clicks + successes.get("attraction", 0.0)
+        trials["attraction"] = examined + trials.get("attraction", 0.0)
+        return Expectation(successes=successes, trials=trials, log_likelihood=log_likelihood)
+
+    @classmethod
+    def start(cls, view: LogView) -> NDArray[Any]:
+        """P(examined | clicks above)."""
+        return np.ones(len(view.pairs))
+
+    @classmethod
+    def probability(
+        cls, parameters: Parameters, view: LogView, position: int, state: NDArray[Any]
+    ) -> NDArray[np.float64]:
+        return state * parameters["attraction"][view.pairs[:, position]]
+
+    @classmethod
+    def move(
+        cls, parameters: Parameters, view: LogView, position: int, state: NDArray[Any], clicked: NDArray[np.bool_]
+    ) -> NDArray[Any]:
+        pairs = view.pairs[:, position]
+        attraction = parameters["attraction"][pairs]
+        still_examined = ratio(state * (1 - attraction), 1 - state * attraction)
+        after_click = cls.after_click(parameters, pairs, np.array([position]))
+        return np.where(clicked, after_click, cls.after_skip(parameters) * still_examined)
+
+    @classmethod
+    def marginals(cls, parameters: Parameters, view: LogView) -> NDArray[np.float64]:
+        """P(examined) walks down the list: x_{k+1} = x_k (a after_click + (1 - a) after_skip)."""
+        attraction, after_click = parameters["attraction"][view.pairs], cls._after_click(parameters, view)
+        goes_on = attraction * after_click + (1 - attraction) * cls.after_skip(parameters)
+        examined = np.cumprod(np.pad(goes_on[:, :-1], ((0, 0), (1, 0)), constant_values=1.0), 1)
+        return examined * attraction
+
+    @classmethod
+    def _after_click(cls, parameters: Parameters, view: LogView) -> NDArray[np.float64]:
+        values = cls.after_click(parameters, view.pairs, np.arange(view.num_positions))
+        return np.broadcast_to(values, view.pairs.shape)
+
+    def relevance(self) -> NDArray[np.float64]:
+        return self.parameters["attraction"]
+
+
+def examined_given_clicks(
+    attraction: NDArray[np.float64], after_click: NDArray[np.float64], after_skip: float, view: LogView
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """P(examined | all marks) (session, position), 0 where nothing was shown, and the probability of the marks (session,)."""
+    clicks, width = view.clicks, view.num_positions
+    goes_on = np.where(clicks, after_click, after_skip)
+    stopped = (1 - goes_on) * ~view.has_later_click
+    later = np.ones((len(clicks), width + 1))
+    for k in reversed(range(width)):
+        mark = np.where(clicks[:, k], attraction[:, k], 1 - attraction[:, k])
+        onwards = mark * (goes_on[:, k] * later[:, k + 1] + stopped[:, k])
+        later[:, k] = np.where(view.is_shown[:, k], onwards, 1.0)
+    examined = np.ones(clicks.shape)
+    for k in range(width - 1):
+        on = goes_on[:, k] * later[:, k + 1]
+        examined[:, k + 1] = examined[:, k] * ratio(on, on + stopped[:, k])
+    return np.where(view.is_shown, examined, 0.0), later[:, 0]
+
+
+def stopped_at_last_click(cls: type[CascadeModel], view: LogView) -> Expectation:
+    """The estimate of Guo, Liu & Wang (2009): as if users had stopped at their last click, and examined all without one.
+
+    An approximation, since users may go on and find nothing more to click; EM starts from it.
+    """
+    weights, clicks, goes_on = view.weights, view.clicks, view.has_later_click
+    examined = goes_on | clicks | ~clicks.any(1, keepdims=True)
+    sessions, positions = np.nonzero(clicks)
+    moves = Moves(
+        pairs=view.pairs[sessions, positions],
+        positions=positions,
+        counts=view.counts[sessions],
+        went_on=goes_on[sessions, positions].astype(np.float64),
+        skips=0.0,
+        skips_gone_on=0.0,
+    )
+    shapes = cls.shapes(view.num_pairs + 1, view.num_positions)
+    halves = {name: np.full(shape, 0.5) for name, shape in shapes.items()}
+    counts = view.sum_by_pair(weights * clicks), view.sum_by_pair(weights * examined)
+    return cls._expectation(halves, moves, *counts, np.nan)

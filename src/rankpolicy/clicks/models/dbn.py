@@ -1,0 +1,70 @@
+"""The dynamic Bayesian network (Chapelle & Zhang 2009)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rankpolicy.clicks.log.distinct import weighted_counts
+from rankpolicy.clicks.models.base import PAIR, Parameters, User, ratio
+from rankpolicy.clicks.models.cascade import CascadeModel, Moves
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DynamicBayesian(CascadeModel):
+    """A click satisfies with probability satisfaction(query, item); a user not satisfied goes on with probability continuation.
+
+    after_click = (1 - satisfaction) continuation, after_skip = continuation. A user who stopped after a click was satisfied with
+    probability satisfaction / (satisfaction + (1 - satisfaction) (1 - continuation)), one who went on was not.
+    """
+
+    name: ClassVar[str] = "dbn"
+    title: ClassVar[str] = "dynamic Bayesian network"
+    axes: ClassVar[Mapping[str, tuple[str | int, ...]]] = {
+        "attraction": (PAIR,),
+        "satisfaction": (PAIR,),
+        "continuation": (1,),
+    }
+
+    @classmethod
+    def after_click(
+        cls, parameters: Parameters, pairs: NDArray[np.int64], positions: NDArray[np.int64]
+    ) -> NDArray[np.float64]:
+        return (1 - parameters["satisfaction"][pairs]) * parameters["continuation"]
+
+    @classmethod
+    def after_skip(cls, parameters: Parameters) -> float:
+        return float(parameters["continuation"][0])
+
+    @classmethod
+    def count_moves(cls, parameters: Parameters, moves: Moves, num_pairs: int) -> tuple[Parameters, Parameters]:
+        satisfaction = parameters["satisfaction"][moves.pairs]
+        stopped = satisfaction + (1 - satisfaction) * (1 - parameters["continuation"])
+        satisfied = moves.counts * (1 - moves.went_on) * ratio(satisfaction, stopped)
+        gone_on = (moves.counts * moves.went_on).sum() + moves.skips_gone_on
+        tried = (moves.counts - satisfied).sum() + moves.skips
+        successes = {
+            "satisfaction": weighted_counts(moves.pairs, satisfied, num_pairs + 1),
+            "continuation": np.array([gone_on]),
+        }
+        trials = {
+            "satisfaction": weighted_counts(moves.pairs, moves.counts, num_pairs + 1),
+            "continuation": np.array([tried]),
+        }
+        return successes, trials
+
+    def relevance(self) -> NDArray[np.float64]:
+        """attraction x satisfaction: clicked, and content with what was found."""
+        return self.parameters["attraction"] * self.parameters["satisfaction"]
+
+    def user_of(self, query: str, items: Sequence[object]) -> User:
+        return User(
+            kind="dbn",
+            attraction=self.pair_values("attraction", query, items),
+            satisfaction=self.pair_values("satisfaction", query, items),
+            parameters=self.parameters["continuation"][None],
+        )

@@ -1,0 +1,142 @@
+"""Fitting: closed form where there is one, else expectation maximisation, the same few lines for every model."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from rankpolicy.clicks.log.pairs import LogView, pairs_of
+from rankpolicy.clicks.models.base import ClickModel, Expectation, Parameters, needs_sessions_text
+from rankpolicy.clicks.models.members import click_model_named
+from rankpolicy.clicks.models.prior import (
+    UNIFORM,
+    Prior,
+    PriorChoice,
+    checked_prior,
+    empirical_prior,
+    log_prior,
+    posterior_mean,
+)
+from rankpolicy.kernels import has_numba
+from rankpolicy.types import RankPolicyError
+
+if TYPE_CHECKING:
+    from rankpolicy.clicks.log.click_log import ClickLog
+
+ReportIteration = Callable[[int, float], None]  # the iteration, counted from 1, and the objective a session before it
+ExpectStep = Callable[[Parameters], Expectation]
+
+
+def fit_click_model(
+    name: str,
+    log: ClickLog,
+    *,
+    prior: PriorChoice = UNIFORM,
+    iterations: int = 200,
+    tolerance: float = 1e-6,
+    report_iteration: ReportIteration | None = None,
+) -> ClickModel:
+    """Fit a click model to a log.
+
+    Every parameter is estimated as (successes + a) / (trials + a + b). ``prior`` is (a, b), (1, 1) unless said otherwise; None is
+    maximum likelihood; ``"empirical"`` fits once with (1, 1), learns the Beta prior of the attractions from what it found, and
+    fits again with that. EM ends after ``iterations`` or when a step gains less than ``tolerance`` in log-likelihood plus log prior,
+    per session. Pairs and positions that were never tried have the prior mean, or without a prior the mean over all that were.
+
+    >>> from rankpolicy.clicks import log_from_lists
+    >>> log = log_from_lists(["a", "a", "a"], [["x", "y"]] * 3, [[1, 0], [0, 1], [1, 0]])
+    >>> fit_click_model("dctr", log, prior=None).parameters["attraction"]
+    array([0.66666667, 0.33333333])
+    """
+    kind = click_model_named(name)
+    if kind.needs_sessions and not log.has_sessions:
+        raise RankPolicyError(needs_sessions_text(name))
+    if iterations < 0 or not tolerance >= 0:
+        raise RankPolicyError(f"iterations and tolerance must be 0 or more; got {iterations} and {tolerance}.")
+    pairs = pairs_of(log)
+    view = pairs.view(log)
+    given = checked_prior(prior)
+    priors = dict.fromkeys(kind.axes, given)
+    expect = e_step(kind, view) if kind.uses_em else None
+    parameters, counts = first_parameters(kind, view, priors)
+    objectives: list[float] = []
+
+    def run() -> None:
+        nonlocal parameters, counts
+        if expect is not None:
+            parameters, counts, found = _em(
+                expect, parameters, counts, priors, iterations, tolerance, log.num_sessions, report_iteration
+            )
+            objectives.extend(found)
+
+    run()
+    if prior == "empirical" and "attraction" in kind.axes:
+        priors["attraction"] = empirical_prior(counts.successes["attraction"], counts.trials["attraction"])
+        parameters = maximised(counts, priors)
+        run()
+    defaults = {
+        parameter: _default(counts.successes[parameter], counts.trials[parameter], priors[parameter])
+        for parameter in kind.axes
+    }
+    shapes = kind.shapes(len(pairs), view.num_positions)
+    cut = {parameter: values[tuple(map(slice, shapes[parameter]))] for parameter, values in parameters.items()}
+    return kind(pairs=pairs, parameters=cut, defaults=defaults, priors=priors, objectives=tuple(objectives))
+
+
+def e_step(kind: type[ClickModel], view: LogView) -> ExpectStep:
+    """The E step on this log, compiled where numba is installed."""
+    if has_numba():
+        return partial(kind.expect_compiled, summary=kind.summarise(view))
+    return partial(kind.expect, view=view)
+
+
+def first_parameters(
+    kind: type[ClickModel], view: LogView, priors: Mapping[str, Prior]
+) -> tuple[Parameters, Expectation]:
+    """Where EM starts, or the answer in closed form; and the counts behind it. Arrays have an entry more for unknown pairs."""
+    counts = kind.closed_form(view)
+    if counts is not None:
+        return maximised(counts, priors), counts
+    shapes = kind.shapes(view.num_pairs + 1, view.num_positions)
+    nothing = {name: np.zeros(shape) for name, shape in shapes.items()}
+    halves = {name: np.full(shape, 0.5) for name, shape in shapes.items()}
+    return halves, Expectation(successes=nothing, trials=nothing)
+
+
+def maximised(counts: Expectation, priors: Mapping[str, Prior]) -> Parameters:
+    """The M step."""
+    return {
+        name: posterior_mean(counts.successes[name], trials, priors[name]) for name, trials in counts.trials.items()
+    }
+
+
+def _em(
+    expect: ExpectStep,
+    parameters: Parameters,
+    counts: Expectation,
+    priors: Mapping[str, Prior],
+    iterations: int,
+    tolerance: float,
+    num_sessions: int,
+    report_iteration: ReportIteration | None,
+) -> tuple[Parameters, Expectation, list[float]]:
+    objectives: list[float] = []
+    for iteration in range(iterations):
+        counts = expect(parameters)
+        objective = counts.log_likelihood + sum(log_prior(parameters[name], priors[name]) for name in parameters)
+        if report_iteration is not None:
+            report_iteration(iteration + 1, objective / num_sessions)
+        objectives.append(objective)
+        parameters = maximised(counts, priors)
+        if iteration and objectives[-1] - objectives[-2] < tolerance * num_sessions:
+            break
+    return parameters, counts, objectives
+
+
+def _default(successes: np.ndarray, trials: np.ndarray, prior: Prior) -> float:
+    if sum(prior) > 0:
+        return prior[0] / sum(prior)
+    return float(successes.sum() / trials.sum()) if trials.sum() > 0 else 0.5

@@ -1,0 +1,1 @@
+"""Position bias: how likely each rank is to be examined, estimated from a log."""

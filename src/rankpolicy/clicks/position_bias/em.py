@@ -1,0 +1,131 @@
+"""Regression-EM (Wang, Golbandi, Bendersky, Metzler & Najork 2018): propensities and relevance together, by maximum likelihood.
+
+    P(click on pair i at rank k) = propensity_k x relevance_i,    relevance_i = sigmoid(w . features_i), or a parameter of each pair.
+
+The E step counts how often an item was examined, given the clicks: always when clicked, else with probability
+propensity (1 - relevance) / (1 - propensity relevance). The M step counts anew; with features it makes one Newton step of the logistic
+regression. Steps are extrapolated (Varadhan & Roland 2008): plain EM needs thousands where clicks are rare. Without features there are as
+many parameters as pairs, so each pair needs many impressions; pairs that cannot tell are left out, which the click model pbm keeps: the
+two differ where such a pair is clicked more often than the model's bound, relevance <= 1, allows at its rank.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rankpolicy.clicks.log.counts_by_pair import PairCounts
+from rankpolicy.clicks.models.base import ratio
+from rankpolicy.clicks.position_bias.evidence import Evidence
+from rankpolicy.clicks.position_bias.pairwise import linked_to_first
+from rankpolicy.clicks.position_bias.randomised import relative_to_first
+
+Array = NDArray[np.float64]
+State = tuple[
+    Array, Array
+]  # propensities (resample, position); relevance (resample, pair) or weights (resample, feature)
+SMALLEST = 1e-12
+MOST_ROUNDS, SMALL_CHANGE = 500, 1e-6
+ROUNDS_OF_START = 30
+RIDGE = 1e-9
+
+
+def regression_em(evidence: Evidence, weights: Array) -> Array:
+    """The propensities (resample, position)."""
+    counts = evidence.pair_counts(weights)
+    if evidence.pair_features is None:
+        counts = telling(counts)
+        propensities, relevance = alternating_start(counts)
+        (found, _) = _extrapolated(lambda state: em_step(counts, state), (propensities, relevance), is_share=True)
+        return np.where(linked_pairs(counts), relative_to_first(found), np.nan)
+    design = np.column_stack([np.ones(len(evidence.pair_features)), evidence.pair_features])
+    start = alternating_start(counts)[0], np.zeros((len(weights), design.shape[1]))
+    (found, _) = _extrapolated(lambda state: regression_step(counts, design, state), start, is_share=False)
+    return np.where(counts.clicks.sum(1) > 0, relative_to_first(found), np.nan)
+
+
+def telling(counts: PairCounts) -> PairCounts:
+    """Without the pairs that say nothing of propensities: never clicked, or shown at one rank only, where any relevance fits.
+
+    >>> counts = PairCounts(shown=np.array([[[9.0, 9.0], [9.0, 9.0], [9.0, 0.0]]]), clicks=np.array([[[3.0, 2.0], [0.0, 0.0], [4.0, 0.0]]]))
+    >>> telling(counts).clicks
+    array([[[3., 2.]]])
+    """
+    tells = (((counts.shown > 0).sum(2) >= 2) & (counts.clicks.sum(2) > 0)).any(0)
+    return PairCounts(shown=counts.shown[:, tells], clicks=counts.clicks[:, tells])
+
+
+def em_step(counts: PairCounts, state: State) -> State:
+    """Propensities (resample, position) and relevance (resample, pair) after one step."""
+    propensities, relevance = state
+    examined = _examined(counts, propensities, relevance)
+    return (
+        ratio(examined.sum(1), counts.shown.sum(1)),
+        ratio(counts.clicks.sum(2), examined.sum(2)),
+    )
+
+
+def regression_step(counts: PairCounts, design: Array, state: State) -> State:
+    """The same with relevance = sigmoid(design @ weights), weights (resample, feature)."""
+    propensities, feature_weights = state
+    relevance = 1.0 / (1.0 + np.exp(-np.clip(feature_weights @ design.T, -30.0, 30.0)))
+    examined = _examined(counts, propensities, relevance)
+    trials = examined.sum(2)
+    gradient = (counts.clicks.sum(2) - trials * relevance) @ design
+    information = np.einsum("ri,if,ig->rfg", trials * relevance * (1.0 - relevance), design, design)
+    information += RIDGE * np.eye(design.shape[1])
+    step = np.linalg.solve(information, gradient[:, :, None])[:, :, 0]
+    return ratio(examined.sum(1), counts.shown.sum(1)), feature_weights + np.clip(step, -1.0, 1.0)
+
+
+def alternating_start(counts: PairCounts) -> State:
+    """Shares that fit the margins: clicks of each pair and of each rank as expected; a good start where clicks are rare.
+
+    Scaled so that the largest propensity is 1, and relevance at most 0.99.
+    """
+    shown, clicks = counts.shown, counts.clicks
+    propensities = np.ones((len(shown), shown.shape[2]))
+    for _ in range(ROUNDS_OF_START):
+        relevance = ratio(clicks.sum(2), np.einsum("rik,rk->ri", shown, propensities))
+        propensities = ratio(clicks.sum(1), np.einsum("rik,ri->rk", shown, relevance))
+        propensities = ratio(propensities, np.broadcast_to(propensities.max(1, keepdims=True), propensities.shape))
+    return propensities, np.minimum(relevance, 0.99)
+
+
+def linked_pairs(counts: PairCounts) -> NDArray[np.bool_]:
+    """Ranks that clicked pairs, shown at several of them, link to the first (resample, position)."""
+    tells = ((counts.shown > 0) & (counts.clicks.sum(2, keepdims=True) > 0)).astype(np.float64)
+    return linked_to_first(np.einsum("rij,rik->rjk", tells, tells) > 0)
+
+
+def _examined(counts: PairCounts, propensities: Array, relevance: Array) -> Array:
+    # Just below 1, for a pair that was clicked at every impression has no missed ones to share out, and 0 / 0 must not arise.
+    chance, attracted = propensities[:, None, :], np.minimum(relevance, 1.0 - SMALLEST)[:, :, None]
+    share = chance * (1.0 - attracted)
+    share /= 1.0 - chance * attracted
+    return counts.clicks + (counts.shown - counts.clicks) * share
+
+
+def _extrapolated(step: Callable[[State], State], state: State, *, is_share: bool) -> State:
+    """Fixed point of EM: two steps, a leap along them, one step from there, until ranks change by less than SMALL_CHANGE."""
+    for _ in range(MOST_ROUNDS):
+        first = step(state)
+        second = step(first)
+        moves = [one - start for one, start in zip(first, state, strict=True)]
+        bends = [two - one - move for two, one, move in zip(second, first, moves, strict=True)]
+        length = np.sqrt(sum((move**2).sum(1) for move in moves))
+        bend = np.sqrt(sum((move**2).sum(1) for move in bends))
+        # At least one plain step, at most a hundred: a longer leap trusts the bend beyond what it can tell.
+        leap = np.clip(ratio(length, bend), 1.0, 100.0)[:, None]
+        leapt = [start + 2 * leap * m + leap**2 * b for start, m, b in zip(state, moves, bends, strict=True)]
+        propensities = np.clip(leapt[0], second[0] / 2, 1.0)
+        other = np.clip(leapt[1], second[1] / 2, 1.0) if is_share else leapt[1]
+        previous, state = state[0], step((propensities, other))
+        if (
+            abs(relative_to_first(state[0] + SMALLEST) / relative_to_first(previous + SMALLEST) - 1).max()
+            < SMALL_CHANGE
+        ):
+            break
+    return state

@@ -1,0 +1,204 @@
+"""One door to all estimators of position bias, with bootstrap intervals."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rankpolicy.clicks.log.click_log import ClickLog
+from rankpolicy.clicks.log.pairs import pairs_of
+from rankpolicy.clicks.models.base import ClickModel
+from rankpolicy.clicks.position_bias.bias import PositionBias
+from rankpolicy.clicks.position_bias.bootstrap import RESAMPLED, bootstrap_intervals
+from rankpolicy.clicks.position_bias.evidence import Evidence
+from rankpolicy.clicks.position_bias.members import position_bias_method_named
+from rankpolicy.clicks.position_bias.randomised import feature_weights
+from rankpolicy.types import RankPolicyError, unknown_name
+
+
+def estimate_position_bias(
+    log: ClickLog,
+    *,
+    method: str = "all-pairs",
+    segments: Sequence[object] | None = None,
+    query_features: Any = None,
+    swaps: Any = None,
+    pair_features: Any = None,
+    click_model: str | ClickModel | None = None,
+    resample: str | None = None,
+    num_resamples: int = 200,
+    level: float = 0.95,
+    random_state: int = 0,
+) -> PositionBias:
+    """The propensities of all ranks, by a method of POSITION_BIAS_METHODS, relative to the first.
+
+    Some methods need to be told more than the log: ``segments`` (session,) names; ``query_features`` (session, feature) numbers; ``swaps``
+    (session, 2) the positions, counted from 0, that a coin swapped or not, -1 for sessions without; ``pair_features`` (pair, feature) in
+    the order of ``pairs_of(log)``; ``click_model`` a name of CLICK_MODELS, fitted here, or a fitted model, taken as it is and
+    without intervals, since what it was fitted to is not known.
+
+    Intervals are those of the percentile bootstrap: each unit counts a Poisson number of times, the method runs again on each of
+    ``num_resamples`` such logs (0: no intervals), and the middle ``level`` of the results is taken. ``resample`` names the unit:
+
+    - sessions: how far the result would move with other users of the same queries;
+    - queries, whole: with other queries too. Wider where queries differ in their bias; a log of counts, whose impressions are not
+      independent, takes it unless said otherwise;
+    - pairs, whole (query, item) pairs, for a log of counts only.
+
+    >>> from rankpolicy.clicks import log_from_lists
+    >>> log = log_from_lists(["a"] * 4, [["x", "y"], ["x", "y"], ["y", "x"], ["y", "x"]], [[1, 0], [1, 1], [1, 0], [1, 1]])
+    >>> estimate_position_bias(log, method="all-pairs", num_resamples=0).propensities.round(6)
+    array([1. , 0.5])
+    """
+    chosen = position_bias_method_named(method)
+    if not 0 < level < 1 or num_resamples < 0:
+        raise RankPolicyError(
+            f"level must lie between 0 and 1 and num_resamples be 0 or more; got {level:g} and {num_resamples}."
+        )
+    given = {
+        "segments": segments,
+        "query_features": query_features,
+        "swaps": swaps,
+        "pair_features": pair_features,
+        "click_model": click_model,
+    }
+    for name, value in given.items():
+        if value is None and name == chosen.needs:
+            raise RankPolicyError(f"{method!r} needs {name}; pass {name}=...")
+        if value is not None and name not in (chosen.needs, chosen.takes):
+            raise RankPolicyError(f"{method!r} does not use {name}; leave it out, or choose a method that does.")
+    if chosen.needs_sessions and not log.has_sessions:
+        raise RankPolicyError(
+            f"{method!r} needs whole sessions; this log holds counts by (query, item, position). Use all-pairs or em."
+        )
+    unit = _checked_unit(resample, log)
+    if isinstance(click_model, ClickModel):
+        num_resamples = 0
+    evidence = Evidence(
+        log=log,
+        segments=None if segments is None else _checked_segments(segments, log),
+        query_features=None if query_features is None else _features("query_features", query_features, len(log)),
+        swaps=None if swaps is None else _checked_swaps(swaps, log),
+        pair_features=None if pair_features is None else _features("pair_features", pair_features, len(pairs_of(log))),
+        click_model=click_model or "pbm",
+    )
+    weights = log.counts.astype(np.float64)[None]
+    propensities = chosen.estimate(evidence, weights)[0]
+    facts = _facts(evidence, weights)
+    if not facts["click_through"][0] > 0:
+        raise RankPolicyError(
+            f"{method!r} compares all ranks with the first, so this must have clicks; the log holds none there."
+        )
+    if len(propensities) > 1 and np.isnan(propensities[1:]).all():
+        raise RankPolicyError(
+            f"{method!r} can compare no rank with the first: no item that was clicked there stood at another rank too. Use a log of "
+            "several rankers, or of randomised traffic."
+        )
+    return PositionBias(
+        method=method,
+        propensities=propensities,
+        intervals=bootstrap_intervals(
+            chosen.estimate,
+            evidence,
+            propensities,
+            unit=unit,
+            num_resamples=num_resamples,
+            level=level,
+            random_state=random_state,
+        ),
+        level=level,
+        resampled=unit,
+        num_resamples=num_resamples,
+        by_segment=_by_segment(evidence, unit, num_resamples, level, random_state),
+        feature_weights=_feature_weights(evidence, weights),
+        **facts,
+    )
+
+
+def _by_segment(
+    evidence: Evidence, unit: str, num_resamples: int, level: float, random_state: int
+) -> dict[str, PositionBias]:
+    if evidence.segments is None:
+        return {}
+    log, found = evidence.log, {}
+    for name in np.unique(evidence.segments):
+        rows = np.flatnonzero(evidence.segments == name)
+        part = replace(
+            log, queries=log.queries[rows], items=log.items[rows], clicks=log.clicks[rows], counts=log.counts[rows]
+        )
+        found[str(name)] = estimate_position_bias(
+            part,
+            method="randomised",
+            resample=unit,
+            num_resamples=num_resamples,
+            level=level,
+            random_state=random_state,
+        )
+    return found
+
+
+def _feature_weights(evidence: Evidence, weights: NDArray[np.float64]) -> NDArray[np.float64]:
+    if evidence.query_features is None:
+        return np.empty((0, 0))
+    counts = evidence.group_counts(weights)
+    return feature_weights(counts.shown[0], counts.clicks[0], evidence.feature_groups[0])
+
+
+def _facts(evidence: Evidence, weights: NDArray[np.float64]) -> dict[str, Any]:
+    totals = evidence.position_counts(weights)
+    shown = evidence.pair_counts(weights).shown[0]
+    is_shown = totals.shown[0] > 0
+    click_through = np.full(evidence.num_positions, np.nan)
+    click_through[is_shown] = totals.clicks[0][is_shown] / totals.shown[0][is_shown]
+    return {
+        "click_through": click_through,
+        "num_sessions": evidence.log.num_sessions,
+        "num_clicks": evidence.log.num_clicks,
+        "num_swap_pairs": int(((shown > 0).sum(1) >= 2).sum()),
+    }
+
+
+def _checked_unit(resample: str | None, log: ClickLog) -> str:
+    unit = resample or ("sessions" if log.has_sessions else "queries")
+    if unit not in RESAMPLED:
+        raise RankPolicyError(unknown_name("resample", unit, RESAMPLED))
+    if unit == "pairs" and log.has_sessions:
+        raise RankPolicyError("the pairs of a session stand and fall together; use resample='queries' or 'sessions'.")
+    return unit
+
+
+def _checked_segments(segments: Sequence[object], log: ClickLog) -> NDArray[np.str_]:
+    names = np.array([str(segment) for segment in segments])
+    if len(names) != len(log):
+        raise RankPolicyError(f"segments must have a name for each of the {len(log)} sessions; got {len(names)}.")
+    return names
+
+
+def _features(name: str, features: Any, num_rows: int) -> NDArray[np.float64]:
+    values = np.asarray(features, np.float64)
+    if values.ndim != 2 or len(values) != num_rows or not np.isfinite(values).all():
+        raise RankPolicyError(
+            f"{name} must be finite numbers of shape ({num_rows}, feature); got shape {values.shape}."
+        )
+    return values
+
+
+def _checked_swaps(swaps: Any, log: ClickLog) -> NDArray[np.int64]:
+    values = np.asarray(swaps)
+    if values.shape != (len(log), 2) or not np.issubdtype(values.dtype, np.integer):
+        raise RankPolicyError(
+            f"swaps must be whole numbers of shape ({len(log)}, 2); got {values.dtype} {values.shape}."
+        )
+    has_coin = (values >= 0).all(1)
+    if not has_coin.any():
+        raise RankPolicyError("swaps must name two positions, counted from 0, for at least one session; all are -1.")
+    first, second = values[has_coin].T
+    if values.max() >= log.num_positions or (first == second).any():
+        raise RankPolicyError(
+            f"swaps must be two different positions from 0 to {log.num_positions - 1}; got {values.max()} or the same twice."
+        )
+    return values.astype(np.int64)

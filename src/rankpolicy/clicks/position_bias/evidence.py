@@ -1,0 +1,90 @@
+"""What an estimator of position bias may look at: a log, and what is known besides about its sessions and pairs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rankpolicy.clicks.log.click_log import ClickLog
+from rankpolicy.clicks.log.counts_by_pair import Cells, PairCounts, cells_by_owner
+from rankpolicy.clicks.log.distinct import distinct_rows
+from rankpolicy.clicks.log.pairs import LogView, PairTable, pairs_of
+from rankpolicy.clicks.models.base import ClickModel
+
+
+@dataclass(frozen=True, kw_only=True)
+class Evidence:
+    """A log with its sums prepared; weights (resample, session) say how often each session counts."""
+
+    log: ClickLog
+    segments: NDArray[np.str_] | None = None  # (session,)
+    query_features: NDArray[np.float64] | None = None  # (session, feature)
+    swaps: NDArray[np.int64] | None = None  # (session, 2) the two positions, counted from 0; -1 without a swap
+    pair_features: NDArray[np.float64] | None = None  # (pair, feature)
+    click_model: str | ClickModel = "pbm"
+
+    @cached_property
+    def table(self) -> PairTable:
+        return pairs_of(self.log)
+
+    @cached_property
+    def view(self) -> LogView:
+        return self.table.view(self.log)
+
+    @property
+    def num_positions(self) -> int:
+        return self.log.num_positions
+
+    def pair_counts(self, weights: NDArray[np.float64]) -> PairCounts:
+        """(resample, pair, position)"""
+        return self._cells_by_pair.counts(weights)
+
+    def position_counts(self, weights: NDArray[np.float64]) -> PairCounts:
+        """(resample, position): all pairs together."""
+        counts = self._cells.counts(weights)
+        return PairCounts(shown=counts.shown[:, 0], clicks=counts.clicks[:, 0])
+
+    @cached_property
+    def feature_groups(self) -> tuple[NDArray[np.float64], NDArray[np.intp]]:
+        """The distinct rows of the query features behind a column of ones (group, 1 + feature), and the group of each session."""
+        assert self.query_features is not None
+        groups, codes = np.unique(self.query_features, axis=0, return_inverse=True)
+        return np.column_stack([np.ones(len(groups)), groups]), codes
+
+    def group_counts(self, weights: NDArray[np.float64]) -> PairCounts:
+        """(resample, group, position): sessions with the same query features together."""
+        return self._cells_by_group.counts(weights)
+
+    @cached_property
+    def lists(self) -> NDArray[np.int64]:
+        """(list, position) the distinct lists in pair codes, ``len(table)`` where nothing was shown."""
+        return self.view.pairs[self._first_and_inverse[0]]
+
+    def list_clicks(self, weights: NDArray[np.float64]) -> NDArray[np.float64]:
+        """(resample, list, position)"""
+        return self._cells_by_list.counts(weights).clicks
+
+    @cached_property
+    def _first_and_inverse(self) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+        return distinct_rows(self.view.pairs)
+
+    @cached_property
+    def _cells(self) -> Cells:
+        return cells_by_owner(self.view, np.zeros((1, 1), np.int64), 1)
+
+    @cached_property
+    def _cells_by_group(self) -> Cells:
+        design, codes = self.feature_groups
+        return cells_by_owner(self.view, codes[:, None], len(design))
+
+    @cached_property
+    def _cells_by_pair(self) -> Cells:
+        return cells_by_owner(self.view, self.view.pairs, len(self.table))
+
+    @cached_property
+    def _cells_by_list(self) -> Cells:
+        first, inverse = self._first_and_inverse
+        return cells_by_owner(self.view, inverse[:, None], len(first))

@@ -1,0 +1,207 @@
+"""Side columns as numbers a network can take, in the way that the training data asked for."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from rankpolicy.data.click_table.side_columns import MISSING_CATEGORY, SideColumns
+from rankpolicy.data.texts.text_pairs import SideTensors
+from rankpolicy.types import RankPolicyError
+
+MISSING, UNKNOWN = 0, 1  # codes of a category; then come the known ones
+_EXACT = 2**24  # whole numbers below are exact in float32
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NumberColumn:
+    """(value - mean) / spread where the column varied in training, and 0 or 1 for "is missing" where values were missing then.
+
+    A missing value is 0, the mean. A column that was whole in training has no mark for missing values: its weight would be untrained.
+    """
+
+    name: str
+    mean: float
+    spread: float  # 0: constant where known, only the mark is read
+    marks_missing: bool
+
+    @property
+    def width(self) -> int:
+        return int(self.spread > 0) + int(self.marks_missing)
+
+    def encoded(self, values: NDArray[np.float32]) -> list[NDArray[np.float32]]:
+        is_missing = np.isnan(values)
+        scaled = np.where(is_missing, 0.0, (values.astype(np.float64) - self.mean) / (self.spread or 1.0))
+        columns = [scaled] if self.spread > 0 else []
+        return [column.astype(np.float32) for column in (*columns, *([is_missing] if self.marks_missing else []))]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CategoryColumn:
+    """A code a value: 0 missing, 1 unknown (not in training, or seen by too few users there), then the known ones."""
+
+    name: str
+    known: tuple[str, ...]
+
+    @property
+    def num_codes(self) -> int:
+        return 2 + len(self.known)
+
+    def encoded(self, values: NDArray[Any]) -> NDArray[np.int64]:
+        code_of = {MISSING_CATEGORY: MISSING} | {value: code for code, value in enumerate(self.known, 2)}
+        return np.fromiter((code_of.get(value, UNKNOWN) for value in values.tolist()), np.int64, len(values))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class SideEncoding:
+    """What is read of side columns; those that told nothing in training are left out, and named in a warning.
+
+    >>> side = SideColumns(numbers={"age": np.array([1, 3, np.nan], np.float32)}, categories={"kind": np.array(["a", "b", ""])})
+    >>> encoding = SideEncoding.fit(side, None, min_users=1)
+    >>> encoding.tensors(side, 3).numbers.tolist(), encoding.tensors(side, 3).categories.tolist()
+    ([[-1.0, 0.0], [1.0, 0.0], [0.0, 1.0]], [[2], [3], [0]])
+    """
+
+    numbers: tuple[NumberColumn, ...] = ()
+    categories: tuple[CategoryColumn, ...] = ()
+    unread: tuple[str, ...] = ()  # columns of the training data that told nothing
+    _warned: set[str] = field(default_factory=set, init=False, repr=False)  # columns whose absence has been said
+
+    @classmethod
+    def fit(cls, side: SideColumns | None, users: NDArray[Any] | None, *, min_users: int) -> SideEncoding:
+        """Look at the columns of the training data; ``users`` (items,) says who saw each item, for ``min_users`` above 1."""
+        if side is None:
+            return cls()
+        numbers = [_number_column(name, values) for name, values in side.numbers.items()]
+        categories = [
+            CategoryColumn(name=name, known=_known(values, users, min_users))
+            for name, values in side.categories.items()
+        ]
+        read_categories = [
+            column for column in categories if len(np.unique(column.encoded(side.categories[column.name]))) > 1
+        ]
+        read_numbers = [column for column in numbers if column.width]
+        read = {*(column.name for column in read_numbers), *(column.name for column in read_categories)}
+        unread = tuple(name for name in side.names if name not in read)
+        if unread:
+            reasons = ", ".join(f"{name} ({_reason(name, side, min_users)})" for name in unread)
+            warnings.warn(f"side columns that tell nothing in the training data are left out: {reasons}.", stacklevel=2)
+        return cls(numbers=tuple(read_numbers), categories=tuple(read_categories), unread=unread)
+
+    @classmethod
+    def from_document(cls, document: Mapping[str, Any]) -> SideEncoding:
+        """What ``document`` saved."""
+        return cls(
+            numbers=tuple(NumberColumn(**column) for column in document["numbers"]),
+            categories=tuple(
+                CategoryColumn(name=column["name"], known=tuple(column["known"])) for column in document["categories"]
+            ),
+            unread=tuple(document["unread"]),
+        )
+
+    def document(self) -> dict[str, Any]:
+        """All of it as JSON can hold it."""
+        return {
+            "numbers": [asdict(column) for column in self.numbers],
+            "categories": [asdict(column) for column in self.categories],
+            "unread": list(self.unread),
+        }
+
+    @property
+    def num_numbers(self) -> int:
+        return sum(column.width for column in self.numbers)
+
+    def tensors(self, side: SideColumns | None, num_items: int) -> SideTensors:
+        """The columns of new data; a column that is not there counts as missing, said once, and others are not read."""
+        given = SideColumns() if side is None else side
+        self._warn_of_absent(given)
+        numbers = np.zeros((num_items, self.num_numbers), np.float32)
+        place = 0
+        for number in self.numbers:
+            for encoded in number.encoded(_numbers(given, number.name, num_items)):
+                numbers[:, place] = encoded
+                place += 1
+        codes = [category.encoded(_categories(given, category, num_items)) for category in self.categories]
+        categories = np.column_stack(codes) if codes else np.zeros((num_items, 0), np.int64)
+        return SideTensors(torch.from_numpy(numbers), torch.from_numpy(categories))
+
+    def _warn_of_absent(self, given: SideColumns) -> None:
+        names = [*(column.name for column in self.numbers), *(column.name for column in self.categories)]
+        absent = [name for name in names if name not in given.names and name not in self._warned]
+        if not absent:
+            return
+        self._warned.update(absent)
+        extra = [name for name in given.names if name not in (*names, *self.unread)]
+        beside = f" Columns that the training data did not have are not read: {', '.join(extra)}." if extra else ""
+        warnings.warn(
+            f"the data have no side column {', '.join(absent)}, which the training data had: taken as missing.{beside}",
+            stacklevel=2,
+        )
+
+
+def _number_column(name: str, values: NDArray[np.float32]) -> NumberColumn:
+    known = values[~np.isnan(values)].astype(np.float64)
+    if len(known) == 0:
+        return NumberColumn(name=name, mean=0.0, spread=0.0, marks_missing=False)
+    is_constant = bool((known == known[0]).all())  # rounding leaves a spread above 0 to some constants
+    spread = 0.0 if is_constant else float(known.std())
+    return NumberColumn(name=name, mean=float(known.mean()), spread=spread, marks_missing=len(known) < len(values))
+
+
+def _known(values: NDArray[Any], users: NDArray[Any] | None, min_users: int) -> tuple[str, ...]:
+    """The categories that enough users have seen, sorted."""
+    texts = np.asarray(values, dtype=str)
+    names, codes = np.unique(texts, return_inverse=True)
+    if min_users > 1:
+        assert users is not None, "checked when the vocabulary was made"
+        numbers = np.unique(users, return_inverse=True)[1]
+        seen = np.unique(numbers * len(names) + codes)
+        names = names[np.bincount(seen % len(names), minlength=len(names)) >= min_users]
+    return tuple(name for name in names.tolist() if name != MISSING_CATEGORY)
+
+
+def _reason(name: str, side: SideColumns, min_users: int) -> str:
+    if name in side.numbers:
+        return "no value is known" if np.isnan(side.numbers[name]).all() else "always the same"
+    if (side.categories[name] == MISSING_CATEGORY).all():
+        return "no value is known"
+    is_constant = (side.categories[name] == side.categories[name][0]).all()
+    return "always the same" if is_constant else f"no value is seen by {min_users} users"
+
+
+def _numbers(given: SideColumns, name: str, num_items: int) -> NDArray[np.float32]:
+    if name in given.numbers:
+        return given.numbers[name]
+    text = next((value for value in given.categories.get(name, ()) if value != MISSING_CATEGORY), None)
+    if text is not None:
+        raise RankPolicyError(
+            f"side column {name!r} must hold numbers, as in the training data; it holds texts, such as {text!r:.40}. Convert it first."
+        )
+    return np.full(num_items, np.nan, np.float32)
+
+
+def _categories(given: SideColumns, column: CategoryColumn, num_items: int) -> NDArray[Any]:
+    if column.name in given.categories:
+        return given.categories[column.name]
+    values = given.numbers.get(column.name)
+    texts = np.full(num_items, MISSING_CATEGORY, dtype=object)
+    if values is None or np.isnan(values).all():
+        return texts
+    is_known = ~np.isnan(values)
+    numbers = values[is_known]
+    # Names may look like numbers: sizes 38, 40 of the categories S, M, 38, 40. Only what is exact can be written as the name it was.
+    is_exact = bool(((numbers == np.floor(numbers)) & (np.abs(numbers) < _EXACT)).all())
+    if is_exact:
+        texts[is_known] = numbers.astype(np.int64).astype(str)
+    if not is_exact or set(column.known).isdisjoint(texts[is_known].tolist()):
+        raise RankPolicyError(
+            f"side column {column.name!r} must hold categories, as in the training data ({', '.join(column.known[:3])}, ...); it holds "
+            f"numbers, such as {numbers[0]:g}. Make it texts, or read the table with categories=[{column.name!r}]."
+        )
+    return texts

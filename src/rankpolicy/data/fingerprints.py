@@ -1,0 +1,50 @@
+"""Fingerprints of data, so that a run can say what it was trained on."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Iterator
+
+import numpy as np
+
+from rankpolicy.data.dataset import RankingDataset
+from rankpolicy.data.formats.whole_files import checked_file
+
+
+def sha256_of_file(path: str | os.PathLike[str]) -> str:
+    """The sha256 of the bytes of a file, as hexadecimal digits."""
+    with open(checked_file(path), "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def fingerprint(dataset: RankingDataset) -> str:
+    """The sha256 of what a dataset holds, as hexadecimal digits; where its items stood in a file does not count."""
+    digest = hashlib.sha256()
+    for part in _parts(dataset):
+        # The length of each part goes first, so that no two lists of parts give the same bytes.
+        digest.update(len(part).to_bytes(8, "little"))
+        digest.update(part)
+    return digest.hexdigest()
+
+
+def _parts(dataset: RankingDataset) -> Iterator[bytes]:
+    yield repr(dataset.features.shape).encode()
+    yield np.ascontiguousarray(dataset.features, dtype="<f4").tobytes()
+    yield dataset.labels.astype("<f4").tobytes()
+    yield dataset.offsets.astype("<i8").tobytes()
+    for names in (dataset.query_ids, dataset.item_ids, dataset.groups):
+        yield b"" if names is None else repr(names.tolist()).encode()
+    yield repr(dataset.feature_names).encode()
+    if dataset.texts is not None:
+        yield repr(dataset.texts.queries).encode()
+        yield repr([dataset.texts.item(item) for item in range(dataset.num_items)]).encode()
+    if dataset.side is not None:
+        for name, column in (*dataset.side.numbers.items(), *dataset.side.categories.items()):
+            yield name.encode()
+            yield repr(column.tolist()).encode()
+    if dataset.shown is not None:
+        for values in (dataset.shown.ranks, dataset.shown.users, dataset.shown.times):
+            yield b"" if values is None else repr(values.tolist()).encode()
+    if dataset.query_weights is not None:
+        yield dataset.query_weights.astype("<f8").tobytes()

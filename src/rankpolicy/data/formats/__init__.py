@@ -1,0 +1,1 @@
+"""Files and frames that a dataset is read from and written to."""

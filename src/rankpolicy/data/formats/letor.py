@@ -1,0 +1,130 @@
+"""LETOR (SVMlight) text: ``label qid:id feature:value ... # comment``."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rankpolicy.data.dataset import RankingDataset, from_query_numbers, numbered_by_appearance
+from rankpolicy.data.formats.group_sizes import read_group_sizes
+from rankpolicy.data.formats.letor_lines import ITEM, ITEM_ID, Lines
+from rankpolicy.data.formats.letor_text import parse_text, texts_at
+from rankpolicy.data.formats.whole_files import open_whole, read_text_bytes
+from rankpolicy.types import RankPolicyError
+
+ROWS_A_BLOCK = 1000
+
+
+def read_letor(path: str | os.PathLike[str], *, num_features: int | None = None) -> RankingDataset:
+    """Read a LETOR or SVMlight file, plain or packed with gzip or zstandard.
+
+    - Features that a line leaves out are 0. Feature ids count from 1; when any line has a feature 0, from 0.
+    - ``num_features`` sets the width, so that train and test data agree; an id beyond it is an error.
+    - Queries may be in any order, their lines apart; ``source_rows`` remembers where each item stood.
+    - Item ids come from comments: ``#docid = GX01 inc = 1`` gives GX01, any other comment is the id as a whole.
+    - Without qid, the sizes of the queries are read from ``<file>.query`` (LightGBM) or ``<file>.group`` (XGBoost).
+
+    A malformed line is an error that names file and line. Values are kept as float32.
+
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     file = Path(folder, "train.txt")
+    ...     _ = file.write_text("2 qid:10 1:0.5 3:1 #docid = GX01\\n0 qid:10 2:.25 #docid = GX02\\n")
+    ...     dataset = read_letor(file)
+    >>> dataset.features.tolist(), dataset.item_ids.tolist()
+    ([[0.5, 0.0, 1.0], [0.0, 0.25, 0.0]], ['GX01', 'GX02'])
+    """
+    if num_features is not None and (not isinstance(num_features, int | np.integer) or num_features < 1):
+        raise RankPolicyError(f"num_features must be a whole number, 1 or more; got {num_features!r}.")
+    file = Path(path)
+    text = read_text_bytes(file)
+    try:
+        lines = parse_text(text, num_features)
+        rows = _rows_of_items(lines)
+        has_query_ids = bool(lines.query_ids[rows].any())
+        query_ids = texts_at(text, lines.query_ids[rows])
+        has_comments = bool((lines.item_ids[rows, 0] >= 0).any())
+        item_ids = texts_at(text, lines.item_ids[rows]) if has_comments else None
+    except RankPolicyError as error:
+        raise RankPolicyError(f"{file}: {error}") from None
+    labels = lines.labels[rows]
+    if has_query_ids:
+        query_of_row, names = _numbered_runs(query_ids)
+    else:
+        sizes = read_group_sizes(file, len(labels))
+        query_of_row, names = np.repeat(np.arange(len(sizes)), sizes), np.arange(len(sizes)).astype(str)
+    return from_query_numbers(lines.features[rows], labels, query_of_row, query_ids=names, item_ids=item_ids)
+
+
+def write_letor(dataset: RankingDataset, path: str | os.PathLike[str]) -> None:
+    """Write a LETOR file, packed if its name ends in .gz or .zst; ``read_letor`` gives exactly the same values back.
+
+    Item ids are written as ``#docid = id``. Groups and feature names have no place in the format.
+    """
+    query_ids = _checked_query_ids(dataset)
+    comments = (
+        [""] * dataset.num_items
+        if dataset.item_ids is None
+        else [_comment(item_id) for item_id in dataset.item_ids.tolist()]
+    )
+    template = "%s qid:%s " + " ".join(f"{feature}:%s" for feature in range(1, dataset.num_features + 1)) + "%s\n"
+    query_of_item = dataset.query_of_item
+    with open_whole(path) as file:
+        for start in range(0, dataset.num_items, ROWS_A_BLOCK):
+            block = slice(start, start + ROWS_A_BLOCK)
+            rows = zip(
+                [text.removesuffix(".0") for text in _shortest(dataset.labels[block])],
+                query_ids[query_of_item[block]].tolist(),
+                _shortest(dataset.features[block]),
+                comments[block],
+                strict=True,
+            )
+            file.write(
+                "".join([template % (label, qid, *values, comment) for label, qid, values, comment in rows]).encode()
+            )
+
+
+def _rows_of_items(lines: Lines) -> Any:
+    """Which lines hold items; a slice when all do, which saves a copy."""
+    return slice(None) if (lines.kinds == ITEM).all() else np.flatnonzero(lines.kinds == ITEM)
+
+
+def _numbered_runs(query_ids: NDArray[Any]) -> tuple[NDArray[np.int64], NDArray[Any]]:
+    """Number the query of each row by first appearance, sorting one id a run of equal ids instead of one a row."""
+    starts = np.concatenate([[0], np.flatnonzero(query_ids[1:] != query_ids[:-1]) + 1])
+    number_of_run, names = numbered_by_appearance(query_ids[starts], len(starts))
+    return np.repeat(number_of_run, np.diff(starts, append=len(query_ids))), names
+
+
+def _shortest(values: NDArray[np.float32]) -> Any:
+    """The shortest decimals that read back as the same float32, nested as the values are."""
+    return values.astype(str).tolist()
+
+
+def _checked_query_ids(dataset: RankingDataset) -> NDArray[Any]:
+    ids = dataset.query_ids.astype(str)
+    names, counts = np.unique(ids, return_counts=True)
+    if (counts > 1).any():
+        twice = str(names[counts.argmax()])
+        raise RankPolicyError(
+            f"query ids must differ to be written, or reading would merge queries; {twice!r} names {counts.max()}."
+        )
+    for name in names.tolist():
+        if not re.fullmatch(r"[^\s#\0]+", name):
+            raise RankPolicyError(f"query ids must be words without space or '#' to be written; got {name!r}.")
+    return ids
+
+
+def _comment(item_id: str) -> str:
+    if re.fullmatch(r"[^\s\0]+", item_id):
+        return f" #docid = {item_id}"
+    if item_id != item_id.strip() or re.search(r"[\0\n\r]", item_id) or ITEM_ID.match(item_id.encode()):
+        raise RankPolicyError(
+            f"item ids must be on one line, without space around them, to be written; got {item_id!r}."
+        )
+    return f" # {item_id}"

@@ -1,0 +1,56 @@
+"""Parquet files, a row an item."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from rankpolicy.data.dataset import RankingDataset
+from rankpolicy.data.formats.frames import from_frame, to_frame
+from rankpolicy.data.formats.whole_files import checked_file, open_whole
+from rankpolicy.optional import require
+from rankpolicy.types import RankPolicyError
+
+
+def read_parquet(
+    path: str | os.PathLike[str],
+    *,
+    qid: str = "qid",
+    label: str | None = "label",
+    features: Sequence[str] | None = None,
+    item_id: str | None = None,
+    group: str | None = None,
+) -> RankingDataset:
+    """Read a Parquet file; its columns and the arguments that name them are those of ``from_frame``."""
+    polars = require("polars", "A Parquet file")
+    file = checked_file(path)
+    try:
+        frame = polars.read_parquet(file)
+    except (polars.exceptions.PolarsError, OSError) as error:
+        raise _unreadable(file, error) from None
+    try:
+        return from_frame(frame, qid=qid, label=label, features=features, item_id=item_id, group=group)
+    except RankPolicyError as error:
+        raise RankPolicyError(f"{file}: {error}") from None
+
+
+def parquet_columns(path: str | os.PathLike[str]) -> list[str]:
+    """The names of the columns of a Parquet file, without reading them."""
+    polars = require("polars", "A Parquet file")
+    file = checked_file(path)
+    try:
+        return list(polars.read_parquet_schema(file))
+    except (polars.exceptions.PolarsError, OSError) as error:
+        raise _unreadable(file, error) from None
+
+
+def write_parquet(dataset: RankingDataset, path: str | os.PathLike[str]) -> None:
+    """Write a dataset as Parquet; ``read_parquet`` gives the same values back. Source rows are not kept."""
+    frame = to_frame(dataset)
+    with open_whole(path) as file:
+        frame.write_parquet(file)
+
+
+def _unreadable(file: Path, error: Exception) -> RankPolicyError:
+    return RankPolicyError(f"{file} must be a Parquet file; it cannot be read ({error}).")

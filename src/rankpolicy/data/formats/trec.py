@@ -1,0 +1,129 @@
+"""TREC files: judgements (``qid 0 docid relevance``) and runs (``qid Q0 docid rank score tag``).
+
+Item ids are the docids; a dataset without item ids goes by the rows of the file it came from.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Iterator
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from rankpolicy.data.dataset import RankingDataset
+from rankpolicy.data.formats.whole_files import open_whole, read_text_bytes
+from rankpolicy.types import RankPolicyError
+
+Number = TypeVar("Number", int, float)
+
+
+def read_qrels(path: str | os.PathLike[str]) -> dict[str, dict[str, int]]:
+    """Judgements by query id and item id: ``{"q1": {"d1": 2}}``."""
+    return _read(
+        path, layout="qid 0 docid relevance", value_at=3, kind="a whole number", pattern=r"[+-]?\d+", parse=int
+    )
+
+
+def read_run(path: str | os.PathLike[str]) -> dict[str, dict[str, float]]:
+    """Scores by query id and item id: ``{"q1": {"d1": 0.5}}``. As in trec_eval, the score counts, not the rank."""
+    number = r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?"
+    return _read(path, layout="qid Q0 docid rank score tag", value_at=4, kind="a number", pattern=number, parse=float)
+
+
+def write_qrels(dataset: RankingDataset, path: str | os.PathLike[str]) -> None:
+    """Write the labels of a dataset, which must be whole numbers, as TREC judgements."""
+    if (dataset.labels != np.round(dataset.labels)).any():
+        item = int(np.argmax(dataset.labels != np.round(dataset.labels)))
+        raise RankPolicyError(
+            f"labels must be whole numbers in a qrels file; row {dataset.source_rows[item]} has "
+            f"{dataset.labels[item]:g}."
+        )
+    query_ids, item_ids = _words(dataset)
+    labels = dataset.labels.astype(np.int64).tolist()
+    with open_whole(path) as file:
+        file.writelines(
+            f"{qid} 0 {item} {label}\n".encode() for qid, item, label in zip(query_ids, item_ids, labels, strict=True)
+        )
+
+
+def write_run(
+    dataset: RankingDataset, scores: ArrayLike, path: str | os.PathLike[str], *, tag: str = "rankpolicy"
+) -> None:
+    """Write scores (items,), in the order of the dataset's items, as a TREC run; ties keep the order of the items."""
+    values = np.asarray(scores)
+    if values.shape != (dataset.num_items,):
+        raise RankPolicyError(f"scores must have one value per item, shape ({dataset.num_items},); got {values.shape}.")
+    if not np.isfinite(values).all():
+        raise RankPolicyError(
+            f"scores must be finite; item {int(np.argmin(np.isfinite(values)))} has {values[~np.isfinite(values)][0]}."
+        )
+    if not re.fullmatch(r"\S+", tag):
+        raise RankPolicyError(f"tag must be a word without space; got {tag!r}.")
+    query_ids, item_ids = _words(dataset)
+    order = np.lexsort((-values, dataset.query_of_item))
+    ranks = np.arange(dataset.num_items) - np.repeat(dataset.offsets[:-1], dataset.sizes) + 1
+    texts = values.astype(str)
+    with open_whole(path) as file:
+        for item, rank in zip(order.tolist(), ranks.tolist(), strict=True):
+            file.write(f"{query_ids[item]} Q0 {item_ids[item]} {rank} {texts[item]} {tag}\n".encode())
+
+
+def _read(
+    path: str | os.PathLike[str], *, layout: str, value_at: int, kind: str, pattern: str, parse: Callable[[str], Number]
+) -> dict[str, dict[str, Number]]:
+    num_words = len(layout.split())
+    found: dict[str, dict[str, Number]] = {}
+    for number, line in _numbered_lines(path):
+        words = line.split()
+        if not words:
+            continue
+        if len(words) != num_words:
+            raise RankPolicyError(
+                f"{path}, line {number}: expected {num_words} words, {layout}; got {len(words)} in {line[:60]!r}."
+            )
+        value = words[value_at]
+        if not re.fullmatch(pattern, value, re.ASCII):
+            raise RankPolicyError(
+                f"{path}, line {number}: expected {kind} as {layout.split()[value_at]}; got {value[:40]!r}."
+            )
+        items = found.setdefault(words[0], {})
+        if words[2] in items:
+            raise RankPolicyError(
+                f"{path}, line {number}: expected each item of a query once; "
+                f"{words[2]!r} of query {words[0]!r} comes again."
+            )
+        items[words[2]] = parse(value)
+    if not found:
+        raise RankPolicyError(f"{path}: expected lines {layout}; the file is empty.")
+    return found
+
+
+def _numbered_lines(path: str | os.PathLike[str]) -> Iterator[tuple[int, str]]:
+    for number, line in enumerate(read_text_bytes(path).tobytes().split(b"\n"), 1):
+        try:
+            yield number, line.decode()
+        except UnicodeDecodeError:
+            raise RankPolicyError(
+                f"{path}, line {number}: expected UTF-8 text; got {line[:40]!r}. Convert the file to UTF-8."
+            ) from None
+
+
+def _words(dataset: RankingDataset) -> tuple[list[str], list[str]]:
+    """Query id and item id of each item, fit for a file whose columns are parted by space."""
+    item_ids: NDArray[Any] = dataset.source_rows.astype(str) if dataset.item_ids is None else dataset.item_ids
+    queries, items = dataset.query_ids[dataset.query_of_item].tolist(), item_ids.tolist()
+    for name, words in (("query_ids", dataset.query_ids.tolist()), ("item_ids", items)):
+        for word in words:
+            if not re.fullmatch(r"\S+", word):
+                raise RankPolicyError(f"{name} must be words without space in a TREC file; got {word!r}.")
+    pairs = list(zip(queries, items, strict=True))
+    if len(set(pairs)) < len(pairs):
+        seen: set[tuple[str, str]] = set()
+        query, item = next(pair for pair in pairs if pair in seen or seen.add(pair))  # type: ignore[func-returns-value]
+        raise RankPolicyError(
+            f"the items of a query must have different ids in a TREC file; query {query!r} has {item!r} twice."
+        )
+    return queries, items

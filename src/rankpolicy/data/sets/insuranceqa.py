@@ -1,0 +1,91 @@
+"""InsuranceQA V2 (Feng et al. 2015): questions of the public, answers of insurance professionals, pools from a search engine."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import numpy as np
+
+from rankpolicy.data.dataset import RankingDataset
+from rankpolicy.data.formats.whole_files import checked_file, read_text_bytes
+from rankpolicy.data.texts.question_answering import check_text, from_texts, text_lines
+from rankpolicy.types import RankPolicyError
+
+SPLITS = ("train", "valid", "test")
+
+
+def read_insuranceqa(
+    directory: str | os.PathLike[str],
+    split: str,
+    *,
+    pool: int = 100,
+    max_items: int | None = None,
+    random_state: int = 0,
+) -> RankingDataset:
+    """Read ``original/InsuranceQA.question.anslabel.token.{pool}.pool.solr.{split}.encoded.gz``, its vocabulary and ``answers.en.json.gz``.
+
+    The items of a question are its pool and its correct answers, which a pool holds only about two times in three; without repetition, in
+    the order of their numbers, so that their order tells nothing of their labels. ``max_items`` keeps that many, the correct answers among
+    them and others at random: shorter lists to learn from.
+    """
+    root = Path(directory)
+    if split not in SPLITS:
+        raise RankPolicyError(f"split must be one of {', '.join(SPLITS)}; got {split!r}.")
+    if max_items is not None and max_items < 1:
+        raise RankPolicyError(f"max_items must be at least 1, or None for all; got {max_items}.")
+    file = root / "original" / f"InsuranceQA.question.anslabel.token.{pool}.pool.solr.{split}.encoded.gz"
+    words = _vocabulary(root / "original" / "vocabulary.gz")
+    answers = _answers(root / "answers.en.json.gz")
+    generator = np.random.default_rng(random_state)
+    queries, items, labels, item_ids = [], [], [], []
+    for where, line in text_lines(checked_file(file)):
+        cells = line.split("\t")
+        if len(cells) != 4:
+            raise RankPolicyError(
+                f"{where} must have 4 cells with tabs between: domain, question, answers, pool; it has {len(cells)}."
+            )
+        question, correct, others = (cell.split() for cell in cells[1:])
+        unknown = [word for word in question if word not in words] or [
+            label for label in (*correct, *others) if label not in answers
+        ]
+        if unknown:
+            raise RankPolicyError(
+                f"{where}: {unknown[0]!r} is in neither vocabulary.gz nor answers.en.json.gz. Are the files of one version?"
+            )
+        query = " ".join(words[word] for word in question)
+        check_text(query, "question", where)
+        if not correct:
+            raise RankPolicyError(f"{where}: the third cell must hold the numbers of correct answers; it is empty.")
+        wrong = sorted(set(others) - set(correct), key=int)
+        if max_items is not None and len(wrong) > max_items - len(set(correct)):
+            wrong = generator.permutation(wrong)[: max(0, max_items - len(set(correct)))].tolist()
+        shown = sorted({*correct, *wrong}, key=int)
+        queries.append(query)
+        items.append([answers[label] for label in shown])
+        labels.append([int(label in correct) for label in shown])
+        item_ids.append(shown)
+    return from_texts(queries, items, labels, item_ids=item_ids)
+
+
+def _vocabulary(file: Path) -> dict[str, str]:
+    words = {}
+    for where, line in text_lines(checked_file(file)):
+        code, tab, word = line.partition("\t")
+        if not tab:
+            raise RankPolicyError(f"{where} must be a code, a tab and a word; got {line:.60}")
+        words[code] = word
+    return words
+
+
+def _answers(file: Path) -> dict[str, str]:
+    try:
+        answers = json.loads(read_text_bytes(checked_file(file)).tobytes())
+    except ValueError as error:
+        raise RankPolicyError(
+            f"{file} must be a JSON object of answers by number; it cannot be read ({error})."
+        ) from None
+    for label, text in answers.items():
+        check_text(text, f"answer {label}", str(file))
+    return {label: text.strip() for label, text in answers.items()}

@@ -1,0 +1,137 @@
+"""Questions with their candidate answers as texts: JSON lines and Parquet, a question a row."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from rankpolicy.data.dataset import RankingDataset
+from rankpolicy.data.formats.whole_files import checked_file, read_text_bytes
+from rankpolicy.data.texts.texts import Texts
+from rankpolicy.optional import require
+from rankpolicy.types import RankPolicyError
+
+
+def from_texts(
+    queries: Sequence[str],
+    items: Sequence[Sequence[str]],
+    labels: Sequence[Sequence[float]] | None = None,
+    *,
+    query_ids: Sequence[str] | None = None,
+    item_ids: Sequence[Sequence[str]] | None = None,
+) -> RankingDataset:
+    """A dataset of texts: one query text and a list of item texts (and labels, where they are known) a query.
+
+    >>> from_texts(["capital of France?"], [["Paris is.", "France is large."]], [[1, 0]])
+    RankingDataset(queries=1, items=2, features=0, texts, labels 0..1)
+    """
+    if len(items) != len(queries):
+        raise RankPolicyError(f"items must hold a list for each of the {len(queries)} queries; got {len(items)}.")
+    for name, lists in (("labels", labels), ("item_ids", item_ids)):
+        if lists is not None and [len(part) for part in lists] != [len(part) for part in items]:
+            raise RankPolicyError(f"{name} must hold one value per item of each query, as items does.")
+    sizes = np.array([len(part) for part in items], np.int64)
+    if len(sizes) == 0 or (sizes == 0).any():
+        which = "there is no query" if len(sizes) == 0 else f"query {int(sizes.argmin())} has none"
+        raise RankPolicyError(f"every query must have at least one item; {which}. Leave such queries out.")
+    num_items = int(sizes.sum())
+    flat_labels = np.zeros(num_items) if labels is None else [label for part in labels for label in part]
+    return RankingDataset(
+        features=np.empty((num_items, 0), np.float32),
+        labels=np.array(flat_labels, np.float32),
+        offsets=np.concatenate([[0], np.cumsum(sizes)]),
+        query_ids=np.array(range(len(queries)) if query_ids is None else query_ids).astype(str),
+        source_rows=np.arange(num_items),
+        item_ids=None if item_ids is None else np.array([name for part in item_ids for name in part]).astype(str),
+        texts=Texts.of(queries, [text for part in items for text in part]),
+    )
+
+
+def read_question_answering(path: str | os.PathLike[str]) -> RankingDataset:
+    """Read a Parquet file (ending in .parquet) or JSON lines (plain, gzip or zstandard), a question a row.
+
+    A row has ``query`` (a text), ``items`` (a list of texts), ``labels`` (a number an item; may be left out in all rows of data that are
+    only to be ranked) and, if wanted, ``query_id``.
+    """
+    file = checked_file(path)
+    rows = list(_parquet_rows(file) if file.suffix == ".parquet" else _json_rows(file))
+    if not rows:
+        raise RankPolicyError(f"{file} must hold at least one question; it is empty.")
+    for where, row in rows:
+        _check(row, where)
+    has_labels = [row.get("labels") is not None for _, row in rows]
+    if any(has_labels) and not all(has_labels):
+        raise RankPolicyError(f"{rows[has_labels.index(False)][0]}: labels must be in all rows or in none.")
+    return from_texts(
+        [row["query"] for _, row in rows],
+        [row["items"] for _, row in rows],
+        [row["labels"] for _, row in rows] if all(has_labels) else None,
+        query_ids=[str(row.get("query_id", index)) for index, (_, row) in enumerate(rows)],
+    )
+
+
+def check_text(text: object, name: str, where: str) -> None:
+    """Refuse what is not a text that says something."""
+    if not isinstance(text, str) or not text.strip():
+        raise RankPolicyError(f"{where}: {name} must be a text that is not empty; got {text!r:.60}.")
+
+
+def text_lines(file: Path) -> Iterator[tuple[str, str]]:
+    """Where each line stands and what it says, from a plain, gzip or zstandard file in UTF-8; blank lines are left out."""
+    try:
+        text = read_text_bytes(file).tobytes().decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise RankPolicyError(f"{file} must be text in UTF-8; byte {error.start} is not. Convert it first.") from None
+    # Only at newlines: splitlines would also cut at rarer marks that occur within texts.
+    for number, line in enumerate(text.split("\n"), 1):
+        if line.strip():
+            yield f"{file}, line {number}", line.rstrip("\r")
+
+
+def _json_rows(file: Path) -> Iterable[tuple[str, dict[str, Any]]]:
+    for where, line in text_lines(file):
+        try:
+            row = json.loads(line)
+        except json.JSONDecodeError as error:
+            raise RankPolicyError(f"{where} must be a JSON object; it cannot be read ({error}).") from None
+        if not isinstance(row, dict):
+            raise RankPolicyError(
+                f'{where} must be a JSON object such as {{"query": ..., "items": [...]}}; got {line:.60}'
+            )
+        yield where, row
+
+
+def _parquet_rows(file: Path) -> Iterable[tuple[str, dict[str, Any]]]:
+    polars = require("polars", "A Parquet file")
+    try:
+        frame = polars.read_parquet(file)
+    except (polars.exceptions.PolarsError, OSError) as error:
+        raise RankPolicyError(f"{file} must be a Parquet file; it cannot be read ({error}).") from None
+    return ((f"{file}, row {index}", row) for index, row in enumerate(frame.iter_rows(named=True)))
+
+
+def _check(row: dict[str, Any], where: str) -> None:
+    missing = {"query", "items"} - set(row)
+    if missing:
+        raise RankPolicyError(
+            f"{where}: a question needs query and items; {' and '.join(sorted(missing))} missing, it has {', '.join(row) or 'nothing'}."
+        )
+    check_text(row["query"], "query", where)
+    items, labels = row["items"], row.get("labels")
+    if not isinstance(items, list) or not items:
+        raise RankPolicyError(f"{where}: items must be a list of at least one text; got {items!r:.60}.")
+    for index, text in enumerate(items):
+        check_text(text, f"item {index}", where)
+    if labels is None:
+        return
+    if not isinstance(labels, list) or len(labels) != len(items):
+        count = f"{len(labels)}" if isinstance(labels, list) else f"{labels!r:.60}"
+        raise RankPolicyError(f"{where}: labels must be as many as items, {len(items)}; got {count}.")
+    for label in labels:
+        if isinstance(label, bool) or not isinstance(label, int | float) or not 0 <= label < float("inf"):
+            raise RankPolicyError(f"{where}: labels must be numbers, 0 or more; got {label!r}.")

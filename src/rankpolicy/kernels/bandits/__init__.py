@@ -1,0 +1,1 @@
+"""Compiled steps of bandits and the loop that simulates them."""

@@ -1,0 +1,124 @@
+"""Bandits for users who examine an item with a probability of its cell: a position (PBM), or a position and the last click above (UBM).
+
+Statistics (cell, item, 2): clicks and lists there, all that PBM and UBM make of a log. settings[0] and settings[1] are the index's own,
+settings[2] is 1 where the best item goes to the position examined most instead of the first; from settings[3] on stands the examination of
+each cell, nothing where it is to be estimated.
+"""
+
+import math
+
+import numpy as np
+
+from rankpolicy.kernels.bandits.index import CLICKS, NEVER_OBSERVED, OBSERVATIONS, current_time, place_largest
+from rankpolicy.kernels.bandits.step import compiled, learn_step, rank_step
+
+NUM_OTHER_SETTINGS = 3
+NUM_ROUNDS = 10
+
+
+@compiled
+def fill_examination(memory, examination):
+    """Examination of each cell: as set, or by rounds of attraction = clicks / examined, examination = clicks / attracted, 1 at cell 0.
+
+    Rounds start from the click rate of a cell over that of cell 0. One list that a sure click was seen on keeps them from 0 / 0.
+    """
+    num_cells, num_items = len(examination), memory.statistics.shape[1]
+    if len(memory.settings) > NUM_OTHER_SETTINGS:
+        for cell in range(num_cells):
+            examination[cell] = memory.settings[NUM_OTHER_SETTINGS + cell]
+        return
+    clicks, lists, attraction = np.ones(num_cells), np.ones(num_cells), np.empty(num_items)
+    for cell in range(num_cells):
+        for item in range(num_items):
+            clicks[cell] += memory.statistics[cell, item, CLICKS]
+            lists[cell] += memory.statistics[cell, item, OBSERVATIONS]
+    for cell in range(num_cells):
+        examination[cell] = min(1.0, clicks[cell] / lists[cell] * lists[0] / clicks[0])
+    for _ in range(NUM_ROUNDS):
+        for item in range(num_items):
+            clicked, examined = observed(memory, item, examination)
+            attraction[item] = min(1.0, clicked / examined) if examined > 0.0 else 0.0
+        for cell in range(1, num_cells):
+            attracted = 1.0
+            for item in range(num_items):
+                attracted += memory.statistics[cell, item, OBSERVATIONS] * attraction[item]
+            examination[cell] = min(1.0, clicks[cell] / attracted)
+
+
+@compiled
+def observed(memory, item, examination):
+    """Clicks on an item, and how often it was examined in expectation."""
+    clicks, examined = 0.0, 0.0
+    for cell in range(len(examination)):
+        clicks += memory.statistics[cell, item, CLICKS]
+        examined += examination[cell] * memory.statistics[cell, item, OBSERVATIONS]
+    return clicks, examined
+
+
+@compiled
+def place_where_examined(memory, indices, available, examination, generator, ranking):
+    """The items of the largest indices, the largest at the top or where examination is highest."""
+    if memory.settings[2] == 0.0:
+        place_largest(indices, available, generator, ranking)
+        return
+    best, positions = np.empty_like(ranking), np.empty_like(ranking)
+    place_largest(indices, available, generator, best)
+    place_largest(examination[: len(ranking)].copy(), np.arange(len(ranking)), generator, positions)
+    for place in range(len(ranking)):
+        ranking[positions[place]] = best[place]
+
+
+@rank_step
+def rank_examined_by_ucb(memory, available, generator, ranking):
+    """clicks / examined + sqrt(lists / examined) sqrt(settings[0] log t / examined)."""
+    examination = np.empty(len(memory.statistics))
+    fill_examination(memory, examination)
+    threshold = memory.settings[0] * math.log(current_time(memory))
+    indices = np.empty(len(available))
+    for i in range(len(available)):
+        lists = 0.0
+        for cell in range(len(examination)):
+            lists += memory.statistics[cell, available[i], OBSERVATIONS]
+        clicks, examined = observed(memory, available[i], examination)
+        if examined <= 0.0:
+            indices[i] = NEVER_OBSERVED
+        else:
+            indices[i] = (clicks + math.sqrt(max(0.0, lists * threshold))) / examined
+    place_where_examined(memory, indices, available, examination, generator, ranking)
+
+
+@rank_step
+def rank_examined_by_thompson_sampling(memory, available, generator, ranking):
+    """A draw of Beta(settings[0] + n mean, settings[1] + n (1 - mean)), mean = clicks / examined, n = sure examinations that tell it."""
+    examination = np.empty(len(memory.statistics))
+    fill_examination(memory, examination)
+    indices = np.empty(len(available))
+    for i in range(len(available)):
+        clicks, examined = observed(memory, available[i], examination)
+        mean = min(1.0, max(0.0, clicks) / examined) if examined > 0.0 else 0.0
+        likely = (memory.settings[0] + mean * examined) / (memory.settings[0] + memory.settings[1] + examined)
+        number = 0.0
+        for cell in range(len(examination)):
+            share = examination[cell] * (1.0 - likely) / (1.0 - examination[cell] * likely)
+            number += share * max(0.0, memory.statistics[cell, available[i], OBSERVATIONS])
+        indices[i] = generator.beta(memory.settings[0] + number * mean, memory.settings[1] + number * (1.0 - mean))
+    place_where_examined(memory, indices, available, examination, generator, ranking)
+
+
+@learn_step
+def learn_by_position(memory, ranking, clicks, weight):
+    for position in range(len(ranking)):
+        memory.statistics[position, ranking[position], OBSERVATIONS] += weight
+        memory.statistics[position, ranking[position], CLICKS] += weight * clicks[position]
+
+
+@learn_step
+def learn_by_last_click_above(memory, ranking, clicks, weight):
+    """Cells of position k (from 0) are numbers k (k + 1) / 2 + r, r the last click above at 1-based position r, 0 for none."""
+    last = 0
+    for position in range(len(ranking)):
+        cell = position * (position + 1) // 2 + last
+        memory.statistics[cell, ranking[position], OBSERVATIONS] += weight
+        memory.statistics[cell, ranking[position], CLICKS] += weight * clicks[position]
+        if clicks[position] == 1:
+            last = position + 1

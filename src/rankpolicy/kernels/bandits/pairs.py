@@ -1,0 +1,123 @@
+"""Bandits that compare pairs of items shown side by side in random order, and so need no click model: TopRank and BubbleRank.
+
+Statistics (table, item, item): how much more often the first of a pair was clicked, and in how many lists just one of the two was. A pair
+of an item with itself is free, so the diagonals hold what the last list was made of.
+"""
+
+import math
+
+import numpy as np
+
+from rankpolicy.kernels.bandits.index import place_largest
+from rankpolicy.kernels.bandits.random import rank_at_random
+from rankpolicy.kernels.bandits.step import compiled, learn_step, rank_step
+
+DIFFERENCE, DIFFERENT, IS_WORSE = 0, 1, 2  # IS_WORSE[i, j]: i is worse than j for sure, of TopRank only
+BLOCK = DIFFERENCE  # diagonal, TopRank: in which block the item was ranked last, from 1; 0: in none
+PLACE = DIFFERENCE  # diagonal, BubbleRank: place of the item in the leading ranking
+PARTNER = DIFFERENT  # diagonal, BubbleRank: with which item it was shown in random order, from 1; 0: with none
+TOP_RANK_CONSTANT = 4.0 * math.sqrt(2.0 / math.pi) / math.erf(math.sqrt(2.0))
+
+
+@compiled
+def add_comparison(memory, item, other, difference):
+    if difference != 0.0:
+        memory.statistics[DIFFERENCE, item, other] += difference
+        memory.statistics[DIFFERENCE, other, item] -= difference
+        memory.statistics[DIFFERENT, item, other] += 1.0
+        memory.statistics[DIFFERENT, other, item] += 1.0
+
+
+@rank_step
+def rank_by_blocks(memory, available, generator, ranking):
+    """The first block are the items that no other is known to be better than, the next block those of the rest; random order in each."""
+    left = available.copy()
+    for item in range(memory.statistics.shape[1]):  # unavailable items too: they are in no block of this list
+        memory.statistics[BLOCK, item, item] = 0.0
+    num_placed, number = 0, 0
+    while num_placed < len(ranking):
+        number += 1
+        is_best = np.ones(len(left), np.bool_)
+        for i in range(len(left)):
+            for j in range(len(left)):
+                if memory.statistics[IS_WORSE, left[i], left[j]] > 0.0:
+                    is_best[i] = False
+        block, rest = left[is_best], left[~is_best]
+        if len(block) == 0:  # a circle, which only false conclusions can close
+            block, rest = left, block
+        for i in range(len(block)):
+            memory.statistics[BLOCK, block[i], block[i]] = number
+        end = min(num_placed + len(block), len(ranking))
+        rank_at_random(memory, block, generator, ranking[num_placed:end])
+        num_placed, left = end, rest
+
+
+@learn_step
+def learn_blocks(memory, ranking, clicks, weight):
+    """Clicked items beat those of their block that were not clicked, shown or not; settings[0] is the probability of a false conclusion."""
+    num_items = memory.statistics.shape[1]
+    is_clicked = np.zeros(num_items, np.bool_)
+    for position in range(len(ranking)):
+        is_clicked[ranking[position]] = clicks[position] == 1
+    for position in range(len(ranking)):
+        item = ranking[position]
+        block = memory.statistics[BLOCK, item, item]
+        if clicks[position] == 0 or block == 0.0:
+            continue
+        for other in range(num_items):
+            if not is_clicked[other] and memory.statistics[BLOCK, other, other] == block:
+                add_comparison(memory, item, other, 1.0)
+                different = memory.statistics[DIFFERENT, item, other]
+                log = math.log(TOP_RANK_CONSTANT / memory.settings[0] * math.sqrt(different))
+                if memory.statistics[DIFFERENCE, item, other] >= math.sqrt(2.0 * different * log):
+                    memory.statistics[IS_WORSE, other, item] = 1.0
+
+
+@compiled
+def is_better(memory, item, other):
+    """For sure, but for a probability of settings[0]: difference > 2 sqrt(lists log(1 / settings[0]))."""
+    bound = 2.0 * math.sqrt(memory.statistics[DIFFERENT, item, other] * math.log(1.0 / memory.settings[0]))
+    return memory.statistics[DIFFERENCE, item, other] > bound
+
+
+@rank_step
+def rank_by_bubbles(memory, available, generator, ranking):
+    """The leading ranking, of which pairs of neighbours are in random order unless the upper one is better for sure."""
+    places = np.empty(len(available))
+    for i in range(len(available)):
+        places[i] = -memory.statistics[PLACE, available[i], available[i]]
+        memory.statistics[PARTNER, available[i], available[i]] = 0.0
+    shown = np.empty(min(len(ranking) + 1, len(available)), np.int64)  # and the item that may come in from below
+    place_largest(places, available, generator, shown)
+    for k in range(len(shown) - 1):
+        upper, lower = shown[k], shown[k + 1]
+        if is_better(memory, lower, upper):
+            place = memory.statistics[PLACE, upper, upper]
+            memory.statistics[PLACE, upper, upper] = memory.statistics[PLACE, lower, lower]
+            memory.statistics[PLACE, lower, lower] = place
+            shown[k], shown[k + 1] = lower, upper
+    for k in range(memory.steps[0] % 2, len(shown) - 1, 2):
+        upper, lower = shown[k], shown[k + 1]
+        if not is_better(memory, upper, lower):
+            memory.statistics[PARTNER, upper, upper] = lower + 1.0
+            memory.statistics[PARTNER, lower, lower] = upper + 1.0
+            if generator.random() < 0.5:
+                shown[k], shown[k + 1] = lower, upper
+    for position in range(len(ranking)):
+        ranking[position] = shown[position]
+
+
+@learn_step
+def learn_bubbles(memory, ranking, clicks, weight):
+    """Pairs that were in random order are compared; of the pair at the end of the list only one was shown, the other not clicked."""
+    for position in range(len(ranking)):
+        item = ranking[position]
+        partner = int(memory.statistics[PARTNER, item, item]) - 1
+        if partner < 0:
+            continue
+        is_below = position + 1 < len(ranking) and ranking[position + 1] == partner
+        is_above = position > 0 and ranking[position - 1] == partner
+        if is_below:
+            add_comparison(memory, item, partner, float(clicks[position]) - float(clicks[position + 1]))
+        elif not is_above and position + 1 == len(ranking):
+            add_comparison(memory, item, partner, float(clicks[position]))

@@ -1,0 +1,1 @@
+"""Compiled click models and off-policy weights."""

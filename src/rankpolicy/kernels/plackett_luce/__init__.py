@@ -1,0 +1,1 @@
+"""Compiled Plackett-Luce policies: draws, the race, gradient estimators, disparities."""

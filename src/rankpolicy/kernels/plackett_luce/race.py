@@ -1,0 +1,177 @@
+"""Exposure of a Plackett-Luce policy and the gradient of any function of it, in O(nodes * items * cutoff) a query.
+
+The recursions of policies/race.py, run forwards and backwards at once. With c_i = dΦ/dexposure_i, a_i = λ_i t e^{-λ_i t}, ω_i = step * a_i,
+
+    forwards   F: counts of arrivals with nobody left out       F <- (1 - p) F + p shift(F)
+               H: the same, one item left out, weighted c ω     H <- (1 - p) H + p shift(H) + c ω F
+    backwards  V: expected rank weight after so many arrivals   V <- (1 - p) V + p V(k + 1)
+               U: the same, one item left out, weighted c ω     U <- (1 - p) U + p U(k + 1) + c ω V
+
+    exposure_i += ω_i A_i,  A_i = Σ_k F(k) V(k)
+    dΦ/ds_i    += a_i Σ_k [F(k) (U(k + 1) - U(k)) + H(k) (V(k + 1) - V(k))] + c_i ω_i A_i (1 - λ_i t)
+
+Nodes are taken in blocks that fill the processor's vectors (kernels/lanes.py): the innermost axis of every array is the node. Arithmetic
+follows the dtype of the scores.
+"""
+
+import math
+
+import numba
+import numpy as np
+
+from rankpolicy.kernels.plackett_luce.lanes import WIDTH, clip, exponential, load, spread, store, total
+
+_LARGEST_LOG = 30.0  # past this, λt is infinite for all purposes
+_NEVER = -700.0  # log λt of what never arrives; its exp is still a float64 number
+
+
+def race(scores, mask, rank_weights, coefficients, *, quadrature):
+    """Exposure, dΦ/dscores and its diagonal dexposure_i/dscores_i, each (query, item) in the dtype of ``scores``."""
+    exposure, gradient, curvature = (np.zeros_like(scores) for _ in range(3))
+    nonzero = np.flatnonzero(rank_weights)
+    cutoff = int(nonzero[-1]) + 1 if len(nonzero) else 1
+    _race(
+        scores,
+        mask,
+        rank_weights[:cutoff].astype(scores.dtype),
+        coefficients.astype(scores.dtype, copy=False),
+        quadrature.step,
+        quadrature.before,
+        quadrature.after,
+        exposure,
+        gradient,
+        curvature,
+    )
+    return exposure, gradient, curvature
+
+
+@numba.njit(cache=True, parallel=True, error_model="numpy")
+def _race(scores, mask, weights, coefficients, step, before, after, exposure, gradient, curvature):
+    for query in numba.prange(scores.shape[0]):
+        items = np.flatnonzero(mask[query])
+        n = len(items)
+        if n == 0:
+            continue
+        own_scores = np.empty(n)
+        for i in range(n):
+            own_scores[i] = scores[query, items[i]]
+        own_scores -= own_scores.max()
+        own_coefficients = coefficients[query][items]
+        cutoff = min(n, len(weights))
+        # (item, count, node), flat; never written where there are more counts than items before, so 0 there.
+        forward = np.zeros((n + 1) * cutoff * WIDTH, scores.dtype)
+        forward[:WIDTH] = 1.0
+        forward_left_out = np.zeros_like(forward)
+        # (count, node), flat; the last count stays 0.
+        backward = np.zeros((cutoff + 1) * WIDTH, scores.dtype)
+        backward_left_out = np.zeros_like(backward)
+        coins = np.empty((5, n * WIDTH), scores.dtype)
+        results = np.zeros((3, n))
+        nodes = np.empty(WIDTH)
+        # Before the first node at most one item has arrived: there the integrand is λ_i t θ_1, a geometric series over nodes.
+        rates = np.exp(own_scores)
+        m = math.floor((-math.log(rates.sum()) - before) / step)
+        tail = step * math.exp(m * step) / math.expm1(step) * weights[0]
+        for i in range(n):
+            early = tail * rates[i]
+            results[0, i] = early
+            results[1, i] = early * own_coefficients[i]
+            results[2, i] = early
+        last = math.ceil((after - own_scores.min()) / step)
+        while m <= last:
+            m, num_nodes = _next_nodes(own_scores, m, last, step, 2 * before, after, nodes)
+            if num_nodes == 0:
+                break
+            reached = _add_block(
+                own_scores,
+                own_coefficients,
+                weights[:cutoff],
+                nodes,
+                num_nodes,
+                step,
+                coins,
+                forward,
+                forward_left_out,
+                backward,
+                backward_left_out,
+                results,
+            )
+            # Once cutoff items have arrived for all but a negligible chance, later nodes add nothing.
+            if reached < math.exp(-2 * before):
+                break
+        for i in range(n):
+            exposure[query, items[i]] = results[0, i]
+            gradient[query, items[i]] = results[1, i]
+            curvature[query, items[i]] = results[2, i]
+
+
+@numba.njit(cache=True)
+def _next_nodes(scores, m, last, step, before, after, nodes):
+    """Fill ``nodes`` with the next nodes at which some item may arrive; the number of the node after them, and their count."""
+    filled = 0
+    while filled < len(nodes) and m <= last:
+        x = m * step
+        nearest = np.inf  # how far ahead the next item to arrive is
+        for i in range(len(scores)):
+            ahead = -scores[i] - x
+            if ahead >= -after and ahead < nearest:
+                nearest = ahead
+        if nearest > before:
+            m = max(m + 1, math.floor((x + nearest - before) / step)) if nearest < np.inf else last + 1
+            continue
+        nodes[filled] = x
+        filled += 1
+        m += 1
+    nodes[filled:] = _NEVER
+    return m, filled
+
+
+@numba.njit(cache=True, error_model="numpy", fastmath={"contract"})
+def _add_block(scores, coefficients, weights, nodes, num_nodes, step, coins, F, H, V, U, results):
+    """Add the nodes of a block to exposure, gradient and curvature; the chance of fewer than cutoff arrivals at its last node."""
+    n, cutoff, row = len(scores), len(weights), len(weights) * WIDTH
+    # p, 1 - p, ω, c ω and 1 - λt of every item at every node.
+    arrived, waiting, density, weighted, falling = coins[0], coins[1], coins[2], coins[3], coins[4]
+    x, one, steps = load(nodes, 0), spread(1.0), spread(step)
+    for i in range(n):
+        rate_t = exponential(clip(x + spread(scores[i]), _NEVER, _LARGEST_LOG))
+        still = exponential(clip(spread(0.0) - rate_t, _NEVER, 0.0))
+        d = steps * rate_t * still
+        store(arrived, i * WIDTH, one - still)
+        store(waiting, i * WIDTH, still)
+        store(density, i * WIDTH, d)
+        store(weighted, i * WIDTH, spread(np.float64(coefficients[i])) * d)
+        store(falling, i * WIDTH, one - rate_t)
+    nothing = load(H, 0)  # the first row of H stays 0
+    for i in range(n):
+        p, q, w = load(arrived, i * WIDTH), load(waiting, i * WIDTH), load(weighted, i * WIDTH)
+        f_below, h_below = nothing, nothing
+        for at in range(i * row, i * row + min(i + 2, cutoff) * WIDTH, WIDTH):
+            f, h = load(F, at), load(H, at)
+            store(F, at + row, q * f + p * f_below)
+            store(H, at + row, q * h + p * h_below + w * f)
+            f_below, h_below = f, h
+    for k in range(cutoff):
+        store(V, k * WIDTH, spread(weights[k]))
+        store(U, k * WIDTH, nothing)
+    for i in range(n - 1, -1, -1):
+        p, w, d = load(arrived, i * WIDTH), load(weighted, i * WIDTH), load(density, i * WIDTH)
+        worth, slope = nothing, nothing
+        v, u = load(V, 0), load(U, 0)
+        for at in range(0, min(i + 1, cutoff) * WIDTH, WIDTH):
+            f, h = load(F, i * row + at), load(H, i * row + at)
+            v_above, u_above = load(V, at + WIDTH), load(U, at + WIDTH)
+            v_step, u_step = v_above - v, u_above - u
+            worth = worth + f * v
+            slope = slope + f * u_step + h * v_step
+            store(U, at, u + p * u_step + w * v)
+            store(V, at, v + p * v_step)
+            v, u = v_above, u_above
+        bend = total(d * worth * load(falling, i * WIDTH))
+        results[0, i] += total(d * worth)
+        results[1, i] += total(d * slope) / step + coefficients[i] * bend
+        results[2, i] += bend
+    reached = 0.0
+    for k in range(cutoff):
+        reached += F[n * row + k * WIDTH + num_nodes - 1]
+    return reached

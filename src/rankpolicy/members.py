@@ -1,0 +1,67 @@
+"""The members of a kind (rankers, models, bandits, click models, ...): one table per kind, one line per member."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Iterator, Mapping
+from typing import Any, Generic, TypeVar
+
+from rankpolicy.types import RankPolicyError, unknown_name
+
+Member = TypeVar("Member")
+
+
+class Members(Mapping[str, Member], Generic[Member]):
+    """A table of names and members whose modules are imported when a member is first used.
+
+    Names, error texts and help therefore cost nothing; the command line and the contract tests read the same table.
+
+    Parameters
+    ----------
+    kind
+        What the members are, for error messages: "ranker", "click model".
+    places
+        The place of every member by its name: ``{"ndcg": "rankpolicy.metrics.normalized_dcg:NDCG"}``.
+
+    >>> colours = Members("separator", {"comma": "string:punctuation"})
+    >>> list(colours), "," in colours.named("comma")
+    (['comma'], True)
+    >>> colours.named("coma")
+    Traceback (most recent call last):
+    rankpolicy.types.RankPolicyError: Unknown separator 'coma'. Did you mean 'comma'? Known: comma.
+    """
+
+    def __init__(self, kind: str, places: Mapping[str, str]) -> None:
+        self.kind = kind
+        self._places = dict(places)
+        self._loaded: dict[str, Member] = {}
+
+    def __getitem__(self, name: str) -> Member:
+        if name not in self._loaded:
+            module, _, attribute = self._places[name].partition(":")
+            self._loaded[name] = getattr(importlib.import_module(module), attribute)
+        return self._loaded[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._places)
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+    def __contains__(self, name: object) -> bool:
+        return isinstance(name, str) and name in self._places
+
+    def named(self, name: Any) -> Member:
+        """The member of this name; an unknown name is an error that lists the known ones.
+
+        Parameters
+        ----------
+        name
+            The name the command line and the settings use.
+        """
+        if name not in self:
+            raise RankPolicyError(unknown_name(self.kind, name, self))
+        return self[name]
+
+    def __repr__(self) -> str:
+        return f"Members({self.kind!r}: {', '.join(self)})"

@@ -1,0 +1,115 @@
+"""Logs for off-policy evaluation: what a known policy showed, with which probability, and what it earned."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from rankpolicy.clicks.log.click_log import NOT_SHOWN
+from rankpolicy.types import RankPolicyError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class OffPolicyLog:
+    """Rounds: a context, the items shown from the top, and the reward at each position.
+
+    Propensities are probabilities under the policy that made the log; give those that are known. Where a context has fewer items
+    than there are positions, items are NOT_SHOWN (-1) from there on: every policy shows nothing there.
+
+    >>> log = OffPolicyLog(items=[[2, 0]], rewards=[[0, 1]], contexts=[0], propensities=[[0.5, 0.25]])
+    >>> log.whole_list_propensities().tolist()
+    [0.125]
+    """
+
+    items: NDArray[np.int32]  # (round, position) item shown there, NOT_SHOWN past the end of a list
+    rewards: NDArray[np.float64]  # (round, position) for example clicks
+    contexts: NDArray[np.int64]  # (round,) row of a policy's scores: the query
+    propensities: NDArray[np.float64] | None = None  # (round, position) of the item here, given those above it
+    marginal_propensities: NDArray[np.float64] | None = (
+        None  # (round, position) of the item here, whatever stands above
+    )
+    list_propensities: NDArray[np.float64] | None = None  # (round,) of the whole list
+
+    def __post_init__(self) -> None:
+        items, rewards = _array(self.items, np.int32), _array(self.rewards, np.float64)
+        if items.ndim != 2 or items.size == 0 or rewards.shape != items.shape:
+            raise RankPolicyError(
+                "items and rewards must both be (round, position), with at least one of each; "
+                f"got {items.shape} and {rewards.shape}. For one position add an axis: items[:, None]."
+            )
+        contexts = _array(self.contexts, np.int64)
+        if contexts.shape != (len(items),) or contexts.min() < 0:
+            raise RankPolicyError(
+                f"contexts must be a whole number, 0 or more, for each of {len(items)} rounds; got shape {contexts.shape}."
+            )
+        is_shown = items != NOT_SHOWN
+        _check_items(items, is_shown)
+        if not np.isfinite(rewards).all() or (not is_shown.all() and rewards[~is_shown].any()):
+            raise RankPolicyError("rewards must be finite, and 0 where no item was shown.")
+        known = {"items": items, "rewards": rewards, "contexts": contexts}
+        for name, shape in (
+            ("propensities", items.shape),
+            ("marginal_propensities", items.shape),
+            ("list_propensities", contexts.shape),
+        ):
+            if (given := getattr(self, name)) is not None:
+                known[name] = _probabilities(name, given, shape, is_shown)
+        for name, value in known.items():
+            object.__setattr__(self, name, value)
+
+    def __len__(self) -> int:
+        return len(self.items)
+
+    @property
+    def num_positions(self) -> int:
+        return self.items.shape[1]
+
+    def whole_list_propensities(self) -> NDArray[np.float64] | None:
+        """P(list) (round,), from that of each item given those above it where it is not given itself; None if neither is."""
+        if self.list_propensities is not None or self.propensities is None:
+            return self.list_propensities
+        return np.where(self.items == NOT_SHOWN, 1.0, self.propensities).prod(1)
+
+
+def check_position_weights(position_weights: ArrayLike | None, num_positions: int) -> NDArray[np.float64]:
+    """Weights (position,) of the rewards in the value of a list; 1 for each if not given."""
+    weights = np.ones(num_positions) if position_weights is None else np.asarray(position_weights, np.float64)
+    if weights.shape != (num_positions,) or not np.isfinite(weights).all():
+        raise RankPolicyError(
+            f"position_weights must be a finite number for each of the {num_positions} positions; got shape {weights.shape}."
+        )
+    return weights
+
+
+def _array(values: Any, dtype: type) -> NDArray[Any]:
+    array = np.asarray(values)
+    if dtype is not np.float64 and array.size and not np.issubdtype(array.dtype, np.integer):
+        raise RankPolicyError(f"items and contexts must be whole numbers; got {array.dtype}.")
+    return np.ascontiguousarray(array, dtype)
+
+
+def _check_items(items: NDArray[np.int32], is_shown: NDArray[np.bool_]) -> None:
+    if items.min() < NOT_SHOWN:
+        raise RankPolicyError(f"items must be 0 or more, or {NOT_SHOWN} where none was shown; got {items.min()}.")
+    if (is_shown[:, 1:] & ~is_shown[:, :-1]).any():
+        raise RankPolicyError(
+            "items must be shown from the top; a round has one below a position where none was shown."
+        )
+    ordered = np.sort(items, 1)
+    if ((ordered[:, 1:] == ordered[:, :-1]) & (ordered[:, 1:] != NOT_SHOWN)).any():
+        raise RankPolicyError("an item may stand only once in a list; a round shows one twice.")
+
+
+def _probabilities(name: str, values: Any, shape: tuple[int, ...], is_shown: NDArray[np.bool_]) -> NDArray[np.float64]:
+    array = _array(values, np.float64)
+    if array.shape != shape:
+        raise RankPolicyError(f"{name} must have the shape {shape}; got {array.shape}.")
+    counted = array if array.ndim == 1 or is_shown.all() else array[is_shown]
+    if not ((counted > 0) & (counted <= 1)).all():
+        raise RankPolicyError(
+            f"{name} must lie above 0 and up to 1: what was shown had a chance; got {counted.min():g} to {counted.max():g}."
+        )
+    return array

@@ -1,0 +1,95 @@
+"""What a list earns from a position on: a table of means, learned from the rounds that it is not used on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rankpolicy.clicks.log.click_log import NOT_SHOWN
+from rankpolicy.clicks.log.distinct import weighted_counts
+from rankpolicy.off_policy.log import OffPolicyLog
+from rankpolicy.off_policy.targets import Target
+from rankpolicy.types import RankPolicyError
+
+Floats = NDArray[np.float64]
+
+PRIOR_ROUNDS = 5.0  # a mean of few rounds is drawn to that of its item, and this to that of its position, by so many
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class TailValues:
+    """Q_p of the logged items and its mean over the policy's choice at p, given the items above; both (round, position)."""
+
+    chosen: Floats
+    expected: Floats
+
+
+def given_tail_values(log: OffPolicyLog, target: Target, table: Floats) -> TailValues:
+    """Tail values from a table Q (context, position, item) of one's own; it must not come from the rewards of this log."""
+    values = np.ascontiguousarray(table, np.float64)
+    if values.ndim != 3 or values.shape[1] != log.num_positions or not np.isfinite(values).all():
+        raise RankPolicyError(
+            f"tail_values must be finite, (context, position, item) with {log.num_positions} positions; got {values.shape}."
+        )
+    if values.shape[0] != target.num_contexts or values.shape[2] != target.num_items:
+        raise RankPolicyError(
+            f"tail_values must have the {target.num_contexts} contexts and {target.num_items} items of the policy; "
+            f"got {values.shape[0]} and {values.shape[2]}."
+        )
+    chosen, expected = np.zeros(log.items.shape), np.zeros(log.items.shape)
+    for position in range(log.num_positions):
+        chosen[:, position], expected[:, position] = _read(log, target, values[:, position], position)
+    return TailValues(chosen=chosen, expected=expected)
+
+
+def learned_tail_values(
+    log: OffPolicyLog, target: Target, position_weights: Floats, *, num_folds: int, random_state: int
+) -> TailValues:
+    """Tail values by the recursion of Kiyohara et al. (2022), from the last position up:
+
+        Q_p(context, item) = mean of θ_p r_p + E[Q_{p+1}(context, next item)]
+
+    over the rounds that showed the item at p, of all folds but the one it is used on. What stood above the item is left out of the table,
+    which costs doubly robust estimates variance and no bias.
+    """
+    if not 2 <= num_folds <= len(log):
+        raise RankPolicyError(f"num_folds must be from 2 to the number of rounds, {len(log)}; got {num_folds}.")
+    folds = np.random.default_rng(random_state).permutation(len(log)) % num_folds
+    chosen, expected = np.zeros(log.items.shape), np.zeros(log.items.shape)
+    for fold in range(num_folds):
+        is_held_out = folds == fold
+        later = np.zeros(len(log))
+        for position in reversed(range(log.num_positions)):
+            earned = position_weights[position] * log.rewards[:, position] + later
+            table = _means(log, target, earned, position, ~is_held_out)
+            here, later = _read(log, target, table, position)
+            chosen[is_held_out, position] = here[is_held_out]
+            expected[is_held_out, position] = later[is_held_out]
+    return TailValues(chosen=chosen, expected=expected)
+
+
+def _means(log: OffPolicyLog, target: Target, earned: Floats, position: int, is_used: NDArray[np.bool_]) -> Floats:
+    """Mean earned (context, item) of the rounds used, drawn to the mean of the item, and that to the mean of the position."""
+    rows = np.flatnonzero(is_used & (log.items[:, position] != NOT_SHOWN))
+    items, amounts, ones = log.items[rows, position], earned[rows], np.ones(len(rows))
+    shape = target.num_contexts, target.num_items
+    cells = log.contexts[rows] * target.num_items + items
+    overall = amounts.mean() if len(rows) else 0.0
+    of_item = _drawn(
+        weighted_counts(items, amounts, shape[1]), weighted_counts(items, ones, shape[1]), np.full(shape[1], overall)
+    )
+    sums = weighted_counts(cells, amounts, shape[0] * shape[1]).reshape(shape)
+    counts = weighted_counts(cells, ones, shape[0] * shape[1]).reshape(shape)
+    return _drawn(sums, counts, of_item)
+
+
+def _drawn(sums: Floats, counts: Floats, prior: Floats) -> Floats:
+    return (sums + PRIOR_ROUNDS * prior) / (counts + PRIOR_ROUNDS)
+
+
+def _read(log: OffPolicyLog, target: Target, table: Floats, position: int) -> tuple[Floats, Floats]:
+    is_shown = log.items[:, position] != NOT_SHOWN
+    chosen = np.where(is_shown, table[log.contexts, log.items[:, position]], 0.0)
+    return chosen, np.where(is_shown, target.expected_next(log, np.ascontiguousarray(table), position=position), 0.0)

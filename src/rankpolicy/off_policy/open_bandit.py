@@ -1,0 +1,48 @@
+"""The Open Bandit Dataset (Saito et al. 2021): two policies on a fashion shop's page, with their true propensities."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import numpy as np
+
+from rankpolicy.data.formats.whole_files import read_text_bytes
+from rankpolicy.off_policy.log import OffPolicyLog
+from rankpolicy.optional import require
+from rankpolicy.types import RankPolicyError, unknown_name
+
+BEHAVIORS = ("random", "bts")
+CAMPAIGNS = ("all", "men", "women")
+COLUMNS = ("item_id", "position", "click", "propensity_score")
+
+
+def read_open_bandit(
+    folder: str | os.PathLike[str], *, behavior: str = "random", campaign: str = "all"
+) -> OffPolicyLog:
+    """Read the log of a policy, "random" or "bts" (Bernoulli Thompson sampling), on a campaign, "all", "men" or "women".
+
+    The data have a row for each shown item and do not say which rows made one page. So a round is one row of one position, and where on
+    the page it stood, 0, 1 or 2, is its context. There the estimators of whole lists, tops and single positions are the same.
+    """
+    for name, kind, known in ((behavior, "behavior", BEHAVIORS), (campaign, "campaign", CAMPAIGNS)):
+        if name not in known:
+            raise RankPolicyError(unknown_name(kind, name, known))
+    polars = require("polars", "The Open Bandit Dataset")
+    plain = Path(folder, behavior, campaign, f"{campaign}.csv")
+    path = plain if plain.is_file() else plain.with_name(f"{campaign}.csv.gz")
+    try:
+        frame = polars.read_csv(read_text_bytes(path).tobytes(), columns=list(COLUMNS))
+    except polars.exceptions.PolarsError as error:
+        raise RankPolicyError(
+            f"{path} must be a CSV file with the columns {', '.join(COLUMNS)}; it cannot be read "
+            f"({str(error).splitlines()[0]})."
+        ) from None
+    propensities = frame["propensity_score"].to_numpy().astype(np.float64)[:, None]
+    return OffPolicyLog(
+        items=frame["item_id"].to_numpy()[:, None],
+        rewards=frame["click"].to_numpy()[:, None],
+        contexts=frame["position"].to_numpy() - 1,
+        propensities=propensities,
+        marginal_propensities=propensities,
+    )

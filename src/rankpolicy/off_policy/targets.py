@@ -1,0 +1,241 @@
+"""What off-policy estimators ask of the policy to be evaluated: probabilities of the logged items, and of all items in their place."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from rankpolicy.clicks.log.click_log import NOT_SHOWN
+from rankpolicy.kernels import has_numba
+from rankpolicy.off_policy.log import OffPolicyLog
+from rankpolicy.policies import Mixture, PlackettLuce
+from rankpolicy.policies.plackett_luce import log_remaining_weights, ranked_log_weights
+from rankpolicy.types import RankPolicyError
+
+Floats = NDArray[np.float64]
+
+_NEEDS_ALL_ITEMS = (
+    "the direct method and doubly robust estimates need the policy's probability of every item, not only of those shown; "
+    "give a PlackettLuce or a Mixture."
+)
+
+
+class Target(Protocol):
+    """A policy as the estimators see it."""
+
+    def prefix_products(self, log: OffPolicyLog, divisors: Floats) -> Floats:
+        """Running products of P(item | context, items above it) / divisor, down the logged lists; all (round, position)."""
+
+    def marginal_probabilities(self, log: OffPolicyLog) -> Floats:
+        """P(item at this position | context) (round, position) of the logged items."""
+
+    def expected_next(self, log: OffPolicyLog, values: Floats, *, position: int) -> Floats:
+        """E[values[context, item at ``position``] | context, items above it in the log] (round,); ``values`` (context, item)."""
+
+    @property
+    def num_items(self) -> int: ...
+
+    @property
+    def num_contexts(self) -> int: ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class TargetProbabilities:
+    """Probabilities of the logged items under the policy to be evaluated, where it is known only by them; give those that are known.
+
+    Deterministic and uniform policies need no such arrays: a ``Mixture`` of one ranking, a ``PlackettLuce`` of equal scores.
+    """
+
+    steps: Floats | None = None  # (round, position) of the item here, given those above it in the log
+    marginals: Floats | None = None  # (round, position) of the item here, whatever stands above
+
+    def prefix_products(self, log: OffPolicyLog, divisors: Floats) -> Floats:
+        return running_products(self._given("steps", log), divisors, log)
+
+    def marginal_probabilities(self, log: OffPolicyLog) -> Floats:
+        return self._given("marginals", log)
+
+    def expected_next(self, log: OffPolicyLog, values: Floats, *, position: int) -> Floats:
+        raise RankPolicyError(_NEEDS_ALL_ITEMS)
+
+    @property
+    def num_items(self) -> int:
+        raise RankPolicyError(_NEEDS_ALL_ITEMS)
+
+    @property
+    def num_contexts(self) -> int:
+        raise RankPolicyError(_NEEDS_ALL_ITEMS)
+
+    def _given(self, name: str, log: OffPolicyLog) -> Floats:
+        values = getattr(self, name)
+        if values is None:
+            raise RankPolicyError(f"this estimator needs TargetProbabilities({name}=...), and they are not given.")
+        array = np.asarray(values, np.float64)
+        if array.shape != log.items.shape or not ((array >= 0) & (array <= 1)).all():
+            raise RankPolicyError(
+                f"{name} must be probabilities of the shape of the log's items, {log.items.shape}; got shape {array.shape}."
+            )
+        return array
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _PlackettLuceTarget:
+    policy: PlackettLuce  # float64
+
+    def prefix_products(self, log: OffPolicyLog, divisors: Floats) -> Floats:
+        if has_numba():
+            from rankpolicy.kernels.clicks.off_policy import plackett_luce_products
+
+            scores, mask = self.policy.scores.numpy(), self.policy.mask.numpy()
+            return plackett_luce_products(scores, mask, log.contexts, log.items, divisors)
+        return running_products(plackett_luce_steps(self.policy, log), divisors, log)
+
+    def marginal_probabilities(self, log: OffPolicyLog) -> Floats:
+        return _looked_up(self.policy, log)
+
+    def expected_next(self, log: OffPolicyLog, values: Floats, *, position: int) -> Floats:
+        if has_numba():
+            from rankpolicy.kernels.clicks import off_policy as kernels
+
+            return kernels.plackett_luce_expected_next(
+                self.policy.scores.numpy(), self.policy.mask.numpy(), values, log.contexts, log.items, position
+            )
+        return plackett_luce_expected_next(self.policy, log, values, position=position)
+
+    @property
+    def num_items(self) -> int:
+        return self.policy.scores.shape[1]
+
+    @property
+    def num_contexts(self) -> int:
+        return self.policy.scores.shape[0]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _MixtureTarget:
+    policy: Mixture  # float64
+
+    def prefix_products(self, log: OffPolicyLog, divisors: Floats) -> Floats:
+        steps = torch.ones(log.items.shape, dtype=torch.float64)
+        above = torch.ones(len(log), dtype=torch.float64)
+        for position, reaching in enumerate(self._reaching(log)):
+            reached = reaching.sum(0)
+            # After an item that the policy never places here, the steps below do not matter: the prefix has weight 0.
+            steps[:, position] = torch.where(above > 0, reached / above.clamp(min=1e-300), 0.0)
+            above = reached
+        return running_products(steps.clamp(max=1.0).numpy(), divisors, log)
+
+    def marginal_probabilities(self, log: OffPolicyLog) -> Floats:
+        return _looked_up(self.policy, log)
+
+    def expected_next(self, log: OffPolicyLog, values: Floats, *, position: int) -> Floats:
+        contexts, _ = _shown(log, self.policy.mask)
+        weights = self.policy.weights[:, contexts] if position == 0 else self._reaching(log)[position - 1]
+        of_ranking = torch.from_numpy(values)[contexts, self.policy.rankings[:, contexts, position]]
+        total = weights.sum(0)
+        return ((weights * of_ranking).sum(0) / total.clamp(min=1e-300)).numpy()
+
+    def _reaching(self, log: OffPolicyLog) -> list[Tensor]:
+        """For each position the weight (ranking, round) of the rankings that agree with the log down to it."""
+        contexts, placed = _shown(log, self.policy.mask)
+        weights = self.policy.weights[:, contexts]
+        reaching = []
+        for position in range(log.num_positions):
+            weights = weights * (self.policy.rankings[:, contexts, position] == placed[:, position])
+            reaching.append(weights)
+        return reaching
+
+    @property
+    def num_items(self) -> int:
+        return self.policy.mask.shape[1]
+
+    @property
+    def num_contexts(self) -> int:
+        return self.policy.mask.shape[0]
+
+
+def target_of(policy: Any, log: OffPolicyLog) -> Target:
+    """The policy as the estimators see it, checked against the log."""
+    if isinstance(policy, TargetProbabilities):
+        return policy
+    if isinstance(policy, PlackettLuce):
+        _check_fits(log, policy.mask.cpu().numpy())
+        return _PlackettLuceTarget(PlackettLuce(policy.scores.detach().double().cpu(), policy.mask.cpu()))
+    if isinstance(policy, Mixture):
+        _check_fits(log, policy.mask.cpu().numpy())
+        return _MixtureTarget(Mixture(policy.rankings.cpu(), policy.weights.double().cpu(), policy.mask.cpu()))
+    raise RankPolicyError(
+        f"the policy must be a PlackettLuce, a Mixture or TargetProbabilities; got {type(policy).__name__}."
+    )
+
+
+def running_products(steps: Floats, divisors: Floats, log: OffPolicyLog) -> Floats:
+    """Products (round, position) of step / divisor from the top down to each position; where none was shown nothing changes."""
+    ratios: Floats = np.where(log.items == NOT_SHOWN, 1.0, steps / divisors)
+    return np.multiply.accumulate(ratios, axis=1)
+
+
+def plackett_luce_steps(policy: PlackettLuce, log: OffPolicyLog) -> Floats:
+    """exp(score) of each logged item over that of all items not placed above it (round, position); 1 where none was shown."""
+    contexts, placed = _shown(log, policy.mask)
+    scores, mask = policy.scores[contexts], policy.mask[contexts]
+    chosen, is_item = ranked_log_weights(scores, mask, placed)
+    steps = (chosen - log_remaining_weights(scores, mask, placed)).exp()
+    return torch.where(is_item, steps, 1.0).numpy()
+
+
+def plackett_luce_expected_next(policy: PlackettLuce, log: OffPolicyLog, values: Floats, *, position: int) -> Floats:
+    """Mean of ``values`` over the items not placed above ``position``, weighed by exp(score) (round,); 0 where none is left."""
+    contexts, placed = _shown(log, policy.mask)
+    left = policy.scores[contexts].masked_fill(~policy.mask[contexts], -torch.inf)
+    left = left.scatter(-1, placed[:, :position], -torch.inf)
+    weights = torch.where(left.isneginf(), 0.0, (left - left.amax(-1, keepdim=True)).exp())
+    total = weights.sum(-1)
+    mean = (weights * torch.from_numpy(values)[contexts]).sum(-1) / total
+    return torch.where(total > 0, mean, 0.0).numpy()
+
+
+def _shown(log: OffPolicyLog, mask: Tensor) -> tuple[Tensor, Tensor]:
+    """Contexts (round,) and items (round, position); where none was shown stands a padded item of the context."""
+    contexts, items = torch.from_numpy(log.contexts), torch.from_numpy(log.items.astype(np.int64))
+    padded_items = mask.long().argmin(-1)[contexts, None]
+    return contexts, torch.where(items == NOT_SHOWN, padded_items, items)
+
+
+def _looked_up(policy: PlackettLuce | Mixture, log: OffPolicyLog) -> Floats:
+    """Marginals (round, position): the exposure of an item when only one position counts is its chance to stand there, exact."""
+    contexts, placed = _shown(log, policy.mask)
+    marginals = np.empty(log.items.shape)
+    for position in range(log.num_positions):
+        only_here = torch.zeros(policy.mask.shape[1], dtype=torch.float64)
+        only_here[position] = 1.0
+        marginals[:, position] = policy.exposure(only_here)[contexts, placed[:, position]].numpy()
+    return marginals
+
+
+def _check_fits(log: OffPolicyLog, mask: NDArray[np.bool_]) -> None:
+    if log.contexts.max() >= mask.shape[0] or max(log.items.max() + 1, log.num_positions) > mask.shape[1]:
+        raise RankPolicyError(
+            f"the policy must have a row for each context and a column for each item of the log, {log.contexts.max() + 1} and "
+            f"{max(log.items.max() + 1, log.num_positions)} or more; it has {mask.shape[0]} and {mask.shape[1]}."
+        )
+    # Most masks and lists are full, and then there is nothing to look up for each round.
+    if mask.all() and log.items.min() != NOT_SHOWN:
+        return
+    is_shown = log.items != NOT_SHOWN
+    contexts = np.broadcast_to(log.contexts[:, None], log.items.shape)
+    if not mask[contexts[is_shown], log.items[is_shown]].all():
+        raise RankPolicyError(
+            "the policy's mask must hold every item that the log shows in its context; one is masked."
+        )
+    lengths, wanted = is_shown.sum(1), np.minimum(mask.sum(1), log.num_positions)[log.contexts]
+    if (lengths != wanted).any():
+        row = int(np.argmax(lengths != wanted))
+        raise RankPolicyError(
+            f"a list may end only where its context has no more items; round {row} shows {lengths[row]} of {wanted[row]}."
+        )

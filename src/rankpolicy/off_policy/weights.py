@@ -1,0 +1,80 @@
+"""Importance weights of logged lists: how much likelier the policy to be evaluated shows what was shown."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rankpolicy.clicks.log.click_log import NOT_SHOWN
+from rankpolicy.off_policy.log import OffPolicyLog
+from rankpolicy.off_policy.targets import Target
+from rankpolicy.types import RankPolicyError
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class ImportanceWeights:
+    """Weights, and how many of them were cut down to ``clip``."""
+
+    values: Floats  # (round, position), or (round, 1) for whole lists
+    num_clipped: int = 0
+
+    def means_and_effective_sample_sizes(self) -> tuple[Floats, Floats]:
+        """Of each column: mean w, 1 up to chance; and (sum of w)² / sum of w², as many rounds of equal weights say as much (Kong 1992).
+
+        >>> ImportanceWeights(values=np.array([[2.0], [1.0], [1.0]])).means_and_effective_sample_sizes()  # 4 / 3, 16 / 6
+        (array([1.33333333]), array([2.66666667]))
+        """
+        totals = np.ones(len(self.values)) @ self.values
+        squares = np.einsum("rp,rp->p", self.values, self.values)
+        sizes = np.divide(totals**2, squares, out=np.zeros_like(squares), where=squares > 0)
+        return totals / len(self.values), sizes
+
+
+def list_weights(log: OffPolicyLog, target: Target, clip: float | None) -> ImportanceWeights:
+    """w = P_target(list) / P_log(list) (round, 1)."""
+    if log.propensities is not None:
+        return _clipped(target.prefix_products(log, log.propensities)[:, -1:], clip)
+    if log.list_propensities is None:
+        raise RankPolicyError(
+            "importance weights of whole lists need the log's propensities (of each item given those above it) or "
+            "list_propensities; it has neither. With marginal_propensities alone, estimate with 'iips' or 'sniips'."
+        )
+    of_lists = target.prefix_products(log, np.ones(log.items.shape))[:, -1:]
+    return _clipped(of_lists / log.list_propensities[:, None], clip)
+
+
+def prefix_weights(log: OffPolicyLog, target: Target, clip: float | None) -> ImportanceWeights:
+    """w_p = P_target(first p items) / P_log(first p items) (round, position)."""
+    if log.propensities is None:
+        raise RankPolicyError(
+            "importance weights of the tops of lists need the log's propensities: of each item given those above it. "
+            "With marginal_propensities alone, estimate with 'iips'; with list_propensities alone, with 'ips'."
+        )
+    return _clipped(target.prefix_products(log, log.propensities), clip)
+
+
+def marginal_weights(log: OffPolicyLog, target: Target, clip: float | None) -> ImportanceWeights:
+    """w_p = P_target(item at p) / P_log(item at p) (round, position); 1 where none was shown."""
+    if log.marginal_propensities is None:
+        raise RankPolicyError(
+            "importance weights of single positions need the log's marginal_propensities: of each item at its position, "
+            "whatever stands above. With propensities given the items above, estimate with 'rips' or 'ips'."
+        )
+    ones = np.ones(log.items.shape)
+    is_shown = log.items != NOT_SHOWN
+    return _clipped(
+        np.divide(target.marginal_probabilities(log), log.marginal_propensities, out=ones, where=is_shown), clip
+    )
+
+
+def _clipped(weights: Floats, clip: float | None) -> ImportanceWeights:
+    if clip is None:
+        return ImportanceWeights(values=weights)
+    if not clip > 0:
+        raise RankPolicyError(f"clip must be above 0, the largest importance weight to allow; got {clip}.")
+    is_large = weights > clip
+    return ImportanceWeights(values=np.minimum(weights, clip), num_clipped=int(is_large.sum()))

@@ -1,0 +1,128 @@
+"""Linear rankers that climb the reward itself, step by step; what is left to each is how it climbs."""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rankpolicy.data.dataset import RankingDataset
+from rankpolicy.data.scaling import FeatureScaling, fit_scaling
+from rankpolicy.evaluation.measure import Measure, evaluate_scores
+from rankpolicy.evaluation.weighted import mean_over_queries
+from rankpolicy.metrics import CustomReward, reward_to_maximise, term_table
+from rankpolicy.rankers.base import Course
+from rankpolicy.rankers.linear.base import LinearRanker
+from rankpolicy.training import epoch_progress
+from rankpolicy.types import RankPolicyError
+
+Weights = NDArray[np.float64]  # (features,)
+
+
+class RewardSurface(NamedTuple):
+    """What is climbed on: the mean ``reward`` of training queries, as a function of the scores of their items."""
+
+    dataset: RankingDataset
+    columns: NDArray[np.float64]  # (features, items) scaled features
+    reward: Measure
+
+    @classmethod
+    def of(cls, train: RankingDataset, scaling: FeatureScaling, reward: Measure) -> RewardSurface:
+        """Of the queries whose rankings do not all earn the same."""
+        teaches = ~np.isnan(evaluate_scores(np.zeros(train.num_items), train, [reward])[:, 0])
+        if not isinstance(reward, CustomReward):  # a function may reward rankings whatever the labels are
+            lowest, highest = (f.reduceat(train.labels, train.offsets[:-1]) for f in (np.minimum, np.maximum))
+            teaches &= lowest < highest
+        if not teaches.any():
+            raise RankPolicyError(
+                "no query has items of different labels, so all rankings earn the same and there is nothing to learn. "
+                "Check labels and qid."
+            )
+        kept = train if teaches.all() else train[teaches]
+        scaled = scaling.apply(kept.features, kept.offsets)
+        return cls(kept, np.ascontiguousarray(scaled.T, dtype=np.float64), reward)
+
+    def rewards(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Rewards (query,) of the rankings by flat scores (items,)."""
+        return evaluate_scores(scores, self.dataset, [self.reward])[:, 0]
+
+    def along(
+        self, scores: NDArray[np.float64], direction: NDArray[np.float64], steps: NDArray[np.float64]
+    ) -> NDArray[np.float64]:
+        """Mean rewards (step,) of ``scores + step * direction``; ``steps`` rise."""
+        table = term_table(self.reward)
+        if table is None:
+            return np.array([self.rewards(scores + step * direction).mean() for step in steps])
+        from rankpolicy.kernels.metrics.line_search import rewards_along_line
+        from rankpolicy.kernels.metrics.values import rank_discounts
+
+        dataset, conventions = self.dataset, self.reward.conventions
+        values = np.empty((dataset.num_queries, len(steps)))
+        rewards_along_line(
+            scores,
+            direction,
+            steps,
+            dataset.labels,
+            dataset.offsets,
+            *table,
+            conventions.gain == "linear",
+            float(conventions.relevant_from),
+            float(conventions.max_label),
+            math.nan if conventions.empty == "skip" else float(conventions.empty),
+            rank_discounts(int(dataset.sizes.max())),
+            values,
+        )
+        return values.mean(axis=0)
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class RewardAscent(LinearRanker):
+    """The weights kept are those of the iteration that is best on validation data, or without it on the training data."""
+
+    reward: Any = "map"
+
+    @abstractmethod
+    def _climb(self, surface: RewardSurface) -> Iterator[tuple[Weights, float]]:
+        """Weights after each iteration, and the training reward there."""
+
+    @property
+    @abstractmethod
+    def _most_iterations(self) -> int:
+        """How many iterations ``_climb`` may take."""
+
+    def _fit(self, train: RankingDataset, valid: RankingDataset | None, course: Course) -> None:
+        self._refuse_checkpoint(course)
+        reward, metric = reward_to_maximise(self.reward), reward_to_maximise(self.valid_metric)
+        scaling = fit_scaling(self.scaling, train)
+        surface = RewardSurface.of(train, scaling, reward)
+        held_out = None if valid is None else scaling.apply(valid.features, valid.offsets).astype(np.float64)
+        rewards: list[float] = []
+        scores: list[float] = []
+        best, best_iteration = np.zeros(0), 0
+        with epoch_progress(type(self).__name__, self._most_iterations, enabled=course.progress) as report_epoch:
+            for weights, training_reward in self._climb(surface):
+                rewards.append(training_reward)
+                latest = {reward.name: training_reward}
+                if valid is not None and held_out is not None:
+                    scores.append(
+                        mean_over_queries(
+                            evaluate_scores(held_out @ weights, valid, [metric])[:, 0], valid.query_weights
+                        )
+                    )
+                    latest[f"validation {metric.name}"] = scores[-1]
+                curve = rewards if valid is None else scores
+                if len(curve) == 1 or curve[-1] > curve[best_iteration - 1]:
+                    best, best_iteration = weights.copy(), len(curve)
+                if report_epoch is not None:
+                    report_epoch(len(rewards), latest)
+        self._weights, self._scaling = best, scaling
+        self.best_iteration_ = best_iteration
+        self.best_score_ = None if valid is None else scores[best_iteration - 1]
+        self.evals_result_ = {"training": {reward.name: rewards}}
+        if valid is not None:
+            self.evals_result_["valid_0"] = {metric.name: scores}

@@ -1,0 +1,40 @@
+"""All rankers, once: this table feeds the command line, the error texts and the contract tests."""
+
+from __future__ import annotations
+
+from rankpolicy.members import Members
+from rankpolicy.rankers.base import Ranker
+
+_NETWORKS, _TREES, _LINEAR = "rankpolicy.rankers.networks", "rankpolicy.rankers.trees", "rankpolicy.rankers.linear"
+
+RANKERS: Members[type[Ranker]] = Members(
+    "method",
+    {
+        "pg-rank": f"{_NETWORKS}.pg_rank:PGRank",
+        "fair-pg-rank": f"{_NETWORKS}.fair_pg_rank:FairPGRank",
+        "fair-lp": "rankpolicy.rankers.post_processing.fair_lp:FairLP",
+        "bandit-rank": f"{_NETWORKS}.bandit_rank:BanditRank",
+        "matching-cross": f"{_NETWORKS}.matching_cross:MatchingCross",
+        "deltr": f"{_NETWORKS}.deltr:DELTR",
+        "boosted-policy": f"{_TREES}.boosted_policy:BoostedPolicy",
+        "lambdamart": f"{_TREES}.lambdamart:LambdaMART",
+        "boosted-regression": f"{_TREES}.boosted_regression:BoostedRegression",
+        "listnet": f"{_NETWORKS}.list_net:ListNet",
+        "adarank": f"{_LINEAR}.adarank:AdaRank",
+        "coordinate-ascent": f"{_LINEAR}.coordinate_ascent:CoordinateAscent",
+        "rank-svm": f"{_LINEAR}.rank_svm:RankSVM",
+        "regression": f"{_NETWORKS}.regression:Regression",
+    },
+)
+
+
+def ranker_class_named(name: str) -> type[Ranker]:
+    """The class of a method, by the name the command line uses.
+
+    What follows a colon is a label of one's own, by which two settings of one method are told apart: ``pg-rank:linear``.
+
+    >>> ranker_class_named("pg-rnk")
+    Traceback (most recent call last):
+    rankpolicy.types.RankPolicyError: Unknown method 'pg-rnk'. Did you mean 'pg-rank'? Known: ...
+    """
+    return RANKERS.named(name.partition(":")[0])

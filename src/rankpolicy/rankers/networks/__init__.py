@@ -1,0 +1,1 @@
+"""Rankers whose scores come from a network trained by the fit loop."""

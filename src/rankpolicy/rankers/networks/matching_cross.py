@@ -1,0 +1,72 @@
+"""Matching Cross Network: query and item texts matched, crossed with side information, learned from clicks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, ClassVar, final
+
+from rankpolicy.data.dataset import RankingDataset
+from rankpolicy.objectives import (
+    ListNetCrossEntropy,
+    Objective,
+    SigmoidCrossEntropy,
+    SoftmaxCrossEntropy,
+    SquaredError,
+)
+from rankpolicy.rankers.networks.network import NetworkRanker
+from rankpolicy.types import RankPolicyError, unknown_name
+
+LOSSES: dict[str, Callable[[], Objective]] = {
+    "softmax": SoftmaxCrossEntropy,
+    "sigmoid": SigmoidCrossEntropy,
+    "squared": SquaredError,
+    "listnet": ListNetCrossEntropy,
+}
+
+
+@final
+@dataclass(kw_only=True, eq=False, repr=False)
+class MatchingCross(NetworkRanker):
+    """Rank by a network over texts and side columns, trained on click tables by ``loss`` (Matching Cross Network).
+
+    The other arms of its study are models too: "concatenation", "latent-cross", "match" and "cross-network". Losses: "softmax" (which item
+    of the list is clicked), "sigmoid" and "squared" (each item by itself), "listnet".
+
+    With ``fit(..., propensities=bias)`` a clicked query counts by the inverse propensity of its clicked rank; ``click_report_`` then tells
+    the effective sample size. Queries without a click are left out of training; ``report_`` says how many.
+    """
+
+    name: ClassVar[str] = "matching-cross"
+    settings_to_try: ClassVar[tuple[dict[str, Any], ...]] = ({}, {"learning_rate": 1e-3}, {"dropout": 0.3})
+    fitted_attributes: ClassVar[tuple[str, ...]] = (*NetworkRanker.fitted_attributes, "report_")
+
+    loss: str = "softmax"
+    model: Any = "matching-cross"
+    embedding_size: int = 32
+    hidden: tuple[int, ...] = (64, 32)
+    dropout: float = 0.1
+    epochs: int = 50
+    batch_queries: int = 128
+    learning_rate: float = 3e-3
+    patience: int | None = 5
+    valid_metric: Any = "mrr"
+
+    def _objective(self) -> Objective:
+        if self.loss not in LOSSES:
+            raise RankPolicyError(unknown_name("loss", self.loss, LOSSES))
+        return LOSSES[self.loss]()
+
+    def _trainable(self, train: RankingDataset) -> RankingDataset:
+        from rankpolicy.clicks.learning.from_log import NO_CLICK
+        from rankpolicy.rankers.networks.click_training import check_bounded
+
+        if self.loss == "sigmoid" and self._labels_are_relevances:
+            check_bounded(train, what="the sigmoid loss", instead="choose weighted='query', or loss='softmax'")
+        if not train.labels.any():
+            raise RankPolicyError("the training data must hold at least one click; they have none.")
+        kept, num_dropped = train.drop_queries_without_relevant_items(relevant_from=1e-9)
+        # Where clicks are weighted, those without any are gone already.
+        before = 0 if self.click_report_ is None else self.click_report_["queries_left_out"].get(NO_CLICK, 0)
+        self.report_ = {"queries_left_out": {NO_CLICK: before + num_dropped}}
+        return kept

@@ -1,0 +1,1 @@
+"""Rankers that turn the scores of another into a fair policy."""

@@ -1,0 +1,19 @@
+"""Pointwise regression by boosted trees."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, final
+
+from rankpolicy.rankers.trees.boosting import TreeRanker
+
+
+@final
+@dataclass(kw_only=True, eq=False, repr=False)
+class BoostedRegression(TreeRanker):
+    """Predict the label of each item by gradient-boosted trees (Friedman 2001) as LightGBM grows them, and rank by the prediction."""
+
+    name: ClassVar[str] = "boosted-regression"
+
+    def _parameters(self) -> dict[str, Any]:
+        return super()._parameters() | {"objective": "regression"}

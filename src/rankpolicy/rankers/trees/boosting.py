@@ -1,0 +1,156 @@
+"""Rankers whose scores come from gradient-boosted trees, by LightGBM; what is left to each is its objective."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rankpolicy.data.dataset import RankingDataset
+from rankpolicy.evaluation.measure import evaluate_scores
+from rankpolicy.evaluation.weighted import mean_over_queries
+from rankpolicy.metrics import reward_to_maximise
+from rankpolicy.optional import require
+from rankpolicy.rankers.base import Course, Ranker
+from rankpolicy.training import epoch_progress
+from rankpolicy.types import RankPolicyError
+
+if TYPE_CHECKING:
+    import lightgbm
+
+
+Measure = Callable[[NDArray[np.float64]], float]  # flat scores (items,) of held-out queries -> higher is better
+
+
+class TreeObjective(Protocol):
+    """A loss that LightGBM does not know."""
+
+    @property
+    def history(self) -> dict[str, list[float]]:
+        """What it measured, a value a tree, before the tree was grown."""
+        ...
+
+    def __call__(self, scores: NDArray[np.float64], /) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Gradient and Hessian diagonal (items,) of the loss at flat scores (items,)."""
+        ...
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class TreeRanker(Ranker):
+    """Settings that all tree rankers share; they keep LightGBM's meaning under names that explain themselves."""
+
+    settings_to_try: ClassVar[tuple[dict[str, Any], ...]] = tuple(
+        {"num_leaves": leaves, "min_items_in_leaf": items} for leaves in (15, 7, 31) for items in (50, 20, 100)
+    )
+
+    num_trees: int = 1000
+    learning_rate: float = 0.05
+    num_leaves: int = 15
+    min_items_in_leaf: int = 50
+    feature_fraction: float = 0.8
+    bagging_fraction: float = 0.8
+    l2: float = 0.0
+    patience: int | None = 50
+    valid_metric: Any = "ndcg@10"
+    random_state: int = 0
+
+    def _objective(self, train: RankingDataset) -> TreeObjective | None:
+        """The loss on this training data; None where ``_parameters`` name one that LightGBM knows."""
+        return None
+
+    def _trainable(self, train: RankingDataset) -> RankingDataset:
+        """The queries this method can learn from."""
+        return train
+
+    def _fit(self, train: RankingDataset, valid: RankingDataset | None, course: Course) -> None:
+        name = type(self).__name__
+        if course.checkpoint is not None:
+            raise RankPolicyError(f"{name} keeps no checkpoints: it trains quickly. Leave checkpoint out.")
+        lightgbm = require("lightgbm", name)
+        train = self._trainable(train)
+        parameters, objective = self._parameters(), self._objective(train)
+        metric, measure = ("", None) if valid is None else self._validation(valid)
+        train_set = self._lightgbm_data(train)
+        valid_sets = None if valid is None else [self._lightgbm_data(valid, reference=train_set)]
+        if objective is not None:
+            # A function, because LightGBM copies its parameters deeply, and an object with them.
+            parameters["objective"] = lambda scores, data: objective(scores)
+        history: list[float] = []
+        with epoch_progress(name, self.num_trees, enabled=course.progress) as report_epoch:
+
+            def score(scores: NDArray[np.float64], data: Any) -> tuple[str, float, bool]:
+                assert measure is not None
+                history.append(measure(scores))
+                if report_epoch is not None:
+                    report_epoch(len(history), {metric: history[-1]})
+                return metric, history[-1], True
+
+            callbacks = []
+            if valid is not None and self.patience is not None:
+                callbacks.append(lightgbm.early_stopping(self.patience, verbose=False))
+            try:
+                self._booster = lightgbm.train(
+                    parameters,
+                    train_set,
+                    self.num_trees,
+                    valid_sets=valid_sets,
+                    feval=None if valid is None else score,
+                    callbacks=callbacks,
+                )
+            except (lightgbm.basic.LightGBMError, ValueError) as error:
+                if isinstance(error, RankPolicyError):
+                    raise
+                raise RankPolicyError(
+                    f"LightGBM refuses these settings: {str(error).split(' at /')[0]}. Change them on {self!r}."
+                ) from None
+        # Counted here: without early stopping LightGBM keeps no best iteration.
+        self.best_iteration_ = self.num_trees if valid is None else int(np.argmax(history)) + 1
+        self.best_score_ = None if valid is None else history[self.best_iteration_ - 1]
+        self.evals_result_ = {} if objective is None else {"training": objective.history}
+        if valid is not None:
+            self.evals_result_["valid_0"] = {metric: history}
+
+    def _validation(self, valid: RankingDataset) -> tuple[str, Measure]:
+        """How trees are judged on held-out queries, and its name."""
+        metric = reward_to_maximise(self.valid_metric)
+        return metric.name, lambda scores: mean_over_queries(
+            evaluate_scores(scores, valid, [metric])[:, 0], valid.query_weights
+        )
+
+    def _parameters(self) -> dict[str, Any]:
+        return {
+            "metric": "none",
+            "learning_rate": self.learning_rate,
+            "num_leaves": self.num_leaves,
+            "min_data_in_leaf": self.min_items_in_leaf,
+            "feature_fraction": self.feature_fraction,
+            "bagging_fraction": self.bagging_fraction,
+            "bagging_freq": 1,
+            "lambda_l2": self.l2,
+            "seed": self.random_state,
+            "deterministic": True,
+            "force_row_wise": True,
+            "verbosity": -1,
+        }
+
+    def _lightgbm_data(self, dataset: RankingDataset, *, reference: Any = None) -> lightgbm.Dataset:
+        return require("lightgbm", type(self).__name__).Dataset(
+            dataset.features,
+            dataset.labels,
+            group=dataset.sizes,
+            reference=reference,
+            params=self._parameters(),
+            free_raw_data=False,
+        )
+
+    def _scores(self, dataset: RankingDataset) -> NDArray[np.float64]:
+        return np.asarray(self._booster.predict(dataset.features, num_iteration=self.best_iteration_))
+
+    def _files(self) -> dict[str, bytes]:
+        return {"booster.txt": self._booster.model_to_string(num_iteration=self.best_iteration_).encode()}
+
+    def _restore(self, files: dict[str, bytes]) -> None:
+        self._booster = require("lightgbm", type(self).__name__).Booster(model_str=files["booster.txt"].decode())

@@ -1,0 +1,40 @@
+"""LambdaMART: gradient-boosted trees on LambdaRank gradients, by LightGBM."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, final
+
+import numpy as np
+
+from rankpolicy.data.dataset import RankingDataset
+from rankpolicy.rankers.trees.boosting import TreeRanker
+from rankpolicy.types import RankPolicyError
+
+if TYPE_CHECKING:
+    import lightgbm
+
+
+@final
+@dataclass(kw_only=True, eq=False, repr=False)
+class LambdaMART(TreeRanker):
+    """LambdaMART (Burges 2010) as LightGBM implements it."""
+
+    name: ClassVar[str] = "lambdamart"
+
+    truncation: int = 30  # pairs count when one of the two is among the first so many
+
+    def _parameters(self) -> dict[str, Any]:
+        return super()._parameters() | {
+            "objective": "lambdarank",
+            "lambdarank_truncation_level": self.truncation,
+        }
+
+    def _lightgbm_data(self, dataset: RankingDataset, *, reference: Any = None) -> lightgbm.Dataset:
+        fractional = dataset.labels != np.round(dataset.labels)
+        if fractional.any() or dataset.labels.max() > 30:
+            raise RankPolicyError(
+                "LambdaMART needs whole-number labels from 0 to 30; "
+                f"got {dataset.labels[fractional][0] if fractional.any() else dataset.labels.max():g}. Map grades to 0, 1, 2, ..."
+            )
+        return super()._lightgbm_data(dataset, reference=reference)

@@ -1,0 +1,413 @@
+"""How a setting is declared: its kind, default, range, choices and help, once, beside its default.
+
+    @documented
+    @dataclass(kw_only=True)
+    class Example:
+        \"\"\"An example.\"\"\"
+
+        epochs: int = setting(100, "Passes over the training data.", at_least=1)
+        control: str = setting("mean", "What is subtracted from rewards.", choices=("mean", "none"))
+
+Everything else is derived from the declaration: the check (``check_settings``), its error messages, the parameter section that
+``help()`` shows (``documented``), ``rankpolicy methods`` (``describe_settings``) and what ``--set name=value`` accepts
+(``parse_setting``). The kind of a setting is its annotation. Rankers, models, bandits, click models and objectives all declare their
+settings this way.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+import math
+import textwrap
+import types
+import typing
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass
+from numbers import Integral, Real
+from typing import Any, TypeVar
+
+import numpy as np
+
+from rankpolicy.types import RankPolicyError, unknown_name
+
+KINDS: dict[Any, str] = {int: "a whole number", float: "a number", bool: "true or false", str: "a text"}
+HIGHEST_SEED = 2**31 - 1  # LightGBM keeps seeds as 32-bit integers
+_DECLARATION = "rankpolicy setting"
+_LINE = 110
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadWhen:
+    """The condition under which a setting has an effect.
+
+    Parameters
+    ----------
+    condition
+        The condition in words, completing "read only when ...".
+    holds
+        Whether it holds, a function of the object whose setting it is.
+    """
+
+    condition: str
+    holds: Callable[[Any], bool]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Declaration:
+    """What is declared about one setting, beside its kind and default."""
+
+    help: str
+    at_least: float | None = None
+    above: float | None = None
+    at_most: float | None = None
+    below: float | None = None
+    choices: Collection[str] | Callable[[], Collection[str]] | None = None
+    read_when: ReadWhen | None = None
+
+    def known_choices(self) -> list[str]:
+        """The names that the setting may have; empty where it is not a choice among names."""
+        if self.choices is None:
+            return []
+        return list(self.choices() if callable(self.choices) else self.choices)
+
+    def range_in_words(self) -> str:
+        """The allowed range, such as "at least 1" or "above 0 and at most 1"; empty where there is none."""
+        bounds = (
+            ("at least", self.at_least),
+            ("above", self.above),
+            ("at most", self.at_most),
+            ("below", self.below),
+        )
+        return " and ".join(f"{words} {bound:g}" for words, bound in bounds if bound is not None)
+
+    def allows(self, value: float) -> bool:
+        """Whether a number lies in the range."""
+        return (
+            (self.at_least is None or value >= self.at_least)
+            and (self.above is None or value > self.above)
+            and (self.at_most is None or value <= self.at_most)
+            and (self.below is None or value < self.below)
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SettingDescription:
+    """One setting as ``rankpolicy methods NAME`` and the reference show it."""
+
+    name: str
+    kind: str
+    default: Any
+    help: str
+    range: str
+    choices: tuple[str, ...]
+    read_when: str
+
+
+def setting(
+    default: Any,
+    help: str,
+    *,
+    at_least: float | None = None,
+    above: float | None = None,
+    at_most: float | None = None,
+    below: float | None = None,
+    choices: Collection[str] | Callable[[], Collection[str]] | None = None,
+    read_when: ReadWhen | None = None,
+) -> Any:
+    """Declare a setting: a dataclass field with a default, a help text, and what values it may have.
+
+    Parameters
+    ----------
+    default
+        Its default; ``dataclasses.MISSING`` for a setting that must be given.
+    help
+        What it is, its unit, and when to change it: one or two plain sentences, shown by ``help()``.
+    at_least, above, at_most, below
+        Bounds of a number; for a list of numbers, of each of them. None has no bound.
+    choices
+        The names it may have, or a function that returns them (for tables that are not loaded yet).
+    read_when
+        The condition under which the setting has an effect; changed when it does not hold, it is an error. None: always.
+    """
+    declaration = Declaration(
+        help=" ".join(help.split()),
+        at_least=at_least,
+        above=above,
+        at_most=at_most,
+        below=below,
+        choices=choices,
+        read_when=read_when,
+    )
+    metadata = {_DECLARATION: declaration}
+    if default is dataclasses.MISSING:
+        return dataclasses.field(metadata=metadata)
+    return dataclasses.field(default=default, metadata=metadata)
+
+
+def documented(cls: type[T]) -> type[T]:
+    """Append a parameter section to the docstring of a dataclass, made from the declarations of its settings."""
+    lines = ["Parameters", "----------"]
+    for described in describe_settings(cls):
+        facts = [described.kind]
+        if described.choices:
+            facts = [" | ".join(map(repr, described.choices))]
+        if described.range:
+            facts.append(described.range)
+        if described.default is not dataclasses.MISSING:
+            facts.append(f"default {described.default!r}")
+        text = described.help + (f" Read only when {described.read_when}." if described.read_when else "")
+        lines.append(f"{described.name} : {', '.join(facts)}")
+        lines += textwrap.wrap(text, _LINE, initial_indent="    ", subsequent_indent="    ")
+    cls.__doc__ = inspect.cleandoc(cls.__doc__ or "").rstrip() + "\n\n" + "\n".join(lines) + "\n"
+    return cls
+
+
+def describe_settings(cls: type) -> list[SettingDescription]:
+    """The settings of a dataclass, in order: name, kind, default, help, range and choices.
+
+    Parameters
+    ----------
+    cls
+        A dataclass whose fields are declared with ``setting``.
+    """
+    kinds = _kinds_of(cls)
+    described = []
+    for field in dataclasses.fields(cls):
+        if not field.init:
+            continue
+        declared = declaration_of(cls, field.name)
+        described.append(
+            SettingDescription(
+                name=field.name,
+                kind=kind_in_words(kinds[field.name]),
+                default=field.default,
+                help=declared.help,
+                range=declared.range_in_words(),
+                choices=tuple(declared.known_choices()),
+                read_when="" if declared.read_when is None else declared.read_when.condition,
+            )
+        )
+    return described
+
+
+def declaration_of(cls: type, name: str) -> Declaration:
+    """What is declared about a setting; a field without a declaration has no help and no range."""
+    for field in dataclasses.fields(cls):
+        if field.name == name:
+            return field.metadata.get(_DECLARATION) or Declaration(help="")
+    raise RankPolicyError(unknown_name(f"setting of {cls.__name__}:", name, setting_names(cls)))
+
+
+def setting_names(cls: type) -> tuple[str, ...]:
+    """The names of the settings of a dataclass, in order."""
+    return tuple(field.name for field in dataclasses.fields(cls) if field.init)
+
+
+def changed_settings(owner: Any) -> dict[str, Any]:
+    """The settings of an object that differ from their defaults; those without a default are always there."""
+    return {
+        field.name: getattr(owner, field.name)
+        for field in dataclasses.fields(owner)
+        if field.init and not _same(getattr(owner, field.name), field.default)
+    }
+
+
+def check_settings(owner: Any) -> None:
+    """Refuse a setting of the wrong kind, out of its range, not among its choices, or changed although nothing reads it.
+
+    Parameters
+    ----------
+    owner
+        An instance of a dataclass whose fields are declared with ``setting``.
+    """
+    cls = type(owner)
+    kinds = _kinds_of(cls)
+    for name in setting_names(cls):
+        check_setting(cls, name, getattr(owner, name), kind=kinds[name])
+    for name, value in changed_settings(owner).items():
+        read_when = declaration_of(cls, name).read_when
+        if read_when is not None and not read_when.holds(owner):
+            raise RankPolicyError(
+                f"{cls.__name__}: {name}={value!r:.60} would not be read: it is read only when {read_when.condition}. Leave it out."
+            )
+
+
+def check_setting(cls: type, name: str, value: Any, *, kind: Any = None) -> None:
+    """Refuse a value that one setting of a class cannot have.
+
+    Parameters
+    ----------
+    cls
+        The dataclass that declares the setting.
+    name
+        The setting.
+    value
+        The value to check.
+    kind
+        Its annotation, where the caller has looked it up already.
+    """
+    kind = _kinds_of(cls)[name] if kind is None else kind
+    declared = declaration_of(cls, name)
+    if not is_of_kind(value, kind):
+        single = typing.get_origin(kind) is tuple and is_of_kind((value,), kind)
+        hint = f" For a single one write ({value!r},)." if single else ""
+        raise RankPolicyError(f"{name} must be {kind_in_words(kind)}; got {value!r:.80}.{hint}")
+    members = value if isinstance(value, tuple | list) else (value,)
+    for member in members:
+        if isinstance(member, str) and declared.choices is not None and member not in declared.known_choices():
+            raise RankPolicyError(unknown_name(name, member, declared.known_choices()))
+        if isinstance(member, Real) and not isinstance(member, bool) and not declared.allows(float(member)):
+            or_none = " or None" if _allows_none(kind) else ""
+            raise RankPolicyError(f"{name} must be {declared.range_in_words()}{or_none}; got {value!r:.80}.")
+    if name == "random_state" and isinstance(value, Integral) and not 0 <= value <= HIGHEST_SEED:
+        raise RankPolicyError(f"random_state must be a seed from 0 to {HIGHEST_SEED}; got {value}.")
+
+
+def parse_setting(cls: type, name: str, text: str) -> Any:
+    """The value of a setting from text, as ``--set name=text`` gives it, read as the kind of the setting.
+
+    Parameters
+    ----------
+    cls
+        The dataclass that declares the setting.
+    name
+        The setting.
+    text
+        Its value in words: ``none`` for None, numbers, ``true`` or ``false``, lists separated by commas.
+    """
+    kinds = _kinds_of(cls)
+    if name not in kinds or name not in setting_names(cls):
+        raise RankPolicyError(unknown_name(f"setting of {cls.__name__}:", name, setting_names(cls)))
+    return _parsed(name, text, kinds[name])
+
+
+def share_settings(target: Callable[..., T], source: Any, **others: Any) -> T:
+    """A ``target`` made from the settings of the same names that ``source`` has, and from ``others``.
+
+    Parameters
+    ----------
+    target
+        A dataclass, such as the objective of a ranker.
+    source
+        The object whose settings are taken over.
+    others
+        Settings of the target that the source does not have, or has in another form.
+    """
+    fields = dataclasses.fields(typing.cast(Any, target))
+    shared = {
+        field.name: getattr(source, field.name)
+        for field in fields
+        if field.init and field.name not in others and hasattr(source, field.name)
+    }
+    return target(**shared, **others)
+
+
+def plain(value: Any) -> Any:
+    """A setting as JSON can hold it: numpy numbers as Python's, a function or class by its name.
+
+    Parameters
+    ----------
+    value
+        The value of a setting.
+    """
+    if isinstance(value, np.generic):
+        return value.item()
+    if isinstance(value, tuple | list):
+        return [plain(member) for member in value]
+    if isinstance(value, Mapping):
+        return {key: plain(member) for key, member in value.items()}
+    if callable(value):
+        return getattr(value, "name", None) or getattr(value, "__name__", type(value).__name__)
+    return value
+
+
+def is_of_kind(value: Any, kind: Any) -> bool:
+    """Whether a value is of the kind that an annotation names; what is annotated as anything else may be anything."""
+    if is_union(kind):
+        return any(is_of_kind(value, member) for member in typing.get_args(kind))
+    if typing.get_origin(kind) is tuple:
+        member = typing.get_args(kind)[0]
+        return isinstance(value, tuple | list) and all(is_of_kind(part, member) for part in value)
+    if kind is bool:
+        return isinstance(value, bool | np.bool_)
+    if kind is int:
+        return isinstance(value, Integral) and not isinstance(value, bool)
+    if kind is float:
+        return isinstance(value, Real) and not isinstance(value, bool) and math.isfinite(value)
+    return isinstance(value, kind) if kind in (str, type(None)) else True
+
+
+def kind_in_words(kind: Any) -> str:
+    """An annotation in words, such as "a whole number or None"."""
+    if is_union(kind):
+        return " or ".join(map(kind_in_words, typing.get_args(kind)))
+    if typing.get_origin(kind) is tuple:
+        return f"a list of {kind_in_words(typing.get_args(kind)[0]).removeprefix('a ')}s"
+    if kind is type(None):
+        return "None"
+    return KINDS.get(kind) or ("any" if kind is Any else getattr(kind, "__name__", str(kind)))
+
+
+def is_union(kind: Any) -> bool:
+    """Whether an annotation leaves a choice, as ``int | None`` does."""
+    return isinstance(kind, types.UnionType) or typing.get_origin(kind) is typing.Union
+
+
+def _kinds_of(cls: type) -> dict[str, Any]:
+    found = _KINDS_OF.get(cls)
+    if found is None:
+        found = _KINDS_OF[cls] = typing.get_type_hints(cls)
+    return found
+
+
+_KINDS_OF: dict[type, dict[str, Any]] = {}
+
+
+def _same(value: Any, default: Any) -> bool:
+    try:
+        return bool(value is default or value == default)
+    except (TypeError, ValueError):  # arrays compare element by element
+        return False
+
+
+def _allows_none(kind: Any) -> bool:
+    return is_union(kind) and type(None) in typing.get_args(kind)
+
+
+def _parsed(name: str, text: str, kind: Any) -> Any:
+    if is_union(kind):
+        if text.lower() == "none" and _allows_none(kind):
+            return None
+        return _first_parsed(name, text, (member for member in typing.get_args(kind) if member is not type(None)), kind)
+    if typing.get_origin(kind) is tuple:
+        member = typing.get_args(kind)[0]
+        return tuple(_parsed(name, part.strip(), member) for part in text.split(",") if part.strip())
+    if kind is bool:
+        if text.lower() not in ("true", "false"):
+            raise _wrong_kind(name, text, kind)
+        return text.lower() == "true"
+    if kind in (int, float):
+        try:
+            number = kind(text)
+        except ValueError:
+            raise _wrong_kind(name, text, kind) from None
+        if not math.isfinite(number):
+            raise _wrong_kind(name, text, kind)
+        return number
+    return text
+
+
+def _first_parsed(name: str, text: str, kinds: Iterable[Any], whole: Any) -> Any:
+    for kind in kinds:
+        try:
+            return _parsed(name, text, kind)
+        except RankPolicyError:
+            continue
+    raise _wrong_kind(name, text, whole)
+
+
+def _wrong_kind(name: str, text: str, kind: Any) -> RankPolicyError:
+    return RankPolicyError(f"setting {name} must be {kind_in_words(kind)}; got {text!r}.")
