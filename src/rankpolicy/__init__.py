@@ -73,6 +73,7 @@ if TYPE_CHECKING:
         write_run,
     )
     from rankpolicy.evaluation import MetricTable, compare_tables, evaluate
+    from rankpolicy.loading import load
     from rankpolicy.metrics import parse_metric
     from rankpolicy.off_policy import estimate_policy_value
     from rankpolicy.policies import PlackettLuce
@@ -91,7 +92,6 @@ if TYPE_CHECKING:
         PGRank,
         RankSVM,
         Regression,
-        load,
     )
 
 __getattr__, __dir__ = lazy_imports(__name__, __file__)

@@ -67,7 +67,7 @@ def lazy_imports(package: str, file: str) -> tuple[Callable[[str], Any], Callabl
 
 def _imports_for_type_checkers(file: Path) -> dict[str, str]:
     """Module of every name that the file imports under ``if TYPE_CHECKING:``."""
-    module_of = {}
+    module_of: dict[str, str] = {}
     for node in ast.parse(file.read_text(encoding="utf-8")).body:
         if isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING":
             for statement in node.body:

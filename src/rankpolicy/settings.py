@@ -262,7 +262,7 @@ def check_setting(cls: type, name: str, value: Any, *, kind: Any = None) -> None
         if isinstance(member, Real) and not isinstance(member, bool) and not declared.allows(float(member)):
             or_none = " or None" if _allows_none(kind) else ""
             raise RankPolicyError(f"{name} must be {declared.range_in_words()}{or_none}; got {value!r:.80}.")
-    if name == "random_state" and isinstance(value, Integral) and not 0 <= value <= HIGHEST_SEED:
+    if name == "random_state" and isinstance(value, Integral) and not 0 <= int(value) <= HIGHEST_SEED:
         raise RankPolicyError(f"random_state must be a seed from 0 to {HIGHEST_SEED}; got {value}.")
 
 
@@ -348,7 +348,9 @@ def kind_in_words(kind: Any) -> str:
         return f"a list of {kind_in_words(typing.get_args(kind)[0]).removeprefix('a ')}s"
     if kind is type(None):
         return "None"
-    return KINDS.get(kind) or ("any" if kind is Any else getattr(kind, "__name__", str(kind)))
+    if kind is Any:
+        return "any"
+    return KINDS.get(kind) or str(getattr(kind, "__name__", kind))
 
 
 def is_union(kind: Any) -> bool:

@@ -22,7 +22,13 @@ import math
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from numbers import Real
-from typing import Literal
+from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
+
+if TYPE_CHECKING:
+    import torch
+    from torch import Tensor
+
+    from rankpolicy.data.dataset import RankingDataset
 
 
 class RankPolicyError(ValueError):
@@ -74,3 +80,88 @@ class Conventions:
     def __str__(self) -> str:
         shown = (f"{k}={v:g}" if isinstance(v, float) else f"{k}={v}" for k, v in asdict(self).items())
         return f"conventions: {', '.join(shown)}"
+
+
+@runtime_checkable
+class Reward(Protocol):
+    """A metric, a mix of metrics or a function of the user's own: what a policy is trained on and measured by."""
+
+    @property
+    def name(self) -> str:
+        """How tables and error messages call it."""
+        ...
+
+    @property
+    def conventions(self) -> Conventions:
+        """The conventions it is computed with."""
+        ...
+
+    @property
+    def cutoff(self) -> int | None:
+        """The deepest position that matters; None when every position does."""
+        ...
+
+    @property
+    def lower_is_better(self) -> bool:
+        """Whether better rankings have lower values."""
+        ...
+
+    @property
+    def is_linear(self) -> bool:
+        """Whether it is a weighted sum of metrics."""
+        ...
+
+    @property
+    def is_additive(self) -> bool:
+        """Whether it is a sum of rank weights times item values, which exact gradients need."""
+        ...
+
+    def __call__(self, rankings: Tensor, labels: Tensor, mask: Tensor) -> Tensor:
+        """Values (..., query) of rankings (..., query, position) for labels and mask (query, item)."""
+        ...
+
+
+@runtime_checkable
+class RankingPolicy(Protocol):
+    """A distribution over the rankings of each query of a padded batch (query, item)."""
+
+    @property
+    def mask(self) -> Tensor:
+        """True where a padded array holds a real item (query, item)."""
+        ...
+
+    def sample(
+        self, num_samples: int, *, cutoff: int | None = None, generator: torch.Generator | None = None
+    ) -> Tensor:
+        """Rankings (sample, query, position) drawn from the policy; only their first ``cutoff`` positions if given."""
+        ...
+
+    def log_prob(self, rankings: Tensor, *, cutoff: int | None = None) -> Tensor:
+        """Log probability (..., query) of rankings, or of their first ``cutoff`` positions."""
+        ...
+
+    def mode(self) -> Tensor:
+        """The most probable ranking (query, position)."""
+        ...
+
+    def exposure(self, rank_weights: Tensor | None = None, *, cutoff: int | None = None) -> Tensor:
+        """Expected weight of each item's rank (query, item); by default 1 / log2(1 + rank)."""
+        ...
+
+
+@runtime_checkable
+class NetworkInputs(Protocol):
+    """How a network reads a dataset: scaled features, words, tokens of a language model, texts with side columns."""
+
+    @property
+    def needs_queries(self) -> bool:
+        """Whether what is read of an item depends on the other items of its query."""
+        ...
+
+    def read(self, dataset: RankingDataset) -> Any:
+        """What the network takes, one row per item: a tensor of features or ``TextPairs``, on the CPU."""
+        ...
+
+    def files(self) -> dict[str, bytes]:
+        """What has to be saved beside the weights of the network, by file name."""
+        ...

@@ -42,14 +42,14 @@ def test_synthetic_data_in_one_command(rankpolicy, tmp_path):
 
 
 def test_groups_of_a_column_and_the_table_that_is_printed(rankpolicy, table, tmp_path):
-    result = rankpolicy("tradeoff", "--data", table, "--groups", "gender", "--methods", "deltr", "--set", "protected=f",
+    result = rankpolicy("tradeoff", "--data", table, "--groups", "gender", "--methods", "deltr", "--set", "protected_group=f",
                         "--strengths", "0", "--strengths", "deltr:0,7", *QUICK, "--out", tmp_path)  # fmt: skip
     assert result.status == 0
     assert "strength 7" in result.stdout
     assert "hypervolume (more is better; reference utility" in result.stdout
     run = json.loads((tmp_path / "run.json").read_text())
     assert [facts["queries"] for facts in run["data"].values()] == [14, 6]
-    assert run["settings"]["deltr"]["protected"] == "f"
+    assert run["settings"]["deltr"]["protected_group"] == "f"
 
 
 def test_the_values_of_a_feature_are_groups(rankpolicy, tmp_path):
@@ -57,10 +57,10 @@ def test_the_values_of_a_feature_are_groups(rankpolicy, tmp_path):
     features = np.column_stack([data.features, data.groups, data.features[:, 0]])
     rp.write_letor(rp.from_arrays(features, np.round(data.labels), group=data.sizes), tmp_path / "data.txt")
     result = rankpolicy("tradeoff", "--data", tmp_path / "data.txt", "--test", tmp_path / "data.txt", "--groups", "feature:3",
-                        "--methods", "deltr", "--set", "deltr.protected=0", "--strengths", "1", *QUICK, "--out",
+                        "--methods", "deltr", "--set", "deltr.protected_group=0", "--strengths", "1", *QUICK, "--out",
                         tmp_path / "out", "--json")  # fmt: skip
     assert result.status == 0
-    assert result.json["settings"]["deltr"]["protected"] == 0
+    assert result.json["settings"]["deltr"]["protected_group"] == 0
     assert result.json["queries"] == [20]
 
 

@@ -9,7 +9,7 @@ from rankpolicy.clicks import CLICK_MODELS, fit_click_model, load_click_model, l
 from rankpolicy.clicks.log.pairs import pairs_of
 from rankpolicy.clicks.models.fit import first_parameters, maximised
 from rankpolicy.types import RankPolicyError
-from tests.clicks.logs import every_click_vector, random_log
+from tests.clicks.log.logs import every_click_vector, random_log
 
 BY_EM = [name for name, kind in CLICK_MODELS.items() if kind.uses_em]
 USER_KINDS = ("cascade", "dcm", "pbm", "ubm", "ccm", "dbn")

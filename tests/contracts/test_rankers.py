@@ -37,7 +37,7 @@ def new_ranker(name, **settings):
 
 def beside_rows(name, rows=slice(None)):
     """What must come with these rows of VALID.features so that they can be scored."""
-    return {"qid": VALID.query_of_item[rows], "groups": VALID.groups[rows]} if name in RANKS_BY_GROUPS else {}
+    return {"qid": VALID.query_of_item[rows], "protected": VALID.groups[rows]} if name in RANKS_BY_GROUPS else {}
 
 
 @pytest.fixture(scope="module")
@@ -52,7 +52,7 @@ def test_arrays_in_any_form_give_the_same_ranker(name):
         TRAIN.features,
         TRAIN.labels,
         group=TRAIN.sizes,
-        groups=TRAIN.groups,
+        protected=TRAIN.groups,
         eval_set=[(VALID.features, VALID.labels)],
         eval_group=[VALID.sizes],
     )
@@ -60,7 +60,7 @@ def test_arrays_in_any_form_give_the_same_ranker(name):
         TRAIN.features,
         TRAIN.labels,
         qid=TRAIN.query_of_item,
-        groups=TRAIN.groups,
+        protected=TRAIN.groups,
         eval_set=[(VALID.features, VALID.labels)],
         eval_qid=[VALID.query_of_item],
     )
@@ -75,7 +75,7 @@ def test_predict_keeps_the_order_of_rows_and_rank_sorts_each_query(name, fitted)
     qid = VALID.query_of_item[shuffled]
     scores = ranker.predict(VALID.features[shuffled], **beside_rows(name, shuffled))
     np.testing.assert_allclose(scores, ranker.predict(VALID)[shuffled], rtol=1e-5)
-    rankings = ranker.rank(VALID.features[shuffled], qid=qid, groups=VALID.groups[shuffled])
+    rankings = ranker.rank(VALID.features[shuffled], qid=qid, protected=VALID.groups[shuffled])
     assert len(rankings) == VALID.num_queries
     for rows in rankings:
         assert len(set(qid[rows])) == 1
@@ -218,5 +218,7 @@ def test_exposure_is_exact_and_keeps_the_order_of_rows(name, fitted):
         assert exposure[rows].sum() == pytest.approx(weights.sum())
         assert (np.diff(exposure[ranker.rank(VALID)[query]]) <= 1e-9).all()
     shuffled = np.random.default_rng(0).permutation(VALID.num_items)
-    given = ranker.exposure(VALID.features[shuffled], qid=VALID.query_of_item[shuffled], groups=VALID.groups[shuffled])
+    given = ranker.exposure(
+        VALID.features[shuffled], qid=VALID.query_of_item[shuffled], protected=VALID.groups[shuffled]
+    )
     np.testing.assert_allclose(given, exposure[shuffled], rtol=1e-4)

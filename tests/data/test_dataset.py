@@ -17,7 +17,7 @@ def three_queries() -> RankingDataset:
         [0, 1, 2, 0, 0, 0],
         qid=["b", "a", "b", "c", "c", "c"],
         item_ids=list("uvwxyz"),
-        groups=[0, 0, 1, 1, 0, 1],
+        protected=[0, 0, 1, 1, 0, 1],
         feature_names=["x"],
     )
 
@@ -154,7 +154,7 @@ MATRIX = np.zeros((3, 2))
         ({"features": [[1.0], [np.inf]], "group": [2]}, "row 1, feature 0 is inf. Impute"),
         ({"features": [[1.0], [1e300]], "group": [2]}, "row 1, feature 0 is inf"),
         ({"features": MATRIX, "group": [3], "item_ids": ["a"]}, "item_ids must have one value per row"),
-        ({"features": MATRIX, "group": [3], "groups": [0]}, "groups must have one value per row"),
+        ({"features": MATRIX, "group": [3], "protected": [0]}, "protected must have one value per row"),
         ({"features": MATRIX, "group": [3], "feature_names": ["a"]}, "must name 2 features; got 1"),
     ],
 )

@@ -42,7 +42,7 @@ def changed(model, path, change):
         (lambda manifest, files: manifest.pop("sha256"), "weights.safetensors has no sha256"),
         (lambda manifest, files: manifest.update(sha256=3), "not a rankpolicy model"),
         (lambda manifest, files: files.update({"more.py": b"print()"}), "more.py has no sha256"),
-        (lambda manifest, files: manifest.update(format=2), "reads format 1. Load it with that version"),
+        (lambda manifest, files: manifest.update(format=1), "reads format 2. Load it with that version"),
     ],
 )
 def test_a_file_that_is_not_whole_is_refused_in_words(change, message, model, tmp_path):

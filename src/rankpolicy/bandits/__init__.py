@@ -23,92 +23,34 @@ from typing import TYPE_CHECKING
 from rankpolicy.optional import lazy_imports
 
 if TYPE_CHECKING:
-    from rankpolicy.bandits.base import (
-        Bandit,
-    )
-    from rankpolicy.bandits.bubble_rank import (
-        BubbleRank,
-    )
-    from rankpolicy.bandits.cascade_kl_ucb import (
-        CascadeKLUCB,
-    )
-    from rankpolicy.bandits.cascade_lin_ts import (
-        CascadeLinTS,
-    )
-    from rankpolicy.bandits.cascade_lin_ucb import (
-        CascadeLinUCB,
-    )
-    from rankpolicy.bandits.cascade_ts import (
-        CascadeTS,
-    )
-    from rankpolicy.bandits.cascade_ucb1 import (
-        CascadeUCB1,
-    )
-    from rankpolicy.bandits.ccm_ts import (
-        CcmTS,
-    )
-    from rankpolicy.bandits.dbn_ts import (
-        DbnTS,
-    )
-    from rankpolicy.bandits.dcm_kl_ucb import (
-        DcmKLUCB,
-    )
-    from rankpolicy.bandits.dcm_kl_ucb_log import (
-        DcmKLUCBLog,
-    )
-    from rankpolicy.bandits.dcm_lin_ts import (
-        DcmLinTS,
-    )
-    from rankpolicy.bandits.dcm_lin_ucb import (
-        DcmLinUCB,
-    )
-    from rankpolicy.bandits.dcm_ts import (
-        DcmTS,
-    )
-    from rankpolicy.bandits.dcm_ucb1 import (
-        DcmUCB1,
-    )
-    from rankpolicy.bandits.epsilon_greedy import (
-        EpsilonGreedy,
-    )
-    from rankpolicy.bandits.first_click import (
-        FirstClick,
-    )
-    from rankpolicy.bandits.kl_ucb_index import (
-        kl_ucb,
-    )
-    from rankpolicy.bandits.last_click import (
-        LastClick,
-    )
-    from rankpolicy.bandits.members import (
-        BANDITS,
-        bandit_class_named,
-        bandit_from_state,
-    )
-    from rankpolicy.bandits.pbm_ts import (
-        PbmTS,
-    )
-    from rankpolicy.bandits.pbm_ucb import (
-        PbmUCB,
-    )
-    from rankpolicy.bandits.query_bandit import (
-        QueryBandit,
-    )
-    from rankpolicy.bandits.random_lists import (
-        RandomLists,
-    )
-    from rankpolicy.bandits.ranked_exp3 import (
-        RankedExp3,
-    )
-    from rankpolicy.bandits.ranked_kl_ucb import (
-        RankedKLUCB,
-    )
-    from rankpolicy.bandits.top_rank import (
-        TopRank,
-    )
-    from rankpolicy.bandits.ubm_ts import (
-        UbmTS,
-    )
+    from rankpolicy.bandits.base import Bandit
+    from rankpolicy.bandits.bubble_rank import BubbleRank
+    from rankpolicy.bandits.cascade_kl_ucb import CascadeKLUCB
+    from rankpolicy.bandits.cascade_lin_ts import CascadeLinTS
+    from rankpolicy.bandits.cascade_lin_ucb import CascadeLinUCB
+    from rankpolicy.bandits.cascade_ts import CascadeTS
+    from rankpolicy.bandits.cascade_ucb1 import CascadeUCB1
+    from rankpolicy.bandits.ccm_ts import CcmTS
+    from rankpolicy.bandits.dbn_ts import DbnTS
+    from rankpolicy.bandits.dcm_kl_ucb import DcmKLUCB
+    from rankpolicy.bandits.dcm_kl_ucb_log import DcmKLUCBLog
+    from rankpolicy.bandits.dcm_lin_ts import DcmLinTS
+    from rankpolicy.bandits.dcm_lin_ucb import DcmLinUCB
+    from rankpolicy.bandits.dcm_ts import DcmTS
+    from rankpolicy.bandits.dcm_ucb1 import DcmUCB1
+    from rankpolicy.bandits.epsilon_greedy import EpsilonGreedy
+    from rankpolicy.bandits.first_click import FirstClick
+    from rankpolicy.bandits.kl_ucb_index import kl_ucb
+    from rankpolicy.bandits.last_click import LastClick
+    from rankpolicy.bandits.members import BANDITS, bandit_class_named, bandit_from_state
+    from rankpolicy.bandits.pbm_ts import PbmTS
+    from rankpolicy.bandits.pbm_ucb import PbmUCB
+    from rankpolicy.bandits.query_bandit import QueryBandit
+    from rankpolicy.bandits.random_lists import RandomLists
+    from rankpolicy.bandits.ranked_exp3 import RankedExp3
+    from rankpolicy.bandits.ranked_kl_ucb import RankedKLUCB
+    from rankpolicy.bandits.top_rank import TopRank
+    from rankpolicy.bandits.ubm_ts import UbmTS
 
 __getattr__, __dir__ = lazy_imports(__name__, __file__)
 

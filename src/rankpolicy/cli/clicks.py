@@ -87,7 +87,7 @@ def fit(
     """
     from rankpolicy.clicks import CLICK_MODELS, compare_click_models, read_click_log, save_click_model
     from rankpolicy.data.fingerprints import sha256_of_file
-    from rankpolicy.data.formats.whole_files import open_whole
+    from rankpolicy.files import atomic_write
     from rankpolicy.reports import figures
     from rankpolicy.reports.click_report import click_figure, click_page
     from rankpolicy.reports.html import write_page
@@ -136,7 +136,7 @@ def fit(
         write_json(directory / "clicks.json", document)
         lead = f"{', '.join(comparison.models)} on {log.name}."
         write_page(directory / "report.html", click_page(comparison, record, title="Click models", lead=lead))
-        with open_whole(directory / "perplexity.svg") as file:
+        with atomic_write(directory / "perplexity.svg") as file:
             file.write(figures.file(click_figure(comparison), "svg"))
     if as_json:
         print_json(document)

@@ -74,7 +74,7 @@ def bias(
     """
     from rankpolicy.clicks import estimate_position_bias, read_click_log
     from rankpolicy.data.fingerprints import sha256_of_file
-    from rankpolicy.data.formats.whole_files import open_whole
+    from rankpolicy.files import atomic_write
     from rankpolicy.reports import figures
     from rankpolicy.reports.bias_report import position_bias_figure
     from rankpolicy.reports.run_record import RunRecord, write_json
@@ -112,9 +112,9 @@ def bias(
     document = {"methods": {name: found.to_json() for name, found in biases.items()}, "run": record.to_json()}
     if directory is not None:
         write_json(directory / "bias.json", document)
-        with open_whole(directory / "propensities.csv") as file:
+        with atomic_write(directory / "propensities.csv") as file:
             file.write(bias_table_csv(biases).encode())
-        with open_whole(directory / "propensities.svg") as file:
+        with atomic_write(directory / "propensities.svg") as file:
             file.write(figures.file(position_bias_figure(biases), "svg"))
     if as_json:
         print_json(document)

@@ -68,8 +68,8 @@ def evaluate(
     """Measure a model on labelled data or clicks: means, 95% bootstrap intervals (drawn with --seed) and the conventions."""
     from rankpolicy import evaluation
     from rankpolicy.data import read_dataset
+    from rankpolicy.loading import load
     from rankpolicy.metrics import parse_metrics
-    from rankpolicy.rankers import load
 
     conventions = conventions_from(gain, empty, relevant_from, max_label)
     parse_metrics(metrics, conventions)
@@ -123,10 +123,10 @@ def _print_table(table: MetricTable, seed: int) -> None:
 
 
 def _write_per_query(table: MetricTable, path: Path) -> None:
-    from rankpolicy.data.formats.whole_files import open_whole
+    from rankpolicy.files import atomic_write
 
     frame = table.to_frame()
-    with open_whole(path) as file:
+    with atomic_write(path) as file:
         if path.suffix == ".csv":
             frame.write_csv(file)
         else:

@@ -54,7 +54,7 @@ def predict(
     numbers where the data has none.
     """
     from rankpolicy.data import read_dataset
-    from rankpolicy.rankers import load
+    from rankpolicy.loading import load
 
     if out.suffix not in WRITERS:
         raise RankPolicyError(f"--out must end in {', '.join(WRITERS)}; got {out.name!r}.")
@@ -89,22 +89,22 @@ def _write_run(dataset: RankingDataset, scores: Any, out: Path, method: str) -> 
 
 
 def _write_scores(dataset: RankingDataset, scores: Any, out: Path, method: str) -> None:
-    from rankpolicy.data.formats.whole_files import open_whole
+    from rankpolicy.files import atomic_write
 
-    with open_whole(out) as file:
+    with atomic_write(out) as file:
         file.writelines(f"{score!r}\n".encode() for score in dataset.in_source_order(scores).tolist())
 
 
 def _write_table(dataset: RankingDataset, scores: Any, out: Path, method: str) -> None:
     import polars
 
-    from rankpolicy.data.formats.whole_files import open_whole
+    from rankpolicy.files import atomic_write
 
     columns = {"qid": dataset.query_ids[dataset.query_of_item], "item_id": dataset.item_ids, "score": scores}
     frame = polars.DataFrame(
         {name: dataset.in_source_order(values).tolist() for name, values in columns.items() if values is not None}
     )
-    with open_whole(out) as file:
+    with atomic_write(out) as file:
         if out.suffix == ".csv":
             frame.write_csv(file)
         else:

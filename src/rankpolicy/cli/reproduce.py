@@ -157,20 +157,20 @@ def _shown(value: Any) -> str:
 
 
 def _write_rows(path: Path, rows: Sequence[dict[str, Any]]) -> None:
-    from rankpolicy.data.formats.whole_files import open_whole
+    from rankpolicy.files import atomic_write
 
     text = io.StringIO()
     writer = csv.DictWriter(text, _columns(rows), lineterminator="\n")
     writer.writeheader()
     writer.writerows(rows)
-    with open_whole(path) as file:
+    with atomic_write(path) as file:
         file.write(text.getvalue().encode())
 
 
 def _write_figure(path: Path, figure: Any) -> None:
-    from rankpolicy.data.formats.whole_files import open_whole
+    from rankpolicy.files import atomic_write
     from rankpolicy.reports import figures
 
     for format in ("png", "svg"):
-        with open_whole(path.with_suffix(f".{format}")) as file:
+        with atomic_write(path.with_suffix(f".{format}")) as file:
             file.write(figures.file(figure, format))

@@ -150,7 +150,7 @@ def _write(
     directory: Path, found: Simulation, bounds: dict[str, Any], *, log_axis: bool, document: dict[str, Any]
 ) -> None:
     """Every file whole or not at all."""
-    from rankpolicy.data.formats.whole_files import open_whole
+    from rankpolicy.files import atomic_write
     from rankpolicy.reports import figures
     from rankpolicy.reports.regret_figure import regret_csv, regret_figure
     from rankpolicy.reports.run_record import write_json
@@ -163,7 +163,7 @@ def _write(
         "regret.svg": figures.file(drawn, "svg"),
     }
     for name, content in files.items():
-        with open_whole(directory / name) as file:
+        with atomic_write(directory / name) as file:
             file.write(content)
     write_json(directory / "simulate.json", document)
     write_json(directory / "run.json", document["run"])

@@ -100,8 +100,8 @@ def tradeoff(
         data, test, groups, fairness=fairness, test_fraction=test_fraction, seeds=range(seed, seed + seeds)
     )
     for of_method in by_method.values():
-        if "protected" in of_method:
-            of_method["protected"] = chosen.group_named(of_method["protected"])
+        if "protected_group" in of_method:
+            of_method["protected_group"] = chosen.group_named(of_method["protected_group"])
 
     def report_point(done: int, total: int, what: str, value: SeedValue) -> None:
         numbers = f"{reward} {value.utility:.4f}, disparity {value.disparity:.5f}"
@@ -163,7 +163,7 @@ def _numbers(text: str, option: str) -> list[float]:
 
 def _write(directory: Path, found: Tradeoff, chosen: TradeoffData, record: Any, document: dict[str, Any]) -> None:
     """Every file whole or not at all."""
-    from rankpolicy.data.formats.whole_files import open_whole
+    from rankpolicy.files import atomic_write
     from rankpolicy.reports import figures
     from rankpolicy.reports.html import write_page
     from rankpolicy.reports.run_record import write_json
@@ -172,11 +172,11 @@ def _write(directory: Path, found: Tradeoff, chosen: TradeoffData, record: Any, 
     # The numbers first: they took long, and nothing that goes wrong with a figure should lose them.
     write_json(directory / "tradeoff.json", document)
     write_json(directory / "run.json", record.to_json())
-    with open_whole(directory / "tradeoff.csv") as file:
+    with atomic_write(directory / "tradeoff.csv") as file:
         file.write(tradeoff_csv(found).encode())
     drawn = tradeoff_figure(found)
     for format in ("png", "svg"):
-        with open_whole(directory / f"tradeoff.{format}") as file:
+        with atomic_write(directory / f"tradeoff.{format}") as file:
             file.write(figures.file(drawn, format))
     page = tradeoff_page(
         found,

@@ -10,79 +10,27 @@ from typing import TYPE_CHECKING
 from rankpolicy.optional import lazy_imports
 
 if TYPE_CHECKING:
-    from rankpolicy.clicks.learning.evidence import (
-        ClickEvidence,
-    )
-    from rankpolicy.clicks.learning.from_log import (
-        dataset_from_clicks,
-    )
-    from rankpolicy.clicks.learning.from_table import (
-        one_click_each,
-        weighted_by_propensity,
-    )
-    from rankpolicy.clicks.learning.ips import (
-        IPSWeights,
-        ips_weights,
-    )
-    from rankpolicy.clicks.learning.robust_relevance import (
-        doubly_robust_relevance,
-    )
-    from rankpolicy.clicks.learning.trust_bias import (
-        affine_relevance,
-    )
-    from rankpolicy.clicks.log.any_file import (
-        read_click_log,
-    )
-    from rankpolicy.clicks.log.biased_log import (
-        BiasedLog,
-        make_biased_log,
-    )
-    from rankpolicy.clicks.log.click_log import (
-        ClickLog,
-        log_from_lists,
-    )
-    from rankpolicy.clicks.log.counts_by_pair import (
-        PairCounts,
-        pair_counts,
-    )
-    from rankpolicy.clicks.log.from_dataset import (
-        click_log_of,
-    )
-    from rankpolicy.clicks.log.synthetic import (
-        make_click_log,
-        make_click_model,
-    )
-    from rankpolicy.clicks.models.base import (
-        ClickModel,
-        User,
-    )
-    from rankpolicy.clicks.models.comparison import (
-        ClickComparison,
-        compare_click_models,
-    )
-    from rankpolicy.clicks.models.fit import (
-        fit_click_model,
-    )
-    from rankpolicy.clicks.models.members import (
-        CLICK_MODELS,
-        load_click_model,
-        save_click_model,
-    )
-    from rankpolicy.clicks.models.perplexity import (
-        Perplexity,
-    )
-    from rankpolicy.clicks.position_bias.bias import (
-        PositionBias,
-    )
-    from rankpolicy.clicks.position_bias.estimate import (
-        estimate_position_bias,
-    )
-    from rankpolicy.clicks.position_bias.file import (
-        read_position_bias,
-    )
-    from rankpolicy.clicks.position_bias.members import (
-        POSITION_BIAS_METHODS,
-    )
+    from rankpolicy.clicks.learning.evidence import ClickEvidence
+    from rankpolicy.clicks.learning.from_log import dataset_from_clicks
+    from rankpolicy.clicks.learning.from_table import one_click_each, weighted_by_propensity
+    from rankpolicy.clicks.learning.ips import IPSWeights, ips_weights
+    from rankpolicy.clicks.learning.robust_relevance import doubly_robust_relevance
+    from rankpolicy.clicks.learning.trust_bias import affine_relevance
+    from rankpolicy.clicks.log.any_file import read_click_log
+    from rankpolicy.clicks.log.biased_log import BiasedLog, make_biased_log
+    from rankpolicy.clicks.log.click_log import ClickLog, log_from_lists
+    from rankpolicy.clicks.log.counts_by_pair import PairCounts, pair_counts
+    from rankpolicy.clicks.log.from_dataset import click_log_of
+    from rankpolicy.clicks.log.synthetic import make_click_log, make_click_model
+    from rankpolicy.clicks.models.base import ClickModel, User
+    from rankpolicy.clicks.models.comparison import ClickComparison, compare_click_models
+    from rankpolicy.clicks.models.fit import fit_click_model
+    from rankpolicy.clicks.models.members import CLICK_MODELS, load_click_model, save_click_model
+    from rankpolicy.clicks.models.perplexity import Perplexity
+    from rankpolicy.clicks.position_bias.bias import PositionBias
+    from rankpolicy.clicks.position_bias.estimate import estimate_position_bias
+    from rankpolicy.clicks.position_bias.file import read_position_bias
+    from rankpolicy.clicks.position_bias.members import POSITION_BIAS_METHODS
 
 __getattr__, __dir__ = lazy_imports(__name__, __file__)
 

@@ -5,82 +5,26 @@ from typing import TYPE_CHECKING
 from rankpolicy.optional import lazy_imports
 
 if TYPE_CHECKING:
-    from rankpolicy.data.click_table.table import (
-        from_click_table,
-        read_click_table,
-    )
-    from rankpolicy.data.dataset import (
-        RankingDataset,
-        concatenate,
-        from_arrays,
-    )
-    from rankpolicy.data.folds import (
-        Fold,
-        read_folds,
-    )
-    from rankpolicy.data.formats.any_file import (
-        read_dataset,
-    )
-    from rankpolicy.data.formats.frames import (
-        from_frame,
-        to_frame,
-    )
-    from rankpolicy.data.formats.letor import (
-        read_letor,
-        write_letor,
-    )
-    from rankpolicy.data.formats.parquet import (
-        read_parquet,
-        write_parquet,
-    )
-    from rankpolicy.data.formats.trec import (
-        read_qrels,
-        read_run,
-        write_qrels,
-        write_run,
-    )
-    from rankpolicy.data.sets.fair_synthetic import (
-        make_fair_synthetic,
-    )
-    from rankpolicy.data.sets.german_credit import (
-        read_german_credit,
-    )
-    from rankpolicy.data.sets.insuranceqa import (
-        read_insuranceqa,
-    )
-    from rankpolicy.data.sets.web_search import (
-        make_web_search,
-    )
-    from rankpolicy.data.sets.wikiqa import (
-        read_wikiqa,
-    )
-    from rankpolicy.data.splits import (
-        QueryKFold,
-        k_fold,
-        split_by_time,
-        split_queries,
-    )
-    from rankpolicy.data.texts.glove import (
-        WordVectors,
-        read_glove,
-    )
-    from rankpolicy.data.texts.hashing_vocabulary import (
-        HashingVocabulary,
-    )
-    from rankpolicy.data.texts.question_answering import (
-        from_texts,
-        read_question_answering,
-    )
-    from rankpolicy.data.texts.texts import (
-        Texts,
-    )
-    from rankpolicy.data.texts.token_features import (
-        TextFeatures,
-    )
-    from rankpolicy.data.texts.vocabulary import (
-        Vocabulary,
-        tokenize,
-    )
+    from rankpolicy.data.click_table.table import from_click_table, read_click_table
+    from rankpolicy.data.dataset import RankingDataset, concatenate, from_arrays
+    from rankpolicy.data.folds import Fold, read_folds
+    from rankpolicy.data.formats.any_file import read_dataset
+    from rankpolicy.data.formats.frames import from_frame, to_frame
+    from rankpolicy.data.formats.letor import read_letor, write_letor
+    from rankpolicy.data.formats.parquet import read_parquet, write_parquet
+    from rankpolicy.data.formats.trec import read_qrels, read_run, write_qrels, write_run
+    from rankpolicy.data.sets.fair_synthetic import make_fair_synthetic
+    from rankpolicy.data.sets.german_credit import read_german_credit
+    from rankpolicy.data.sets.insuranceqa import read_insuranceqa
+    from rankpolicy.data.sets.web_search import make_web_search
+    from rankpolicy.data.sets.wikiqa import read_wikiqa
+    from rankpolicy.data.splits import QueryKFold, k_fold, split_by_time, split_queries
+    from rankpolicy.data.texts.glove import WordVectors, read_glove
+    from rankpolicy.data.texts.hashing_vocabulary import HashingVocabulary
+    from rankpolicy.data.texts.question_answering import from_texts, read_question_answering
+    from rankpolicy.data.texts.texts import Texts
+    from rankpolicy.data.texts.token_features import TextFeatures
+    from rankpolicy.data.texts.vocabulary import Vocabulary, tokenize
 
 __getattr__, __dir__ = lazy_imports(__name__, __file__)
 

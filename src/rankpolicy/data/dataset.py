@@ -150,7 +150,7 @@ def from_arrays(
     qid: ArrayLike | None = None,
     group: ArrayLike | None = None,
     item_ids: ArrayLike | None = None,
-    groups: ArrayLike | None = None,
+    protected: ArrayLike | None = None,
     feature_names: Sequence[str] | None = None,
 ) -> RankingDataset:
     """A dataset from a feature matrix and the query of each row.
@@ -194,7 +194,7 @@ def from_arrays(
         query_of_row,
         query_ids=query_ids,
         item_ids=checked("item_ids", item_ids, dtype=str),
-        groups=checked("groups", groups),
+        groups=checked("protected", protected),
         feature_names=None if feature_names is None else tuple(map(str, feature_names)),
     )
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from rankpolicy.data.dataset import RankingDataset
-from rankpolicy.data.formats.whole_files import checked_file
+from rankpolicy.files import checked_file
 
 
 def sha256_of_file(path: str | os.PathLike[str]) -> str:

@@ -92,7 +92,7 @@ def policy_value(
     is ``individual_disparity`` or ``group_disparity`` of the exposures with position bias 1 / log2(1 + rank).
 
     >>> from rankpolicy.data.dataset import from_arrays
-    >>> two = from_arrays([[0.0], [1.0]], [2, 1], group=[2], groups=["a", "b"])
+    >>> two = from_arrays([[0.0], [1.0]], [2, 1], group=[2], protected=["a", "b"])
     >>> value = policy_value(UniformPolicy(), two, reward="dcg")
     >>> value.utility, value.disparity  # exposure 0.815 each: (3 + 1) 0.815, and 0.815 / 2 < 0.815 / 1
     (3.26185..., 0.0)
@@ -144,7 +144,7 @@ def _disparity(exposure: Tensor, merit: Tensor, dataset: RankingDataset, fairnes
     if dataset.groups is None:
         raise RankPolicyError(
             "fairness='group' needs the protected group of every item, and this dataset has none. "
-            "Give it groups (from_arrays(..., groups=...), a group column), or measure fairness='individual'."
+            "Give it groups (from_arrays(..., protected=...), a group column), or measure fairness='individual'."
         )
     codes, names = encode_groups(dataset.groups)
     if len(names) < 2:

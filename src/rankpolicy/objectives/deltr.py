@@ -27,7 +27,7 @@ class DELTRLoss:
     def __call__(self, scores: Tensor, batch: Batch) -> ObjectiveValue:
         if batch.groups is None:
             raise RankPolicyError(
-                "DELTR needs the protected group of each item: pass groups= to fit or to the dataset."
+                "DELTR needs the protected group of each item: pass protected= to fit or to the dataset."
             )
         accuracy = ListNetCrossEntropy()(scores, batch).loss
         choice = scores.masked_fill(~batch.mask, -torch.inf).softmax(-1)

@@ -191,6 +191,6 @@ class FairPolicyGradient:
 def _groups_of(batch: Batch) -> Tensor:
     if batch.groups is None:
         raise RankPolicyError(
-            "fairness='group' needs the protected group of each item: pass groups= to fit or to the dataset."
+            "fairness='group' needs the protected group of each item: pass protected= to fit or to the dataset."
         )
     return batch.groups

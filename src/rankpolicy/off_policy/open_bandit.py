@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from rankpolicy.data.formats.whole_files import read_text_bytes
+from rankpolicy.files import read_text_bytes
 from rankpolicy.off_policy.log import OffPolicyLog
 from rankpolicy.optional import require
 from rankpolicy.types import RankPolicyError, unknown_name

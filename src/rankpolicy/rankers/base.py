@@ -46,7 +46,7 @@ class Course:
 class Ranker(ABC):
     """A method that learns scores; its policy is Plackett-Luce over these scores, or a mixture of rankings.
 
-    Rankers that are fair to groups when they rank take ``groups`` beside qid and group, as fit does; others leave them unread.
+    Rankers that are fair to groups when they rank take ``protected`` beside qid and group, as fit does; others leave them unread.
     Constructors only store their settings, so ``get_params``, ``set_params`` and scikit-learn's ``clone`` work.
     """
 
@@ -81,7 +81,7 @@ class Ranker(ABC):
         *,
         qid: ArrayLike | None = None,
         group: ArrayLike | None = None,
-        groups: Groups | None = None,
+        protected: Groups | None = None,
         valid: RankingDataset | None = None,
         eval_set: Sequence[tuple[Any, ArrayLike]] | None = None,
         eval_qid: Sequence[ArrayLike] | None = None,
@@ -95,7 +95,7 @@ class Ranker(ABC):
     ) -> Self:
         """Learn from a RankingDataset, or from a matrix with labels and ``qid`` (an id per row, any order) or ``group`` (sizes).
 
-        ``groups`` are the protected groups of the items, a value per row or a function of the dataset, for rankers that are fair to groups.
+        ``protected`` are the protected groups of the items, one value per row or a function of the dataset, for fair rankers.
         With validation data training stops when it no longer helps there, and the best state is kept. ``progress`` shows a bar on stderr
         (by default when that is a terminal). ``checkpoint`` names a file written after every epoch; ``resume`` goes on from it where it
         exists.
@@ -112,8 +112,8 @@ class Ranker(ABC):
 
         check_settings(self)
         train = training_dataset(X, y, qid, group)
-        if groups is not None:
-            train = with_groups(train, groups, given_in_rows=not isinstance(X, RankingDataset))
+        if protected is not None:
+            train = with_groups(train, protected, given_in_rows=not isinstance(X, RankingDataset))
         check_kind_of_data(train, reads_texts=self._reads_texts, what="training data")
         if clicks is not None and weighted is None:
             weighted = self._click_weighting()
@@ -124,8 +124,8 @@ class Ranker(ABC):
             self._check_uses_query_weights()
         validation = validation_dataset(valid, eval_set, eval_qid, eval_group)
         if validation is not None:
-            if callable(groups):
-                validation = with_groups(validation, groups, given_in_rows=False)
+            if callable(protected):
+                validation = with_groups(validation, protected, given_in_rows=False)
             validation = validation_data_with_clicks(validation, propensities)
             check_kind_of_data(validation, reads_texts=self._reads_texts, what="validation data")
             check_features(validation, train.num_features, train.feature_names, what="validation data")
@@ -148,10 +148,10 @@ class Ranker(ABC):
         *,
         qid: ArrayLike | None = None,
         group: ArrayLike | None = None,
-        groups: Groups | None = None,
+        protected: Groups | None = None,
     ) -> NDArray[np.float64]:
         """One score per row (rows as given); higher is better."""
-        dataset = self._to_rank(X, qid, group, groups, needs_queries=self._needs_queries)
+        dataset = self._to_rank(X, qid, group, protected, needs_queries=self._needs_queries)
         scores = self._scores(dataset)
         return scores if isinstance(X, RankingDataset) else dataset.in_source_order(scores)
 
@@ -161,10 +161,10 @@ class Ranker(ABC):
         *,
         qid: ArrayLike | None = None,
         group: ArrayLike | None = None,
-        groups: Groups | None = None,
+        protected: Groups | None = None,
     ) -> list[NDArray[np.int64]]:
         """For each query (in order of first appearance) its rows of X, best first."""
-        dataset = self._to_rank(X, qid, group, groups)
+        dataset = self._to_rank(X, qid, group, protected)
         order = np.lexsort((np.arange(dataset.num_items), -self._scores(dataset), dataset.query_of_item))
         return np.split(_rows_as_given(X, dataset)[order], dataset.offsets[1:-1])
 
@@ -174,14 +174,14 @@ class Ranker(ABC):
         *,
         qid: ArrayLike | None = None,
         group: ArrayLike | None = None,
-        groups: Groups | None = None,
+        protected: Groups | None = None,
         num_samples: int = 1,
         random_state: int | None = None,
     ) -> list[NDArray[np.int64]]:
         """For each query, rankings drawn from the policy: rows of X (sample, position)."""
         if not isinstance(num_samples, int | np.integer) or num_samples < 1:
             raise RankPolicyError(f"num_samples must be a whole number, 1 or more; got {num_samples!r}.")
-        dataset = self._to_rank(X, qid, group, groups)
+        dataset = self._to_rank(X, qid, group, protected)
         generator = torch.Generator()
         if random_state is None:
             generator.seed()
@@ -200,12 +200,12 @@ class Ranker(ABC):
         *,
         qid: ArrayLike | None = None,
         group: ArrayLike | None = None,
-        groups: Groups | None = None,
+        protected: Groups | None = None,
         rank_weights: ArrayLike | None = None,
         cutoff: int | None = None,
     ) -> NDArray[np.float64]:
         """Expected exposure of each row (rows as given) under the policy, exact: E[weight of its rank], by default 1 / log2(1 + rank)."""
-        dataset = self._to_rank(X, qid, group, groups)
+        dataset = self._to_rank(X, qid, group, protected)
         weights = None if rank_weights is None else torch.from_numpy(np.array(rank_weights, dtype=np.float64))
         if weights is not None and (weights.ndim != 1 or not weights.isfinite().all()):
             raise RankPolicyError(
@@ -225,10 +225,10 @@ class Ranker(ABC):
         *,
         qid: ArrayLike | None = None,
         group: ArrayLike | None = None,
-        groups: Groups | None = None,
+        protected: Groups | None = None,
     ) -> PlackettLuce | Mixture:
         """The policy over the queries of X, padded to (query, item)."""
-        return self._policy_of(self._to_rank(X, qid, group, groups))
+        return self._policy_of(self._to_rank(X, qid, group, protected))
 
     def save(self, path: str | Path) -> None:
         """Write one file that ``rankpolicy.load`` reads: weights, settings, versions and checksums; no pickle."""
@@ -288,12 +288,12 @@ class Ranker(ABC):
         X: Any,
         qid: ArrayLike | None,
         group: ArrayLike | None,
-        groups: Groups | None,
+        protected: Groups | None,
         *,
         needs_queries: bool = True,
     ) -> RankingDataset:
         self._require_fitted()
-        dataset = dataset_to_rank(X, qid, group, groups, needs_queries=needs_queries)
+        dataset = dataset_to_rank(X, qid, group, protected, needs_queries=needs_queries)
         check_kind_of_data(dataset, reads_texts=self._reads_texts, what="data to rank")
         if self._reads_texts:
             return dataset

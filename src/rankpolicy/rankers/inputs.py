@@ -220,7 +220,7 @@ def num_groups_of(dataset: RankingDataset, *, fairness: str) -> int:
     num_groups = 0 if dataset.groups is None else len(encode_groups(dataset.groups).names)
     if fairness == "group" and num_groups < 2:
         raise RankPolicyError(
-            "fairness='group' needs at least two protected groups in training and validation data: pass groups= (a value per row) to fit, "
+            "fairness='group' needs at least two protected groups in training and validation data: pass protected= (one value per row), "
             f"or give the datasets a group column; got {num_groups or 'none'}."
         )
     return num_groups

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
 
-from rankpolicy.data.formats.whole_files import open_whole
+from rankpolicy.files import atomic_write
 
 CSS = """
 :root { color-scheme: light dark; --ink: #1c2024; --paper: #fdfdfc; --soft: #6b7178; --line: #dcdfe3; --mark: #eef3f8; }
@@ -95,7 +95,7 @@ def table(header: Sequence[str], rows: Sequence[Sequence[str | Cell]], *, captio
 
 def write_page(path: str | os.PathLike[str], html: str) -> None:
     """The page in its place, whole or not at all."""
-    with open_whole(path) as file:
+    with atomic_write(path) as file:
         file.write(html.encode())
 
 

@@ -9,7 +9,7 @@ import platform
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from rankpolicy.data.formats.whole_files import open_whole
+from rankpolicy.files import atomic_write
 
 PACKAGES = ("rankpolicy", "torch", "numpy", "numba", "scipy", "lightgbm", "polars", "safetensors")
 
@@ -45,5 +45,5 @@ def installed_versions() -> dict[str, str]:
 def write_json(path: str | os.PathLike[str], document: dict[str, Any]) -> None:
     """A JSON file, whole or not at all."""
     text = json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False)
-    with open_whole(path) as file:
+    with atomic_write(path) as file:
         file.write((text + "\n").encode())

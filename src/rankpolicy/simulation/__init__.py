@@ -8,12 +8,8 @@ from typing import TYPE_CHECKING
 from rankpolicy.optional import lazy_imports
 
 if TYPE_CHECKING:
-    from rankpolicy.clicks.models.base import (
-        User,
-    )
-    from rankpolicy.simulation.best_lists import (
-        best_list,
-    )
+    from rankpolicy.clicks.models.base import User
+    from rankpolicy.simulation.best_lists import best_list
     from rankpolicy.simulation.problems import (
         Phase,
         Problem,
@@ -25,20 +21,9 @@ if TYPE_CHECKING:
         linear_dcm_problem,
         stationary,
     )
-    from rankpolicy.simulation.robustness import (
-        RobustnessMatrix,
-        robustness_matrix,
-    )
-    from rankpolicy.simulation.runs import (
-        Simulation,
-        log_spaced_steps,
-        mean_over_problems,
-        simulate,
-    )
-    from rankpolicy.simulation.theory import (
-        lower_bound,
-        upper_bound,
-    )
+    from rankpolicy.simulation.robustness import RobustnessMatrix, robustness_matrix
+    from rankpolicy.simulation.runs import Simulation, log_spaced_steps, mean_over_problems, simulate
+    from rankpolicy.simulation.theory import lower_bound, upper_bound
     from rankpolicy.simulation.users import (
         cascade_user,
         ccm_user,

@@ -116,7 +116,7 @@ def _read(path: Path, groups: str | None, *, num_features: int | None = None) ->
         raise RankPolicyError(
             f"--groups {groups} names a column, and LETOR text has none: use --groups feature:NUMBER, or a .parquet file."
         )
-    return read_parquet(path, group=groups)
+    return read_parquet(path, protected=groups)
 
 
 def _grouped_by_feature(dataset: RankingDataset, feature: str, path: Path) -> RankingDataset:

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankpolicy.clicks.log.click_log import NOT_SHOWN, ClickLog, padded_log
-from rankpolicy.data.formats.whole_files import checked_file, read_text_bytes
+from rankpolicy.files import checked_file, read_text_bytes
 from rankpolicy.optional import require
 from rankpolicy.types import RankPolicyError
 

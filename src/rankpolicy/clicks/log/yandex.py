@@ -11,7 +11,7 @@ import os
 import numpy as np
 
 from rankpolicy.clicks.log.click_log import ClickLog, padded_log
-from rankpolicy.data.formats.whole_files import read_text_bytes
+from rankpolicy.files import read_text_bytes
 from rankpolicy.types import RankPolicyError
 
 MOST_SHOWN_LETTERS = 60

@@ -16,7 +16,7 @@ from rankpolicy.clicks.models.pbm import PositionBased
 from rankpolicy.clicks.models.rctr import RankCTR
 from rankpolicy.clicks.models.sdbn import SimplifiedDBN
 from rankpolicy.clicks.models.ubm import UserBrowsing
-from rankpolicy.data.formats.whole_files import open_whole, read_text_bytes
+from rankpolicy.files import atomic_write, read_text_bytes
 from rankpolicy.types import RankPolicyError, unknown_name
 
 CLICK_MODELS: dict[str, type[ClickModel]] = {
@@ -48,7 +48,7 @@ def click_model_named(name: str) -> type[ClickModel]:
 
 def save_click_model(model: ClickModel, path: str | os.PathLike[str]) -> None:
     """Write a model as JSON, whole or not at all; packed where the name ends in .gz or .zst."""
-    with open_whole(path) as file:
+    with atomic_write(path) as file:
         file.write((model.to_json() + "\n").encode())
 
 

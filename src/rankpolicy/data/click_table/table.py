@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from rankpolicy.data.click_table.columns import FEATURE, ClickColumns, as_polars, inferred_kinds
 from rankpolicy.data.click_table.shown import Shown
 from rankpolicy.data.dataset import RankingDataset
-from rankpolicy.data.formats.whole_files import checked_file, read_text_bytes
 from rankpolicy.data.texts.texts import Texts
+from rankpolicy.files import checked_file, read_text_bytes
 from rankpolicy.optional import require
 from rankpolicy.types import RankPolicyError, unknown_name
 

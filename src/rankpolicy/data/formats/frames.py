@@ -20,12 +20,12 @@ def from_frame(
     label: str | None = "label",
     features: Sequence[str] | None = None,
     item_id: str | None = None,
-    group: str | None = None,
+    protected: str | None = None,
 ) -> RankingDataset:
     """A dataset from a pandas or polars frame; the arguments name its columns.
 
-    ``features`` are all remaining columns unless named; they must be numbers, none missing. ``item_id`` and ``group``
-    (the protected group) are taken from columns of that name where there are any. ``label=None`` says that the data are
+    ``features`` are all remaining columns unless named; they must be numbers, none missing. ``item_id`` and ``protected``
+    (the protected group) are taken from the columns item_id and group where there are any. ``label=None`` says that the data are
     still to be ranked.
 
     >>> import polars
@@ -36,8 +36,8 @@ def from_frame(
     if columns != list(frame.columns):
         frame = frame.set_axis(columns, axis=1)  # pandas numbers columns that were given no names
     item_id = "item_id" if item_id is None and "item_id" in columns else item_id
-    group = "group" if group is None and "group" in columns else group
-    roles = {"qid": qid, "label": label, "item_id": item_id, "group": group}
+    protected = "group" if protected is None and "group" in columns else protected
+    roles = {"qid": qid, "label": label, "item_id": item_id, "protected": protected}
     for role, column in roles.items():
         if column is not None and column not in columns:
             advice = (
@@ -60,7 +60,7 @@ def from_frame(
         None if label is None else _numbers(frame, label, "label"),
         qid=_names(frame, qid, "qid"),
         item_ids=None if item_id is None else _names(frame, item_id, "item_id"),
-        groups=None if group is None else _names(frame, group, "group"),
+        protected=None if protected is None else _names(frame, protected, "protected"),
         feature_names=features,
     )
 

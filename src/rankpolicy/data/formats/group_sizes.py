@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from rankpolicy.data.formats.whole_files import read_text_bytes
+from rankpolicy.files import read_text_bytes
 from rankpolicy.types import RankPolicyError
 
 SUFFIXES = (".query", ".group")

@@ -14,7 +14,7 @@ from rankpolicy.data.dataset import RankingDataset, from_query_numbers, numbered
 from rankpolicy.data.formats.group_sizes import read_group_sizes
 from rankpolicy.data.formats.letor_lines import ITEM, ITEM_ID, Lines
 from rankpolicy.data.formats.letor_text import parse_text, texts_at
-from rankpolicy.data.formats.whole_files import open_whole, read_text_bytes
+from rankpolicy.files import atomic_write, read_text_bytes
 from rankpolicy.types import RankPolicyError
 
 ROWS_A_BLOCK = 1000
@@ -74,7 +74,7 @@ def write_letor(dataset: RankingDataset, path: str | os.PathLike[str]) -> None:
     )
     template = "%s qid:%s " + " ".join(f"{feature}:%s" for feature in range(1, dataset.num_features + 1)) + "%s\n"
     query_of_item = dataset.query_of_item
-    with open_whole(path) as file:
+    with atomic_write(path) as file:
         for start in range(0, dataset.num_items, ROWS_A_BLOCK):
             block = slice(start, start + ROWS_A_BLOCK)
             rows = zip(

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from rankpolicy.data.dataset import RankingDataset
 from rankpolicy.data.formats.frames import from_frame, to_frame
-from rankpolicy.data.formats.whole_files import checked_file, open_whole
+from rankpolicy.files import atomic_write, checked_file
 from rankpolicy.optional import require
 from rankpolicy.types import RankPolicyError
 
@@ -20,7 +20,7 @@ def read_parquet(
     label: str | None = "label",
     features: Sequence[str] | None = None,
     item_id: str | None = None,
-    group: str | None = None,
+    protected: str | None = None,
 ) -> RankingDataset:
     """Read a Parquet file; its columns and the arguments that name them are those of ``from_frame``."""
     polars = require("polars", "A Parquet file")
@@ -30,7 +30,7 @@ def read_parquet(
     except (polars.exceptions.PolarsError, OSError) as error:
         raise _unreadable(file, error) from None
     try:
-        return from_frame(frame, qid=qid, label=label, features=features, item_id=item_id, group=group)
+        return from_frame(frame, qid=qid, label=label, features=features, item_id=item_id, protected=protected)
     except RankPolicyError as error:
         raise RankPolicyError(f"{file}: {error}") from None
 
@@ -48,7 +48,7 @@ def parquet_columns(path: str | os.PathLike[str]) -> list[str]:
 def write_parquet(dataset: RankingDataset, path: str | os.PathLike[str]) -> None:
     """Write a dataset as Parquet; ``read_parquet`` gives the same values back. Source rows are not kept."""
     frame = to_frame(dataset)
-    with open_whole(path) as file:
+    with atomic_write(path) as file:
         frame.write_parquet(file)
 
 

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rankpolicy.data.dataset import RankingDataset
-from rankpolicy.data.formats.whole_files import open_whole, read_text_bytes
+from rankpolicy.files import atomic_write, read_text_bytes
 from rankpolicy.types import RankPolicyError
 
 Number = TypeVar("Number", int, float)
@@ -43,7 +43,7 @@ def write_qrels(dataset: RankingDataset, path: str | os.PathLike[str]) -> None:
         )
     query_ids, item_ids = _words(dataset)
     labels = dataset.labels.astype(np.int64).tolist()
-    with open_whole(path) as file:
+    with atomic_write(path) as file:
         file.writelines(
             f"{qid} 0 {item} {label}\n".encode() for qid, item, label in zip(query_ids, item_ids, labels, strict=True)
         )
@@ -66,7 +66,7 @@ def write_run(
     order = np.lexsort((-values, dataset.query_of_item))
     ranks = np.arange(dataset.num_items) - np.repeat(dataset.offsets[:-1], dataset.sizes) + 1
     texts = values.astype(str)
-    with open_whole(path) as file:
+    with atomic_write(path) as file:
         for item, rank in zip(order.tolist(), ranks.tolist(), strict=True):
             file.write(f"{query_ids[item]} Q0 {item_ids[item]} {rank} {texts[item]} {tag}\n".encode())
 

@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 
 from rankpolicy.data.dataset import RankingDataset
-from rankpolicy.data.formats.whole_files import checked_file, read_text_bytes
 from rankpolicy.data.texts.question_answering import check_text, from_texts, text_lines
+from rankpolicy.files import checked_file, read_text_bytes
 from rankpolicy.types import RankPolicyError
 
 SPLITS = ("train", "valid", "test")

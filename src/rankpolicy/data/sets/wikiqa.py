@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 
 from rankpolicy.data.dataset import RankingDataset
-from rankpolicy.data.formats.whole_files import checked_file
 from rankpolicy.data.texts.question_answering import check_text, from_texts, text_lines
+from rankpolicy.files import checked_file
 from rankpolicy.types import RankPolicyError
 
 COLUMNS = ("QuestionID", "Question", "DocumentID", "DocumentTitle", "SentenceID", "Sentence", "Label")

@@ -10,7 +10,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from rankpolicy.data.formats.whole_files import checked_file, read_text_bytes
+from rankpolicy.files import checked_file, read_text_bytes
 from rankpolicy.types import RankPolicyError
 
 

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from rankpolicy.data.dataset import RankingDataset
-from rankpolicy.data.formats.whole_files import checked_file, read_text_bytes
 from rankpolicy.data.texts.texts import Texts
+from rankpolicy.files import checked_file, read_text_bytes
 from rankpolicy.optional import require
 from rankpolicy.types import RankPolicyError
 

@@ -17,23 +17,24 @@ from rankpolicy.types import RankPolicyError
 @final
 @dataclass(kw_only=True, eq=False, repr=False)
 class DELTR(NetworkRanker):
-    """Zehlike & Castillo (2020), with the gradient of the penalty as stated. ``protected`` is the value of the protected group."""
+    """Zehlike & Castillo (2020), with the gradient of the penalty as stated. ``protected_group`` is the value of the protected group."""
 
     name: ClassVar[str] = "deltr"
 
     strength: float = 1.0
-    protected: Any = 1
+    protected_group: Any = 1
     model: str = "linear"
     scaling: str = "standardize"
 
     def _fit(self, train: RankingDataset, valid: RankingDataset | None, course: Course) -> None:
         known = [] if train.groups is None else np.unique(train.groups).tolist()
-        if self.protected not in known:
+        if self.protected_group not in known:
             raise RankPolicyError(
-                f"protected must be one of the groups of the training data, {known or 'which has none'}; got {self.protected!r}. "
-                "Pass groups= (a value per row) to fit, and the protected one of them as protected=."
+                f"protected_group must be one of the groups of the training data, {known or 'which has none'}; "
+                f"got {self.protected_group!r}. "
+                "Pass protected= (a value per row) to fit, and the protected one of them as protected_group=."
             )
-        self._protected_code = known.index(self.protected)
+        self._protected_code = known.index(self.protected_group)
         super()._fit(train, valid, course)
 
     def _objective(self) -> DELTRLoss:

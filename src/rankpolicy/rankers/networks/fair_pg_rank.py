@@ -229,7 +229,7 @@ class FairPGRank(NetworkRanker):
             return scores
         if dataset.groups is None:
             raise RankPolicyError(
-                "with parity items are ranked by their protected groups: pass groups= (a value per row), or a dataset with a group column."
+                "with parity items are ranked by their protected groups: pass protected= (one value per row), or a dataset with groups."
             )
         padding = dataset.padding()
         codes = padding.pad(encode_groups(dataset.groups).codes)

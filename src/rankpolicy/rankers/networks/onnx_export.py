@@ -16,9 +16,9 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from rankpolicy.data.formats.whole_files import open_whole
 from rankpolicy.data.padding import Padding
 from rankpolicy.data.texts.text_pairs import TextPairs
+from rankpolicy.files import atomic_write
 from rankpolicy.models.average import Average
 from rankpolicy.models.text_and_side import TextAndSide
 from rankpolicy.types import MissingDependencyError, RankPolicyError
@@ -77,7 +77,7 @@ def export_onnx(network: nn.Module, path: str | os.PathLike[str]) -> None:
     if importlib.util.find_spec("onnxruntime") is not None:
         _check(content, networks)
     try:
-        with open_whole(path) as file:
+        with atomic_write(path) as file:
             file.write(content)
     except OSError as error:
         raise RankPolicyError(f"cannot write {path}: {error.strerror or error}. Choose a writable folder.") from None

@@ -45,7 +45,8 @@ class FairLP(Ranker):
     standardised features unless these say otherwise. r̂ = a * score + b with the a, b that fit the labels of the training data best, so
     that scores on any scale will do. An item's gain may fall below 0, its merit not: estimates below 0 merit 0.
 
-    Items can only be ranked with their protected groups, by ``dataset.groups`` or ``groups=``. ``predict`` gives the expected exposure of
+    Items can only be ranked with their protected groups, by ``dataset.groups`` or ``protected=``. ``predict`` gives the expected
+    exposure of
     an item in its query, so ``rank`` puts first what the policy shows most. Validation data serve the estimate of relevance, which the
     validation score measures.
     """
@@ -93,7 +94,7 @@ class FairLP(Ranker):
     def _policy_of(self, dataset: RankingDataset) -> Mixture:
         if dataset.groups is None:
             raise RankPolicyError(
-                "FairLP ranks by the protected group of every item: pass groups= (a value per row), or a dataset with a group column."
+                "FairLP ranks by the protected group of every item: pass protected= (a value per row), or a dataset with a group column."
             )
         padding = dataset.padding()
         estimates = padding.pad(torch.from_numpy(self._relevances(dataset)))

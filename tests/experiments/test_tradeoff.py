@@ -121,8 +121,8 @@ def test_warnings_of_the_training_are_kept_with_their_point():
 
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_a_failing_point_names_itself(jobs):
-    with pytest.raises(RankPolicyError, match=r"^deltr strength 7 seed 0: protected must be one of the groups"):
-        sweep_tradeoff(TRAIN, TEST, {"deltr": {"protected": "x"}}, strengths=[7, 8, 9], jobs=jobs)
+    with pytest.raises(RankPolicyError, match=r"^deltr strength 7 seed 0: protected_group must be one of the groups"):
+        sweep_tradeoff(TRAIN, TEST, {"deltr": {"protected_group": "x"}}, strengths=[7, 8, 9], jobs=jobs)
 
 
 def test_wrong_input_is_refused_before_any_training():
@@ -148,9 +148,9 @@ def test_wrong_input_is_refused_before_any_training():
     refused("jobs must be a whole number", jobs=0)
     without = from_arrays(TEST.features, TEST.labels, group=TEST.sizes)
     refused("this dataset has none", test=without)
-    alone = from_arrays(TEST.features, TEST.labels, group=TEST.sizes, groups=np.zeros(TEST.num_items))
+    alone = from_arrays(TEST.features, TEST.labels, group=TEST.sizes, protected=np.zeros(TEST.num_items))
     refused("at least two groups", test=alone)
-    worthless = from_arrays(TEST.features, 0 * TEST.labels, group=TEST.sizes, groups=TEST.groups)
+    worthless = from_arrays(TEST.features, 0 * TEST.labels, group=TEST.sizes, protected=TEST.groups)
     refused("no test query has a disparity", test=worthless)
 
 
@@ -161,7 +161,7 @@ def test_policy_value_of_a_known_policy():
         def exposure(self, data, /, *, rank_weights):
             return np.concatenate([np.asarray(rank_weights)[:size] for size in data.sizes])
 
-    data = from_arrays(np.zeros((5, 1)), [1, 0, 2, 3, 1], group=[3, 2], groups=["a", "b", "b", "a", "b"])
+    data = from_arrays(np.zeros((5, 1)), [1, 0, 2, 3, 1], group=[3, 2], protected=["a", "b", "b", "a", "b"])
     value = policy_value(OneRanking(), data, reward="0.5*p@2 + dcg@1")
     assert value.utilities == pytest.approx([0.5 * 1 / 2 + 1, 0.5 * 2 / 2 + 7])
     # Query 1: a has merit 1, exposure 1; b merit (0 + 2) / 2 = 1, exposure (0.631 + 0.5) / 2. Query 2: 1 / 3 is under 0.631 / 1.

@@ -9,7 +9,7 @@ from rankpolicy.gradients import CONTROLS, affinity_reinforce_of_rankings
 from rankpolicy.kernels.plackett_luce.affinity import affinity_queries
 from rankpolicy.metrics import term_table
 from rankpolicy.policies import Affinity
-from tests.kernels.test_reinforce_kernel import random_queries, with_padding_last
+from tests.kernels.plackett_luce.test_reinforce_kernel import random_queries, with_padding_last
 from tests.policies.test_affinity import ordered_subsets
 
 REWARDS = ["ap", "ndcg@10", "dcg@5", "mean(ap, rr)", "mean(ap, p@3, p@5, ndcg@3, ndcg@5)", "err@10", "-avg_rank"]

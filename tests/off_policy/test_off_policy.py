@@ -12,7 +12,7 @@ from rankpolicy.off_policy.log import OffPolicyLog
 from rankpolicy.off_policy.targets import TargetProbabilities, target_of
 from rankpolicy.policies import Mixture, PlackettLuce
 from rankpolicy.types import RankPolicyError
-from tests.clicks.off_policy_reference import (
+from tests.off_policy.off_policy_reference import (
     cascade,
     marginal_probability,
     plackett_luce_lists,

@@ -150,7 +150,9 @@ def test_groups_of_a_function_reach_validation_data_of_every_form():
 
     train, valid = replace(TRAIN, groups=None), replace(VALID, groups=None)
     eval_set = [(valid.features, valid.labels)]
-    ranker = rp.FairPGRank(epochs=1, model="mlp").fit(train, groups=halves, eval_set=eval_set, eval_group=[valid.sizes])
+    ranker = rp.FairPGRank(epochs=1, model="mlp").fit(
+        train, protected=halves, eval_set=eval_set, eval_group=[valid.sizes]
+    )
     assert ranker.best_score_ is not None
 
 

@@ -147,7 +147,7 @@ def test_parity_needs_the_groups_of_what_is_ranked():
     ranker = fitted(strength=0.0, parity=0.5, weight_decay=1e-3)
     with pytest.raises(rp.RankPolicyError, match="ranked by their protected groups"):
         ranker.rank(HELD_OUT.features, group=HELD_OUT.sizes)
-    given = ranker.predict(HELD_OUT.features, group=HELD_OUT.sizes, groups=HELD_OUT.groups)
+    given = ranker.predict(HELD_OUT.features, group=HELD_OUT.sizes, protected=HELD_OUT.groups)
     np.testing.assert_allclose(given, ranker.predict(HELD_OUT), rtol=1e-6)
 
 
@@ -170,10 +170,10 @@ def test_networks_and_sampled_gradients_take_the_fit_loop(settings):
 
 
 def test_groups_come_from_an_array_or_a_function():
-    arrays = {"group": TRAIN.sizes, "groups": TRAIN.groups}
+    arrays = {"group": TRAIN.sizes, "protected": TRAIN.groups}
     from_array = FairPGRank(**SETTINGS, strength=5.0).fit(TRAIN.features, TRAIN.labels, **arrays)
     from_function = FairPGRank(**SETTINGS, strength=5.0).fit(
-        TRAIN.features, TRAIN.labels, group=TRAIN.sizes, groups=lambda dataset: dataset.features[:, 1] == 0
+        TRAIN.features, TRAIN.labels, group=TRAIN.sizes, protected=lambda dataset: dataset.features[:, 1] == 0
     )
     assert from_array.report_["disparity"] == pytest.approx(fitted(strength=5.0).report_["disparity"], rel=1e-6)
     assert from_function.report_["disparity"] == pytest.approx(from_array.report_["disparity"], rel=1e-6)
@@ -214,10 +214,10 @@ def test_groups_that_are_missing_are_asked_for():
     with pytest.raises(rp.RankPolicyError, match="needs at least two protected groups"):
         FairPGRank().fit(TRAIN.features, TRAIN.labels, group=TRAIN.sizes)
     with pytest.raises(rp.RankPolicyError, match="groups must have one value per item"):
-        FairPGRank().fit(TRAIN.features, TRAIN.labels, group=TRAIN.sizes, groups=[0, 1])
+        FairPGRank().fit(TRAIN.features, TRAIN.labels, group=TRAIN.sizes, protected=[0, 1])
     for missing in (None, float("nan")):
         with pytest.raises(rp.RankPolicyError, match="every item must have a group; got a missing one"):
-            FairPGRank().fit(TRAIN, groups=[missing, *TRAIN.groups[1:].tolist()])
+            FairPGRank().fit(TRAIN, protected=[missing, *TRAIN.groups[1:].tolist()])
         groups = np.array([missing, *TRAIN.groups[1:].tolist()])
         with pytest.raises(rp.RankPolicyError, match="every item must have a group; got a missing one"):
             FairPGRank().fit(replace(TRAIN, groups=groups))

@@ -5,8 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from rankpolicy.data import HashingVocabulary, from_texts, hashing_vocabulary, tokenize
+from rankpolicy.data import HashingVocabulary, from_texts, tokenize
 from rankpolicy.data.click_table.shown import Shown
+from rankpolicy.data.texts import hashing_vocabulary
 from rankpolicy.types import RankPolicyError
 
 

@@ -4,7 +4,7 @@ import pytest
 from rankpolicy.clicks import log_from_lists, make_click_log, make_click_model
 from rankpolicy.clicks.log.pairs import pairs_of
 from rankpolicy.types import RankPolicyError
-from tests.clicks.logs import random_log
+from tests.clicks.log.logs import random_log
 
 
 def test_lists_of_different_length_are_padded():

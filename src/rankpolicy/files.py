@@ -1,9 +1,10 @@
-"""Bytes of a plain, gzip or zstandard file, and files that appear whole or not at all."""
+"""Files: bytes of a plain, gzip or zstandard file, and files that appear whole or not at all."""
 
 from __future__ import annotations
 
 import gzip
 import os
+import tempfile
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -53,10 +54,15 @@ def checked_file(path: str | os.PathLike[str]) -> Path:
 
 
 @contextmanager
-def open_whole(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
-    """Write a file beside its final place and move it there at the end, so that no reader ever sees half of it.
+def atomic_write(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
+    """A stream whose content appears at ``path`` whole or not at all, when the block ends without an error.
 
-    Names that end in .gz or .zst are packed.
+    It is written under a unique name in the same folder, flushed to disk and renamed. Names that end in .gz or .zst are compressed.
+
+    Parameters
+    ----------
+    path
+        The file to write; its folder must exist.
     """
     target = Path(path)
     if not target.parent.is_dir():
@@ -65,13 +71,28 @@ def open_whole(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
         )
     if target.is_dir():
         raise RankPolicyError(f"{target} must be a file to write; it is a directory. Name a file in it.")
-    unfinished = target.with_name(f".{target.name}.{os.getpid()}.unfinished")
+    target = target.resolve()  # a link is followed: the file it names is replaced, not the link
+    handle, name = tempfile.mkstemp(prefix=f".{target.name}.", suffix=".unfinished", dir=target.parent)
+    unfinished = Path(name)
     try:
-        with open(unfinished, "wb") as raw, _packing(target.suffix, raw) as stream:
-            yield stream
+        with open(handle, "wb") as raw:
+            with _packing(target.suffix, raw) as stream:
+                yield stream
+            raw.flush()
+            os.fsync(raw.fileno())
+        os.chmod(unfinished, _permissions(target))
         os.replace(unfinished, target)
     finally:
         unfinished.unlink(missing_ok=True)
+
+
+def _permissions(target: Path) -> int:
+    """Those of the file that is replaced, or of a new file."""
+    if target.exists():
+        return target.stat().st_mode & 0o777
+    mask = os.umask(0)
+    os.umask(mask)
+    return 0o666 & ~mask
 
 
 @contextmanager

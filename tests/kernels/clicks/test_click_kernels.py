@@ -8,7 +8,7 @@ from rankpolicy.clicks.log.blocks import cut_at_changes
 from rankpolicy.clicks.log.distinct import counted_keys, distinct_rows
 from rankpolicy.clicks.log.pairs import pairs_of
 from rankpolicy.clicks.models.fit import first_parameters
-from tests.clicks.logs import random_log
+from tests.clicks.log.logs import random_log
 
 
 @pytest.mark.parametrize("name", ["ubm", "dbn"])

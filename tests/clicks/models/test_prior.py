@@ -4,7 +4,7 @@ import pytest
 from rankpolicy.clicks import fit_click_model, log_from_lists, make_click_log, make_click_model
 from rankpolicy.clicks.models.prior import empirical_prior
 from rankpolicy.types import RankPolicyError
-from tests.clicks.logs import random_log
+from tests.clicks.log.logs import random_log
 
 
 def test_an_empirical_prior_finds_the_beta_that_rates_were_drawn_from():

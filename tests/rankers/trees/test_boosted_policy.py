@@ -90,7 +90,7 @@ def unfairness_to_items(exposure):
     ("fairness", "unfairness"), [("group", unfairness_to_groups), ("individual", unfairness_to_items)]
 )
 def test_the_fairness_term_is_minus_strength_times_disparity(fairness, unfairness):
-    dataset = rp.from_arrays(np.zeros((6, 1)), [2, 1, 1, 1, 1, 0], group=[5, 1], groups=list("ababaa"))
+    dataset = rp.from_arrays(np.zeros((6, 1)), [2, 1, 1, 1, 1, 0], group=[5, 1], protected=list("ababaa"))
     scores = torch.tensor([[2.0, -0.5, 1.0, 0.0, 1.5]]).double().requires_grad_()
     disparity = unfairness(enumerated_exposure(scores))
     assert disparity > 0

@@ -23,7 +23,7 @@ def top_one_gap(ranker):
 
 
 def test_the_loss_by_hand():
-    data = rp.from_arrays(np.zeros((2, 1)), [1, 1], group=[2], groups=[0, 1])
+    data = rp.from_arrays(np.zeros((2, 1)), [1, 1], group=[2], protected=[0, 1])
     batch = RaggedTensors.of(data, data.features.copy(), torch.device("cpu")).batch(np.array([0]))
     scores = torch.tensor([[np.log(3.0), 0.0]], dtype=torch.float32, requires_grad=True)
     accuracy = ListNetCrossEntropy()(scores, batch).report
@@ -47,9 +47,10 @@ def test_without_a_penalty_it_is_listnet():
 
 def test_the_protected_group_must_be_there():
     with pytest.raises(
-        rp.RankPolicyError, match=r"protected must be one of the groups of the training data, \[0, 1\]; got 'women'"
+        rp.RankPolicyError,
+        match=r"protected_group must be one of the groups of the training data, \[0, 1\]; got 'women'",
     ):
-        DELTR(protected="women").fit(TRAIN)
+        DELTR(protected_group="women").fit(TRAIN)
     with pytest.raises(rp.RankPolicyError, match="which has none"):
         DELTR().fit(TRAIN.features, TRAIN.labels, group=TRAIN.sizes)
     with pytest.raises(rp.RankPolicyError, match="strength must be 0 or more"):

@@ -8,7 +8,7 @@ from rankpolicy.gradients import gumbel_of_draws
 from rankpolicy.gradients.cascade import cascade_form
 from rankpolicy.gradients.gumbel import gumbel_exposure_of_draws
 from rankpolicy.kernels.plackett_luce.gumbel import gumbel_exposures, gumbel_queries
-from tests.kernels.test_pl_rank_kernel import random_queries, with_padding_last
+from tests.kernels.plackett_luce.test_pl_rank_kernel import random_queries, with_padding_last
 
 REWARDS = [
     "dcg",

@@ -11,7 +11,7 @@ from rankpolicy.rankers.post_processing.fair_lp import FairLP
 TRAIN, TEST = (rp.make_fair_synthetic(30, random_state=seed) for seed in (0, 1))
 # One feature, which is the label: the regression is exact.
 LABELS, GROUPS, SIZES = np.array([3.0, 2.0, 1.0, 4.0, 0.5]), np.array(["a", "b", "a", "b", "a"]), [2, 3]
-TOY = rp.from_arrays(LABELS[:, None], LABELS, group=SIZES, groups=GROUPS)
+TOY = rp.from_arrays(LABELS[:, None], LABELS, group=SIZES, protected=GROUPS)
 
 
 def discounts(size):
@@ -82,7 +82,7 @@ def test_estimates_below_zero_merit_nothing_and_keep_their_order():
     ranker = FairLP(strength=100.0).fit(TOY)
     estimates = np.array([[3.0], [-2.0], [-1.0]])
     # The merit of group b is 0, so disparity says nothing of this query.
-    (ranking,) = ranker.rank(estimates, group=[3], groups=["a", "b", "b"])
+    (ranking,) = ranker.rank(estimates, group=[3], protected=["a", "b", "b"])
     assert ranking.tolist() == [0, 2, 1]
 
 
@@ -90,11 +90,11 @@ def test_groups_come_from_the_dataset_an_array_or_a_function():
     ranker = FairLP(strength=0.3).fit(TRAIN)
     expected = ranker.predict(TEST)
     rows = np.random.default_rng(0).permutation(TEST.num_items)
-    arrays = {"qid": TEST.query_of_item[rows], "groups": TEST.groups[rows]}
+    arrays = {"qid": TEST.query_of_item[rows], "protected": TEST.groups[rows]}
     np.testing.assert_allclose(ranker.predict(TEST.features[rows], **arrays), expected[rows], atol=1e-9)
-    by_function = ranker.predict(TEST.features, group=TEST.sizes, groups=lambda dataset: dataset.features[:, 1] == 0)
+    by_function = ranker.predict(TEST.features, group=TEST.sizes, protected=lambda dataset: dataset.features[:, 1] == 0)
     np.testing.assert_allclose(by_function, expected, atol=1e-9)
-    swapped = ranker.predict(TEST, groups=np.zeros(TEST.num_items))
+    swapped = ranker.predict(TEST, protected=np.zeros(TEST.num_items))
     np.testing.assert_allclose(swapped, FairLP(strength=0.0).fit(TRAIN).predict(TEST), atol=1e-9)
 
 
@@ -133,5 +133,7 @@ def test_wrong_settings_are_named(settings, message):
 def test_groups_that_are_missing_are_asked_for():
     ranker = FairLP().fit(TOY)
     for call in (ranker.predict, ranker.rank, ranker.sample, ranker.exposure, ranker.policy):
-        with pytest.raises(rp.RankPolicyError, match="FairLP ranks by the protected group of every item: pass groups="):
+        with pytest.raises(
+            rp.RankPolicyError, match="FairLP ranks by the protected group of every item: pass protected="
+        ):
             call(LABELS[:, None], group=SIZES)

@@ -1,0 +1,68 @@
+"""One door to every saved thing: rankers, bandits, click models, position bias."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+from rankpolicy.bundle import is_bundle, read_bundle
+from rankpolicy.files import read_text_bytes
+from rankpolicy.types import MissingDependencyError, RankPolicyError
+
+
+def load(path: str | os.PathLike[str], *, model: Any = None) -> Any:
+    """What ``save`` wrote to a file: a ranker, a bandit, a click model or a position-bias estimate.
+
+    Checksums and formats are checked first; nothing in a file is executed.
+
+    Parameters
+    ----------
+    path
+        The file.
+    model
+        The torch module of a ranker that was trained with a module of your own: a file holds weights, never code.
+    """
+    file = Path(path)
+    if not file.is_file():
+        raise RankPolicyError(f"no model file at {file}." + (" It is a folder." if file.is_dir() else ""))
+    if not is_bundle(file):
+        return _from_document(file)
+    manifest, files = read_bundle(file)
+    try:
+        if manifest.get("kind") == "bandit":
+            from rankpolicy.bandits.files import restore_bandit
+
+            return restore_bandit(manifest, files, file)
+        from rankpolicy.rankers.bundle import restore_ranker
+
+        return restore_ranker(manifest, files, file, model=model)
+    except (RankPolicyError, MissingDependencyError):
+        raise
+    except Exception as error:  # whatever a library says of weights or trees that do not fit the settings
+        reason = " ".join(str(error).split())[:200]
+        raise RankPolicyError(
+            f"{file} is damaged: its parts do not fit together ({reason}). Copy or train the model again."
+        ) from None
+
+
+def _from_document(file: Path) -> Any:
+    try:
+        document = json.loads(read_text_bytes(file).tobytes())
+    except ValueError as error:
+        if isinstance(error, RankPolicyError):
+            raise
+        raise RankPolicyError(
+            f"{file} is not a rankpolicy model, or is damaged ({error}). Models are written by save()."
+        ) from None
+    kind = document.get("format") if isinstance(document, dict) else None
+    if kind == "rankpolicy click model":
+        from rankpolicy.clicks.models.members import load_click_model
+
+        return load_click_model(file)
+    if kind == "rankpolicy position bias":
+        from rankpolicy.clicks.position_bias.file import read_position_bias
+
+        return read_position_bias(file)
+    raise RankPolicyError(f"{file} is not a rankpolicy model. Models are written by save().")
