@@ -96,7 +96,7 @@ def test_bad_input(refused, table, folder, tmp_path):
     assert "LETOR text has none" in wrong("--groups", "gender", data=folder / "train.txt")
     assert "a number from 1 to 8" in wrong("--groups", "feature:9", data=folder / "train.txt")
     assert "at most 20" in wrong("--groups", "feature:1", data=folder / "train.txt")
-    assert "the group column 'sex'" in wrong("--groups", "sex", data=table)
+    assert "the protected column 'sex'" in wrong("--groups", "sex", data=table)
     assert "--test-fraction must be between 0 and 1" in wrong("--groups", "gender", "--test-fraction", 1, data=table)
     assert "there is none" in wrong(data=tmp_path / "none.parquet")
     assert "german.data" in wrong(data=tmp_path / "german.data")
