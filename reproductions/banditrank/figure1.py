@@ -59,7 +59,7 @@ def _test_curve(study: Study, task: tuple[int, str]) -> list[float]:
 
 def _first_epochs(curve: NDArray[np.float64]) -> NDArray[np.float64]:
     """Mean MAP of the first epochs (split,): higher is learned faster."""
-    return curve[:, :NUM_FIRST_EPOCHS].mean(axis=1)
+    return np.asarray(curve[:, :NUM_FIRST_EPOCHS].mean(axis=1))
 
 
 def _row(reward: str, curve: NDArray[np.float64]) -> Row:

@@ -45,7 +45,7 @@ class Store:
         """Whether the items have the words, of shapes that go together."""
         wanted = items * len(self.vocabulary) + words
         places = np.minimum(np.searchsorted(self.words_of_items, wanted), len(self.words_of_items) - 1)
-        return self.words_of_items[places] == wanted
+        return np.asarray(self.words_of_items[places] == wanted)
 
 
 def content_words(text: str) -> tuple[str, ...]:
@@ -79,7 +79,7 @@ def areas_of(words: Sequence[str], vectors: WordVectors | None, *, num_rounds: i
 
 
 def _of_length_one(rows: NDArray[np.float64]) -> NDArray[np.float64]:
-    return rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-9)
+    return np.asarray(rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-9))
 
 
 def store_of(

@@ -121,7 +121,7 @@ def click_chance(needs: Needs) -> Array:
     habit = 0.4 * np.log1p(needs.opens)
     text = TRUST_BY_KIND[needs.kind] * (MATCH[needs.match] + TERMS * needs.terms)
     logit = -3.5 + text + weight_of_recency * recency(needs.age) + habit + occasion
-    return 1.0 / (1.0 + np.exp(-logit))
+    return np.asarray(1.0 / (1.0 + np.exp(-logit)))
 
 
 def simulate_search(store: Store, *, num_sessions: int, num_users: int = 2000, random_state: int) -> SearchLog:
@@ -226,7 +226,7 @@ def _two_of(pools: tuple[Items, ...], question: Items, generator: np.random.Gene
     starts, size = (np.cumsum(sizes) - sizes)[question], sizes[question]
     first = generator.integers(0, size)
     second = (first + generator.integers(1, np.maximum(size, 2))) % size
-    return np.concatenate(pools)[starts[:, None] + np.column_stack([first, second])]
+    return np.asarray(np.concatenate(pools)[starts[:, None] + np.column_stack([first, second])])
 
 
 def _typed(store: Store, question: Items, generator: np.random.Generator) -> Typed:

@@ -81,7 +81,7 @@ class Learned:
     def at_best(self) -> NDArray[np.float64]:
         """Validation and test accuracy (seed, 2) after the epoch of the highest validation accuracy, the first of equal ones."""
         best = self.accuracy[:, :, VALIDATION].argmax(1)
-        return self.accuracy[np.arange(len(best)), best]
+        return np.asarray(self.accuracy[np.arange(len(best)), best])
 
 
 def run(setup: Setup) -> Outcome:
@@ -139,7 +139,8 @@ def _accuracies(
     optimizer = torch.optim.AdamW(weights.values(), lr=learning_rate, weight_decay=weight_decay, fused=True)
 
     def scores(data: Vectors) -> Tensor:
-        return torch.vmap(partial(functional_call, network))(weights, (data.query, data.item, data.side))
+        scores: Tensor = torch.vmap(partial(functional_call, network))(weights, (data.query, data.item, data.side))
+        return scores
 
     @torch.no_grad()
     def accuracy(data: Vectors) -> NDArray[np.float64]:

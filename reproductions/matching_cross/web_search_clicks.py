@@ -51,7 +51,7 @@ def click_chances(labels: NDArray[np.floating]) -> NDArray[np.float64]:
     >>> click_chances(np.array([0.0, 1.0, 2.0]))
     array([0.1, 0.4, 1. ])
     """
-    return NOISE + (1 - NOISE) * (2.0 ** labels.astype(np.float64) - 1) / (2**MAX_LABEL - 1)
+    return np.asarray(NOISE + (1 - NOISE) * (2.0 ** labels.astype(np.float64) - 1) / (2**MAX_LABEL - 1))
 
 
 def logging_rankers(train: RankingDataset, *, seed: int) -> list[Ranker]:
