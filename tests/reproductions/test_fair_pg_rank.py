@@ -22,7 +22,7 @@ def test_smoke(name, tmp_path):
         pytest.skip("RANKPOLICY_DATA is not set: it names the folder of the real datasets")
     assert run(["reproduce", name, "--smoke", "--out", str(tmp_path)]) == 0
     written = {path.name for path in tmp_path.iterdir()}
-    assert {"rows.csv", "result.json"} <= written
+    assert {"rows.csv", "reproduce.json"} <= written
     if "figure" in name:
         assert any(file.startswith("curves") and file.endswith(".png") for file in written)
 
