@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from rankpolicy.cli.main import run
-from rankpolicy.experiments.pareto import Aims
+from rankpolicy.experiments.pareto import UtilityDisparity
 from rankpolicy.experiments.tradeoff_curves import SeedValue, TradeoffPoint
 from rankpolicy.types import RankPolicyError
 from reproductions import TARGETS, Setup
@@ -42,5 +42,5 @@ def point(utility, disparity):
 def test_what_is_not_covered():
     ours = [point(0.9, 0.02), point(0.8, 0.01)]
     theirs = [point(0.9, 0.02), point(0.85, 0.02), point(0.85, 0.01), point(0.95, 0.5), point(0.1, 0.001)]
-    ahead = [point.aims for point in not_covered(ours, theirs)]
-    assert ahead == [Aims(0.85, 0.01), Aims(0.95, 0.5), Aims(0.1, 0.001)]
+    ahead = [point.mean for point in not_covered(ours, theirs)]
+    assert ahead == [UtilityDisparity(0.85, 0.01), UtilityDisparity(0.95, 0.5), UtilityDisparity(0.1, 0.001)]

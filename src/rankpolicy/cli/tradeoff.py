@@ -219,12 +219,12 @@ def _print(found: Tradeoff) -> None:
         drawn.add_column(name, justify="right")
     on_front = found.pareto
     for point in found.points:
-        aims, spread = point.aims, point.spread
+        mean, deviation = point.mean, point.standard_deviation
         drawn.add_row(
             point.method,
             point.label,
-            mean_text(aims.utility, spread and spread.utility, 4),
-            mean_text(aims.disparity, spread and spread.disparity, 5),
+            mean_text(mean.utility, deviation and deviation.utility, 4),
+            mean_text(mean.disparity, deviation and deviation.disparity, 5),
             "yes" if point in on_front else "",
         )
     out = console()
