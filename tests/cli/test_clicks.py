@@ -53,7 +53,12 @@ def test_a_folder_of_models_and_a_report(rankpolicy, logs, tmp_path):
     result = rankpolicy("clicks", "fit", logs / "log.tsv", "--out", tmp_path / "run")
     assert result.status == 0
     written = {path.name for path in (tmp_path / "run").iterdir()}
-    assert written == {f"{name}.json" for name in CLICK_MODELS} | {"fit.json", "run.json", "report.html", "perplexity.svg"}
+    assert written == {f"{name}.json" for name in CLICK_MODELS} | {
+        "fit.json",
+        "run.json",
+        "report.html",
+        "perplexity.svg",
+    }
     train, _ = read_click_log(logs / "log.tsv").split(0.25)
     loaded = load_click_model(tmp_path / "run" / "dcm.json")
     np.testing.assert_allclose(

@@ -62,8 +62,21 @@ def test_bad_input(refused, folder, tmp_path):
 
 
 def test_a_variant_is_a_method_once_more_with_settings_of_its_own(rankpolicy, folder, tmp_path):
-    call = ["compare", "--data", folder / "folds", "--no-tune", "--set", "epochs=2", "--methods", "pg-rank", "--metrics", "ndcg@10"]
-    result = rankpolicy(*call, "--variant", "linear=pg-rank", "--set", "linear.model=linear", "--out", tmp_path, "--json")
+    call = [
+        "compare",
+        "--data",
+        folder / "folds",
+        "--no-tune",
+        "--set",
+        "epochs=2",
+        "--methods",
+        "pg-rank",
+        "--metrics",
+        "ndcg@10",
+    ]
+    result = rankpolicy(
+        *call, "--variant", "linear=pg-rank", "--set", "linear.model=linear", "--out", tmp_path, "--json"
+    )
     assert list(result.json["methods"]) == ["pg-rank", "linear"]
     assert result.json["settings"]["linear"][0]["model"] == "linear"
     assert "model" not in result.json["settings"]["pg-rank"][0]

@@ -91,9 +91,8 @@ def compare(
 
     comparison = compare_rankers(
         chosen_folds,
-        by_method,
+        named.with_settings(by_method),
         measures,
-        variants=named.variants,
         conventions=conventions,
         tune=tune,
         random_state=seed,

@@ -141,8 +141,7 @@ def tradeoff(
     found = sweep_tradeoff(
         chosen.trains,
         chosen.tests,
-        by_method,
-        variants=named.variants,
+        named.with_settings(by_method),
         strengths=chosen_strengths,
         bounds=chosen_bounds,
         seeds=list(range(seed, seed + seeds)),

@@ -31,12 +31,22 @@ class NamedMethods:
     ----------
     classes
         The class of each method by its name in this run.
-    variants
-        The method behind each name that ``--variant`` gave.
+    methods
+        The method behind each name: another one where ``--variant`` gave the name.
     """
 
     classes: dict[str, Any]
-    variants: dict[str, str]
+    methods: dict[str, str]
+
+    def with_settings(self, settings: Mapping[str, Mapping[str, Any]]) -> dict[str, tuple[str, Mapping[str, Any]]]:
+        """The method and its settings by name, as experiments take them.
+
+        Parameters
+        ----------
+        settings
+            Settings by the name in this run.
+        """
+        return {name: (method, settings[name]) for name, method in self.methods.items()}
 
 
 def parse_methods(
@@ -57,13 +67,11 @@ def parse_methods(
     """
     method_of = _parse_variants(variants or (), class_named)
     listed = [name for name in (part.strip() for part in text.split(",")) if name]
-    names = list(dict.fromkeys([*listed, *method_of]))
+    names = dict.fromkeys([*listed, *method_of])
     if not names:
         raise RankPolicyError(f"--{kind}s must name at least one {kind}; see: rankpolicy methods.")
-    return NamedMethods(
-        classes={name: class_named(method_of.get(name, name)) for name in names},
-        variants=method_of,
-    )
+    methods = {name: method_of.get(name, name) for name in names}
+    return NamedMethods(classes={name: class_named(method) for name, method in methods.items()}, methods=methods)
 
 
 def parse_by_method(texts: Sequence[str], methods: Mapping[str, Any], *, option: str) -> dict[str, str]:

@@ -83,7 +83,8 @@ def _attraction(options: SimulationOptions, num_items: int) -> NDArray[np.float6
             f"--attraction must be two numbers, of the best {options.cutoff} items and of the others, one for each of {num_items} items, "
             f"or 'random'; got {len(numbers)} numbers."
         )
-    return np.where(np.arange(num_items) < options.cutoff, numbers[0], numbers[1])
+    attraction: NDArray[np.float64] = np.where(np.arange(num_items) < options.cutoff, numbers[0], numbers[1])
+    return attraction
 
 
 def _numbers(text: str, option: str) -> NDArray[np.float64]:
