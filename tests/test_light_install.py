@@ -20,7 +20,13 @@ HEAVY = (
 
 IMPORTS = """
 import sys, rankpolicy
-print([name for name in {heavy!r} if name in sys.modules])
+print([name for name in {heavy!r} + ("torch", "numpy") if name in sys.modules])
+"""
+
+BANDIT = """
+import sys, rankpolicy as rp
+rp.bandits.DcmTS(num_items=5, cutoff=2).rank()
+print("torch" in sys.modules)
 """
 
 WITHOUT = """
@@ -51,6 +57,10 @@ def run(program, *arguments):
 
 def test_import_loads_nothing_heavy():
     assert run(IMPORTS).strip() == "[]"
+
+
+def test_a_bandit_ranks_without_torch():
+    assert run(BANDIT).strip() == "False"
 
 
 def test_torch_and_numpy_are_enough(tmp_path):

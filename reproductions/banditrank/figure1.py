@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankpolicy.data.folds import Fold
-from rankpolicy.experiments.processes import each_in_a_process
+from rankpolicy.experiments.parallel import run_in_processes
 from rankpolicy.rankers import BanditRank
 from rankpolicy.rankers.networks.bandit_rank import PAPER_REWARDS
 from reproductions.banditrank.web_search import PAPER_SETTINGS, random_splits
@@ -37,7 +37,7 @@ def run(setup: Setup) -> Outcome:
     study = Study(splits, setup.seed, PAPER_SETTINGS | {"gamma": 1.0} | few)
     tasks = [(split, reward) for split in range(len(splits)) for reward in PAPER_REWARDS]
     curves = {reward: np.zeros((len(splits), few["epochs"])) for reward in PAPER_REWARDS}
-    for number, curve in each_in_a_process(_test_curve, study, tasks, jobs=1 if setup.is_smoke else None):
+    for number, curve in run_in_processes(_test_curve, study, tasks, jobs=1 if setup.is_smoke else None):
         split, reward = tasks[number]
         curves[reward][split] = curve
         setup.report(f"{splits[split].name}, {reward}: MAP {curve[0]:.4f} after one epoch, {curve[-1]:.4f} at the end")

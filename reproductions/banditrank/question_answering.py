@@ -10,7 +10,7 @@ import numpy as np
 
 from rankpolicy.data.dataset import RankingDataset
 from rankpolicy.evaluation import MetricTable, evaluate
-from rankpolicy.experiments.processes import each_in_a_process
+from rankpolicy.experiments.parallel import run_in_processes
 from rankpolicy.rankers import BanditRank
 from rankpolicy.rankers.networks.bandit_rank import PAPER_REWARDS
 from reproductions.target import Row, Setup
@@ -60,7 +60,7 @@ def run_fits(setup: Setup, study: Study, fits: Sequence[Fit]) -> dict[str, list[
     """By row, what each of its seeds gave. On a GPU a few fits share it; otherwise every core has one."""
     jobs = 1 if setup.is_smoke else NUM_FITS_ON_A_GPU if setup.device.startswith("cuda") else None
     done: dict[Fit, Measured] = {}
-    for number, measured in each_in_a_process(fit_and_measure, study, fits, jobs=jobs):
+    for number, measured in run_in_processes(fit_and_measure, study, fits, jobs=jobs):
         done[fits[number]] = measured
         on_valid, on_test = (
             ", ".join(f"{metric} {table.means[metric]:.4f}" for metric in study.metrics)

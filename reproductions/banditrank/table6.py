@@ -10,7 +10,7 @@ import numpy as np
 
 from rankpolicy.data.folds import Fold
 from rankpolicy.evaluation import MetricTable, compare_tables, evaluate
-from rankpolicy.experiments.processes import each_in_a_process
+from rankpolicy.experiments.parallel import run_in_processes
 from rankpolicy.experiments.selection import fit_best
 from rankpolicy.rankers.members import ranker_class_named
 from reproductions.banditrank.web_search import PAPER_SETTINGS, random_splits
@@ -87,7 +87,7 @@ def run(setup: Setup) -> Outcome:
     tasks = [(split, method) for split in range(len(splits)) for method in METHODS]
     fitted: dict[tuple[int, str], MetricTable] = {}
     seconds = dict.fromkeys(METHODS, 0.0)
-    for number, (table, duration) in each_in_a_process(_fit, study, tasks, jobs=1 if setup.is_smoke else None):
+    for number, (table, duration) in run_in_processes(_fit, study, tasks, jobs=1 if setup.is_smoke else None):
         split, method = tasks[number]
         fitted[split, method] = table
         seconds[method] += duration

@@ -78,12 +78,12 @@ def _sweep(setup: Setup, trains: list[RankingDataset], tests: list[RankingDatase
     methods = {
         **with_parity(OURS_LINEAR, LINEAR | few, shares),
         **with_parity(OURS_NEURAL, NEURAL | few, shares),
-        "fair-pg-rank:linear, sampled": {"scaling": "none"} | SAMPLED | few,
-        "fair-pg-rank:neural, sampled": NEURAL | SAMPLED | few,
-        "fair-lp:linear": {"gain": "linear"},
-        "fair-lp:neural": {"gain": "linear", "relevance_settings": NEURAL | few},
-        "deltr:linear": {"learning_rate": 1e-2} | few,
-        "deltr:neural": NEURAL | few,
+        "fair-pg-rank:linear, sampled": ("fair-pg-rank", {"scaling": "none"} | SAMPLED | few),
+        "fair-pg-rank:neural, sampled": ("fair-pg-rank", NEURAL | SAMPLED | few),
+        "fair-lp:linear": ("fair-lp", {"gain": "linear"}),
+        "fair-lp:neural": ("fair-lp", {"gain": "linear", "relevance_settings": NEURAL | few}),
+        "deltr:linear": ("deltr", {"learning_rate": 1e-2} | few),
+        "deltr:neural": ("deltr", NEURAL | few),
     }
 
     return sweep_tradeoff(
@@ -175,8 +175,8 @@ def _claims_on_models(models: list[Row]) -> tuple[Claim, ...]:
 
 def _claims_on_curves(tradeoff: Tradeoff) -> tuple[Claim, ...]:
     post_processing = sorted(tradeoff.curves["fair-lp:linear"], key=lambda point: point.strength or 0)
-    first, last = post_processing[0].aims.disparity, post_processing[-1].aims.disparity
-    deltr = [point.aims.disparity for point in tradeoff.curves["deltr:linear"]]
+    first, last = post_processing[0].mean.disparity, post_processing[-1].mean.disparity
+    deltr = [point.mean.disparity for point in tradeoff.curves["deltr:linear"]]
     effective = "Fair-PG-Rank can effectively trade-off NDCG for D_group, while the baselines fail"
     return (
         Claim(

@@ -44,15 +44,15 @@ def run(setup: Setup) -> Outcome:
         changes = SMOKE_SETTINGS[row] if setup.is_smoke else {}
         comparison = compare_rankers(
             folds,
-            {method: settings | changes},
+            {row: (method, settings | changes)},
             METRICS,
             conventions=CONVENTIONS,
             tune=not setup.is_smoke,
             random_state=setup.seed,
             progress=False,
         )
-        pooled[row] = comparison.pooled[method]
-        means = comparison.means[method]
+        pooled[row] = comparison.pooled[row]
+        means = comparison.means[row]
         rows.append({"method": row, **means})
         setup.report(f"{row}: " + ", ".join(f"{metric} {value:.4f}" for metric, value in means.items()))
     p_values = {

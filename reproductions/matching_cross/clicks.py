@@ -22,7 +22,7 @@ from rankpolicy.data.click_table.table import from_click_table
 from rankpolicy.data.dataset import RankingDataset
 from rankpolicy.data.splits import split_by_time
 from rankpolicy.evaluation import evaluate
-from rankpolicy.experiments.processes import each_in_a_process
+from rankpolicy.experiments.parallel import run_in_processes
 from rankpolicy.optional import require
 from rankpolicy.rankers import MatchingCross
 from rankpolicy.types import Conventions, RankPolicyError
@@ -98,7 +98,7 @@ def run(setup: Setup) -> Outcome:
 def _measured(setup: Setup, study: Study, tasks: Sequence[Task]) -> dict[Task, Measured]:
     """What each task gave."""
     done: dict[Task, Measured] = {}
-    for number, measured in each_in_a_process(measure, study, tasks, jobs=1 if setup.is_smoke else None):
+    for number, measured in run_in_processes(measure, study, tasks, jobs=1 if setup.is_smoke else None):
         done[tasks[number]] = measured
         rate = "" if tasks[number].learning_rate is None else f", learning rate {tasks[number].learning_rate:g}"
         setup.report(

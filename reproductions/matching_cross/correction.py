@@ -12,7 +12,7 @@ from rankpolicy.clicks import ClickLog, dataset_from_clicks, estimate_position_b
 from rankpolicy.data.dataset import RankingDataset
 from rankpolicy.data.folds import Fold
 from rankpolicy.evaluation import evaluate
-from rankpolicy.experiments.processes import each_in_a_process
+from rankpolicy.experiments.parallel import run_in_processes
 from rankpolicy.metrics import parse_metric
 from rankpolicy.rankers import PGRank, Regression
 from rankpolicy.rankers.base import Ranker
@@ -77,7 +77,7 @@ def run(setup: Setup) -> Outcome:
         Task(fold, log, traffic) for log in range(num_logs) for fold in range(len(study.folds)) for traffic in traffics
     ]
     done: dict[Task, dict[str, Measured]] = {}
-    for number, measured in each_in_a_process(measure, study, tasks, jobs=1 if setup.is_smoke else None):
+    for number, measured in run_in_processes(measure, study, tasks, jobs=1 if setup.is_smoke else None):
         done[tasks[number]] = measured
         setup.report(_progress(tasks[number], measured))
     by_cell: dict[Cell, list[Measured]] = {}

@@ -19,6 +19,7 @@ from __future__ import annotations
 import dataclasses
 import inspect
 import math
+import sys
 import textwrap
 import types
 import typing
@@ -26,8 +27,6 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import Any, TypeVar
-
-import numpy as np
 
 from rankpolicy.types import RankPolicyError, unknown_name
 
@@ -313,7 +312,7 @@ def plain(value: Any) -> Any:
     value
         The value of a setting.
     """
-    if isinstance(value, np.generic):
+    if _is_numpy(value, "generic"):
         return value.item()
     if isinstance(value, tuple | list):
         return [plain(member) for member in value]
@@ -332,7 +331,7 @@ def is_of_kind(value: Any, kind: Any) -> bool:
         member = typing.get_args(kind)[0]
         return isinstance(value, tuple | list) and all(is_of_kind(part, member) for part in value)
     if kind is bool:
-        return isinstance(value, bool | np.bool_)
+        return isinstance(value, bool) or _is_numpy(value, "bool_")
     if kind is int:
         return isinstance(value, Integral) and not isinstance(value, bool)
     if kind is float:
@@ -356,6 +355,13 @@ def kind_in_words(kind: Any) -> str:
 def is_union(kind: Any) -> bool:
     """Whether an annotation leaves a choice, as ``int | None`` does."""
     return isinstance(kind, types.UnionType) or typing.get_origin(kind) is typing.Union
+
+
+def _is_numpy(value: Any, kind: str) -> bool:
+    numpy = sys.modules.get(
+        "numpy"
+    )  # not imported here: help pages read settings too, and no value is numpy's before it is loaded
+    return numpy is not None and isinstance(value, getattr(numpy, kind))
 
 
 def _kinds_of(cls: type) -> dict[str, Any]:

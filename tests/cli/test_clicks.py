@@ -53,14 +53,19 @@ def test_a_folder_of_models_and_a_report(rankpolicy, logs, tmp_path):
     result = rankpolicy("clicks", "fit", logs / "log.tsv", "--out", tmp_path / "run")
     assert result.status == 0
     written = {path.name for path in (tmp_path / "run").iterdir()}
-    assert written == {f"{name}.json" for name in CLICK_MODELS} | {"clicks.json", "report.html", "perplexity.svg"}
+    assert written == {f"{name}.json" for name in CLICK_MODELS} | {
+        "fit.json",
+        "run.json",
+        "report.html",
+        "perplexity.svg",
+    }
     train, _ = read_click_log(logs / "log.tsv").split(0.25)
     loaded = load_click_model(tmp_path / "run" / "dcm.json")
     np.testing.assert_allclose(
         loaded.pair_values("attraction", "0_r", [0, 3]),
         fit_click_model("dcm", train).pair_values("attraction", "0_r", [0, 3]),
     )
-    document = json.loads((tmp_path / "run" / "clicks.json").read_text())
+    document = json.loads((tmp_path / "run" / "fit.json").read_text())
     assert document["train_sessions"] + document["test_sessions"] == 1200
     assert document["models"]["cm"]["log_likelihood"] is None
     assert document["models"]["cm"]["impossible_sessions"] > 0

@@ -49,7 +49,12 @@ def test_table_and_files(rankpolicy, logs, tmp_path):
     assert "0.500 [0.500, 0.500]" in result.stdout
     assert "95% bootstrap intervals over queries" in result.stdout
     assert "2 (query, item) pairs shown at several ranks" in result.stdout
-    assert {path.name for path in (tmp_path / "run").iterdir()} == {"bias.json", "propensities.csv", "propensities.svg"}
+    assert {path.name for path in (tmp_path / "run").iterdir()} == {
+        "bias.json",
+        "run.json",
+        "propensities.csv",
+        "propensities.svg",
+    }
     rows = (tmp_path / "run" / "propensities.csv").read_text().splitlines()
     assert rows[0] == "method,rank,propensity,low,high,click_through"
     assert rows[1].split(",")[:3] == ["all-pairs", "1", "1.0"]

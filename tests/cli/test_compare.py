@@ -31,7 +31,7 @@ def test_json_has_the_agreed_shape(rankpolicy, folder, tmp_path):
     assert len(document["run"]["data"]) == 6
     assert json.loads((tmp_path / "out" / "compare.json").read_text()) == document
     assert "Comparison of rankers" in (tmp_path / "out" / "report.html").read_text()
-    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["compare.json", "report.html"]
+    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["compare.json", "report.html", "run.json"]
 
 
 def test_one_file_is_split_by_query_and_the_table_is_printed(rankpolicy, folder):
@@ -59,3 +59,39 @@ def test_bad_input(refused, folder, tmp_path):
     assert "number of folds" in refused("compare", "--data", folder / "test.txt", "--folds", 99)
     (tmp_path / "file").touch()
     assert "--out must be a directory" in refused(*call, "pg-rank", "--out", tmp_path / "file")
+
+
+def test_a_variant_is_a_method_once_more_with_settings_of_its_own(rankpolicy, folder, tmp_path):
+    call = [
+        "compare",
+        "--data",
+        folder / "folds",
+        "--no-tune",
+        "--set",
+        "epochs=2",
+        "--methods",
+        "pg-rank",
+        "--metrics",
+        "ndcg@10",
+    ]
+    result = rankpolicy(
+        *call, "--variant", "linear=pg-rank", "--set", "linear.model=linear", "--out", tmp_path, "--json"
+    )
+    assert list(result.json["methods"]) == ["pg-rank", "linear"]
+    assert result.json["settings"]["linear"][0]["model"] == "linear"
+    assert "model" not in result.json["settings"]["pg-rank"][0]
+    run = json.loads((tmp_path / "run.json").read_text())
+    assert run["settings"]["linear"]["model"] == "linear"
+    assert run["settings"]["pg-rank"]["model"] != "linear"
+    assert run["options"]["variant"] == ["linear=pg-rank"]
+
+
+def test_wrong_variants(refused, folder):
+    call = ["compare", "--data", folder / "folds", "--variant"]
+    assert "--variant must be NAME=METHOD, such as wide=pg-rank" in refused(*call, "pg-rank")
+    assert "--variant must be NAME=METHOD" in refused(*call, "a.b=pg-rank")
+    assert "Did you mean 'pg-rank'" in refused(*call, "wide=pg-rnk")
+    assert "lambdamart is taken already" in refused(*call, "lambdamart=pg-rank")
+    assert "a is taken already" in refused(*call, "a=pg-rank", "--variant", "a=listnet")
+    assert "Unknown method in --set: 'wise'" in refused(*call, "wide=pg-rank", "--set", "wise.epochs=2")
+    assert "Unknown method 'pg-rank:wide'" in refused("compare", "--data", folder, "--methods", "pg-rank:wide")

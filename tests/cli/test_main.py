@@ -1,12 +1,14 @@
+import os
 import subprocess
 import sys
 
 import pytest
 
 from rankpolicy import MissingDependencyError, __version__
-from rankpolicy.cli import main
+from rankpolicy.cli import main, verbs
 
-VERBS = ("demo", "train", "evaluate", "predict", "compare", "doctor")
+VERBS = tuple(verb for verb in verbs.VERBS if verb != "clicks")
+HEAVY = ("torch", "numpy", "numba", "polars", "scipy", "lightgbm", "matplotlib")
 
 
 def test_without_a_verb_it_shows_help(rankpolicy):
@@ -30,6 +32,67 @@ def test_every_verb_has_a_seed(refused, verb):
 
 def test_version(rankpolicy):
     assert rankpolicy("--version").stdout == f"rankpolicy {__version__}\n"
+
+
+@pytest.mark.parametrize("group", [(), ("clicks",)])
+def test_the_list_of_verbs_fits_a_terminal(rankpolicy, group):
+    known = verbs.CLICKS_VERBS if group else verbs.VERBS
+    shown = rankpolicy(*group, "--help").stdout
+    for name, verb in known.items():
+        assert any(name in line and verb.summary in line for line in shown.splitlines())
+
+
+LIGHT = """
+import os, sys
+from rankpolicy.cli.main import run
+
+calls = [["--help"], ["--version"], []]
+calls += [[verb, "--help"] for verb in {verbs!r}] + [["clicks", verb, "--help"] for verb in {clicks!r}]
+for call in calls:
+    assert run(call) == 0, call
+print([name for name in {heavy!r} if name in sys.modules])
+"""
+
+
+def python(code, **environment):
+    return subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, env={**os.environ, **environment}
+    ).stdout
+
+
+def test_help_and_version_load_nothing_heavy():
+    code = LIGHT.format(verbs=list(verbs.VERBS), clicks=list(verbs.CLICKS_VERBS), heavy=HEAVY)
+    assert python(code).splitlines()[-1] == "[]"
+
+
+COMPLETE = """
+import atexit, sys
+from rankpolicy.cli.main import main
+
+atexit.register(lambda: print([name for name in {heavy!r} if name in sys.modules]))
+main()
+"""
+
+
+@pytest.mark.parametrize(
+    ("typed", "completed"),
+    [
+        ("rankpolicy tr", ["train", "tradeoff"]),
+        ("rankpolicy clicks f", ["fit"]),
+        ("rankpolicy compare --vari", ["--variant"]),
+        ("rankpolicy methods pg", ["pg-rank"]),
+    ],
+)
+def test_the_shell_completes_verbs_and_options_without_loading_anything_heavy(typed, completed):
+    position = {"COMP_WORDS": typed, "COMP_CWORD": str(len(typed.split()) - 1)}
+    shown = python(COMPLETE.format(heavy=HEAVY), _RANKPOLICY_COMPLETE="complete_bash", **position).splitlines()
+    assert shown == [*completed, "[]"] or sorted(shown) == sorted([*completed, "[]"])
+
+
+def test_completion_can_be_installed(rankpolicy):
+    shown = rankpolicy("--help").stdout
+    assert "--install-completion" in shown
+    assert "--show-completion" in shown
 
 
 def test_usage_errors_are_one_line(refused):

@@ -1,5 +1,14 @@
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
 import pytest
 
+import rankpolicy
 from reproductions import TARGETS, Claim, Outcome, Target
 
 
@@ -46,3 +55,32 @@ def test_wrong_input(refused, monkeypatch):
     assert "name what to run, one of: " in refused("reproduce")
     assert "device must be one that torch can use here" in refused("reproduce", "dcm/figure2a", "--device", "tpu")
     assert "say where with --data DIR" in refused("reproduce", "fair-pg-rank/table1")
+
+
+def test_an_installed_package_has_no_reproductions(tmp_path):
+    shutil.copytree(
+        Path(rankpolicy.__file__).parent, tmp_path / "rankpolicy", ignore=shutil.ignore_patterns("__pycache__")
+    )
+    command = [sys.executable, "-c", "from rankpolicy.cli.main import main; main()", "reproduce", "--list"]
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True)
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert done.stderr.startswith(
+        "error: the reproductions of the papers are in the repository, not in the installed package"
+    )
+    assert done.stderr.count("\n") == 1
+
+
+def test_a_checkout_has_them_wherever_the_command_runs(tmp_path):
+    command = [sys.executable, "-c", "from rankpolicy.cli.main import main; main()", "reproduce", "--list", "--json"]
+    environment = {**os.environ, "PYTHONPATH": str(Path(rankpolicy.__file__).parents[1])}
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=True)
+    assert len(json.loads(done.stdout)["targets"]) == len(TARGETS)
+
+
+def test_the_wheel_holds_the_package_alone():
+    root = Path(rankpolicy.__file__).parents[2]
+    build = tomllib.loads((root / "pyproject.toml").read_text())["tool"]["hatch"]["build"]["targets"]
+    assert build["wheel"] == {"packages": ["src/rankpolicy"]}
+    assert not (root / "src" / "rankpolicy" / "reproductions").exists()

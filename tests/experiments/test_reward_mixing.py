@@ -2,15 +2,15 @@ import pytest
 
 import rankpolicy as rp
 from rankpolicy.experiments import fit_best_mix
-from rankpolicy.experiments.reward_mixing import mixes
+from rankpolicy.experiments.reward_mixing import reward_mixes
 from rankpolicy.rankers import BanditRank, LambdaMART
 
 DATA = rp.make_web_search(60, random_state=1)
 
 
 def test_weights_are_all_multiples_that_add_up_to_one():
-    assert len(mixes(["ap", "rr", "ndcg@5"], 3)) == 10
-    for reward in mixes(["ap", "rr", "ndcg@5"], 3):
+    assert len(reward_mixes(["ap", "rr", "ndcg@5"], 3)) == 10
+    for reward in reward_mixes(["ap", "rr", "ndcg@5"], 3):
         assert sum(term.weight for term in rp.parse_metric(reward).terms) == pytest.approx(1.0, abs=1e-5)
 
 

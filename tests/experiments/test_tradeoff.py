@@ -5,10 +5,10 @@ from rankpolicy import RankPolicyError
 from rankpolicy.data import make_fair_synthetic
 from rankpolicy.data.dataset import from_arrays
 from rankpolicy.evaluation.policy_value import UniformPolicy, policy_value
-from rankpolicy.experiments.pareto import Aims, hypervolume, on_pareto_front
+from rankpolicy.experiments.pareto import UtilityDisparity, hypervolume, on_pareto_front
 from rankpolicy.experiments.tradeoff import sweep_tradeoff
 from rankpolicy.experiments.tradeoff_curves import SeedValue, Tradeoff, TradeoffPoint
-from rankpolicy.rankers import FairPGRank
+from rankpolicy.rankers import BoostedPolicy, FairPGRank
 
 TRAIN, TEST = make_fair_synthetic(12, 5, random_state=0), make_fair_synthetic(8, 5, random_state=1)
 QUICK = {"fair-pg-rank": {"epochs": 5}, "listnet": {"epochs": 2, "hidden": (4,)}}
@@ -21,14 +21,14 @@ def point(method, utility, disparity, *, strength=None):
     )
 
 
-def tradeoff_of(curves, reference=Aims(0.5, 1.0)):
+def tradeoff_of(curves, reference=UtilityDisparity(0.5, 1.0)):
     return Tradeoff(
         curves=curves,
         settings={method: {} for method in curves},
         reward="ndcg",
         fairness="group",
         merit="identity",
-        uniform=Aims(0.5, 0.0),
+        uniform=UtilityDisparity(0.5, 0.0),
         num_queries=(8,),
         left_out=({},),
         reference=reference,
@@ -36,21 +36,28 @@ def tradeoff_of(curves, reference=Aims(0.5, 1.0)):
 
 
 def test_the_front_holds_what_nothing_beats():
-    assert on_pareto_front([Aims(0.9, 0.3), Aims(0.9, 0.2), Aims(0.5, 0.2), Aims(0.4, 0.1)]) == [
+    assert on_pareto_front(
+        [UtilityDisparity(0.9, 0.3), UtilityDisparity(0.9, 0.2), UtilityDisparity(0.5, 0.2), UtilityDisparity(0.4, 0.1)]
+    ) == [
         False,
         True,
         False,
         True,
     ]
-    assert on_pareto_front([Aims(0.9, 0.3), Aims(0.9, 0.3)]) == [True, True]
+    assert on_pareto_front([UtilityDisparity(0.9, 0.3), UtilityDisparity(0.9, 0.3)]) == [True, True]
 
 
 def test_hypervolume_counts_what_is_covered_once_and_nothing_past_the_reference():
-    reference = Aims(0.5, 1.0)
-    assert hypervolume([Aims(1.0, 0.5)], reference) == 0.25
+    reference = UtilityDisparity(0.5, 1.0)
+    assert hypervolume([UtilityDisparity(1.0, 0.5)], reference) == 0.25
     # The second adds a strip of 0.25 by 0.25, the third lies under the first, the last two beyond the reference.
-    more = [Aims(0.75, 0.25), Aims(0.75, 0.75), Aims(0.25, 0.0), Aims(1.0, 1.5)]
-    assert hypervolume([Aims(1.0, 0.5), *more], reference) == 0.25 + 0.0625
+    more = [
+        UtilityDisparity(0.75, 0.25),
+        UtilityDisparity(0.75, 0.75),
+        UtilityDisparity(0.25, 0.0),
+        UtilityDisparity(1.0, 1.5),
+    ]
+    assert hypervolume([UtilityDisparity(1.0, 0.5), *more], reference) == 0.25 + 0.0625
     assert hypervolume([], reference) == 0
 
 
@@ -95,7 +102,7 @@ def test_a_point_is_the_policy_of_that_strength_on_the_test_data():
     )
     ranker = FairPGRank(epochs=5, strength=2.0, reward="dcg@3", merit="exp2").fit(TRAIN)
     value = policy_value(ranker, TEST, reward="dcg@3", merit="exp2")
-    assert found.points[0].aims == Aims(value.utility, value.disparity)
+    assert found.points[0].mean == UtilityDisparity(value.utility, value.disparity)
     assert found.settings == {"fair-pg-rank": {"reward": "dcg@3", "fairness": "group", "merit": "exp2", "epochs": 5}}
     np.testing.assert_array_equal(found.points[0].exposure, value.exposure)
 
@@ -105,6 +112,19 @@ def test_bounds_are_swept_instead_where_a_method_has_them_and_what_is_fixed_is_n
     assert [(p.strength, p.max_disparity) for p in found.points] == [(None, 1.0), (None, 2.0), (None, None)]
     fixed = sweep_tradeoff(TRAIN, TEST, {"fair-pg-rank": {"strength": 2.0, "epochs": 2}}, jobs=1)
     assert [p.strength for p in fixed.points] == [None]
+
+
+def test_settings_are_left_out_at_points_that_do_not_read_them():
+    few = {"num_trees": 2, "min_items_in_leaf": 2}
+    found = sweep_tradeoff(
+        TRAIN, TEST, {"boosted-policy": few}, strengths=[0, 3], fairness="individual", merit="exp2", jobs=1
+    )
+    plain = BoostedPolicy(**few, reward="ndcg").fit(TRAIN)
+    fair = BoostedPolicy(**few, reward="ndcg", fairness="individual", merit="exp2", strength=3.0).fit(TRAIN)
+    for point_, ranker in zip(found.points, (plain, fair), strict=True):
+        np.testing.assert_array_equal(point_.exposure, policy_value(ranker, TEST, fairness="individual").exposure)
+    with pytest.raises(RankPolicyError, match="valid_metric='map' would not be read"):
+        sweep_tradeoff(TRAIN, TEST, {"boosted-policy": few | {"valid_metric": "map"}}, strengths=[3], jobs=1)
 
 
 def test_each_seed_may_have_its_own_data():
@@ -144,7 +164,7 @@ def test_wrong_input_is_refused_before_any_training():
     refused("Unknown fairness 'groups'", fairness="groups")
     refused("Unknown merit", merit="squared")
     refused("different whole numbers", seeds=[1, 1])
-    refused("one a seed, 2 here; got 1", train=[TRAIN], seeds=[0, 1])
+    refused("one per seed, 2 here; got 1", train=[TRAIN], seeds=[0, 1])
     refused("jobs must be a whole number", jobs=0)
     without = from_arrays(TEST.features, TEST.labels, group=TEST.sizes)
     refused("this dataset has none", test=without)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from rankpolicy.data import make_fair_synthetic
-from rankpolicy.experiments.pareto import Aims
+from rankpolicy.experiments.pareto import UtilityDisparity
 from rankpolicy.experiments.tradeoff_curves import SeedValue, Tradeoff, TradeoffPoint
 from rankpolicy.reports import RunRecord, figures
 from rankpolicy.reports.tradeoff_report import points_to_show, tradeoff_csv, tradeoff_figure, tradeoff_page
@@ -31,10 +31,10 @@ def tradeoff_of(num_seeds):
         reward="ndcg",
         fairness="group",
         merit="identity",
-        uniform=Aims(0.5, 0.0),
+        uniform=UtilityDisparity(0.5, 0.0),
         num_queries=(8,) * num_seeds,
         left_out=({"a group is absent": 2},) * num_seeds,
-        reference=Aims(0.5, 0.5),
+        reference=UtilityDisparity(0.5, 0.5),
     )
 
 

@@ -11,8 +11,8 @@ from rankpolicy.evaluation import MetricTable
 from reproductions.banditrank import figure1, table6
 
 FILES = {
-    "table6": {"rows.csv", "result.json"},
-    "figure1": {"rows.csv", "result.json", "curves.png", "curves.svg"},
+    "table6": {"rows.csv", "reproduce.json"},
+    "figure1": {"rows.csv", "reproduce.json", "curves.png", "curves.svg"},
 }
 
 
@@ -23,7 +23,7 @@ FILES = {
 def test_smoke(target, num_rows, tmp_path):
     assert run(["reproduce", f"banditrank/{target}", "--smoke", "--out", str(tmp_path)]) == 0
     assert {path.name for path in tmp_path.iterdir()} == FILES[target]
-    outcome = json.loads((tmp_path / "result.json").read_text())
+    outcome = json.loads((tmp_path / "reproduce.json").read_text())
     assert len(outcome["rows"]) == num_rows
     assert all(0 < row["map" if target == "table6" else "last epoch"] < 1 for row in outcome["rows"])
 

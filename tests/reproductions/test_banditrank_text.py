@@ -20,7 +20,7 @@ REAL = pytest.mark.skipif(
 
 def smoke(target, directory):
     assert run(["reproduce", f"banditrank/{target}", "--smoke", "--out", str(directory)]) == 0
-    return json.loads((directory / "result.json").read_text())
+    return json.loads((directory / "reproduce.json").read_text())
 
 
 @REAL

@@ -37,7 +37,7 @@ def test_smoke(name, tmp_path):
     if TARGETS[name].datasets and "RANKPOLICY_DATA" not in os.environ:
         pytest.skip("RANKPOLICY_DATA is not set: it names the folder of the real datasets")
     assert run(["reproduce", name, "--smoke", "--out", str(tmp_path)]) == 0
-    outcome = json.loads((tmp_path / "result.json").read_text())
+    outcome = json.loads((tmp_path / "reproduce.json").read_text())
     assert len(outcome["rows"]) == ROWS[name]
     assert all(row.get("regret", row.get("share_of_random_regret")) >= 0 for row in outcome["rows"])
     assert outcome["claims"]

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from rankpolicy.cli.main import run
-from rankpolicy.experiments.pareto import Aims
+from rankpolicy.experiments.pareto import UtilityDisparity
 from rankpolicy.experiments.tradeoff_curves import SeedValue, TradeoffPoint
 from rankpolicy.types import RankPolicyError
 from reproductions import TARGETS, Setup
@@ -22,7 +22,7 @@ def test_smoke(name, tmp_path):
         pytest.skip("RANKPOLICY_DATA is not set: it names the folder of the real datasets")
     assert run(["reproduce", name, "--smoke", "--out", str(tmp_path)]) == 0
     written = {path.name for path in tmp_path.iterdir()}
-    assert {"rows.csv", "result.json"} <= written
+    assert {"rows.csv", "reproduce.json"} <= written
     if "figure" in name:
         assert any(file.startswith("curves") and file.endswith(".png") for file in written)
 
@@ -42,5 +42,5 @@ def point(utility, disparity):
 def test_what_is_not_covered():
     ours = [point(0.9, 0.02), point(0.8, 0.01)]
     theirs = [point(0.9, 0.02), point(0.85, 0.02), point(0.85, 0.01), point(0.95, 0.5), point(0.1, 0.001)]
-    ahead = [point.aims for point in not_covered(ours, theirs)]
-    assert ahead == [Aims(0.85, 0.01), Aims(0.95, 0.5), Aims(0.1, 0.001)]
+    ahead = [point.mean for point in not_covered(ours, theirs)]
+    assert ahead == [UtilityDisparity(0.85, 0.01), UtilityDisparity(0.95, 0.5), UtilityDisparity(0.1, 0.001)]

@@ -244,8 +244,14 @@ def test_a_claim_holds_only_if_both_intervals_lie_above_zero():
 )
 def test_smoke(tmp_path):
     assert run(["reproduce", "matching-cross/clicks", "--smoke", "--out", str(tmp_path)]) == 0
-    assert {path.name for path in tmp_path.iterdir()} == {"rows.csv", "result.json", "gains.png", "gains.svg"}
-    outcome = json.loads((tmp_path / "result.json").read_text())
+    assert {path.name for path in tmp_path.iterdir()} == {
+        "rows.csv",
+        "reproduce.json",
+        "run.json",
+        "gains.png",
+        "gains.svg",
+    }
+    outcome = json.loads((tmp_path / "reproduce.json").read_text())
     assert [row["arm"] for row in outcome["rows"]] == list(ARMS)
     assert all(0 < row[WEIGHTED_MRR] < 1 and 0 < row[TRUE_NDCG] <= 1 for row in outcome["rows"])
     assert len(outcome["claims"]) == 6

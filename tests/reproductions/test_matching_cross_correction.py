@@ -32,8 +32,14 @@ FEW, MANY, UNBIASED = Traffic(1.0, 100_000), Traffic(1.0, 1_000_000), Traffic(0.
 )
 def test_smoke(tmp_path):
     assert run(["reproduce", "matching-cross/correction", "--smoke", "--out", str(tmp_path)]) == 0
-    assert {path.name for path in tmp_path.iterdir()} == {"rows.csv", "result.json", "clicks.png", "clicks.svg"}
-    outcome = json.loads((tmp_path / "result.json").read_text())
+    assert {path.name for path in tmp_path.iterdir()} == {
+        "rows.csv",
+        "reproduce.json",
+        "run.json",
+        "clicks.png",
+        "clicks.svg",
+    }
+    outcome = json.loads((tmp_path / "reproduce.json").read_text())
     assert len(outcome["rows"]) == 2 + 2 * 4 + 3
     assert all(0 < row["ndcg@10"] < 1 for row in outcome["rows"])
     assert len(outcome["claims"]) == 6

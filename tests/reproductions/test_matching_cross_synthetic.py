@@ -13,7 +13,7 @@ from reproductions.target import Setup
 
 def test_smoke(tmp_path):
     assert run(["reproduce", "matching-cross/synthetic", "--smoke", "--out", str(tmp_path)]) == 0
-    outcome = json.loads((tmp_path / "result.json").read_text())
+    outcome = json.loads((tmp_path / "reproduce.json").read_text())
     assert [row["arm"] for row in outcome["rows"]] == list(synthetic.ARMS.values())
     assert all(0 <= row["test_accuracy"] <= 1 for row in outcome["rows"])
     assert len(outcome["claims"]) == 3

@@ -5,8 +5,6 @@ from __future__ import annotations
 import csv
 import io
 import math
-import time
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -14,6 +12,7 @@ import typer
 
 from rankpolicy.cli.support.options import Json, Seed
 from rankpolicy.cli.support.output import console, made_directory, note_if_slow, print_json
+from rankpolicy.cli.support.run import Run, facts_of_file, write_results
 from rankpolicy.types import RankPolicyError
 
 if TYPE_CHECKING:
@@ -40,46 +39,47 @@ def bias(
     ],
     method: Annotated[
         str,
-        typer.Option("--method", help="Methods, comma-separated; a wrong name lists them all."),
+        typer.Option("--method", help="Methods, comma-separated; see: rankpolicy methods."),
     ] = "all-pairs",
     click_model: Annotated[
-        str | None, typer.Option(help="The model of the method click-model; pbm unless said otherwise.")
+        str | None, typer.Option(help="The click model of the method click-model.", show_default="pbm")
     ] = None,
-    resamples: Annotated[int, typer.Option(min=0, help="Bootstrap resamples behind the intervals; 0 for none.")] = 200,
+    resamples: Annotated[int, typer.Option(min=0, help="Bootstrap resamples for the intervals; 0 for none.")] = 200,
     resample: Annotated[
         str | None,
         typer.Option(
             metavar="sessions|queries|pairs",
-            help="Unit of the bootstrap; sessions, or queries where the log holds counts.",
+            help="Unit of the bootstrap.",
+            show_default="sessions; queries where the log holds counts",
         ),
     ] = None,
-    level: Annotated[float, typer.Option(help="Level of the intervals.")] = 0.95,
+    level: Annotated[float, typer.Option(help="Confidence level of the intervals.")] = 0.95,
     format: Annotated[
         str | None,
         typer.Option(
-            metavar="yandex|rows|sessions|counts|click-table", help="Format of the log; guessed by its columns."
+            metavar="yandex|rows|sessions|counts|click-table",
+            help="Format of the log.",
+            show_default="recognised by its columns",
         ),
     ] = None,
     lenient: Annotated[bool, typer.Option("--lenient", help="Skip and count malformed rows.")] = False,
     out: Annotated[
-        Path | None, typer.Option(help="A directory for bias.json, propensities.csv and propensities.svg.")
+        Path | None, typer.Option(help="A directory for bias.json, propensities.csv, propensities.svg and run.json.")
     ] = None,
     seed: Seed = 0,
     as_json: Json = False,
 ) -> None:
     """Estimate how likely users examine each rank, relative to the first, with bootstrap intervals.
 
-    Harvesting (pivot, adjacent, all-pairs), em and dual need items that were shown at several ranks; randomised needs a log whose order
-    was drawn at random. Methods that must be told more than a log holds (segments, query features, swaps) are for Python.
+    The methods pivot, adjacent, all-pairs, em and dual need items that were shown at several ranks; randomised needs a log whose order
+    was drawn at random. Methods that need more than a log holds (segments, query features, swaps) are available in Python only.
     """
     from rankpolicy.clicks import estimate_position_bias, read_click_log
-    from rankpolicy.data.fingerprints import sha256_of_file
     from rankpolicy.files import atomic_write
     from rankpolicy.reports import figures
     from rankpolicy.reports.bias_report import position_bias_figure
-    from rankpolicy.reports.run_record import RunRecord, write_json
 
-    started, clock = datetime.now(UTC), time.perf_counter()
+    run = Run(ctx)
     names = _parsed_methods(method)
     if click_model is not None and "click-model" not in names:
         raise RankPolicyError(
@@ -87,7 +87,7 @@ def bias(
         )
     directory = None if out is None else made_directory(out, option="--out")
     with note_if_slow(f"reading {log} ..."):
-        # Equal sessions counted once: the same intervals, sooner.
+        # Equal sessions are merged and counted: the same intervals in less time.
         whole = read_click_log(log, format=format, lenient=lenient).collapsed()
     biases = {}
     for name in names:
@@ -101,17 +101,11 @@ def bias(
                 level=level,
                 random_state=seed,
             )
-    record = RunRecord(
-        command=ctx.obj,
-        seed=seed,
-        data={"log": {"path": str(log), "sha256": sha256_of_file(log)}},
-        started=started.isoformat(timespec="seconds"),
-        duration_seconds=round(time.perf_counter() - clock, 3),
-        details={"resamples": resamples, "resample": resample, "level": level, "click_model": click_model},
-    )
+    chosen = {"resamples": resamples, "resample": resample, "level": level, "click_model": click_model}
+    record = run.record(seed=seed, data={"log": facts_of_file(log)}, settings=dict.fromkeys(biases, chosen))
     document = {"methods": {name: found.to_json() for name, found in biases.items()}, "run": record.to_json()}
     if directory is not None:
-        write_json(directory / "bias.json", document)
+        write_results(directory, "bias", document, record)
         with atomic_write(directory / "propensities.csv") as file:
             file.write(bias_table_csv(biases).encode())
         with atomic_write(directory / "propensities.svg") as file:
@@ -125,7 +119,7 @@ def bias(
 
 
 def bias_table_csv(biases: dict[str, PositionBias]) -> str:
-    """A row a method and rank; empty where nothing is known."""
+    """A table with one row per method and rank; cells are empty where nothing is known."""
     text = io.StringIO()
     rows = csv.writer(text, lineterminator="\n")
     rows.writerow(["method", "rank", "propensity", "low", "high", "click_through"])

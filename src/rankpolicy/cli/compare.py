@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import time
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from rankpolicy.cli.support.comparison_tables import print_comparison
+from rankpolicy.cli.support.named_methods import Variant, parse_methods
 from rankpolicy.cli.support.options import (
     Empty,
     Gain,
@@ -22,6 +21,7 @@ from rankpolicy.cli.support.options import (
     conventions_from,
 )
 from rankpolicy.cli.support.output import console, made_directory, note, print_json
+from rankpolicy.cli.support.run import Run, with_defaults, write_results
 from rankpolicy.cli.support.settings import parse_assignments, settings_of_methods
 
 if TYPE_CHECKING:
@@ -36,6 +36,8 @@ rankpolicy compare --data MQ2008 --methods pg-rank,lambdamart,listnet,regression
 rankpolicy compare --data judged.txt.gz --folds 5 --methods pg-rank,lambdamart --out runs/judged
 
 rankpolicy compare --data MQ2008 --methods pg-rank,listnet --no-tune --set pg-rank.epochs=50 --json
+
+rankpolicy compare --data MQ2008 --methods pg-rank --variant short=pg-rank --set short.epochs=20
 """
 
 
@@ -44,9 +46,12 @@ def compare(
     data: Annotated[
         Path, typer.Option(help="A directory with Fold1, Fold2, ..., or one file to be split.", show_default=False)
     ],
-    methods: Annotated[str, typer.Option(help="Methods, comma-separated.")] = "pg-rank,lambdamart",
+    methods: Annotated[
+        str, typer.Option(help="Methods, comma-separated; see: rankpolicy methods.")
+    ] = "pg-rank,lambdamart",
+    variant: Variant = None,
     metrics: Metrics = "ndcg@10,map",
-    folds: Annotated[int, typer.Option(min=2, help="How many folds to make of one file, by query.")] = 5,
+    folds: Annotated[int, typer.Option(min=2, help="Number of folds that one file is split into, by query.")] = 5,
     tune: Annotated[
         bool, typer.Option("--tune/--no-tune", help="Choose each method's settings on validation data.")
     ] = True,
@@ -55,53 +60,52 @@ def compare(
     empty: Empty = "0",
     relevant_from: RelevantFrom = 1.0,
     max_label: MaxLabel = 4.0,
-    out: Annotated[Path | None, typer.Option(help="A directory for compare.json and report.html.")] = None,
+    out: Annotated[Path | None, typer.Option(help="A directory for compare.json, report.html and run.json.")] = None,
     seed: Seed = 0,
     as_json: Json = False,
 ) -> None:
     """Learn and measure several methods on the same folds: means, paired significance, one table.
 
     Every method is fitted on a fold's training data, chooses its settings on the fold's validation data and is measured on its test data.
-    A setting as pg-rank.epochs=50 is for one method, as epochs=50 for all that have it.
+
+    --set epochs=50 is for every method that has this setting, --set pg-rank.epochs=50 for one method. To run one method with two
+    settings, give it a second name: --variant short=pg-rank --set short.epochs=20.
     """
     from rankpolicy.experiments import compare_rankers
     from rankpolicy.metrics import parse_metrics
     from rankpolicy.rankers import ranker_class_named
     from rankpolicy.reports.comparison_report import comparison_page
     from rankpolicy.reports.html import write_page
-    from rankpolicy.reports.run_record import RunRecord, write_json
 
-    started, clock = datetime.now(UTC), time.perf_counter()
+    run = Run(ctx)
     conventions = conventions_from(gain, empty, relevant_from, max_label)
     measures = parse_metrics(metrics, conventions)
-    classes = {name: ranker_class_named(name) for name in (text.strip() for text in methods.split(",")) if name}
-    by_method = settings_of_methods(classes, parse_assignments(settings or []))
+    named = parse_methods(methods, variant, ranker_class_named)
+    by_method = settings_of_methods(named.classes, parse_assignments(settings or []))
     directory = None if out is None else made_directory(out, option="--out")
     chosen_folds = _folds(data, folds, seed)
 
     def report_fit(method: str, fold: str, table: MetricTable) -> None:
         numbers = ", ".join(f"{name} {mean:.4f}" for name, mean in table.means.items())
-        note(f"{fold} {method}: {numbers} ({time.perf_counter() - clock:.0f} s)")
+        note(f"{fold} {method}: {numbers} ({run.seconds:.0f} s)")
 
     comparison = compare_rankers(
         chosen_folds,
-        by_method,
+        named.with_settings(by_method),
         measures,
         conventions=conventions,
         tune=tune,
         random_state=seed,
         report_fit=report_fit,
     )
-    record = RunRecord(
-        command=ctx.obj,
+    record = run.record(
         seed=seed,
         data=facts_of_folds(chosen_folds, str(data)),
-        started=started.isoformat(timespec="seconds"),
-        duration_seconds=round(time.perf_counter() - clock, 3),
+        settings={name: with_defaults(named.classes[name], given) for name, given in by_method.items()},
     )
     document = comparison.to_json() | {"tuned": tune, "run": record.to_json()}
     if directory is not None:
-        write_json(directory / "compare.json", document)
+        write_results(directory, "compare", document, record)
         lead = f"{', '.join(comparison.methods)} on {data.name}."
         write_page(
             directory / "report.html", comparison_page(comparison, record, title="Comparison of rankers", lead=lead)
@@ -115,7 +119,7 @@ def compare(
 
 
 def facts_of_folds(folds: list[Fold], path: str) -> dict[str, dict[str, Any]]:
-    """What a run record says of the data of each part of each fold."""
+    """The data of each part of each fold, as a run record describes it."""
     from rankpolicy.data.fingerprints import fingerprint
 
     parts = {f"{fold.name} {part}": getattr(fold, part) for fold in folds for part in ("train", "valid", "test")}
@@ -126,7 +130,7 @@ def facts_of_folds(folds: list[Fold], path: str) -> dict[str, dict[str, Any]]:
 
 
 def _folds(data: Path, num_folds: int, seed: int) -> list[Fold]:
-    """The folds of a directory, or of one file: each part of the queries tested once, a quarter of the others kept for validation."""
+    """The folds of a directory, or of one file: every query is tested once, a quarter of the others is for validation."""
     from rankpolicy.data import Fold, k_fold, read_dataset, read_folds, split_queries
 
     if data.is_dir():

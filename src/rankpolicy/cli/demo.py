@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -13,6 +11,7 @@ from rankpolicy.cli.compare import facts_of_folds
 from rankpolicy.cli.support.comparison_tables import print_comparison
 from rankpolicy.cli.support.options import Json, Seed
 from rankpolicy.cli.support.output import console, made_directory, note, note_if_slow, print_json
+from rankpolicy.cli.support.run import Run, with_defaults, write_results
 
 if TYPE_CHECKING:
     from rankpolicy.data import Fold
@@ -31,20 +30,25 @@ METRICS = ("ndcg@10", "map")
 
 def demo(
     ctx: typer.Context,
-    out: Annotated[Path, typer.Option(help="A directory for the report, the models and the data.")] = Path("runs/demo"),
-    queries: Annotated[int, typer.Option(min=20, help="How many queries to make.")] = 1000,
+    out: Annotated[Path, typer.Option(help="A directory for the report, the results, the models and the data.")] = Path(
+        "runs/demo"
+    ),
+    queries: Annotated[int, typer.Option(min=20, help="Number of synthetic queries.")] = 1000,
     seed: Seed = 0,
     as_json: Json = False,
 ) -> None:
-    """The main job on synthetic data: learn PG-Rank and LambdaMART, compare them, look into the policy, write a report."""
+    """Learn PG-Rank and LambdaMART on synthetic data, compare them, show rankings that the policy draws, and write a report.
+
+    Into --out go report.html, demo.json, run.json, the two models and the data.
+    """
     from rankpolicy.data import write_letor
     from rankpolicy.experiments import compare_rankers
+    from rankpolicy.rankers import RANKERS
     from rankpolicy.reports.comparison_report import comparison_page
     from rankpolicy.reports.html import write_page
     from rankpolicy.reports.policy_samples import query_to_show, sample_rankings
-    from rankpolicy.reports.run_record import RunRecord, write_json
 
-    started, clock = datetime.now(UTC), time.perf_counter()
+    run = Run(ctx)
     directory = made_directory(out, option="--out")
     fold = _fold(queries, seed)
     note(f"{queries} synthetic queries, {fold.train.num_queries} to learn from; training {' and '.join(METHODS)} ...")
@@ -54,19 +58,17 @@ def demo(
     policy = comparison.selections["pg-rank"][0].ranker
     shown = query_to_show(fold.test)
     samples = sample_rankings(policy, shown, random_state=seed)
-    record = RunRecord(
-        command=ctx.obj,
+    record = run.record(
         seed=seed,
         data=facts_of_folds([fold], "make_web_search"),
-        started=started.isoformat(timespec="seconds"),
-        duration_seconds=round(time.perf_counter() - clock, 3),
+        settings={method: with_defaults(RANKERS[method], {"random_state": seed}) for method in METHODS},
     )
     document = comparison.to_json() | {"samples": [_as_json(sample) for sample in samples], "run": record.to_json()}
     for part in ("train", "valid", "test"):
         write_letor(getattr(fold, part), directory / f"{part}.txt")
     for method in METHODS:
         comparison.selections[method][0].ranker.save(directory / f"{method}.rp")
-    write_json(directory / "run.json", document)
+    write_results(directory, "demo", document, record)
     lead = "PG-Rank, a Plackett-Luce policy learned by policy gradient, and LightGBM's LambdaMART on synthetic web-search data."
     page = comparison_page(
         comparison, record, title="rankpolicy demo", lead=lead, more=[_section(samples, str(shown.query_ids[0]))]
@@ -94,7 +96,7 @@ def _fold(num_queries: int, seed: int) -> Fold:
 
 
 def _compile_kernels(fold: Fold) -> None:
-    """One epoch on a few queries, so that the wait for the compiler has a name."""
+    """Train for one epoch on a few queries, so that the message about compiling covers the wait for it."""
     from rankpolicy.rankers import PGRank
 
     PGRank(epochs=1, num_networks=1).fit(fold.train[:8], valid=fold.valid[:8], progress=False)

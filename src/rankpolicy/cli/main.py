@@ -10,32 +10,23 @@ from typing import Annotated, NoReturn
 
 import typer
 
-from rankpolicy.cli import clicks, compare, demo, doctor, evaluate, predict, reproduce, simulate, tradeoff, train
+from rankpolicy.cli.support.lazy_verbs import CONTEXT, group_of
 from rankpolicy.cli.support.output import note
+from rankpolicy.cli.verbs import VERBS
 from rankpolicy.types import MissingDependencyError, RankPolicyError
 
 BAD_INPUT = 2
 INTERRUPTED = 130
 
 app = typer.Typer(
+    cls=group_of(VERBS),
     name="rankpolicy",
     help="Learn ranking policies, distributions over orderings of items for a query, and measure them.",
     epilog="Start with: [bold]rankpolicy demo[/bold]",
-    add_completion=False,
     rich_markup_mode="rich",
     pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
+    context_settings=CONTEXT,
 )
-app.command("demo", epilog=demo.EXAMPLES)(demo.demo)
-app.command("train", epilog=train.EXAMPLES)(train.train)
-app.command("evaluate", epilog=evaluate.EXAMPLES)(evaluate.evaluate)
-app.command("predict", epilog=predict.EXAMPLES)(predict.predict)
-app.command("compare", epilog=compare.EXAMPLES)(compare.compare)
-app.command("tradeoff", epilog=tradeoff.EXAMPLES)(tradeoff.tradeoff)
-app.command("reproduce", epilog=reproduce.EXAMPLES)(reproduce.reproduce)
-app.add_typer(clicks.app, name="clicks")
-app.command("simulate", epilog=simulate.EXAMPLES)(simulate.simulate)
-app.command("doctor", epilog=doctor.EXAMPLES)(doctor.doctor)
 
 
 def _print_version(asked: bool) -> None:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import csv
+import importlib
 import io
 import sys
-import time
-from collections.abc import Sequence
-from datetime import UTC, datetime
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -15,10 +14,11 @@ import typer
 
 from rankpolicy.cli.support.options import Json, Seed
 from rankpolicy.cli.support.output import console, made_directory, note, print_json
+from rankpolicy.cli.support.run import Run, facts_of_file, write_results
 from rankpolicy.types import RankPolicyError, unknown_name
 
 if TYPE_CHECKING:
-    from reproductions import Outcome
+    from reproductions import Outcome, Target
 
 EXAMPLES = """
 [bold]Examples[/bold]
@@ -31,6 +31,8 @@ rankpolicy reproduce fair-pg-rank/table1 --data DATA --smoke --json
 """
 
 A_CLAIM_FAILED = 1
+PACKAGE = "reproductions"
+CHECKOUT = Path(__file__).resolve().parents[3]  # where the repository is, when the package is used from one
 
 
 def reproduce(
@@ -40,7 +42,7 @@ def reproduce(
     ] = "",
     show_list: Annotated[bool, typer.Option("--list", help="List what can be run, and stop.")] = False,
     smoke: Annotated[
-        bool, typer.Option("--smoke", help="Little data, the same code: seconds, and no proof; claims do not count.")
+        bool, typer.Option("--smoke", help="Run the same code on little data: takes seconds, and claims do not count.")
     ] = False,
     data: Annotated[
         Path | None,
@@ -49,54 +51,53 @@ def reproduce(
         ),
     ] = None,
     out: Annotated[
-        Path | None, typer.Option(help="A directory for the table and figures.", show_default="runs/PAPER/TABLE")
+        Path | None,
+        typer.Option(
+            help="A directory for the table, the figures, reproduce.json and run.json.",
+            show_default="runs/PAPER/TABLE",
+        ),
     ] = None,
-    device: Annotated[str, typer.Option(help="Where networks are trained: cpu or cuda.")] = "cpu",
+    device: Annotated[str, typer.Option(help="Device that trains networks: cpu or cuda.")] = "cpu",
     seed: Seed = 0,
     as_json: Json = False,
 ) -> None:
-    """Run a table or figure of a paper again: ours beside the paper's, and its claims as statements that can fail.
+    """Run a table or figure of a paper again: our numbers beside the paper's, and its claims as statements that can fail.
 
-    The exit status is 1 when a claim does not hold.
+    The exit status is 1 when a claim does not hold. Works in a checkout of the repository; an installed wheel has no reproductions.
     """
-    from rankpolicy.rankers.networks.network import usable_device
-    from rankpolicy.reports.run_record import RunRecord, write_json
-
-    make_reproductions_importable()
-    from reproductions import TARGETS, Setup
-
+    targets = known_targets()
     if show_list:
-        _print_list(as_json)
+        _print_list(targets, as_json)
         return
     if not target:
-        raise RankPolicyError(f"name what to run, one of: {', '.join(TARGETS)}.")
-    if target not in TARGETS:
-        raise RankPolicyError(unknown_name("target", target, TARGETS))
+        raise RankPolicyError(f"name what to run, one of: {', '.join(targets)}.")
+    if target not in targets:
+        raise RankPolicyError(unknown_name("target", target, targets))
+    from rankpolicy.rankers.networks.network import usable_device
+    from reproductions import Setup
+
     usable_device(device)
-    started, clock = datetime.now(UTC), time.perf_counter()
+    run = Run(ctx)
     directory = made_directory(out or Path("runs") / target, option="--out")
     setup = Setup(
         data=data,
         seed=seed,
         is_smoke=smoke,
         device=device,
-        report=lambda text: note(f"{text} ({time.perf_counter() - clock:.0f} s)"),
+        report=lambda text: note(f"{text} ({run.seconds:.0f} s)"),
     )
-    for dataset in TARGETS[target].datasets:
-        setup.folder(dataset)
-    outcome = TARGETS[target].run(setup)
-    record = RunRecord(
-        command=ctx.obj,
+    folders = {dataset: setup.folder(dataset) for dataset in targets[target].datasets}
+    outcome = targets[target].run(setup)
+    record = run.record(
         seed=seed,
-        data={},
-        started=started.isoformat(timespec="seconds"),
-        duration_seconds=round(time.perf_counter() - clock, 3),
+        data={dataset: facts_of_file(folder) for dataset, folder in folders.items()},
+        settings={"target": target, "smoke": smoke, "device": device},
     )
     document = {"target": target, **outcome.to_json(), "smoke": smoke, "run": record.to_json()}
+    write_results(directory, "reproduce", document, record)
     _write_rows(directory / "rows.csv", outcome.rows)
     for name, figure in outcome.figures.items():
         _write_figure(directory / name, figure)
-    write_json(directory / "result.json", document)
     if as_json:
         print_json(document)
     else:
@@ -106,29 +107,28 @@ def reproduce(
         raise typer.Exit(A_CLAIM_FAILED)
 
 
-def make_reproductions_importable() -> None:
-    """The papers' tables stand in the repository beside the package, not in the wheel; refuse where they are not there."""
-    checkout = Path(__file__).resolve().parents[3]
-    if not (checkout / "reproductions" / "__init__.py").is_file():
+def known_targets() -> Mapping[str, Target]:
+    """The tables and figures that can be run, by name; an error where the reproductions are not installed."""
+    if not (CHECKOUT / PACKAGE / "target.py").is_file():
         raise RankPolicyError(
-            "the reproductions of the papers are not part of the installed package: clone the repository and install it with "
-            "'pip install -e .'."
+            "the reproductions of the papers are in the repository, not in the installed package: clone the repository and run "
+            "'pip install -e .' in it."
         )
-    if str(checkout) not in sys.path:
-        sys.path.insert(0, str(checkout))
+    if str(CHECKOUT) not in sys.path:
+        sys.path.append(str(CHECKOUT))
+    targets: Mapping[str, Target] = importlib.import_module(PACKAGE).TARGETS
+    return targets
 
 
-def _print_list(as_json: bool) -> None:
-    from reproductions import TARGETS
-
+def _print_list(targets: Mapping[str, Target], as_json: bool) -> None:
     if as_json:
-        targets = [{"target": t.name, "what": t.what, "datasets": list(t.datasets)} for t in TARGETS.values()]
-        print_json({"targets": targets})
+        listed = [{"target": t.name, "what": t.what, "datasets": list(t.datasets)} for t in targets.values()]
+        print_json({"targets": listed})
         return
     from rich.table import Table
 
     table = Table("target", "what", "reads", box=None)
-    for target in TARGETS.values():
+    for target in targets.values():
         table.add_row(target.name, target.what, ", ".join(target.datasets) or "nothing")
     console().print(table)
 

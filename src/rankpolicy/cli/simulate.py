@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import sys
-import time
-from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, cast
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from rankpolicy.cli.support.named_methods import Variant, parse_methods
 from rankpolicy.cli.support.options import Json, Seed, Set
 from rankpolicy.cli.support.output import console, made_directory, note, note_if_slow, print_json
+from rankpolicy.cli.support.run import Run, facts_of_file, with_defaults, write_results
 from rankpolicy.cli.support.settings import parse_assignments, settings_of_methods
-from rankpolicy.cli.support.simulate_problems import Wish, problems_of
 
 if TYPE_CHECKING:
     from rankpolicy.simulation import Simulation
@@ -28,77 +27,93 @@ rankpolicy simulate --users cascade --items 32 --cutoff 8 --attraction 0.2,0.05 
 
 rankpolicy simulate --users dcm --termination 0.9,0.5,0.7,0.6 --attraction random --bandits dcm-ts,random --log-axis
 
-rankpolicy simulate --users fitted.json --query 98435_1 --cutoff 10 --bandits dcm-kl-ucb,ranked-kl-ucb
+rankpolicy simulate --users runs/clicks/dcm.json --query 98435_1 --cutoff 10 --bandits dcm-kl-ucb,ranked-kl-ucb
+
+rankpolicy simulate --bandits epsilon-greedy --variant bold=epsilon-greedy --set bold.epsilon=0.3
 """
 
 
 def simulate(
     ctx: typer.Context,
-    bandits: Annotated[str, typer.Option(help="Bandits, comma-separated.")] = "dcm-kl-ucb,dcm-ts",
+    bandits: Annotated[
+        str, typer.Option(help="Bandits, comma-separated; see: rankpolicy methods.")
+    ] = "dcm-kl-ucb,dcm-ts",
+    variant: Variant = None,
     users: Annotated[
         str,
         typer.Option(
             metavar="KIND|FILE",
-            help="cascade, dcm, pbm, ubm, ccm, dbn, sdbn, or a click model of 'rankpolicy clicks fit'.",
+            help="cascade, dcm, pbm, ubm, ccm, dbn, sdbn, or the file of a click model from 'rankpolicy clicks fit'.",
         ),
     ] = "dcm",
-    items: Annotated[int | None, typer.Option(min=1, help="How many items there are, of users of a kind. [16]")] = None,
-    cutoff: Annotated[int, typer.Option(min=1, help="How many items a list shows.")] = 4,
+    items: Annotated[
+        int | None, typer.Option(min=1, help="Number of items, for users of a KIND.", show_default="16")
+    ] = None,
+    cutoff: Annotated[int, typer.Option(min=1, help="Number of items that a list shows.")] = 4,
     attraction: Annotated[
         str,
         typer.Option(
             metavar="NUMBERS|random",
-            help="Of the best items, as many as a list shows, and of the others; or a number an item.",
+            help="Click probabilities: of the best items, as many as a list shows, and of the others; or one per item.",
         ),
     ] = "0.2,0.05",
     termination: Annotated[
         str | None,
         typer.Option(
-            metavar="NUMBERS", help="Of dcm users: satisfied after a click, at all positions or a number each. [0.5]"
+            metavar="NUMBERS",
+            help="Probability that a dcm user is satisfied after a click: one number, or one per position.",
+            show_default="0.5",
         ),
     ] = None,
     query: Annotated[
         list[str] | None,
         typer.Option(
-            help="A query of the click model; may be repeated. Unless told, the 20 with most items; regret is their mean."
+            help="A query of the click model; may be repeated. Regret is the mean over queries.",
+            show_default="the 20 with most items",
         ),
     ] = None,
-    steps: Annotated[int, typer.Option(min=1, help="Lists to show.")] = 100_000,
-    runs: Annotated[int, typer.Option(min=1, help="How often to repeat all, with other users.")] = 20,
+    steps: Annotated[int, typer.Option(min=1, help="Number of lists to show.")] = 100_000,
+    runs: Annotated[int, typer.Option(min=1, help="Number of repetitions, each with other random numbers.")] = 20,
     settings: Set = None,
     free_observations: Annotated[
-        bool, typer.Option(help="Show every item once, alone, before the first step, as the papers do.")
+        bool, typer.Option(help="Show every item once, alone, before the first step, as in the papers.")
     ] = True,
     log_axis: Annotated[bool, typer.Option("--log-axis", help="Draw steps on a logarithmic axis.")] = False,
-    theory: Annotated[bool, typer.Option("--theory", help="Add the bounds of dcmKL-UCB, where they hold.")] = False,
-    out: Annotated[Path, typer.Option(help="A directory for the figure and the numbers.")] = Path("runs/simulate"),
+    theory: Annotated[
+        bool, typer.Option("--theory", help="Add the bounds on the regret of dcm-kl-ucb, where they hold.")
+    ] = False,
+    out: Annotated[
+        Path, typer.Option(help="A directory for the figure, regret.csv, simulate.json and run.json.")
+    ] = Path("runs/simulate"),
     seed: Seed = 0,
     as_json: Json = False,
 ) -> None:
-    """Bandits against simulated users: regret over steps, mean and standard error over runs.
+    """Let bandits rank for simulated users: regret over steps, mean and standard error over runs.
 
-    Into --out go regret.png, .svg and .csv, simulate.json and run.json. A setting as epsilon-greedy.epsilon=0.1 is for one bandit, as
-    discount=0.999 for all that have it.
+    Into --out go regret.png, .svg and .csv, simulate.json and run.json.
+
+    --set discount=0.999 is for every bandit that has this setting, --set epsilon-greedy.epsilon=0.1 for one bandit. To run one bandit
+    with two settings, give it a second name: --variant bold=epsilon-greedy --set bold.epsilon=0.3.
     """
     from rankpolicy.bandits import bandit_class_named
-    from rankpolicy.reports.run_record import RunRecord
+    from rankpolicy.cli.support.simulate_problems import SimulationOptions, problems_of
     from rankpolicy.simulation import lower_bound, mean_over_problems, upper_bound
     from rankpolicy.simulation import simulate as simulate_bandits
 
-    started, clock = datetime.now(UTC), time.perf_counter()
-    classes = {name: bandit_class_named(name) for name in (text.strip() for text in bandits.split(",")) if name}
-    by_bandit = settings_of_methods(cast(Any, classes), parse_assignments(settings or []))
-    makers = {name: partial(classes[name], **by_bandit[name]) for name in classes}
-    wish = Wish(users=users, items=items, cutoff=cutoff, attraction=attraction, termination=termination, seed=seed)
-    problems = problems_of(wish, query or [])
+    run = Run(ctx)
+    named = parse_methods(bandits, variant, bandit_class_named, kind="bandit")
+    by_bandit = settings_of_methods(named.classes, parse_assignments(settings or []))
+    makers = {name: partial(bandit, **by_bandit[name]) for name, bandit in named.classes.items()}
+    options = SimulationOptions(
+        users=users, items=items, cutoff=cutoff, attraction=attraction, termination=termination, seed=seed
+    )
+    problems = problems_of(options, query or [])
     directory = made_directory(out, option="--out")
 
     def report_run(name: str, done: int, regret: float) -> None:
         if done == runs or sys.stderr.isatty():
             end = "\n" if done == runs else "\r"
-            sys.stderr.write(
-                f"{name}: {done}/{runs} runs, regret {regret:.1f} ({time.perf_counter() - clock:.0f} s){end}"
-            )
+            sys.stderr.write(f"{name}: {done}/{runs} runs, regret {regret:.1f} ({run.seconds:.0f} s){end}")
 
     with note_if_slow("compiling bandits (first run only) ..."):
         simulate_bandits(makers, problems[0], num_steps=1, num_runs=1)
@@ -127,18 +142,16 @@ def simulate(
                 note(f"{name}: none is known for these users.")
             else:
                 bounds[name] = values
-    record = RunRecord(
-        command=ctx.obj,
+    record = run.record(
         seed=seed,
-        data={},
-        started=started.isoformat(timespec="seconds"),
-        duration_seconds=round(time.perf_counter() - clock, 3),
-        details={"settings": by_bandit},
+        data={"users": facts_of_file(Path(users))} if options.users_are_a_file else {},
+        settings={name: with_defaults(named.classes[name], given) for name, given in by_bandit.items()},
     )
     document = found.to_json() | {"run": record.to_json()}
     if theory:
         document["theory"] = {name: values.tolist() for name, values in bounds.items()}
-    _write(directory, found, bounds, log_axis=log_axis, document=document)
+    write_results(directory, "simulate", document, record)
+    _write_figure(directory, found, bounds, log_axis=log_axis)
     if as_json:
         print_json(document)
         return
@@ -146,14 +159,10 @@ def simulate(
     console().print(f"figure {directory / 'regret.png'}", markup=False)
 
 
-def _write(
-    directory: Path, found: Simulation, bounds: dict[str, Any], *, log_axis: bool, document: dict[str, Any]
-) -> None:
-    """Every file whole or not at all."""
+def _write_figure(directory: Path, found: Simulation, bounds: dict[str, Any], *, log_axis: bool) -> None:
     from rankpolicy.files import atomic_write
     from rankpolicy.reports import figures
     from rankpolicy.reports.regret_figure import regret_csv, regret_figure
-    from rankpolicy.reports.run_record import write_json
 
     title = found.problems[0].name if len(found.problems) == 1 else f"mean over {len(found.problems)} queries"
     drawn = regret_figure(found, title=title, log_axis=log_axis, theory=bounds)
@@ -165,8 +174,6 @@ def _write(
     for name, content in files.items():
         with atomic_write(directory / name) as file:
             file.write(content)
-    write_json(directory / "simulate.json", document)
-    write_json(directory / "run.json", document["run"])
 
 
 def _print(found: Simulation) -> None:

@@ -2,34 +2,36 @@
 
 from __future__ import annotations
 
-import time
-from datetime import UTC, datetime
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from rankpolicy.cli.support.named_methods import Variant, parse_by_method, parse_methods
 from rankpolicy.cli.support.options import Json, Seed, Set
 from rankpolicy.cli.support.output import console, made_directory, note, print_json
+from rankpolicy.cli.support.run import Run, with_defaults, write_results
 from rankpolicy.cli.support.settings import parse_assignments, settings_of_methods
-from rankpolicy.cli.support.tradeoff_data import TradeoffData, read_tradeoff_data
 from rankpolicy.types import RankPolicyError
 
 if TYPE_CHECKING:
+    from rankpolicy.cli.support.tradeoff_data import TradeoffData
     from rankpolicy.experiments.tradeoff_curves import SeedValue, Tradeoff
+    from rankpolicy.reports.run_record import RunRecord
 
 EXAMPLES = """
 [bold]Examples[/bold]
 
 rankpolicy tradeoff --data synthetic
 
-rankpolicy tradeoff --data synthetic --methods fair-pg-rank,fair-pg-rank:equal --set fair-pg-rank:equal.parity=1
+rankpolicy tradeoff --data synthetic --methods fair-pg-rank --variant equal=fair-pg-rank --set equal.parity=1
 
 rankpolicy tradeoff --data german.data --methods fair-pg-rank,fair-lp --seeds 5 --out runs/german
 
 rankpolicy tradeoff --data train.parquet --test test.parquet --groups gender --strengths 0,0.1,1,10
 
-rankpolicy tradeoff --data train.txt --groups feature:3 --fairness individual --methods fair-pg-rank,pg-rank
+rankpolicy tradeoff --data train.txt --group-feature 3 --fairness individual --methods fair-pg-rank,pg-rank
 """
 
 
@@ -45,59 +47,88 @@ def tradeoff(
     ],
     test: Annotated[Path | None, typer.Option(help="Test data, in the format of --data.")] = None,
     test_fraction: Annotated[
-        float, typer.Option(help="Share of the queries to test on where there is no --test; drawn anew for each seed.")
+        float, typer.Option(help="Without --test: share of the queries to test on, drawn again for each seed.")
     ] = 0.3,
     groups: Annotated[
         str | None,
         typer.Option(
-            metavar="COLUMN|feature:NAME",
-            help="The protected group: a column, or the values of a feature (by name or number from 1).",
+            metavar="COLUMN", help="The column of a .parquet file that holds the protected group of each item."
         ),
     ] = None,
-    fairness: Annotated[str, typer.Option(metavar="group|individual", help="Fair to what.")] = "group",
-    methods: Annotated[str, typer.Option(help="Methods, comma-separated.")] = "fair-pg-rank,fair-lp,deltr",
+    group_feature: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NUMBER|NAME",
+            help="Instead of --groups: the feature whose values are the groups, by its number from 1 or its name.",
+        ),
+    ] = None,
+    fairness: Annotated[
+        str, typer.Option(metavar="group|individual", help="Disparity between groups, or between single items.")
+    ] = "group",
+    methods: Annotated[
+        str, typer.Option(help="Methods, comma-separated; see: rankpolicy methods.")
+    ] = "fair-pg-rank,fair-lp,deltr",
+    variant: Variant = None,
     strengths: Annotated[
+        str | None,
+        typer.Option(metavar="NUMBERS", help="Weights of fairness to try, such as 0,1,10.", show_default="by method"),
+    ] = None,
+    strengths_of: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="[METHOD:]NUMBERS",
-            help="How strongly fairness counts: 0,1,10 for all methods, deltr:0,100 for one; may be repeated.",
+            metavar="METHOD=NUMBERS",
+            help="Strengths of one method, such as deltr=0,100; goes before --strengths. May be repeated.",
         ),
     ] = None,
     bounds: Annotated[
-        str | None, typer.Option(metavar="NUMBERS", help="Highest disparities, for methods that can be bound.")
+        str | None,
+        typer.Option(
+            metavar="NUMBERS", help="Highest disparities to allow, for methods with the setting max_disparity."
+        ),
     ] = None,
     reward: Annotated[
-        str, typer.Option(help="The utility: rank weights times item values, as ndcg@10, dcg, p@5.")
+        str, typer.Option(help="The utility, a sum of rank weights times item values: ndcg@10, dcg, p@5.")
     ] = "ndcg",
-    merit: Annotated[str, typer.Option(metavar="identity|exp2|binary|log1p", help="What a label merits.")] = "identity",
-    seeds: Annotated[int, typer.Option(min=1, help="How many seeds, from --seed on.")] = 1,
+    merit: Annotated[
+        str, typer.Option(metavar="identity|exp2|binary|log1p", help="The merit of an item as a function of its label.")
+    ] = "identity",
+    seeds: Annotated[int, typer.Option(min=1, help="Number of seeds, counted from --seed.")] = 1,
     settings: Set = None,
-    jobs: Annotated[int | None, typer.Option(min=1, help="Processes; as many as there are cores unless told.")] = None,
-    out: Annotated[Path, typer.Option(help="A directory for the figure, the numbers and report.html.")] = Path(
-        "runs/tradeoff"
-    ),
+    jobs: Annotated[int | None, typer.Option(min=1, help="Number of processes.", show_default="one per core")] = None,
+    out: Annotated[
+        Path, typer.Option(help="A directory for the figure, tradeoff.json, report.html and run.json.")
+    ] = Path("runs/tradeoff"),
     seed: Seed = 0,
     as_json: Json = False,
 ) -> None:
-    """What fairness costs: utility against disparity of exposure for several methods, a curve each.
+    """The cost of fairness: utility against disparity of exposure, one curve per method.
 
-    Every method is fitted at every strength and measured on held-out queries, exactly. Into --out go tradeoff.png, .svg, .csv and .json,
-    report.html and run.json. A setting as deltr.epochs=50 is for one method, as epochs=50 for all that have it.
+    Every method is fitted at every strength and measured exactly on held-out queries. Into --out go tradeoff.png, .svg, .csv and .json,
+    report.html and run.json.
+
+    --set epochs=50 is for every method that has this setting, --set deltr.epochs=50 for one method. To run one method with two settings,
+    give it a second name: --variant equal=fair-pg-rank --set equal.parity=1.
     """
+    from rankpolicy.cli.support.tradeoff_data import read_tradeoff_data
     from rankpolicy.experiments.tradeoff import sweep_tradeoff
     from rankpolicy.optional import require
     from rankpolicy.rankers import ranker_class_named
-    from rankpolicy.reports.run_record import RunRecord
 
-    started, clock = datetime.now(UTC), time.perf_counter()
-    classes = {name: ranker_class_named(name) for name in (text.strip() for text in methods.split(",")) if name}
-    by_method = settings_of_methods(classes, parse_assignments(settings or []))
-    chosen_strengths = strengths_by_method(strengths or [], list(classes))
+    run = Run(ctx)
+    named = parse_methods(methods, variant, ranker_class_named)
+    by_method = settings_of_methods(named.classes, parse_assignments(settings or []))
+    chosen_strengths = _strengths_by_method(strengths, strengths_of or [], named.classes)
     chosen_bounds = None if bounds is None else _numbers(bounds, "--bounds")
     directory = made_directory(out, option="--out")
     require("matplotlib", "The figure of a trade-off")
     chosen = read_tradeoff_data(
-        data, test, groups, fairness=fairness, test_fraction=test_fraction, seeds=range(seed, seed + seeds)
+        data,
+        test,
+        group_column=groups,
+        group_feature=group_feature,
+        fairness=fairness,
+        test_fraction=test_fraction,
+        seeds=range(seed, seed + seeds),
     )
     for of_method in by_method.values():
         if "protected_group" in of_method:
@@ -105,12 +136,12 @@ def tradeoff(
 
     def report_point(done: int, total: int, what: str, value: SeedValue) -> None:
         numbers = f"{reward} {value.utility:.4f}, disparity {value.disparity:.5f}"
-        note(f"{done}/{total} {what} seed {value.seed}: {numbers} ({time.perf_counter() - clock:.0f} s)")
+        note(f"{done}/{total} {what} seed {value.seed}: {numbers} ({run.seconds:.0f} s)")
 
     found = sweep_tradeoff(
         chosen.trains,
         chosen.tests,
-        by_method,
+        named.with_settings(by_method),
         strengths=chosen_strengths,
         bounds=chosen_bounds,
         seeds=list(range(seed, seed + seeds)),
@@ -120,13 +151,10 @@ def tradeoff(
         jobs=jobs,
         report_point=report_point,
     )
-    record = RunRecord(
-        command=ctx.obj,
+    record = run.record(
         seed=seed,
         data=chosen.facts(),
-        started=started.isoformat(timespec="seconds"),
-        duration_seconds=round(time.perf_counter() - clock, 3),
-        details={"settings": found.to_json()["settings"]},
+        settings={name: with_defaults(named.classes[name], given) for name, given in found.settings.items()},
     )
     document = found.to_json() | {"run": record.to_json()}
     _write(directory, found, chosen, record, document)
@@ -137,41 +165,30 @@ def tradeoff(
     console().print(f"figure {directory / 'tradeoff.png'}\nreport {directory / 'report.html'}", markup=False)
 
 
-def strengths_by_method(texts: list[str], methods: list[str]) -> dict[str, list[float]] | None:
-    """Strengths of each method; what is said of one goes before what is said of all.
-
-    >>> strengths_by_method(["deltr:0,100", "0,1"], ["fair-pg-rank", "deltr"])
-    {'fair-pg-rank': [0.0, 1.0], 'deltr': [0.0, 100.0]}
-    """
-    from rankpolicy.types import unknown_name
-
-    strengths: dict[str, list[float]] = {}
-    for text in sorted(texts, key=lambda text: ":" in text):
-        method, colon, numbers = text.rpartition(":")
-        if colon and method not in methods:
-            raise RankPolicyError(unknown_name("method in --strengths:", method, methods))
-        strengths |= dict.fromkeys([method] if colon else methods, _numbers(numbers, "--strengths"))
-    return strengths or None
+def _strengths_by_method(
+    for_all: str | None, for_one: list[str], methods: Mapping[str, Any]
+) -> dict[str, list[float]] | None:
+    """Strengths of each method; those given for one method go before those for all."""
+    strengths = {} if for_all is None else dict.fromkeys(methods, _numbers(for_all, "--strengths"))
+    own = parse_by_method(for_one, methods, option="--strengths-of")
+    return strengths | {name: _numbers(text, "--strengths-of") for name, text in own.items()} or None
 
 
 def _numbers(text: str, option: str) -> list[float]:
     try:
         return [float(part) for part in text.split(",") if part.strip()]
     except ValueError:
-        raise RankPolicyError(f"{option} must be numbers with commas between, such as 0,0.1,1; got {text!r}.") from None
+        raise RankPolicyError(f"{option} must be numbers separated by commas, such as 0,0.1,1; got {text!r}.") from None
 
 
-def _write(directory: Path, found: Tradeoff, chosen: TradeoffData, record: Any, document: dict[str, Any]) -> None:
-    """Every file whole or not at all."""
+def _write(directory: Path, found: Tradeoff, chosen: TradeoffData, record: RunRecord, document: dict[str, Any]) -> None:
     from rankpolicy.files import atomic_write
     from rankpolicy.reports import figures
     from rankpolicy.reports.html import write_page
-    from rankpolicy.reports.run_record import write_json
     from rankpolicy.reports.tradeoff_report import tradeoff_csv, tradeoff_figure, tradeoff_page
 
-    # The numbers first: they took long, and nothing that goes wrong with a figure should lose them.
-    write_json(directory / "tradeoff.json", document)
-    write_json(directory / "run.json", record.to_json())
+    # The numbers first: they took long, and an error in a figure must not lose them.
+    write_results(directory, "tradeoff", document, record)
     with atomic_write(directory / "tradeoff.csv") as file:
         file.write(tradeoff_csv(found).encode())
     drawn = tradeoff_figure(found)
@@ -201,12 +218,12 @@ def _print(found: Tradeoff) -> None:
         drawn.add_column(name, justify="right")
     on_front = found.pareto
     for point in found.points:
-        aims, spread = point.aims, point.spread
+        mean, deviation = point.mean, point.standard_deviation
         drawn.add_row(
             point.method,
             point.label,
-            mean_text(aims.utility, spread and spread.utility, 4),
-            mean_text(aims.disparity, spread and spread.disparity, 5),
+            mean_text(mean.utility, deviation and deviation.utility, 4),
+            mean_text(mean.disparity, deviation and deviation.disparity, 5),
             "yes" if point in on_front else "",
         )
     out = console()

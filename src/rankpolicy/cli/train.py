@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -12,6 +10,7 @@ import typer
 from rankpolicy.cli.support.clicks_to_train_on import clicks_to_train_on
 from rankpolicy.cli.support.options import Json, Set
 from rankpolicy.cli.support.output import check_can_write, console, print_json
+from rankpolicy.cli.support.run import Run, facts_of_file, record_beside
 from rankpolicy.cli.support.run_file import RunFile, read_run_file
 from rankpolicy.cli.support.settings import parse_assignments, parse_settings
 from rankpolicy.types import RankPolicyError
@@ -78,9 +77,8 @@ def train(
 
     Beside model.rp goes model.run.json: settings, seed, versions, sha256 of the data, validation score, duration.
     """
-    from rankpolicy.data.fingerprints import sha256_of_file
     from rankpolicy.rankers import ranker_class_named
-    from rankpolicy.reports.run_record import RunRecord, write_json
+    from rankpolicy.reports.run_record import write_json
 
     run_file = RunFile() if config is None else read_run_file(config)
     method = _required("--method", method, run_file.method)
@@ -100,7 +98,7 @@ def train(
     texts = run_file.settings | parse_assignments(settings or [])
     ranker = ranker_class().set_params(**{"random_state": seed, **parse_settings(ranker_class, texts)})
 
-    started, clock = datetime.now(UTC), time.perf_counter()
+    run = Run(ctx)
     files = {"train": data} | ({} if valid is None else {"valid": valid})
     given = clicks_to_train_on(clicks, propensities)
     datasets = _read_alike(files)
@@ -116,30 +114,20 @@ def train(
     ranker.save(out)
 
     validation = {} if ranker.best_score_ is None else {next(iter(ranker.evals_result_["valid_0"])): ranker.best_score_}
-    record = RunRecord(
-        command=ctx.obj,
+    record = run.record(
         seed=ranker.get_params()["random_state"],
         data={
-            role: {
-                "path": str(path),
-                "sha256": sha256_of_file(path),
-                "queries": datasets[role].num_queries,
-                "items": datasets[role].num_items,
-            }
+            role: facts_of_file(path) | {"queries": datasets[role].num_queries, "items": datasets[role].num_items}
             for role, path in files.items()
         }
-        | {role: {"path": str(path), "sha256": sha256_of_file(path)} for role, path in given.files.items()},
-        started=started.isoformat(timespec="seconds"),
-        duration_seconds=round(time.perf_counter() - clock, 3),
-        details={
-            "method": method,
-            "model": str(out),
-            "settings": ranker.get_params(),
-            "metrics": {"valid": validation, "best_iteration": ranker.best_iteration_},
-            "clicks": ranker.click_report_,
-        },
+        | {role: facts_of_file(path) for role, path in given.files.items()},
+        settings=ranker.get_params(),
+        method=method,
+        model=str(out),
+        metrics={"valid": validation, "best_iteration": ranker.best_iteration_},
+        clicks=ranker.click_report_,
     )
-    record_path = out.with_name(f"{out.stem}.run.json")
+    record_path = record_beside(out)
     write_json(record_path, record.to_json())
     if as_json:
         print_json(record.to_json() | {"run": str(record_path)})

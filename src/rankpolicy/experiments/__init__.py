@@ -6,15 +6,33 @@ from rankpolicy.optional import lazy_imports
 
 if TYPE_CHECKING:
     from rankpolicy.experiments.comparison import Comparison, compare_rankers
-    from rankpolicy.experiments.reward_mixing import fit_best_mix
-    from rankpolicy.experiments.selection import Selection, fit_best
+    from rankpolicy.experiments.methods import MethodToRun, methods_to_run
+    from rankpolicy.experiments.parallel import run_in_processes
+    from rankpolicy.experiments.pareto import UtilityDisparity, hypervolume, on_pareto_front
+    from rankpolicy.experiments.reward_mixing import fit_best_mix, reward_mixes
+    from rankpolicy.experiments.selection import Selection, fit_best, fit_best_of, settings_to_try
+    from rankpolicy.experiments.tradeoff import sweep_tradeoff
+    from rankpolicy.experiments.tradeoff_curves import SeedValue, Tradeoff, TradeoffPoint
 
 __getattr__, __dir__ = lazy_imports(__name__, __file__)
 
 __all__ = [
     "Comparison",
+    "MethodToRun",
+    "SeedValue",
     "Selection",
+    "Tradeoff",
+    "TradeoffPoint",
+    "UtilityDisparity",
     "compare_rankers",
     "fit_best",
     "fit_best_mix",
+    "fit_best_of",
+    "hypervolume",
+    "methods_to_run",
+    "on_pareto_front",
+    "reward_mixes",
+    "run_in_processes",
+    "settings_to_try",
+    "sweep_tradeoff",
 ]

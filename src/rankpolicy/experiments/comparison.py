@@ -1,9 +1,9 @@
-"""Several methods on the same folds: learned, chosen, measured and tested alike."""
+"""Comparison of several methods on the same folds, with paired significance tests."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -11,39 +11,67 @@ import numpy as np
 
 from rankpolicy.data.folds import Fold
 from rankpolicy.evaluation import MetricTable, PairedComparison, compare_tables, evaluate
+from rankpolicy.experiments.methods import Methods, methods_to_run
 from rankpolicy.experiments.selection import Selection, fit_best, settings_to_try
 from rankpolicy.metrics import as_reward, parse_metric, parse_metrics
-from rankpolicy.rankers.members import ranker_class_named
 from rankpolicy.settings import plain
 from rankpolicy.types import Conventions, RankPolicyError
 
-ReportFit = Callable[[str, str, MetricTable], None]  # method, fold, its test metrics
+ReportFit = Callable[[str, str, MetricTable], None]  # called with the method, the fold and its test metrics
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Comparison:
-    """What ``compare_rankers`` found; methods in the order asked for, folds in the order given."""
+    """The result of ``compare_rankers``: methods and folds in the order they were given.
+
+    Parameters
+    ----------
+    fold_names
+        Names of the folds.
+    tables
+        For each method, the test metrics of every query, one table per fold.
+    selections
+        For each method, the chosen and fitted ranker of every fold.
+    significance
+        Paired tests between all methods, over the test queries of all folds.
+    conventions
+        The conventions under which the metrics were computed.
+    """
 
     fold_names: tuple[str, ...]
-    tables: dict[str, tuple[MetricTable, ...]]  # of each method, a table a fold
-    selections: dict[str, tuple[Selection, ...]]  # of each method, the fitted ranker of each fold
-    significance: tuple[PairedComparison, ...]  # on the pooled queries
+    tables: dict[str, tuple[MetricTable, ...]]
+    selections: dict[str, tuple[Selection, ...]]
+    significance: tuple[PairedComparison, ...]
     conventions: Conventions
 
     @property
     def methods(self) -> tuple[str, ...]:
+        """Names of the methods."""
         return tuple(self.tables)
 
     @property
     def metrics(self) -> tuple[str, ...]:
+        """Names of the metrics."""
         return next(iter(self.tables.values()))[0].names
 
     def per_fold(self, method: str, metric: str) -> list[float]:
-        """Mean over the queries of each fold's test data."""
+        """Mean over the test queries of each fold.
+
+        Parameters
+        ----------
+        method, metric
+            Names of a method and a metric.
+        """
         return [table.means[metric] for table in self.tables[method]]
 
     def mean(self, method: str, metric: str) -> float:
-        """Mean over folds, as LETOR reports it."""
+        """Mean over folds of the means over queries, as LETOR reports it.
+
+        Parameters
+        ----------
+        method, metric
+            Names of a method and a metric.
+        """
         return float(np.mean(self.per_fold(method, metric)))
 
     @property
@@ -52,17 +80,23 @@ class Comparison:
         return {method: {metric: self.mean(method, metric) for metric in self.metrics} for method in self.methods}
 
     def best_method(self, metric: str) -> str:
-        """The method with the best mean over folds, the highest (of avg_rank the lowest); the first wins a tie."""
+        """The method with the best mean over folds: the highest, or the lowest of a metric such as avg_rank. The first wins a tie.
+
+        Parameters
+        ----------
+        metric
+            Name of the metric.
+        """
         sign = -1 if _lower_is_better(metric) else 1
         return max(self.methods, key=lambda method: np.nan_to_num(sign * self.mean(method, metric), nan=-math.inf))
 
     @property
     def pooled(self) -> dict[str, MetricTable]:
-        """Of each method one table over the test queries of all folds."""
+        """For each method, one table with the test queries of all folds."""
         return {method: _pooled(tables) for method, tables in self.tables.items()}
 
     def to_json(self) -> dict[str, Any]:
-        """Means and folds by method, significance, conventions and chosen settings, as plain values; NaN is None."""
+        """Means, folds, significance, conventions and chosen settings as plain values for JSON; NaN becomes None."""
         return {
             "methods": {
                 method: {
@@ -90,7 +124,7 @@ class Comparison:
 
 def compare_rankers(
     folds: Sequence[Fold],
-    methods: Sequence[str] | Mapping[str, Mapping[str, Any]],
+    methods: Methods,
     metrics: str | Sequence[object] = ("ndcg@10", "map"),
     *,
     conventions: Conventions = Conventions(),
@@ -99,25 +133,42 @@ def compare_rankers(
     progress: bool | None = None,
     report_fit: ReportFit | None = None,
 ) -> Comparison:
-    """Fit every method on every fold's training data and measure it on the fold's test data.
+    """Fit every method on the training data of every fold, measure it on the test data, and test the differences.
 
-    ``methods`` are names, or settings by name. With ``tune`` each method chooses among its ``settings_to_try`` on the fold's validation
-    data; without it takes its defaults. Paired tests are over the test queries of all folds, Holm-adjusted over all comparisons of a test.
+    Paired tests are over the test queries of all folds, Holm-adjusted over all comparisons of a test.
+
+    Parameters
+    ----------
+    folds
+        The folds, from ``read_folds`` or made by hand.
+    methods
+        A list of method names; a mapping from method names to settings; or a mapping from names of your choice to pairs of a method name
+        and settings, such as ``{"linear": ("pg-rank", {"model": "linear"})}``, which lets one method appear several times.
+    metrics
+        The metrics to measure: names separated by commas, or a list of names, metrics and functions of rankings.
+    conventions
+        Gain, value of queries without relevant items and the like.
+    tune
+        Let each method choose among its ``settings_to_try`` on the validation data of each fold; otherwise it takes its defaults.
+    random_state
+        Seed of the rankers (unless their settings have one) and of the significance tests.
+    progress
+        Show a progress bar for each fit; None: when stderr is a terminal.
+    report_fit
+        Called after every fit with the name of the method, the name of the fold and the test metrics.
     """
     if not folds:
         raise RankPolicyError("a comparison needs at least one fold; got none.")
-    if not methods:
-        raise RankPolicyError("a comparison needs at least one method, such as 'pg-rank'; got none.")
-    given = methods if isinstance(methods, Mapping) else {method: {} for method in methods}
-    settings = {method: {"random_state": random_state, **chosen} for method, chosen in given.items()}
-    classes = {method: ranker_class_named(method) for method in settings}
+    given = methods_to_run(methods)
+    settings = {name: {"random_state": random_state, **method.settings} for name, method in given.items()}
+    classes = {name: method.ranker_class for name, method in given.items()}
     if isinstance(metrics, str):
         measures: Sequence[object] = parse_metrics(metrics, conventions)
     else:
         measures = [as_reward(metric, conventions) for metric in metrics]
     for method, ranker_class in classes.items():
         settings_to_try(ranker_class, settings[method])
-    # Any scores will do here: a metric that these labels do not allow is found before the training, not after.
+    # With any scores: a metric that these labels do not allow is refused before the training.
     for fold in folds:
         evaluate(np.zeros(fold.test.num_items), fold.test, measures, conventions=conventions)
 

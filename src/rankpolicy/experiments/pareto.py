@@ -1,4 +1,4 @@
-"""Points of two aims, a high utility and a low disparity: which of them nothing beats, and how much they cover."""
+"""Pareto front and hypervolume of points that trade utility against disparity."""
 
 from __future__ import annotations
 
@@ -6,41 +6,60 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 
-class Aims(NamedTuple):
-    """A point of the plane of the two aims."""
+class UtilityDisparity(NamedTuple):
+    """Utility and disparity of a policy: one point of a trade-off.
 
-    utility: float  # higher is better
-    disparity: float  # lower is better
+    Parameters
+    ----------
+    utility
+        Expected reward; higher is better.
+    disparity
+        Disparity of exposure; lower is better.
+    """
+
+    utility: float
+    disparity: float
 
 
-def on_pareto_front(points: Sequence[Aims]) -> list[bool]:
-    """Which points no other point beats: is at least as good in both aims and better in one.
+def on_pareto_front(points: Sequence[UtilityDisparity]) -> list[bool]:
+    """Whether each point is on the Pareto front: no other point is at least as good in both values and better in one.
 
-    >>> on_pareto_front([Aims(0.9, 0.3), Aims(0.8, 0.1), Aims(0.8, 0.2), Aims(0.7, 0.1)])
+    Parameters
+    ----------
+    points
+        The points to compare; equal points do not exclude each other.
+
+    >>> on_pareto_front([UtilityDisparity(0.9, 0.3), UtilityDisparity(0.8, 0.1), UtilityDisparity(0.8, 0.2), UtilityDisparity(0.7, 0.1)])
     [True, True, False, False]
     """
-    return [not any(_beats(other, point) for other in points) for point in points]
+    return [not any(_dominates(other, point) for other in points) for point in points]
 
 
-def hypervolume(points: Sequence[Aims], reference: Aims) -> float:
-    """The area of all that a point beats, as far as the reference point, which no point here should be worse than.
+def hypervolume(points: Sequence[UtilityDisparity], reference: UtilityDisparity) -> float:
+    """The area dominated by at least one point, bounded by the reference point.
 
-    Points that are worse than the reference in an aim cover nothing.
+    Parameters
+    ----------
+    points
+        The points; one that is worse than the reference in utility or disparity adds nothing.
+    reference
+        The corner of the area: a utility and a disparity that every point of interest improves on.
 
-    >>> hypervolume([Aims(1.0, 0.5), Aims(0.75, 0.25)], Aims(0.5, 1.0))  # 0.25 * 0.75 + 0.25 * 0.5
+    >>> points = [UtilityDisparity(1.0, 0.5), UtilityDisparity(0.75, 0.25)]
+    >>> hypervolume(points, UtilityDisparity(0.5, 1.0))  # 0.25 * 0.75 + 0.25 * 0.5
     0.3125
     """
-    covering = sorted(
+    inside = sorted(
         {point for point in points if point.utility > reference.utility and point.disparity < reference.disparity},
         key=lambda point: (point.disparity, -point.utility),
     )
     area, covered_to = 0.0, reference.utility
-    for point in covering:
+    for point in inside:
         if point.utility > covered_to:
             area += (point.utility - covered_to) * (reference.disparity - point.disparity)
             covered_to = point.utility
     return area
 
 
-def _beats(a: Aims, b: Aims) -> bool:
+def _dominates(a: UtilityDisparity, b: UtilityDisparity) -> bool:
     return a.utility >= b.utility and a.disparity <= b.disparity and a != b

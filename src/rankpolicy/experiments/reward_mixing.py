@@ -1,4 +1,4 @@
-"""Mixing weights of a reward, learned by how the rankers trained on them do on validation data."""
+"""Choice of the weights of a mixed reward by validation data."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from rankpolicy.data.dataset import RankingDataset
-from rankpolicy.experiments.selection import Selection, best_of
+from rankpolicy.experiments.selection import Selection, fit_best_of
 from rankpolicy.rankers.base import Ranker
 from rankpolicy.types import RankPolicyError
 
@@ -21,9 +21,24 @@ def fit_best_mix(
     parts: int = 2,
     progress: bool | None = None,
 ) -> Selection:
-    """Fit one ranker for every mix of ``metrics`` whose weights are multiples of 1 / ``parts`` and keep the best on validation data.
+    """Fit one ranker for every weighted mix of metrics as its reward and keep the best on validation data.
 
-    Two metrics in 4 parts are 5 mixes, three in 2 parts are 6. The chosen reward is in ``selection.settings["reward"]``.
+    The chosen reward is ``selection.settings["reward"]``.
+
+    Parameters
+    ----------
+    ranker_class
+        The class of the ranker; it must have a setting ``reward``, as PGRank and BanditRank do.
+    settings
+        The other settings of the ranker.
+    train, valid
+        Training and validation data.
+    metrics
+        The metrics to mix, at least two different ones.
+    parts
+        Weights are multiples of 1 / parts that add up to 1: two metrics in 4 parts give 5 mixes, three in 2 parts give 6.
+    progress
+        Show a progress bar for each fit; None: when stderr is a terminal.
     """
     if "reward" not in ranker_class.setting_names():
         raise RankPolicyError(f"{ranker_class.__name__} has no reward to mix; BanditRank and PGRank have.")
@@ -31,14 +46,21 @@ def fit_best_mix(
         raise RankPolicyError(
             f"a mix needs two different metrics and 1 part or more; got {tuple(metrics)} in {parts} parts."
         )
-    candidates = [{**settings, "reward": reward} for reward in mixes(metrics, parts)]
-    return best_of(ranker_class, candidates, train, valid, progress=progress)
+    candidates = [{**settings, "reward": reward} for reward in reward_mixes(metrics, parts)]
+    return fit_best_of(ranker_class, candidates, train, valid, progress=progress)
 
 
-def mixes(metrics: Sequence[str], parts: int) -> list[str]:
-    """Every reward that gives each metric a multiple of 1 / ``parts``, the weights adding up to 1.
+def reward_mixes(metrics: Sequence[str], parts: int) -> list[str]:
+    """All weighted sums of the metrics whose weights are multiples of 1 / parts and add up to 1.
 
-    >>> mixes(["ap", "ndcg@10"], 2)
+    Parameters
+    ----------
+    metrics
+        The metrics to mix, by name.
+    parts
+        The number of parts that are distributed over the metrics.
+
+    >>> reward_mixes(["ap", "ndcg@10"], 2)
     ['1*ap', '0.5*ap + 0.5*ndcg@10', '1*ndcg@10']
     """
     return [
@@ -48,7 +70,7 @@ def mixes(metrics: Sequence[str], parts: int) -> list[str]:
 
 
 def _shares(num_metrics: int, parts: int) -> Iterator[tuple[int, ...]]:
-    """Ways to give ``parts`` parts to the metrics, most to the first ones first."""
+    """All ways to distribute ``parts`` over the metrics, those with most for the first metric first."""
     if num_metrics == 1:
         yield (parts,)
         return

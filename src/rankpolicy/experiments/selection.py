@@ -1,4 +1,4 @@
-"""Choosing a method by name, and its settings by how they do on validation data."""
+"""Choice of the settings of a method by validation data."""
 
 from __future__ import annotations
 
@@ -7,38 +7,39 @@ from dataclasses import dataclass
 from typing import Any
 
 from rankpolicy.data.dataset import RankingDataset
+from rankpolicy.experiments.methods import new_ranker
 from rankpolicy.rankers.base import Ranker
-from rankpolicy.types import RankPolicyError, unknown_name
+from rankpolicy.types import RankPolicyError
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Selection:
-    """The fitted ranker that did best on validation data, and what was tried to find it."""
+    """The best fitted ranker on validation data, and all settings that were tried.
+
+    Parameters
+    ----------
+    ranker
+        The fitted ranker with the highest validation score.
+    settings
+        Its settings, as far as they were set; all others have their defaults.
+    tried
+        All settings that were tried and their validation scores, in order.
+    """
 
     ranker: Ranker
-    settings: dict[str, Any]  # what was set; all other settings have their defaults
-    tried: tuple[tuple[dict[str, Any], float], ...]  # settings and their validation score, in the order tried
-
-
-def ranker_class_named(name: str) -> type[Ranker]:
-    """The class of a method, by the name the command line uses.
-
-    What follows a colon is a label of one's own, by which two settings of one method are told apart: ``pg-rank:linear``.
-
-    >>> ranker_class_named("pg-rnk")
-    Traceback (most recent call last):
-    rankpolicy.types.RankPolicyError: Unknown method 'pg-rnk'. Did you mean 'pg-rank'? Known: ...
-    """
-    from rankpolicy.rankers import RANKERS
-
-    method = name.partition(":")[0]
-    if method not in RANKERS:
-        raise RankPolicyError(unknown_name("method", method, RANKERS))
-    return RANKERS[method]
+    settings: dict[str, Any]
+    tried: tuple[tuple[dict[str, Any], float], ...]
 
 
 def settings_to_try(ranker_class: type[Ranker], settings: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """What ``fit_best`` tries: the changes of the class, each under what the user has fixed, without repeats.
+    """The settings that ``fit_best`` tries: the ``settings_to_try`` of the class, overridden by the user's, without repeats.
+
+    Parameters
+    ----------
+    ranker_class
+        The class of the ranker.
+    settings
+        Settings fixed by the user: they hold in every candidate.
 
     >>> from rankpolicy.rankers import LambdaMART
     >>> settings_to_try(LambdaMART, {"num_leaves": 31, "min_items_in_leaf": 5})
@@ -47,7 +48,7 @@ def settings_to_try(ranker_class: type[Ranker], settings: Mapping[str, Any]) -> 
     candidates: list[dict[str, Any]] = []
     for change in ranker_class.settings_to_try:
         candidate = {**change, **settings}
-        ranker_class().set_params(**candidate)  # refuses unknown names before any training
+        new_ranker(ranker_class, candidate)  # refuses wrong settings before any training
         if candidate not in candidates:
             candidates.append(candidate)
     return candidates
@@ -62,32 +63,57 @@ def fit_best(
     max_candidates: int | None = None,
     progress: bool | None = None,
 ) -> Selection:
-    """Fit one ranker for every entry of the class's ``settings_to_try`` and keep the best on validation data; the first wins a tie.
+    """Fit one ranker for every entry of ``settings_to_try`` of its class and keep the best on validation data.
 
-    ``settings`` are the user's: they hold in every candidate. ``max_candidates=1`` takes the defaults without a search.
+    Parameters
+    ----------
+    ranker_class
+        The class of the ranker, such as ``rp.LambdaMART``.
+    settings
+        Settings fixed by the user: they hold in every candidate.
+    train, valid
+        Training and validation data. Of equal validation scores the first candidate wins.
+    max_candidates
+        Try only the first so many candidates; 1 takes the defaults without a search, None tries all.
+    progress
+        Show a progress bar for each fit; None: when stderr is a terminal.
     """
     candidates = settings_to_try(ranker_class, settings)[:max_candidates]
-    return best_of(ranker_class, candidates, train, valid, progress=progress)
+    return fit_best_of(ranker_class, candidates, train, valid, progress=progress)
 
 
-def best_of(
+def fit_best_of(
     ranker_class: type[Ranker],
-    candidates: Sequence[dict[str, Any]],
+    candidates: Sequence[Mapping[str, Any]],
     train: RankingDataset,
     valid: RankingDataset,
     *,
     progress: bool | None = None,
 ) -> Selection:
-    """Fit one ranker for each of these settings and keep the best on validation data; the first wins a tie."""
+    """Fit one ranker for each of the given settings and keep the best on validation data.
+
+    Parameters
+    ----------
+    ranker_class
+        The class of the ranker.
+    candidates
+        The settings to try, at least one.
+    train, valid
+        Training and validation data. Of equal validation scores the first candidate wins.
+    progress
+        Show a progress bar for each fit; None: when stderr is a terminal.
+    """
+    if not candidates:
+        raise RankPolicyError("candidates must hold at least one dict of settings; got none.")
     best: Ranker | None = None
     chosen: dict[str, Any] = {}
     tried: list[tuple[dict[str, Any], float]] = []
     for candidate in candidates:
-        ranker = ranker_class().set_params(**candidate).fit(train, valid=valid, progress=progress)
+        ranker = new_ranker(ranker_class, candidate).fit(train, valid=valid, progress=progress)
         score = _validation_score(ranker)
-        tried.append((candidate, score))
+        tried.append((dict(candidate), score))
         if best is None or score > _validation_score(best):
-            best, chosen = ranker, candidate
+            best, chosen = ranker, dict(candidate)
     assert best is not None
     return Selection(ranker=best, settings=chosen, tried=tuple(tried))
 

@@ -1,4 +1,4 @@
-"""Curves of utility against disparity, a line a method: the points, which of them nothing beats, and how much they cover."""
+"""Trade-off curves of utility against disparity: one curve per method, its Pareto front and its hypervolume."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rankpolicy.experiments.pareto import Aims, hypervolume, on_pareto_front
+from rankpolicy.experiments.pareto import UtilityDisparity, hypervolume, on_pareto_front
 from rankpolicy.settings import plain
 
 STRENGTH, BOUND = "strength", "max_disparity"  # the settings that are swept
@@ -16,7 +16,15 @@ STRENGTH, BOUND = "strength", "max_disparity"  # the settings that are swept
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SeedValue:
-    """One fitted ranker, measured."""
+    """Utility and disparity of one fitted ranker on test data.
+
+    Parameters
+    ----------
+    seed
+        The random state of the ranker.
+    utility, disparity
+        Means over the test queries.
+    """
 
     seed: int
     utility: float
@@ -25,84 +33,119 @@ class SeedValue:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class TradeoffPoint:
-    """A method at one strength (or one bound on its disparity; neither where it has no such setting), over all seeds."""
+    """A method at one strength, or at one bound on its disparity, over all seeds.
+
+    Parameters
+    ----------
+    method
+        Name of the method.
+    strength, max_disparity
+        The value of the setting that was swept; the other is None. Both are None for a method with neither setting.
+    per_seed
+        The values of each seed.
+    exposure
+        Expected exposure of the items (items,) of the first seed's test data.
+    notes
+        Warnings of the training, each once.
+    """
 
     method: str
     strength: float | None
     max_disparity: float | None
     per_seed: tuple[SeedValue, ...]
-    exposure: NDArray[np.float64]  # (items,) of the first seed's test data
-    notes: tuple[str, ...] = ()  # warnings of the training, each once
+    exposure: NDArray[np.float64]
+    notes: tuple[str, ...] = ()
 
     @property
-    def aims(self) -> Aims:
+    def mean(self) -> UtilityDisparity:
         """Means over seeds."""
-        return Aims(
+        return UtilityDisparity(
             utility=float(np.mean([value.utility for value in self.per_seed])),
             disparity=float(np.mean([value.disparity for value in self.per_seed])),
         )
 
     @property
-    def spread(self) -> Aims | None:
-        """Standard deviations between seeds; None of a single one."""
+    def standard_deviation(self) -> UtilityDisparity | None:
+        """Standard deviations over seeds; None for a single seed."""
         if len(self.per_seed) < 2:
             return None
-        return Aims(
+        return UtilityDisparity(
             utility=float(np.std([value.utility for value in self.per_seed], ddof=1)),
             disparity=float(np.std([value.disparity for value in self.per_seed], ddof=1)),
         )
 
     @property
     def label(self) -> str:
-        """What was set, in words: ``strength 0.1``."""
-        return label_of(self.strength, self.max_disparity)
+        """The setting that was swept, in words: ``strength 0.1``."""
+        return swept_setting_in_words(self.strength, self.max_disparity)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Tradeoff:
-    """What ``sweep_tradeoff`` found; methods and strengths in the order asked for."""
+    """The result of ``sweep_tradeoff``: methods and strengths in the order they were given.
+
+    Parameters
+    ----------
+    curves
+        The points of each method.
+    settings
+        The settings of each method, besides the one that was swept.
+    reward, fairness, merit
+        What utility and disparity measure.
+    uniform
+        The uniform random policy, as a reference point; mean over seeds.
+    num_queries
+        Number of test queries for each seed.
+    left_out
+        For each seed, the number of test queries without a disparity, by reason.
+    reference
+        The reference point of the hypervolumes.
+    """
 
     curves: dict[str, tuple[TradeoffPoint, ...]]
-    settings: dict[str, dict[str, Any]]  # of each method, besides the one that was swept
+    settings: dict[str, dict[str, Any]]
     reward: str
     fairness: str
     merit: str
-    uniform: Aims  # of the policy to which all rankings are alike, mean over seeds
-    num_queries: tuple[int, ...]  # of the test data of each seed
-    left_out: tuple[dict[str, int], ...]  # of each seed, test queries that have no disparity, by reason
-    reference: Aims  # of the hypervolumes
+    uniform: UtilityDisparity
+    num_queries: tuple[int, ...]
+    left_out: tuple[dict[str, int], ...]
+    reference: UtilityDisparity
 
     @property
     def methods(self) -> tuple[str, ...]:
+        """Names of the methods."""
         return tuple(self.curves)
 
     @property
     def points(self) -> tuple[TradeoffPoint, ...]:
+        """The points of all methods."""
         return tuple(point for curve in self.curves.values() for point in curve)
 
     @property
     def seeds(self) -> tuple[int, ...]:
+        """The seeds that every point was fitted with."""
         return tuple(value.seed for value in self.points[0].per_seed)
 
     @property
     def pareto(self) -> tuple[TradeoffPoint, ...]:
-        """The points that no point of any method beats, fairest first."""
+        """The points on the Pareto front of all methods, fairest first."""
         points = self.points
-        front = on_pareto_front([point.aims for point in points])
+        front = on_pareto_front([point.mean for point in points])
         return tuple(
-            sorted((p for p, is_on in zip(points, front, strict=True) if is_on), key=lambda p: p.aims.disparity)
+            sorted((p for p, is_on in zip(points, front, strict=True) if is_on), key=lambda p: p.mean.disparity)
         )
 
     @property
     def hypervolume(self) -> dict[str, float]:
-        """Of each method, the area between its curve and the reference point; more is better."""
+        """For each method, the hypervolume of its curve; higher is better."""
         return {
-            method: hypervolume([point.aims for point in curve], self.reference)
+            method: hypervolume([point.mean for point in curve], self.reference)
             for method, curve in self.curves.items()
         }
 
     def to_json(self) -> dict[str, Any]:
-        """Curves, Pareto front, hypervolumes and what was measured, as plain values."""
+        """Curves, Pareto front, hypervolumes and what was measured, as plain values for JSON."""
         pareto = self.pareto
         return {
             "curves": {
@@ -110,7 +153,7 @@ class Tradeoff:
                 for method, curve in self.curves.items()
             },
             "pareto": [
-                {"method": point.method, "strength": point.strength, BOUND: point.max_disparity, **point.aims._asdict()}
+                {"method": point.method, "strength": point.strength, BOUND: point.max_disparity, **point.mean._asdict()}
                 for point in pareto
             ],
             "hypervolume": self.hypervolume,
@@ -130,13 +173,13 @@ class Tradeoff:
 
 
 def _point_to_json(point: TradeoffPoint) -> dict[str, Any]:
-    spread = point.spread
+    deviation = point.standard_deviation
     return {
         "strength": point.strength,
         BOUND: point.max_disparity,
-        **point.aims._asdict(),
-        "utility_spread": None if spread is None else spread.utility,
-        "disparity_spread": None if spread is None else spread.disparity,
+        **point.mean._asdict(),
+        "utility_spread": None if deviation is None else deviation.utility,
+        "disparity_spread": None if deviation is None else deviation.disparity,
         "per_seed": [
             {"seed": value.seed, "utility": value.utility, "disparity": value.disparity} for value in point.per_seed
         ],
@@ -144,8 +187,8 @@ def _point_to_json(point: TradeoffPoint) -> dict[str, Any]:
     }
 
 
-def label_of(strength: float | None, bound: float | None) -> str:
-    """What was set, in words."""
+def swept_setting_in_words(strength: float | None, bound: float | None) -> str:
+    """The setting that was swept, such as ``strength 0.1``; empty where there is none."""
     if strength is not None:
         return f"strength {strength:g}"
     return "" if bound is None else f"disparity ≤ {bound:g}"

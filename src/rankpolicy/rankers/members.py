@@ -1,4 +1,4 @@
-"""All rankers, once: this table feeds the command line, the error texts and the contract tests."""
+"""The table of all rankers; the command line, error messages and contract tests read it."""
 
 from __future__ import annotations
 
@@ -29,12 +29,15 @@ RANKERS: Members[type[Ranker]] = Members(
 
 
 def ranker_class_named(name: str) -> type[Ranker]:
-    """The class of a method, by the name the command line uses.
+    """The class of a method, by the name that the command line uses.
 
-    What follows a colon is a label of one's own, by which two settings of one method are told apart: ``pg-rank:linear``.
+    Parameters
+    ----------
+    name
+        A name of ``RANKERS``, such as "pg-rank".
 
     >>> ranker_class_named("pg-rnk")
     Traceback (most recent call last):
     rankpolicy.types.RankPolicyError: Unknown method 'pg-rnk'. Did you mean 'pg-rank'? Known: ...
     """
-    return RANKERS.named(name.partition(":")[0])
+    return RANKERS.named(name)

@@ -1,4 +1,4 @@
-"""What a run was: enough to repeat it."""
+"""The record of a run: what is needed to repeat it."""
 
 from __future__ import annotations
 
@@ -16,19 +16,45 @@ PACKAGES = ("rankpolicy", "torch", "numpy", "numba", "scipy", "lightgbm", "polar
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunRecord:
-    """The command, its seed, the data it saw, the versions it ran on and how long it took; ``details`` are the verb's own."""
+    """The record of a run, with the same fields for every verb of the command line.
+
+    Parameters
+    ----------
+    command
+        The command line as it was given.
+    seed
+        Seed of everything random.
+    data
+        By role (train, valid, log, ...): path, sha256 and what else describes it.
+    started
+        When the run started: UTC, ISO 8601.
+    duration_seconds
+        How long it took.
+    options
+        The options of the verb, as given or by default.
+    settings
+        The settings of the method, or of each method by name, defaults included.
+    details
+        What only this verb has to say; its entries stand beside the other fields.
+    versions
+        Versions of Python and of the packages that numbers depend on; those installed unless given.
+    """
 
     command: str
     seed: int
-    data: dict[str, dict[str, Any]]  # by role (train, valid, ...): path, sha256, queries, items
-    started: str  # UTC, ISO 8601
+    data: dict[str, dict[str, Any]]
+    started: str
     duration_seconds: float
+    options: dict[str, Any] = field(default_factory=dict)
+    settings: dict[str, Any] = field(default_factory=dict)
     details: dict[str, Any] = field(default_factory=dict)
     versions: dict[str, str] = field(default_factory=lambda: installed_versions())
 
     def to_json(self) -> dict[str, Any]:
-        document = asdict(self)
-        return {**document.pop("details"), **document}
+        """The record as plain values, as ``run.json`` holds it."""
+        fields = asdict(self)
+        details = fields.pop("details")
+        return {**fields, **details}
 
 
 def installed_versions() -> dict[str, str]:
@@ -43,7 +69,15 @@ def installed_versions() -> dict[str, str]:
 
 
 def write_json(path: str | os.PathLike[str], document: dict[str, Any]) -> None:
-    """A JSON file, whole or not at all."""
+    """Write a JSON file that appears whole or not at all.
+
+    Parameters
+    ----------
+    path
+        The file to write.
+    document
+        Plain values; NaN is refused.
+    """
     text = json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False)
     with atomic_write(path) as file:
         file.write((text + "\n").encode())

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 
 from rankpolicy.data.dataset import RankingDataset
-from rankpolicy.experiments.pareto import Aims
+from rankpolicy.experiments.pareto import UtilityDisparity
 from rankpolicy.experiments.tradeoff_curves import Tradeoff, TradeoffPoint
 from rankpolicy.fairness import merit_of
 from rankpolicy.reports import figures
@@ -34,18 +34,18 @@ def tradeoff_figure(tradeoff: Tradeoff) -> Any:
     """Utility against disparity, a line a method; a figure for ``figures.svg`` and ``figures.file``."""
     curves = {}
     for method, points in tradeoff.curves.items():
-        spreads = [point.spread for point in points]
+        spreads = [point.standard_deviation for point in points]
         known = [spread for spread in spreads if spread is not None]
         curves[method] = figures.Curve(
-            x=[point.aims.disparity for point in points],
-            y=[point.aims.utility for point in points],
+            x=[point.mean.disparity for point in points],
+            y=[point.mean.utility for point in points],
             spread_of_x=[spread.disparity for spread in known] or None,
             spread_of_y=[spread.utility for spread in known] or None,
             labels=[_short_label(point) for point in points],
         )
     return figures.tradeoff_curves(
         curves,
-        [(point.aims.disparity, point.aims.utility) for point in tradeoff.pareto],
+        [(point.mean.disparity, point.mean.utility) for point in tradeoff.pareto],
         x_name=f"{tradeoff.fairness} disparity of exposure",
         y_name=f"expected {tradeoff.reward}",
         label_name="strength" if any(point.strength is not None for point in tradeoff.points) else "bound",
@@ -85,7 +85,7 @@ def tradeoff_csv(tradeoff: Tradeoff) -> str:
 
 def points_to_show(curve: tuple[TradeoffPoint, ...]) -> dict[str, TradeoffPoint]:
     """The least fair point of a curve, the one between and the fairest; fewer where the curve has fewer."""
-    ordered = sorted(curve, key=lambda point: -point.aims.disparity)
+    ordered = sorted(curve, key=lambda point: -point.mean.disparity)
     if len(ordered) == 1:
         return {ordered[0].label or ordered[0].method: ordered[0]}
     chosen = {"least fair": ordered[0], "between": ordered[len(ordered) // 2], "fairest": ordered[-1]}
@@ -136,13 +136,13 @@ def _points(tradeoff: Tradeoff) -> tuple[str, ...]:
     has_notes = any(point.notes for point in tradeoff.points)
     rows: list[list[str | Cell]] = []
     for point in tradeoff.points:
-        aims, spread = point.aims, point.spread
+        mean, deviation = point.mean, point.standard_deviation
         rows.append(
             [
                 point.method,
                 point.label,
-                Cell(mean_text(aims.utility, spread and spread.utility, 4), is_best=point in on_front),
-                Cell(mean_text(aims.disparity, spread and spread.disparity, 5), is_best=point in on_front),
+                Cell(mean_text(mean.utility, deviation and deviation.utility, 4), is_best=point in on_front),
+                Cell(mean_text(mean.disparity, deviation and deviation.disparity, 5), is_best=point in on_front),
                 "Pareto" if point in on_front else "",
                 *(["; ".join(point.notes)] if has_notes else []),
             ]
@@ -177,7 +177,7 @@ def _measured(tradeoff: Tradeoff) -> tuple[str, ...]:
     )
 
 
-def _aims_text(aims: Aims) -> str:
+def _aims_text(aims: UtilityDisparity) -> str:
     return f"utility {aims.utility:.4f}, disparity {aims.disparity:.5f}"
 
 

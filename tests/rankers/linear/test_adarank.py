@@ -106,7 +106,7 @@ def test_wrong_settings_and_rewards_are_named(tmp_path):
         ({"reward": "avg_rank"}, r"Write '-avg_rank'"),
         ({"rounds": 0}, r"rounds must be at least 1; got 0"),
         ({"max_repeats": 0}, r"max_repeats must be at least 1; got 0"),
-        ({"tolerance": -0.1}, r"tolerance must be 0 or more; got -0.1"),
+        ({"tolerance": -0.1}, r"tolerance must be at least 0; got -0.1"),
     ]
     for settings, message in wrong:
         with pytest.raises(rp.RankPolicyError, match=message):

@@ -78,12 +78,13 @@ def test_wrong_settings_are_named(tmp_path):
         ({"num_steps": 0}, "num_steps must be at least 1; got 0"),
         ({"max_passes": 0}, "max_passes must be at least 1; got 0"),
         ({"step_base": 0.0}, "step_base must be above 0; got 0"),
-        ({"step_scale": 0.5}, "step_scale must be 1 or more; got 0.5"),
-        ({"tolerance": -1.0}, "tolerance must be 0 or more; got -1"),
-        ({"slack": -1.0}, "slack must be 0 or more; got -1"),
+        ({"step_scale": 0.5}, "step_scale must be at least 1; got 0.5"),
+        ({"step_scale": 3.0, "num_steps": 1}, "step_scale=3.0 would not be read: .* num_steps is above 1"),
+        ({"tolerance": -1.0}, "tolerance must be at least 0; got -1"),
+        ({"slack": -1.0}, "slack must be at least 0; got -1"),
     ]
     for settings, message in wrong:
         with pytest.raises(rp.RankPolicyError, match=message):
-            rp.CoordinateAscent(**settings).fit(TRAIN)
+            rp.CoordinateAscent(**settings)
     with pytest.raises(rp.RankPolicyError, match="CoordinateAscent keeps no checkpoints"):
         rp.CoordinateAscent().fit(TRAIN, checkpoint=tmp_path / "state")

@@ -8,7 +8,7 @@ from rankpolicy.fairness import group_disparity
 from rankpolicy.metrics import as_reward
 from rankpolicy.objectives import FairPolicyGradient
 from rankpolicy.policies import PlackettLuce
-from rankpolicy.rankers.trees.boosted_policy import HESSIANS, PolicyTreeObjective
+from rankpolicy.rankers.trees.policy_tree_objective import HESSIANS, PolicyTreeObjective
 from tests.enumeration import all_rankings, enumerated_gradient
 
 pytest.importorskip("lightgbm")
@@ -122,7 +122,8 @@ def test_with_validation_fairness_carries_over_to_new_queries(fairness):
     batch = objective(FAIR_TEST).batch
     utilities, disparities = [], []
     for strength in (0.0, 30.0, 100.0):  # of 60 queries, weaker ones are within the noise
-        ranker = rp.BoostedPolicy(**FEW_TREES, fairness=fairness, strength=strength).fit(FAIR_TRAIN, valid=FAIR_VALID)
+        settings = {"strength": strength, "fairness": fairness} if strength else {}
+        ranker = rp.BoostedPolicy(**FEW_TREES, **settings).fit(FAIR_TRAIN, valid=FAIR_VALID)
         value = fair.evaluate(batch.padding.pad(torch.from_numpy(ranker.predict(FAIR_TEST))), batch)
         utilities.append(float(value.utility.mean()))
         disparities.append(value.disparity.mean)
@@ -130,13 +131,13 @@ def test_with_validation_fairness_carries_over_to_new_queries(fairness):
     assert (np.diff(disparities) < 0).all()
 
 
-def test_without_strength_fairness_settings_change_nothing():
-    plain = rp.BoostedPolicy(**FEW_TREES).fit(TRAIN)
-    settings = {"strength": 0.0, "fairness": "individual", "merit": "exp2"}
-    ranker = rp.BoostedPolicy(**FEW_TREES, **settings).fit(TRAIN)
-    np.testing.assert_array_equal(ranker.predict(VALID), plain.predict(VALID))
+def test_without_strength_there_is_no_fairness_term():
+    ranker = rp.BoostedPolicy(**FEW_TREES, strength=0.0).fit(TRAIN)
     assert list(ranker.evals_result_["training"]) == ["reward"]
     assert ranker.report_ is None
+    for settings in ({"fairness": "individual"}, {"merit": "exp2"}):
+        with pytest.raises(rp.RankPolicyError, match="would not be read: it is read only when strength is above 0"):
+            rp.BoostedPolicy(**settings)
 
 
 def test_with_a_fairness_term_the_best_tree_is_that_of_the_objective():
@@ -205,9 +206,11 @@ def test_what_it_cannot_do_is_named(tmp_path):
         ({"reward": lambda rankings, labels, mask: labels[:, 0]}, r"rank weights times item values"),
         ({"hessian": "exact"}, r"Unknown hessian 'exact'. Known: magnitude, diagonal, constant."),
         ({"fairness": "total"}, r"Unknown fairness 'total'. Known: individual, group"),
-        ({"strength": -1.0}, r"must be 0 or more; got -1.0"),
+        ({"strength": -1.0}, r"strength must be at least 0; got -1.0"),
         ({"strength": 1.0}, r"fairness='group' needs at least two protected groups"),
-        ({"num_leaves": 1}, r"LightGBM refuses these settings"),
+        ({"num_leaves": 1}, r"num_leaves must be at least 2; got 1"),
+        ({"num_leaves": 10**6}, r"LightGBM refuses these settings"),
+        ({"strength": 1.0, "valid_metric": "map"}, r"valid_metric='map' would not be read: .* strength is 0"),
     ):
         with pytest.raises(rp.RankPolicyError, match=message):
             rp.BoostedPolicy(**settings).fit(TRAIN)

@@ -6,11 +6,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from rankpolicy.types import RankPolicyError
 
 if TYPE_CHECKING:
+    import numpy as np
     from numpy.typing import NDArray
 
     from rankpolicy.clicks import ClickLog, PositionBias
@@ -27,6 +26,8 @@ class GivenClicks:
     files: dict[str, Path]  # what was read, by role
 
     def propensities_for(self, train: RankingDataset) -> PositionBias | NDArray[np.float64] | None:
+        import numpy as np
+
         if not self.is_uncorrected:
             return self.bias
         if self.log is not None:

@@ -1,4 +1,4 @@
-"""What ``simulate`` simulates: users from options, or from a fitted click model."""
+"""The problems of ``rankpolicy simulate``: users made from options, or from a fitted click model."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ MOST_QUERIES = 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wish:
-    """The options that say what to simulate."""
+class SimulationOptions:
+    """The options of ``rankpolicy simulate`` that describe its users."""
 
     users: str
     items: int | None
@@ -30,55 +30,61 @@ class Wish:
     termination: str | None
     seed: int
 
+    @property
+    def users_are_a_file(self) -> bool:
+        """Whether ``--users`` names the file of a click model."""
+        return self.users.endswith((".json", ".json.gz", ".json.zst")) or Path(self.users).is_file()
 
-def problems_of(wish: Wish, queries: Sequence[str]) -> list[Problem]:
+
+def problems_of(options: SimulationOptions, queries: Sequence[str]) -> list[Problem]:
     """One problem, or one for each query of a click model."""
     from rankpolicy.clicks import load_click_model
 
-    if wish.users.endswith((".json", ".json.gz", ".json.zst")) or Path(wish.users).is_file():
-        if wish.items is not None:
-            raise RankPolicyError(
-                "--items must not come with --users FILE: the click model says how many items there are."
-            )
-        return _fitted(load_click_model(wish.users), queries, wish.cutoff)
+    if options.users_are_a_file:
+        if options.items is not None:
+            raise RankPolicyError("leave --items out with --users FILE: the click model has its own items.")
+        return _fitted(load_click_model(options.users), queries, options.cutoff)
     if queries:
-        raise RankPolicyError("--query must come with --users FILE, a click model fitted to a log.")
-    return [_made(wish, 16 if wish.items is None else wish.items)]
+        raise RankPolicyError("--query needs --users FILE, a click model fitted to a log.")
+    return [_made(options, 16 if options.items is None else options.items)]
 
 
-def _made(wish: Wish, num_items: int) -> Problem:
+def _made(options: SimulationOptions, num_items: int) -> Problem:
     from rankpolicy.simulation import make_user, random_user, stationary
 
-    drawn = random_user(wish.users, num_items, wish.cutoff, random_state=wish.seed)
+    drawn = random_user(options.users, num_items, options.cutoff, random_state=options.seed)
     parameters = drawn.parameters
     if drawn.kind == "dcm":
-        termination = _numbers(wish.termination or "0.5", "--termination")
-        if len(termination) not in (1, wish.cutoff):
+        termination = _numbers(options.termination or "0.5", "--termination")
+        if len(termination) not in (1, options.cutoff):
             raise RankPolicyError(
-                f"--termination must be one number or one for each of {wish.cutoff} positions; got {len(termination)}."
+                f"--termination must be one number or one for each of {options.cutoff} positions; got {len(termination)}."
             )
-        parameters = np.broadcast_to(termination, (1, wish.cutoff))
-    elif wish.termination is not None:
-        raise RankPolicyError(f"--termination must come with --users dcm; got {wish.users}.")
-    attraction = drawn.attraction if wish.attraction == "random" else _attraction(wish, num_items)
+        parameters = np.broadcast_to(termination, (1, options.cutoff))
+    elif options.termination is not None:
+        raise RankPolicyError(f"--termination needs --users dcm; got {options.users}.")
+    attraction = drawn.attraction if options.attraction == "random" else _attraction(options, num_items)
     user = make_user(drawn.kind, attraction, satisfaction=drawn.satisfaction, parameters=parameters)
-    text = "random attraction" if wish.attraction == "random" else f"attraction {wish.attraction}"
-    ending = f", termination {wish.termination or '0.5'}" if drawn.kind == "dcm" else ""
+    text = "random attraction" if options.attraction == "random" else f"attraction {options.attraction}"
+    ending = f", termination {options.termination or '0.5'}" if drawn.kind == "dcm" else ""
     return stationary(
-        user, wish.cutoff, name=f"{wish.users} users, {num_items} items, lists of {wish.cutoff}, {text}{ending}"
+        user,
+        options.cutoff,
+        name=f"{options.users} users, {num_items} items, lists of {options.cutoff}, {text}{ending}",
     )
 
 
-def _attraction(wish: Wish, num_items: int) -> NDArray[np.float64]:
-    numbers = _numbers(wish.attraction, "--attraction")
+def _attraction(options: SimulationOptions, num_items: int) -> NDArray[np.float64]:
+    numbers = _numbers(options.attraction, "--attraction")
     if len(numbers) == num_items and num_items != 2:
         return numbers
     if len(numbers) != 2:
         raise RankPolicyError(
-            f"--attraction must be two numbers, of the best {wish.cutoff} items and of the others, one for each of {num_items} items, "
+            f"--attraction must be two numbers, of the best {options.cutoff} items and of the others, one for each of {num_items} items, "
             f"or 'random'; got {len(numbers)} numbers."
         )
-    return np.where(np.arange(num_items) < wish.cutoff, numbers[0], numbers[1])
+    attraction: NDArray[np.float64] = np.where(np.arange(num_items) < options.cutoff, numbers[0], numbers[1])
+    return attraction
 
 
 def _numbers(text: str, option: str) -> NDArray[np.float64]:
@@ -86,7 +92,7 @@ def _numbers(text: str, option: str) -> NDArray[np.float64]:
         return np.array([float(part) for part in text.split(",") if part.strip()])
     except ValueError:
         raise RankPolicyError(
-            f"{option} must be numbers with commas between, such as 0.2,0.05; got {text!r}."
+            f"{option} must be numbers separated by commas, such as 0.2,0.05; got {text!r}."
         ) from None
 
 

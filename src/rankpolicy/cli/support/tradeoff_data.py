@@ -16,13 +16,12 @@ if TYPE_CHECKING:
 
 SYNTHETIC = "synthetic"
 GERMAN_CREDIT = "german.data"
-FEATURE = "feature:"
 MOST_GROUPS = 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class TradeoffData:
-    """A dataset a seed, to learn from and to measure on."""
+    """One dataset per seed to learn from, and one to measure on."""
 
     name: str
     seeds: tuple[int, ...]
@@ -30,13 +29,13 @@ class TradeoffData:
     tests: tuple[RankingDataset, ...]
 
     def group_named(self, text: Any) -> Any:
-        """The group that is written so, in the type the data have it; the text itself where there is none."""
+        """The group that is written like this, in the type that the data have; the text itself where there is none."""
         groups = self.trains[0].groups
         known = {} if groups is None else {str(group): group for group in np.unique(groups).tolist()}
         return known.get(str(text), text)
 
     def facts(self) -> dict[str, dict[str, Any]]:
-        """What a run record says of the data."""
+        """The data as a run record describes them."""
         from rankpolicy.data.fingerprints import fingerprint
 
         parts = {
@@ -50,22 +49,44 @@ class TradeoffData:
         }
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupSource:
+    """Where the protected groups are: a column of the file, or the values of a feature. Neither: its column ``group``, if any."""
+
+    column: str | None
+    feature: str | None
+
+
 def read_tradeoff_data(
-    data: str, test: Path | None, groups: str | None, *, fairness: str, test_fraction: float, seeds: Sequence[int]
+    data: str,
+    test: Path | None,
+    *,
+    group_column: str | None,
+    group_feature: str | None,
+    fairness: str,
+    test_fraction: float,
+    seeds: Sequence[int],
 ) -> TradeoffData:
-    """The paper's synthetic set and German Credit are drawn anew for each seed; files are split anew unless there is test data."""
+    """The data of each seed.
+
+    The paper's synthetic data and German Credit are drawn again for each seed; files are split again unless there is test data.
+    """
+    if group_column is not None and group_feature is not None:
+        raise RankPolicyError("give --groups COLUMN or --group-feature NUMBER, not both.")
+    groups = GroupSource(column=group_column, feature=group_feature)
     is_german = Path(data).name == GERMAN_CREDIT or (Path(data) / GERMAN_CREDIT).is_file()
     if data == SYNTHETIC or is_german:
-        if test is not None or groups is not None:
-            option = "--test" if test is not None else "--groups"
-            raise RankPolicyError(f"{data} brings its own test data and groups: leave {option} out.")
+        given = {"--test": test, "--groups": group_column, "--group-feature": group_feature}
+        for option, value in given.items():
+            if value is not None:
+                raise RankPolicyError(f"{data} brings its own test data and groups: leave {option} out.")
         pairs = [_synthetic(seed) if data == SYNTHETIC else _german_credit(Path(data), seed) for seed in seeds]
     else:
         pairs = _of_files(Path(data), test, groups, test_fraction=test_fraction, seeds=seeds)
         if fairness == "group" and pairs[0][0].groups is None:
             raise RankPolicyError(
                 f"--fairness group needs the protected group of each item, and {data} has no column 'group': name another with "
-                "--groups COLUMN, take a feature's values with --groups feature:NAME, or measure --fairness individual."
+                "--groups COLUMN, take the values of a feature with --group-feature NUMBER, or measure --fairness individual."
             )
     trains, tests = zip(*pairs, strict=True)
     return TradeoffData(name=data, seeds=tuple(seeds), trains=trains, tests=tests)
@@ -86,7 +107,7 @@ def _german_credit(path: Path, seed: int) -> tuple[RankingDataset, RankingDatase
 
 
 def _of_files(
-    data: Path, test: Path | None, groups: str | None, *, test_fraction: float, seeds: Sequence[int]
+    data: Path, test: Path | None, groups: GroupSource, *, test_fraction: float, seeds: Sequence[int]
 ) -> list[tuple[RankingDataset, RankingDataset]]:
     from rankpolicy.data import split_queries
 
@@ -106,17 +127,17 @@ def _of_files(
     return [(learned, tested) for learned, tested in splits]
 
 
-def _read(path: Path, groups: str | None, *, num_features: int | None = None) -> RankingDataset:
+def _read(path: Path, groups: GroupSource, *, num_features: int | None = None) -> RankingDataset:
     from rankpolicy.data import read_dataset, read_parquet
 
-    if groups is None or groups.startswith(FEATURE):
+    if groups.column is None:
         dataset = read_dataset(path, num_features=num_features)
-        return dataset if groups is None else _grouped_by_feature(dataset, groups.removeprefix(FEATURE), path)
+        return dataset if groups.feature is None else _grouped_by_feature(dataset, groups.feature, path)
     if path.suffix != ".parquet":
         raise RankPolicyError(
-            f"--groups {groups} names a column, and LETOR text has none: use --groups feature:NUMBER, or a .parquet file."
+            f"--groups {groups.column} names a column, and {path} has none: use --group-feature NUMBER, or a .parquet file."
         )
-    return read_parquet(path, protected=groups)
+    return read_parquet(path, protected=groups.column)
 
 
 def _grouped_by_feature(dataset: RankingDataset, feature: str, path: Path) -> RankingDataset:
@@ -128,12 +149,12 @@ def _grouped_by_feature(dataset: RankingDataset, feature: str, path: Path) -> Ra
     else:
         known = f", or one of {', '.join(names[:10])}" if names else ""
         raise RankPolicyError(
-            f"--groups feature:{feature} must be a feature of {path}, a number from 1 to {dataset.num_features}{known}."
+            f"--group-feature {feature} must be a feature of {path}, a number from 1 to {dataset.num_features}{known}."
         )
     values = dataset.features[:, column]
     num_values = len(np.unique(values))
     if num_values > MOST_GROUPS:
         raise RankPolicyError(
-            f"--groups feature:{feature} must have few values, at most {MOST_GROUPS}, each a group; it has {num_values}."
+            f"--group-feature {feature} must have at most {MOST_GROUPS} values, one per group; it has {num_values}."
         )
     return replace(dataset, groups=values.astype(np.int64) if (values == np.round(values)).all() else values)

@@ -1,4 +1,4 @@
-"""AdaRank: boosting on a reward of rankings, with single features as weak rankers."""
+"""AdaRank: boosting that optimises a metric of rankings, with single features as weak rankers."""
 
 from __future__ import annotations
 
@@ -9,22 +9,23 @@ from typing import Any, ClassVar, final
 import numpy as np
 
 from rankpolicy.rankers.linear.reward_ascent import RewardAscent, RewardSurface, Weights
+from rankpolicy.settings import documented, setting
 from rankpolicy.types import RankPolicyError
 
-_NEARLY_ONE = 1 - 1e-9  # a weak ranker without a fault would get an infinite alpha
+_NEARLY_ONE = 1 - 1e-9  # a perfect weak ranker would otherwise get an infinite alpha
 
 
 @final
+@documented
 @dataclass(kw_only=True, eq=False, repr=False)
 class AdaRank(RewardAscent):
-    """Boosting with a weight on every query (Xu & Li 2007); ``reward`` is any metric from -1 to 1.
+    """Boosting with a weight on every query (Xu & Li 2007); the reward must lie between -1 and 1.
 
-    With E(q, h) the reward of ranking query q by h, and query weights P(q), equal at first, each round takes the feature h with the highest
-    e = Σ_q P(q) E(q, h), adds alpha * h to the scores f, where alpha = ln((1 + e) / (1 - e)) / 2, and sets P(q) ∝ exp(-E(q, f)).
+    Let E(q, h) be the reward of ranking query q by h, and P(q) the query weights, equal at first. Each round chooses the feature h with the
+    highest e = Σ_q P(q) E(q, h), adds alpha * h to the scores f with alpha = ln((1 + e) / (1 - e)) / 2, and sets P(q) ∝ exp(-E(q, f)).
 
-    A feature whose addition lowers the mean training reward by more than ``tolerance`` is taken back and not tried again, nor is one chosen
-    ``max_repeats`` times in a row; training ends when no feature is left, or after ``rounds``. ``both_directions`` lets features
-    count as weak rankers the other way round too.
+    A feature is discarded when adding it lowers the mean training reward by more than ``tolerance`` (the addition is undone), or when it
+    was chosen ``max_repeats`` times in a row. Training ends when no feature is left or after ``rounds``.
     """
 
     name: ClassVar[str] = "adarank"
@@ -36,20 +37,23 @@ class AdaRank(RewardAscent):
         {"scaling": "query_minmax", "reward": "ndcg", "both_directions": True},
     )
 
-    rounds: int = 500
-    tolerance: float = 0.0
-    max_repeats: int = 20
-    both_directions: bool = False
+    rounds: int = setting(500, "Rounds of boosting at most, including those whose addition is undone.", at_least=1)
+    tolerance: float = setting(
+        0.0, "Loss of mean training reward that the addition of a feature may cause.", at_least=0
+    )
+    max_repeats: int = setting(20, "Times in a row that the same feature may be chosen.", at_least=1)
+    both_directions: bool = setting(
+        False, "Also use every feature with its sign reversed; needed where low values mark relevant items."
+    )
 
     @property
     def _most_iterations(self) -> int:
         return self.rounds
 
     def _climb(self, surface: RewardSurface) -> Iterator[tuple[Weights, float]]:
-        self._check_settings()
         num_features = len(surface.columns)
         signs = (1.0, -1.0) if self.both_directions else (1.0,)
-        # (weak ranker, query): the features as they are, then the other way round.
+        # (weak ranker, query): first the features as they are, then with their signs reversed.
         weak_rewards = np.array([surface.rewards(sign * column) for sign in signs for column in surface.columns])
         if np.abs(weak_rewards).max() > 1:
             raise RankPolicyError(
@@ -80,10 +84,3 @@ class AdaRank(RewardAscent):
             query_weights = np.exp(-new_rewards)
             query_weights /= query_weights.sum()
             yield weights, training_reward
-
-    def _check_settings(self) -> None:
-        for name in ("rounds", "max_repeats"):
-            if getattr(self, name) < 1:
-                raise RankPolicyError(f"{name} must be at least 1; got {getattr(self, name)}.")
-        if self.tolerance < 0:
-            raise RankPolicyError(f"tolerance must be 0 or more; got {self.tolerance:g}.")

@@ -1,4 +1,4 @@
-"""Rankers whose score is a weighted sum of scaled features; what is left to each is how it finds the weights."""
+"""The base of rankers whose score is a weighted sum of scaled features; subclasses find the weights."""
 
 from __future__ import annotations
 
@@ -10,19 +10,27 @@ import torch
 from numpy.typing import NDArray
 
 from rankpolicy.data.dataset import RankingDataset
-from rankpolicy.data.scaling import FeatureScaling
+from rankpolicy.data.scaling import SCALINGS, FeatureScaling
 from rankpolicy.optional import require
 from rankpolicy.rankers.base import Course, Ranker
+from rankpolicy.settings import check_settings, setting
 from rankpolicy.types import RankPolicyError
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class LinearRanker(Ranker):
-    """Settings that all linear rankers share; ``_fit`` leaves ``_scaling`` and ``_weights`` (scaled features,) behind."""
+    """The settings that all linear rankers share; ``_fit`` sets ``_scaling`` and ``_weights`` (scaled features,)."""
 
-    scaling: str = "standardize"
-    valid_metric: Any = "ndcg@10"
-    random_state: int = 0
+    scaling: str = setting(
+        "standardize",
+        "Scaling of the features, fitted on the training data and saved with the model.",
+        choices=SCALINGS,
+    )
+    valid_metric: Any = setting("ndcg@10", "Metric measured on validation data, by name or as a metric.")
+    random_state: int = setting(0, "Seed of random choices, for the rankers that make any (CoordinateAscent).")
+
+    def __post_init__(self) -> None:
+        check_settings(self)
 
     def _refuse_checkpoint(self, course: Course) -> None:
         if course.checkpoint is not None:

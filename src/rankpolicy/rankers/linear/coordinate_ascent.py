@@ -1,4 +1,4 @@
-"""Coordinate ascent: one weight of a linear ranker at a time, straight up the reward."""
+"""Coordinate ascent: maximise the reward of a linear ranker over one weight at a time."""
 
 from __future__ import annotations
 
@@ -10,37 +10,42 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankpolicy.rankers.linear.reward_ascent import RewardAscent, RewardSurface, Weights
-from rankpolicy.types import RankPolicyError
+from rankpolicy.settings import ReadWhen, documented, setting
 
 
 @final
+@documented
 @dataclass(kw_only=True, eq=False, repr=False)
 class CoordinateAscent(RewardAscent):
-    """Maximise mean reward - slack * ‖w - w_start‖ over weights w with Σ abs(w) = 1 (Metzler & Croft 2007); ``reward`` is any metric.
+    """Maximise mean reward - slack * ‖w - w_start‖ over weights w with Σ abs(w) = 1 (Metzler & Croft 2007); any metric can be the reward.
 
-    A pass takes the features in random order and gives each weight the best of the values w, 0 and
-    w ± step_base * size * (1 + step_scale + ... + step_scale^k), k < num_steps, with size = max(abs(w), 1 / features). Passes are the
-    iterations; they end when one gains less than ``tolerance``. Each of ``restarts`` climbs in other orders, the first from equal weights,
-    the others from random ones.
+    One pass goes through the features in random order and sets each weight w to the best of the values w, 0 and
+    w ± step_base * size * (1 + step_scale + ... + step_scale^k), k < num_steps, with size = max(abs(w), 1 / features). One pass is one
+    iteration; a climb ends when a pass gains less than ``tolerance``. The first climb starts from equal weights, the others from random
+    ones.
     """
 
     name: ClassVar[str] = "coordinate-ascent"
     settings_to_try: ClassVar[tuple[dict[str, Any], ...]] = ({}, {"scaling": "query_minmax"}, {"reward": "ndcg@10"})
 
-    restarts: int = 5
-    step_base: float = 0.05
-    step_scale: float = 2.0
-    num_steps: int = 12
-    tolerance: float = 1e-3
-    slack: float = 0.0
-    max_passes: int = 25
+    restarts: int = setting(5, "Climbs from different starts; the best weights of all are kept.", at_least=1)
+    step_base: float = setting(0.05, "Size of the first step of a line search, relative to the weight.", above=0)
+    step_scale: float = setting(
+        2.0,
+        "Factor by which each further step grows.",
+        at_least=1,
+        read_when=ReadWhen(condition="num_steps is above 1", holds=lambda ranker: ranker.num_steps > 1),
+    )
+    num_steps: int = setting(12, "Steps tried in each direction of a line search.", at_least=1)
+    tolerance: float = setting(1e-3, "Gain of a pass below which a climb ends.", at_least=0)
+    slack: float = setting(0.0, "Penalty on the distance of the weights from their start.", at_least=0)
+    max_passes: int = setting(25, "Passes over all features per climb at most.", at_least=1)
 
     @property
     def _most_iterations(self) -> int:
         return self.restarts * self.max_passes
 
     def _climb(self, surface: RewardSurface) -> Iterator[tuple[Weights, float]]:
-        self._check_settings()
         generator = np.random.default_rng(self.random_state)
         num_features = len(surface.columns)
         for restart in range(self.restarts):
@@ -57,19 +62,19 @@ class CoordinateAscent(RewardAscent):
     def _pass(
         self, surface: RewardSurface, weights: Weights, start: Weights, order: NDArray[np.int64]
     ) -> tuple[Weights, float]:
-        """Weights after one line search along each feature, and what they reach."""
+        """Weights after one line search along each feature, and the objective there."""
         scores = weights @ surface.columns
         for feature in order:
             steps = self._steps(weights[feature], len(weights))
             moved = np.tile(weights, (len(steps), 1))
             moved[:, feature] += steps
             sizes = np.abs(moved).sum(axis=1)
-            # A step to 0 from the only weight there is leaves no direction.
+            # A step to 0 of the only nonzero weight would leave no direction.
             steps, moved, sizes = steps[sizes > 0], moved[sizes > 0], sizes[sizes > 0]
             moved /= sizes[:, None]
             values = surface.along(scores, surface.columns[feature], steps)
             values = values - self.slack * np.linalg.norm(moved - start, axis=1)
-            # The least change among equals; means that differ by rounding only are equal.
+            # Among equal values the smallest change; means that differ by rounding only count as equal.
             best = np.lexsort((np.abs(steps), -np.round(values, 12)))[0]
             objective = float(values[best])
             if steps[best] != 0:
@@ -78,17 +83,7 @@ class CoordinateAscent(RewardAscent):
         return weights, objective
 
     def _steps(self, weight: float, num_features: int) -> NDArray[np.float64]:
-        """The changes of one weight to try (step,), rising."""
+        """The changes of one weight to try (step,), in ascending order."""
         growth = np.cumsum(self.step_scale ** np.arange(self.num_steps))
         upward = self.step_base * max(abs(weight), 1 / num_features) * growth
         return np.unique(np.concatenate([-upward, [0.0, -weight], upward]))
-
-    def _check_settings(self) -> None:
-        for name in ("restarts", "num_steps", "max_passes"):
-            if getattr(self, name) < 1:
-                raise RankPolicyError(f"{name} must be at least 1; got {getattr(self, name)}.")
-        for name, least in (("tolerance", 0), ("slack", 0), ("step_scale", 1)):
-            if getattr(self, name) < least:
-                raise RankPolicyError(f"{name} must be {least} or more; got {getattr(self, name):g}.")
-        if self.step_base <= 0:
-            raise RankPolicyError(f"step_base must be above 0; got {self.step_base:g}.")

@@ -1,4 +1,4 @@
-"""Ranking SVM: a linear ranker that keeps a margin between every better and worse item of a query."""
+"""Ranking SVM: a linear ranker trained for a margin between each better and each worse item of a query."""
 
 from __future__ import annotations
 
@@ -16,28 +16,30 @@ from rankpolicy.metrics import reward_to_maximise
 from rankpolicy.optional import require
 from rankpolicy.rankers.base import Course
 from rankpolicy.rankers.linear.base import LinearRanker
+from rankpolicy.settings import documented, setting
 from rankpolicy.types import RankPolicyError
 
 
 @final
+@documented
 @dataclass(kw_only=True, eq=False, repr=False)
 class RankSVM(LinearRanker):
-    """Scores w·x with the least w²/2 + C * loss (Joachims 2002), where
+    """Scores w·x whose weights w minimise w²/2 + C * loss (Joachims 2002), where
 
     loss = mean over queries of mean over pairs with label_i > label_j of max(0, 1 - w·(x_i - x_j))².
 
-    The hinge is squared so that Newton's method applies (Chapelle & Keerthi 2010). Every query with two different labels weighs the same,
-    however many pairs it has. The solution is unique, so no seed matters.
+    The hinge is squared so that Newton's method applies (Chapelle & Keerthi 2010). Every query with two different labels has the same
+    weight, however many pairs it has. The solution is unique: random_state has no effect.
     """
 
     name: ClassVar[str] = "rank-svm"
     settings_to_try: ClassVar[tuple[dict[str, Any], ...]] = tuple({"C": C} for C in (1.0, 0.1, 0.3, 3.0, 10.0))
 
-    C: float = 1.0
+    C: float = setting(
+        1.0, "Weight of the loss against the regularisation w²/2. Lower it against overfitting.", above=0
+    )
 
     def _fit(self, train: RankingDataset, valid: RankingDataset | None, course: Course) -> None:
-        if not 0 < self.C < np.inf:
-            raise RankPolicyError(f"C must be a number above 0; got {self.C!r}.")
         self._refuse_checkpoint(course)
         metric = reward_to_maximise(self.valid_metric)
         self._scaling = fit_scaling(self.scaling, train)
@@ -74,7 +76,7 @@ class PairLoss(NamedTuple):
     def value_and_gradient(self, scores: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
         """The loss, and its gradient in scores (items,).
 
-        Over the active pairs, with n_i of them to win, m_i to lose and T_i the sum of the partners' scores,
+        With n_i the active pairs that item i should win, m_i those it should lose and T_i the sum of its partners' scores,
         Σ (1 - s_i + s_j)² = Σ_i n_i - 2 s_i (n_i - m_i) + s_i ((n_i + m_i) s_i - T_i).
         """
         wins, losses, partner_sums = _active_pairs(scores, scores, self.label_ranks, self.offsets)
@@ -89,7 +91,7 @@ class PairLoss(NamedTuple):
 
 
 def minimize_pair_loss(features: NDArray[np.float64], loss: PairLoss, *, C: float) -> NDArray[np.float64]:
-    """The w (features,) with the least w²/2 + C * loss(features @ w), by Newton's method in a trust region."""
+    """The weights w (features,) that minimise w²/2 + C * loss(features @ w), by Newton's method in a trust region."""
     optimize = require("scipy.optimize", "RankSVM")
 
     def value_and_gradient(w: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
@@ -110,11 +112,13 @@ def minimize_pair_loss(features: NDArray[np.float64], loss: PairLoss, *, C: floa
         method="trust-ncg",
         options={"gtol": 1e-6 * steepest, "maxiter": 1000},
     )
-    return result.x
+    return np.asarray(result.x)
 
 
 def _active_pairs(*arrays: NDArray[Any]) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
+    """Of each item: active pairs it should win, those it should lose, and the sum of its partners' values."""
     require("numba", "RankSVM")
     from rankpolicy.kernels.plackett_luce.hinge_pairs import active_pairs
 
-    return active_pairs(*arrays)
+    wins, losses, partner_sums = active_pairs(*arrays)
+    return wins, losses, partner_sums

@@ -1,4 +1,4 @@
-"""Linear rankers that climb the reward itself, step by step; what is left to each is how it climbs."""
+"""The base of linear rankers that maximise the training reward itself, iteration by iteration."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from rankpolicy.evaluation.weighted import mean_over_queries
 from rankpolicy.metrics import CustomReward, reward_to_maximise, term_table
 from rankpolicy.rankers.base import Course
 from rankpolicy.rankers.linear.base import LinearRanker
+from rankpolicy.settings import setting
 from rankpolicy.training import epoch_progress
 from rankpolicy.types import RankPolicyError
 
@@ -25,7 +26,7 @@ Weights = NDArray[np.float64]  # (features,)
 
 
 class RewardSurface(NamedTuple):
-    """What is climbed on: the mean ``reward`` of training queries, as a function of the scores of their items."""
+    """The mean reward of the training queries as a function of the scores of their items."""
 
     dataset: RankingDataset
     columns: NDArray[np.float64]  # (features, items) scaled features
@@ -33,17 +34,19 @@ class RewardSurface(NamedTuple):
 
     @classmethod
     def of(cls, train: RankingDataset, scaling: FeatureScaling, reward: Measure) -> RewardSurface:
-        """Of the queries whose rankings do not all earn the same."""
-        teaches = ~np.isnan(evaluate_scores(np.zeros(train.num_items), train, [reward])[:, 0])
-        if not isinstance(reward, CustomReward):  # a function may reward rankings whatever the labels are
+        """The surface over the queries whose reward depends on the ranking."""
+        informative = ~np.isnan(evaluate_scores(np.zeros(train.num_items), train, [reward])[:, 0])
+        if not isinstance(
+            reward, CustomReward
+        ):  # a user's function may depend on the ranking even where all labels are equal
             lowest, highest = (f.reduceat(train.labels, train.offsets[:-1]) for f in (np.minimum, np.maximum))
-            teaches &= lowest < highest
-        if not teaches.any():
+            informative &= lowest < highest
+        if not informative.any():
             raise RankPolicyError(
-                "no query has items of different labels, so all rankings earn the same and there is nothing to learn. "
+                "no query has items of different labels, so all rankings have the same reward and there is nothing to learn. "
                 "Check labels and qid."
             )
-        kept = train if teaches.all() else train[teaches]
+        kept = train if informative.all() else train[informative]
         scaled = scaling.apply(kept.features, kept.offsets)
         return cls(kept, np.ascontiguousarray(scaled.T, dtype=np.float64), reward)
 
@@ -54,7 +57,7 @@ class RewardSurface(NamedTuple):
     def along(
         self, scores: NDArray[np.float64], direction: NDArray[np.float64], steps: NDArray[np.float64]
     ) -> NDArray[np.float64]:
-        """Mean rewards (step,) of ``scores + step * direction``; ``steps`` rise."""
+        """Mean rewards (step,) of ``scores + step * direction``; ``steps`` must be ascending."""
         table = term_table(self.reward)
         if table is None:
             return np.array([self.rewards(scores + step * direction).mean() for step in steps])
@@ -62,7 +65,7 @@ class RewardSurface(NamedTuple):
         from rankpolicy.kernels.metrics.values import rank_discounts
 
         dataset, conventions = self.dataset, self.reward.conventions
-        values = np.empty((dataset.num_queries, len(steps)))
+        values: NDArray[np.float64] = np.empty((dataset.num_queries, len(steps)))
         rewards_along_line(
             scores,
             direction,
@@ -77,23 +80,23 @@ class RewardSurface(NamedTuple):
             rank_discounts(int(dataset.sizes.max())),
             values,
         )
-        return values.mean(axis=0)
+        return np.asarray(values.mean(axis=0))
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class RewardAscent(LinearRanker):
-    """The weights kept are those of the iteration that is best on validation data, or without it on the training data."""
+    """Keeps the weights of the best iteration on validation data, or on the training data where there is none."""
 
-    reward: Any = "map"
+    reward: Any = setting("map", "What is maximised: a metric or a mix of metrics by name, or a function of rankings.")
 
     @abstractmethod
     def _climb(self, surface: RewardSurface) -> Iterator[tuple[Weights, float]]:
-        """Weights after each iteration, and the training reward there."""
+        """Yield the weights after each iteration and the training reward there."""
 
     @property
     @abstractmethod
     def _most_iterations(self) -> int:
-        """How many iterations ``_climb`` may take."""
+        """The highest number of iterations ``_climb`` may take."""
 
     def _fit(self, train: RankingDataset, valid: RankingDataset | None, course: Course) -> None:
         self._refuse_checkpoint(course)

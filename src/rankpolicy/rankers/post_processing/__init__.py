@@ -1,1 +1,1 @@
-"""Rankers that turn the scores of another into a fair policy."""
+"""Rankers that turn the scores of another ranker into a fair policy."""

@@ -1,4 +1,4 @@
-"""Fair exposure as an afterthought: estimate relevance first, then solve a linear program for each query that is ranked."""
+"""Fair exposure by post-processing: estimate relevance first, then solve one linear program per query to rank."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from rankpolicy.data.dataset import RankingDataset
 from rankpolicy.fairness import (
+    MERITS,
     FairRanking,
     constrained_ranking,
     merit_of,
@@ -24,15 +25,22 @@ from rankpolicy.fairness import (
 from rankpolicy.metrics.additive import additive_form
 from rankpolicy.policies.mixture import Mixture
 from rankpolicy.rankers.base import Course, Ranker
-from rankpolicy.rankers.members import ranker_class_named
+from rankpolicy.rankers.members import RANKERS
+from rankpolicy.settings import ReadWhen, check_settings, documented, setting
 from rankpolicy.types import Conventions, RankPolicyError
 
-# A regression line is the best simple estimate: its solution is exact, and nothing about it needs tuning.
+# Defaults of the estimator: a linear regression has an exact solution and needs no tuning.
 _DEFAULTS: dict[str, dict[str, Any]] = {"regression": {"model": "linear", "scaling": "standardize"}}
 _STATE = "relevance.json"
 
 
+def _estimators() -> list[str]:
+    """The rankers that score items: all but FairLP itself."""
+    return [name for name in RANKERS if name != "fair-lp"]
+
+
 @final
+@documented
 @dataclass(kw_only=True, eq=False, repr=False)
 class FairLP(Ranker):
     """Estimate relevance, then give each query the mixture of rankings (Singh & Joachims 2018; 2019, appendix B.3) that maximises
@@ -41,35 +49,48 @@ class FairLP(Ranker):
 
     by linear programming and the decomposition of Birkhoff and von Neumann. ``max_disparity`` bounds the disparity of every query instead.
 
-    ``relevance`` names the ranker that makes the estimates, ``relevance_settings`` (a dict) its settings; a regression is linear on
-    standardised features unless these say otherwise. r̂ = a * score + b with the a, b that fit the labels of the training data best, so
-    that scores on any scale will do. An item's gain may fall below 0, its merit not: estimates below 0 merit 0.
+    r̂ = a * score + b with the a, b that fit the labels of the training data best, so scores on any scale will do. The gain of an item may
+    be negative, its merit not: an estimate below 0 has merit 0.
 
-    Items can only be ranked with their protected groups, by ``dataset.groups`` or ``protected=``. ``predict`` gives the expected
-    exposure of
-    an item in its query, so ``rank`` puts first what the policy shows most. Validation data serve the estimate of relevance, which the
-    validation score measures.
+    Ranking needs the protected group of every item, from ``dataset.groups`` or ``protected=``. ``predict`` returns the expected exposure
+    of an item in its query, so ``rank`` puts the most exposed item first. Validation data is used by the estimator of relevance, and the
+    validation score measures that estimator.
     """
 
     name: ClassVar[str] = "fair-lp"
     ranks_by_sorting: ClassVar[bool] = False
     settings_to_try: ClassVar[tuple[dict[str, Any], ...]] = ({}, {"relevance_settings": {"model": "mlp"}})
 
-    strength: float = 1.0
-    max_disparity: float | None = None
-    relevance: str = "regression"
-    relevance_settings: Any = None
-    gain: str = "exp2"  # of an estimate, as in Conventions
-    merit: str = "identity"
-    random_state: int = 0
+    strength: float = setting(
+        1.0,
+        "Weight of the disparity against NDCG; 0 ignores fairness, higher values are fairer.",
+        at_least=0,
+        read_when=ReadWhen(condition="max_disparity is None", holds=lambda ranker: ranker.max_disparity is None),
+    )
+    max_disparity: float | None = setting(
+        None, "Bound on the disparity of every query, in place of a strength; None has no bound.", at_least=0
+    )
+    relevance: str = setting(
+        "regression", "The ranker that estimates relevance, by its method name.", choices=_estimators
+    )
+    relevance_settings: Mapping[str, Any] | str | None = setting(
+        None,
+        "Settings of that ranker, a dict (or its text) such as {'model': 'mlp'}; None takes its defaults. "
+        "A regression is linear on standardised features unless these say otherwise.",
+    )
+    gain: str = setting(
+        "exp2",
+        "Gain of an estimate in NDCG: 2^r̂ - 1 or r̂ itself, as in Conventions.",
+        choices=("exp2", "linear"),
+    )
+    merit: str = setting("identity", "Merit of an item, as a function of its estimate.", choices=MERITS)
+    random_state: int = setting(0, "Seed of the ranker that estimates relevance, unless its settings have one.")
+
+    def __post_init__(self) -> None:
+        check_settings(self)
+        self._new_estimator()
 
     def _fit(self, train: RankingDataset, valid: RankingDataset | None, course: Course) -> None:
-        if self.strength < 0 or (self.max_disparity is not None and self.max_disparity < 0):
-            raise RankPolicyError(
-                f"strength and max_disparity must be 0 or more; got {self.strength}, {self.max_disparity}."
-            )
-        Conventions(gain=self.gain)  # type: ignore[arg-type]  # refuses what it does not know
-        merit_of(torch.zeros(1, 1), self.merit)
         self._estimator = self._new_estimator().fit(
             train, valid=valid, progress=course.progress, checkpoint=course.checkpoint, resume=course.resume
         )
@@ -81,11 +102,11 @@ class FairLP(Ranker):
         }
 
     def _new_estimator(self) -> Ranker:
-        ranker_class = ranker_class_named(self.relevance)
-        if ranker_class is FairLP:
-            raise RankPolicyError("relevance must name a ranker that makes scores; got 'fair-lp' itself.")
+        """The unfitted estimator of relevance; refuses settings that it does not have or would not read."""
         settings = {"random_state": self.random_state, **_DEFAULTS.get(self.relevance, {})}
-        return ranker_class().set_params(**settings | _as_settings(self.relevance_settings))
+        estimator = RANKERS.named(self.relevance)().set_params(**settings | _as_settings(self.relevance_settings))
+        check_settings(estimator)
+        return estimator
 
     def _relevances(self, dataset: RankingDataset) -> NDArray[np.float64]:
         slope, intercept = self._line
@@ -134,7 +155,7 @@ class FairLP(Ranker):
 
 
 def _as_settings(given: Any) -> dict[str, Any]:
-    """A dict of settings, or the text of one, as the command line has it."""
+    """Settings as a dict, from a dict or from the text of one, as the command line gives it."""
     try:
         settings = ast.literal_eval(given) if isinstance(given, str) else given
     except (ValueError, SyntaxError):
@@ -145,7 +166,7 @@ def _as_settings(given: Any) -> dict[str, Any]:
 
 
 def _least_squares_line(x: NDArray[np.float64], y: NDArray[np.float64]) -> tuple[float, float]:
-    """Slope and intercept; a slope below 0 would turn the order around, so that scores of no use give the mean of y.
+    """Slope and intercept; the slope is at least 0, since a negative one would reverse the order of the scores.
 
     >>> _least_squares_line(np.array([1.0, 2.0, 3.0]), np.array([3.0, 5.0, 7.0]))
     (2.0, 1.0)

@@ -1,1 +1,1 @@
-"""Rankers of boosted trees."""
+"""Rankers whose scores are the sums of boosted trees."""

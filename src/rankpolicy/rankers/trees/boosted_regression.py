@@ -1,4 +1,4 @@
-"""Pointwise regression by boosted trees."""
+"""Pointwise regression with boosted trees."""
 
 from __future__ import annotations
 
@@ -6,12 +6,14 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, final
 
 from rankpolicy.rankers.trees.boosting import TreeRanker
+from rankpolicy.settings import documented
 
 
 @final
+@documented
 @dataclass(kw_only=True, eq=False, repr=False)
 class BoostedRegression(TreeRanker):
-    """Predict the label of each item by gradient-boosted trees (Friedman 2001) as LightGBM grows them, and rank by the prediction."""
+    """Predict the label of each item with gradient-boosted trees (Friedman 2001, by LightGBM) and rank by the prediction."""
 
     name: ClassVar[str] = "boosted-regression"
 

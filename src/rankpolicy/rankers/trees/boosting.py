@@ -1,4 +1,4 @@
-"""Rankers whose scores come from gradient-boosted trees, by LightGBM; what is left to each is its objective."""
+"""The base of rankers whose scores come from gradient-boosted trees, grown by LightGBM; subclasses supply the objective."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from rankpolicy.evaluation.weighted import mean_over_queries
 from rankpolicy.metrics import reward_to_maximise
 from rankpolicy.optional import require
 from rankpolicy.rankers.base import Course, Ranker
+from rankpolicy.settings import check_settings, setting
 from rankpolicy.training import epoch_progress
 from rankpolicy.types import RankPolicyError
 
@@ -22,15 +23,17 @@ if TYPE_CHECKING:
     import lightgbm
 
 
-Measure = Callable[[NDArray[np.float64]], float]  # flat scores (items,) of held-out queries -> higher is better
+ValidationMeasure = Callable[
+    [NDArray[np.float64]], float
+]  # flat scores (items,) of held-out queries -> higher is better
 
 
 class TreeObjective(Protocol):
-    """A loss that LightGBM does not know."""
+    """A loss that LightGBM does not have built in."""
 
     @property
     def history(self) -> dict[str, list[float]]:
-        """What it measured, a value a tree, before the tree was grown."""
+        """Its training curves: one value per tree, measured before the tree was grown."""
         ...
 
     def __call__(self, scores: NDArray[np.float64], /) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -40,25 +43,43 @@ class TreeObjective(Protocol):
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class TreeRanker(Ranker):
-    """Settings that all tree rankers share; they keep LightGBM's meaning under names that explain themselves."""
+    """The settings that all tree rankers share, with LightGBM's meaning under self-explanatory names."""
 
     settings_to_try: ClassVar[tuple[dict[str, Any], ...]] = tuple(
         {"num_leaves": leaves, "min_items_in_leaf": items} for leaves in (15, 7, 31) for items in (50, 20, 100)
     )
 
-    num_trees: int = 1000
-    learning_rate: float = 0.05
-    num_leaves: int = 15
-    min_items_in_leaf: int = 50
-    feature_fraction: float = 0.8
-    bagging_fraction: float = 0.8
-    l2: float = 0.0
-    patience: int | None = 50
-    valid_metric: Any = "ndcg@10"
-    random_state: int = 0
+    num_trees: int = setting(
+        1000, "Trees to grow at most; with validation data, training usually stops earlier (see patience).", at_least=1
+    )
+    learning_rate: float = setting(
+        0.05, "Factor on the output of every tree. A lower rate needs more trees and often ranks better.", above=0
+    )
+    num_leaves: int = setting(
+        15, "Leaves per tree. More leaves fit finer structure and overfit small data.", at_least=2
+    )
+    min_items_in_leaf: int = setting(
+        50, "Items that a leaf must hold at least. Lower it for small data, raise it against overfitting.", at_least=0
+    )
+    feature_fraction: float = setting(0.8, "Share of the features drawn at random for each tree.", above=0, at_most=1)
+    bagging_fraction: float = setting(0.8, "Share of the items drawn at random for each tree.", above=0, at_most=1)
+    l2: float = setting(0.0, "L2 penalty on the values of the leaves.", at_least=0)
+    patience: int | None = setting(
+        50,
+        "Trees without improvement on validation data after which training stops; None grows all trees. "
+        "Without validation data all trees are grown.",
+        at_least=1,
+    )
+    valid_metric: Any = setting(
+        "ndcg@10", "Metric that chooses the best number of trees on validation data, by name or as a metric."
+    )
+    random_state: int = setting(0, "Seed of the random choice of features and items.")
+
+    def __post_init__(self) -> None:
+        check_settings(self)
 
     def _objective(self, train: RankingDataset) -> TreeObjective | None:
-        """The loss on this training data; None where ``_parameters`` name one that LightGBM knows."""
+        """The loss on this training data; None where ``_parameters`` names one that LightGBM has built in."""
         return None
 
     def _trainable(self, train: RankingDataset) -> RankingDataset:
@@ -76,7 +97,7 @@ class TreeRanker(Ranker):
         train_set = self._lightgbm_data(train)
         valid_sets = None if valid is None else [self._lightgbm_data(valid, reference=train_set)]
         if objective is not None:
-            # A function, because LightGBM copies its parameters deeply, and an object with them.
+            # A function rather than the object: LightGBM deep-copies its parameters.
             parameters["objective"] = lambda scores, data: objective(scores)
         history: list[float] = []
         with epoch_progress(name, self.num_trees, enabled=course.progress) as report_epoch:
@@ -106,15 +127,15 @@ class TreeRanker(Ranker):
                 raise RankPolicyError(
                     f"LightGBM refuses these settings: {str(error).split(' at /')[0]}. Change them on {self!r}."
                 ) from None
-        # Counted here: without early stopping LightGBM keeps no best iteration.
+        # Counted here because LightGBM keeps no best iteration without early stopping.
         self.best_iteration_ = self.num_trees if valid is None else int(np.argmax(history)) + 1
         self.best_score_ = None if valid is None else history[self.best_iteration_ - 1]
         self.evals_result_ = {} if objective is None else {"training": objective.history}
         if valid is not None:
             self.evals_result_["valid_0"] = {metric: history}
 
-    def _validation(self, valid: RankingDataset) -> tuple[str, Measure]:
-        """How trees are judged on held-out queries, and its name."""
+    def _validation(self, valid: RankingDataset) -> tuple[str, ValidationMeasure]:
+        """Name and function of the measure by which trees are judged on held-out queries."""
         metric = reward_to_maximise(self.valid_metric)
         return metric.name, lambda scores: mean_over_queries(
             evaluate_scores(scores, valid, [metric])[:, 0], valid.query_weights
@@ -137,7 +158,7 @@ class TreeRanker(Ranker):
         }
 
     def _lightgbm_data(self, dataset: RankingDataset, *, reference: Any = None) -> lightgbm.Dataset:
-        return require("lightgbm", type(self).__name__).Dataset(
+        data: lightgbm.Dataset = require("lightgbm", type(self).__name__).Dataset(
             dataset.features,
             dataset.labels,
             group=dataset.sizes,
@@ -145,6 +166,7 @@ class TreeRanker(Ranker):
             params=self._parameters(),
             free_raw_data=False,
         )
+        return data
 
     def _scores(self, dataset: RankingDataset) -> NDArray[np.float64]:
         return np.asarray(self._booster.predict(dataset.features, num_iteration=self.best_iteration_))

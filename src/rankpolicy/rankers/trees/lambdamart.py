@@ -9,6 +9,7 @@ import numpy as np
 
 from rankpolicy.data.dataset import RankingDataset
 from rankpolicy.rankers.trees.boosting import TreeRanker
+from rankpolicy.settings import documented, setting
 from rankpolicy.types import RankPolicyError
 
 if TYPE_CHECKING:
@@ -16,13 +17,16 @@ if TYPE_CHECKING:
 
 
 @final
+@documented
 @dataclass(kw_only=True, eq=False, repr=False)
 class LambdaMART(TreeRanker):
-    """LambdaMART (Burges 2010) as LightGBM implements it."""
+    """LambdaMART (Burges 2010), by LightGBM; labels must be whole numbers from 0 to 30."""
 
     name: ClassVar[str] = "lambdamart"
 
-    truncation: int = 30  # pairs count when one of the two is among the first so many
+    truncation: int = setting(
+        30, "Pairs of items count when at least one of the two is ranked among the first so many.", at_least=1
+    )
 
     def _parameters(self) -> dict[str, Any]:
         return super()._parameters() | {

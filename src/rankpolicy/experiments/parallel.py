@@ -1,4 +1,4 @@
-"""Many tasks over the same data, in processes of one thread each."""
+"""Parallel runs: many tasks over the same data, in processes with one thread each."""
 
 from __future__ import annotations
 
@@ -11,8 +11,6 @@ from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
-import torch
-
 from rankpolicy.types import RankPolicyError
 
 Shared = TypeVar("Shared")
@@ -21,17 +19,27 @@ Result = TypeVar("Result")
 
 
 def num_cores() -> int:
-    """Cores this process may use."""
+    """The number of cores that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def each_in_a_process(
+def run_in_processes(
     function: Callable[[Shared, Task], Result], shared: Shared, tasks: Sequence[Task], *, jobs: int | None = None
 ) -> Generator[tuple[int, Result], None, None]:
-    """The number of a task and ``function(shared, task)``, in the order in which they finish; the first error ends all.
+    """Yield the index of each task and the result of ``function(shared, task)``, in the order in which tasks finish.
 
-    ``shared`` is sent to each process once. ``jobs`` processes, as many as there are cores unless told; with one, nothing is started and
-    the tasks run here. The function must be one that a module has by name.
+    The first error ends all tasks.
+
+    Parameters
+    ----------
+    function
+        What is called for each task; it must be defined at the top level of a module.
+    shared
+        The data that all tasks need; it is sent to each process once.
+    tasks
+        The tasks; each is sent to the process that runs it.
+    jobs
+        Number of processes; None: as many as there are cores. With 1, the tasks run in this process.
     """
     if jobs is not None and (isinstance(jobs, bool) or not isinstance(jobs, int) or jobs < 1):
         raise RankPolicyError(f"jobs must be a whole number, 1 or more; got {jobs!r}.")
@@ -55,14 +63,14 @@ def each_in_a_process(
         for future in as_completed(numbers):
             yield numbers[future], future.result()
     except RankPolicyError as error:
-        raise error.with_traceback(None) from None  # a user needs no traceback of the other process
+        raise error.with_traceback(None) from None  # the traceback of the other process does not help a user
     except BrokenProcessPool:
         raise RankPolicyError(
             "a worker process ended early: memory may be short (lower jobs), or a script starts processes when it is imported "
             "(put the call under if __name__ == '__main__':). jobs=1 needs no processes."
         ) from None
     finally:
-        # Whatever is still running then is of no use to anybody: an error or an interrupt has ended the rest.
+        # After an error or an interrupt nobody needs the tasks that are still running.
         if not all(future.done() for future in numbers):
             for process in set(multiprocessing.active_children()) - others:
                 process.terminate()
@@ -74,10 +82,12 @@ _work: tuple[Callable[[Any, Any], Any], Any]
 
 def _start_worker(function: Callable[[Any, Any], Any], shared: Any) -> None:
     global _work
-    # LightGBM and numba read these when they are loaded, which is later.
+    # LightGBM and numba read these when they are loaded, which happens later.
     os.environ |= {"OMP_NUM_THREADS": "1", "NUMBA_NUM_THREADS": "1"}
+    import torch
+
     torch.set_num_threads(1)
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the process that started this one says when to stop
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent process decides when to stop
     _work = (function, shared)
 
 
@@ -88,6 +98,8 @@ def _run_task(task: Any) -> Any:
 
 @contextmanager
 def _one_thread() -> Iterator[None]:
+    import torch
+
     before = torch.get_num_threads()
     torch.set_num_threads(1)
     try:

@@ -1,0 +1,163 @@
+"""rankpolicy methods"""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from rankpolicy.cli.support.catalog import KINDS, Described, describe
+from rankpolicy.cli.support.options import Json
+from rankpolicy.cli.support.output import console, print_json
+from rankpolicy.types import RankPolicyError
+
+if TYPE_CHECKING:
+    from rankpolicy.settings import SettingDescription
+
+EXAMPLES = """
+[bold]Examples[/bold]
+
+rankpolicy methods
+
+rankpolicy methods pg-rank
+
+rankpolicy methods dcm-kl-ucb --json
+"""
+
+
+def _names_that_start(incomplete: str) -> list[str]:
+    names = dict.fromkeys(name for kind in KINDS.values() for name in kind.names_in_source())
+    return [name for name in names if name.startswith(incomplete)]
+
+
+def methods(
+    name: Annotated[
+        str,
+        typer.Argument(
+            metavar="NAME",
+            help="One of them, to see its settings.",
+            show_default=False,
+            autocompletion=_names_that_start,
+        ),
+    ] = "",
+    seed: Annotated[
+        int, typer.Option("--seed", hidden=True, help="Accepted by every verb; nothing here is random.")
+    ] = 0,
+    as_json: Json = False,
+) -> None:
+    """List rankers, models, estimators, metrics, bandits, click models and more; with NAME, show its settings.
+
+    For each setting: what it is, the values it may have, its default, and when it is read. Rankers and bandits take settings by
+    --set NAME=VALUE.
+    """
+    if not name:
+        _list(as_json)
+        return
+    found = describe(name)
+    if not found:
+        raise RankPolicyError(_unknown(name))
+    if as_json:
+        print_json({"name": name, "found": [_as_json(each) for each in found]})
+        return
+    for number, each in enumerate(found):
+        _print(each, is_first=number == 0)
+
+
+def _unknown(name: str) -> str:
+    close = difflib.get_close_matches(name.lower(), [each for kind in KINDS.values() for each in kind.names()], n=1)
+    hint = f" Did you mean {close[0]!r}?" if close else ""
+    return f"Unknown name {name!r}.{hint} For all names: rankpolicy methods."
+
+
+def _list(as_json: bool) -> None:
+    summaries = {kind: known.summaries() for kind, known in KINDS.items()}
+    if as_json:
+        print_json({"kinds": summaries})
+        return
+    from rich.table import Table
+    from rich.text import Text
+
+    out = console()
+    width = max(len(name) for of_kind in summaries.values() for name in of_kind)
+    for kind, of_kind in summaries.items():
+        out.print(Text.assemble((KINDS[kind].title, "bold"), (f"  {KINDS[kind].used}", "dim")))
+        table = Table(box=None, show_header=False, padding=(0, 1), pad_edge=True)
+        table.add_column(min_width=width, no_wrap=True, style="cyan")
+        table.add_column(overflow="fold")
+        for name, summary in of_kind.items():
+            table.add_row(name, Text(summary))
+        out.print(table)
+        out.print()
+    out.print("The settings of one of them: rankpolicy methods NAME", style="dim")
+
+
+def _print(found: Described, *, is_first: bool) -> None:
+    from rich.box import SIMPLE_HEAD
+    from rich.table import Table
+    from rich.text import Text
+
+    out = console()
+    if not is_first:
+        out.print()
+    out.print(Text.assemble((found.name, "bold cyan"), f"  {found.kind}  ", (found.place, "dim")))
+    out.print(found.about, markup=False)
+    out.print(f"used in: {KINDS[found.kind].used}", style="dim", markup=False)
+    if not found.settings:
+        out.print(KINDS[found.kind].without_settings)
+        return
+    table = Table(box=SIMPLE_HEAD, pad_edge=False)
+    table.add_column("setting", no_wrap=True, style="cyan")
+    table.add_column("default", overflow="fold", max_width=18)
+    table.add_column("what it is", overflow="fold")
+    for setting in found.settings:
+        text = Text(setting.help)
+        text.append(f"{' ' if setting.help else ''}{_values(setting)}", style="dim")
+        table.add_row(setting.name, Text(_default(setting)), text)
+    out.print(table)
+
+
+def _values(setting: SettingDescription) -> str:
+    """What values a setting may have and when it is read, in words."""
+    kind = f"One of {', '.join(setting.choices)}" if setting.choices else setting.kind[:1].upper() + setting.kind[1:]
+    facts = ", ".join(fact for fact in (kind, setting.range) if fact)
+    when = f" Read only when {setting.read_when}." if setting.read_when else ""
+    return f"{facts}.{when}" if facts else when.strip()
+
+
+def _default(setting: SettingDescription) -> str:
+    if setting.default is dataclasses.MISSING:
+        return "(required)"
+    if isinstance(setting.default, tuple | list):
+        return ",".join(map(str, setting.default)) or "(empty)"
+    if setting.default is None or isinstance(setting.default, bool):
+        return str(setting.default).lower()
+    return str(setting.default)
+
+
+def _as_json(found: Described) -> dict[str, Any]:
+    from rankpolicy.settings import plain
+
+    return {
+        "kind": found.kind,
+        "class": found.place,
+        "summary": found.about,
+        "settings": [
+            {
+                "name": setting.name,
+                "kind": setting.kind,
+                "required": setting.default is dataclasses.MISSING,
+                "default": None if setting.default is dataclasses.MISSING else _plain(plain(setting.default)),
+                "range": setting.range,
+                "choices": list(setting.choices),
+                "read_when": setting.read_when,
+                "help": setting.help,
+            }
+            for setting in found.settings
+        ],
+    }
+
+
+def _plain(value: Any) -> Any:
+    return value if value is None or isinstance(value, bool | int | float | str | list | dict) else str(value)

@@ -1,0 +1,26 @@
+"""The verbs of the command line: one line for each, one file for each."""
+
+from __future__ import annotations
+
+from rankpolicy.cli.support.lazy_verbs import Verb
+
+_CLI = "rankpolicy.cli"
+
+VERBS: dict[str, Verb] = {
+    "demo": Verb(place=f"{_CLI}.demo:demo", summary="Learn and compare two methods on synthetic data."),
+    "train": Verb(place=f"{_CLI}.train:train", summary="Learn a ranker and write it to a file."),
+    "evaluate": Verb(place=f"{_CLI}.evaluate:evaluate", summary="Measure a model on labelled data or clicks."),
+    "predict": Verb(place=f"{_CLI}.predict:predict", summary="Score the items of new data."),
+    "compare": Verb(place=f"{_CLI}.compare:compare", summary="Learn and measure several methods on the same folds."),
+    "tradeoff": Verb(place=f"{_CLI}.tradeoff:tradeoff", summary="Utility against fairness of exposure, by method."),
+    "clicks": Verb(place=f"{_CLI}.clicks:app", summary="Fit click models to a log; estimate position bias."),
+    "simulate": Verb(place=f"{_CLI}.simulate:simulate", summary="Regret of bandits that rank for simulated users."),
+    "methods": Verb(place=f"{_CLI}.methods:methods", summary="List methods, models, bandits ... and their settings."),
+    "reproduce": Verb(place=f"{_CLI}.reproduce:reproduce", summary="Run a table or figure of a paper again."),
+    "doctor": Verb(place=f"{_CLI}.doctor:doctor", summary="Show what is installed and which fast paths are on."),
+}
+
+CLICKS_VERBS: dict[str, Verb] = {
+    "fit": Verb(place=f"{_CLI}.clicks_fit:fit", summary="Fit click models to a log and measure them."),
+    "bias": Verb(place=f"{_CLI}.clicks_bias:bias", summary="Estimate how likely users examine each rank."),
+}
