@@ -1,4 +1,4 @@
-"""Learning from biased clicks: users examine what stands on top, and a ranker that believes their clicks learns the order it was shown."""
+"""Learning from biased clicks: users examine the top of a list most, so a ranker that takes clicks as they are learns the order shown."""
 
 import numpy as np
 
@@ -24,9 +24,9 @@ log = rp.clicks.log_from_lists(queries, lists, clicks)
 bias = rp.estimate_position_bias(log, method="all-pairs")
 print("estimated propensities:", bias.propensities.round(2))
 settings = {"reward": "ndcg@10", "epochs": 30, "num_networks": 1}
-# The log takes the place of the labels of the training data; validation data keep theirs here.
+# The labels of the training data are made from the clicks; the validation data keep their own labels here.
 for name, propensities in (("as they are", np.ones(10)), ("corrected", bias)):
-    ranker = rp.PGRank(**settings).fit(train, valid=valid, clicks=log, propensities=propensities)
+    ranker = rp.PGRank(**settings).fit(rp.dataset_from_clicks(train, log, propensities), valid=valid)
     worth = ranker.click_report_["effective_sample_size"]
     ndcg = rp.evaluate(ranker, test, ["ndcg@10"]).means["ndcg@10"]
     print(f"clicks {name}: NDCG@10 {ndcg:.4f} ({ranker.click_report_['num_clicks']} clicks, worth {worth:.0f})")

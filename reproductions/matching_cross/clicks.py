@@ -121,7 +121,7 @@ def measure(study: Study, task: Task) -> Measured:
         return parts.relevance[part.source_rows] if task.arm == BEST_POSSIBLE else -_ranks(part)
 
     return Measured(
-        clicks=evaluate(scores_of(parts.test), parts.test, ["mrr", "success@1"], propensities=parts.bias),
+        clicks=evaluate(scores_of(parts.test), parts.test, ["mrr", "success@1"]),
         truth=evaluate(scores_of(parts.truth), parts.truth, ["ndcg"], conventions=TRUTH),
         propensities=parts.bias.propensities,
         valid_score=None if ranker is None else ranker.best_score_,
@@ -138,11 +138,11 @@ def parts_of(log: SearchLog) -> Parts:
     bias = estimate_position_bias(click_log_of(train[is_randomised]), method="randomised", num_resamples=0)
     return Parts(
         train=train,
-        valid=weighted_by_propensity(one_click_each(valid), bias)[0],
-        test=one_click_each(test),
+        valid=weighted_by_propensity(one_click_each(valid), bias),
+        test=weighted_by_propensity(one_click_each(test), bias),
         bias=bias,
         relevance=log.relevance,
-        truth=replace(test, labels=log.relevance[test.source_rows].astype(np.float32)),
+        truth=replace(test, labels=log.relevance[test.source_rows].astype(np.float32), label_kind="grades"),
     )
 
 
@@ -156,4 +156,4 @@ def _fitted(parts: Parts, arm: Arm, settings: dict[str, Any]) -> MatchingCross:
     """All arms stop by weighted MRR, also the one that learns from clicks as they are: only what it learns from differs."""
     ranker = MatchingCross().set_params(model=arm.model, **settings)
     bias = parts.bias.propensities if arm.is_corrected else np.ones_like(parts.bias.propensities)
-    return ranker.fit(parts.train, valid=parts.valid, propensities=bias, progress=False)
+    return ranker.fit(weighted_by_propensity(parts.train, bias), valid=parts.valid, progress=False)

@@ -132,14 +132,15 @@ def learned_from(
     parts = tuple(zip((fold.train, fold.valid), logs, strict=True))
     weighted = [dataset_from_clicks(part, log, table) for part, log in parts]
     if is_robust:
-        regression = Regression(model="linear", weight_decay=1e-2).fit(weighted[0][0], progress=False)
+        regression = Regression(model="linear", weight_decay=1e-2).fit(weighted[0], progress=False)
         clip = max(1.0, logs[0].num_sessions / fold.train.num_queries / LEAST_EXAMINATIONS)
         weighted = [
             dataset_from_clicks(part, log, table, predicted=np.clip(regression.predict(part), 0, 1), clip=clip)
             for part, log in parts
         ]
-    (train, evidence), (valid, _) = weighted
-    return train, valid, evidence.effective_sample_size
+    train, valid = weighted
+    assert train.click_evidence is not None, "made from clicks"
+    return train, valid, train.click_evidence.effective_sample_size
 
 
 def _ndcg(ranker: Ranker, fold: Fold) -> float:

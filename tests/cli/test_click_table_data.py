@@ -103,7 +103,7 @@ def test_propensities_weight_the_means_of_a_click_table(rankpolicy, model, tmp_p
         num_clicks=8,
         num_swap_pairs=0,
     )
-    (tmp_path / "bias.json").write_text(json.dumps(bias.to_json()))
+    (tmp_path / "bias.json").write_text(json.dumps(bias.to_dict()))
     document = rankpolicy(*call, "--propensities", tmp_path / "bias.json", "--json").json
     assert document["weighted"]["effective_sample_size"] == pytest.approx(8)
     assert "means are weighted" in rankpolicy(*call, "--propensities", tmp_path / "bias.json").stdout

@@ -38,8 +38,8 @@ def test_json_is_what_the_python_api_estimates(rankpolicy, logs):
         found = estimate_position_bias(
             log, method=name, click_model="ubm" if name == "click-model" else None, num_resamples=5, random_state=3
         )
-        np.testing.assert_allclose(PositionBias.from_json(document).propensities, found.propensities)
-        np.testing.assert_allclose(PositionBias.from_json(document).intervals, found.intervals)
+        np.testing.assert_allclose(PositionBias.from_dict(document).propensities, found.propensities)
+        np.testing.assert_allclose(PositionBias.from_dict(document).intervals, found.intervals)
     assert result.json["run"]["seed"] == 3
 
 

@@ -59,11 +59,11 @@ def test_a_log_is_learned_from_as_in_python(rankpolicy, folder, bias_file):
         read_click_log(folder / "log.csv"),
         read_position_bias(bias_file),
     )
-    ours = rp.PGRank(epochs=1, num_networks=1).fit(data, clicks=log, propensities=bias)
+    learned = dataset_from_clicks(data, log, bias)
+    ours = rp.PGRank(epochs=1, num_networks=1).fit(learned)
     np.testing.assert_allclose(rp.load(folder / "m.rp").predict(data), ours.predict(data), rtol=1e-5)
-    _, evidence = dataset_from_clicks(data, log, bias)
     record = json.loads((folder / "m.run.json").read_text())
-    assert record["clicks"]["effective_sample_size"] == pytest.approx(evidence.effective_sample_size)
+    assert record["clicks"]["effective_sample_size"] == pytest.approx(learned.click_evidence.effective_sample_size)
     assert set(record["data"]) == {"train", "clicks", "propensities"}
 
 
@@ -71,7 +71,7 @@ def test_a_run_file_trains_matching_cross_on_a_click_table(rankpolicy, folder, b
     config = folder / "run.toml"
     config.write_text(
         f'method = "matching-cross"\ndata = "{folder}/table.csv"\nvalid = "{folder}/table.csv"\nout = "{folder}/search.rp"\n'
-        f'propensities = "{bias_file}#all-pairs"\n[settings]\nepochs = 2\nembedding_size = 4\nhidden = [4]\n'
+        f'propensities = "{bias_file}"\nbias_method = "all-pairs"\n[settings]\nepochs = 2\nembedding_size = 4\nhidden = [4]\n'
     )
     result = rankpolicy("train", "--config", config)
     assert result.status == 0, result.stderr
@@ -81,6 +81,13 @@ def test_a_run_file_trains_matching_cross_on_a_click_table(rankpolicy, folder, b
     assert set(record["metrics"]["valid"]) == {"mrr"}
     assert record["clicks"]["weighted"] == "query"
     assert rp.load(folder / "search.rp").click_report_ == record["clicks"]
+
+
+def test_a_reward_that_asks_for_relevant_items_learns_from_whole_sessions(rankpolicy, folder, bias_file):
+    given = ("--clicks", folder / "log.csv", "--propensities", bias_file, "--json")
+    for reward, weighted in (("ap", "query"), ("dcg", "item")):
+        result = train(rankpolicy, folder, *given, settings=("epochs=1", "num_networks=1", f"reward={reward}"))
+        assert result.json["clicks"]["weighted"] == weighted
 
 
 def test_uncorrected_learning_must_be_asked_for(rankpolicy, folder):
@@ -112,10 +119,12 @@ def test_bad_files_of_propensities_are_named(refused, folder, tmp_path, content,
 
 
 def test_clicks_that_do_not_fit_are_named(rankpolicy, folder, bias_file, tmp_path):
-    with_method = f"{bias_file}#em"
-    assert "Unknown method 'em'" in train(rankpolicy, folder, "--propensities", with_method).stderr
+    with_method = ("--propensities", bias_file, "--bias-method", "em")
+    assert "Unknown method 'em'" in train(rankpolicy, folder, *with_method).stderr
+    assert "--bias-method names a method" in train(rankpolicy, folder, "--bias-method", "em").stderr
+    assert "it needs --propensities FILE" in train(rankpolicy, folder, "--weighted", "query").stderr
     given = ("--clicks", folder / "log.csv", "--propensities", bias_file)
     result = train(rankpolicy, folder, *given, method="lambdamart", settings=("num_trees=2",))
-    assert (result.status, "knows no query weights" in " ".join(result.stderr.split())) == (2, True)
+    assert (result.status, "does not use query weights" in " ".join(result.stderr.split())) == (2, True)
     result = train(rankpolicy, folder, *given, "--weighted", "both")
     assert (result.status, "by 'item' or by 'query'" in " ".join(result.stderr.split())) == (2, True)

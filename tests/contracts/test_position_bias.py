@@ -1,10 +1,11 @@
-"""What all estimators of position bias share, over the dict of them."""
+"""What all estimators of position bias share, over the table of them."""
 
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
+import rankpolicy as rp
 from rankpolicy.clicks import POSITION_BIAS_METHODS, PositionBias, estimate_position_bias, make_biased_log, pair_counts
 
 PROPENSITIES = np.array([1.0, 0.6, 0.35, 0.2])
@@ -115,7 +116,44 @@ def test_the_result_says_what_it_rests_on(method):
     _, counts = pair_counts(made.log)
     assert found.num_swap_pairs == ((counts.shown > 0).sum(1) > 1).sum()
     np.testing.assert_allclose(found.click_through, made.log.clicks.mean(0))
-    assert PositionBias.from_json(found.to_json()).to_json() == found.to_json()
+    assert PositionBias.from_dict(found.to_dict()).to_dict() == found.to_dict()
+
+
+@METHODS
+def test_what_was_saved_is_loaded(method, tmp_path):
+    found = estimated(method, simulated(method, 1000, 7), num_resamples=0)
+    for name in ("bias.json", "bias.json.gz"):
+        found.save(tmp_path / name)
+        assert rp.load(tmp_path / name).to_dict() == found.to_dict()
+        assert rp.read_position_bias(tmp_path / name, method=method).to_dict() == found.to_dict()
+    with pytest.raises(rp.RankPolicyError, match="Unknown method 'none'"):
+        rp.read_position_bias(tmp_path / "bias.json", method="none")
+
+
+@METHODS
+def test_what_a_method_does_not_use_is_refused(method):
+    made = simulated(method, 50, 7)
+    own = options(method, made)
+    for name, value in {
+        "segments": np.arange(50) % 2,
+        "query_features": np.zeros((50, 1)),
+        "swaps": np.zeros((50, 2), int),
+        "pair_features": np.zeros((15, 1)),
+        "click_model": "pbm",
+    }.items():
+        chosen = POSITION_BIAS_METHODS[method]
+        if name in own or name == chosen.takes:
+            continue
+        with pytest.raises(rp.RankPolicyError, match=f"'{method}' does not use {name}; leave it out"):
+            estimate_position_bias(made.log, method=method, **own, **{name: value})
+    if own:
+        with pytest.raises(rp.RankPolicyError, match=f"'{method}' needs {next(iter(own))}"):
+            estimate_position_bias(made.log, method=method)
+
+
+def test_an_unknown_method_is_named():
+    with pytest.raises(rp.RankPolicyError, match=r"Unknown method 'all-pair'\. Did you mean 'all-pairs'\?"):
+        estimate_position_bias(simulated("em", 50, 0).log, method="all-pair")
 
 
 @METHODS

@@ -5,7 +5,9 @@ import pandas
 import pytest
 import torch
 
-from rankpolicy.data import RankingDataset, concatenate, from_arrays
+from rankpolicy.data import RankingDataset, concatenate, from_arrays, read_parquet, split_queries, write_parquet
+from rankpolicy.data.click_evidence import ClickEvidence
+from rankpolicy.data.fingerprints import fingerprint
 from rankpolicy.types import RankPolicyError
 
 
@@ -208,3 +210,47 @@ def test_datasets_whose_features_have_other_names_are_not_concatenated() -> None
 def test_numbers_beyond_float32_are_explained() -> None:
     with pytest.raises(RankPolicyError, match=r"scale or clip values beyond 3.4e38"):
         from_arrays([[1e300]], group=[1])
+
+
+def test_the_kind_of_labels_stays_with_parts_of_the_data(three_queries) -> None:
+    clicks = dataclasses.replace(three_queries, labels=np.minimum(three_queries.labels, 1), label_kind="clicks")
+    assert from_arrays([[0.0]], group=[1]).label_kind == three_queries.label_kind == "grades"
+    assert clicks[1:].label_kind == concatenate([clicks, clicks]).label_kind == "clicks"
+    assert {part.label_kind for part in split_queries(clicks, (0.4, 0.6))} == {"clicks"}
+    assert repr(clicks) == "RankingDataset(queries=3, items=6, features=1, clicks 0..1)"
+    weighted = dataclasses.replace(three_queries, label_kind="relevances", query_weights=np.ones(3))
+    assert repr(weighted) == "RankingDataset(queries=3, items=6, features=1, relevances 0..2, weighted)"
+    assert fingerprint(clicks) != fingerprint(dataclasses.replace(clicks, label_kind="grades"))
+
+
+def test_evidence_describes_the_whole_dataset_only(three_queries) -> None:
+    evidence = ClickEvidence(weighted="item", num_sessions=3, num_clicks=2, effective_sample_size=1.5)
+    learned = dataclasses.replace(three_queries, label_kind="relevances", click_evidence=evidence)
+    assert dataclasses.replace(learned, groups=None).click_evidence == evidence
+    assert learned[:2].click_evidence is None
+    assert concatenate([learned, learned]).click_evidence is None
+
+
+def test_labels_that_do_not_fit_their_kind(three_queries) -> None:
+    with pytest.raises(RankPolicyError, match="labels that are clicks must be 0 or 1; the highest is 2"):
+        dataclasses.replace(three_queries, label_kind="clicks")
+    with pytest.raises(RankPolicyError, match=r"Unknown label kind 'click'\. Did you mean 'clicks'"):
+        from_arrays([[0.0]], group=[1], label_kind="click")
+    relevances = dataclasses.replace(three_queries, label_kind="relevances")
+    with pytest.raises(RankPolicyError, match="labels of one kind; got grades and relevances"):
+        concatenate([three_queries, relevances])
+
+
+def test_parquet_keeps_the_kind_of_labels_and_the_weights(three_queries, tmp_path) -> None:
+    evidence = ClickEvidence(weighted="item", num_sessions=3, num_clicks=2, effective_sample_size=1.5)
+    learned = dataclasses.replace(
+        three_queries, label_kind="relevances", click_evidence=evidence, query_weights=np.array([2.0, 0.5, 1.0])
+    )
+    write_parquet(learned, tmp_path / "learned.parquet")
+    same = read_parquet(tmp_path / "learned.parquet")
+    assert fingerprint(same) == fingerprint(learned)
+    assert same.click_evidence == evidence
+    write_parquet(three_queries, tmp_path / "grades.parquet")
+    assert read_parquet(tmp_path / "grades.parquet").label_kind == "grades"
+    with pytest.raises(RankPolicyError, match="query weights can be written only where query ids are unique"):
+        write_parquet(learned[[0, 0]], tmp_path / "twice.parquet")

@@ -19,7 +19,7 @@ BIAS = np.array([1.0, 0.25])
 
 
 def test_weighted_mrr_by_hand():
-    table = rp.evaluate(SCORES, TABLE, ["mrr", "success@1"], propensities=BIAS)
+    table = rp.evaluate(SCORES[:4], rp.weighted_by_propensity(TABLE, BIAS), ["mrr", "success@1"])
     # Reciprocal ranks 1 and 1/2 of weights 1 and 4.
     assert table.means == pytest.approx({"mrr": (1 + 4 * 0.5) / 5, "success@1": 1 / 5})
     assert table.num_counted == {"mrr": 2, "success@1": 2}
@@ -60,13 +60,25 @@ def test_the_interval_resamples_queries_with_their_weights():
 
 def test_what_cannot_be_weighted_is_named():
     with pytest.raises(rp.RankPolicyError, match="ranks items were shown at"):
-        rp.evaluate(SCORES, replace(TABLE, shown=None), ["mrr"], propensities=BIAS)
+        rp.weighted_by_propensity(replace(TABLE, shown=None), BIAS)
     with pytest.raises(rp.RankPolicyError, match="rank 2 was clicked, and there are 1"):
-        rp.evaluate(SCORES, TABLE, ["mrr"], propensities=BIAS[:1])
-    with pytest.raises(rp.RankPolicyError, match="has query weights already"):
-        rp.evaluate(SCORES, replace(TABLE, query_weights=np.ones(TABLE.num_queries)), ["mrr"], propensities=BIAS)
+        rp.weighted_by_propensity(TABLE, BIAS[:1])
+    with pytest.raises(rp.RankPolicyError, match="weighted already"):
+        rp.weighted_by_propensity(rp.weighted_by_propensity(TABLE, BIAS), BIAS)
     with pytest.raises(rp.RankPolicyError, match="query_weights must have one a query"):
         MetricTable(query_ids=np.arange(2), names=("ap",), values=np.ones((2, 1)), query_weights=np.ones(3))
-    weighted = rp.evaluate(SCORES, TABLE, ["mrr"], propensities=BIAS)
+    weighted = rp.evaluate(SCORES[:4], rp.weighted_by_propensity(TABLE, BIAS), ["mrr"])
     with pytest.raises(rp.RankPolicyError, match="know no query weights"):
         compare_tables({"a": weighted, "b": weighted})
+
+
+def test_estimated_relevances_are_gains():
+    relevances = rp.weighted_by_propensity(TABLE, BIAS, by="item")
+    linear = rp.Conventions(gain="linear")
+    # Relevances 1 at the first rank of one list, 4 at the second of the other.
+    found = rp.evaluate(SCORES[:4], relevances, ["dcg"], conventions=linear)["dcg"]
+    np.testing.assert_allclose(found, [1.0, 4 / np.log2(3)])
+    with pytest.raises(rp.RankPolicyError, match=r"gain 'exp2'. Pass conventions=Conventions\(gain='linear'\)"):
+        rp.evaluate(SCORES[:4], relevances, ["dcg"])
+    with pytest.raises(rp.RankPolicyError, match=r"rr asks which items are relevant.*by='query'"):
+        rp.evaluate(SCORES[:4], relevances, ["mrr"], conventions=linear)

@@ -103,7 +103,7 @@ def bias(
             )
     chosen = {"resamples": resamples, "resample": resample, "level": level, "click_model": click_model}
     record = run.record(seed=seed, data={"log": facts_of_file(log)}, settings=dict.fromkeys(biases, chosen))
-    document = {"methods": {name: found.to_json() for name, found in biases.items()}, "run": record.to_json()}
+    document = {"methods": {name: found.to_dict() for name, found in biases.items()}, "run": record.to_json()}
     if directory is not None:
         write_results(directory, "bias", document, record)
         with atomic_write(directory / "propensities.csv") as file:
@@ -131,13 +131,13 @@ def bias_table_csv(biases: dict[str, PositionBias]) -> str:
 
 
 def _parsed_methods(text: str) -> list[str]:
-    from rankpolicy.clicks.position_bias.members import position_bias_method_named
+    from rankpolicy.clicks.position_bias.members import POSITION_BIAS_METHODS
 
     names = list(dict.fromkeys(name for name in (part.strip() for part in text.split(",")) if name))
     if not names:
         raise RankPolicyError("--method must name at least one method, such as all-pairs,em.")
     for name in names:
-        needs = position_bias_method_named(name).needs
+        needs = POSITION_BIAS_METHODS.named(name).needs
         if needs is not None:
             raise RankPolicyError(
                 f"the method {name} needs {needs}, which a log does not hold; use estimate_position_bias in Python."

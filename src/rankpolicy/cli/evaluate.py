@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rankpolicy.cli.support.clicks_to_train_on import position_bias_named
+from rankpolicy.cli.support.clicks_to_train_on import position_bias_from
 from rankpolicy.cli.support.options import (
     Empty,
     Gain,
@@ -54,11 +54,13 @@ def evaluate(
     relevant_from: RelevantFrom = 1.0,
     max_label: MaxLabel = 4.0,
     propensities: Annotated[
-        str | None,
+        Path | None,
         typer.Option(
-            metavar="FILE",
-            help="For a click table: bias.json of 'rankpolicy clicks bias' (FILE#METHOD), to weight its clicks by.",
+            metavar="FILE", help="For a click table: bias.json of 'rankpolicy clicks bias', to weight its clicks by."
         ),
+    ] = None,
+    bias_method: Annotated[
+        str | None, typer.Option(metavar="METHOD", help="The method to take where --propensities holds several.")
     ] = None,
     per_query: Annotated[Path | None, typer.Option(help="Write the metrics of every query: .csv or .parquet.")] = None,
     trec: Annotated[bool, typer.Option("--trec", help="Print every query's metrics as trec_eval -q does.")] = False,
@@ -79,10 +81,14 @@ def evaluate(
         if per_query.suffix not in SUFFIXES:
             raise RankPolicyError(f"--per-query must end in {' or '.join(SUFFIXES)}; got {per_query.name!r}.")
         check_can_write(per_query, option="--per-query")
-    bias = None if propensities is None else position_bias_named(propensities)
+    bias = position_bias_from(propensities, bias_method)
     ranker = load(model)
     dataset = read_dataset(data, num_features=ranker.num_features_, feature_names=ranker.feature_names_)
-    table = evaluation.evaluate(ranker, dataset, metrics, conventions=conventions, propensities=bias)
+    if bias is not None:
+        from rankpolicy.clicks import weighted_by_propensity
+
+        dataset = weighted_by_propensity(dataset, bias)
+    table = evaluation.evaluate(ranker, dataset, metrics, conventions=conventions)
     if per_query is not None:
         _write_per_query(table, per_query)
     if as_json:

@@ -25,7 +25,7 @@ rankpolicy train --method pg-rank --data train.txt --valid vali.txt --out model.
 
 rankpolicy train --method lambdamart --data train.txt --valid vali.txt --out trees.rp --set num_leaves=31
 
-rankpolicy train --method matching-cross --data clicks.parquet --propensities bias.json --out search.rp
+rankpolicy train --method matching-cross --data clicks.parquet --propensities bias.json --bias-method em --out search.rp
 
 rankpolicy train --config run.toml --seed 1
 """
@@ -46,11 +46,13 @@ def train(
         Path | None, typer.Option(metavar="LOG", help="A log of clicks on the items of --data, instead of its labels.")
     ] = None,
     propensities: Annotated[
-        str | None,
+        Path | None,
         typer.Option(
-            metavar="FILE",
-            help="bias.json of 'rankpolicy clicks bias', FILE#METHOD where it has several; 'none' leaves position bias in.",
+            metavar="FILE", help="bias.json of 'rankpolicy clicks bias'; 'none' leaves position bias in the clicks."
         ),
+    ] = None,
+    bias_method: Annotated[
+        str | None, typer.Option(metavar="METHOD", help="The method to take where --propensities holds several.")
     ] = None,
     weighted: Annotated[
         str | None,
@@ -63,7 +65,7 @@ def train(
     config: Annotated[
         Path | None,
         typer.Option(
-            help="A run.toml: method, data, valid, clicks, propensities, weighted, out, seed and a table of settings."
+            help="A run.toml: method, data, valid, clicks, propensities, bias_method, weighted, out, seed and a table of settings."
         ),
     ] = None,
     seed: Annotated[int | None, typer.Option(min=0, help="Seed of everything random (0 where none is given).")] = None,
@@ -87,6 +89,7 @@ def train(
     valid = run_file.valid if valid is None else valid
     clicks = run_file.clicks if clicks is None else clicks
     propensities = run_file.propensities if propensities is None else propensities
+    bias_method = run_file.bias_method if bias_method is None else bias_method
     weighted = run_file.weighted if weighted is None else weighted
     seed = next(value for value in (seed, run_file.seed, 0) if value is not None)
     check_can_write(out, option="--out")
@@ -100,14 +103,11 @@ def train(
 
     run = Run(ctx)
     files = {"train": data} | ({} if valid is None else {"valid": valid})
-    given = clicks_to_train_on(clicks, propensities)
+    given = clicks_to_train_on(clicks, propensities, bias_method, weighted)
     datasets = _read_alike(files)
     ranker.fit(
-        datasets["train"],
-        valid=datasets.get("valid"),
-        clicks=given.log,
-        propensities=given.propensities_for(datasets["train"]),
-        weighted=weighted,
+        given.training_data(datasets["train"], ranker),
+        valid=given.validation_data(datasets["valid"]) if "valid" in datasets else None,
         checkpoint=checkpoint,
         resume=resume,
     )
@@ -133,15 +133,15 @@ def train(
         print_json(record.to_json() | {"run": str(record_path)})
         return
     scored = "".join(f", validation {name} {score:.4f}" for name, score in validation.items())
-    rests_on = "" if ranker.click_report_ is None else f"{_told(ranker.click_report_)}\n"
+    evidence = "" if ranker.click_report_ is None else f"{_click_summary(ranker.click_report_)}\n"
     console().print(
-        f"{method}: kept iteration {ranker.best_iteration_}{scored}, {record.duration_seconds:.1f} s\n{rests_on}"
+        f"{method}: kept iteration {ranker.best_iteration_}{scored}, {record.duration_seconds:.1f} s\n{evidence}"
         f"model  {out}\nrecord {record_path}",
         markup=False,
     )
 
 
-def _told(report: dict[str, Any]) -> str:
+def _click_summary(report: dict[str, Any]) -> str:
     left_out = report["queries_left_out"] | {f"sessions: {why}": n for why, n in report["sessions_left_out"].items()}
     without = "".join(f"; left out, {why}: {count}" for why, count in left_out.items())
     return (

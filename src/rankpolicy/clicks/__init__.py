@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 from rankpolicy.optional import lazy_imports
 
 if TYPE_CHECKING:
-    from rankpolicy.clicks.learning.evidence import ClickEvidence
     from rankpolicy.clicks.learning.from_log import dataset_from_clicks
     from rankpolicy.clicks.learning.from_table import one_click_each, weighted_by_propensity
     from rankpolicy.clicks.learning.ips import IPSWeights, ips_weights
@@ -31,6 +30,7 @@ if TYPE_CHECKING:
     from rankpolicy.clicks.position_bias.estimate import estimate_position_bias
     from rankpolicy.clicks.position_bias.file import read_position_bias
     from rankpolicy.clicks.position_bias.members import POSITION_BIAS_METHODS
+    from rankpolicy.data.click_evidence import ClickEvidence
 
 __getattr__, __dir__ = lazy_imports(__name__, __file__)
 

@@ -1,32 +1,68 @@
-"""RankingDataset: queries, their items, and what is known of them."""
+"""RankingDataset: queries, their items, and what is known about them."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import torch
 from numpy.typing import ArrayLike, NDArray
-from torch import Tensor
 
+from rankpolicy.data.checks import PER_ITEM, as_float32, check_dataset, checked_sizes
+from rankpolicy.data.click_evidence import ClickEvidence, LabelKind
 from rankpolicy.data.click_table.shown import Shown, joined_shown
 from rankpolicy.data.click_table.side_columns import SideColumns, joined_columns
-from rankpolicy.data.padding import Padding
 from rankpolicy.data.texts.texts import Texts, joined
 from rankpolicy.types import RankPolicyError
 
-_PER_ITEM = ("labels", "source_rows", "item_ids", "groups")
-_MISSING = ("None", "nan", "NaT", "<NA>")  # how Python, numpy and pandas write a value that is not there
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from rankpolicy.data.padding import Padding
+
+_MISSING = ("None", "nan", "NaT", "<NA>")  # how Python, numpy and pandas write a missing value
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class RankingDataset:
-    """Items of many queries, those of one query side by side: query q owns rows ``offsets[q]:offsets[q + 1]``.
+    """The items of many queries, stored query by query: query q owns rows ``offsets[q]:offsets[q + 1]``.
 
-    Built by ``read_letor``, ``read_parquet``, ``from_arrays`` or ``from_frame``; checked once, here, and read-only from
-    then on.
+    Made by ``from_arrays``, ``from_frame``, ``from_click_table`` and the readers (``read_letor``, ``read_parquet``, ...). All values are
+    checked when the dataset is made; the arrays are read-only.
+
+    Parameters
+    ----------
+    features
+        One row per item, shape (items, features), float32; no columns where items have texts only.
+    labels
+        One number per item, 0 or more; ``label_kind`` says what they mean.
+    offsets
+        Where each query starts, and the number of items at the end, shape (queries + 1,).
+    query_ids
+        One id per query.
+    source_rows
+        Row of each item in the file or array it came from.
+    item_ids
+        One id per item, unique within its query.
+    groups
+        Protected group of each item.
+    feature_names
+        Names of the feature columns.
+    texts
+        Texts of queries and items, for rankers that read texts.
+    side
+        Further columns about the items (numbers and categories), for rankers that read texts.
+    shown
+        Rank at which each item was shown, and user and time of each query, for click tables.
+    query_weights
+        Weight of each query in losses and means, 0 or more; None: all queries count the same.
+    label_kind
+        What the labels mean. "grades": judged relevance, 0, 1, 2, ... "clicks": 1 where the user clicked, else 0. "relevances": relevance
+        estimated from clicks, any number from 0. ``dataset_from_clicks``, ``weighted_by_propensity`` and the readers of click tables set
+        it; rankers and metrics decide by it what they can compute.
+    click_evidence
+        How many clicks the labels rest on, where they were made from clicks. It describes the whole dataset; a part of it has None.
 
     >>> dataset = from_arrays([[0.5], [0.1], [0.9]], [1, 0, 2], qid=["a", "b", "a"])
     >>> dataset
@@ -39,20 +75,20 @@ class RankingDataset:
     labels: NDArray[np.float32]  # (items,)
     offsets: NDArray[np.int64]  # (queries + 1,)
     query_ids: NDArray[Any]  # (queries,) str
-    source_rows: NDArray[np.int64]  # (items,) where each item stood in the file or array it came from
+    source_rows: NDArray[np.int64]  # (items,)
     item_ids: NDArray[Any] | None = None  # (items,) str
-    groups: NDArray[Any] | None = None  # (items,) protected group of each item
+    groups: NDArray[Any] | None = None  # (items,)
     feature_names: tuple[str, ...] | None = None
     texts: Texts | None = None
     side: SideColumns | None = None
     shown: Shown | None = None
-    query_weights: NDArray[np.float64] | None = (
-        None  # (queries,) how much each counts in losses and means; None: all alike
-    )
+    query_weights: NDArray[np.float64] | None = None  # (queries,)
+    label_kind: LabelKind = "grades"
+    click_evidence: ClickEvidence | None = None
 
     def __post_init__(self) -> None:
-        _check(self)
-        for name in (*_PER_ITEM, "features", "offsets", "query_ids", "query_weights"):
+        check_dataset(self)
+        for name in (*PER_ITEM, "features", "offsets", "query_ids", "query_weights"):
             array = getattr(self, name)
             if array is not None:
                 view = array.view()
@@ -86,9 +122,11 @@ class RankingDataset:
 
     def __repr__(self) -> str:
         texts = "" if self.texts is None else "texts, "
+        labels = "labels" if self.label_kind == "grades" else self.label_kind
+        weighted = "" if self.query_weights is None else ", weighted"
         return (
             f"RankingDataset(queries={self.num_queries}, items={self.num_items}, features={self.num_features}, {texts}"
-            f"labels {self.labels.min():g}..{self.labels.max():g})"
+            f"{labels} {self.labels.min():g}..{self.labels.max():g}{weighted})"
         )
 
     def __getitem__(self, queries: int | slice | Sequence[int] | NDArray[Any]) -> RankingDataset:
@@ -113,23 +151,40 @@ class RankingDataset:
             side=None if self.side is None else self.side.take(rows),
             shown=None if self.shown is None else self.shown.take(chosen, rows),
             query_weights=None if self.query_weights is None else self.query_weights[chosen],
+            label_kind=self.label_kind,
         )
 
     def padding(self) -> Padding:
-        """How this dataset's flat scalars become ``(query, item)`` arrays."""
+        """How flat values of the items become padded ``(query, item)`` tensors."""
+        from rankpolicy.data.padding import Padding  # here: a dataset itself needs no torch
+
         return Padding.of_sizes(self.sizes)
 
     def padded_labels(self) -> tuple[Tensor, Tensor]:
         """Labels and mask, both (query, item)."""
+        import torch
+
         padding = self.padding()
         return padding.pad(torch.from_numpy(self.labels.copy())), padding.mask
 
     def has_relevant_items(self, relevant_from: float = 1.0) -> NDArray[np.bool_]:
-        """Which queries own an item whose label is at least ``relevant_from`` (queries,)."""
+        """Which queries have an item whose label is at least ``relevant_from`` (queries,).
+
+        Parameters
+        ----------
+        relevant_from
+            The lowest label that counts as relevant.
+        """
         return np.maximum.reduceat(self.labels, self.offsets[:-1]) >= relevant_from
 
     def drop_queries_without_relevant_items(self, relevant_from: float = 1.0) -> tuple[RankingDataset, int]:
-        """This dataset without the queries that no ranking can serve, and how many those were."""
+        """The queries that have a relevant item, and how many queries were dropped.
+
+        Parameters
+        ----------
+        relevant_from
+            The lowest label that counts as relevant.
+        """
         kept = self.has_relevant_items(relevant_from)
         if not kept.any():
             raise RankPolicyError(
@@ -139,7 +194,13 @@ class RankingDataset:
         return self[kept], int((~kept).sum())
 
     def in_source_order(self, values: NDArray[Any]) -> NDArray[Any]:
-        """Per-item values (items, ...) back in the row order of the file or array this dataset was made of."""
+        """Values of the items in the row order of the file or array the dataset was made from.
+
+        Parameters
+        ----------
+        values
+            One value (or row of values) per item, in the order of the dataset.
+        """
         return values[np.argsort(self.source_rows, kind="stable")]
 
 
@@ -152,11 +213,28 @@ def from_arrays(
     item_ids: ArrayLike | None = None,
     protected: ArrayLike | None = None,
     feature_names: Sequence[str] | None = None,
+    label_kind: LabelKind = "grades",
 ) -> RankingDataset:
     """A dataset from a feature matrix and the query of each row.
 
-    Queries come as an id per row (``qid``, in any order) or as the sizes of consecutive queries (``group``).
-    Without labels (new data to be ranked) they are all 0; ``groups`` are the protected groups of the items.
+    Parameters
+    ----------
+    features
+        One row per item, shape (items, features).
+    labels
+        One number per row, 0 or more; without labels (new data to be ranked) they are all 0.
+    qid
+        The query id of each row, in any order. Give either ``qid`` or ``group``.
+    group
+        The number of rows of each query, where the rows of a query follow one another.
+    item_ids
+        An id per row, unique within its query.
+    protected
+        The protected group of each row, for fair rankers and fairness metrics.
+    feature_names
+        Names of the columns.
+    label_kind
+        What the labels mean: "grades", "clicks" (0 or 1) or "relevances" (estimated from clicks).
     """
     matrix = np.asarray(features)
     if matrix.ndim != 2:
@@ -171,7 +249,7 @@ def from_arrays(
             f"got {'both' if qid is not None else 'neither'}. For a single query use group=[{num_items}]."
         )
     if group is not None:
-        sizes = _checked_sizes(group, num_items)
+        sizes = checked_sizes(group, num_items)
         query_of_row = np.repeat(np.arange(len(sizes)), sizes)
         query_ids = np.arange(len(sizes)).astype(str)
     else:
@@ -189,13 +267,14 @@ def from_arrays(
 
     given_labels = np.zeros(num_items, np.float32) if labels is None else labels
     return from_query_numbers(
-        _as_float32("features", matrix),
-        _as_float32("labels", checked("labels", given_labels)),
+        as_float32("features", matrix),
+        as_float32("labels", checked("labels", given_labels)),
         query_of_row,
         query_ids=query_ids,
         item_ids=checked("item_ids", item_ids, dtype=str),
         groups=checked("protected", protected),
         feature_names=None if feature_names is None else tuple(map(str, feature_names)),
+        label_kind=label_kind,
     )
 
 
@@ -208,8 +287,9 @@ def from_query_numbers(
     item_ids: NDArray[Any] | None = None,
     groups: NDArray[Any] | None = None,
     feature_names: tuple[str, ...] | None = None,
+    label_kind: LabelKind = "grades",
 ) -> RankingDataset:
-    """A dataset from the number of each row's query, 0 to len(query_ids) - 1; brings the rows of a query together."""
+    """A dataset from the number of each row's query, 0 to len(query_ids) - 1; rows are sorted by query."""
     in_order = bool((np.diff(query_of_row) >= 0).all())
     order = np.arange(len(labels)) if in_order else np.argsort(query_of_row, kind="stable")
 
@@ -225,11 +305,18 @@ def from_query_numbers(
         item_ids=arranged(item_ids),
         groups=arranged(groups),
         feature_names=feature_names,
+        label_kind=label_kind,
     )
 
 
 def concatenate(datasets: Sequence[RankingDataset]) -> RankingDataset:
-    """All queries of several datasets, one after the other; a query id that occurs twice stays two queries."""
+    """All queries of several datasets, one after the other; a query id that occurs twice stays two queries.
+
+    Parameters
+    ----------
+    datasets
+        Datasets with the same features and the same kind of labels. Optional parts (item ids, weights, ...) must be in all or none.
+    """
     if not datasets:
         raise RankPolicyError("concatenate needs at least one dataset; got an empty list.")
     widths = sorted({dataset.num_features for dataset in datasets})
@@ -242,6 +329,12 @@ def concatenate(datasets: Sequence[RankingDataset]) -> RankingDataset:
             raise RankPolicyError(
                 f"datasets to concatenate must have the same features in the same order; got {first:.80} and {other:.80}."
             )
+    kinds = sorted({dataset.label_kind for dataset in datasets})
+    if len(kinds) > 1:
+        raise RankPolicyError(
+            f"datasets to concatenate must have labels of one kind; got {' and '.join(kinds)}. "
+            "Make both from clicks in the same way, or learn from one of them."
+        )
     starts = np.cumsum([0] + [dataset.num_items for dataset in datasets])
 
     def optional(name: str, join: Callable[[list[Any]], Any] = np.concatenate) -> Any:
@@ -264,11 +357,12 @@ def concatenate(datasets: Sequence[RankingDataset]) -> RankingDataset:
         side=optional("side", joined_columns),
         shown=optional("shown", joined_shown),
         query_weights=optional("query_weights"),
+        label_kind=datasets[0].label_kind,
     )
 
 
 def rows_of_queries(offsets: NDArray[np.int64], queries: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Flat rows of these queries, query after query."""
+    """Rows of the items of these queries, query by query."""
     sizes = offsets[queries + 1] - offsets[queries]
     ends = np.cumsum(sizes)
     return np.arange(ends[-1] if len(ends) else 0) + np.repeat(offsets[queries] - (ends - sizes), sizes)
@@ -296,100 +390,3 @@ def numbered_by_appearance(qid: NDArray[Any], num_items: int) -> tuple[NDArray[n
     rank_of_id[by_appearance] = np.arange(len(ids))
     names = ids[by_appearance]
     return rank_of_id[number], (names.astype(np.int64) if qid.dtype.kind == "f" else names).astype(str)
-
-
-def _checked_sizes(group: ArrayLike, num_items: int) -> NDArray[np.int64]:
-    sizes = np.asarray(group)
-    if sizes.ndim != 1 or (sizes.size and not np.issubdtype(sizes.dtype, np.integer)):
-        raise RankPolicyError(f"group must be a list of whole numbers, the items of each query; got {group!r:.80}.")
-    if (sizes < 1).any():
-        raise RankPolicyError(
-            f"every query needs at least one item; group holds {int(sizes.min())} at index {int(sizes.argmin())}."
-        )
-    if sizes.sum() != num_items:
-        raise RankPolicyError(
-            f"the sizes in group must add up to the number of rows, {num_items}; they add up to {int(sizes.sum())}. "
-            "A query id per row goes into qid=."
-        )
-    return sizes.astype(np.int64)
-
-
-def _as_float32(name: str, values: Any) -> NDArray[np.float32]:
-    try:
-        # Values beyond float32 become inf here and are reported by the check that follows.
-        with np.errstate(over="ignore"):
-            # A copy: a dataset is checked once, so what its maker does to the array afterwards must not reach it.
-            return np.array(values, dtype=np.float32, order="C")
-    except (TypeError, ValueError) as error:
-        raise RankPolicyError(f"{name} must be numbers; got {np.asarray(values).dtype} values ({error}).") from None
-
-
-def _check(data: RankingDataset) -> None:
-    if data.features.ndim != 2:
-        raise RankPolicyError(f"features must be a matrix (items, features); got shape {data.features.shape}.")
-    num_items = len(data.features)
-    if num_items == 0 or len(data.offsets) < 2:
-        raise RankPolicyError("a dataset needs at least one query with one item; got none.")
-    for name in _PER_ITEM:
-        array = getattr(data, name)
-        if array is not None and array.shape != (num_items,):
-            raise RankPolicyError(
-                f"{name} must have one value per row of features, shape ({num_items},); got {array.shape}."
-            )
-    if data.offsets[0] != 0 or data.offsets[-1] != num_items or (np.diff(data.offsets) < 1).any():
-        raise RankPolicyError(f"offsets must rise from 0 to the number of items, {num_items}, with no empty query.")
-    if data.query_ids.shape != (len(data.offsets) - 1,):
-        raise RankPolicyError(
-            f"query_ids must have one id per query, shape ({len(data.offsets) - 1},); got {data.query_ids.shape}."
-        )
-    if data.feature_names is not None and len(data.feature_names) != data.features.shape[1]:
-        raise RankPolicyError(
-            f"feature_names must name {data.features.shape[1]} features; got {len(data.feature_names)}."
-        )
-    if data.texts is not None and (len(data.texts.queries), len(data.texts.of_item)) != (data.num_queries, num_items):
-        raise RankPolicyError(
-            f"texts must hold one a query and one an item, {data.num_queries} and {num_items}; "
-            f"got {len(data.texts.queries)} and {len(data.texts.of_item)}."
-        )
-    if data.side is not None and not data.side.lengths() <= {num_items}:
-        raise RankPolicyError(
-            f"side columns must have one value an item, {num_items}; got {sorted(data.side.lengths())}."
-        )
-    if data.shown is not None:
-        _check_shown(data.shown, data.num_queries, num_items)
-    weights = data.query_weights
-    if weights is not None and (
-        weights.shape != (data.num_queries,) or not (np.isfinite(weights) & (weights >= 0)).all() or not weights.any()
-    ):
-        raise RankPolicyError(
-            f"query_weights must be finite, 0 or more and not all 0, one for each of {data.num_queries} queries; "
-            f"got shape {weights.shape}, {weights!r:.60}."
-        )
-    _check_finite(data)
-
-
-def _check_shown(shown: Shown, num_queries: int, num_items: int) -> None:
-    for name, length in (("ranks", num_items), ("users", num_queries), ("times", num_queries)):
-        values = getattr(shown, name)
-        if values is not None and values.shape != (length,):
-            raise RankPolicyError(f"the {name} of shown lists must have the shape ({length},); got {values.shape}.")
-    if shown.ranks is not None and shown.ranks.min() < 1:
-        raise RankPolicyError(f"ranks of shown items count from 1; got {int(shown.ranks.min())}.")
-
-
-def _check_finite(data: RankingDataset) -> None:
-    if not np.isfinite(data.features).all():
-        item, feature = np.argwhere(~np.isfinite(data.features))[0]
-        raise RankPolicyError(
-            f"features must be finite; row {int(data.source_rows[item])}, feature {int(feature)} is "
-            f"{data.features[item, feature]}. "
-            "Impute missing values (for example with 0 or the feature's median); scale or clip values beyond 3.4e38, which float32 "
-            "cannot hold."
-        )
-    if not np.isfinite(data.labels).all() or (data.labels < 0).any():
-        item = int(np.argwhere(~(np.isfinite(data.labels) & (data.labels >= 0)))[0, 0])
-        raise RankPolicyError(
-            f"labels must be grades of relevance, finite and 0 or more; row {int(data.source_rows[item])} has "
-            f"{data.labels[item]:g}. "
-            "Shift or map them to 0, 1, 2, ..."
-        )

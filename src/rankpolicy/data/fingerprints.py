@@ -48,3 +48,5 @@ def _parts(dataset: RankingDataset) -> Iterator[bytes]:
             yield b"" if values is None else repr(values.tolist()).encode()
     if dataset.query_weights is not None:
         yield dataset.query_weights.astype("<f8").tobytes()
+    if dataset.label_kind != "grades":
+        yield dataset.label_kind.encode()

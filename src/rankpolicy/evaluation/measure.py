@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import torch
@@ -14,12 +14,10 @@ from rankpolicy.data.dataset import RankingDataset
 from rankpolicy.data.padding import Padding
 from rankpolicy.evaluation.table import MetricTable
 from rankpolicy.metrics import CustomReward, RewardExpression, as_reward, parse_metrics, rank_by_score
+from rankpolicy.metrics.estimated_relevances import reward_for_labels
 from rankpolicy.metrics.expected_reciprocal_rank import check_label_scale
 from rankpolicy.metrics.term_table import leaf_table
 from rankpolicy.types import Conventions, RankPolicyError
-
-if TYPE_CHECKING:
-    from rankpolicy.clicks.learning.evidence import Propensities
 
 Measure = RewardExpression | CustomReward
 
@@ -38,13 +36,20 @@ def evaluate(
     metrics: str | Sequence[object] = ("ndcg@10", "map"),
     *,
     conventions: Conventions = Conventions(),
-    propensities: Propensities | None = None,
 ) -> MetricTable:
-    """Metrics of the rankings by falling score; equal scores keep the item order of the dataset.
+    """Metrics of the rankings by descending score; equal scores keep the item order of the dataset.
 
-    The first argument is a ranker or flat scores (items,) in dataset order. Means count queries by the weights the dataset has. For a
-    click table, ``propensities`` weigh each query by the inverse propensity of its clicked rank (Wang et al. 2016), so that "mrr" is the
-    weighted MRR; queries without a click then do not count.
+    Parameters
+    ----------
+    ranker_or_scores
+        A ranker, or one score per item in the order of the dataset.
+    dataset
+        Test data. Where it has query weights the means are weighted: for a click table, "mrr" on
+        ``weighted_by_propensity(test, bias)`` is the weighted MRR (Wang et al. 2016).
+    metrics
+        Names of metrics with cutoffs, "ndcg@10", as a list or separated by commas, or functions of (rankings, labels, mask).
+    conventions
+        How gains, queries without relevant items and the like are treated. Relevances estimated from clicks need gain="linear".
 
     >>> from rankpolicy.data.dataset import from_arrays
     >>> dataset = from_arrays([[0.0], [1.0], [2.0]], [0, 1, 3], group=[3])
@@ -56,25 +61,25 @@ def evaluate(
             f"dataset must be a RankingDataset; got {type(dataset).__name__}. Arrays: from_arrays(X, y, qid=qid)."
         )
     measures = _measures(metrics, conventions)
+    for measure in measures:
+        _check_reads_labels(measure, dataset)
     scores = ranker_or_scores.predict(dataset) if hasattr(ranker_or_scores, "predict") else ranker_or_scores
     return MetricTable(
         query_ids=dataset.query_ids,
         names=tuple(measure.name for measure in measures),
         values=evaluate_scores(_flat_scores(scores, dataset), dataset, measures),
         conventions=conventions,
-        query_weights=dataset.query_weights if propensities is None else _weights_of_clicks(dataset, propensities),
+        query_weights=dataset.query_weights,
     )
 
 
-def _weights_of_clicks(dataset: RankingDataset, propensities: Propensities) -> NDArray[np.float64]:
-    from rankpolicy.clicks.learning.from_table import weighted_by_propensity
-
-    if dataset.query_weights is not None:
-        raise RankPolicyError("the dataset has query weights already: evaluate it without propensities.")
-    weights = np.zeros(dataset.num_queries)
-    weighted, _ = weighted_by_propensity(dataset, propensities)
-    weights[dataset.has_relevant_items()] = weighted.query_weights
-    return weights
+def _check_reads_labels(measure: Measure, dataset: RankingDataset) -> None:
+    readable = reward_for_labels(measure, dataset.label_kind)
+    if readable.conventions.gain != measure.conventions.gain:
+        raise RankPolicyError(
+            f"the labels are relevances estimated from clicks, in which gains are linear; {measure.name!r} has gain "
+            f"{measure.conventions.gain!r}. Pass conventions=Conventions(gain='linear')."
+        )
 
 
 def evaluate_scores(

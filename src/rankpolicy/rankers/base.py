@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import inspect
+import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import torch
@@ -28,10 +29,6 @@ from rankpolicy.rankers.inputs import (
 )
 from rankpolicy.settings import check_settings
 from rankpolicy.types import RankPolicyError
-
-if TYPE_CHECKING:
-    from rankpolicy.clicks.learning.evidence import Propensities
-    from rankpolicy.clicks.log.click_log import ClickLog
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,9 +67,7 @@ class Ranker(ABC):
     best_iteration_: int
     best_score_: float | None
     evals_result_: dict[str, dict[str, list[float]]]
-    click_report_: dict[str, Any] | None  # what training on clicks rests on (ClickEvidence); None without clicks
-
-    _labels_are_relevances = False  # of the training data: estimated from clicks, item by item
+    click_report_: dict[str, Any] | None  # the click_evidence of the training data; None without clicks
 
     def fit(
         self,
@@ -86,47 +81,55 @@ class Ranker(ABC):
         eval_set: Sequence[tuple[Any, ArrayLike]] | None = None,
         eval_qid: Sequence[ArrayLike] | None = None,
         eval_group: Sequence[ArrayLike] | None = None,
-        clicks: ClickLog | None = None,
-        propensities: Propensities | None = None,
-        weighted: str | None = None,
         progress: bool | None = None,
         checkpoint: str | Path | None = None,
         resume: bool = False,
     ) -> Self:
-        """Learn from a RankingDataset, or from a matrix with labels and ``qid`` (an id per row, any order) or ``group`` (sizes).
+        """Learn from a RankingDataset, or from a feature matrix with labels and queries.
 
-        ``protected`` are the protected groups of the items, one value per row or a function of the dataset, for fair rankers.
-        With validation data training stops when it no longer helps there, and the best state is kept. ``progress`` shows a bar on stderr
-        (by default when that is a terminal). ``checkpoint`` names a file written after every epoch; ``resume`` goes on from it where it
-        exists.
+        To learn from clicks, make the dataset with ``dataset_from_clicks`` (a log) or ``weighted_by_propensity`` (a click table);
+        ``click_report_`` then holds the number of clicks and their effective sample size. With validation data, training stops when it
+        no longer helps there, and the best state is kept.
 
-        ``clicks`` is a log of clicks on the items of the dataset, which take the place of its labels; or the dataset is itself a click
-        table. ``propensities``, such as ``estimate_position_bias(log)``, undo position bias: ``weighted`` by "item" (relevances by item,
-        the default for a log) or by "query" (clicked lists, the default for a click table, and for rewards other than dcg and ndcg,
-        which need it). See ``dataset_from_clicks`` and ``weighted_by_propensity``: what they give, with clipping, trust bias or a click
-        model's predictions, can be the dataset too, without propensities then. After fit ``click_report_`` says what this rests on. A
-        validation click table is weighted too.
+        Parameters
+        ----------
+        X
+            A RankingDataset; a feature matrix or frame, one row per item; or a click table, a frame with the columns query_text,
+            item_text and clicked.
+        y
+            The label of each row of a matrix; a RankingDataset holds its own.
+        qid
+            The query id of each row of a matrix, in any order.
+        group
+            The number of rows of each query, instead of ``qid``, where the rows of a query follow one another.
+        protected
+            The protected group of each item, for fair rankers: one value per row, or a function of the dataset.
+        valid
+            Validation data as a RankingDataset. Weight validation clicks as the training clicks: ``weighted_by_propensity(valid, bias)``.
+        eval_set
+            Validation data as ``[(Xv, yv)]``, the calling form of LightGBM and XGBoost.
+        eval_qid
+            The query ids of ``eval_set``, as ``[qid]``.
+        eval_group
+            The query sizes of ``eval_set``, as ``[sizes]``.
+        progress
+            Whether to show a progress bar on stderr; by default when that is a terminal.
+        checkpoint
+            A file for the training state, written after every epoch.
+        resume
+            Whether to continue from ``checkpoint`` if the file exists.
         """
-        # Here, not above: whoever learns from labels need not wait for what learns from clicks.
-        from rankpolicy.rankers.networks.click_training import training_data_from_clicks, validation_data_with_clicks
-
         check_settings(self)
         train = training_dataset(X, y, qid, group)
         if protected is not None:
             train = with_groups(train, protected, given_in_rows=not isinstance(X, RankingDataset))
         check_kind_of_data(train, reads_texts=self._reads_texts, what="training data")
-        if clicks is not None and weighted is None:
-            weighted = self._click_weighting()
-        train, evidence = training_data_from_clicks(train, clicks, propensities, weighted)
-        self._labels_are_relevances = evidence is not None and evidence.weighted == "item"
-        self.click_report_ = None if evidence is None else evidence.to_json()
-        if evidence is not None or train.query_weights is not None:
-            self._check_uses_query_weights()
+        self._check_clicks(train)
+        self.click_report_ = None if train.click_evidence is None else train.click_evidence.to_dict()
         validation = validation_dataset(valid, eval_set, eval_qid, eval_group)
         if validation is not None:
             if callable(protected):
                 validation = with_groups(validation, protected, given_in_rows=False)
-            validation = validation_data_with_clicks(validation, propensities)
             check_kind_of_data(validation, reads_texts=self._reads_texts, what="validation data")
             check_features(validation, train.num_features, train.feature_names, what="validation data")
         if resume and checkpoint is None:
@@ -269,19 +272,22 @@ class Ranker(ABC):
                 f"this {type(self).__name__} is not fitted yet: call fit(train) or rankpolicy.load(path) first."
             )
 
-    def _click_weighting(self) -> str:
-        """How the clicks of a log are weighted unless that is told."""
-        return "item"
+    def _check_clicks(self, train: RankingDataset) -> None:
+        """Refuse weighted clicks where weights have no effect; warn of position bias in clicks without weights."""
+        if not self.uses_query_weights and (train.query_weights is not None or train.label_kind == "relevances"):
+            from rankpolicy.rankers import RANKERS
 
-    def _check_uses_query_weights(self) -> None:
-        if self.uses_query_weights:
-            return
-        from rankpolicy.rankers import RANKERS
-
-        able = ", ".join(ranker.__name__ for ranker in RANKERS.values() if ranker.uses_query_weights)
-        raise RankPolicyError(
-            f"{type(self).__name__} knows no query weights, and learning from clicks needs them. These know them: {able}."
-        )
+            able = ", ".join(ranker.__name__ for ranker in RANKERS.values() if ranker.uses_query_weights)
+            raise RankPolicyError(
+                f"{type(self).__name__} does not use query weights, which weighted data and clicks need. These rankers use them: {able}."
+            )
+        has_ranks = train.shown is not None and train.shown.ranks is not None
+        if train.label_kind == "clicks" and has_ranks and train.query_weights is None:
+            warnings.warn(
+                "this learns from clicks as they are, position bias included. Weight them: weighted_by_propensity(train, propensities), "
+                "with those of estimate_position_bias, or with propensities of 1 if that is meant.",
+                stacklevel=3,
+            )
 
     def _to_rank(
         self,

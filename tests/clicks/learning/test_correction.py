@@ -65,11 +65,11 @@ def test_sessions_may_have_propensities_of_their_own_and_estimates_may_be_given(
 @pytest.mark.parametrize(
     ("clicks", "propensities", "given", "message"),
     [
-        (CLICKS, [1.0, -0.5, 0.1], {}, "must be above 0; got -0.5"),
-        (CLICKS, [1.0, 0.5, 0.0], {}, "must be above 0; got 0"),
-        (CLICKS, [1.0, 0.5, np.nan], {}, "rank 3 has none"),
-        (CLICKS, [1.0, 0.5], {}, r"got \(2,\)"),
-        (CLICKS, PROPENSITIES, {"by": "session"}, "by must be 'item' or 'query'"),
+        (CLICKS, [1.0, -0.5, 0.1], {}, "finite propensity above 0; rank 2 has -0.5"),
+        (CLICKS, [1.0, 0.5, 0.0], {}, "finite propensity above 0; rank 3 has 0"),
+        (CLICKS, [1.0, 0.5, np.nan], {}, "rank 3 has nan"),
+        (CLICKS, [1.0, 0.5], {}, "rank 3 was clicked, and there are 2"),
+        (CLICKS, PROPENSITIES, {"by": "session"}, "by 'item' or by 'query'; got 'session'"),
         (CLICKS, PROPENSITIES, {"clip": 0.0}, "clip must be the largest weight, above 0"),
         (CLICKS * 0, PROPENSITIES, {}, "at least one click"),
         (CLICKS * 2, PROPENSITIES, {}, "clicks must be 0 or 1"),

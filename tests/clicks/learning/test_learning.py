@@ -42,7 +42,9 @@ def labels_by_name(dataset, query=0):
 
 
 def test_relevances_by_hand():
-    learned, evidence = dataset_from_clicks(DATA, LOG, PROPENSITIES)
+    learned = dataset_from_clicks(DATA, LOG, PROPENSITIES)
+    evidence = learned.click_evidence
+    assert learned.label_kind == "relevances"
     assert learned.query_ids.tolist() == ["b", "a"]  # the dataset's order
     assert learned.query_weights.tolist() == [4, 7]
     # b: x was clicked once at rank 3 of four sessions; a: y five times at rank 2 and twice at rank 3 of seven, w twice at rank 1
@@ -61,7 +63,9 @@ def test_relevances_by_hand():
 
 
 def test_sessions_by_hand():
-    learned, evidence = dataset_from_clicks(DATA, LOG, PROPENSITIES, by="query")
+    learned = dataset_from_clicks(DATA, LOG, PROPENSITIES, by="query")
+    evidence = learned.click_evidence
+    assert learned.label_kind == "clicks"
     assert learned.query_ids.tolist() == ["b", "a", "a"]
     assert labels_by_name(learned, 0) == {"z": 0, "x": 1, "y": 0}
     # Five equal sessions of weight 2, and two whose clicks at ranks 1 and 3 weigh (1 + 4) / 2.
@@ -98,7 +102,8 @@ def test_a_linear_reward_is_its_mean_over_sessions(clip, by_session):
     """sum_q w_q sum_i label_i / log2(1 + rank_i) = sum over sessions, clicks and weights, one by one."""
     log = random_log()
     table = np.random.default_rng(1).uniform(0.2, 1.0, (len(log), 3)) if by_session else PROPENSITIES
-    learned, evidence = dataset_from_clicks(DATA, log, table, clip=clip)
+    learned = dataset_from_clicks(DATA, log, table, clip=clip)
+    evidence = learned.click_evidence
     scores = np.random.default_rng(2).normal(size=DATA.num_items)
     value_of = {}
     for query in range(DATA.num_queries):
@@ -131,7 +136,8 @@ def test_a_linear_reward_is_its_mean_over_sessions(clip, by_session):
 @pytest.mark.parametrize("clip", [None, 1.7])
 def test_sessions_carry_the_weights_of_ips_weights(clip):
     log = random_log()
-    learned, evidence = dataset_from_clicks(DATA, log, PROPENSITIES, by="query", clip=clip)
+    learned = dataset_from_clicks(DATA, log, PROPENSITIES, by="query", clip=clip)
+    evidence = learned.click_evidence
     given = ips_weights(log, PROPENSITIES, by="query", clip=clip)
     assert learned.query_weights.sum() == pytest.approx(log.counts @ given.weights)
     assert evidence.effective_sample_size == pytest.approx(given.effective_sample_size)
@@ -154,7 +160,8 @@ def test_sessions_carry_the_weights_of_ips_weights(clip):
 
 def test_trust_is_taken_off_every_item_that_was_shown():
     trust = np.array([0.3, 0.2, 0.1])
-    learned, evidence = dataset_from_clicks(DATA, LOG, PROPENSITIES, trust=trust)
+    learned = dataset_from_clicks(DATA, LOG, PROPENSITIES, trust=trust)
+    evidence = learned.click_evidence
     # b: z was shown four times at rank 1 and never clicked; x once at rank 3; y four times at rank 2
     assert labels_by_name(learned, 0) == pytest.approx({"z": 0, "x": (1 - 0.1) / 0.25 / 4, "y": 0})
     # a: y at rank 2 five times, at rank 3 twice, always clicked; w at rank 3 five times, at rank 1 twice, clicked there
@@ -170,7 +177,8 @@ def test_trust_is_taken_off_every_item_that_was_shown():
 @pytest.mark.parametrize("clip", [None, 1.5])
 def test_doubly_robust_labels(clip):
     predicted = np.linspace(0.1, 1.0, DATA.num_items)
-    learned, evidence = dataset_from_clicks(DATA, LOG, PROPENSITIES, predicted=predicted, clip=clip)
+    learned = dataset_from_clicks(DATA, LOG, PROPENSITIES, predicted=predicted, clip=clip)
+    evidence = learned.click_evidence
     # Query a: x at rank 1 five times and at rank 2 twice, never clicked; w at ranks 3 and 1; y as above.
     shown = np.array([[5.0, 2, 0], [0, 5, 2], [2, 0, 5]])
     clicks = np.array([[0.0, 0, 0], [0, 5, 2], [2, 0, 0]])
@@ -200,7 +208,7 @@ def test_clicks_that_cannot_be_used_are_named():
         (lambda: dataset_from_clicks(DATA, LOG.of_query("c"), PROPENSITIES), "at least one click"),
         (lambda: dataset_from_clicks(DATA, LOG, PROPENSITIES[:2]), "rank 3 was clicked, and there are 2"),
         (lambda: dataset_from_clicks(DATA, LOG, np.array([1, np.nan, 0.3])), "rank 2 has nan"),
-        (lambda: dataset_from_clicks(DATA, LOG, np.ones((3, 3))), "a row for each of the 7 of the log"),
+        (lambda: dataset_from_clicks(DATA, LOG, np.ones((3, 3))), "one row for each of the 7 of the log"),
         (lambda: dataset_from_clicks(DATA, LOG, None), "propensities of 1: np.ones"),
         (lambda: dataset_from_clicks(DATA, LOG, PROPENSITIES, by="both"), "by 'item' or by 'query'; got 'both'"),
         (lambda: dataset_from_clicks(DATA, LOG, PROPENSITIES, clip=0), "largest weight"),
@@ -213,6 +221,7 @@ def test_clicks_that_cannot_be_used_are_named():
         ),
         (lambda: dataset_from_clicks(DATA, replace(LOG, has_sessions=False), PROPENSITIES), "whole sessions"),
         (lambda: dataset_from_clicks(DATA, DATA, PROPENSITIES), "must be a ClickLog"),
+        (lambda: dataset_from_clicks(replace(DATA, query_weights=np.ones(4)), LOG, PROPENSITIES), "weights already"),
     ]
     for call, message in wrong:
         with pytest.raises(rp.RankPolicyError, match=message):
@@ -221,9 +230,9 @@ def test_clicks_that_cannot_be_used_are_named():
 
 def test_items_that_were_only_shown_may_be_unknown():
     log = log_from_lists(["a"], [["nobody", "y"]], [[0, 1]])
-    learned, _ = dataset_from_clicks(DATA, log, PROPENSITIES)
+    learned = dataset_from_clicks(DATA, log, PROPENSITIES)
     assert labels_by_name(learned) == {"x": 0, "y": 2, "w": 0}
-    learned, _ = dataset_from_clicks(DATA, log, PROPENSITIES, trust=np.array([0.4, 0.1, 0.0]))
+    learned = dataset_from_clicks(DATA, log, PROPENSITIES, trust=np.array([0.4, 0.1, 0.0]))
     assert labels_by_name(learned)["y"] == pytest.approx(0.9 / 0.5)
 
 
@@ -234,7 +243,9 @@ TABLE = replace(
 
 
 def test_click_tables_by_query_and_by_item():
-    weighted, evidence = weighted_by_propensity(TABLE, PROPENSITIES)
+    weighted = weighted_by_propensity(TABLE, PROPENSITIES)
+    evidence = weighted.click_evidence
+    assert weighted.label_kind == "clicks"
     assert weighted.query_ids.tolist() == ["0", "2"]
     assert weighted.query_weights.tolist() == [3.0, 1.0]  # clicks at ranks 3 and 2, then at rank 1
     assert evidence == ClickEvidence(
@@ -244,14 +255,16 @@ def test_click_tables_by_query_and_by_item():
         effective_sample_size=pytest.approx(16 / 10),
         queries_left_out={"no click": 1},
     )
-    by_item, evidence = weighted_by_propensity(TABLE, PROPENSITIES, by="item", clip=3.0)
+    by_item = weighted_by_propensity(TABLE, PROPENSITIES, by="item", clip=3.0)
+    evidence = by_item.click_evidence
+    assert by_item.label_kind == "relevances"
     assert by_item.labels.tolist() == [0, 3, 2, 0, 1]
     assert by_item.query_weights is None
     assert (evidence.num_clipped, evidence.clipped_share) == (1, pytest.approx(1 / 7))
     twice = replace(TABLE, query_weights=np.array([2.0, 1.0, 1.0]))
-    assert weighted_by_propensity(twice, PROPENSITIES)[0].query_weights.tolist() == [6.0, 1.0]
+    assert weighted_by_propensity(twice, PROPENSITIES).query_weights.tolist() == [6.0, 1.0]
     by_list = np.array([[1, 1, 0.1], [1, 1, 1], [0.2, 1, 1]])
-    assert weighted_by_propensity(TABLE, by_list)[0].query_weights.tolist() == [5.5, 5.0]
+    assert weighted_by_propensity(TABLE, by_list).query_weights.tolist() == [5.5, 5.0]
 
 
 def test_click_tables_that_cannot_be_used_are_named():
@@ -260,6 +273,7 @@ def test_click_tables_that_cannot_be_used_are_named():
         (lambda: weighted_by_propensity(replace(TABLE, labels=TABLE.labels * 2), PROPENSITIES), "clicks, 0 or 1"),
         (lambda: weighted_by_propensity(replace(TABLE, labels=TABLE.labels * 0), PROPENSITIES), "at least one click"),
         (lambda: weighted_by_propensity(TABLE, PROPENSITIES[:2]), "rank 3 was clicked, and there are 2"),
+        (lambda: weighted_by_propensity(weighted_by_propensity(TABLE, PROPENSITIES), PROPENSITIES), "weighted already"),
     ]:
         with pytest.raises(rp.RankPolicyError, match=message):
             call()
@@ -279,10 +293,10 @@ def test_a_click_at_a_time_the_weighted_mean_is_that_of_the_relevances():
         shown=Shown(ranks=np.tile([1, 2, 3], 7)),
         query_weights=np.array(chances),
     )
-    each = weighted_by_propensity(one_click_each(table), bias)[0]
+    each = weighted_by_propensity(one_click_each(table), bias)
     means = rp.evaluate(np.tile(reciprocal_ranks, each.num_queries), each, ["mrr"]).means
     assert means["mrr"] == pytest.approx(relevance @ reciprocal_ranks / relevance.sum())
-    by_query = weighted_by_propensity(table, bias)[0]
+    by_query = weighted_by_propensity(table, bias)
     assert rp.evaluate(np.tile(reciprocal_ranks, 7), by_query, ["mrr"]).means["mrr"] != pytest.approx(
         means["mrr"], abs=0.01
     )

@@ -1,5 +1,6 @@
-"""Rankers and query weights: who honours them, and what ``fit(clicks=, propensities=)`` does."""
+"""Rankers and query weights: which rankers use them, and what fit does with labels made from clicks."""
 
+import warnings
 from dataclasses import replace
 
 import numpy as np
@@ -62,9 +63,10 @@ def test_rankers_without_weights_say_who_has_them(name):
     weighted = replace(TRAIN, query_weights=np.ones(20))
     for call in (
         lambda: new_ranker(name).fit(weighted),
-        lambda: new_ranker(name).fit(TRAIN, clicks=LOG, propensities=PROPENSITIES),
+        lambda: new_ranker(name).fit(dataset_from_clicks(TRAIN, LOG, PROPENSITIES)),
+        lambda: new_ranker(name).fit(replace(dataset_from_clicks(TRAIN, LOG, PROPENSITIES), query_weights=None)),
     ):
-        with pytest.raises(rp.RankPolicyError, match=r"knows no query weights.*PGRank"):
+        with pytest.raises(rp.RankPolicyError, match=r"does not use query weights.*PGRank"):
             call()
 
 
@@ -94,13 +96,14 @@ def test_validation_counts_queries_by_their_weights():
 
 
 def test_a_log_gives_labels_weights_and_a_report(tmp_path):
-    ranker = rp.PGRank(reward="dcg@5", epochs=2).fit(TRAIN, clicks=LOG, propensities=PROPENSITIES, valid=VALID)
-    learned, evidence = dataset_from_clicks(TRAIN, LOG, PROPENSITIES)
+    learned = dataset_from_clicks(TRAIN, LOG, PROPENSITIES)
+    ranker = rp.PGRank(reward="dcg@5", epochs=2).fit(learned, valid=VALID)
+    as_grades = replace(learned, label_kind="grades", click_evidence=None)
     by_hand = rp.PGRank(reward=rp.parse_metric("dcg@5", rp.Conventions(gain="linear")), epochs=2).fit(
-        learned, valid=VALID
+        as_grades, valid=VALID
     )
     np.testing.assert_array_equal(ranker.predict(VALID), by_hand.predict(VALID))
-    assert ranker.click_report_ == evidence.to_json()
+    assert ranker.click_report_ == learned.click_evidence.to_dict()
     assert by_hand.click_report_ is None
     ranker.save(tmp_path / "clicks.rp")
     assert rp.load(tmp_path / "clicks.rp").click_report_ == ranker.click_report_
@@ -111,37 +114,59 @@ def test_a_log_gives_labels_weights_and_a_report(tmp_path):
 
 @pytest.mark.parametrize("ranker_class", [rp.PGRank, rp.BanditRank])
 def test_rewards_that_ask_for_relevant_items_need_whole_sessions(ranker_class):
-    with pytest.raises(rp.RankPolicyError, match=r"the reward ap asks which items are relevant.*weighted='query'"):
-        ranker_class(reward="mean(ap, dcg)", epochs=1).fit(
-            TRAIN, clicks=LOG, propensities=PROPENSITIES, weighted="item"
-        )
+    with pytest.raises(rp.RankPolicyError, match=r"^ap asks which items are relevant.*by='query'"):
+        ranker_class(reward="mean(ap, dcg)", epochs=1).fit(dataset_from_clicks(TRAIN, LOG, PROPENSITIES))
     for reward, weighted in (("mean(ap, dcg)", "query"), ("ndcg@10", "item")):
-        ranker = ranker_class(reward=reward, epochs=1).fit(TRAIN, clicks=LOG, propensities=PROPENSITIES)
+        ranker = ranker_class(reward=reward, epochs=1).fit(dataset_from_clicks(TRAIN, LOG, PROPENSITIES, by=weighted))
         assert ranker.click_report_["weighted"] == weighted
 
 
 def test_bandit_rank_takes_relevances_as_targets():
     ranker = rp.BanditRank(reward="dcg", gamma=0.0, epochs=1, num_networks=1, dropout=0.0)
-    ranker.fit(TRAIN, clicks=LOG, propensities=PROPENSITIES)
-    objective = ranker._objective()
+    learned = dataset_from_clicks(TRAIN, LOG, PROPENSITIES)
+    objective = ranker.fit(learned)._objective(learned)
     assert (objective.targets, objective.reward.conventions.gain) == ("labels", "linear")
     assert ranker.report_["queries_left_out"] == {"no relevant item": 0}
-    assert ranker.fit(TRAIN)._objective().targets == "relevant"
+    assert ranker.fit(TRAIN)._objective(TRAIN).targets == "relevant"
+
+
+def as_click_table(dataset):
+    ranks = np.arange(dataset.num_items) - np.repeat(dataset.offsets[:-1], dataset.sizes) + 1
+    labels = np.minimum(dataset.labels, 1)
+    return replace(dataset, labels=labels, shown=Shown(ranks=ranks), label_kind="clicks")
 
 
 def test_click_tables_are_weighted_in_training_and_validation():
-    def as_table(dataset):
-        ranks = np.arange(dataset.num_items) - np.repeat(dataset.offsets[:-1], dataset.sizes) + 1
-        return replace(dataset, labels=np.minimum(dataset.labels, 1), shown=Shown(ranks=ranks))
-
-    train, valid = as_table(TRAIN), as_table(VALID)
     bias = 1 / np.arange(1, 200)
-    ranker = rp.ListNet(epochs=2, valid_metric="mrr").fit(train, valid=valid, propensities=bias)
-    weighted, evidence = weighted_by_propensity(train, bias)
-    by_hand = rp.ListNet(epochs=2, valid_metric="mrr").fit(weighted, valid=weighted_by_propensity(valid, bias)[0])
+    train, valid = (weighted_by_propensity(as_click_table(part), bias) for part in (TRAIN, VALID))
+    ranker = rp.ListNet(epochs=2, valid_metric="mrr").fit(train, valid=valid)
+    by_hand = rp.ListNet(epochs=2, valid_metric="mrr").fit(
+        replace(train, shown=None, label_kind="grades", click_evidence=None), valid=valid
+    )
     np.testing.assert_array_equal(ranker.predict(VALID), by_hand.predict(VALID))
-    assert ranker.click_report_ == evidence.to_json()
-    assert ranker.best_score_ == pytest.approx(rp.evaluate(ranker, valid, ["mrr"], propensities=bias).means["mrr"])
+    assert ranker.click_report_ == train.click_evidence.to_dict()
+    assert ranker.best_score_ == pytest.approx(rp.evaluate(ranker, valid, ["mrr"]).means["mrr"])
+
+
+def test_clicks_without_weights_warn_of_position_bias():
+    table = as_click_table(TRAIN)
+    ones = np.ones(200)
+    with pytest.warns(UserWarning, match=r"position bias included. Weight them: weighted_by_propensity"):
+        rp.ListNet(epochs=1).fit(table)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        rp.ListNet(epochs=1).fit(weighted_by_propensity(table, ones))
+        rp.ListNet(epochs=1).fit(weighted_by_propensity(table, ones, by="item"))
+        rp.ListNet(epochs=1).fit(replace(table, label_kind="grades"))
+
+
+def test_validation_on_estimated_relevances_has_linear_gains():
+    valid = dataset_from_clicks(VALID, LOG, PROPENSITIES)
+    ranker = rp.ListNet(epochs=1, valid_metric="dcg@5").fit(TRAIN, valid=valid)
+    table = rp.evaluate(ranker, valid, ["dcg@5"], conventions=rp.Conventions(gain="linear"))
+    assert ranker.best_score_ == pytest.approx(table.means["dcg@5"])
+    with pytest.raises(rp.RankPolicyError, match="ap asks which items are relevant"):
+        rp.ListNet(epochs=1, valid_metric="map").fit(TRAIN, valid=valid)
 
 
 def test_groups_of_a_function_reach_validation_data_of_every_form():
@@ -154,19 +179,3 @@ def test_groups_of_a_function_reach_validation_data_of_every_form():
         train, protected=halves, eval_set=eval_set, eval_group=[valid.sizes]
     )
     assert ranker.best_score_ is not None
-
-
-def test_what_fit_cannot_use_is_named():
-    weights = replace(TRAIN, query_weights=np.ones(TRAIN.num_queries))
-    for given in ({"clicks": LOG}, {}):
-        with pytest.raises(rp.RankPolicyError, match="have query weights already"):
-            rp.PGRank(reward="dcg", epochs=1).fit(weights, propensities=PROPENSITIES, **given)
-    wrong = [
-        ({"clicks": LOG}, "propensities of 1: np.ones"),
-        ({"propensities": PROPENSITIES}, "ranks items were shown at"),
-        ({"weighted": "query"}, "give propensities="),
-        ({"clicks": LOG, "propensities": PROPENSITIES, "weighted": "session"}, "by 'item' or by 'query'"),
-    ]
-    for given, message in wrong:
-        with pytest.raises(rp.RankPolicyError, match=message):
-            rp.PGRank(reward="dcg", epochs=1).fit(TRAIN, **given)

@@ -45,16 +45,18 @@ def sessions(num_sessions, seed=0, clicked=True):
         texts=Texts(queries=tuple(queries), distinct=distinct, of_item=np.array(of_item)),
         side=SideColumns(numbers={"age": np.tile(np.float32([1, 2, np.nan, 4]), num_sessions)}),
         shown=Shown(ranks=np.array(ranks)),
+        label_kind="clicks",
     )
 
 
 BIAS = 1 / np.arange(1, 5)
 TRAIN, VALID, TEST = sessions(300), sessions(100, 1), sessions(100, 2, clicked=False)
+WEIGHTED, WEIGHTED_VALID = rp.weighted_by_propensity(TRAIN, BIAS), rp.weighted_by_propensity(VALID, BIAS)
 
 
 @pytest.mark.parametrize("loss", LOSSES)
 def test_it_learns_which_texts_match(loss, tmp_path):
-    ranker = MatchingCross(loss=loss, **QUICK).fit(TRAIN, valid=VALID, propensities=BIAS)
+    ranker = MatchingCross(loss=loss, **QUICK).fit(WEIGHTED, valid=WEIGHTED_VALID)
     assert rp.evaluate(ranker, TEST, ["mrr"]).means["mrr"] > 0.9
     ranker.save(tmp_path / "m.rp")
     loaded = rp.load(tmp_path / "m.rp")
@@ -63,18 +65,19 @@ def test_it_learns_which_texts_match(loss, tmp_path):
 
 
 def test_single_clicks_have_no_least_loss_item_by_item():
-    with pytest.raises(rp.RankPolicyError, match="the sigmoid loss has no least value"):
-        MatchingCross(loss="sigmoid", **QUICK).fit(TRAIN, propensities=BIAS, weighted="item")
+    by_item = rp.weighted_by_propensity(TRAIN, BIAS, by="item")
+    with pytest.raises(rp.RankPolicyError, match="for labels above 1 the sigmoid loss is unbounded below"):
+        MatchingCross(loss="sigmoid", **QUICK).fit(by_item)
     hybrid = rp.BanditRank(model="match", reward="ndcg", **QUICK | {"epochs": 1})
     with pytest.raises(rp.RankPolicyError, match="gamma=1"):
-        hybrid.fit(TRAIN, propensities=BIAS, weighted="item")
-    MatchingCross(**QUICK | {"epochs": 1}).fit(TRAIN, propensities=BIAS, weighted="item")
+        hybrid.fit(by_item)
+    MatchingCross(**QUICK | {"epochs": 1}).fit(by_item)
 
 
 def test_queries_without_a_click_are_left_out_and_counted():
     num_without = int((~TRAIN.has_relevant_items()).sum())
     assert num_without > 0
-    weighted = MatchingCross(**QUICK | {"epochs": 1}).fit(TRAIN, propensities=BIAS)
+    weighted = MatchingCross(**QUICK | {"epochs": 1}).fit(WEIGHTED)
     with pytest.warns(UserWarning, match="position bias included"):
         plain = MatchingCross(**QUICK | {"epochs": 1}).fit(TRAIN)
     assert weighted.report_ == plain.report_ == {"queries_left_out": {"no click": num_without}}
@@ -84,26 +87,26 @@ def test_queries_without_a_click_are_left_out_and_counted():
 
 
 def test_validation_is_the_weighted_mrr():
-    ranker = MatchingCross(**QUICK | {"epochs": 2}).fit(TRAIN, valid=VALID, propensities=BIAS)
-    table = rp.evaluate(ranker, VALID, ["mrr", "success@1"], propensities=BIAS)
+    ranker = MatchingCross(**QUICK | {"epochs": 2}).fit(WEIGHTED, valid=WEIGHTED_VALID)
+    table = rp.evaluate(ranker, WEIGHTED_VALID, ["mrr", "success@1"])
     assert ranker.best_score_ == pytest.approx(table.means["mrr"])
     assert table.effective_sample_size < VALID.has_relevant_items().sum()
 
 
 def test_an_unknown_model_is_named_whatever_the_data():
     with pytest.raises(rp.RankPolicyError, match=r"Unknown model 'matchingcross'. Did you mean 'matching-cross'?"):
-        MatchingCross(model="matchingcross").fit(TRAIN, propensities=BIAS)
+        MatchingCross(model="matchingcross").fit(WEIGHTED)
     with pytest.raises(rp.RankPolicyError, match=r"Unknown model 'mcan'\. Known: linear, mlp, highway"):
         rp.FairPGRank(model="mcan").fit(rp.make_fair_synthetic(5, random_state=0))
 
 
 def test_other_settings_are_checked():
     with pytest.raises(rp.RankPolicyError, match=r"Unknown loss 'softmx'. Did you mean 'softmax'"):
-        MatchingCross(loss="softmx").fit(TRAIN, propensities=BIAS)
+        MatchingCross(loss="softmx").fit(WEIGHTED)
     with pytest.raises(rp.RankPolicyError, match="reads texts"):
         MatchingCross().fit(rp.make_web_search(5))
     with pytest.raises(rp.RankPolicyError, match="at least one click"):
-        MatchingCross().fit(replace(TRAIN, labels=0 * TRAIN.labels), propensities=BIAS)
+        rp.weighted_by_propensity(replace(TRAIN, labels=0 * TRAIN.labels), BIAS)
 
 
 def test_training_data_without_any_click():

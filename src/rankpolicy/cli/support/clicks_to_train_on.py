@@ -1,10 +1,10 @@
-"""The clicks and propensities that ``train`` was given."""
+"""The clicks and propensities given to ``train`` and ``evaluate``."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from rankpolicy.types import RankPolicyError
 
@@ -20,24 +20,51 @@ UNCORRECTED = "none"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GivenClicks:
+    """What ``--clicks``, ``--propensities`` and ``--weighted`` name, read from files."""
+
     log: ClickLog | None
     bias: PositionBias | None
-    is_uncorrected: bool  # position bias is to stay
-    files: dict[str, Path]  # what was read, by role
+    is_uncorrected: bool  # --propensities none: position bias is left in
+    weighted: str | None
+    files: dict[str, Path]  # the files that were read, by role
 
-    def propensities_for(self, train: RankingDataset) -> PositionBias | NDArray[np.float64] | None:
+    def training_data(self, train: RankingDataset, ranker: Any) -> RankingDataset:
+        """The dataset with labels and weights from the clicks; unchanged where no clicks were given."""
         import numpy as np
 
-        if not self.is_uncorrected:
-            return self.bias
+        from rankpolicy.clicks import dataset_from_clicks, weighted_by_propensity
+
         if self.log is not None:
-            return np.ones(self.log.num_positions)
-        ranks = None if train.shown is None else train.shown.ranks
+            bias = np.ones(self.log.num_positions) if self.bias is None else self.bias
+            by = self.weighted or _weighting_for(ranker)
+            return dataset_from_clicks(train, self.log, bias, by=by)  # type: ignore[arg-type]
+        if self.bias is not None or self.is_uncorrected:
+            return weighted_by_propensity(train, self._of_table(train), by=self.weighted or "query")  # type: ignore[arg-type]
+        if self.weighted is not None:
+            raise RankPolicyError("--weighted says how clicks are weighted: it needs --propensities FILE.")
+        return train
+
+    def validation_data(self, valid: RankingDataset) -> RankingDataset:
+        """A click table weighted as the training clicks; graded data unchanged."""
+        from rankpolicy.clicks import weighted_by_propensity
+
+        is_given = self.bias is not None or self.is_uncorrected
+        has_ranks = valid.shown is not None and valid.shown.ranks is not None
+        return weighted_by_propensity(valid, self._of_table(valid)) if is_given and has_ranks else valid
+
+    def _of_table(self, table: RankingDataset) -> PositionBias | NDArray[np.float64]:
+        if self.bias is not None:
+            return self.bias
+        import numpy as np
+
+        ranks = None if table.shown is None else table.shown.ranks
         return np.ones(1 if ranks is None else int(ranks.max()))
 
 
-def clicks_to_train_on(log: Path | None, propensities: str | None) -> GivenClicks:
-    """Read before the data, so that a wrong file is told at once."""
+def clicks_to_train_on(
+    log: Path | None, propensities: Path | None, bias_method: str | None, weighted: str | None
+) -> GivenClicks:
+    """The files that the options name; read before the data, so that a wrong file is reported at once."""
     from rankpolicy.clicks import read_click_log
 
     if log is not None and propensities is None:
@@ -45,22 +72,35 @@ def clicks_to_train_on(log: Path | None, propensities: str | None) -> GivenClick
             "--clicks needs --propensities FILE: 'rankpolicy clicks bias LOG --out DIR' writes DIR/bias.json. "
             "To learn from clicks as they are, say --propensities none."
         )
+    is_uncorrected = propensities is not None and str(propensities) == UNCORRECTED
+    bias = position_bias_from(None if is_uncorrected else propensities, bias_method)
     files = {} if log is None else {"clicks": log}
-    bias = None
-    if propensities is not None and propensities != UNCORRECTED:
-        bias = position_bias_named(propensities)
-        files["propensities"] = Path(propensities.partition("#")[0])
+    if propensities is not None and bias is not None:
+        files["propensities"] = propensities
     return GivenClicks(
         log=None if log is None else read_click_log(log).collapsed(),
         bias=bias,
-        is_uncorrected=propensities == UNCORRECTED,
+        is_uncorrected=is_uncorrected,
+        weighted=weighted,
         files=files,
     )
 
 
-def position_bias_named(text: str) -> PositionBias:
-    """The position bias in FILE, or that of METHOD in FILE#METHOD."""
+def position_bias_from(propensities: Path | None, bias_method: str | None) -> PositionBias | None:
+    """The position bias in the file of ``--propensities``, by the method of ``--bias-method`` where it holds several."""
     from rankpolicy.clicks import read_position_bias
 
-    name, _, method = text.partition("#")
-    return read_position_bias(name, method=method or None)
+    if propensities is not None:
+        return read_position_bias(propensities, method=bias_method)
+    if bias_method is not None:
+        raise RankPolicyError("--bias-method names a method in a bias.json: it needs --propensities FILE.")
+    return None
+
+
+def _weighting_for(ranker: Any) -> str:
+    """How the clicks of a log are weighted by default: by "query" where the reward asks which items are relevant."""
+    from rankpolicy.metrics import reward_to_maximise
+    from rankpolicy.metrics.estimated_relevances import binary_metrics
+
+    reward = ranker.get_params().get("reward")
+    return "query" if reward is not None and binary_metrics(reward_to_maximise(reward)) else "item"

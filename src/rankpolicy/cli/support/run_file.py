@@ -1,4 +1,4 @@
-"""run.toml: what ``train`` is to do, in a file. Flags on the command line go before it."""
+"""run.toml: the options of ``train`` in a file. Options on the command line take precedence."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ KEYS: dict[str, type] = {
     "valid": str,
     "clicks": str,
     "propensities": str,
+    "bias_method": str,
     "weighted": str,
     "out": str,
     "seed": int,
@@ -25,13 +26,14 @@ KEYS: dict[str, type] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunFile:
-    """The keys of a run.toml; None where it says nothing. Paths are relative to the working directory, as flags are."""
+    """The keys of a run.toml; None where a key is missing. Paths are relative to the working directory, as on the command line."""
 
     method: str | None = None
     data: Path | None = None
     valid: Path | None = None
     clicks: Path | None = None
-    propensities: str | None = None
+    propensities: Path | None = None
+    bias_method: str | None = None
     weighted: str | None = None
     out: Path | None = None
     seed: int | None = None
@@ -39,6 +41,7 @@ class RunFile:
 
 
 def read_run_file(path: Path) -> RunFile:
+    """The options in a run.toml; an unknown key or a value of the wrong kind is an error."""
     try:
         document = tomllib.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
@@ -58,7 +61,8 @@ def read_run_file(path: Path) -> RunFile:
         data=_path(document.get("data")),
         valid=_path(document.get("valid")),
         clicks=_path(document.get("clicks")),
-        propensities=document.get("propensities"),
+        propensities=_path(document.get("propensities")),
+        bias_method=document.get("bias_method"),
         weighted=document.get("weighted"),
         out=_path(document.get("out")),
         seed=document.get("seed"),

@@ -3,32 +3,32 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rankpolicy.clicks.learning.evidence import (
-    Array,
-    ClickEvidence,
-    Propensities,
-    check_weighting,
-    clipped_weights,
-    inverse_propensities,
-    propensity_table,
-)
 from rankpolicy.clicks.learning.matched_clicks import MatchedClicks
 from rankpolicy.clicks.learning.robust_relevance import doubly_robust_relevance
 from rankpolicy.clicks.learning.trust_bias import checked_trust
+from rankpolicy.clicks.learning.weights import (
+    Array,
+    ClickWeights,
+    Propensities,
+    Weighting,
+    at_most,
+    check_weighting,
+    click_weights,
+    clipped_weights,
+    propensity_table,
+)
 from rankpolicy.clicks.log.click_log import ClickLog
 from rankpolicy.clicks.log.distinct import distinct_rows, weighted_counts
 from rankpolicy.clicks.models.base import ratio
+from rankpolicy.data.click_evidence import NO_CLICK, NO_RELEVANCE, NO_SESSION, OTHER_QUERY, ClickEvidence
 from rankpolicy.data.dataset import RankingDataset
 from rankpolicy.types import RankPolicyError
 
 _ROUNDING = 1e-12
-NO_SESSION, NO_CLICK, NO_RELEVANCE = "not in the log", "no click", "no relevance above 0"
-OTHER_QUERY = "query not in the dataset"
 
 
 def dataset_from_clicks(
@@ -36,43 +36,66 @@ def dataset_from_clicks(
     clicks: ClickLog,
     propensities: Propensities,
     *,
-    by: Literal["item", "query"] = "item",
+    by: Weighting = "item",
     clip: float | None = None,
     trust: Array | None = None,
     predicted: Array | None = None,
-) -> tuple[RankingDataset, ClickEvidence]:
-    """The dataset with labels and query weights from clicks on its items, and what they rest on; its own labels are not read.
+) -> RankingDataset:
+    """The dataset with labels and query weights made from clicks on its items, so that position bias cancels.
 
-    - ``by="item"``: labels are relevances, query weights the number of sessions of the query (Joachims, Swaminathan & Schnabel 2017):
+    Fit any ranker that uses query weights on the result. Its ``label_kind`` says what the labels are, its ``click_evidence`` how many
+    clicks they rest on. Queries and items are matched by ``query_ids`` and ``item_ids``. Sessions of other queries, and queries without a
+    click, are left out and counted: they say nothing about order, though a loss over single items, such as squared error, then does not
+    see the level that they would show.
 
-          relevance of item i = sum over sessions of its query of click_i / propensity of its rank / number of sessions.
+    Parameters
+    ----------
+    dataset
+        Queries, items and their features or texts. Its own labels are not read.
+    clicks
+        The log: lists shown to users, and their clicks.
+    propensities
+        How likely each rank is examined: a PositionBias, such as ``estimate_position_bias(log)``, or numbers (position,), or
+        (session, position) where sessions differ. Propensities of 1 leave position bias in.
+    by
+        - "item" (the default): labels are relevances, query weights the number of sessions of the query (Joachims, Swaminathan & Schnabel
+          2017),
 
-      The weighted mean of a loss or reward that is linear in the labels is then that over all sessions. Relevances may exceed 1, and are
-      no grades: a reward that learns from them must have a linear gain, parse_metric("dcg", Conventions(gain="linear")).
-      ``trust`` (position,) are the chances of a click that the rank alone earns: (click - trust_k) / propensity_k counts instead
-      (Vardasbi, Oosterhuis & de Rijke 2020). ``predicted`` (items,) are relevances by a click model, corrected by the clicks they did not
-      foresee (``doubly_robust_relevance``). Both can give estimates below 0, which are set to 0 and counted.
-    - ``by="query"``: every session is a query, labels are its clicks, and its weight is the inverse propensity of the clicked rank, their
-      mean where several were clicked (Wang et al. 2016). Equal ones are merged, their weights added up. For any metric.
+              relevance of item i = sum over sessions of its query of click_i / propensity of its rank / number of sessions.
 
-    Queries and items are matched by ``query_ids`` and ``item_ids``. Sessions of other queries, and queries without a click, are left
-    out and counted: they teach nothing about order, though a loss of single items, such as squared error, loses what they say of the
-    level. ``clip`` is the largest weight of a click (of a session; with ``predicted``, of the inverse mean propensity of an item);
-    nothing is clipped unless it is given.
+          The weighted mean of a loss or reward that is linear in the labels is then its mean over sessions. Relevances may exceed 1;
+          gains of dcg and ndcg are linear in them.
+        - "query": every session is a query, its labels are its clicks, its weight is the mean of 1 / propensity over its clicked ranks
+          (Wang et al. 2016). Equal sessions are merged and their weights added. For any metric.
+    clip
+        The largest weight of a click ("item") or session ("query"); with ``predicted``, the largest inverse of the mean propensity of an
+        item. None (the default) clips nothing; clipping lowers variance and adds bias.
+    trust
+        Chance (position,) of a click that the rank alone earns. (click - trust_k) / propensity_k is then counted instead of
+        click / propensity_k (Vardasbi, Oosterhuis & de Rijke 2020). For by="item".
+    predicted
+        Relevances (items,) predicted by a click model, corrected by the clicks that they do not explain (``doubly_robust_relevance``). For
+        by="item". With ``trust`` or ``predicted`` estimates may be below 0; these are set to 0 and counted.
 
     >>> from rankpolicy.clicks.log.click_log import log_from_lists
     >>> from rankpolicy.data.dataset import from_arrays
     >>> items = from_arrays([[0.1], [0.2]], qid=["a", "a"], item_ids=["x", "y"])
     >>> log = log_from_lists(["a", "a"], [["x", "y"], ["x", "y"]], [[1, 0], [0, 1]])
-    >>> learned, evidence = dataset_from_clicks(items, log, np.array([1.0, 0.25]))
-    >>> learned.labels, learned.query_weights, round(evidence.effective_sample_size, 4)
-    (array([0.5, 2. ], dtype=float32), array([2.]), 1.4706)
+    >>> train = dataset_from_clicks(items, log, np.array([1.0, 0.25]))
+    >>> train.labels, train.label_kind, train.query_weights, round(train.click_evidence.effective_sample_size, 4)
+    (array([0.5, 2. ], dtype=float32), 'relevances', array([2.]), 1.4706)
     """
     check_weighting(by)
+    if dataset.query_weights is not None:
+        raise RankPolicyError(
+            "the dataset has query weights already, which those of the clicks would replace: pass it without weights."
+        )
     matched = MatchedClicks.of(dataset, clicks)
     table = propensity_table(propensities)
     if table.ndim == 2:
         table = matched.rows_of_sessions(table, len(clicks))
+    if len(matched.sessions) == 0:
+        raise RankPolicyError("the log must hold at least one click on the items of the dataset; it has none.")
     if by == "query":
         if trust is not None or predicted is not None:
             raise RankPolicyError("trust and predicted correct relevances of items: they need by='item'.")
@@ -82,27 +105,22 @@ def dataset_from_clicks(
 
 def _relevances(
     matched: MatchedClicks, table: Array, clip: float | None, trust: Array | None, predicted: Array | None
-) -> tuple[RankingDataset, ClickEvidence]:
-    dataset, counts = matched.dataset, matched.counts
-    sessions_of_query = weighted_counts(matched.queries, counts.astype(np.float64), dataset.num_queries)
+) -> RankingDataset:
+    dataset = matched.dataset
+    sessions_of_query = weighted_counts(matched.queries, matched.counts.astype(np.float64), dataset.num_queries)
     sessions_of_item = np.repeat(sessions_of_query, dataset.sizes)
-    counts_of_clicks = counts[matched.sessions]
-    inverse = inverse_propensities(table, matched.sessions, matched.positions, num_sessions=len(counts))
-    _check_has_clicks(inverse)
+    weights = click_weights(table, matched.sessions, matched.positions, matched.counts, by="item", clip=clip)
     if trust is None and predicted is None:
-        weights = clipped_weights(inverse, counts_of_clicks, clip=clip)
-        sums = weighted_counts(matched.items, counts_of_clicks * weights.values, dataset.num_items)
+        sums = weighted_counts(matched.items, weights.counts * weights.values, dataset.num_items)
         estimates = ratio(sums, sessions_of_item)
     else:
         examined, extra = _of_positions(table, trust, matched.log.num_positions)
         found = matched.shown_and_clicked()
         if predicted is None:
-            weights = clipped_weights(inverse, counts_of_clicks, clip=clip)
-            of_ranks = clipped_weights(1 / examined, np.ones(len(examined)), clip=clip).values
-            estimates = ratio((found.clicks - found.shown * extra) @ of_ranks, sessions_of_item)
+            estimates = ratio((found.clicks - found.shown * extra) @ at_most(1 / examined, clip), sessions_of_item)
         else:
             exposure = ratio(found.shown @ examined, sessions_of_item)
-            weights = clipped_weights(1 / exposure[matched.items], counts_of_clicks, clip=clip)
+            weights = clipped_weights(1 / exposure[matched.items], matched.sessions, weights.counts, clip=clip)
             estimates = doubly_robust_relevance(
                 found.shown,
                 found.clicks,
@@ -112,7 +130,7 @@ def _relevances(
                 num_sessions=sessions_of_item,
                 clip=None if clip is None else 1 / clip,
             )
-    # What cancels but for rounding is no relevance, and not below 0 either.
+    # Terms that cancel up to rounding give 0, not a relevance, and not an estimate below 0.
     estimates = np.where(np.abs(estimates) < _ROUNDING, 0.0, estimates)
     labels = np.maximum(estimates, 0.0).astype(np.float32)
     has_session = sessions_of_query > 0
@@ -121,54 +139,67 @@ def _relevances(
     if not kept.any():
         raise RankPolicyError("no item has a relevance above 0 after the correction; there is nothing to learn.")
     reason = NO_CLICK if trust is None and predicted is None else NO_RELEVANCE
-    learned = replace(dataset, labels=labels, query_weights=sessions_of_query)[kept]
-    return learned, ClickEvidence(
+    learned = replace(dataset, labels=labels, query_weights=sessions_of_query, label_kind="relevances")[kept]
+    evidence = ClickEvidence(
         weighted="item",
-        num_sessions=int(counts.sum()),
-        num_clicks=int(counts_of_clicks.sum()),
+        num_sessions=int(matched.counts.sum()),
+        num_clicks=int(weights.counts.sum()),
         effective_sample_size=weights.effective_sample_size,
         num_clipped=weights.num_clipped,
         clipped_share=weights.clipped_share,
         num_below_zero=int((estimates < 0).sum()),
         queries_left_out=_counted({NO_SESSION: ~has_session, reason: has_session & ~has_relevance}),
-        sessions_left_out=_some({OTHER_QUERY: matched.num_sessions_elsewhere}),
+        sessions_left_out=_above_zero({OTHER_QUERY: matched.num_sessions_elsewhere}),
+    )
+    return replace(learned, click_evidence=evidence)
+
+
+def _sessions(matched: MatchedClicks, table: Array, clip: float | None) -> RankingDataset:
+    weights = click_weights(table, matched.sessions, matched.positions, matched.counts, by="query", clip=clip)
+    clicked = _clicked_items(matched)
+    first, same_as = distinct_rows(clicked)
+    totals = weighted_counts(same_as, weights.counts * weights.values, len(first))
+    by_query = np.argsort(matched.queries[weights.sessions[first]], kind="stable")
+    first, totals = first[by_query], totals[by_query]
+    queries = matched.queries[weights.sessions[first]]
+    learned = matched.dataset[queries]
+    labels = np.zeros(learned.num_items, np.float32)
+    sessions, _ = np.nonzero(clicked[first] >= 0)
+    items = clicked[first][clicked[first] >= 0]
+    labels[learned.offsets[sessions] + items - matched.dataset.offsets[queries[sessions]]] = 1
+    return replace(
+        learned,
+        labels=labels,
+        query_weights=totals,
+        label_kind="clicks",
+        click_evidence=_evidence_of_sessions(matched, weights, queries),
     )
 
 
-def _sessions(matched: MatchedClicks, table: Array, clip: float | None) -> tuple[RankingDataset, ClickEvidence]:
-    dataset = matched.dataset
-    inverse = inverse_propensities(table, matched.sessions, matched.positions, num_sessions=len(matched.kept))
-    _check_has_clicks(inverse)
-    clicked, place, num_clicks = np.unique(matched.sessions, return_inverse=True, return_counts=True)
-    counts = matched.counts[clicked]
-    weights = clipped_weights(np.bincount(place, inverse) / num_clicks, counts, clip=clip)
-    # The clicked items of each session, in one order, as a row.
+def _clicked_items(matched: MatchedClicks) -> NDArray[np.int64]:
+    """The clicked items of each session with a click, in ascending order; -1 fills rows of fewer clicks."""
+    _, place, num_clicks = np.unique(matched.sessions, return_inverse=True, return_counts=True)
     order = np.lexsort((matched.items, place))
     column = np.arange(len(order)) - np.repeat(np.cumsum(num_clicks) - num_clicks, num_clicks)
-    rows = np.full((len(clicked), num_clicks.max()), -1)
+    rows = np.full((len(num_clicks), num_clicks.max()), -1)
     rows[place[order], column] = matched.items[order]
-    first, inverse_rows = distinct_rows(rows)
-    totals = weighted_counts(inverse_rows, counts * weights.values, len(first))
-    by_query = np.argsort(matched.queries[clicked[first]], kind="stable")
-    first, totals = first[by_query], totals[by_query]
-    queries = matched.queries[clicked[first]]
-    learned = dataset[queries]
-    labels = np.zeros(learned.num_items, np.float32)
-    sessions, _ = np.nonzero(rows[first] >= 0)
-    items = rows[first][rows[first] >= 0]
-    labels[learned.offsets[sessions] + items - dataset.offsets[queries[sessions]]] = 1
-    num_used = int(counts.sum())
-    has_session = np.bincount(matched.queries, minlength=dataset.num_queries) > 0
-    has_click = np.bincount(queries, minlength=dataset.num_queries) > 0
-    return replace(learned, labels=labels, query_weights=totals), ClickEvidence(
+    return rows
+
+
+def _evidence_of_sessions(matched: MatchedClicks, weights: ClickWeights, queries: NDArray[np.int64]) -> ClickEvidence:
+    num_queries = matched.dataset.num_queries
+    has_session = np.bincount(matched.queries, minlength=num_queries) > 0
+    has_click = np.bincount(queries, minlength=num_queries) > 0
+    num_used = int(weights.counts.sum())
+    return ClickEvidence(
         weighted="query",
         num_sessions=num_used,
-        num_clicks=int(counts @ num_clicks),
+        num_clicks=int(matched.counts[matched.sessions].sum()),
         effective_sample_size=weights.effective_sample_size,
         num_clipped=weights.num_clipped,
         clipped_share=weights.clipped_share,
         queries_left_out=_counted({NO_SESSION: ~has_session, NO_CLICK: has_session & ~has_click}),
-        sessions_left_out=_some(
+        sessions_left_out=_above_zero(
             {OTHER_QUERY: matched.num_sessions_elsewhere, NO_CLICK: int(matched.counts.sum()) - num_used}
         ),
     )
@@ -190,14 +221,9 @@ def _of_positions(table: Array, trust: Array | None, num_positions: int) -> tupl
     return checked_trust(table[:num_positions], extra, num_positions)
 
 
-def _check_has_clicks(inverse: Array) -> None:
-    if len(inverse) == 0:
-        raise RankPolicyError("the log must hold at least one click on the items of the dataset; it has none.")
-
-
 def _counted(reasons: dict[str, NDArray[np.bool_]]) -> dict[str, int]:
-    return _some({reason: int(holds.sum()) for reason, holds in reasons.items()})
+    return _above_zero({reason: int(holds.sum()) for reason, holds in reasons.items()})
 
 
-def _some(counts: dict[str, int]) -> dict[str, int]:
+def _above_zero(counts: dict[str, int]) -> dict[str, int]:
     return {reason: count for reason, count in counts.items() if count}

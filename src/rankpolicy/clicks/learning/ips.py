@@ -1,93 +1,86 @@
-"""Weights that undo position bias: a click at a rank that few examine stands for the clicks that were missed there."""
+"""Inverse propensity weights in the shape of the clicks, for methods of one's own."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rankpolicy.clicks.learning.evidence import clipped_weights
+from rankpolicy.clicks.learning.weights import Array, Propensities, Weighting, click_weights, propensity_table
 from rankpolicy.clicks.log.click_log import NOT_SHOWN, ClickLog
-from rankpolicy.clicks.position_bias.bias import PositionBias
 from rankpolicy.types import RankPolicyError
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IPSWeights:
-    """Inverse propensities, and how much they cost."""
+    """Inverse propensity weights of a table of clicks, and what they cost in sample size.
 
-    weights: NDArray[np.float64]  # (session, position), or (session,) for by="query"; 0 without a click
-    effective_sample_size: float  # (sum of weights)^2 / sum of squared weights: as good as so many clicks of weight 1
-    num_weights: int  # those above 0, sessions counted as often as they occurred
+    Parameters
+    ----------
+    weights
+        Shape (session, position), or (session,) for by="query"; 0 where nothing was clicked.
+    effective_sample_size
+        (sum of weights)^2 / sum of squared weights: the number of clicks of equal weight with the same variance.
+    num_weights
+        Number of weights above 0; a session counts as often as it occurred.
+    num_clipped
+        Number of weights that ``clip`` lowered.
+    clipped_share
+        Share of the sum of weights that clipping removed.
+    """
+
+    weights: Array
+    effective_sample_size: float
+    num_weights: int
     num_clipped: int
-    clipped_share: float  # of the sum of weights, what clipping took away
+    clipped_share: float
 
 
 def ips_weights(
-    clicks: ClickLog | NDArray[Any],
-    propensities: PositionBias | NDArray[np.float64],
-    *,
-    by: Literal["item", "query"] = "item",
-    clip: float | None = None,
+    clicks: ClickLog | NDArray[Any], propensities: Propensities, *, by: Weighting = "item", clip: float | None = None
 ) -> IPSWeights:
-    """Inverse propensity weights of clicks (session, position), 0 or 1.
+    """Inverse propensity weights of clicks, in the shape of the clicks.
 
-    - ``by="item"``: a click at rank k weighs 1 / propensity_k (Joachims, Swaminathan & Schnabel 2017);
-    - ``by="query"``: the session weighs 1 / propensity of its clicked rank (Wang et al. 2016); with several clicks, their mean weight.
+    ``dataset_from_clicks`` and ``weighted_by_propensity`` use the same weights; take them from here for a method of your own.
 
-    ``propensities`` are (position,), or (session, position) where sessions differ. Nothing is clipped unless ``clip`` gives the largest
-    weight; then how much that took away is told.
+    Parameters
+    ----------
+    clicks
+        A click log, or an array (session, position) of 0 and 1.
+    propensities
+        A PositionBias, or numbers (position,), or (session, position) where sessions differ.
+    by
+        "item": a click at rank k weighs 1 / propensity_k (Joachims, Swaminathan & Schnabel 2017). "query": a session weighs the mean of
+        1 / propensity over its clicked ranks (Wang et al. 2016).
+    clip
+        The largest weight. None (the default) clips nothing; clipping lowers variance and adds bias.
 
     >>> found = ips_weights(np.array([[1, 0], [0, 1]]), np.array([1.0, 0.25]), by="query")
     >>> found.weights.tolist(), round(found.effective_sample_size, 4)
     ([1.0, 4.0], 1.4706)
     """
     marks, counts = _marks(clicks)
-    values = propensities.propensities if isinstance(propensities, PositionBias) else propensities
-    inverse = marks / _checked(np.asarray(values, np.float64), marks)
-    if by == "query":
-        inverse = inverse.sum(1) / np.maximum(marks.sum(1), 1)
-    elif by != "item":
-        raise RankPolicyError(f"by must be 'item' or 'query'; got {by!r}.")
-    if not inverse.any():
-        raise RankPolicyError("clicks must hold at least one click; without any there is nothing to weigh.")
-    repeats = np.broadcast_to(counts if by == "query" else counts[:, None], inverse.shape).ravel()
-    found = clipped_weights(inverse.ravel(), repeats, clip=clip)
+    sessions, positions = np.nonzero(marks)
+    found = click_weights(propensity_table(propensities), sessions, positions, counts, by=by, clip=clip)
+    weights = np.zeros(marks.shape if by == "item" else len(marks))
+    weights[(sessions, positions) if by == "item" else found.sessions] = found.values
     return IPSWeights(
-        weights=found.values.reshape(inverse.shape),
+        weights=weights,
         effective_sample_size=found.effective_sample_size,
-        num_weights=int(repeats @ (found.values > 0)),
+        num_weights=int(found.counts.sum()),
         num_clipped=found.num_clipped,
         clipped_share=found.clipped_share,
     )
 
 
-def _marks(clicks: ClickLog | NDArray[Any]) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+def _marks(clicks: ClickLog | NDArray[Any]) -> tuple[NDArray[np.bool_], NDArray[np.int64]]:
     if isinstance(clicks, ClickLog):
-        return (clicks.clicks * (clicks.items != NOT_SHOWN)).astype(np.float64), clicks.counts
+        return (clicks.clicks == 1) & (clicks.items != NOT_SHOWN), clicks.counts
     marks = np.asarray(clicks, np.float64)
     if marks.ndim != 2 or not ((marks == 0) | (marks == 1)).all():
         raise RankPolicyError(
             f"clicks must be 0 or 1 of shape (session, position), or a ClickLog; got shape {marks.shape}."
         )
-    return marks, np.ones(len(marks), np.int64)
-
-
-def _checked(propensities: NDArray[np.float64], marks: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Propensities as (session, position), 1 where no click asks for them."""
-    if propensities.shape not in (marks.shape, marks.shape[1:]):
-        raise RankPolicyError(
-            f"propensities must have the shape (position,), {marks.shape[1:]}, or that of the clicks, {marks.shape}; "
-            f"got {propensities.shape}."
-        )
-    needed = np.where(marks > 0, propensities, 1.0)
-    if np.isnan(needed).any():
-        rank = int(np.isnan(needed).any(0).argmax()) + 1
-        raise RankPolicyError(
-            f"every clicked rank must have a propensity; rank {rank} has none. Cut the lists above it, or estimate it otherwise."
-        )
-    if not (needed > 0).all():
-        raise RankPolicyError(f"propensities of clicked ranks must be above 0; got {needed.min():g}.")
-    return needed
+    return marks == 1, np.ones(len(marks), np.int64)

@@ -1,4 +1,4 @@
-"""Clicks of a log found among the items of a dataset, by the names of queries and items."""
+"""Clicks of a log matched with the items of a dataset, by the ids of queries and items."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from rankpolicy.clicks.learning.evidence import Array
+from rankpolicy.clicks.learning.weights import Array
 from rankpolicy.clicks.log.click_log import ClickLog
 from rankpolicy.clicks.log.counts_by_pair import PairCounts, cells_by_owner
 from rankpolicy.clicks.log.pairs import PairTable
@@ -19,7 +19,7 @@ _SESSIONS_OF_A_BLOCK = 1 << 16
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class MatchedClicks:
-    """The sessions of a log whose queries a dataset has, and their clicks on its items."""
+    """The sessions of a log on the queries of a dataset, and their clicks on its items."""
 
     dataset: RankingDataset
     log: ClickLog
@@ -34,13 +34,14 @@ class MatchedClicks:
 
     @classmethod
     def of(cls, dataset: RankingDataset, log: ClickLog) -> MatchedClicks:
+        """Match the clicks of a log with the items of a dataset."""
         if not isinstance(log, ClickLog):
             raise RankPolicyError(
                 f"clicks must be a ClickLog, from read_click_log or log_from_lists; got {type(log).__name__}."
             )
         if not log.has_sessions:
             raise RankPolicyError(
-                "learning needs whole sessions; counts by (query, item, position) do not tell how many there were."
+                "learning needs whole sessions; counts by (query, item, position) do not say how many sessions there were."
             )
         place = _query_places(dataset)
         queries = np.array([place.get(name, -1) for name in log.query_names], np.int64)[log.queries]
@@ -76,18 +77,19 @@ class MatchedClicks:
 
     @property
     def counts(self) -> NDArray[np.int64]:
-        """(session,)"""
+        """How often each session occurred (session,)."""
         return self.log.counts[self.kept]
 
     def rows_of_sessions(self, table: Array, num_sessions: int) -> Array:
+        """The rows of a table (session of the log, position) that belong to the sessions kept."""
         if len(table) != num_sessions:
             raise RankPolicyError(
-                f"propensities of sessions must have a row for each of the {num_sessions} of the log; got {len(table)} rows."
+                f"propensities of sessions must have one row for each of the {num_sessions} of the log; got {len(table)} rows."
             )
         return table[self.kept]
 
     def shown_and_clicked(self) -> PairCounts:
-        """(item, position) of the dataset, in blocks of sessions that bound the memory."""
+        """How often each item was shown and clicked at each position (item, position); sessions are read in blocks to bound memory."""
         size = (len(self.pairs) + 1, self.log.num_positions)
         shown, clicks = np.zeros(size), np.zeros(size)
         for start in range(0, len(self.kept), _SESSIONS_OF_A_BLOCK):
@@ -102,7 +104,7 @@ class MatchedClicks:
                     counts=log.counts[rows],
                 )
             )
-            # The last owner stands for items that were shown and that the dataset does not have.
+            # The last owner stands for shown items that are not in the dataset.
             counts = cells_by_owner(view, view.pairs, size[0]).counts(view.counts[None])
             shown += counts.shown[0]
             clicks += counts.clicks[0]
@@ -146,7 +148,7 @@ def _pairs_of_dataset(dataset: RankingDataset) -> tuple[PairTable, NDArray[np.in
 
 
 def _clicked_log(log: ClickLog, rows: NDArray[np.intp], positions: NDArray[np.intp]) -> ClickLog:
-    """A session a click: nothing else has to be looked up, and clicks are few."""
+    """One session per click, since only clicked items have to be looked up, and clicks are few."""
     return replace(
         log,
         queries=log.queries[rows],

@@ -1,8 +1,10 @@
-"""What is known of position bias: the propensity of each rank, its interval, and what it rests on."""
+"""An estimate of position bias: the propensity of each rank, its interval, and the data behind it."""
 
 from __future__ import annotations
 
+import json
 import math
+import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -10,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from rankpolicy.files import atomic_write
 from rankpolicy.types import RankPolicyError, unknown_name
 
 Array = NDArray[np.float64]
@@ -18,28 +21,62 @@ FILE_FORMAT, FILE_VERSION = "rankpolicy position bias", 1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PositionBias:
-    """How likely each rank is examined, relative to the first. NaN marks ranks of which the log tells nothing."""
+    """How likely each rank is examined, relative to the first; made by ``estimate_position_bias``.
+
+    Parameters
+    ----------
+    method
+        The method of estimation, a name of POSITION_BIAS_METHODS.
+    propensities
+        One number per rank (position,), 1 at the first; NaN where the log does not determine it.
+    intervals
+        Lower and upper bound of each propensity (position, 2); NaN without resamples.
+    level
+        Level of the intervals, such as 0.95.
+    resampled
+        Unit of the bootstrap: "sessions", "queries" or "pairs".
+    num_resamples
+        Number of bootstrap resamples.
+    click_through
+        Clicks over impressions of each rank (position,), whatever the method; NaN where nothing was shown.
+    num_sessions
+        Sessions of the log; impressions for a log of counts.
+    num_clicks
+        Clicks of the log.
+    num_swap_pairs
+        (query, item) pairs that were shown at two or more ranks.
+    by_segment
+        Estimates by segment, for the method "randomised-by-segment".
+    feature_weights
+        Weights (position, 1 + query feature), for the method "randomised-regression".
+    """
 
     method: str
-    propensities: Array  # (position,) 1 at the first
-    intervals: Array  # (position, 2) NaN without resamples
+    propensities: Array
+    intervals: Array
     level: float
-    resampled: str  # the unit of the bootstrap: sessions, queries or pairs
+    resampled: str
     num_resamples: int
-    click_through: Array  # (position,) clicks over impressions, whatever the method; NaN where nothing was shown
-    num_sessions: int  # or impressions, for a log of counts
+    click_through: Array
+    num_sessions: int
     num_clicks: int
-    num_swap_pairs: int  # (query, item) pairs that were shown at two positions or more
+    num_swap_pairs: int
     by_segment: Mapping[str, PositionBias] = field(default_factory=dict)
-    feature_weights: Array = field(default_factory=lambda: np.empty((0, 0)))  # (position, 1 + query feature)
+    feature_weights: Array = field(default_factory=lambda: np.empty((0, 0)))
 
     @property
     def is_identified(self) -> NDArray[np.bool_]:
-        """(position,)"""
+        """Whether the log determines the propensity of each rank (position,)."""
         return ~np.isnan(self.propensities)
 
     def of_segments(self, segments: Iterable[object]) -> Array:
-        """The propensities (row, position) of rows that belong to these segments."""
+        """The propensities (row, position) of rows that belong to these segments.
+
+        Parameters
+        ----------
+        segments
+            The segment of each row, such as a session.
+        """
         names = [str(segment) for segment in segments]
         for name in names:
             if name not in self.by_segment:
@@ -47,17 +84,34 @@ class PositionBias:
         return np.array([self.by_segment[name].propensities for name in names])
 
     def of_features(self, query_features: Array) -> Array:
-        """The propensities (row, position) of rows with these query features (row, feature): exp(weights_k . [1, features])."""
+        """The propensities (row, position) of rows with these query features: exp(weights_k . [1, features]).
+
+        Parameters
+        ----------
+        query_features
+            Numbers (row, feature), the features given to ``estimate_position_bias``.
+        """
         wanted = self.feature_weights.shape[1] - 1
         if wanted < 0:
             raise RankPolicyError(f"only 'randomised-regression' knows query features; this is {self.method!r}.")
         rows = np.asarray(query_features, np.float64)
         if rows.ndim != 2 or rows.shape[1] != wanted:
             raise RankPolicyError(f"query_features must have the shape (row, {wanted}); got {rows.shape}.")
-        return np.exp(np.column_stack([np.ones(len(rows)), rows]) @ self.feature_weights.T)
+        return np.asarray(np.exp(np.column_stack([np.ones(len(rows)), rows]) @ self.feature_weights.T), np.float64)
 
-    def to_json(self) -> dict[str, Any]:
-        """Plain numbers that ``from_json`` reads; null stands for what is not known."""
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the estimate as JSON; ``rankpolicy.load`` and ``read_position_bias`` read it.
+
+        Parameters
+        ----------
+        path
+            The file, such as bias.json; compressed where the name ends in .gz or .zst.
+        """
+        with atomic_write(path) as file:
+            file.write((json.dumps(self.to_dict(), indent=2, allow_nan=False) + "\n").encode())
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values that JSON can hold and ``from_dict`` reads; None stands for NaN."""
         return {
             "format": FILE_FORMAT,
             "version": FILE_VERSION,
@@ -71,16 +125,22 @@ class PositionBias:
             "sessions": self.num_sessions,
             "clicks": self.num_clicks,
             "swap_pairs": self.num_swap_pairs,
-            "segments": {name: bias.to_json() for name, bias in self.by_segment.items()},
+            "segments": {name: bias.to_dict() for name, bias in self.by_segment.items()},
             "feature_weights": [_plain(row) for row in self.feature_weights],
         }
 
     @classmethod
-    def from_json(cls, document: Mapping[str, Any]) -> PositionBias:
-        """What ``to_json`` gave."""
+    def from_dict(cls, document: Mapping[str, Any]) -> PositionBias:
+        """The estimate that ``to_dict`` described.
+
+        Parameters
+        ----------
+        document
+            The values by name.
+        """
         if document.get("format") != FILE_FORMAT or document.get("version") != FILE_VERSION:
             raise RankPolicyError(
-                f"the document must be a position bias of version {FILE_VERSION}, as to_json gives; it says "
+                f"the document must be a position bias of version {FILE_VERSION}, as to_dict gives; it says "
                 f"{document.get('format')!r}, {document.get('version')!r}."
             )
         rows = document["feature_weights"]
@@ -95,7 +155,7 @@ class PositionBias:
             num_sessions=document["sessions"],
             num_clicks=document["clicks"],
             num_swap_pairs=document["swap_pairs"],
-            by_segment={name: cls.from_json(part) for name, part in document["segments"].items()},
+            by_segment={name: cls.from_dict(part) for name, part in document["segments"].items()},
             feature_weights=np.array([_numbers(row) for row in rows]) if rows else np.empty((0, 0)),
         )
 

@@ -1,17 +1,15 @@
-"""Intervals of propensities: the percentile bootstrap with Poisson weights, which needs no copies of a log."""
+"""Intervals of propensities by the percentile bootstrap with Poisson weights, which needs no copies of a log."""
 
 from __future__ import annotations
-
-from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rankpolicy.clicks.position_bias.evidence import Evidence
+from rankpolicy.clicks.position_bias.method import Estimate
 
-Estimate = Callable[[Evidence, NDArray[np.float64]], NDArray[np.float64]]  # weights (resample, session) to curves
 RESAMPLED = ("sessions", "queries", "pairs")
-NUMBERS_OF_A_BLOCK = 1 << 18  # of weights or counts at once: about what a processor's cache holds
+NUMBERS_OF_A_BLOCK = 1 << 18  # weights or counts held at once: about what a processor's cache holds
 
 
 def bootstrap_intervals(
@@ -24,7 +22,7 @@ def bootstrap_intervals(
     level: float,
     random_state: int,
 ) -> NDArray[np.float64]:
-    """The middle ``level`` of the propensities on resampled logs (position, 2); a rank that most resamples cannot tell has none."""
+    """The middle ``level`` of the propensities on resampled logs (position, 2); NaN for ranks that most resamples do not determine."""
     intervals = np.full((len(propensities), 2), np.nan)
     if num_resamples == 0:
         return intervals
@@ -32,21 +30,21 @@ def bootstrap_intervals(
     size = max(1, NUMBERS_OF_A_BLOCK // max(len(evidence.log), len(evidence.table) * evidence.num_positions))
     parts = [min(size, num_resamples - first) for first in range(0, num_resamples, size)]
     curves = np.concatenate([estimate(evidence, drawn_weights(evidence, unit, part, generator)) for part in parts])
-    tells = ~np.isnan(propensities) & (np.isnan(curves).mean(0) < 0.5)
+    is_determined = ~np.isnan(propensities) & (np.isnan(curves).mean(0) < 0.5)
     tails = [(1 - level) / 2, (1 + level) / 2]
     # The next result falls below the j-th of n with probability j / (n + 1); numpy's usual quantiles cover about 1 % less at n = 200.
-    intervals[tells] = np.nanquantile(curves[:, tells], tails, axis=0, method="weibull").T
+    intervals[is_determined] = np.nanquantile(curves[:, is_determined], tails, axis=0, method="weibull").T
     return intervals
 
 
 def drawn_weights(
     evidence: Evidence, unit: str, num_resamples: int, generator: np.random.Generator
 ) -> NDArray[np.float64]:
-    """How often each session counts (resample, session): a Poisson number for each session, or one for all of a query or pair."""
+    """How often each session counts (resample, session): a Poisson number per session, or one per query or pair for all its sessions."""
     counts = evidence.log.counts
     if unit == "sessions":
         return generator.poisson(counts, (num_resamples, len(counts))).astype(np.float64)
-    # A log of counts has one pair a row; all other places of the row hold a larger code.
+    # A log of counts has one pair per row; all other places of the row hold a larger code.
     owners = evidence.log.queries if unit == "queries" else evidence.view.pairs.min(1)
     drawn = generator.poisson(1.0, (num_resamples, int(owners.max()) + 1)).astype(np.float64)
     return drawn[:, owners] * counts

@@ -1,4 +1,4 @@
-"""Propensities as a click model sees them: how likely each rank is examined, the mean over the lists of the log."""
+"""Propensities by a click model: the probability that each rank is examined, averaged over the lists of the log."""
 
 from __future__ import annotations
 
@@ -11,13 +11,14 @@ from rankpolicy.clicks.models.base import ClickModel
 from rankpolicy.clicks.models.fit import fit_click_model
 from rankpolicy.clicks.position_bias.em import linked_pairs
 from rankpolicy.clicks.position_bias.evidence import Evidence
+from rankpolicy.clicks.position_bias.method import PositionBiasMethod
 from rankpolicy.clicks.position_bias.randomised import relative_to_first
 
 ITERATIONS, TOLERANCE = 1000, 1e-9
 
 
 def click_model_examination(evidence: Evidence, weights: NDArray[np.float64]) -> NDArray[np.float64]:
-    """A fitted model as it is, or the named one fitted by maximum likelihood to each weighting (resample, position)."""
+    """Examination by a fitted model, or by the named model fitted by maximum likelihood to each resample (resample, position)."""
     log, model = evidence.log, evidence.click_model
     if isinstance(model, ClickModel):
         return relative_to_first(np.tile(model.examination(log), (len(weights), 1)))
@@ -34,5 +35,10 @@ def click_model_examination(evidence: Evidence, weights: NDArray[np.float64]) ->
         fitted = fit_click_model(model, drawn, prior=None, iterations=ITERATIONS, tolerance=TOLERANCE)
         found[resample] = fitted.examination(drawn)
     counts = evidence.pair_counts(weights)
-    # A rank that shares no pair with others could be anything: what EM gives there is where it started.
+    # The propensity of a rank that shares no pair with others is not determined: EM leaves it where it started.
     return np.where(linked_pairs(counts) & (counts.clicks.sum(1) > 0), relative_to_first(found), np.nan)
+
+
+CLICK_MODEL_EXAMINATION = PositionBiasMethod(
+    title="examination by a click model", estimate=click_model_examination, takes="click_model"
+)

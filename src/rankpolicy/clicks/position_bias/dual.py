@@ -1,18 +1,18 @@
-"""Dual learning (Ai, Bi, Luo, Guo & Croft 2018): a ranker learns from clicks weighted by propensities, propensities from clicks given
-the ranker, in turn.
+"""Dual learning (Ai, Bi, Luo, Guo & Croft 2018): in turn, a ranker learns from clicks weighted by propensities, and propensities are
+learned from clicks given the ranker.
 
 With r the relevance of the items of a list and p the propensities of its positions, both up to a factor, the two losses are
 
     ranker:        - sum over clicks at k on item i of (p_1 / p_k) log(r_i / sum over the list of r)
     propensities:  - sum over clicks at k on item i of log(p_k r_i / sum over the list of p r)
 
-Here the ranker is a number for each (query, item) pair, so both are choice models, and one step of Hunter's 2004 algorithm lowers
-each: the clicks that a pair (or rank) won, over those it would win. Where clicks follow the position-based model, the truth is a fixed
-point of both.
+Here the ranker is one number per (query, item) pair, so both are choice models, and one step of Hunter's (2004) algorithm lowers each
+loss: the new value is the number of clicks that a pair (or rank) received over the number expected. Where clicks follow the
+position-based model, the truth is a fixed point of both.
 
-Ai et al. weight the second loss too, by r_first / r_i and without r in the logarithm. Their ranker is shared by all queries; a number for
-each pair is noisier, and since a click at k adds p_1 / p_k to it, r_i is largest where a low rank was clicked by chance. Dividing by it
-made low ranks look less examined than they are (by 2 % at the tenth of benchmarks/position_bias.py with eta = 2).
+Ai et al. also weight the second loss, by r_first / r_i and without r in the logarithm. Their ranker is shared by all queries; one number
+per pair is noisier, and since a click at k adds p_1 / p_k to it, r_i is largest where a low rank was clicked by chance. Dividing by it made
+low ranks look less examined than they are (by 2 % at the tenth rank of benchmarks/position_bias.py with eta = 2).
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from rankpolicy.clicks.log.distinct import weighted_counts
 from rankpolicy.clicks.models.base import ratio
 from rankpolicy.clicks.position_bias.em import linked_pairs
 from rankpolicy.clicks.position_bias.evidence import Evidence
+from rankpolicy.clicks.position_bias.method import PositionBiasMethod
 from rankpolicy.clicks.position_bias.randomised import relative_to_first
 
 MOST_ROUNDS, SMALL_CHANGE = 1000, 1e-8
@@ -36,15 +37,18 @@ def dual_learning(evidence: Evidence, weights: NDArray[np.float64]) -> NDArray[n
     return np.where(linked_pairs(evidence.pair_counts(weights)), relative_to_first(found), np.nan)
 
 
+DUAL_LEARNING = PositionBiasMethod(title="dual learning", estimate=dual_learning, needs_sessions=True)
+
+
 def _fixed_point(lists: NDArray[np.int64], clicks: NDArray[np.float64], num_pairs: int) -> NDArray[np.float64]:
-    """From counted lists: lists (list, position) in pair codes, num_pairs where nothing was shown; clicks (list, position)."""
+    """Propensities (position,) from distinct lists (list, position) in pair codes (num_pairs: nothing shown) and clicks (list, position)."""
     used = clicks.sum(1) > 0
     lists, clicks = lists[used], clicks[used]
     is_shown = lists < num_pairs
     relevance = np.append(np.ones(num_pairs), 0.0)
-    propensities = (clicks.sum(0) > 0).astype(np.float64)
+    propensities: NDArray[np.float64] = (clicks.sum(0) > 0).astype(np.float64)
     if propensities[0] == 0:
-        return propensities  # every weight is relative to the first rank: without clicks there nothing can be learned
+        return propensities  # weights are relative to the first rank: without clicks there, nothing can be learned
     for _ in range(MOST_ROUNDS):
         weighted = clicks * ratio(propensities[0] * np.ones_like(propensities), propensities)
         won = weighted_counts(lists, weighted, num_pairs + 1)

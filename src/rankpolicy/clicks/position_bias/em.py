@@ -1,12 +1,12 @@
-"""Regression-EM (Wang, Golbandi, Bendersky, Metzler & Najork 2018): propensities and relevance together, by maximum likelihood.
+"""Regression-EM (Wang, Golbandi, Bendersky, Metzler & Najork 2018): propensities and relevance jointly, by maximum likelihood.
 
     P(click on pair i at rank k) = propensity_k x relevance_i,    relevance_i = sigmoid(w . features_i), or a parameter of each pair.
 
 The E step counts how often an item was examined, given the clicks: always when clicked, else with probability
-propensity (1 - relevance) / (1 - propensity relevance). The M step counts anew; with features it makes one Newton step of the logistic
-regression. Steps are extrapolated (Varadhan & Roland 2008): plain EM needs thousands where clicks are rare. Without features there are as
-many parameters as pairs, so each pair needs many impressions; pairs that cannot tell are left out, which the click model pbm keeps: the
-two differ where such a pair is clicked more often than the model's bound, relevance <= 1, allows at its rank.
+propensity (1 - relevance) / (1 - propensity relevance). The M step re-estimates both from these counts; with features it makes one Newton
+step of the logistic regression. Steps are extrapolated (Varadhan & Roland 2008): plain EM needs thousands where clicks are rare. Without
+features there are as many parameters as pairs, so each pair needs many impressions; uninformative pairs are left out. The click model pbm
+keeps them: the two differ where such a pair is clicked more often than the bound relevance <= 1 allows at its rank.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from rankpolicy.clicks.log.counts_by_pair import PairCounts
 from rankpolicy.clicks.models.base import ratio
 from rankpolicy.clicks.position_bias.evidence import Evidence
+from rankpolicy.clicks.position_bias.method import PositionBiasMethod
 from rankpolicy.clicks.position_bias.pairwise import linked_to_first
 from rankpolicy.clicks.position_bias.randomised import relative_to_first
 
@@ -36,7 +37,7 @@ def regression_em(evidence: Evidence, weights: Array) -> Array:
     """The propensities (resample, position)."""
     counts = evidence.pair_counts(weights)
     if evidence.pair_features is None:
-        counts = telling(counts)
+        counts = informative_pairs(counts)
         propensities, relevance = alternating_start(counts)
         (found, _) = _extrapolated(lambda state: em_step(counts, state), (propensities, relevance), is_share=True)
         return np.where(linked_pairs(counts), relative_to_first(found), np.nan)
@@ -46,15 +47,18 @@ def regression_em(evidence: Evidence, weights: Array) -> Array:
     return np.where(counts.clicks.sum(1) > 0, relative_to_first(found), np.nan)
 
 
-def telling(counts: PairCounts) -> PairCounts:
-    """Without the pairs that say nothing of propensities: never clicked, or shown at one rank only, where any relevance fits.
+REGRESSION_EM = PositionBiasMethod(title="regression-EM", estimate=regression_em, takes="pair_features")
+
+
+def informative_pairs(counts: PairCounts) -> PairCounts:
+    """The pairs that carry information about propensities: clicked, and shown at two or more ranks. At one rank any relevance fits.
 
     >>> counts = PairCounts(shown=np.array([[[9.0, 9.0], [9.0, 9.0], [9.0, 0.0]]]), clicks=np.array([[[3.0, 2.0], [0.0, 0.0], [4.0, 0.0]]]))
-    >>> telling(counts).clicks
+    >>> informative_pairs(counts).clicks
     array([[[3., 2.]]])
     """
-    tells = (((counts.shown > 0).sum(2) >= 2) & (counts.clicks.sum(2) > 0)).any(0)
-    return PairCounts(shown=counts.shown[:, tells], clicks=counts.clicks[:, tells])
+    is_informative = (((counts.shown > 0).sum(2) >= 2) & (counts.clicks.sum(2) > 0)).any(0)
+    return PairCounts(shown=counts.shown[:, is_informative], clicks=counts.clicks[:, is_informative])
 
 
 def em_step(counts: PairCounts, state: State) -> State:
@@ -81,7 +85,7 @@ def regression_step(counts: PairCounts, design: Array, state: State) -> State:
 
 
 def alternating_start(counts: PairCounts) -> State:
-    """Shares that fit the margins: clicks of each pair and of each rank as expected; a good start where clicks are rare.
+    """Propensities and relevances that match the clicks of every pair and every rank; a good start where clicks are rare.
 
     Scaled so that the largest propensity is 1, and relevance at most 0.99.
     """
@@ -95,13 +99,13 @@ def alternating_start(counts: PairCounts) -> State:
 
 
 def linked_pairs(counts: PairCounts) -> NDArray[np.bool_]:
-    """Ranks that clicked pairs, shown at several of them, link to the first (resample, position)."""
-    tells = ((counts.shown > 0) & (counts.clicks.sum(2, keepdims=True) > 0)).astype(np.float64)
-    return linked_to_first(np.einsum("rij,rik->rjk", tells, tells) > 0)
+    """Which ranks are linked to the first by clicked pairs that were shown at several ranks (resample, position)."""
+    is_clicked = ((counts.shown > 0) & (counts.clicks.sum(2, keepdims=True) > 0)).astype(np.float64)
+    return linked_to_first(np.einsum("rij,rik->rjk", is_clicked, is_clicked) > 0)
 
 
 def _examined(counts: PairCounts, propensities: Array, relevance: Array) -> Array:
-    # Just below 1, for a pair that was clicked at every impression has no missed ones to share out, and 0 / 0 must not arise.
+    # Just below 1: a pair that was clicked at every impression would give 0 / 0.
     chance, attracted = propensities[:, None, :], np.minimum(relevance, 1.0 - SMALLEST)[:, :, None]
     share = chance * (1.0 - attracted)
     share /= 1.0 - chance * attracted
@@ -109,7 +113,7 @@ def _examined(counts: PairCounts, propensities: Array, relevance: Array) -> Arra
 
 
 def _extrapolated(step: Callable[[State], State], state: State, *, is_share: bool) -> State:
-    """Fixed point of EM: two steps, a leap along them, one step from there, until ranks change by less than SMALL_CHANGE."""
+    """Fixed point of EM: two steps, an extrapolation along them, one more step, until propensities change by less than SMALL_CHANGE."""
     for _ in range(MOST_ROUNDS):
         first = step(state)
         second = step(first)
@@ -117,7 +121,7 @@ def _extrapolated(step: Callable[[State], State], state: State, *, is_share: boo
         bends = [two - one - move for two, one, move in zip(second, first, moves, strict=True)]
         length = np.sqrt(sum((move**2).sum(1) for move in moves))
         bend = np.sqrt(sum((move**2).sum(1) for move in bends))
-        # At least one plain step, at most a hundred: a longer leap trusts the bend beyond what it can tell.
+        # Between 1 and 100 plain steps: the curvature does not support a longer extrapolation.
         leap = np.clip(ratio(length, bend), 1.0, 100.0)[:, None]
         leapt = [start + 2 * leap * m + leap**2 * b for start, m, b in zip(state, moves, bends, strict=True)]
         propensities = np.clip(leapt[0], second[0] / 2, 1.0)

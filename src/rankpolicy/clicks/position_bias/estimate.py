@@ -1,4 +1,4 @@
-"""One door to all estimators of position bias, with bootstrap intervals."""
+"""Estimating position bias by any method, with bootstrap intervals."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from rankpolicy.clicks.models.base import ClickModel
 from rankpolicy.clicks.position_bias.bias import PositionBias
 from rankpolicy.clicks.position_bias.bootstrap import RESAMPLED, bootstrap_intervals
 from rankpolicy.clicks.position_bias.evidence import Evidence
-from rankpolicy.clicks.position_bias.members import position_bias_method_named
+from rankpolicy.clicks.position_bias.members import POSITION_BIAS_METHODS
 from rankpolicy.clicks.position_bias.randomised import feature_weights
 from rankpolicy.types import RankPolicyError, unknown_name
 
@@ -34,27 +34,44 @@ def estimate_position_bias(
     level: float = 0.95,
     random_state: int = 0,
 ) -> PositionBias:
-    """The propensities of all ranks, by a method of POSITION_BIAS_METHODS, relative to the first.
+    """How likely each rank is examined, relative to the first, estimated from a click log.
 
-    Some methods need to be told more than the log: ``segments`` (session,) names; ``query_features`` (session, feature) numbers; ``swaps``
-    (session, 2) the positions, counted from 0, that a coin swapped or not, -1 for sessions without; ``pair_features`` (pair, feature) in
-    the order of ``pairs_of(log)``; ``click_model`` a name of CLICK_MODELS, fitted here, or a fitted model, taken as it is and
-    without intervals, since what it was fitted to is not known.
-
-    Intervals are those of the percentile bootstrap: each unit counts a Poisson number of times, the method runs again on each of
-    ``num_resamples`` such logs (0: no intervals), and the middle ``level`` of the results is taken. ``resample`` names the unit:
-
-    - sessions: how far the result would move with other users of the same queries;
-    - queries, whole: with other queries too. Wider where queries differ in their bias; a log of counts, whose impressions are not
-      independent, takes it unless said otherwise;
-    - pairs, whole (query, item) pairs, for a log of counts only.
+    Parameters
+    ----------
+    log
+        The click log.
+    method
+        A name of POSITION_BIAS_METHODS. "all-pairs" (the default), "pivot" and "adjacent" compare items that were shown at several ranks;
+        "em" and "dual" fit relevance and propensities jointly; "randomised", "randomised-by-segment" and "randomised-regression" are for
+        logs whose order was drawn at random, "swaps" for logs with random swaps; "click-model" takes the examination of a click model.
+    segments
+        For "randomised-by-segment": the name of each session's segment (session,).
+    query_features
+        For "randomised-regression": numbers (session, feature).
+    swaps
+        For "swaps": the two positions (session, 2), counted from 0, that were swapped with probability 1/2; -1 for sessions without.
+    pair_features
+        For "em": numbers (pair, feature) in the order of ``pairs_of(log)``; relevance is then a logistic regression on them. Give
+        them where pairs have few impressions.
+    click_model
+        For "click-model": a name of CLICK_MODELS, fitted here ("pbm" by default), or a fitted model, taken as it is and without intervals.
+    resample
+        The unit of the bootstrap. "sessions" (the default): how much the result varies with other users of the same queries. "queries":
+        with other queries too; wider where queries differ in bias, and the default for a log of counts, whose impressions are not
+        independent. "pairs": whole (query, item) pairs, for a log of counts only.
+    num_resamples
+        Bootstrap resamples behind the intervals (percentile bootstrap with Poisson weights); 0 for no intervals.
+    level
+        Level of the intervals, between 0 and 1.
+    random_state
+        Seed of the bootstrap.
 
     >>> from rankpolicy.clicks import log_from_lists
     >>> log = log_from_lists(["a"] * 4, [["x", "y"], ["x", "y"], ["y", "x"], ["y", "x"]], [[1, 0], [1, 1], [1, 0], [1, 1]])
     >>> estimate_position_bias(log, method="all-pairs", num_resamples=0).propensities.round(6)
     array([1. , 0.5])
     """
-    chosen = position_bias_method_named(method)
+    chosen = POSITION_BIAS_METHODS.named(method)
     if not 0 < level < 1 or num_resamples < 0:
         raise RankPolicyError(
             f"level must lie between 0 and 1 and num_resamples be 0 or more; got {level:g} and {num_resamples}."
@@ -91,11 +108,11 @@ def estimate_position_bias(
     facts = _facts(evidence, weights)
     if not facts["click_through"][0] > 0:
         raise RankPolicyError(
-            f"{method!r} compares all ranks with the first, so this must have clicks; the log holds none there."
+            f"{method!r} compares all ranks with the first, which must have clicks; the log holds none there."
         )
     if len(propensities) > 1 and np.isnan(propensities[1:]).all():
         raise RankPolicyError(
-            f"{method!r} can compare no rank with the first: no item that was clicked there stood at another rank too. Use a log of "
+            f"{method!r} can compare no rank with the first: no item that was clicked there was shown at another rank too. Use a log of "
             "several rankers, or of randomised traffic."
         )
     return PositionBias(
@@ -167,14 +184,14 @@ def _checked_unit(resample: str | None, log: ClickLog) -> str:
     if unit not in RESAMPLED:
         raise RankPolicyError(unknown_name("resample", unit, RESAMPLED))
     if unit == "pairs" and log.has_sessions:
-        raise RankPolicyError("the pairs of a session stand and fall together; use resample='queries' or 'sessions'.")
+        raise RankPolicyError("the pairs of a session are not independent; use resample='queries' or 'sessions'.")
     return unit
 
 
 def _checked_segments(segments: Sequence[object], log: ClickLog) -> NDArray[np.str_]:
     names = np.array([str(segment) for segment in segments])
     if len(names) != len(log):
-        raise RankPolicyError(f"segments must have a name for each of the {len(log)} sessions; got {len(names)}.")
+        raise RankPolicyError(f"segments must have one name for each of the {len(log)} sessions; got {len(names)}.")
     return names
 
 

@@ -1,4 +1,4 @@
-"""What an estimator of position bias may look at: a log, and what is known besides about its sessions and pairs."""
+"""The input of an estimator of position bias: a log, and what else is known about its sessions and pairs."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from rankpolicy.clicks.models.base import ClickModel
 
 @dataclass(frozen=True, kw_only=True)
 class Evidence:
-    """A log with its sums prepared; weights (resample, session) say how often each session counts."""
+    """A log with its counts prepared; weights (resample, session) say how often each session counts."""
 
     log: ClickLog
     segments: NDArray[np.str_] | None = None  # (session,)
@@ -39,32 +39,32 @@ class Evidence:
         return self.log.num_positions
 
     def pair_counts(self, weights: NDArray[np.float64]) -> PairCounts:
-        """(resample, pair, position)"""
+        """Impressions and clicks by pair (resample, pair, position)."""
         return self._cells_by_pair.counts(weights)
 
     def position_counts(self, weights: NDArray[np.float64]) -> PairCounts:
-        """(resample, position): all pairs together."""
+        """Impressions and clicks by rank, all pairs together (resample, position)."""
         counts = self._cells.counts(weights)
         return PairCounts(shown=counts.shown[:, 0], clicks=counts.clicks[:, 0])
 
     @cached_property
     def feature_groups(self) -> tuple[NDArray[np.float64], NDArray[np.intp]]:
-        """The distinct rows of the query features behind a column of ones (group, 1 + feature), and the group of each session."""
+        """The distinct rows of a column of ones and the query features (group, 1 + feature), and the group of each session."""
         assert self.query_features is not None
         groups, codes = np.unique(self.query_features, axis=0, return_inverse=True)
         return np.column_stack([np.ones(len(groups)), groups]), codes
 
     def group_counts(self, weights: NDArray[np.float64]) -> PairCounts:
-        """(resample, group, position): sessions with the same query features together."""
+        """Impressions and clicks by group of sessions with the same query features (resample, group, position)."""
         return self._cells_by_group.counts(weights)
 
     @cached_property
     def lists(self) -> NDArray[np.int64]:
-        """(list, position) the distinct lists in pair codes, ``len(table)`` where nothing was shown."""
+        """The distinct lists in pair codes (list, position); ``len(table)`` where nothing was shown."""
         return self.view.pairs[self._first_and_inverse[0]]
 
     def list_clicks(self, weights: NDArray[np.float64]) -> NDArray[np.float64]:
-        """(resample, list, position)"""
+        """Clicks on each distinct list (resample, list, position)."""
         return self._cells_by_list.counts(weights).clicks
 
     @cached_property

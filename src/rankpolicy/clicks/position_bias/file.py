@@ -1,4 +1,4 @@
-"""Position bias in a file: what ``rankpolicy clicks bias --out`` wrote, or one ``PositionBias.to_json``."""
+"""Reading position bias from a file of ``rankpolicy clicks bias --out`` or of ``PositionBias.save``."""
 
 from __future__ import annotations
 
@@ -7,18 +7,29 @@ import os
 from pathlib import Path
 
 from rankpolicy.clicks.position_bias.bias import PositionBias
+from rankpolicy.files import read_text_bytes
 from rankpolicy.types import RankPolicyError, unknown_name
 
 
 def read_position_bias(path: str | os.PathLike[str], *, method: str | None = None) -> PositionBias:
-    """The position bias of a bias.json; ``method`` names the one to take where it holds several."""
+    """The position bias in a bias.json.
+
+    Parameters
+    ----------
+    path
+        The file that ``rankpolicy clicks bias --out`` or ``PositionBias.save`` wrote.
+    method
+        The method to take, where the file holds the estimates of several.
+    """
     file = Path(path)
-    try:
-        document = json.loads(file.read_text(encoding="utf-8"))
-    except FileNotFoundError:
+    if not file.exists():
         raise RankPolicyError(
             f"no file of propensities at {file}. 'rankpolicy clicks bias LOG --out DIR' writes DIR/bias.json."
-        ) from None
+        )
+    try:
+        document = json.loads(read_text_bytes(file).tobytes())
+    except RankPolicyError:
+        raise
     except OSError as error:
         raise RankPolicyError(f"{file} must be a file that can be read; it cannot ({error.strerror}).") from None
     except ValueError as error:
@@ -32,10 +43,13 @@ def read_position_bias(path: str | os.PathLike[str], *, method: str | None = Non
         raise RankPolicyError(
             f"{file} holds the propensities of several methods, {', '.join(found)}: name the one to take."
         )
+    if "methods" not in document and method == document.get("method"):
+        method = None
     if method is not None and method not in found:
-        raise RankPolicyError(f"{file}: {unknown_name('method', method, found)}")
+        known = found if "methods" in document else [str(document.get("method"))]
+        raise RankPolicyError(f"{file}: {unknown_name('method', method, known)}")
     try:
-        return PositionBias.from_json(next(iter(found.values())) if method is None else found[method])
+        return PositionBias.from_dict(next(iter(found.values())) if method is None else found[method])
     except RankPolicyError:
         raise
     except (AttributeError, KeyError, TypeError, ValueError) as error:

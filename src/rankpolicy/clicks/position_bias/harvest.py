@@ -1,4 +1,4 @@
-"""Propensities from interventions: positions swapped by a coin, or items that several rankers happened to show at several positions."""
+"""Propensities from interventions: positions swapped at random, or items that different rankers showed at different positions."""
 
 from __future__ import annotations
 
@@ -9,15 +9,16 @@ from rankpolicy.clicks.log.counts_by_pair import PairCounts
 from rankpolicy.clicks.log.distinct import weighted_counts
 from rankpolicy.clicks.models.base import ratio
 from rankpolicy.clicks.position_bias.evidence import Evidence
+from rankpolicy.clicks.position_bias.method import PositionBiasMethod
 from rankpolicy.clicks.position_bias.pairwise import adjacent_curve, bradley_terry_curve, pivot_curve
 
-ROUNDS = 2  # of all_pairs; a third moves nothing that matters
+ROUNDS = 2  # of all_pairs; a third round changes nothing that matters
 
 
 def swaps(evidence: Evidence, weights: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Two positions of a session were swapped or not with probability 1/2 (Joachims, Swaminathan & Schnabel 2017).
+    """Two positions of each session were swapped with probability 1/2 (Joachims, Swaminathan & Schnabel 2017).
 
-    Among such sessions both positions show the same items equally often: E[j, k] = clicks at j in sessions with a coin between j and k.
+    In such sessions both positions show the same items equally often: E[j, k] = clicks at j in sessions where j and k could be swapped.
     """
     assert evidence.swaps is not None
     num_positions = evidence.num_positions
@@ -41,11 +42,11 @@ def adjacent(evidence: Evidence, weights: NDArray[np.float64]) -> NDArray[np.flo
 
 
 def all_pairs(evidence: Evidence, weights: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Items shown at any two ranks, all comparisons in one likelihood.
+    """Items shown at any two ranks, with all comparisons in one likelihood.
 
-    Agarwal et al. 2019 write it with a relevance for every two ranks as well; where clicks are counts with a mean (Poisson), the best
-    relevance has a closed form and leaves the likelihood of Bradley and Terry, which has one maximum. How much each item counts may
-    depend on the propensities, so there are two rounds: equal ones first, then those found.
+    Agarwal et al. (2019) also have a relevance parameter for every two ranks. With Poisson counts of clicks the maximising relevance has a
+    closed form, and what remains is the Bradley-Terry likelihood, which has one maximum. The weight of each item depends on the
+    propensities, so there are two rounds: first with equal propensities, then with those found.
     """
     counts = evidence.pair_counts(weights)
     curve = np.ones((len(weights), evidence.num_positions))
@@ -54,11 +55,17 @@ def all_pairs(evidence: Evidence, weights: NDArray[np.float64]) -> NDArray[np.fl
     return curve
 
 
+SWAPS = PositionBiasMethod(title="positions swapped at random", estimate=swaps, needs="swaps", needs_sessions=True)
+PIVOT = PositionBiasMethod(title="harvested interventions, first rank as pivot", estimate=pivot)
+ADJACENT = PositionBiasMethod(title="harvested interventions, chain of adjacent ranks", estimate=adjacent)
+ALL_PAIRS = PositionBiasMethod(title="harvested interventions, all pairs of ranks", estimate=all_pairs)
+
+
 def harvested(counts: PairCounts) -> NDArray[np.float64]:
     """E[j, k] = sum over (query, item) pairs shown at j and at k of clicks_j shown_k / (shown_j + shown_k) (resample, position, position).
 
-    A pair counts shown_j shown_k / (shown_j + shown_k) times its click-through on either side: the same mix of pairs on both, and little
-    weight for a pair that one of them hardly showed (Mantel & Haenszel 1959).
+    The click-through of a pair is weighted by shown_j shown_k / (shown_j + shown_k) on either side: both sides have the same mix of pairs,
+    and a pair that was hardly shown at one of the ranks has little weight (Mantel & Haenszel 1959).
 
     >>> counts = PairCounts(shown=np.array([[[10.0, 30.0]]]), clicks=np.array([[[8.0, 12.0]]]))
     >>> harvested(counts)
@@ -78,9 +85,9 @@ def harvested(counts: PairCounts) -> NDArray[np.float64]:
 def harvested_together(counts: PairCounts, propensities: NDArray[np.float64]) -> NDArray[np.float64]:
     """E[j, k] = (p_j + p_k) sum over pairs of clicks_j shown_k / sum over l of shown_l p_l, with p (resample, position).
 
-    A click on a pair falls on rank j with probability shown_j p_j / sum over l of shown_l p_l. With these weights Bradley and Terry's
-    likelihood has the gradient of that multinomial one at p, so that no comparison of many is counted twice; any p gives a consistent
-    curve, and one near the truth the least variance.
+    A click on a pair falls on rank j with probability shown_j p_j / sum over l of shown_l p_l. With these weights the Bradley-Terry
+    likelihood has the gradient of that multinomial likelihood at p, so that overlapping comparisons are not counted twice. Any p gives a
+    consistent curve; one near the truth gives the least variance.
 
     >>> counts = PairCounts(shown=np.array([[[10.0, 30.0]]]), clicks=np.array([[[8.0, 12.0]]]))
     >>> harvested_together(counts, np.ones((1, 2)))
@@ -90,6 +97,8 @@ def harvested_together(counts: PairCounts, propensities: NDArray[np.float64]) ->
     shown, clicks = counts.shown, counts.clicks
     expected = np.einsum("rik,rk->ri", shown, propensities)[:, :, None]
     shares = ratio(clicks, np.broadcast_to(expected, clicks.shape))
-    matrix = np.einsum("rij,rik->rjk", shares, shown) * (propensities[:, :, None] + propensities[:, None, :])
+    matrix: NDArray[np.float64] = np.einsum("rij,rik->rjk", shares, shown) * (
+        propensities[:, :, None] + propensities[:, None, :]
+    )
     matrix[:, range(shown.shape[2]), range(shown.shape[2])] = 0.0
     return matrix

@@ -1,7 +1,7 @@
-"""Propensities from pairs of positions: entry [j, k] of a matrix says how often rank j was clicked while it was compared with rank k.
+"""Propensities from comparisons of positions: entry [j, k] of a matrix counts clicks at rank j in its comparison with rank k.
 
-Both sides of a comparison see the same items equally often, so E[j, k] / E[k, j] = propensity_j / propensity_k. Three ways to make one
-curve of them: against the first rank only (pivot), from each rank to the next (adjacent), or all together (Bradley-Terry).
+Both sides of a comparison show the same items equally often, so E[j, k] / E[k, j] = propensity_j / propensity_k. There are three ways to
+combine them into one curve: against the first rank only (pivot), from each rank to the next (adjacent), or all together (Bradley-Terry).
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def pivot_curve(matrix: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def adjacent_curve(matrix: NDArray[np.float64]) -> NDArray[np.float64]:
-    """propensity_k = product over j < k of E[j + 1, j] / E[j, j + 1] (resample, position); it ends at the first missing link.
+    """propensity_k = product over j < k of E[j + 1, j] / E[j, j + 1] (resample, position); ranks after a missing link are NaN.
 
     >>> adjacent_curve(np.array([[[0.0, 6.0, 0.0], [3.0, 0.0, 4.0], [0.0, 1.0, 0.0]]]))
     array([[1.   , 0.5  , 0.125]])
@@ -41,7 +41,7 @@ def adjacent_curve(matrix: NDArray[np.float64]) -> NDArray[np.float64]:
 def bradley_terry_curve(matrix: NDArray[np.float64]) -> NDArray[np.float64]:
     """The propensities that maximise sum over j, k of E[j, k] log(propensity_j / (propensity_j + propensity_k)) (resample, position).
 
-    This is the likelihood of all comparisons together (Bradley & Terry 1952); concave in log propensities, so Newton's method finds its
+    This is the likelihood of all comparisons (Bradley & Terry 1952). It is concave in log propensities, so Newton's method finds its
     maximum. Ranks that no chain of comparisons with clicks on both sides links to the first are NaN.
 
     >>> bradley_terry_curve(np.array([[[0.0, 6.0], [3.0, 0.0]]])).round(9)
@@ -54,7 +54,7 @@ def bradley_terry_curve(matrix: NDArray[np.float64]) -> NDArray[np.float64]:
     counts = np.where(is_linked[:, :, None] & is_linked[:, None, :], counts, 0.0)
     totals = counts + counts.swapaxes(1, 2)
     logs = np.zeros(matrix.shape[:2])
-    # The first rank stays at 0. Ranks that are not linked have no information; a 1 keeps the system solvable and leaves them at 0.
+    # The first rank stays at 0. Unlinked ranks have no information; a 1 on the diagonal keeps the system solvable and leaves them at 0.
     fill = np.where(is_linked, 0.0, 1.0)
     fill[:, 0] = 1.0
     diagonal = np.eye(num_positions)
@@ -72,7 +72,7 @@ def bradley_terry_curve(matrix: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def linked_to_first(links: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Which positions a chain of links (resample, position, position) joins to the first (resample, position).
+    """Which positions are joined to the first by a chain of links (resample, position, position) -> (resample, position).
 
     >>> linked_to_first(np.array([[[0, 1, 0], [1, 0, 0], [0, 0, 0]]], bool)).tolist()
     [[True, True, False]]

@@ -1,10 +1,10 @@
-"""Propensities from randomised traffic (Wang, Bendersky, Metzler & Najork 2016): globally, by segment, regressed on query features.
+"""Propensities from randomised traffic (Wang, Bendersky, Metzler & Najork 2016): global, by segment, or regressed on query features.
 
 Where positions are drawn at random, the items at every position are equally relevant on average, so that
 
     propensity of rank k = click-through at k / click-through at 1.
 
-The log must come from such traffic; on any other the result is the plain click-through curve, in which relevance and bias are mixed.
+The log must come from such traffic; for any other log the result is the plain click-through curve, which mixes relevance and bias.
 """
 
 from __future__ import annotations
@@ -14,12 +14,13 @@ from numpy.typing import NDArray
 
 from rankpolicy.clicks.models.base import ratio
 from rankpolicy.clicks.position_bias.evidence import Evidence
+from rankpolicy.clicks.position_bias.method import PositionBiasMethod
 
 MOST_STEPS, SMALL_STEP, LARGEST_STEP = 50, 1e-10, 2.0
 
 
 def relative_to_first(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Values (..., position) divided by the first; NaN where one is not above 0, which says that nothing was learned of that rank.
+    """Values (..., position) divided by the first; NaN where a value is not above 0: that propensity is not determined.
 
     >>> relative_to_first(np.array([0.5, 0.25, 0.0]))
     array([1. , 0.5, nan])
@@ -35,18 +36,18 @@ def randomised(evidence: Evidence, weights: NDArray[np.float64]) -> NDArray[np.f
 
 
 def randomised_by_segment(evidence: Evidence, weights: NDArray[np.float64]) -> NDArray[np.float64]:
-    """A curve for each segment of sessions; what returns is their mean, each by its sessions."""
+    """One curve per segment of sessions; the result is their mean, weighted by sessions (resample, position)."""
     assert evidence.segments is not None
     curves, shares = [], []
     for segment in np.unique(evidence.segments):
         of_segment = weights * (evidence.segments == segment)
         curves.append(randomised(evidence, of_segment))
         shares.append(of_segment.sum(1) / weights.sum(1))
-    return np.einsum("sr,srp->rp", np.array(shares), np.array(curves))
+    return np.asarray(np.einsum("sr,srp->rp", np.array(shares), np.array(curves)), np.float64)
 
 
 def randomised_regression(evidence: Evidence, weights: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Propensities that depend on query features, log-linearly; what returns is their mean over sessions (resample, position)."""
+    """Propensities that depend log-linearly on query features; the result is their mean over sessions (resample, position)."""
     design, codes = evidence.feature_groups
     counts = evidence.group_counts(weights)
     curves = np.full((len(weights), evidence.num_positions), np.nan)
@@ -57,13 +58,22 @@ def randomised_regression(evidence: Evidence, weights: NDArray[np.float64]) -> N
     return curves
 
 
+RANDOMISED = PositionBiasMethod(title="randomised traffic", estimate=randomised)
+RANDOMISED_BY_SEGMENT = PositionBiasMethod(
+    title="randomised traffic by segment", estimate=randomised_by_segment, needs="segments"
+)
+RANDOMISED_REGRESSION = PositionBiasMethod(
+    title="randomised traffic regressed on query features", estimate=randomised_regression, needs="query_features"
+)
+
+
 def feature_weights(
     shown: NDArray[np.float64], clicks: NDArray[np.float64], design: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """Weights (position, feature) of propensity_k(x) = exp(weights_k . x) from counts (row, position); those of the first rank are 0.
+    """Weights (position, feature) of propensity_k(x) = exp(weights_k . x) from counts (row, position); the first row is 0.
 
-    A click on a row falls on rank k with probability shown_k propensity_k(x) / sum over j of shown_j propensity_j(x): relevance drops
-    out. The likelihood of this multinomial logit is concave, and Newton's method finds its maximum. NaN where a rank has no clicks.
+    A click on a row falls on rank k with probability shown_k propensity_k(x) / sum over j of shown_j propensity_j(x): relevance
+    cancels. The likelihood of this multinomial logit is concave, and Newton's method finds its maximum. NaN where a rank has no clicks.
 
     >>> counts = np.array([[10.0, 10.0]]), np.array([[4.0, 2.0]])
     >>> np.exp(feature_weights(*counts, np.ones((1, 1)))[1]).round(6)
@@ -95,7 +105,7 @@ def feature_weights(
 def _information(
     totals: NDArray[np.float64], chances: NDArray[np.float64], design: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """Minus the second derivative of the log-likelihood, by (position, feature) flat."""
+    """Minus the second derivative of the log-likelihood, over (position, feature) flattened."""
     num_positions, num_features = chances.shape[1], design.shape[1]
     crossed = (chances[:, :, None] * design[:, None, :]).reshape(len(design), -1)
     information = -(crossed * totals[:, None]).T @ crossed

@@ -50,7 +50,7 @@ def from_click_table(
     ... )
     >>> dataset = from_click_table(table)
     >>> dataset, dataset.texts.distinct, dataset.side.numbers["price"]
-    (RankingDataset(queries=1, items=2, features=0, texts, labels 0..1), ('cup', 'pot'), array([nan, 9.5], dtype=float32))
+    (RankingDataset(queries=1, items=2, features=0, texts, clicks 0..1), ('cup', 'pot'), array([nan, 9.5], dtype=float32))
     """
     table = as_polars(frame)
     return _dataset(table, "the frame", lambda row: f"row {row}", columns, side, categories, needs_clicks)
@@ -133,6 +133,7 @@ def _dataset(
     return RankingDataset(
         features=np.empty((len(order), 0), np.float32),
         labels=labels[order],
+        label_kind="clicks",
         offsets=offsets,
         query_ids=np.arange(len(first)).astype(str) if sessions is None else _as_array(sessions, first),
         source_rows=order,

@@ -66,7 +66,15 @@ def from_frame(
 
 
 def to_frame(dataset: RankingDataset) -> Any:
-    """A polars frame: qid, label, item_id and group where known, and a column a feature (feature_1, ... if unnamed)."""
+    """A polars frame with the columns qid, label, item_id and group where known, and one column per feature (feature_1, ... if unnamed).
+
+    A frame has no place for the kind of the labels and the query weights; ``write_parquet`` keeps both.
+
+    Parameters
+    ----------
+    dataset
+        The dataset.
+    """
     names = dataset.feature_names or tuple(f"feature_{number}" for number in range(1, dataset.num_features + 1))
     columns: dict[str, NDArray[Any]] = {"qid": dataset.query_ids[dataset.query_of_item], "label": dataset.labels}
     if dataset.item_ids is not None:

@@ -1,16 +1,23 @@
-"""Parquet files, a row an item."""
+"""Parquet files, one row per item."""
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
+from rankpolicy.data.click_evidence import ClickEvidence
 from rankpolicy.data.dataset import RankingDataset
 from rankpolicy.data.formats.frames import from_frame, to_frame
 from rankpolicy.files import atomic_write, checked_file
 from rankpolicy.optional import require
 from rankpolicy.types import RankPolicyError
+
+_METADATA = "rankpolicy"  # key of the file's metadata: the kind of labels, and the evidence behind clicks
+_WEIGHT = "query_weight"
 
 
 def read_parquet(
@@ -22,17 +29,49 @@ def read_parquet(
     item_id: str | None = None,
     protected: str | None = None,
 ) -> RankingDataset:
-    """Read a Parquet file; its columns and the arguments that name them are those of ``from_frame``."""
+    """Read a Parquet file. A file of ``write_parquet`` also gives back the kind of the labels and the query weights.
+
+    Parameters
+    ----------
+    path
+        The file.
+    qid
+        The column of query ids.
+    label
+        The column of labels; None for data still to be ranked.
+    features
+        The feature columns; by default all remaining columns.
+    item_id
+        The column of item ids; by default "item_id" if there is one.
+    protected
+        The column of protected groups; by default "group" if there is one.
+    """
     polars = require("polars", "A Parquet file")
     file = checked_file(path)
     try:
         frame = polars.read_parquet(file)
+        about = polars.read_parquet_metadata(file).get(_METADATA)
     except (polars.exceptions.PolarsError, OSError) as error:
         raise _unreadable(file, error) from None
     try:
-        return from_frame(frame, qid=qid, label=label, features=features, item_id=item_id, protected=protected)
+        if about is None:
+            return from_frame(frame, qid=qid, label=label, features=features, item_id=item_id, protected=protected)
+        weights = frame[_WEIGHT].to_numpy() if _WEIGHT in frame.columns else None
+        columns = frame if weights is None else frame.drop(_WEIGHT)
+        dataset = from_frame(columns, qid=qid, label=label, features=features, item_id=item_id, protected=protected)
+        return _with_meaning(dataset, json.loads(about), weights)
     except RankPolicyError as error:
         raise RankPolicyError(f"{file}: {error}") from None
+
+
+def _with_meaning(dataset: RankingDataset, about: dict[str, Any], weights: Any) -> RankingDataset:
+    evidence = about["click_evidence"]
+    return replace(
+        dataset,
+        label_kind=about["label_kind"],
+        click_evidence=None if evidence is None else ClickEvidence(**evidence),
+        query_weights=None if weights is None else weights[dataset.source_rows[dataset.offsets[:-1]]],
+    )
 
 
 def parquet_columns(path: str | os.PathLike[str]) -> list[str]:
@@ -46,10 +85,33 @@ def parquet_columns(path: str | os.PathLike[str]) -> list[str]:
 
 
 def write_parquet(dataset: RankingDataset, path: str | os.PathLike[str]) -> None:
-    """Write a dataset as Parquet; ``read_parquet`` gives the same values back. Source rows are not kept."""
+    """Write a dataset as Parquet; ``read_parquet`` gives the same values back.
+
+    Features, labels, ids, protected groups, query weights and the kind of the labels are kept; texts, side columns, ranks shown and source
+    rows are not.
+
+    Parameters
+    ----------
+    dataset
+        The dataset.
+    path
+        The file; one that exists is replaced.
+    """
+    polars = require("polars", "A Parquet file")
     frame = to_frame(dataset)
+    metadata = None
+    if dataset.label_kind != "grades" or dataset.query_weights is not None:
+        evidence = None if dataset.click_evidence is None else dataset.click_evidence.to_dict()
+        metadata = {_METADATA: json.dumps({"label_kind": dataset.label_kind, "click_evidence": evidence})}
+    if dataset.query_weights is not None:
+        if len(set(dataset.query_ids.tolist())) < dataset.num_queries:
+            raise RankPolicyError(
+                "query weights can be written only where query ids are unique; one occurs twice, as it does in datasets of whole sessions. "
+                "Write the clicks, and weight them again after reading."
+            )
+        frame = frame.with_columns(polars.Series(_WEIGHT, dataset.query_weights[dataset.query_of_item]))
     with atomic_write(path) as file:
-        frame.write_parquet(file)
+        frame.write_parquet(file, metadata=metadata)
 
 
 def _unreadable(file: Path, error: Exception) -> RankPolicyError:

@@ -10,10 +10,12 @@ from torch.nn.functional import logsigmoid
 
 from rankpolicy.data.dataset import RankingDataset
 from rankpolicy.gradients.controls import check_control
-from rankpolicy.metrics import CustomReward
+from rankpolicy.metrics import CustomReward, reward_to_maximise
+from rankpolicy.metrics.estimated_relevances import reward_for_labels
 from rankpolicy.objectives import EXPLORATIONS, Hybrid
 from rankpolicy.policies.affinity import check_exploration
 from rankpolicy.policies.plackett_luce import PlackettLuce
+from rankpolicy.rankers.networks.click_training import check_loss_is_bounded
 from rankpolicy.rankers.networks.network import NetworkRanker
 from rankpolicy.types import RankPolicyError, unknown_name
 
@@ -61,7 +63,7 @@ class BanditRank(NetworkRanker):
     num_networks: int = 4
     valid_metric: Any = "map"
 
-    def _objective(self) -> Hybrid:
+    def _objective(self, train: RankingDataset) -> Hybrid:
         check_control(self.control, self.num_samples)
         check_exploration(self.epsilon, self.max_positions)
         if self.exploration not in EXPLORATIONS:
@@ -71,7 +73,7 @@ class BanditRank(NetworkRanker):
         if self.empty_penalty < 0:
             raise RankPolicyError(f"empty_penalty must be 0 or more; got {self.empty_penalty}.")
         return Hybrid(
-            reward=self._reward_of(self.reward),
+            reward=reward_for_labels(reward_to_maximise(self.reward), train.label_kind),
             gamma=self.gamma,
             num_samples=self.num_samples,
             max_positions=self.max_positions,
@@ -79,15 +81,13 @@ class BanditRank(NetworkRanker):
             exploration=self.exploration,
             control=self.control,
             empty_penalty=self.empty_penalty,
-            targets="labels" if self._labels_are_relevances else "relevant",
+            targets="labels" if train.label_kind == "relevances" else "relevant",
         )
 
     def _trainable(self, train: RankingDataset) -> RankingDataset:
-        from rankpolicy.rankers.networks.click_training import check_bounded
-
-        reward = self._reward_of(self.reward)
-        if self._labels_are_relevances and self.gamma < 1:
-            check_bounded(train, what="its cross entropy", instead="choose weighted='query', or gamma=1")
+        reward = reward_for_labels(reward_to_maximise(self.reward), train.label_kind)
+        if self.gamma < 1:
+            check_loss_is_bounded(train, loss="the cross entropy", instead="weight by='query', or choose gamma=1")
         kept, num_dropped = train, 0
         # A function may reward rankings whatever the labels are.
         if not self.empty_penalty and not isinstance(reward, CustomReward):

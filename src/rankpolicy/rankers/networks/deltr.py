@@ -37,7 +37,7 @@ class DELTR(NetworkRanker):
         self._protected_code = known.index(self.protected_group)
         super()._fit(train, valid, course)
 
-    def _objective(self) -> DELTRLoss:
+    def _objective(self, train: RankingDataset) -> DELTRLoss:
         if self.strength < 0:
             raise RankPolicyError(f"strength must be 0 or more; got {self.strength}.")
         return DELTRLoss(protected=self._protected_code, strength=self.strength)

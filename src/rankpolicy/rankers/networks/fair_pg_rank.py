@@ -15,6 +15,8 @@ from rankpolicy.data.batches import Batch, RaggedTensors
 from rankpolicy.data.dataset import RankingDataset
 from rankpolicy.data.scaling import FeatureScaling, fit_scaling
 from rankpolicy.fairness import encode_groups, parity_offsets
+from rankpolicy.metrics import reward_to_maximise
+from rankpolicy.metrics.estimated_relevances import reward_for_labels
 from rankpolicy.models import Average
 from rankpolicy.objectives import FairPolicyGradient
 from rankpolicy.policies.race import FINE
@@ -67,9 +69,9 @@ class FairPGRank(NetworkRanker):
     scaling: str = "standardize"
     valid_metric: Any = "objective"
 
-    def _objective(self) -> FairPolicyGradient:
+    def _objective(self, train: RankingDataset) -> FairPolicyGradient:
         return FairPolicyGradient(
-            reward=self._reward_of(self.reward),
+            reward=reward_for_labels(reward_to_maximise(self.reward), train.label_kind),
             fairness=self.fairness,
             strength=self._used_strength,
             parity=self.parity,
@@ -93,7 +95,7 @@ class FairPGRank(NetworkRanker):
                 raise RankPolicyError(
                     "a linear FairPGRank keeps no checkpoints: it is trained in one go. Leave checkpoint out."
                 )
-            self._fit_linear(everything, scaling)
+            self._fit_linear(self._objective(train), everything, scaling)
             self._record_validation(valid, scaling)
         elif self.max_disparity is not None:
             if course.checkpoint is not None:
@@ -104,11 +106,11 @@ class FairPGRank(NetworkRanker):
         else:
             super()._fit(train, valid, course)
         scores = everything.padding.pad(self._network_scores(everything.features))
-        self.report_ = self._objective().report(scores, everything)
+        self.report_ = self._objective(train).report(scores, everything)
 
-    def _fit_linear(self, batch: Batch, scaling: FeatureScaling) -> None:
+    def _fit_linear(self, objective: FairPolicyGradient, batch: Batch, scaling: FeatureScaling) -> None:
         network = self._new_network(batch.features.shape[1]).double()
-        objective = replace(self._objective(), quadrature=FINE)
+        objective = replace(objective, quadrature=FINE)
         values = self._fit_full_batch(network, batch, objective)
         if self.max_disparity is not None and _disparity_of(network, batch, objective) > self.max_disparity:
             network, values = self._fit_bounded(batch, objective, self.max_disparity)
@@ -169,7 +171,7 @@ class FairPGRank(NetworkRanker):
             epochs, best = fit_by_dual_ascent(
                 network,
                 RaggedTensors.of(train, scaling.apply(train.features, train.offsets), device),
-                self._objective(),
+                self._objective(train),
                 bound=bound,
                 whole=everything,
                 settings=self._training_settings(),
@@ -212,7 +214,7 @@ class FairPGRank(NetworkRanker):
             return super()._validation(valid, inputs, device)
         assert isinstance(inputs, FeatureScaling), "learns_from_texts is False"
         batch = _whole_batch(valid, inputs)
-        objective = replace(self._objective(), estimator="exact", entropy=0.0)
+        objective = replace(self._objective(valid), estimator="exact", entropy=0.0)
 
         def score(scores: torch.Tensor) -> float:
             return objective.worth(objective.evaluate(batch.padding.pad(scores.cpu().double()), batch), batch)

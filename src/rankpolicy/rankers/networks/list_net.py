@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar, final
 
+from rankpolicy.data.dataset import RankingDataset
 from rankpolicy.objectives import ListNetCrossEntropy
 from rankpolicy.rankers.networks.network import NetworkRanker
 
@@ -23,5 +24,5 @@ class ListNet(NetworkRanker):
         {"learning_rate": 3e-4},
     )
 
-    def _objective(self) -> ListNetCrossEntropy:
+    def _objective(self, train: RankingDataset) -> ListNetCrossEntropy:
         return ListNetCrossEntropy()

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar, final
 
+from rankpolicy.data.click_evidence import NO_CLICK
 from rankpolicy.data.dataset import RankingDataset
 from rankpolicy.objectives import (
     ListNetCrossEntropy,
@@ -14,6 +15,7 @@ from rankpolicy.objectives import (
     SoftmaxCrossEntropy,
     SquaredError,
 )
+from rankpolicy.rankers.networks.click_training import check_loss_is_bounded
 from rankpolicy.rankers.networks.network import NetworkRanker
 from rankpolicy.types import RankPolicyError, unknown_name
 
@@ -33,8 +35,8 @@ class MatchingCross(NetworkRanker):
     The other arms of its study are models too: "concatenation", "latent-cross", "match" and "cross-network". Losses: "softmax" (which item
     of the list is clicked), "sigmoid" and "squared" (each item by itself), "listnet".
 
-    With ``fit(..., propensities=bias)`` a clicked query counts by the inverse propensity of its clicked rank; ``click_report_`` then tells
-    the effective sample size. Queries without a click are left out of training; ``report_`` says how many.
+    Weight the click table with ``weighted_by_propensity`` so that position bias cancels; ``click_report_`` then holds the effective sample
+    size. Queries without a click are left out of training; ``report_`` says how many.
     """
 
     name: ClassVar[str] = "matching-cross"
@@ -52,21 +54,18 @@ class MatchingCross(NetworkRanker):
     patience: int | None = 5
     valid_metric: Any = "mrr"
 
-    def _objective(self) -> Objective:
+    def _objective(self, train: RankingDataset) -> Objective:
         if self.loss not in LOSSES:
             raise RankPolicyError(unknown_name("loss", self.loss, LOSSES))
         return LOSSES[self.loss]()
 
     def _trainable(self, train: RankingDataset) -> RankingDataset:
-        from rankpolicy.clicks.learning.from_log import NO_CLICK
-        from rankpolicy.rankers.networks.click_training import check_bounded
-
-        if self.loss == "sigmoid" and self._labels_are_relevances:
-            check_bounded(train, what="the sigmoid loss", instead="choose weighted='query', or loss='softmax'")
+        if self.loss == "sigmoid":
+            check_loss_is_bounded(train, loss="the sigmoid loss", instead="weight by='query', or choose loss='softmax'")
         if not train.labels.any():
             raise RankPolicyError("the training data must hold at least one click; they have none.")
         kept, num_dropped = train.drop_queries_without_relevant_items(relevant_from=1e-9)
-        # Where clicks are weighted, those without any are gone already.
-        before = 0 if self.click_report_ is None else self.click_report_["queries_left_out"].get(NO_CLICK, 0)
+        # Weighting has left out the queries without a click already.
+        before = 0 if train.click_evidence is None else train.click_evidence.queries_left_out.get(NO_CLICK, 0)
         self.report_ = {"queries_left_out": {NO_CLICK: before + num_dropped}}
         return kept

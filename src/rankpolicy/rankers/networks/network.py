@@ -21,7 +21,8 @@ from rankpolicy.data.texts.question_answering import from_texts
 from rankpolicy.data.texts.text_pairs import TextPairs
 from rankpolicy.evaluation.measure import evaluate_scores
 from rankpolicy.evaluation.weighted import mean_over_queries
-from rankpolicy.metrics import CustomReward, RewardExpression, reward_to_maximise
+from rankpolicy.metrics import reward_to_maximise
+from rankpolicy.metrics.estimated_relevances import reward_for_labels
 from rankpolicy.models import MODELS, Average, build_model
 from rankpolicy.models.scoring import scores_of_all
 from rankpolicy.objectives import Objective
@@ -54,20 +55,8 @@ class NetworkRanker(NetworkSettings, Ranker):
     device: str = "cpu"
 
     @abstractmethod
-    def _objective(self) -> Objective: ...
-
-    def _click_weighting(self) -> str:
-        from rankpolicy.rankers.networks.click_training import binary_metrics
-
-        reward = getattr(self, "reward", None)
-        return "query" if reward is not None and binary_metrics(reward_to_maximise(reward)) else "item"
-
-    def _reward_of(self, reward: Any) -> RewardExpression | CustomReward:
-        """What is maximised; of labels estimated from clicks, only what these can tell."""
-        from rankpolicy.rankers.networks.click_training import reward_on_relevances
-
-        given = reward_to_maximise(reward)
-        return reward_on_relevances(given) if self._labels_are_relevances else given
+    def _objective(self, train: RankingDataset) -> Objective:
+        """What is minimised, given what the labels of the dataset mean."""
 
     def _trainable(self, train: RankingDataset) -> RankingDataset:
         """The queries this method can learn from."""
@@ -83,7 +72,7 @@ class NetworkRanker(NetworkSettings, Ranker):
             patience=self.patience,
             seed=self.random_state,
         )
-        objective, device = self._objective(), usable_device(self.device)
+        objective, device = self._objective(train), usable_device(self.device)
         train = self._trainable(train)
         inputs = self._fit_inputs(train)
         network = self._network_of(inputs, train.num_features).to(device)
@@ -154,7 +143,7 @@ class NetworkRanker(NetworkSettings, Ranker):
     def _validation(
         self, valid: RankingDataset, inputs: FeatureScaling | TextInputs, device: torch.device
     ) -> Validation:
-        metric = reward_to_maximise(self.valid_metric)
+        metric = reward_for_labels(reward_to_maximise(self.valid_metric), valid.label_kind)
         features = RaggedTensors.of(valid, _read(valid, inputs), device).features
 
         def score(scores: torch.Tensor) -> float:

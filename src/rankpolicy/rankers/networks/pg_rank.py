@@ -8,6 +8,7 @@ from typing import Any, ClassVar, final
 from rankpolicy.data.dataset import RankingDataset
 from rankpolicy.gradients.controls import check_control
 from rankpolicy.metrics import CustomReward, reward_to_maximise
+from rankpolicy.metrics.estimated_relevances import reward_for_labels
 from rankpolicy.objectives import PolicyGradient
 from rankpolicy.rankers.networks.network import NetworkRanker
 from rankpolicy.types import RankPolicyError
@@ -33,10 +34,10 @@ class PGRank(NetworkRanker):
     entropy: float = 0.0
     num_networks: int = 4
 
-    def _objective(self) -> PolicyGradient:
+    def _objective(self, train: RankingDataset) -> PolicyGradient:
         check_control(self.control, self.num_samples)  # also where the estimator of this reward draws no samples
         return PolicyGradient(
-            reward=self._reward_of(self.reward),
+            reward=reward_for_labels(reward_to_maximise(self.reward), train.label_kind),
             estimator=self.estimator,
             num_samples=self.num_samples,
             control=self.control,

@@ -36,7 +36,7 @@ class Regression(NetworkRanker):
         {"learning_rate": 3e-4},
     )
 
-    def _objective(self) -> SquaredError:
+    def _objective(self, train: RankingDataset) -> SquaredError:
         return SquaredError()
 
     def _fit(self, train: RankingDataset, valid: RankingDataset | None, course: Course) -> None:
@@ -61,7 +61,7 @@ class Regression(NetworkRanker):
                 member.output.bias.fill_(float(y_mean - x_mean @ weights))
         squared_error = float(shares @ np.square(self._scores(train) - y))
         self.best_iteration_, self.best_score_ = 1, None
-        self.evals_result_ = {"training": {self._objective().report_name: [squared_error]}}
+        self.evals_result_ = {"training": {self._objective(train).report_name: [squared_error]}}
         if valid is not None:
             validation = self._validation(valid, scaling, torch.device("cpu"))
             self.best_score_ = validation.score(self._network_scores(validation.features))
