@@ -10,10 +10,9 @@ from rankpolicy.clicks.learning.evidence import ClickEvidence, check_weighting, 
 from rankpolicy.clicks.learning.from_log import dataset_from_clicks
 from rankpolicy.clicks.learning.from_table import weighted_by_propensity
 from rankpolicy.data.dataset import RankingDataset
-from rankpolicy.metrics import CustomReward, RewardExpression
-from rankpolicy.types import RankPolicyError
+from rankpolicy.metrics import METRICS, RewardExpression
+from rankpolicy.types import RankPolicyError, Reward
 
-GRADED = ("dcg", "ndcg")  # metrics that read labels as gains; all others ask which items are relevant
 _LEAST_RELEVANCE = 1e-9
 
 
@@ -56,22 +55,21 @@ def validation_data_with_clicks(valid: RankingDataset, propensities: Any) -> Ran
     return weighted_by_propensity(valid, propensities)[0]
 
 
-def binary_metrics(reward: RewardExpression | CustomReward) -> list[str]:
-    """The metrics of a reward that ask which items are relevant."""
-    return (
-        [] if isinstance(reward, CustomReward) else [str(leaf) for leaf in reward.leaves if leaf.metric not in GRADED]
-    )
+def binary_metrics(reward: Reward) -> list[str]:
+    """The metrics of a reward that do not read labels as gains: they ask which items are relevant."""
+    return [str(leaf) for leaf in reward.leaves if METRICS[leaf.metric].reads != "gains"]
 
 
-def reward_on_relevances(reward: RewardExpression | CustomReward) -> RewardExpression | CustomReward:
+def reward_on_relevances(reward: Reward) -> Reward:
     """The reward with labels as gains: relevances estimated from clicks are no grades, and may be any number from 0."""
-    if isinstance(reward, CustomReward):
+    if not isinstance(reward, RewardExpression):
         return reward
     binary = binary_metrics(reward)
     if binary:
+        graded = " and ".join(name for name, metric in METRICS.items() if metric.reads == "gains")
         raise RankPolicyError(
             f"the reward {binary[0]} asks which items are relevant, which a relevance estimated by item does not tell. Learn from whole "
-            f"sessions, fit(..., weighted='query'), or take a reward of {' and '.join(GRADED)}."
+            f"sessions, fit(..., weighted='query'), or take a reward of {graded}."
         )
     return replace(reward, conventions=replace(reward.conventions, gain="linear", relevant_from=_LEAST_RELEVANCE))
 

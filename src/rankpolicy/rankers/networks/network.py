@@ -21,7 +21,7 @@ from rankpolicy.data.texts.question_answering import from_texts
 from rankpolicy.data.texts.text_pairs import TextPairs
 from rankpolicy.evaluation.measure import evaluate_scores
 from rankpolicy.evaluation.weighted import mean_over_queries
-from rankpolicy.metrics import CustomReward, RewardExpression, reward_to_maximise
+from rankpolicy.metrics import reward_to_maximise
 from rankpolicy.models import MODELS, Average, build_model
 from rankpolicy.models.scoring import scores_of_all
 from rankpolicy.objectives import Objective
@@ -31,7 +31,7 @@ from rankpolicy.rankers.networks.network_settings import NetworkSettings
 from rankpolicy.rankers.networks.text_inputs import TextInputs
 from rankpolicy.rankers.networks.text_models import TEXT_MODELS, check_weights, new_text_network
 from rankpolicy.training import TrainingSettings, Validation, epoch_progress, fit_network
-from rankpolicy.types import RankPolicyError, unknown_name
+from rankpolicy.types import RankPolicyError, Reward, unknown_name
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -62,7 +62,7 @@ class NetworkRanker(NetworkSettings, Ranker):
         reward = getattr(self, "reward", None)
         return "query" if reward is not None and binary_metrics(reward_to_maximise(reward)) else "item"
 
-    def _reward_of(self, reward: Any) -> RewardExpression | CustomReward:
+    def _reward_of(self, reward: Any) -> Reward:
         """What is maximised; of labels estimated from clicks, only what these can tell."""
         from rankpolicy.rankers.networks.click_training import reward_on_relevances
 
