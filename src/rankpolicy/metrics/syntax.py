@@ -25,7 +25,7 @@ MOST_NESTED = 50
 HIGHEST_CUTOFF = 10**9
 
 _TOKEN = re.compile(
-    r"\s*(?:(?P<number>[0-9]+\.?[0-9]*(?:[eE][+-]?[0-9]+)?|\.[0-9]+)|(?P<name>[A-Za-z_][A-Za-z_0-9]*)|(?P<sign>\S))"
+    r"\s*(?:(?P<number>[0-9]+\.?[0-9]*(?:[eE][+-]?[0-9]+)?|\.[0-9]+)|(?P<name>[^\W\d]\w*)|(?P<sign>\S))"
 )
 _SPACED = {"+": " + ", "-": " - ", ",": ", "}
 
@@ -40,8 +40,13 @@ class RewrittenReward(NamedTuple):
 
 class _Token(NamedTuple):
     kind: str  # number, name, sign or end
-    text: str
+    written: str
     start: int
+
+    @property
+    def text(self) -> str:
+        """In lower case, unless it has letters whose lower case may be that of other letters."""
+        return self.written.lower() if self.written.isascii() else self.written
 
 
 def rewrite_reward(text: str) -> RewrittenReward:
@@ -75,7 +80,8 @@ class _Scanner:
             )
         self.text = text
         found = [
-            _Token(str(m.lastgroup), m[0].strip().lower(), m.end() - len(m[0].strip())) for m in _TOKEN.finditer(text)
+            _Token(str(m.lastgroup), m[m.lastgroup or 0], m.end() - len(m[m.lastgroup or 0]))
+            for m in _TOKEN.finditer(text)
         ]
         self.tokens = [*found, _Token("end", "", len(text.rstrip()))]
         self.index = 0
@@ -88,7 +94,7 @@ class _Scanner:
 
     def fail(self, expected: str, token: _Token | None = None) -> NoReturn:
         at = token or self.token
-        came = "the end" if at.kind == "end" else repr(self.text[at.start : at.start + len(at.text)])
+        came = "the end" if at.kind == "end" else repr(at.written)
         raise RankPolicyError(f"{expected}; got {came} at character {at.start + 1} of {self.text!r}.")
 
     def take(self, *signs: str) -> _Token | None:
@@ -169,7 +175,7 @@ class _Scanner:
         if token.kind != "name":
             self.fail("expected a metric, a number or '('")
         known = token.text in METRICS or token.text in metric_aliases()
-        metric = metric_named(token.text if known else self.text[token.start : token.start + len(token.text)])
+        metric = metric_named(token.text if known else token.written)
         self.index += 1
         options = self.options(metric)
         cutoff = self.cutoff(token.text) if self.take("@") else None
@@ -198,12 +204,13 @@ class _Scanner:
                 self.fail(f"expected ')' for the '(' at character {opened.start + 1}")
 
     def cutoff(self, name: str) -> int:
-        token, given = self.token, self.token.text
-        if given == "-" and self.tokens[self.index + 1].kind == "number":
-            given += self.tokens[self.index + 1].text
-        if not given.isdecimal() or not given.strip("0"):
-            self.fail(f"a cutoff must be a whole number, 1 or more, as in {name}@10", token._replace(text=given))
-        if len(given) > len(str(HIGHEST_CUTOFF)) or int(given) > HIGHEST_CUTOFF:
-            self.fail(f"a cutoff must be at most {HIGHEST_CUTOFF}; leave it out to count every position")
+        token = self.token
+        if token.text == "-" and self.tokens[self.index + 1].kind == "number":
+            token = token._replace(written="-" + self.tokens[self.index + 1].written)
+        digits = token.written.lstrip("0")
+        if token.kind != "number" or not digits.isdecimal():
+            self.fail(f"a cutoff must be a whole number, 1 or more, as in {name}@10", token)
+        if len(digits) > len(str(HIGHEST_CUTOFF)) or int(digits) > HIGHEST_CUTOFF:
+            self.fail(f"a cutoff must be at most {HIGHEST_CUTOFF}, or left out to count every position")
         self.index += 1
-        return int(given)
+        return int(digits)
