@@ -26,9 +26,12 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
     import torch
+    from numpy.typing import NDArray
     from torch import Tensor
 
     from rankpolicy.data.dataset import RankingDataset
+    from rankpolicy.metrics.expression import Leaf
+    from rankpolicy.metrics.forms import AdditiveForm
 
 
 class RankPolicyError(ValueError):
@@ -53,13 +56,21 @@ def unknown_name(kind: str, name: object, known: Iterable[str], *, also: Iterabl
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Conventions:
-    """What a metric leaves open. Numbers differ by these more than by method, so every table prints them.
+    """Choices that the definition of a metric leaves open. Numbers differ by these more than by method, so every table prints them.
 
-    - ``gain``: ``"exp2"`` is 2^label - 1, ``"linear"`` is the label itself (trec_eval).
-    - ``empty``: the value of a query without relevant items: 0 (LETOR, RankLib, Rax), 1 (LightGBM, XGBoost) or ``"skip"`` (NaN, left out
-      of means).
-    - ``relevant_from``: binary metrics count an item as relevant when its label is at least this.
-    - ``max_label``: the highest grade of the scale, for ERR's stopping probability (2^label - 1) / 2^max_label.
+    Parameters
+    ----------
+    gain
+        Gain of an item in dcg and ndcg: ``"exp2"`` is 2^label - 1 (the default; LETOR, LightGBM), ``"linear"`` is the label (trec_eval).
+    empty
+        Value of a query without relevant items: 0 (the default; LETOR, RankLib, Rax), 1 (LightGBM, XGBoost) or ``"skip"`` (NaN, left out of
+        means).
+    relevant_from
+        Lowest label at which an item counts as relevant, for the metrics that only ask whether it is: ap, avg_rank, p, rbp, recall, rr and
+        success. The default is 1.
+    max_label
+        Highest grade of the scale, for ERR's stopping probability (2^label - 1) / 2^max_label. The default is 4, as in LETOR's web search
+        data; set it where grades go up to another number.
     """
 
     gain: Literal["exp2", "linear"] = "exp2"
@@ -84,16 +95,24 @@ class Conventions:
 
 @runtime_checkable
 class Reward(Protocol):
-    """A metric, a mix of metrics or a function of the user's own: what a policy is trained on and measured by."""
+    """What a policy is trained on and measured by: a metric, a mix of metrics, or a function of the user's own.
+
+    ``as_reward`` makes one from a text or a function.
+    """
 
     @property
     def name(self) -> str:
-        """How tables and error messages call it."""
+        """Name in tables and error messages."""
         ...
 
     @property
     def conventions(self) -> Conventions:
         """The conventions it is computed with."""
+        ...
+
+    @property
+    def leaves(self) -> tuple[Leaf, ...]:
+        """The metrics it is made of, each once; empty for a function, which may reward rankings whatever the labels are."""
         ...
 
     @property
@@ -114,6 +133,19 @@ class Reward(Protocol):
     @property
     def is_additive(self) -> bool:
         """Whether it is a sum of rank weights times item values, which exact gradients need."""
+        ...
+
+    @property
+    def has_cascade(self) -> bool:
+        """Whether it is a weighted sum of metrics with a cascade form, which the gumbel estimator needs."""
+        ...
+
+    def check_labels(self, labels: Tensor | NDArray[Any]) -> None:
+        """Refuse labels that it cannot read."""
+        ...
+
+    def additive_forms(self, labels: Tensor, mask: Tensor) -> tuple[AdditiveForm, ...]:
+        """Rank weights and item values that add up to the reward; an error where it is not additive."""
         ...
 
     def __call__(self, rankings: Tensor, labels: Tensor, mask: Tensor) -> Tensor:

@@ -1,11 +1,21 @@
-"""What every metric must do, over the dict that lists them."""
+"""What every metric must do and declare, over the table that lists them (kernels: tests/evaluation/test_metric_kernels.py)."""
 
+import inspect
+import itertools
+
+import numpy as np
 import pytest
 import torch
 from torch import Tensor
 
-from rankpolicy.metrics import METRICS
-from rankpolicy.types import Conventions
+import rankpolicy.metrics
+from rankpolicy.data.dataset import from_arrays
+from rankpolicy.evaluation import evaluate
+from rankpolicy.kernels.metrics import codes
+from rankpolicy.metrics import METRICS, all_items, metric_named, parse_metric, ranks_of
+from rankpolicy.metrics.ranked import judged_items
+from rankpolicy.types import Conventions, RankPolicyError
+from tests.undocumented import undocumented
 
 CUTOFFS = [None, 1, 3, 50]
 WITHIN_ONE = sorted(set(METRICS) - {"dcg", "avg_rank"})
@@ -103,4 +113,138 @@ def test_the_order_of_labels_is_best(name: str) -> None:
     rankings, labels, mask = examples()
     best = torch.argsort(labels.masked_fill(~mask, -1), -1, descending=True)
     gap = METRICS[name](best, labels, mask) - METRICS[name](rankings, labels, mask)
-    assert ((-gap if name == "avg_rank" else gap) >= -1e-12).all()
+    assert ((-gap if METRICS[name].lower_is_better else gap) >= -1e-12).all()
+
+
+@pytest.mark.parametrize("name", METRICS)
+def test_the_declared_direction_is_that_of_the_values(name: str) -> None:
+    labels, mask = torch.tensor([[3.0, 0.0, 0.0]]), all_items(1, 3)
+    first, last = (METRICS[name](torch.tensor([order]), labels, mask, cutoff=2) for order in ([0, 1, 2], [1, 2, 0]))
+    assert (last > first).item() if METRICS[name].lower_is_better else (first > last).item()
+
+
+def test_names_and_codes_are_told_once() -> None:
+    names = [name for metric in METRICS.values() for name in (metric.name, *metric.aliases)]
+    assert len(names) == len(set(names))
+    assert [metric.name for metric in METRICS.values()] == list(METRICS)
+    assert all(metric_named(alias) is metric for metric in METRICS.values() for alias in metric.aliases)
+    declared = [metric.kernel_code for metric in METRICS.values() if metric.kernel_code is not None]
+    known = [code for name, code in vars(codes).items() if name.isupper() and name != "NO_CUTOFF"]
+    assert sorted(declared) == sorted(known)
+
+
+@pytest.mark.parametrize("name", METRICS)
+def test_the_function_is_public_and_documented(name: str) -> None:
+    function = getattr(rankpolicy.metrics, name)
+    assert function is METRICS[name].function
+    assert name in rankpolicy.metrics.__all__
+    assert list(undocumented(function, name)) == []
+
+
+def every_ranking() -> tuple[Tensor, Tensor, Tensor]:
+    """All rankings of four items, for queries with several grades, one relevant item and none, and one with a padded item."""
+    labels = torch.tensor([[2.0, 0.0, 1.0, 3.0], [0.0, 1.0, 0.0, 0.0], [0.0, 0.0, 0.0, 0.0], [1.0, 3.0, 2.0, 4.0]])
+    mask = torch.tensor([[True] * 4, [True] * 4, [True] * 4, [True, True, True, False]])
+    rankings = torch.tensor(list(itertools.permutations(range(4))))[:, None].expand(-1, 4, -1)
+    # Padded items come last in every ranking.
+    return torch.argsort(torch.where(mask, ranks_of(rankings), 99), -1), labels.double(), mask
+
+
+@pytest.mark.parametrize("gain", ["exp2", "linear"])
+@pytest.mark.parametrize("cutoff", CUTOFFS)
+@pytest.mark.parametrize("name", [name for name, metric in METRICS.items() if metric.additive is not None])
+def test_the_additive_form_is_the_metric(name: str, cutoff: int | None, gain: str) -> None:
+    rankings, labels, mask = every_ranking()
+    conventions = Conventions(gain=gain)
+    form = METRICS[name].additive(judged_items(labels, mask), cutoff=cutoff, conventions=conventions)
+    values = (form.rank_weights * form.item_values.expand(rankings.shape).gather(-1, rankings)).sum(-1)
+    torch.testing.assert_close(values, METRICS[name](rankings, labels, mask, cutoff=cutoff, conventions=conventions))
+
+
+@pytest.mark.parametrize("cutoff", CUTOFFS)
+@pytest.mark.parametrize("name", [name for name, metric in METRICS.items() if metric.has_cascade])
+def test_the_cascade_form_is_the_metric_and_swaps_change_it_as_it_says(name: str, cutoff: int | None) -> None:
+    rankings, labels, mask = every_ranking()
+    form = METRICS[name].cascade_form(judged_items(labels, mask), cutoff=cutoff, conventions=Conventions(), options={})
+    placed, keep, add = (part.expand(rankings.shape).gather(-1, rankings) for part in form[1:4])
+    factor, factors = torch.ones(rankings.shape[:-1], dtype=torch.float64), []
+    for k in range(4):
+        factors.append(factor)
+        factor = keep[..., k] * factor + add[..., k]
+    values = form.constant + (form.rank_weights * placed * torch.stack(factors, -1)).sum(-1)
+    expected = METRICS[name](rankings, labels, mask, cutoff=cutoff)
+    torch.testing.assert_close(values, expected)
+    for k in range(3):
+        swapped = rankings.clone()
+        swapped[..., [k, k + 1]] = rankings[..., [k + 1, k]]
+        gap = expected - METRICS[name](swapped, labels, mask, cutoff=cutoff)
+        slope = form.rank_weights[k] - form.rank_weights[k + 1]
+        both_real = mask.expand(rankings.shape).gather(-1, rankings)[..., k + 1]
+        said = slope * factors[k] * (placed[..., k] - placed[..., k + 1])
+        torch.testing.assert_close(said[both_real], gap[both_real])
+
+
+@pytest.mark.parametrize("name", METRICS)
+def test_what_is_read_from_labels_is_what_is_declared(name: str) -> None:
+    metric = METRICS[name]
+    rankings, labels, mask = every_ranking()
+    values = metric(rankings, labels, mask)
+    same_relevance = torch.where(labels >= 1, labels.clamp(max=1) + 2, labels / 2)
+    if metric.reads == "relevance":
+        torch.testing.assert_close(metric(rankings, same_relevance, mask), values)
+    else:
+        assert not torch.allclose(metric(rankings, same_relevance, mask), values)
+    if metric.reads == "gains":
+        assert metric(rankings, 1000 * labels, mask, conventions=Conventions(gain="linear")).isfinite().all()
+
+
+@pytest.mark.parametrize("name", [name for name, metric in METRICS.items() if metric.check_labels is not None])
+def test_labels_that_cannot_be_read_are_refused_everywhere(name: str) -> None:
+    dataset = from_arrays(np.zeros((2, 1)), [0, 9], group=[2])
+    labels, mask = torch.tensor([[0.0, 9.0]], dtype=torch.float64), all_items(1, 2)
+    reward = parse_metric(f"ndcg + 0.5*{name}")
+    message = f"{name} needs labels"
+    for refuse in (
+        lambda: METRICS[name](torch.tensor([[0, 1]]), labels, mask),
+        lambda: reward.check_labels(labels),
+        lambda: reward.check_labels(dataset.labels),
+        lambda: evaluate([1.0, 2.0], dataset, [reward]),
+        lambda: METRICS[name].cascade_form(
+            judged_items(labels, mask), cutoff=None, conventions=Conventions(), options={}
+        ),
+    ):
+        with pytest.raises(RankPolicyError, match=message):
+            refuse()
+
+
+OPTIONS = [(name, option) for name, metric in METRICS.items() for option in metric.options]
+
+
+@pytest.mark.parametrize(("name", "option"), OPTIONS)
+def test_an_option_out_of_its_range_is_refused(name: str, option: str) -> None:
+    declared = METRICS[name].options[option]
+    assert declared.help
+    bounds = (declared.at_least, declared.above, declared.at_most, declared.below)
+    wrong = [shifted for bound in bounds if bound is not None for shifted in (bound, bound - 1, bound + 1)]
+    wrong = [value for value in wrong if not declared.allows(value)]
+    assert wrong, "an option has a range"
+    for value in wrong:
+        with pytest.raises(RankPolicyError, match=f"{option} must be {declared.range_in_words()}; got"):
+            METRICS[name].function(*examples(), **{option: value})
+        if value >= 0:
+            with pytest.raises(RankPolicyError, match=f"{option} must be {declared.range_in_words()}; got"):
+                parse_metric(f"{name}({option}={value})")
+
+
+@pytest.mark.parametrize(("name", "option"), OPTIONS)
+def test_an_option_has_its_default_in_every_form(name: str, option: str) -> None:
+    metric = METRICS[name]
+    default = inspect.signature(metric.function).parameters[option].default
+    assert metric.options[option].allows(default)
+    for form in (metric.additive, metric.cascade):
+        assert form is None or inspect.signature(form).parameters[option].default == default
+
+
+def test_an_unknown_option_is_named() -> None:
+    with pytest.raises(RankPolicyError, match=r"Unknown option of rbp: 'persistance'. Did you mean 'persistence'"):
+        METRICS["rbp"].check_option("persistance", 0.5)

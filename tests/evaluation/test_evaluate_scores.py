@@ -44,7 +44,7 @@ def test_blocks_of_queries_change_nothing() -> None:
 def test_without_numba_torch_serves(monkeypatch: pytest.MonkeyPatch) -> None:
     scores, dataset = random_dataset()
     compiled = evaluate(scores, dataset, "ndcg@10, err")
-    monkeypatch.setattr(sys.modules["rankpolicy.metrics.term_table"], "has_numba", lambda: False)
+    monkeypatch.setattr(sys.modules["rankpolicy.metrics.kernel_terms"], "has_numba", lambda: False)
     monkeypatch.setitem(
         sys.modules, "rankpolicy.kernels.metrics.values", None
     )  # and an attempt to import it would be seen

@@ -13,7 +13,7 @@ from rankpolicy.types import Conventions
 
 kernels = pytest.importorskip("rankpolicy.kernels.metrics.values")
 
-KINDS = sorted(kernels.KINDS)
+CODES = {name: metric.kernel_code for name, metric in METRICS.items() if metric.kernel_code is not None}
 LABELS = st.one_of(
     st.lists(st.integers(0, 4).map(float), min_size=1, max_size=9),
     st.lists(st.floats(0, 4, width=16), min_size=1, max_size=9),
@@ -24,7 +24,7 @@ def kernel_value(
     metric: str, ranking: np.ndarray, labels: np.ndarray, cutoff: int | None, conventions: Conventions
 ) -> float:
     n = len(labels)
-    kinds, cutoffs = np.array([kernels.KINDS[metric]]), np.array([cutoff or kernels.NO_CUTOFF])
+    kinds, cutoffs = np.array([CODES[metric]]), np.array([cutoff or kernels.NO_CUTOFF])
     gains, relevant, stops, divisors = np.empty(n), np.empty(n, np.uint8), np.empty(n), np.empty(1)
     discounts = kernels.rank_discounts(n)
     is_linear, empty = (
@@ -56,7 +56,7 @@ def test_a_ranking_or_prefix_has_the_value_of_the_reference(
     conventions = Conventions(gain=gain, empty=empty, relevant_from=relevant_from)
     ranking = np.random.default_rng(seed).permutation(len(labels))[:depth]
     mask = all_items(1, len(labels))
-    for metric in KINDS:
+    for metric in CODES:
         expected = METRICS[metric](
             torch.from_numpy(ranking)[None],
             torch.tensor([labels], dtype=torch.float64),

@@ -12,7 +12,7 @@ from rankpolicy.policies import PlackettLuce
 from tests.enumeration import all_rankings, enumerated_gradient
 
 REWARDS = [
-    *(f"{name}{cutoff}" for name in METRICS for cutoff in ("", "@1", "@3")),
+    *(f"{name}{cutoff}" for name, metric in METRICS.items() if metric.has_cascade for cutoff in ("", "@1", "@3")),
     "mean(ap, rr)",
     "0.7*ndcg@2 + 0.3*err@4",
     "ndcg - 0.5*p@2",

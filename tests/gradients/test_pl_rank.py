@@ -6,12 +6,12 @@ import torch
 
 from rankpolicy import RankPolicyError, parse_metric
 from rankpolicy.gradients import pl_rank, pl_rank_of_rankings
-from rankpolicy.metrics import ADDITIVE, as_reward
+from rankpolicy.metrics import METRICS, as_reward
 from rankpolicy.policies import PlackettLuce
 from tests.enumeration import all_rankings, enumerated_gradient
 
 REWARDS = [
-    *(f"{name}{cutoff}" for name in ADDITIVE for cutoff in ("", "@3")),
+    *(f"{name}{cutoff}" for name, metric in METRICS.items() if metric.additive for cutoff in ("", "@3")),
     "0.7*ndcg@2 + 0.3*recall@4",
     "ndcg - 0.5*p@2",
 ]

@@ -1,9 +1,10 @@
 import pytest
 import torch
 
-from rankpolicy.metrics import ADDITIVE, METRICS, additive_form, parse_metric
+from rankpolicy.metrics import METRICS, additive_form, parse_metric
 from rankpolicy.types import Conventions, RankPolicyError
 
+ADDITIVE = [name for name, metric in METRICS.items() if metric.additive is not None]
 GENERATOR = torch.Generator().manual_seed(3)
 LABELS = torch.randint(0, 4, (5, 8), generator=GENERATOR).double()
 LABELS[0] = 0

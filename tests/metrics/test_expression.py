@@ -48,7 +48,7 @@ def test_an_own_function_must_give_one_value_a_ranking() -> None:
 
     assert as_reward(first_item)(*GIVEN).tolist() == [[0, 1], [1, 1]]
     assert as_reward(first_item).name == "first_item"
-    with pytest.raises(RankPolicyError, match=r"one value a ranking, shape \(2, 2\); got \(2, 2, 3\)"):
+    with pytest.raises(RankPolicyError, match=r"one value per ranking, shape \(2, 2\); got \(2, 2, 3\)"):
         as_reward(lambda rankings, labels, mask: rankings.float())(*GIVEN)
 
 

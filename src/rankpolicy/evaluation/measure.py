@@ -1,4 +1,4 @@
-"""From a ranker, or its scores, to the metrics of every query."""
+"""Metrics of every query, from a ranker or its scores."""
 
 from __future__ import annotations
 
@@ -7,26 +7,22 @@ from collections.abc import Sequence
 from typing import Any, Protocol
 
 import numpy as np
-import torch
 from numpy.typing import ArrayLike, NDArray
 
 from rankpolicy.data.dataset import RankingDataset
-from rankpolicy.data.padding import Padding
 from rankpolicy.evaluation.table import MetricTable
-from rankpolicy.metrics import CustomReward, RewardExpression, as_reward, parse_metrics, rank_by_score
 from rankpolicy.metrics.estimated_relevances import reward_for_labels
-from rankpolicy.metrics.expected_reciprocal_rank import check_label_scale
-from rankpolicy.metrics.term_table import leaf_table
-from rankpolicy.types import Conventions, RankPolicyError
-
-Measure = RewardExpression | CustomReward
+from rankpolicy.metrics.expression import RewardExpression
+from rankpolicy.metrics.kernel_terms import leaf_table
+from rankpolicy.metrics.parse import as_reward, parse_metrics
+from rankpolicy.types import Conventions, RankPolicyError, Reward
 
 
 class Scorer(Protocol):
-    """Anything that scores the items of a dataset."""
+    """Anything that gives a score to each item of a dataset, as every ranker does."""
 
     def predict(self, data: RankingDataset, /) -> Any:
-        """Flat scores (items,) in dataset order."""
+        """Scores (items,) in dataset order."""
         ...
 
 
@@ -37,19 +33,28 @@ def evaluate(
     *,
     conventions: Conventions = Conventions(),
 ) -> MetricTable:
-    """Metrics of the rankings by descending score; equal scores keep the item order of the dataset.
+    """Measure a ranker, or scores, on a dataset: the value of every metric for every query.
+
+    Items are ranked by descending score; equal scores keep the item order of the dataset.
 
     Parameters
     ----------
     ranker_or_scores
-        A ranker, or one score per item in the order of the dataset.
+        A fitted ranker, or any object with ``predict(dataset)``; or one score per item, in dataset order. Higher scores rank first.
     dataset
-        Test data. Where it has query weights the means are weighted: for a click table, "mrr" on
+        Queries, their items and labels. Where it has query weights the means are weighted: for a click table, "mrr" on
         ``weighted_by_propensity(test, bias)`` is the weighted MRR (Wang et al. 2016).
     metrics
-        Names of metrics with cutoffs, "ndcg@10", as a list or separated by commas, or functions of (rankings, labels, mask).
+        Metrics separated by commas (``"ndcg@10, map"``), or a list of texts, metric functions (``rp.metrics.ndcg``) and functions of your
+        own of (rankings, labels, mask). Metrics can be combined: ``"mean(ap, rr)"``. The default is ndcg@10 and map.
     conventions
-        How gains, queries without relevant items and the like are treated. Relevances estimated from clicks need gain="linear".
+        Gain, value of queries without relevant items, threshold of relevance and highest grade. Change them to compare with numbers
+        from other software: see ``Conventions``.
+
+    Returns
+    -------
+    MetricTable
+        Print it for means with 95% intervals; ``means`` is a dict; ``table["map"]`` has one value per query.
 
     >>> from rankpolicy.data.dataset import from_arrays
     >>> dataset = from_arrays([[0.0], [1.0], [2.0]], [0, 1, 3], group=[3])
@@ -73,7 +78,7 @@ def evaluate(
     )
 
 
-def _check_reads_labels(measure: Measure, dataset: RankingDataset) -> None:
+def _check_reads_labels(measure: Reward, dataset: RankingDataset) -> None:
     readable = reward_for_labels(measure, dataset.label_kind)
     if readable.conventions.gain != measure.conventions.gain:
         raise RankPolicyError(
@@ -83,9 +88,19 @@ def _check_reads_labels(measure: Measure, dataset: RankingDataset) -> None:
 
 
 def evaluate_scores(
-    scores: NDArray[np.floating], dataset: RankingDataset, measures: Sequence[Measure]
+    scores: NDArray[np.floating], dataset: RankingDataset, measures: Sequence[Reward]
 ) -> NDArray[np.float64]:
-    """Values (query, metric) of flat scores (items,): compiled where a kernel knows the metrics, by torch elsewhere."""
+    """Values (query, metric) of the rankings by descending score, by compiled kernels where they know the metrics and by torch elsewhere.
+
+    Parameters
+    ----------
+    scores
+        One score per item (items,), in dataset order.
+    dataset
+        Queries, their items and labels.
+    measures
+        Metrics and rewards, from ``parse_metrics`` or ``as_reward``.
+    """
     values = np.empty((dataset.num_queries, len(measures)))
     columns_of: dict[Conventions, list[int]] = {}
     for column, measure in enumerate(measures):
@@ -102,15 +117,15 @@ def evaluate_scores(
 def values_by_kernel(
     scores: NDArray[np.floating], dataset: RankingDataset, expressions: Sequence[RewardExpression]
 ) -> NDArray[np.float64]:
-    """Values (query, metric) of expressions of one convention whose metrics the kernel knows."""
+    """Values (query, metric) of expressions that have the same conventions and whose metrics the kernel knows."""
     from rankpolicy.kernels.metrics.values import evaluate_queries, rank_discounts
 
     conventions = expressions[0].conventions
     leaves = list(dict.fromkeys(leaf for expression in expressions for leaf in expression.leaves))
     table = leaf_table(leaves)
     assert table is not None
-    if any(leaf.metric == "err" for leaf in leaves):
-        check_label_scale(float(dataset.labels.max()), conventions)
+    for expression in expressions:
+        expression.check_labels(dataset.labels)
     leaf_values = np.empty((dataset.num_queries, len(leaves)))
     evaluate_queries(
         scores.astype(np.float64, copy=False),
@@ -129,9 +144,14 @@ def values_by_kernel(
 
 
 def values_by_torch(
-    scores: NDArray[np.floating], dataset: RankingDataset, measure: Measure, *, cells_of_a_block: int = 1 << 21
+    scores: NDArray[np.floating], dataset: RankingDataset, measure: Reward, *, cells_of_a_block: int = 1 << 21
 ) -> NDArray[np.float64]:
-    """Values (query,) of any metric, in blocks of queries that bound the memory of padding."""
+    """Values (query,) of any metric, computed in blocks of queries to bound the memory that padding takes."""
+    import torch
+
+    from rankpolicy.data.padding import Padding
+    from rankpolicy.metrics.ranked import rank_by_score
+
     queries_of_a_block = max(1, cells_of_a_block // int(dataset.sizes.max()))
     values = []
     for first in range(0, dataset.num_queries, queries_of_a_block):
@@ -144,7 +164,7 @@ def values_by_torch(
     return np.concatenate(values)
 
 
-def _measures(metrics: str | Sequence[object], conventions: Conventions) -> list[Measure]:
+def _measures(metrics: str | Sequence[object], conventions: Conventions) -> list[Reward]:
     if isinstance(metrics, str):
         return list(parse_metrics(metrics, conventions))
     measures = [as_reward(metric, conventions) for metric in metrics]
@@ -160,7 +180,9 @@ def _measures(metrics: str | Sequence[object], conventions: Conventions) -> list
 
 
 def _flat_scores(scores: Any, dataset: RankingDataset) -> NDArray[np.floating]:
-    array = scores.detach().cpu().numpy() if isinstance(scores, torch.Tensor) else np.asarray(scores)
+    array = (
+        scores.detach().cpu().numpy() if hasattr(scores, "detach") else np.asarray(scores)
+    )  # a tensor, or array-like
     if array.shape != (dataset.num_items,):
         raise RankPolicyError(
             f"scores must have one value per item of the dataset, shape ({dataset.num_items},); got {array.shape}. "
@@ -175,6 +197,6 @@ def _flat_scores(scores: Any, dataset: RankingDataset) -> NDArray[np.floating]:
         query = dataset.query_ids[np.searchsorted(dataset.offsets, missing[0], side="right") - 1]
         raise RankPolicyError(
             f"scores must not be NaN; {len(missing)} of {len(array)} are, first at item {missing[0]} (query {query}). "
-            "A ranker that gives NaN has diverged: lower its learning rate, or check its features."
+            "A ranker that returns NaN has diverged: lower its learning rate, or check its features."
         )
     return array

@@ -12,9 +12,9 @@ from torch import Tensor
 
 from rankpolicy.data.dataset import RankingDataset
 from rankpolicy.fairness import Disparity, encode_groups, group_disparity, individual_disparity, merit_of, position_bias
-from rankpolicy.metrics import RewardExpression, reward_to_maximise
+from rankpolicy.metrics import reward_to_maximise
 from rankpolicy.objectives import FAIRNESS
-from rankpolicy.types import RankPolicyError, unknown_name
+from rankpolicy.types import RankPolicyError, Reward, unknown_name
 
 
 class Exposer(Protocol):
@@ -120,9 +120,9 @@ def policy_value(
     )
 
 
-def _additive(reward: Any) -> RewardExpression:
+def _additive(reward: Any) -> Reward:
     measure = reward_to_maximise(reward)
-    if not isinstance(measure, RewardExpression) or not measure.is_additive:
+    if not measure.is_additive:
         raise RankPolicyError(
             "the exact utility of a policy needs a reward of rank weights times item values, such as 'ndcg@10', 'dcg' or 'p@5'; "
             f"got {measure.name!r}."

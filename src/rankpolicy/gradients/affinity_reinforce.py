@@ -17,9 +17,9 @@ from torch.nn.functional import logsigmoid
 
 from rankpolicy.gradients.controls import CONTROLS, check_control
 from rankpolicy.gradients.estimate import GradientEstimate
-from rankpolicy.metrics import CustomReward, RewardExpression, term_table
-from rankpolicy.metrics.expected_reciprocal_rank import check_label_scale
+from rankpolicy.metrics import RewardExpression, term_table
 from rankpolicy.policies.affinity import Affinity
+from rankpolicy.types import Reward
 
 
 def affinity_reinforce(
@@ -27,7 +27,7 @@ def affinity_reinforce(
     labels: Tensor,
     mask: Tensor,
     *,
-    reward: RewardExpression | CustomReward,
+    reward: Reward,
     num_samples: int = 30,
     max_positions: int | None = None,
     epsilon: float | Tensor = 0.1,
@@ -61,8 +61,7 @@ def affinity_reinforce(
 
     from rankpolicy.kernels.plackett_luce.affinity import affinity_queries
 
-    if any(leaf.metric == "err" for leaf in reward.leaves):
-        check_label_scale(float(labels.max()), reward.conventions)
+    reward.check_labels(labels)
     seed = int(torch.randint(2**62, (), generator=generator))
     gradient, values, _ = affinity_queries(
         policy.scores.numpy(),
@@ -91,7 +90,7 @@ def affinity_reinforce_of_rankings(
     labels: Tensor,
     *,
     rankings: Tensor,  # (sample, query, position), the first positions at least
-    reward: RewardExpression | CustomReward,
+    reward: Reward,
     control: str = "greedy",
 ) -> GradientEstimate:
     """The reference: the estimate that these sampled lists give."""

@@ -5,12 +5,11 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from rankpolicy.gradients.cascade import is_cascade
 from rankpolicy.gradients.estimate import GradientEstimate
 from rankpolicy.gradients.exact import exact
 from rankpolicy.gradients.gumbel import gumbel
 from rankpolicy.gradients.reinforce import reinforce
-from rankpolicy.metrics import CustomReward, RewardExpression
+from rankpolicy.types import Reward
 
 # Items x cutoff. Gumbel draws enough for an error of a tenth of the gradient took as long as the exact gradient at 120 items without cutoff
 # (1 to 2 ms a query on one core) and half as long or less at 300 without cutoff and 5000 with cutoff 10; at 1000 with cutoff 10, longer.
@@ -25,7 +24,7 @@ def auto(
     labels: Tensor,
     mask: Tensor,
     *,
-    reward: RewardExpression | CustomReward,
+    reward: Reward,
     num_samples: int = 32,
     control: str = "leave_one_out",
     generator: torch.Generator | None = None,
@@ -39,7 +38,7 @@ def auto(
     num_items = scores.shape[-1]
     if reward.is_additive and num_items * min(num_items, reward.cutoff or num_items) <= _MOST_EXACT_CELLS:
         return exact(scores, labels, mask, reward=reward)
-    if is_cascade(reward):
+    if reward.has_cascade:
         num_draws = max(1, num_samples // _RANKINGS_A_DRAW)
         return gumbel(scores, labels, mask, reward=reward, num_samples=num_draws, generator=generator)
     return reinforce(scores, labels, mask, reward=reward, num_samples=num_samples, control=control, generator=generator)

@@ -9,7 +9,7 @@ from typing import Protocol
 import torch
 from torch import Tensor
 
-from rankpolicy.metrics import CustomReward, RewardExpression
+from rankpolicy.types import Reward
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -35,7 +35,7 @@ class Estimator(Protocol):
         labels: Tensor,
         mask: Tensor,
         *,
-        reward: RewardExpression | CustomReward,
+        reward: Reward,
         num_samples: int = ...,
         control: str = ...,
         generator: torch.Generator | None = ...,

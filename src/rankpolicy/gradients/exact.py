@@ -13,10 +13,9 @@ from torch import Tensor
 
 from rankpolicy.gradients.estimate import GradientEstimate
 from rankpolicy.kernels import has_numba
-from rankpolicy.metrics import CustomReward, RewardExpression
 from rankpolicy.policies.plackett_luce import check_scores
 from rankpolicy.policies.race import COARSE, FINE, Quadrature, race_exposure
-from rankpolicy.types import RankPolicyError
+from rankpolicy.types import Reward
 
 
 def exact(
@@ -24,7 +23,7 @@ def exact(
     labels: Tensor,
     mask: Tensor,
     *,
-    reward: RewardExpression | CustomReward,
+    reward: Reward,
     num_samples: int = 0,
     control: str = "none",
     generator: torch.Generator | None = None,
@@ -63,13 +62,6 @@ def exposure_gradient(
     return value.detach(), slope
 
 
-def additive_forms(
-    reward: RewardExpression | CustomReward, labels: Tensor, mask: Tensor
-) -> tuple[tuple[Tensor, Tensor], ...]:
+def additive_forms(reward: Reward, labels: Tensor, mask: Tensor) -> tuple[tuple[Tensor, Tensor], ...]:
     """Rank weights (position,) and item values (query, item) of an additive reward, a pair a term."""
-    if not isinstance(reward, RewardExpression):
-        raise RankPolicyError(
-            f"only a reward of rank weights times item values has an exact gradient; {reward.name!r} is a function. "
-            "Estimate its gradient by sampling: estimator='reinforce'."
-        )
     return tuple((form.rank_weights, form.item_values) for form in reward.additive_forms(labels, mask))

@@ -17,8 +17,9 @@ from rankpolicy.gradients.cascade import cascade_form
 from rankpolicy.gradients.controls import check_control
 from rankpolicy.gradients.estimate import GradientEstimate
 from rankpolicy.kernels import has_numba
-from rankpolicy.metrics import CustomReward, RewardExpression, rank_by_score, ranks_of
+from rankpolicy.metrics import rank_by_score, ranks_of
 from rankpolicy.policies.plackett_luce import add_gumbel_noise, check_scores
+from rankpolicy.types import Reward
 
 _LARGEST_LOG = 30.0  # exp(-e^30) is 0
 
@@ -28,7 +29,7 @@ def gumbel(
     labels: Tensor,
     mask: Tensor,
     *,
-    reward: RewardExpression | CustomReward,
+    reward: Reward,
     num_samples: int = 32,
     control: str = "none",
     generator: torch.Generator | None = None,
@@ -68,7 +69,7 @@ def gumbel_of_draws(
     *,
     rankings: Tensor,  # (sample, query, position), one position more than swaps matter at
     noisy_scores: Tensor,  # (sample, query, position), falling; -inf for padding
-    reward: RewardExpression | CustomReward,
+    reward: Reward,
 ) -> GradientEstimate:
     """The reference: the estimate that these draws give."""
     form = cascade_form(reward, labels, mask)

@@ -16,8 +16,8 @@ from rankpolicy.gradients.controls import check_control
 from rankpolicy.gradients.estimate import GradientEstimate
 from rankpolicy.gradients.exact import additive_forms
 from rankpolicy.kernels import has_numba
-from rankpolicy.metrics import CustomReward, RewardExpression
 from rankpolicy.policies.plackett_luce import PlackettLuce, check_scores, log_remaining_weights, ranked_log_weights
+from rankpolicy.types import Reward
 
 
 def pl_rank(
@@ -25,7 +25,7 @@ def pl_rank(
     labels: Tensor,
     mask: Tensor,
     *,
-    reward: RewardExpression | CustomReward,
+    reward: Reward,
     num_samples: int = 32,
     control: str = "none",
     generator: torch.Generator | None = None,
@@ -62,7 +62,7 @@ def pl_rank_of_rankings(
     mask: Tensor,
     *,
     rankings: Tensor,  # (sample, query, position), all positions that the reward looks at
-    reward: RewardExpression | CustomReward,
+    reward: Reward,
 ) -> GradientEstimate:
     """The reference: the estimate that these sampled rankings give."""
     scores = scores.detach()

@@ -13,9 +13,9 @@ from torch import Tensor
 
 from rankpolicy.gradients.controls import CONTROLS, check_control
 from rankpolicy.gradients.estimate import GradientEstimate
-from rankpolicy.metrics import CustomReward, RewardExpression, term_table
-from rankpolicy.metrics.expected_reciprocal_rank import check_label_scale
+from rankpolicy.metrics import term_table
 from rankpolicy.policies.plackett_luce import PlackettLuce, check_scores, log_remaining_weights, ranked_log_weights
+from rankpolicy.types import Reward
 
 
 def reinforce(
@@ -23,7 +23,7 @@ def reinforce(
     labels: Tensor,
     mask: Tensor,
     *,
-    reward: RewardExpression | CustomReward,
+    reward: Reward,
     num_samples: int = 32,
     control: str = "leave_one_out",
     generator: torch.Generator | None = None,
@@ -35,14 +35,13 @@ def reinforce(
     check_scores(scores, mask)
     check_control(control, num_samples)
     terms = term_table(reward) if scores.device.type == "cpu" else None
-    if terms is None or not isinstance(reward, RewardExpression):
+    if terms is None:
         rankings = PlackettLuce(scores, mask).sample(num_samples, cutoff=reward.cutoff, generator=generator)
         return reinforce_of_rankings(scores, labels, mask, rankings=rankings, reward=reward, control=control)
 
     from rankpolicy.kernels.plackett_luce.reinforce import reinforce_queries
 
-    if any(leaf.metric == "err" for leaf in reward.leaves):
-        check_label_scale(float(labels.max()), reward.conventions)
+    reward.check_labels(labels)
     seed = int(torch.randint(2**62, (), generator=generator))
     gradient, utility, _ = reinforce_queries(
         scores.detach().numpy(),
@@ -63,7 +62,7 @@ def reinforce_of_rankings(
     mask: Tensor,
     *,
     rankings: Tensor,  # (sample, query, position), the first positions at least
-    reward: RewardExpression | CustomReward,
+    reward: Reward,
     control: str = "leave_one_out",
 ) -> GradientEstimate:
     """The reference: the estimate that these sampled rankings give."""

@@ -1,25 +1,17 @@
-"""Additive metrics: rank weights times item values, the form that exact gradients need."""
+"""The additive form of a metric by its name."""
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
-import torch
-from torch import Tensor
-
-from rankpolicy.metrics.normalized_dcg import ideal_dcg
-from rankpolicy.metrics.rank_biased_precision import persistence_weights
-from rankpolicy.metrics.ranked import discounts, divide_by_ideal, ranked
+from rankpolicy.metrics.forms import AdditiveForm
+from rankpolicy.metrics.members import metric_named
+from rankpolicy.metrics.ranked import judged_items
 from rankpolicy.types import Conventions
 
-ADDITIVE = ("avg_rank", "dcg", "ndcg", "p", "rbp", "recall")
-
-
-class AdditiveForm(NamedTuple):
-    """metric(ranking) = sum over positions k of rank_weights[k] * item_values[ranking[k]]."""
-
-    rank_weights: Tensor  # (position,), 0 past the cutoff
-    item_values: Tensor  # (query, item), 0 at padded items
+if TYPE_CHECKING:
+    from torch import Tensor
 
 
 def additive_form(
@@ -29,34 +21,33 @@ def additive_form(
     *,
     cutoff: int | None = None,
     conventions: Conventions = Conventions(),
-    persistence: float = 0.8,
+    options: Mapping[str, float] | None = None,
 ) -> AdditiveForm | None:
-    """Rank weights θ and item values ρ with metric = sum over k of θ_k ρ_{r(k)} for full rankings r; None for others.
+    """Rank weights θ and item values ρ with metric = Σ_k θ_k ρ_{r(k)} for full rankings r; None for metrics that have no such form.
 
-    A query without relevant items has item values 0: its metric is a constant, which no gradient sees.
+    Parameters
+    ----------
+    metric
+        Name of a metric, such as ``"ndcg"``.
+    labels
+        Relevance grades (query, item).
+    mask
+        True where an item is real, False where it is padding (query, item).
+    cutoff
+        Number of positions that count; None (the default) counts every position.
+    conventions
+        Gain, threshold of relevance and the other conventions of the metric.
+    options
+        Options of the metric, such as ``{"persistence": 0.5}`` for rbp; None for its defaults.
 
+    >>> import torch
     >>> form = additive_form("ndcg", torch.tensor([[0.0, 1.0, 3.0]]), torch.ones(1, 3, dtype=torch.bool), cutoff=2)
     >>> form.rank_weights, form.item_values  # values 1/7.63 and 7/7.63
     (tensor([1.0000, 0.6309, 0.0000]), tensor([[0.0000, 0.1310, 0.9173]]))
     """
-    if metric not in ADDITIVE:
+    additive = metric_named(metric).additive
+    if additive is None:
         return None
-    given = ranked(torch.empty(labels.shape[0], 0, dtype=torch.long, device=labels.device), labels, mask, cutoff=cutoff)
-    num_positions = labels.shape[-1]
-    relevant = given.relevant(conventions)
-    num_relevant = relevant.sum(-1, keepdim=True)
-    before_cutoff = torch.arange(num_positions, device=labels.device) < (cutoff or num_positions)
-    ones = before_cutoff.to(relevant.dtype)
-    if metric in ("dcg", "ndcg"):
-        gains = given.gains(conventions)
-        values = gains if metric == "dcg" else divide_by_ideal(gains, ideal_dcg(gains, cutoff)[:, None])
-        return AdditiveForm(discounts(num_positions, like=gains) * before_cutoff, values)
-    if metric == "p":
-        num_items = mask.sum(-1, keepdim=True).to(relevant.dtype)
-        return AdditiveForm(ones, relevant / cutoff if cutoff else divide_by_ideal(relevant, num_items))
-    if metric == "recall":
-        return AdditiveForm(ones, divide_by_ideal(relevant, num_relevant))
-    if metric == "rbp":
-        return AdditiveForm(persistence_weights(num_positions, persistence, like=relevant) * before_cutoff, relevant)
-    ranks = torch.arange(1, num_positions + 1, dtype=relevant.dtype, device=labels.device)
-    return AdditiveForm(ranks.clamp(max=(cutoff or num_positions) + 1), divide_by_ideal(relevant, num_relevant))
+    return additive(
+        judged_items(labels, mask, cutoff=cutoff), cutoff=cutoff, conventions=conventions, **(options or {})
+    )

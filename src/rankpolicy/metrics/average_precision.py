@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-import torch
-from torch import Tensor
+from typing import TYPE_CHECKING
 
-from rankpolicy.metrics.ranked import divide_by_ideal, fill_empty, ranked
+from rankpolicy.kernels.metrics import codes
+from rankpolicy.metrics.forms import CascadeForm
+from rankpolicy.metrics.metric import Metric, documented_metric
+from rankpolicy.metrics.ranked import JudgedItems, cut_weights, divide_by_ideal, fill_empty, rank_numbers, ranked
 from rankpolicy.types import Conventions
 
+if TYPE_CHECKING:
+    from torch import Tensor
 
+
+@documented_metric()
 def ap(
     rankings: Tensor,
     labels: Tensor,
@@ -19,8 +25,8 @@ def ap(
 ) -> Tensor:
     """Average precision of each ranking (Buckley & Voorhees 2000); its mean over queries is MAP.
 
-    AP@c = (1/R) sum over ranks r <= c that hold a relevant item of (relevant items up to r) / r. R counts all relevant
-    items of the query, also those below the cutoff, as trec_eval's map and map_cut do.
+    AP@c = (1/R) sum over ranks r <= c that hold a relevant item of (relevant items up to r) / r. R counts all relevant items of the query,
+    including those below the cutoff, as trec_eval's map and map_cut do.
 
     >>> from rankpolicy.metrics import all_items
     >>> from torch import tensor
@@ -28,9 +34,30 @@ def ap(
     tensor([0.8333])
     """
     given = ranked(rankings, labels, mask, cutoff=cutoff)
-    relevant = given.relevant(conventions)
+    relevant = given.items.relevant(conventions)
     num_relevant = relevant.sum(-1)
     hits = given.placed(relevant)
-    ranks = torch.arange(1, hits.shape[-1] + 1, dtype=hits.dtype, device=hits.device)
-    values = (hits * hits.cumsum(-1) / ranks).sum(-1)
+    values = (hits * hits.cumsum(-1) / given.ranks()).sum(-1)
     return fill_empty(divide_by_ideal(values, num_relevant), num_relevant > 0, conventions)
+
+
+def _cascade(items: JudgedItems, *, cutoff: int | None, conventions: Conventions) -> CascadeForm:
+    """θ_k = 1/k, ρ = relevant / R; the factor c_k counts the relevant items above rank k, plus 1 for the item at k."""
+    relevant = items.relevant(conventions)
+    return CascadeForm(
+        rank_weights=cut_weights(1 / rank_numbers(relevant.shape[-1], like=relevant), cutoff),
+        item_values=divide_by_ideal(relevant, relevant.sum(-1, keepdim=True)),
+        keep=relevant.new_ones(relevant.shape),
+        add=relevant,
+        constant=relevant.new_zeros(len(relevant)),
+    )
+
+
+AP = Metric(
+    name="ap",
+    function=ap,
+    aliases=("map",),
+    reads="relevance",
+    cascade=_cascade,
+    kernel_code=codes.AP,
+)

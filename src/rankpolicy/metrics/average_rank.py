@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
-from torch import Tensor
+from typing import TYPE_CHECKING
 
-from rankpolicy.metrics.ranked import divide_by_ideal, fill_empty, ranked, ranks_of
+from rankpolicy.kernels.metrics import codes
+from rankpolicy.metrics.forms import AdditiveForm
+from rankpolicy.metrics.metric import Metric, documented_metric
+from rankpolicy.metrics.ranked import JudgedItems, divide_by_ideal, fill_empty, rank_numbers, ranked, ranks_of
 from rankpolicy.types import Conventions
 
+if TYPE_CHECKING:
+    from torch import Tensor
 
+
+@documented_metric()
 def avg_rank(
     rankings: Tensor,
     labels: Tensor,
@@ -16,10 +23,10 @@ def avg_rank(
     cutoff: int | None = None,
     conventions: Conventions = Conventions(),
 ) -> Tensor:
-    """Average rank of the relevant items of each query (Joachims 2002); lower is better, so a reward needs a minus.
+    """Average rank of the relevant items of each query (Joachims 2002). Lower is better: as a reward write ``-avg_rank``.
 
-    avg_rank@c = (1/R) sum over relevant items of min(rank, c + 1). Relevant items that a prefix of m < c positions
-    leaves out rank m + 1. A query without relevant items has the value of ``empty``, here as everywhere.
+    avg_rank@c = (1/R) sum over relevant items of min(rank, c + 1). Relevant items that a prefix of m < c positions leaves out have
+    rank m + 1. A query without relevant items has the value of ``conventions.empty``.
 
     >>> from rankpolicy.metrics import all_items
     >>> from torch import tensor
@@ -27,7 +34,27 @@ def avg_rank(
     tensor([2.])
     """
     given = ranked(rankings, labels, mask, cutoff=cutoff)
-    relevant = given.relevant(conventions)
+    relevant = given.items.relevant(conventions)
     num_relevant = relevant.sum(-1)
     ranks = ranks_of(given.rankings, labels.shape[-1])
     return fill_empty(divide_by_ideal((ranks * relevant).sum(-1), num_relevant), num_relevant > 0, conventions)
+
+
+def _additive(items: JudgedItems, *, cutoff: int | None, conventions: Conventions) -> AdditiveForm:
+    """θ_k = min(k, c + 1), ρ = relevant / R."""
+    relevant = items.relevant(conventions)
+    ranks = rank_numbers(relevant.shape[-1], like=relevant)
+    return AdditiveForm(
+        rank_weights=ranks if cutoff is None else ranks.clamp(max=cutoff + 1),
+        item_values=divide_by_ideal(relevant, relevant.sum(-1, keepdim=True)),
+    )
+
+
+AVG_RANK = Metric(
+    name="avg_rank",
+    function=avg_rank,
+    reads="relevance",
+    lower_is_better=True,
+    additive=_additive,
+    kernel_code=codes.AVG_RANK,
+)

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-import torch
-from torch import Tensor
+from typing import TYPE_CHECKING
 
-from rankpolicy.metrics.ranked import fill_empty, ranked
+from rankpolicy.kernels.metrics import codes
+from rankpolicy.metrics.forms import CascadeForm
+from rankpolicy.metrics.metric import Metric, documented_metric
+from rankpolicy.metrics.ranked import JudgedItems, cut_weights, fill_empty, rank_numbers, ranked
 from rankpolicy.types import Conventions, RankPolicyError
 
+if TYPE_CHECKING:
+    from torch import Tensor
 
+
+@documented_metric()
 def err(
     rankings: Tensor,
     labels: Tensor,
@@ -17,10 +23,10 @@ def err(
     cutoff: int | None = None,
     conventions: Conventions = Conventions(),
 ) -> Tensor:
-    """Expected reciprocal rank of the item that satisfies a cascade user (Chapelle et al. 2009).
+    """Expected reciprocal rank of the item that satisfies a user who reads from the top (Chapelle et al. 2009).
 
-    ERR@c = sum over ranks r <= c of (1/r) stop_r prod over r' < r of (1 - stop_r'), stop = (2^label - 1) / 2^max_label.
-    The gain convention does not change it.
+    ERR@c = sum over ranks r <= c of (1/r) stop_r prod over r' < r of (1 - stop_r'), stop = (2^label - 1) / 2^max_label. It does not depend
+    on ``conventions.gain``.
 
     >>> from rankpolicy.metrics import all_items
     >>> from torch import tensor
@@ -28,18 +34,45 @@ def err(
     tensor([0.4492])
     """
     given = ranked(rankings, labels, mask, cutoff=cutoff)
-    check_label_scale(float(given.labels.max()) if given.labels.numel() else 0.0, conventions)
-    stops = given.placed((torch.exp2(given.labels) - 1) / 2**conventions.max_label)
-    going_on = (1 - stops).cumprod(-1)
-    reaching = torch.cat([torch.ones_like(going_on[..., :1]), going_on[..., :-1]], dim=-1)
-    ranks = torch.arange(1, stops.shape[-1] + 1, dtype=stops.dtype, device=stops.device)
-    return fill_empty((reaching * stops / ranks).sum(-1), given.labels.amax(-1) > 0, conventions)
+    stops = given.placed(_stops(given.items, conventions))
+    reaching = (1 - stops).cumprod(-1).roll(1, -1)
+    reaching[..., :1] = 1
+    values = (reaching * stops / given.ranks()).sum(-1)
+    return fill_empty(values, given.items.labels.amax(-1) > 0, conventions)
 
 
-def check_label_scale(highest: float, conventions: Conventions) -> None:
-    """A label above max_label would stop the user with a probability of 1 or more."""
+def _cascade(items: JudgedItems, *, cutoff: int | None, conventions: Conventions) -> CascadeForm:
+    """θ_k = 1/k, ρ = stop; the factor c_k is the probability that no item above satisfies the user."""
+    stops = _stops(items, conventions)
+    return CascadeForm(
+        rank_weights=cut_weights(1 / rank_numbers(stops.shape[-1], like=stops), cutoff),
+        item_values=stops,
+        keep=1 - stops,
+        add=stops.new_zeros(stops.shape),
+        constant=stops.new_zeros(len(stops)),
+    )
+
+
+def _stops(items: JudgedItems, conventions: Conventions) -> Tensor:
+    """Probability that an item satisfies a user who looks at it (query, item)."""
+    _check_labels(float(items.labels.max()) if items.labels.numel() else 0.0, conventions)
+    return (items.labels.exp2() - 1) / 2**conventions.max_label
+
+
+def _check_labels(highest: float, conventions: Conventions) -> None:
+    """Refuse a label above max_label, which would stop the user with a probability of 1 or more."""
     if highest > conventions.max_label:
         raise RankPolicyError(
             f"err needs labels up to max_label, {conventions.max_label:g}; got {highest:g}. "
             f"Raise it: Conventions(max_label={highest:g}), on the command line --max-label {highest:g}."
         )
+
+
+ERR = Metric(
+    name="err",
+    function=err,
+    reads="grades",
+    cascade=_cascade,
+    kernel_code=codes.ERR,
+    check_labels=_check_labels,
+)

@@ -1,42 +1,51 @@
-"""The metrics, listed once: parsing, error texts and contract tests read this dict."""
+"""All metrics, once: the parser, error texts, evaluation, kernels and contract tests read this table."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from functools import cache
 
-from torch import Tensor
+from rankpolicy.members import Members
+from rankpolicy.metrics.metric import Metric
+from rankpolicy.types import RankPolicyError, unknown_name
 
-from rankpolicy.metrics.average_precision import ap
-from rankpolicy.metrics.average_rank import avg_rank
-from rankpolicy.metrics.discounted_cumulative_gain import dcg
-from rankpolicy.metrics.expected_reciprocal_rank import err
-from rankpolicy.metrics.normalized_dcg import ndcg
-from rankpolicy.metrics.precision import p
-from rankpolicy.metrics.rank_biased_precision import rbp
-from rankpolicy.metrics.recall import recall
-from rankpolicy.metrics.reciprocal_rank import rr
-from rankpolicy.metrics.success import success
+METRICS: Members[Metric] = Members(
+    "metric",
+    {
+        "ap": "rankpolicy.metrics.average_precision:AP",
+        "avg_rank": "rankpolicy.metrics.average_rank:AVG_RANK",
+        "dcg": "rankpolicy.metrics.discounted_cumulative_gain:DCG",
+        "err": "rankpolicy.metrics.expected_reciprocal_rank:ERR",
+        "ndcg": "rankpolicy.metrics.normalized_dcg:NDCG",
+        "p": "rankpolicy.metrics.precision:P",
+        "rbp": "rankpolicy.metrics.rank_biased_precision:RBP",
+        "recall": "rankpolicy.metrics.recall_rate:RECALL",
+        "rr": "rankpolicy.metrics.reciprocal_rank:RR",
+        "success": "rankpolicy.metrics.success_rate:SUCCESS",
+    },
+)
 
-# metric(rankings, labels, mask, *, cutoff=None, conventions=Conventions()) -> values (..., query)
-MetricFunction = Callable[..., Tensor]
 
-METRICS: dict[str, MetricFunction] = {
-    "ap": ap,
-    "avg_rank": avg_rank,
-    "dcg": dcg,
-    "err": err,
-    "ndcg": ndcg,
-    "p": p,
-    "rbp": rbp,
-    "recall": recall,
-    "rr": rr,
-    "success": success,
-}
+@cache
+def metric_aliases() -> dict[str, str]:
+    """Other names of metrics, each with the name it stands for: ``{"map": "ap", ...}``."""
+    return {alias: name for name, metric in METRICS.items() for alias in metric.aliases}
 
-ALIASES = {"map": "ap", "mrr": "rr", "precision": "p", "r": "recall"}
 
-# The best ranking has the lowest value; of all other metrics the highest.
-LOWER_IS_BETTER = ("avg_rank",)
+def metric_named(name: str) -> Metric:
+    """The metric of a name or alias.
 
-# Options that an expression may set, as in "rbp(persistence=0.5)".
-OPTIONS: dict[str, tuple[str, ...]] = {"rbp": ("persistence",)}
+    Parameters
+    ----------
+    name
+        A name such as ``"ndcg"``, or an alias such as ``"map"``.
+
+    >>> metric_named("map").name
+    'ap'
+    >>> metric_named("ndgc")
+    Traceback (most recent call last):
+    rankpolicy.types.RankPolicyError: Unknown metric 'ndgc'. Did you mean 'ndcg'? Known: ap, avg_rank, dcg, err, ...
+    """
+    known = name if name in METRICS else metric_aliases().get(name)
+    if known is None:
+        raise RankPolicyError(unknown_name("metric", name, METRICS, also=[*metric_aliases(), "mean"]))
+    return METRICS[known]

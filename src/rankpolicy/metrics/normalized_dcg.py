@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
-from torch import Tensor
+from typing import TYPE_CHECKING
 
-from rankpolicy.metrics.ranked import discounts, divide_by_ideal, fill_empty, ranked
+from rankpolicy.kernels.metrics import codes
+from rankpolicy.metrics.forms import AdditiveForm
+from rankpolicy.metrics.metric import Metric, documented_metric
+from rankpolicy.metrics.ranked import JudgedItems, cut_weights, discounts, divide_by_ideal, fill_empty, ranked
 from rankpolicy.types import Conventions
 
+if TYPE_CHECKING:
+    from torch import Tensor
 
+
+@documented_metric()
 def ndcg(
     rankings: Tensor,
     labels: Tensor,
@@ -18,8 +25,8 @@ def ndcg(
 ) -> Tensor:
     """DCG of each ranking divided by the best DCG of its query (Järvelin & Kekäläinen 2002).
 
-    nDCG@c = DCG@c / ideal, ideal = DCG@c of the query's items by falling label. The ideal knows every item of the
-    query, also those that a prefix leaves out.
+    nDCG@c = DCG@c / ideal, ideal = DCG@c of the query's items by descending label. The ideal includes every item of the query, also those
+    that a prefix leaves out.
 
     >>> from rankpolicy.metrics import all_items
     >>> from torch import tensor
@@ -27,13 +34,25 @@ def ndcg(
     tensor([0.9828])
     """
     given = ranked(rankings, labels, mask, cutoff=cutoff)
-    gains = given.gains(conventions)
-    ideal = ideal_dcg(gains, cutoff)
+    gains = given.items.gains(conventions)
+    ideal = _ideal_dcg(gains, cutoff)
     values = (given.placed(gains) * given.discounts()).sum(-1)
     return fill_empty(divide_by_ideal(values, ideal), ideal > 0, conventions)
 
 
-def ideal_dcg(gains: Tensor, cutoff: int | None) -> Tensor:
-    """DCG@c of gains (query, item) in falling order (query,)."""
+def _additive(items: JudgedItems, *, cutoff: int | None, conventions: Conventions) -> AdditiveForm:
+    """θ_k = 1 / log2(1 + k), ρ = gain / ideal."""
+    gains = items.gains(conventions)
+    return AdditiveForm(
+        rank_weights=cut_weights(discounts(gains.shape[-1], like=gains), cutoff),
+        item_values=divide_by_ideal(gains, _ideal_dcg(gains, cutoff)[:, None]),
+    )
+
+
+def _ideal_dcg(gains: Tensor, cutoff: int | None) -> Tensor:
+    """DCG@c of gains (query, item) in descending order (query,)."""
     best = gains.topk(min(cutoff or gains.shape[-1], gains.shape[-1]), dim=-1).values
     return (best * discounts(best.shape[-1], like=gains)).sum(-1)
+
+
+NDCG = Metric(name="ndcg", function=ndcg, reads="gains", additive=_additive, kernel_code=codes.NDCG)

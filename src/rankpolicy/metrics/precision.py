@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
-from torch import Tensor
+from typing import TYPE_CHECKING
 
-from rankpolicy.metrics.ranked import divide_by_ideal, fill_empty, ranked
+from rankpolicy.kernels.metrics import codes
+from rankpolicy.metrics.forms import AdditiveForm
+from rankpolicy.metrics.metric import Metric, documented_metric
+from rankpolicy.metrics.ranked import JudgedItems, cut_weights, divide_by_ideal, fill_empty, ranked
 from rankpolicy.types import Conventions
 
+if TYPE_CHECKING:
+    from torch import Tensor
 
+
+@documented_metric()
 def p(
     rankings: Tensor,
     labels: Tensor,
@@ -18,8 +25,8 @@ def p(
 ) -> Tensor:
     """Precision of each ranking: the share of relevant items among the first c.
 
-    P@c = (relevant items at ranks <= c) / c, also where the query has fewer than c items (trec_eval). Without a cutoff
-    the divisor is the number of items of the query.
+    P@c = (relevant items at ranks <= c) / c, also where the query has fewer than c items (trec_eval). Without a cutoff the divisor is the
+    number of items of the query.
 
     >>> from rankpolicy.metrics import all_items
     >>> from torch import tensor
@@ -27,7 +34,20 @@ def p(
     tensor([0.5000])
     """
     given = ranked(rankings, labels, mask, cutoff=cutoff)
-    relevant = given.relevant(conventions)
+    relevant = given.items.relevant(conventions)
     hits = given.placed(relevant).sum(-1)
-    values = divide_by_ideal(hits, given.mask.sum(-1).to(hits.dtype)) if cutoff is None else hits / cutoff
+    values = divide_by_ideal(hits, mask.sum(-1).to(hits.dtype)) if cutoff is None else hits / cutoff
     return fill_empty(values, relevant.sum(-1) > 0, conventions)
+
+
+def _additive(items: JudgedItems, *, cutoff: int | None, conventions: Conventions) -> AdditiveForm:
+    """θ_k = 1 up to the cutoff, ρ = relevant / c."""
+    relevant = items.relevant(conventions)
+    num_items = items.mask.sum(-1, keepdim=True).to(relevant.dtype)
+    return AdditiveForm(
+        rank_weights=cut_weights(relevant.new_ones(relevant.shape[-1]), cutoff),
+        item_values=divide_by_ideal(relevant, num_items) if cutoff is None else relevant / cutoff,
+    )
+
+
+P = Metric(name="p", function=p, aliases=("precision",), reads="relevance", additive=_additive, kernel_code=codes.P)

@@ -2,13 +2,25 @@
 
 from __future__ import annotations
 
-import torch
-from torch import Tensor
+from typing import TYPE_CHECKING
 
-from rankpolicy.metrics.ranked import ranked, skip_empty
-from rankpolicy.types import Conventions, RankPolicyError
+from rankpolicy.metrics.forms import AdditiveForm
+from rankpolicy.metrics.metric import Metric, check_range, documented_metric
+from rankpolicy.metrics.ranked import JudgedItems, cut_weights, rank_numbers, ranked, skip_empty
+from rankpolicy.settings import Declaration
+from rankpolicy.types import Conventions
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+PERSISTENCE = Declaration(
+    help="Probability of going on from one item to the next; the usual values are 0.5, 0.8 and 0.95.",
+    at_least=0,
+    below=1,
+)
 
 
+@documented_metric(persistence=PERSISTENCE)
 def rbp(
     rankings: Tensor,
     labels: Tensor,
@@ -20,8 +32,8 @@ def rbp(
 ) -> Tensor:
     """Rank-biased precision of each ranking (Moffat & Zobel 2008).
 
-    RBP@c = (1 - persistence) sum over ranks r <= c that hold a relevant item of persistence^(r - 1). A query without
-    relevant items has 0 whatever ``empty`` says, unless it is skipped.
+    RBP@c = (1 - persistence) sum over ranks r <= c that hold a relevant item of persistence^(r - 1). A query without relevant items has
+    the value 0, or NaN with ``empty="skip"``; ``empty=1`` does not change it.
 
     >>> from rankpolicy.metrics import all_items
     >>> from torch import tensor
@@ -29,15 +41,29 @@ def rbp(
     tensor([0.3280])
     """
     given = ranked(rankings, labels, mask, cutoff=cutoff)
-    relevant = given.relevant(conventions)
-    weights = persistence_weights(given.rankings.shape[-1], persistence, like=given.labels)
+    relevant = given.items.relevant(conventions)
+    weights = _rank_weights(given.rankings.shape[-1], persistence, like=relevant)
     return skip_empty((given.placed(relevant) * weights).sum(-1), relevant.sum(-1) > 0, conventions)
 
 
-def persistence_weights(num_positions: int, persistence: float, *, like: Tensor) -> Tensor:
+def _additive(
+    items: JudgedItems, *, cutoff: int | None, conventions: Conventions, persistence: float = 0.8
+) -> AdditiveForm:
+    """θ_k = (1 - persistence) persistence^(k - 1), ρ = relevant."""
+    relevant = items.relevant(conventions)
+    return AdditiveForm(cut_weights(_rank_weights(relevant.shape[-1], persistence, like=relevant), cutoff), relevant)
+
+
+def _rank_weights(num_positions: int, persistence: float, *, like: Tensor) -> Tensor:
     """(1 - persistence) persistence^(r - 1) for ranks r = 1, 2, ... (position,)."""
-    if not 0 <= persistence < 1:
-        raise RankPolicyError(
-            f"persistence must be at least 0 and below 1; got {persistence:g}. The usual values are 0.5, 0.8 and 0.95."
-        )
-    return (1 - persistence) * persistence ** torch.arange(num_positions, dtype=like.dtype, device=like.device)
+    check_range("persistence", persistence, PERSISTENCE)
+    return (1 - persistence) * persistence ** (rank_numbers(num_positions, like=like) - 1)
+
+
+RBP = Metric(
+    name="rbp",
+    function=rbp,
+    reads="relevance",
+    options={"persistence": PERSISTENCE},
+    additive=_additive,
+)

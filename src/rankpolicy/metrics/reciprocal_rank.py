@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-import torch
-from torch import Tensor
+from typing import TYPE_CHECKING
 
-from rankpolicy.metrics.ranked import fill_empty, ranked
+from rankpolicy.kernels.metrics import codes
+from rankpolicy.metrics.forms import CascadeForm
+from rankpolicy.metrics.metric import Metric, documented_metric
+from rankpolicy.metrics.ranked import JudgedItems, cut_weights, fill_empty, rank_numbers, ranked
 from rankpolicy.types import Conventions
 
+if TYPE_CHECKING:
+    from torch import Tensor
 
+
+@documented_metric()
 def rr(
     rankings: Tensor,
     labels: Tensor,
@@ -27,7 +33,27 @@ def rr(
     tensor([0.5000])
     """
     given = ranked(rankings, labels, mask, cutoff=cutoff)
-    relevant = given.relevant(conventions)
-    hits = given.placed(relevant)
-    ranks = torch.arange(1, hits.shape[-1] + 1, dtype=hits.dtype, device=hits.device)
-    return fill_empty((hits / ranks).amax(-1), relevant.sum(-1) > 0, conventions)
+    relevant = given.items.relevant(conventions)
+    return fill_empty((given.placed(relevant) / given.ranks()).amax(-1), relevant.sum(-1) > 0, conventions)
+
+
+def _cascade(items: JudgedItems, *, cutoff: int | None, conventions: Conventions) -> CascadeForm:
+    """θ_k = 1/k, ρ = relevant; the factor c_k is 1 up to the first relevant item and 0 below it."""
+    relevant = items.relevant(conventions)
+    return CascadeForm(
+        rank_weights=cut_weights(1 / rank_numbers(relevant.shape[-1], like=relevant), cutoff),
+        item_values=relevant,
+        keep=1 - relevant,
+        add=relevant.new_zeros(relevant.shape),
+        constant=relevant.new_zeros(len(relevant)),
+    )
+
+
+RR = Metric(
+    name="rr",
+    function=rr,
+    aliases=("mrr",),
+    reads="relevance",
+    cascade=_cascade,
+    kernel_code=codes.RR,
+)

@@ -19,11 +19,11 @@ from rankpolicy.fairness import (
     sampled_exposure,
 )
 from rankpolicy.gradients import additive_forms, exposure_gradient, reinforce
-from rankpolicy.metrics import CustomReward, RewardExpression, as_reward
+from rankpolicy.metrics import as_reward
 from rankpolicy.objectives.value import ObjectiveValue, ascent_loss, choice_entropy
 from rankpolicy.policies.plackett_luce import PlackettLuce
 from rankpolicy.policies.race import COARSE, FINE, Quadrature
-from rankpolicy.types import RankPolicyError, unknown_name
+from rankpolicy.types import RankPolicyError, Reward, unknown_name
 
 FAIRNESS = ("individual", "group")
 
@@ -51,7 +51,7 @@ class FairPolicyGradient:
     mean exposure (fairness/parity_offsets.py); the gradient goes through them.
     """
 
-    reward: RewardExpression | CustomReward
+    reward: Reward
     fairness: str = "group"
     strength: float = 1.0
     max_disparity: float | None = None

@@ -11,9 +11,9 @@ from torch.nn.functional import binary_cross_entropy_with_logits
 
 from rankpolicy.data.batches import Batch
 from rankpolicy.gradients import affinity_reinforce
-from rankpolicy.metrics import CustomReward, RewardExpression
 from rankpolicy.objectives.exploration import EXPLORATIONS
 from rankpolicy.objectives.value import ObjectiveValue, ascent_loss, item_weights
+from rankpolicy.types import Reward
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,7 +26,7 @@ class Hybrid:
     - plus ``empty_penalty`` times max(0, a - 0.5) of the items of queries without relevant ones, mean over items, then over all queries.
     """
 
-    reward: RewardExpression | CustomReward
+    reward: Reward
     gamma: float = 0.5
     num_samples: int = 30
     max_positions: int | None = 40

@@ -8,15 +8,15 @@ from torch import Tensor
 
 from rankpolicy.data.batches import Batch
 from rankpolicy.gradients import estimator
-from rankpolicy.metrics import CustomReward, RewardExpression
 from rankpolicy.objectives.value import ObjectiveValue, ascent_loss, choice_entropy
+from rankpolicy.types import Reward
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PolicyGradient:
     """-E[reward], mean over queries, minus ``entropy`` times the entropy of softmax(scores)."""
 
-    reward: RewardExpression | CustomReward
+    reward: Reward
     estimator: str = "auto"
     num_samples: int = 32
     control: str = "leave_one_out"

@@ -27,27 +27,13 @@ from __future__ import annotations
 import numpy as np
 from numba import njit, prange
 
-DCG, NDCG, AP, RR, P, RECALL, ERR, AVG_RANK, SUCCESS = range(9)
-
-KINDS = {
-    "dcg": DCG,
-    "ndcg": NDCG,
-    "ap": AP,
-    "rr": RR,
-    "p": P,
-    "recall": RECALL,
-    "err": ERR,
-    "avg_rank": AVG_RANK,
-    "success": SUCCESS,
-}
-
-NO_CUTOFF = 1 << 40
+from rankpolicy.kernels.metrics.codes import AP, AVG_RANK, DCG, ERR, NDCG, NO_CUTOFF, RR, SUCCESS, P
 
 _NUM_GRADES = 32  # labels 0, 1, ..., 31 are sorted by counting
 _QUERIES_OF_A_BLOCK = 32  # share one set of buffers
 
 
-def rank_discounts(num_positions):
+def rank_discounts(num_positions: int) -> np.typing.NDArray[np.float64]:
     """1 / log2(1 + rank) for ranks 1 to num_positions."""
     return 1.0 / np.log2(np.arange(2, num_positions + 2, dtype=np.float64))
 

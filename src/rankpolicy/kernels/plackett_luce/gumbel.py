@@ -25,7 +25,7 @@ def gumbel_queries(
     """Gradient (query, item) and mean reward (query,) in float64; with ``keep_draws`` also rankings and noisy scores.
 
     These are (sample, query, position), one position more than the ``num_swaps`` first ranks at which rank weights fall; past the end of a
-    short query they hold -1 and -inf. The other arrays are those of a CascadeForm.
+    short query they hold -1 and -inf. The other arrays are those of a RewardCascade.
     """
     num_queries, width = scores.shape
     shape = (num_samples, num_queries, min(width, num_swaps + 1)) if keep_draws else (0, 0, 0)

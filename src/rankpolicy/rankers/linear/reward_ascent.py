@@ -13,14 +13,14 @@ from numpy.typing import NDArray
 
 from rankpolicy.data.dataset import RankingDataset
 from rankpolicy.data.scaling import FeatureScaling, fit_scaling
-from rankpolicy.evaluation.measure import Measure, evaluate_scores
+from rankpolicy.evaluation.measure import evaluate_scores
 from rankpolicy.evaluation.weighted import mean_over_queries
 from rankpolicy.metrics import CustomReward, reward_to_maximise, term_table
 from rankpolicy.rankers.base import Course
 from rankpolicy.rankers.linear.base import LinearRanker
 from rankpolicy.settings import setting
 from rankpolicy.training import epoch_progress
-from rankpolicy.types import RankPolicyError
+from rankpolicy.types import RankPolicyError, Reward
 
 Weights = NDArray[np.float64]  # (features,)
 
@@ -30,15 +30,14 @@ class RewardSurface(NamedTuple):
 
     dataset: RankingDataset
     columns: NDArray[np.float64]  # (features, items) scaled features
-    reward: Measure
+    reward: Reward
 
     @classmethod
-    def of(cls, train: RankingDataset, scaling: FeatureScaling, reward: Measure) -> RewardSurface:
+    def of(cls, train: RankingDataset, scaling: FeatureScaling, reward: Reward) -> RewardSurface:
         """The surface over the queries whose reward depends on the ranking."""
         informative = ~np.isnan(evaluate_scores(np.zeros(train.num_items), train, [reward])[:, 0])
-        if not isinstance(
-            reward, CustomReward
-        ):  # a user's function may depend on the ranking even where all labels are equal
+        # A user's function may depend on the ranking even where all labels are equal.
+        if not isinstance(reward, CustomReward):
             lowest, highest = (f.reduceat(train.labels, train.offsets[:-1]) for f in (np.minimum, np.maximum))
             informative &= lowest < highest
         if not informative.any():

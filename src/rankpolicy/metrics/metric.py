@@ -1,0 +1,153 @@
+"""What a metric is: one value that holds its function and everything that others need to know about it."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
+
+from rankpolicy.metrics.forms import AdditiveForm, CascadeForm, cascade_of_additive
+from rankpolicy.metrics.ranked import JudgedItems
+from rankpolicy.settings import Declaration
+from rankpolicy.types import Conventions, RankPolicyError, unknown_name
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+# function(rankings, labels, mask, *, cutoff=None, conventions=Conventions(), **options) -> values (..., query)
+MetricFunction = Callable[..., "Tensor"]
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+_PARAMETERS = """
+Parameters
+----------
+rankings
+    Items in ranked order (..., query, position): ``rankings[..., p]`` is the item at position p. Prefixes of rankings are allowed.
+labels
+    Relevance grades (query, item), 0 and up.
+mask
+    True where an item is real, False where it is padding (query, item); ``all_items`` makes one without padding.
+cutoff
+    Number of positions that count; None (the default) counts every position.
+conventions
+    Gain, value of queries without relevant items, threshold of relevance and highest grade; see ``Conventions``.
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Metric:
+    """A metric of rankings, declared once, at the end of its file; parser, estimators, evaluation and kernels read this value.
+
+    Parameters
+    ----------
+    name
+        Name in reward expressions and tables, such as ``"ndcg"``.
+    function
+        ``function(rankings, labels, mask, *, cutoff=None, conventions=Conventions(), **options)`` returns values (..., query).
+    reads
+        What the metric reads from labels. "gains": any number from 0 upwards, including relevances estimated from clicks. "grades": grades
+        up to ``conventions.max_label``. "relevance": whether an item is relevant, its label at least ``conventions.relevant_from``.
+    aliases
+        Other names by which expressions may call it, such as ``"map"`` for ``"ap"``.
+    lower_is_better
+        True where better rankings have lower values.
+    options
+        Options that an expression may set, as in ``rbp(persistence=0.5)``: help and range by name. Defaults are those of the function.
+    additive
+        ``additive(items, *, cutoff, conventions, **options)`` returns the ``AdditiveForm``; None for metrics that have none.
+    cascade
+        ``cascade(items, *, cutoff, conventions, **options)`` returns the ``CascadeForm``; None for metrics that have none. Additive metrics
+        need not declare it: their cascade form follows from the additive one.
+    kernel_code
+        The metric's code in ``kernels/metrics/codes.py``; None where no compiled kernel computes it.
+    check_labels
+        ``check_labels(highest, conventions)`` raises an error for a highest label that the metric cannot read; None accepts all.
+    """
+
+    name: str
+    function: MetricFunction
+    reads: Literal["gains", "grades", "relevance"]
+    aliases: tuple[str, ...] = ()
+    lower_is_better: bool = False
+    options: Mapping[str, Declaration] = field(default_factory=dict)
+    additive: Callable[..., AdditiveForm] | None = None
+    cascade: Callable[..., CascadeForm] | None = None
+    kernel_code: int | None = None
+    check_labels: Callable[[float, Conventions], None] | None = None
+
+    @property
+    def has_cascade(self) -> bool:
+        """Whether the metric has a cascade form, declared or following from its additive form."""
+        return self.additive is not None or self.cascade is not None
+
+    def cascade_form(
+        self, items: JudgedItems, *, cutoff: int | None, conventions: Conventions, options: Mapping[str, float]
+    ) -> CascadeForm:
+        """The cascade form, declared or following from the additive form; only where ``has_cascade``.
+
+        Parameters
+        ----------
+        items
+            The items of each query and their labels, from ``judged_items``.
+        cutoff
+            Number of positions that count; None counts every position.
+        conventions
+            The conventions of the metric.
+        options
+            Options of the metric that were set.
+        """
+        if self.cascade is not None:
+            return self.cascade(items, cutoff=cutoff, conventions=conventions, **options)
+        assert self.additive is not None, f"{self.name} has no cascade form"
+        return cascade_of_additive(self.additive(items, cutoff=cutoff, conventions=conventions, **options))
+
+    def check_option(self, name: str, value: float) -> None:
+        """Refuse an option that the metric does not have, or a value out of its range.
+
+        Parameters
+        ----------
+        name
+            Name of the option.
+        value
+            Its value.
+        """
+        if name not in self.options:
+            raise RankPolicyError(unknown_name(f"option of {self.name}:", name, self.options))
+        check_range(name, value, self.options[name])
+
+    def __call__(
+        self,
+        rankings: Tensor,
+        labels: Tensor,
+        mask: Tensor,
+        *,
+        cutoff: int | None = None,
+        conventions: Conventions = Conventions(),
+        options: Mapping[str, float] | None = None,
+    ) -> Tensor:
+        """Values (..., query) of rankings (..., query, position) for labels and mask (query, item)."""
+        return self.function(rankings, labels, mask, cutoff=cutoff, conventions=conventions, **(options or {}))
+
+
+def check_range(name: str, value: float, declared: Declaration) -> None:
+    """Refuse a value of an option that lies outside of its declared range."""
+    if not declared.allows(value):
+        raise RankPolicyError(f"{name} must be {declared.range_in_words()}; got {value:g}. {declared.help}")
+
+
+def documented_metric(**options: Declaration) -> Callable[[Function], Function]:
+    """Decorator that appends the parameters all metrics share, and the given options, to the docstring of a metric function.
+
+    Parameters
+    ----------
+    options
+        Declarations of the metric's own options by name.
+    """
+
+    def append_parameters(function: Function) -> Function:
+        own = "".join(f"{name}\n    {declared.help}\n" for name, declared in options.items())
+        function.__doc__ = inspect.cleandoc(function.__doc__ or "") + "\n" + _PARAMETERS + own
+        return function
+
+    return append_parameters

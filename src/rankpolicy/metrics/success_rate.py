@@ -1,0 +1,61 @@
+"""Success."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rankpolicy.kernels.metrics import codes
+from rankpolicy.metrics.forms import CascadeForm
+from rankpolicy.metrics.metric import Metric, documented_metric
+from rankpolicy.metrics.ranked import JudgedItems, cut_weights, fill_empty, ranked
+from rankpolicy.types import Conventions
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+
+@documented_metric()
+def success(
+    rankings: Tensor,
+    labels: Tensor,
+    mask: Tensor,
+    *,
+    cutoff: int | None = None,
+    conventions: Conventions = Conventions(),
+) -> Tensor:
+    """Whether a relevant item is among the first c of each ranking.
+
+    success@c = 1 where a rank r <= c holds a relevant item, else 0; its mean over queries is the success rate (trec_eval).
+
+    >>> from rankpolicy.metrics import all_items
+    >>> from torch import tensor
+    >>> success(tensor([[0, 2, 1]]), tensor([[0.0, 1.0, 3.0]]), all_items(1, 3), cutoff=2)
+    tensor([1.])
+    """
+    given = ranked(rankings, labels, mask, cutoff=cutoff)
+    relevant = given.items.relevant(conventions)
+    return fill_empty(given.placed(relevant).amax(-1), relevant.sum(-1) > 0, conventions)
+
+
+def _cascade(items: JudgedItems, *, cutoff: int | None, conventions: Conventions) -> CascadeForm:
+    """θ_k = 1 up to the cutoff, ρ = relevant; the factor c_k is 1 up to the first relevant item and 0 below it."""
+    relevant = items.relevant(conventions)
+    rank_weights = cut_weights(relevant.new_ones(relevant.shape[-1]), cutoff)
+    # Where every position counts, success is 1 for any order: a constant, which the weight of the last rank carries.
+    last = rank_weights[-1]
+    return CascadeForm(
+        rank_weights=rank_weights - last,
+        item_values=relevant,
+        keep=1 - relevant,
+        add=relevant.new_zeros(relevant.shape),
+        constant=last * relevant.amax(-1),
+    )
+
+
+SUCCESS = Metric(
+    name="success",
+    function=success,
+    reads="relevance",
+    cascade=_cascade,
+    kernel_code=codes.SUCCESS,
+)
