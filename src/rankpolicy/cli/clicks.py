@@ -16,7 +16,6 @@ from rankpolicy.types import RankPolicyError
 
 if TYPE_CHECKING:
     from rankpolicy.clicks import ClickComparison, ClickLog
-    from rankpolicy.clicks.models.prior import PriorChoice
 
 EXAMPLES = """
 [bold]Examples[/bold]
@@ -67,9 +66,9 @@ def fit(
     prior: Annotated[
         str, typer.Option(metavar="A,B|empirical|none", help="Beta prior of every parameter, or learn it, or none.")
     ] = "1,1",
-    iterations: Annotated[int, typer.Option(min=0, help="Most iterations of EM.")] = 200,
+    iterations: Annotated[int, typer.Option(help="Most iterations of EM.")] = 200,
     tolerance: Annotated[
-        float, typer.Option(min=0.0, help="EM ends when a step gains less than this a session.")
+        float, typer.Option(help="EM ends when an iteration gains less than this in log-likelihood per session.")
     ] = 1e-6,
     lenient: Annotated[bool, typer.Option("--lenient", help="Skip and count malformed rows.")] = False,
     out: Annotated[
@@ -85,17 +84,18 @@ def fit(
     With --out, every model is written as MODEL.json, which 'rankpolicy simulate --users MODEL.json' makes users of. Counts by (query,
     item, position) have no order to split by: without --test they are measured on what they were fitted to.
     """
-    from rankpolicy.clicks import CLICK_MODELS, compare_click_models, read_click_log, save_click_model
+    from rankpolicy.clicks import CLICK_MODELS, ClickFitSettings, compare_click_models, read_click_log
     from rankpolicy.data.fingerprints import sha256_of_file
     from rankpolicy.files import atomic_write
     from rankpolicy.reports import figures
     from rankpolicy.reports.click_report import click_figure, click_page
     from rankpolicy.reports.html import write_page
     from rankpolicy.reports.run_record import RunRecord, write_json
+    from rankpolicy.settings import parse_setting
 
     started, clock = datetime.now(UTC), time.perf_counter()
     names = None if models is None else _parsed_names(models)
-    chosen_prior = parse_prior(prior)
+    chosen_prior = parse_setting(ClickFitSettings, "prior", prior)
     with note_if_slow(f"reading {log} ..."):
         whole = read_click_log(log, format=format, lenient=lenient)
         held_out = None if test is None else read_click_log(test, format=format, lenient=lenient)
@@ -129,10 +129,10 @@ def fit(
         duration_seconds=round(time.perf_counter() - clock, 3),
         details={"prior": prior, "iterations": iterations, "tolerance": tolerance},
     )
-    document = comparison.to_json() | {"run": record.to_json()}
+    document = comparison.to_dict() | {"run": record.to_json()}
     if directory is not None:
         for name, measured in comparison.models.items():
-            save_click_model(measured.model, directory / f"{name}.json")
+            measured.model.save(directory / f"{name}.json")
         write_json(directory / "clicks.json", document)
         lead = f"{', '.join(comparison.models)} on {log.name}."
         write_page(directory / "report.html", click_page(comparison, record, title="Click models", lead=lead))
@@ -147,33 +147,14 @@ def fit(
         console().print(f"report {directory / 'report.html'}", markup=False)
 
 
-def parse_prior(text: str) -> PriorChoice:
-    """The prior that the option asks for.
-
-    >>> parse_prior("1,9")
-    (1.0, 9.0)
-    """
-    if text == "empirical":
-        return "empirical"
-    if text == "none":
-        return None
-    try:
-        a, b = map(float, text.split(","))
-    except ValueError:
-        raise RankPolicyError(
-            f"--prior must be two numbers such as 1,1, or empirical, or none; got {text!r}."
-        ) from None
-    return a, b
-
-
 def _parsed_names(models: str) -> list[str]:
-    from rankpolicy.clicks.models.members import click_model_named
+    from rankpolicy.clicks import CLICK_MODELS
 
     names = list(dict.fromkeys(name for name in (text.strip() for text in models.split(",")) if name))
     if not names:
         raise RankPolicyError("--models must name at least one click model, such as dcm,ubm.")
     for name in names:
-        click_model_named(name)
+        CLICK_MODELS.named(name)
     return names
 
 
@@ -208,7 +189,7 @@ def _progress() -> Any:
         nonlocal latest
         if time.perf_counter() - latest > SECONDS_BETWEEN_NOTES:
             latest = time.perf_counter()
-            note(f"{name}: iteration {iteration}, log-likelihood with prior {objective:.6f} a session")
+            note(f"{name}: iteration {iteration}, log-likelihood with prior {objective:.6f} per session")
 
     return report
 

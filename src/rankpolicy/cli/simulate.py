@@ -14,7 +14,7 @@ import typer
 from rankpolicy.cli.support.options import Json, Seed, Set
 from rankpolicy.cli.support.output import console, made_directory, note, note_if_slow, print_json
 from rankpolicy.cli.support.settings import parse_assignments, settings_of_methods
-from rankpolicy.cli.support.simulate_problems import Wish, problems_of
+from rankpolicy.cli.support.simulate_problems import SimulationOptions, problems_of
 
 if TYPE_CHECKING:
     from rankpolicy.simulation import Simulation
@@ -89,8 +89,16 @@ def simulate(
     classes = {name: bandit_class_named(name) for name in (text.strip() for text in bandits.split(",")) if name}
     by_bandit = settings_of_methods(cast(Any, classes), parse_assignments(settings or []))
     makers = {name: partial(classes[name], **by_bandit[name]) for name in classes}
-    wish = Wish(users=users, items=items, cutoff=cutoff, attraction=attraction, termination=termination, seed=seed)
-    problems = problems_of(wish, query or [])
+    options = SimulationOptions(
+        users=users,
+        queries=tuple(query or ()),
+        items=items,
+        cutoff=cutoff,
+        attraction=attraction,
+        termination=termination,
+        seed=seed,
+    )
+    problems = problems_of(options)
     directory = made_directory(out, option="--out")
 
     def report_run(name: str, done: int, regret: float) -> None:
@@ -135,7 +143,7 @@ def simulate(
         duration_seconds=round(time.perf_counter() - clock, 3),
         details={"settings": by_bandit},
     )
-    document = found.to_json() | {"run": record.to_json()}
+    document = found.to_dict() | {"run": record.to_json()}
     if theory:
         document["theory"] = {name: values.tolist() for name, values in bounds.items()}
     _write(directory, found, bounds, log_axis=log_axis, document=document)
