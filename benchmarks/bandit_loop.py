@@ -43,7 +43,7 @@ def with_numpy(attraction: np.ndarray, termination: np.ndarray, num_steps: int) 
 
 def measure() -> list[dict[str, object]]:
     problem = dcm_lower_bound_problem(NUM_ITEMS, CUTOFF, gap=0.15, termination=0.5)
-    attraction, termination = problem.phases[0].user.attraction, problem.phases[0].user.parameters[0]
+    attraction, termination = problem.phases[0].user.attraction, problem.phases[0].user.parameters["stop"]
 
     def ours() -> None:
         simulate(["dcm-kl-ucb"], problem, num_steps=NUM_STEPS, num_runs=1, num_threads=1)

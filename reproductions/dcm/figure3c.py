@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from rankpolicy.clicks import ClickLog, fit_click_model, read_click_log
-from rankpolicy.simulation import Problem, expected_reward, make_user, mean_over_problems, stationary
+from rankpolicy.simulation import Problem, expected_reward, mean_over_problems, stationary
 from reproductions.dcm.figure3a import GROWTH, OURS, SMALLEST
 from reproductions.regret_cells import RUNS_OF_THE_PAPERS, logarithmic, lower, regret_row, simulate_cells
 from reproductions.target import Claim, Outcome, Setup
@@ -63,13 +63,12 @@ def _problem(log: ClickLog, query: str) -> Problem:
     model = fit_click_model("dcm", sessions, iterations=0)
     times_shown = np.bincount(sessions.items[sessions.items >= 0], minlength=len(log.item_names))
     items = np.argsort(-times_shown, kind="stable")[: min(MOST_ITEMS, np.count_nonzero(times_shown))]
-    fitted = model.user_of(query, [log.item_names[item] for item in items])
-    user = make_user(fitted.kind, fitted.attraction, parameters=fitted.parameters)
+    user = model.user_of(query, [log.item_names[item] for item in items])
     return stationary(user, CUTOFF, name=f"query {query}, {len(items)} items")
 
 
 def _termination(problem: Problem) -> np.ndarray:
-    return problem.phases[0].user.parameters[0, :CUTOFF]
+    return problem.phases[0].user.parameters["stop"][:CUTOFF]
 
 
 def _cost_of_sorting(problem: Problem) -> float:

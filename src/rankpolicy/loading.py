@@ -58,9 +58,9 @@ def _from_document(file: Path) -> Any:
         ) from None
     kind = document.get("format") if isinstance(document, dict) else None
     if kind == "rankpolicy click model":
-        from rankpolicy.clicks.models.members import load_click_model
+        from rankpolicy.clicks.models.file import restore_click_model
 
-        return load_click_model(file)
+        return restore_click_model(document, file)
     if kind == "rankpolicy position bias":
         from rankpolicy.clicks.position_bias.file import read_position_bias
 

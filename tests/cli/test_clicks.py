@@ -3,10 +3,10 @@ import json
 import numpy as np
 import pytest
 
+import rankpolicy as rp
 from rankpolicy.clicks import (
     CLICK_MODELS,
     fit_click_model,
-    load_click_model,
     make_click_log,
     make_click_model,
     read_click_log,
@@ -60,7 +60,7 @@ def test_a_folder_of_models_and_a_report(rankpolicy, logs, tmp_path):
         "perplexity.svg",
     }
     train, _ = read_click_log(logs / "log.tsv").split(0.25)
-    loaded = load_click_model(tmp_path / "run" / "dcm.json")
+    loaded = rp.load(tmp_path / "run" / "dcm.json")
     np.testing.assert_allclose(
         loaded.pair_values("attraction", "0_r", [0, 3]),
         fit_click_model("dcm", train).pair_values("attraction", "0_r", [0, 3]),
@@ -104,8 +104,11 @@ def test_bad_input(refused, rankpolicy, logs, tmp_path):
     log = logs / "log.tsv"
     assert "Did you mean 'ubm'?" in refused("clicks", "fit", log, "--models", "umb")
     assert "--models must name at least one" in refused("clicks", "fit", log, "--models", ",")
-    assert "--prior must be two numbers" in refused("clicks", "fit", log, "--prior", "one")
-    assert "prior must be two numbers above 0" in refused("clicks", "fit", log, "--prior", "0,1")
+    assert "Unknown prior 'one'. Known: empirical" in refused("clicks", "fit", log, "--prior", "one")
+    assert "prior must be above 0 or None; got (0.0, 1.0)" in refused("clicks", "fit", log, "--prior", "0,1")
+    assert "prior must be two numbers above 0" in refused("clicks", "fit", log, "--prior", "1,2,3")
+    assert "iterations must be at least 0; got -1" in refused("clicks", "fit", log, "--iterations", "-1")
+    assert "iterations=5 would not be read" in refused("clicks", "fit", log, "--models", "gctr,cm", "--iterations", "5")
     assert "test_fraction must lie between 0 and 1" in refused("clicks", "fit", log, "--test-fraction", "1.5")
     assert "Did you mean 'rows'?" in refused("clicks", "fit", log, "--format", "row")
     assert "there is none" in refused("clicks", "fit", tmp_path / "none.tsv")
@@ -124,8 +127,8 @@ def test_bad_input(refused, rankpolicy, logs, tmp_path):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("{", "cannot be read"),
-        ("{}", "must be a click model; write one with"),
+        ("{", "is damaged"),
+        ("{}", "is not a rankpolicy model"),
         ('{"format": "rankpolicy click model", "version": 9}', "of version 9"),
         ('{"format": "rankpolicy click model", "version": 1, "model": "dcm"}', "a part is missing or wrong"),
     ],
@@ -133,4 +136,4 @@ def test_bad_input(refused, rankpolicy, logs, tmp_path):
 def test_files_that_are_no_model(tmp_path, text, message):
     (tmp_path / "model.json").write_text(text)
     with pytest.raises(ValueError, match=message):
-        load_click_model(tmp_path / "model.json")
+        rp.load(tmp_path / "model.json")

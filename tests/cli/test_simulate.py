@@ -72,14 +72,14 @@ def test_no_regret_at_all_is_drawn_without_a_warning(rankpolicy, tmp_path):
 
 
 def test_a_fitted_click_model_is_a_user(rankpolicy, refused, tmp_path):
-    from rankpolicy.clicks import fit_click_model, log_from_lists, save_click_model
+    from rankpolicy.clicks import fit_click_model, log_from_lists
 
     log = log_from_lists(
         queries=["q"] * 4 + ["r"] * 2,
         items=[["a", "b"], ["b", "c"], ["c", "a"], ["a", "b"], ["x", "y"], ["y", "x"]],
         clicks=[[1, 0], [1, 1], [0, 0], [0, 1], [0, 1], [1, 0]],
     )
-    save_click_model(fit_click_model("dcm", log), tmp_path / "fitted.json")
+    fit_click_model("dcm", log).save(tmp_path / "fitted.json")
     call = ["simulate", "--users", tmp_path / "fitted.json", "--steps", 50, "--runs", 2, "--out", tmp_path / "out"]
     document = rankpolicy(*call, "--cutoff", 2, "--query", "q", "--json").json
     assert document["problem"]["items"] == 3

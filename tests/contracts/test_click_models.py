@@ -5,15 +5,21 @@ from functools import partial
 import numpy as np
 import pytest
 
-from rankpolicy.clicks import CLICK_MODELS, fit_click_model, load_click_model, log_from_lists, save_click_model
+import rankpolicy as rp
+from rankpolicy.clicks import CLICK_MODELS, ClickFitSettings, compare_click_models, fit_click_model, log_from_lists
 from rankpolicy.clicks.log.pairs import pairs_of
 from rankpolicy.clicks.models.fit import first_parameters, maximised
 from rankpolicy.types import RankPolicyError
 from tests.clicks.log.logs import every_click_vector, random_log
 
 BY_EM = [name for name, kind in CLICK_MODELS.items() if kind.uses_em]
-USER_KINDS = ("cascade", "dcm", "pbm", "ubm", "ccm", "dbn")
+CLOSED = [name for name in CLICK_MODELS if name not in BY_EM]
 PRIORS = [(1.0, 1.0), (0.5, 2.0), None, "empirical"]
+
+
+def few(name: str, iterations: int) -> dict[str, float]:
+    """So many iterations of EM, for a model that is fitted by it."""
+    return {"iterations": iterations, "tolerance": 0.0} if name in BY_EM else {}
 
 
 @pytest.fixture(params=CLICK_MODELS)
@@ -58,17 +64,15 @@ def test_samples_follow_the_stated_probabilities(name):
 
 
 def test_its_user_clicks_as_the_model_says(name):
-    """The compiled simulator of kernels/users.py and the model agree on what user_of hands over."""
-    from rankpolicy.kernels.clicks import users
-    from rankpolicy.kernels.plackett_luce.random_stream import stream
+    """What user_of hands over is simulated as the model states, for lists in any order of its items."""
+    from rankpolicy.kernels.clicks.walk import draw_clicks, random_source
 
     model, num_samples = fit_click_model(name, random_log()), 20_000
-    kind, attraction, satisfaction, parameters = model.user_of("1", [3, 0, 6, 2])
-    assert kind in USER_KINDS
-    code = getattr(users, kind.upper())
-    state, clicks, found = stream(5, 0), np.empty(4, np.int8), np.zeros(16)
+    user = model.user_of("1", [0, 2, 3, 6])
+    assert user.kind == name
+    walk, source, clicks, found = user.walk([2, 0, 3, 1]), random_source(5, 0), np.empty(4, np.int8), np.zeros(16)
     for _ in range(num_samples):
-        state = users.draw_clicks(code, attraction, satisfaction, parameters, np.uint64(state), clicks)
+        source = np.uint64(draw_clicks(walk, source, clicks))
         found[clicks @ (8, 4, 2, 1)] += 1
     vectors = every_click_vector(4).clicks.tolist()
     log = log_from_lists(["1"] * 16, [[3, 0, 6, 2]] * 16, vectors)
@@ -136,7 +140,7 @@ def test_collapsed_sessions_change_nothing(name):
     small = log.collapsed()
     assert len(small) < len(log)
     assert small.num_sessions == log.num_sessions
-    model, from_small = fit_click_model(name, log, iterations=15), fit_click_model(name, small, iterations=15)
+    model, from_small = fit_click_model(name, log, **few(name, 15)), fit_click_model(name, small, **few(name, 15))
     for parameter, values in model.parameters.items():
         np.testing.assert_allclose(from_small.parameters[parameter], values, atol=1e-12)
     if name != "cm":
@@ -146,7 +150,9 @@ def test_collapsed_sessions_change_nothing(name):
 
 @pytest.mark.parametrize("prior", PRIORS)
 def test_parameters_are_probabilities_and_relevance_has_a_value_a_pair(name, prior):
-    model = fit_click_model(name, random_log(), prior=prior, iterations=30)
+    if prior == "empirical" and "attraction" not in CLICK_MODELS[name].axes:
+        pytest.skip("no attraction to learn a prior of: refused, see below")
+    model = fit_click_model(name, random_log(), prior=prior, **few(name, 30))
     for values in model.parameters.values():
         assert ((values >= 0) & (values <= 1)).all()
     assert model.relevance().shape == (len(model.pairs),)
@@ -160,7 +166,7 @@ def test_names_and_order_of_the_log_do_not_matter(name):
         [[f"item {item}" for item in row if item >= 0] for row in log.items[::-1]],
         [row[shown >= 0].tolist() for row, shown in zip(log.clicks[::-1], log.items[::-1], strict=True)],
     )
-    one, other = fit_click_model(name, log, iterations=15), fit_click_model(name, renamed, iterations=15)
+    one, other = fit_click_model(name, log, **few(name, 15)), fit_click_model(name, renamed, **few(name, 15))
     np.testing.assert_allclose(other.perplexity(renamed).by_rank, one.perplexity(log).by_rank)
 
 
@@ -177,8 +183,8 @@ def test_what_was_never_seen_has_the_prior_mean(name):
 def test_save_and_load(name, tmp_path):
     log = random_log()
     model = fit_click_model(name, log)
-    save_click_model(model, tmp_path / "model.json")
-    loaded = load_click_model(tmp_path / "model.json")
+    model.save(tmp_path / "model.json")
+    loaded = rp.load(tmp_path / "model.json")
     assert type(loaded) is type(model)
     np.testing.assert_array_equal(loaded.click_probabilities(log), model.click_probabilities(log))
     np.testing.assert_array_equal(
@@ -191,7 +197,11 @@ def test_save_and_load(name, tmp_path):
              for q, i, r in by_name(loaded.pairs.queries, loaded.pairs.items, loaded.relevance())}  # fmt: skip
     assert found == wanted
     assert loaded.objectives == model.objectives
-    assert loaded.to_json() == load_click_model(tmp_path / "model.json").to_json()
+    assert (
+        loaded.to_dict()
+        == rp.load(tmp_path / "model.json").to_dict()
+        == type(model).from_dict(loaded.to_dict()).to_dict()
+    )
 
 
 def test_counts_serve_where_no_session_is_needed(name):
@@ -214,9 +224,70 @@ def test_counts_serve_where_no_session_is_needed(name):
             fit_click_model(name, log).perplexity(single)
         return
     model, whole = (
-        fit_click_model(name, single, tolerance=0, iterations=30),
-        fit_click_model(name, log, tolerance=0, iterations=30),
+        fit_click_model(name, single, **few(name, 30)),
+        fit_click_model(name, log, **few(name, 30)),
     )
     for parameter, values in whole.parameters.items():
         np.testing.assert_allclose(model.parameters[parameter], values, atol=1e-12)
     np.testing.assert_allclose(model.perplexity(single).by_rank, whole.perplexity(log).by_rank)
+
+
+@pytest.mark.parametrize("name", CLOSED)
+@pytest.mark.parametrize("setting", [{"iterations": 5}, {"tolerance": 1e-3}])
+def test_a_model_in_closed_form_refuses_settings_of_em(name, setting):
+    with pytest.raises(RankPolicyError, match=r"would not be read.*fitted by EM"):
+        fit_click_model(name, random_log(20), **setting)
+    with pytest.raises(RankPolicyError, match=r"would not be read.*fitted by EM"):
+        compare_click_models(CLOSED, random_log(20), random_log(20), **setting)
+
+
+def test_an_empirical_prior_is_refused_where_there_is_no_attraction(name):
+    if "attraction" in CLICK_MODELS[name].axes:
+        assert fit_click_model(name, random_log(), prior="empirical").priors["attraction"] != (1.0, 1.0)
+        return
+    with pytest.raises(RankPolicyError, match="would not be read: it is the prior of attractions"):
+        fit_click_model(name, random_log(20), prior="empirical")
+
+
+def test_a_comparison_gives_every_model_the_settings_it_reads():
+    log = random_log()
+    found = compare_click_models(list(CLICK_MODELS), log, log, prior="empirical", iterations=2, tolerance=0).models
+    for name, measured in found.items():
+        assert len(measured.model.objectives) == (4 if name in BY_EM else 0)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"iterations": -1}, "iterations must be at least 0; got -1"),
+        ({"iterations": 1.5}, "iterations must be a whole number"),
+        ({"tolerance": -1.0}, "tolerance must be at least 0"),
+        ({"prior": (0.0, 1.0)}, "prior must be above 0"),
+        ({"prior": "flat"}, "Unknown prior 'flat'"),
+    ],
+)
+def test_settings_are_checked_when_made(name, settings, message):
+    with pytest.raises(RankPolicyError, match=message):
+        ClickFitSettings(model=name, **settings)
+
+
+def test_a_model_says_what_it_is(name):
+    kind = CLICK_MODELS[name]
+    assert kind.name == name
+    assert kind.title
+    assert (kind.__doc__ or "").strip()
+
+
+def test_its_walk_is_the_same_in_plain_python(name):
+    """Compiled or not, the functions of the walk give the same numbers."""
+    from rankpolicy.kernels.clicks import walk
+
+    model, log = fit_click_model(name, random_log()), every_click_vector(4)
+    view = model.pairs.view(log)
+    walks = model.walks(model._padded(4), view.pairs)
+    plain, reached = np.empty(4), np.empty(walks.examination.shape[1])
+    for row, wanted in enumerate(model.conditional_click_probabilities(log)):
+        walk.conditional_probabilities.py_func(walk.row_of.py_func(walks, row), log.clicks[row], plain)
+        np.testing.assert_allclose(plain, wanted, atol=1e-15)
+        walk.click_probabilities.py_func(walk.row_of.py_func(walks, row), reached, plain)
+        np.testing.assert_allclose(plain, model.click_probabilities(log)[row], atol=1e-15)

@@ -20,7 +20,7 @@ def test_shares_are_of_the_regret_of_random_lists():
     assert shares[1, 0] < shares[1, 1]  # dcmTS puts the best item first, which is wrong where v rises
     assert shares[2, 2] < shares[1, 2]
     np.testing.assert_array_equal(matrix.is_made_for(), [[1, 0, 0], [1, 0, 0], [0, 0, 1]])
-    assert matrix.to_json()["users"] == ["dcm", OUT_OF_ORDER, "pbm"]
+    assert matrix.to_dict()["users"] == ["dcm", OUT_OF_ORDER, "pbm"]
     assert (matrix.standard_errors()[1:] > 0).all()
 
 

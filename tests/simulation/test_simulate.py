@@ -3,6 +3,8 @@ import pytest
 
 from rankpolicy.bandits import BANDITS, DcmKLUCB
 from rankpolicy.simulation import (
+    Phase,
+    Problem,
     abrupt_drift,
     change_items,
     dcm_lower_bound_problem,
@@ -15,7 +17,6 @@ from rankpolicy.simulation import (
     stationary,
 )
 from rankpolicy.simulation.reference import run_step_by_step
-from rankpolicy.simulation.users import KINDS
 from rankpolicy.types import RankPolicyError
 
 pytest.importorskip("numba")
@@ -25,17 +26,14 @@ SMALL = dcm_lower_bound_problem(6, 2, gap=0.15, termination=0.5)
 
 def kernel_draw(seed, run):
     """Clicks of the compiled user, one list at a time."""
-    from rankpolicy.kernels.clicks.users import draw_clicks
-    from rankpolicy.kernels.plackett_luce.random_stream import stream
+    from rankpolicy.kernels.clicks.walk import draw_clicks, random_source
 
-    state = stream(seed, run)
+    state = random_source(seed, run)
 
     def draw(user, ranking):
         nonlocal state
         clicks = np.zeros(len(ranking), np.int8)
-        satisfaction = user.satisfaction[ranking] if len(user.satisfaction) else np.empty(0)
-        kind = KINDS.index(user.kind)
-        state = draw_clicks(kind, user.attraction[ranking], satisfaction, user.parameters, np.uint64(state), clicks)
+        state = np.uint64(draw_clicks(user.walk(ranking), state, clicks))
         return clicks
 
     return draw
@@ -119,7 +117,7 @@ def test_forgetting_pays_when_users_change():
 
 def test_json_has_the_agreed_shape_and_means_are_over_problems():
     parts = [simulate(["dcm-ts"], SMALL, num_steps=20, num_runs=3, random_state=seed, steps=[5, 20]) for seed in (0, 1)]
-    document = parts[0].to_json()
+    document = parts[0].to_dict()
     assert document["problem"]["items"] == 6
     assert document["problem"]["runs"] == 3
     policy = document["policies"]["dcm-ts"]
@@ -127,11 +125,12 @@ def test_json_has_the_agreed_shape_and_means_are_over_problems():
     np.testing.assert_allclose(policy["regret"], parts[0].regrets["dcm-ts"].mean(0))
     both = mean_over_problems(parts)
     np.testing.assert_allclose(both.mean("dcm-ts"), (parts[0].mean("dcm-ts") + parts[1].mean("dcm-ts")) / 2)
-    assert len(both.to_json()["problem"]["mean_over"]) == 2
+    assert len(both.to_dict()["problem"]["mean_over"]) == 2
 
 
 def test_bad_input_is_refused():
-    user = dcm_user([0.5, 0.5, 0.5], termination=[0.5])
+    user, other = (dcm_user([0.5, 0.5, 0.5], termination=[v]) for v in (0.5, 0.6))
+    first = stationary(user, 1).phases[0]
     for call, text in [
         (lambda: simulate([], SMALL, num_steps=5, num_runs=1), "at least one bandit"),
         (lambda: simulate(["dcm-tz"], SMALL, num_steps=5, num_runs=1), "Did you mean 'dcm-ts'"),
@@ -139,7 +138,8 @@ def test_bad_input_is_refused():
         (lambda: simulate(["dcm-ts"], SMALL, num_steps=5, num_runs=1, steps=[6]), "from 1 to 5"),
         (lambda: stationary(user, 2), "all 2 positions"),
         (lambda: stationary(user, 0), "cutoff"),
-        (lambda: abrupt_drift(stationary(user, 1), [0.5], at=5), "share kind"),
+        (lambda: abrupt_drift(stationary(user, 1), [0.5], at=5), r"attraction must be \(item,\), here \(3,\)"),
+        (lambda: Problem(phases=(first, Phase(start=5, user=other, available=np.arange(3))), cutoff=1), "share kind"),
         (lambda: abrupt_drift(stationary(user, 1), [0.5, 0.5, 1.5], at=5), "probabilities"),
         (lambda: abrupt_drift(stationary(user, 1), [0.5, 0.5, 0.5], at=1), "one after another"),
         (lambda: dcm_lower_bound_problem(3, 4, gap=0.1, termination=0.5), "as many items"),

@@ -5,7 +5,9 @@ import itertools
 import numpy as np
 import pytest
 
+from rankpolicy.clicks import CLICK_MODELS, make_click_model
 from rankpolicy.simulation import (
+    User,
     best_list,
     cascade_user,
     ccm_user,
@@ -13,13 +15,11 @@ from rankpolicy.simulation import (
     dcm_user,
     draw_clicks,
     expected_reward,
-    make_user,
     pbm_user,
     random_user,
     sdbn_user,
     ubm_user,
 )
-from rankpolicy.simulation.users import KINDS
 from rankpolicy.types import RankPolicyError
 
 ATTRACTION = np.array([0.5, 0.2, 0.9, 0.35, 0.6])
@@ -46,7 +46,8 @@ def sessions(name, user, ranking):
             yield clicks + (0,) * (len(ranking) - k), satisfied, probability
             return
         last = max((p + 1 for p in range(k) if clicks[p]), default=0)
-        seen = user.parameters[0, k] if name == "pbm" else user.parameters[k, last] if name == "ubm" else 1.0
+        examination = user.parameters.get("examination")
+        seen = examination[k] if name == "pbm" else examination[k, last] if name == "ubm" else 1.0
         clicked = probability * seen * a[k]
         skipped = probability - clicked
         match name:
@@ -54,18 +55,19 @@ def sessions(name, user, ranking):
                 yield from walk(k + 1, (*clicks, 1), False, clicked)
                 yield from walk(k + 1, (*clicks, 0), False, skipped)
             case "cascade" | "dcm":
-                stops = 1.0 if name == "cascade" else user.parameters[0, k]
+                stops = 1.0 if name == "cascade" else user.parameters["stop"][k]
                 yield (*clicks, 1) + (0,) * (len(ranking) - k - 1), True, clicked * stops
                 yield from walk(k + 1, (*clicks, 1), False, clicked * (1 - stops))
                 yield from walk(k + 1, (*clicks, 0), False, skipped)
             case "ccm":
-                tau_1, tau_2, tau_3 = user.parameters[0]
+                tau_1, tau_2, tau_3 = user.parameters["continuation"]
                 go = tau_2 * (1 - a[k]) + tau_3 * a[k]
                 for mark, mass, goes in ((1, clicked, go), (0, skipped, tau_1)):
                     yield from walk(k + 1, (*clicks, mark), False, mass * goes)
                     yield (*clicks, mark) + (0,) * (len(ranking) - k - 1), False, mass * (1 - goes)
             case _:
-                gamma, s = user.parameters[0, 0], user.satisfaction[ranking[k]]
+                gamma = user.parameters["continuation"][0] if name == "dbn" else 1.0
+                s = user.parameters["satisfaction"][ranking[k]]
                 rest = (0,) * (len(ranking) - k - 1)
                 yield (*clicks, 1, *rest), True, clicked * s
                 for mark, mass in ((1, clicked * (1 - s)), (0, skipped)):
@@ -101,20 +103,14 @@ def test_rewards_match_enumeration(name):
         assert expected_reward(USERS[name], items) == pytest.approx(total)
 
 
-@pytest.mark.parametrize("name", USERS)
-def test_the_kernel_rewards_alike(name):
-    kernel = pytest.importorskip("rankpolicy.kernels.clicks.users")
-    user = USERS[name]
-    for ranking in itertools.permutations(range(5), 3):
-        items = np.array(ranking)
-        satisfaction = user.satisfaction[items] if len(user.satisfaction) else np.empty(0)
-        found = kernel.expected_reward(KINDS.index(user.kind), user.attraction[items], satisfaction, user.parameters)
-        assert found == pytest.approx(expected_reward(user, items), abs=1e-14)
-
-
-def test_codes_of_kinds_are_those_of_the_kernel():
-    kernel = pytest.importorskip("rankpolicy.kernels.clicks.users")
-    assert [getattr(kernel, kind.upper()) for kind in KINDS] == list(range(6))
+@pytest.mark.parametrize("name", CLICK_MODELS)
+def test_every_click_model_can_be_simulated(name):
+    """Of a model that no kind of user above is: rewards, draws and the best list by enumeration."""
+    user = make_click_model(name, random_state=1).user_of("0", range(6))
+    best = best_list(user, np.arange(6), 3)
+    highest = max(expected_reward(user, ranking) for ranking in itertools.permutations(range(6), 3))
+    assert expected_reward(user, best) == pytest.approx(highest, abs=1e-12)
+    assert set(draw_clicks(user, best, np.random.default_rng(0)).tolist()) <= {0, 1}
 
 
 @pytest.mark.parametrize("name", USERS)
@@ -137,12 +133,17 @@ def test_exchanges_find_the_best_of_many_ubm_lists():
 
 def test_bad_users_are_refused():
     for call, text in [
-        (lambda: make_user("dcmm", [0.5]), "Did you mean 'dcm'"),
+        (lambda: User(kind="dcmm", num_items=1, parameters={"attraction": [0.5]}), "Did you mean 'dcm'"),
+        (lambda: User(kind="dcm", num_items=1, parameters={"attraction": [0.5]}), "parameters attraction, stop; got"),
+        (
+            lambda: User(kind="rctr", num_items=2, parameters={"rate": [0.5]}).with_attraction([1, 1]),
+            "rctr user has none",
+        ),
         (lambda: cascade_user([]), r"\(item,\)"),
         (lambda: cascade_user([0.5, np.nan]), "probabilities"),
         (lambda: dbn_user([0.5], [0.5, 0.5], 0.9), "satisfaction must be"),
         (lambda: ubm_user([0.5], [[0.5]]), "position \\+ 1"),
-        (lambda: ccm_user([0.5], [0.5, 0.5]), r"\(1, 3\)"),
+        (lambda: ccm_user([0.5], [0.5, 0.5]), r"\(3,\)"),
         (lambda: random_user("dcmm", 3, 2, random_state=0), "Did you mean 'dcm'"),
     ]:
         with pytest.raises(RankPolicyError, match=text):

@@ -15,7 +15,6 @@ from rankpolicy.types import RankPolicyError
 
 if TYPE_CHECKING:
     from rankpolicy.clicks import ClickComparison, ClickLog
-    from rankpolicy.clicks.models.prior import PriorChoice
 
 EXAMPLES = """
 [bold]Examples[/bold]
@@ -76,15 +75,16 @@ def fit(
     With --out, every model is written as MODEL.json, and 'rankpolicy simulate --users MODEL.json' simulates such users. Counts by
     (query, item, position) have no order to split by: without --test, models are measured on the data they were fitted to.
     """
-    from rankpolicy.clicks import CLICK_MODELS, compare_click_models, read_click_log, save_click_model
+    from rankpolicy.clicks import CLICK_MODELS, ClickFitSettings, compare_click_models, read_click_log
     from rankpolicy.files import atomic_write
     from rankpolicy.reports import figures
     from rankpolicy.reports.click_report import click_figure, click_page
     from rankpolicy.reports.html import write_page
+    from rankpolicy.settings import parse_setting
 
     run = Run(ctx)
     names = None if models is None else _parsed_names(models)
-    chosen_prior = parse_prior(prior)
+    chosen_prior = parse_setting(ClickFitSettings, "prior", prior)
     with note_if_slow(f"reading {log} ..."):
         whole = read_click_log(log, format=format, lenient=lenient)
         held_out = None if test is None else read_click_log(test, format=format, lenient=lenient)
@@ -112,10 +112,10 @@ def fit(
         data["test"] = facts_of_file(test) | _facts(held_out)
     chosen = {"prior": prior, "iterations": iterations, "tolerance": tolerance}
     record = run.record(seed=seed, data=data, settings=dict.fromkeys(comparison.models, chosen))
-    document = comparison.to_json() | {"run": record.to_json()}
+    document = comparison.to_dict() | {"run": record.to_json()}
     if directory is not None:
         for name, measured in comparison.models.items():
-            save_click_model(measured.model, directory / f"{name}.json")
+            measured.model.save(directory / f"{name}.json")
         write_results(directory, "fit", document, record)
         lead = f"{', '.join(comparison.models)} on {log.name}."
         write_page(directory / "report.html", click_page(comparison, record, title="Click models", lead=lead))
@@ -128,25 +128,6 @@ def fit(
     console().print(_facts_text(whole), style="dim", markup=False)
     if directory is not None:
         console().print(f"report {directory / 'report.html'}", markup=False)
-
-
-def parse_prior(text: str) -> PriorChoice:
-    """The prior that ``--prior`` asks for.
-
-    >>> parse_prior("1,9")
-    (1.0, 9.0)
-    """
-    if text == "empirical":
-        return "empirical"
-    if text == "none":
-        return None
-    try:
-        a, b = map(float, text.split(","))
-    except ValueError:
-        raise RankPolicyError(
-            f"--prior must be two numbers such as 1,1, or empirical, or none; got {text!r}."
-        ) from None
-    return a, b
 
 
 def _parsed_names(models: str) -> list[str]:

@@ -105,9 +105,15 @@ def simulate(
     by_bandit = settings_of_methods(named.classes, parse_assignments(settings or []))
     makers = {name: partial(bandit, **by_bandit[name]) for name, bandit in named.classes.items()}
     options = SimulationOptions(
-        users=users, items=items, cutoff=cutoff, attraction=attraction, termination=termination, seed=seed
+        users=users,
+        queries=tuple(query or ()),
+        items=items,
+        cutoff=cutoff,
+        attraction=attraction,
+        termination=termination,
+        seed=seed,
     )
-    problems = problems_of(options, query or [])
+    problems = problems_of(options)
     directory = made_directory(out, option="--out")
 
     def report_run(name: str, done: int, regret: float) -> None:
@@ -147,7 +153,7 @@ def simulate(
         data={"users": facts_of_file(Path(users))} if options.users_are_a_file else {},
         settings={name: with_defaults(named.classes[name], given) for name, given in by_bandit.items()},
     )
-    document = found.to_json() | {"run": record.to_json()}
+    document = found.to_dict() | {"run": record.to_json()}
     if theory:
         document["theory"] = {name: values.tolist() for name, values in bounds.items()}
     write_results(directory, "simulate", document, record)

@@ -1,8 +1,8 @@
-"""Click models: logs of what was shown and clicked, ten models of how users click, and what they say of items and positions.
+"""Click logs, ten models of how users click, position bias, and learning to rank from clicks.
 
     read_click_log ─> ClickLog ─fit_click_model─> ClickModel ─> relevance, click probabilities, perplexity, sampled clicks, users
 
-A model is one file: which parameters it has, how they are counted given the clicks, and how its user walks down a list.
+A click model is one file: which parameters it has, how a user walks down a list, and how the parameters are counted given the clicks.
 """
 
 from typing import TYPE_CHECKING
@@ -21,11 +21,13 @@ if TYPE_CHECKING:
     from rankpolicy.clicks.log.counts_by_pair import PairCounts, pair_counts
     from rankpolicy.clicks.log.from_dataset import click_log_of
     from rankpolicy.clicks.log.synthetic import make_click_log, make_click_model
-    from rankpolicy.clicks.models.base import ClickModel, User
+    from rankpolicy.clicks.models.base import ClickModel
     from rankpolicy.clicks.models.comparison import ClickComparison, compare_click_models
     from rankpolicy.clicks.models.fit import fit_click_model
-    from rankpolicy.clicks.models.members import CLICK_MODELS, load_click_model, save_click_model
+    from rankpolicy.clicks.models.fit_settings import ClickFitSettings
+    from rankpolicy.clicks.models.members import CLICK_MODELS
     from rankpolicy.clicks.models.perplexity import Perplexity
+    from rankpolicy.clicks.models.user import User
     from rankpolicy.clicks.position_bias.bias import PositionBias
     from rankpolicy.clicks.position_bias.estimate import estimate_position_bias
     from rankpolicy.clicks.position_bias.file import read_position_bias
@@ -40,6 +42,7 @@ __all__ = [
     "BiasedLog",
     "ClickComparison",
     "ClickEvidence",
+    "ClickFitSettings",
     "ClickLog",
     "ClickModel",
     "IPSWeights",
@@ -55,7 +58,6 @@ __all__ = [
     "estimate_position_bias",
     "fit_click_model",
     "ips_weights",
-    "load_click_model",
     "log_from_lists",
     "make_biased_log",
     "make_click_log",
@@ -64,6 +66,5 @@ __all__ = [
     "pair_counts",
     "read_click_log",
     "read_position_bias",
-    "save_click_model",
     "weighted_by_propensity",
 ]

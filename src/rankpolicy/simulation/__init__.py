@@ -1,6 +1,6 @@
-"""Simulated users against bandits: regret, and what theory says of it.
+"""Bandits against simulated users: regret, and theoretical bounds on it.
 
-User ─stationary, drift, items that come and go─> Problem ─simulate with bandits─> Simulation: regret at steps, by run
+User ─stationary, abrupt_drift, change_items, ...─> Problem ─simulate with bandits─> Simulation: regret by bandit, run and step
 """
 
 from typing import TYPE_CHECKING
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from rankpolicy.optional import lazy_imports
 
 if TYPE_CHECKING:
-    from rankpolicy.clicks.models.base import User
+    from rankpolicy.clicks.models.user import User
     from rankpolicy.simulation.best_lists import best_list
     from rankpolicy.simulation.problems import (
         Phase,
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
         dcm_user,
         draw_clicks,
         expected_reward,
-        make_user,
         pbm_user,
         random_user,
         sdbn_user,
@@ -61,7 +60,6 @@ __all__ = [
     "linear_dcm_problem",
     "log_spaced_steps",
     "lower_bound",
-    "make_user",
     "mean_over_problems",
     "pbm_user",
     "random_user",

@@ -1,4 +1,4 @@
-"""What is simulated: a user over time, which items there are, and how many are shown."""
+"""Simulation problems: a user over time, which items can be shown, and how many at once."""
 
 from __future__ import annotations
 
@@ -9,24 +9,45 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rankpolicy.clicks.models.base import User
+from rankpolicy.clicks.models.base import PAIR
+from rankpolicy.clicks.models.user import User
 from rankpolicy.simulation.best_lists import best_list
-from rankpolicy.simulation.users import cascade_user, dcm_user, expected_reward, longest_list, make_user
+from rankpolicy.simulation.users import cascade_user, dcm_user, expected_reward
 from rankpolicy.types import RankPolicyError
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Phase:
-    """From step ``start`` (counted from 1) on, this user comes and these items can be shown."""
+    """A period of a simulation, which lasts until the next one starts.
+
+    Parameters
+    ----------
+    start
+        Its first step, counted from 1.
+    user
+        The user of these steps.
+    available
+        Numbers of the items that can be shown (item,).
+    """
 
     start: int
     user: User
-    available: NDArray[np.int64]  # (item,) item numbers
+    available: NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Problem:
-    """A user who may change, and items that may come and go. Kind and parameters of the user stay: attraction and satisfaction drift."""
+    """What bandits are simulated against: a user who may change, and items that may come and go.
+
+    Parameters
+    ----------
+    phases
+        Periods one after another, the first from step 1. Their users share the kind and all parameters but those of items.
+    cutoff
+        Number of items that a list shows.
+    name
+        Title of figures and tables.
+    """
 
     phases: tuple[Phase, ...]
     cutoff: int
@@ -42,12 +63,12 @@ class Problem:
         if any(later <= earlier for earlier, later in itertools.pairwise(starts)):
             raise RankPolicyError(f"phases must start one after another; got starts {starts}.")
         for user in users[1:]:
-            same = user.kind == users[0].kind and np.array_equal(user.parameters, users[0].parameters)
-            if not same or len(user.attraction) != len(users[0].attraction):
+            same = user.kind == users[0].kind and user.num_items == users[0].num_items
+            if not same or any(not np.array_equal(a, b) for a, b in zip(_shared(user), _shared(users[0]), strict=True)):
                 raise RankPolicyError(
                     "phases must share kind, parameters and number of items; only attraction and satisfaction may change."
                 )
-        positions, length = longest_list(users[0]), max(len(phase.available) for phase in self.phases)
+        positions, length = users[0].num_positions, max(len(phase.available) for phase in self.phases)
         if positions is not None and min(self.cutoff, length) > positions:
             raise RankPolicyError(
                 f"a {users[0].kind} user must have parameters for all {min(self.cutoff, length)} positions shown; got {positions}."
@@ -55,7 +76,8 @@ class Problem:
 
     @property
     def num_items(self) -> int:
-        return len(self.phases[0].user.attraction)
+        """Number of items, available or not."""
+        return self.phases[0].user.num_items
 
     def best_rewards(self) -> NDArray[np.float64]:
         """Expected reward of the best list of each phase (phase,)."""
@@ -64,7 +86,8 @@ class Problem:
             [expected_reward(phase.user, ranking) for phase, ranking in zip(self.phases, lists, strict=True)]
         )
 
-    def to_json(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
+        """The problem as plain numbers and texts."""
         first = self.phases[0].user
         return {
             "name": self.name,
@@ -72,30 +95,58 @@ class Problem:
             "items": self.num_items,
             "cutoff": self.cutoff,
             "attraction": first.attraction.tolist(),
-            "satisfaction": first.satisfaction.tolist(),
-            "parameters": first.parameters.tolist(),
+            "parameters": {name: values.tolist() for name, values in first.parameters.items() if name != "attraction"},
             "phases": [{"start": phase.start, "available": len(phase.available)} for phase in self.phases],
         }
 
 
 def stationary(user: User, cutoff: int, *, name: str = "") -> Problem:
-    """The same user and all items at every step."""
-    phase = Phase(start=1, user=user, available=np.arange(len(user.attraction)))
-    return Problem(
-        phases=(phase,), cutoff=cutoff, name=name or f"{user.kind}, {len(user.attraction)} items, cutoff {cutoff}"
-    )
+    """The same user and all items at every step.
+
+    Parameters
+    ----------
+    user
+        The user.
+    cutoff
+        Number of items that a list shows.
+    name
+        Title of figures and tables; by default kind, items and cutoff.
+    """
+    phase = Phase(start=1, user=user, available=np.arange(user.num_items))
+    return Problem(phases=(phase,), cutoff=cutoff, name=name or f"{user.kind}, {user.num_items} items, cutoff {cutoff}")
 
 
 def abrupt_drift(problem: Problem, attraction: ArrayLike, *, at: int) -> Problem:
-    """The user's attraction becomes another at step ``at``."""
+    """The attraction of all items changes at one step.
+
+    Parameters
+    ----------
+    problem
+        The problem before the change.
+    attraction
+        The attraction of every item from then on (item,).
+    at
+        The first step with the new attraction.
+    """
     last = problem.phases[-1]
-    user = last.user
-    changed = make_user(user.kind, attraction, satisfaction=user.satisfaction, parameters=user.parameters)
+    changed = last.user.with_attraction(attraction)
     return replace(problem, phases=(*problem.phases, replace(last, start=at, user=changed)))
 
 
 def gradual_drift(problem: Problem, attraction: ArrayLike, *, start: int, end: int, num_changes: int = 100) -> Problem:
-    """The user's attraction moves to another between two steps, in ``num_changes`` equal parts."""
+    """The attraction of all items changes little by little between two steps.
+
+    Parameters
+    ----------
+    problem
+        The problem before the change.
+    attraction
+        The attraction of every item at the end (item,).
+    start, end
+        The steps between which it changes.
+    num_changes
+        Number of equal changes.
+    """
     before, after = problem.phases[-1].user.attraction, np.asarray(attraction, np.float64)
     for part in range(1, num_changes + 1):
         share = part / num_changes
@@ -105,7 +156,17 @@ def gradual_drift(problem: Problem, attraction: ArrayLike, *, start: int, end: i
 
 
 def change_items(problem: Problem, available: ArrayLike, *, at: int) -> Problem:
-    """From step ``at`` on these items can be shown: others have gone, new ones have come."""
+    """From one step on other items can be shown.
+
+    Parameters
+    ----------
+    problem
+        The problem before the change.
+    available
+        The items that can be shown from then on.
+    at
+        The first step with these items.
+    """
     return replace(
         problem,
         phases=(
@@ -118,15 +179,39 @@ def change_items(problem: Problem, available: ArrayLike, *, at: int) -> Problem:
 def dcm_lower_bound_problem(
     num_items: int, cutoff: int, *, best: float = 0.2, gap: float, termination: float
 ) -> Problem:
-    """B_LB(L, A* = [K], p, Delta, gamma) of Katariya et al. 2016: the first ``cutoff`` items attract with p = ``best``, the others with
-    p - Delta, Delta = ``gap``; every position ends the search after a click with gamma = ``termination``.
+    """B_LB(L, A* = [K], p, Delta, gamma) of Katariya et al. 2016: the first K items have attraction p, the others p - Delta.
+
+    Parameters
+    ----------
+    num_items
+        L, number of items.
+    cutoff
+        K, number of items that a list shows.
+    best
+        p.
+    gap
+        Delta.
+    termination
+        gamma, P(satisfied after a click) at every position.
     """
     user = dcm_user(_two_levels(num_items, cutoff, best, gap), np.full(cutoff, termination))
     return stationary(user, cutoff, name=f"B_LB(L={num_items}, K={cutoff}, p={best:g}, Δ={gap:g}, γ={termination:g})")
 
 
 def cascade_lower_bound_problem(num_items: int, cutoff: int, *, best: float = 0.2, gap: float) -> Problem:
-    """The same for users who stop at the first click (Kveton et al. 2015)."""
+    """The problem of Kveton et al. 2015: users stop at the first click; the first K items have attraction p, the others p - Delta.
+
+    Parameters
+    ----------
+    num_items
+        L, number of items.
+    cutoff
+        K, number of items that a list shows.
+    best
+        p.
+    gap
+        Delta.
+    """
     user = cascade_user(_two_levels(num_items, cutoff, best, gap))
     return stationary(user, cutoff, name=f"cascade(L={num_items}, K={cutoff}, p={best:g}, Δ={gap:g})")
 
@@ -141,9 +226,24 @@ def linear_dcm_problem(
     termination: float = 0.5,
     random_state: int,
 ) -> tuple[Problem, NDArray[np.float64]]:
-    """DCM users whose attraction is linear in features (item, feature), which are returned beside the problem for contextual bandits.
+    """DCM users whose attraction is linear in features of the items; returns the problem and the features (item, feature).
 
-    Features are a 1 and a random direction x of length 1; attraction = ``mean`` + ``spread`` x'u, u a direction as well.
+    Features are a 1 and a random direction x of length 1; attraction = mean + spread x'u, where u is a random direction as well.
+
+    Parameters
+    ----------
+    num_items
+        Number of items.
+    num_features
+        Number of features, at least 2.
+    cutoff
+        Number of items that a list shows.
+    mean, spread
+        Attraction lies between mean - spread and mean + spread.
+    termination
+        P(satisfied after a click) at every position.
+    random_state
+        Seed; the same seed gives the same problem.
     """
     if num_features < 2 or not 0 <= mean - spread <= mean + spread <= 1:
         raise RankPolicyError(
@@ -155,6 +255,11 @@ def linear_dcm_problem(
     user = dcm_user(mean + spread * features @ parameter, np.full(cutoff, termination))
     name = f"linear DCM, {num_items} items, {num_features} features, cutoff {cutoff}"
     return stationary(user, cutoff, name=name), np.column_stack([np.ones(num_items), features])
+
+
+def _shared(user: User) -> list[NDArray[np.float64]]:
+    """The parameters that are not those of items."""
+    return [user.parameters[name] for name, axes in user.model.axes.items() if axes != (PAIR,)]
 
 
 def _two_levels(num_items: int, cutoff: int, best: float, gap: float) -> NDArray[np.float64]:

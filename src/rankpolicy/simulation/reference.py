@@ -1,4 +1,4 @@
-"""One run of a bandit against a user in Python: the specification of kernels/bandit_loop.py, and what serves without numba."""
+"""One run of a bandit against a user in Python: the specification of kernels/bandits/loop.py, used where numba is missing."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankpolicy.bandits.base import Bandit
-from rankpolicy.clicks.models.base import User
+from rankpolicy.clicks.models.user import User
 from rankpolicy.simulation.problems import Problem
 from rankpolicy.simulation.users import expected_reward
 
@@ -18,7 +18,7 @@ DrawClicks = Callable[[User, NDArray[np.int64]], NDArray[np.int8]]
 def run_step_by_step(
     bandit: Bandit, problem: Problem, *, steps: NDArray[np.int64], draw: DrawClicks, free_observations: bool
 ) -> NDArray[np.float64]:
-    """Regret (step,) at the wanted steps; ``draw`` gives a user's clicks on a list."""
+    """Regret (step,) at the given steps; ``draw`` returns a user's clicks on a list."""
     first, best = problem.phases[0], problem.best_rewards()
     if free_observations:
         for item in first.available:

@@ -1,4 +1,4 @@
-"""Every bandit against every kind of user: how much it loses on users it was not made for."""
+"""Every bandit against every kind of user: how much regret it has with users it was not made for."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankpolicy.bandits import BANDITS, bandit_class_named
-from rankpolicy.clicks.models.base import User
+from rankpolicy.clicks.models.user import User
 from rankpolicy.simulation.problems import stationary
 from rankpolicy.simulation.runs import MakeBandit, ReportRun, mean_over_problems, simulate
 from rankpolicy.simulation.users import dcm_user, random_user
@@ -22,31 +22,46 @@ USERS = ("cascade", "dcm", OUT_OF_ORDER, "pbm", "ubm", "ccm", "dbn", "sdbn")
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class RobustnessMatrix:
-    """Regret of bandits on users after ``num_steps``, the mean over runs and over users drawn at random."""
+    """Regret of every bandit with every kind of user.
+
+    Parameters
+    ----------
+    bandits
+        Names of the bandits.
+    users
+        Kinds of users.
+    regrets
+        Regret (bandit, user, run), the mean over users drawn at random.
+    random_regrets
+        Regret of random lists (user, run).
+    num_steps
+        Number of steps.
+    """
 
     bandits: tuple[str, ...]
     users: tuple[str, ...]
-    regrets: NDArray[np.float64]  # (bandit, user, run)
-    random_regrets: NDArray[np.float64]  # (user, run), of random lists
+    regrets: NDArray[np.float64]
+    random_regrets: NDArray[np.float64]
     num_steps: int
 
     def shares(self) -> NDArray[np.float64]:
-        """Regret as a share of that of random lists (bandit, user): 0 is the best list from the start, 1 has learned nothing."""
+        """Regret as a share of that of random lists (bandit, user): 0 shows the best list from the start, 1 has learned nothing."""
         return self.regrets.mean(2) / self.random_regrets.mean(1)
 
     def standard_errors(self) -> NDArray[np.float64]:
-        """Of the shares (bandit, user), over runs; random lists vary little and count as known."""
+        """Standard error of the shares (bandit, user) over runs; the regret of random lists varies little and is taken as known."""
         num_runs = self.regrets.shape[2]
         if num_runs == 1:
             return np.zeros(self.regrets.shape[:2])
         return self.regrets.std(2, ddof=1) / np.sqrt(num_runs) / self.random_regrets.mean(1)
 
     def is_made_for(self) -> NDArray[np.bool_]:
-        """Whether a bandit (bandit, user) reads the clicks of such users right; bandits under names of your own are made for none."""
+        """Whether each bandit is made for each kind of user (bandit, user); False for bandits under names of your own."""
         kinds = [BANDITS[name].made_for if name in BANDITS else "" for name in self.bandits]
         return np.array([[("dbn" if user == "sdbn" else user) == kind for user in self.users] for kind in kinds])
 
-    def to_json(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
+        """The matrix as plain numbers and texts."""
         return {
             "steps": self.num_steps,
             "runs": self.regrets.shape[2],
@@ -70,10 +85,33 @@ def robustness_matrix(
     num_threads: int | None = None,
     report_run: ReportRun | None = None,
 ) -> RobustnessMatrix:
-    """Bandits, all unless told, against ``num_draws`` random users of each kind, ``num_runs`` runs each.
+    """Simulate bandits with users of every kind.
 
-    Items are in random order, so a bandit that starts from a base ranking starts from a random one. Settings are the defaults: nothing of
-    the user is known, but that ccm-ts and dbn-ts go on with the probabilities that random users of these kinds have (sdbn: others).
+    Items are in random order, so a bandit that starts from a base ranking starts from a random one. Bandits have their default settings
+    and know nothing about the user, except that ccm-ts and dbn-ts assume the continuation that random ccm and dbn users have.
+
+    Parameters
+    ----------
+    bandits
+        Names of bandits, or functions that make them by name, as for ``simulate``; by default all.
+    users
+        Kinds of users.
+    num_items
+        Number of items.
+    cutoff
+        Number of items that a list shows.
+    num_steps
+        Number of lists shown in a run.
+    num_runs
+        Number of runs with each user.
+    num_draws
+        Number of random users of each kind.
+    random_state
+        Seed; the same seed gives the same numbers.
+    num_threads
+        Number of runs at the same time; by default one per core.
+    report_run
+        Called after every run with the bandit, the runs done and their mean regret.
     """
     given = [name for name in BANDITS if name != "random"] if bandits is None else bandits
     makers = dict(given) if isinstance(given, Mapping) else {name: bandit_class_named(name) for name in given}
@@ -108,9 +146,8 @@ def robustness_matrix(
 def _drawn_user(kind: str, num_items: int, cutoff: int, seed: int) -> User:
     if kind not in USERS:
         raise RankPolicyError(unknown_name("kind of user", kind, USERS))
-    if (
-        kind == OUT_OF_ORDER
-    ):  # satisfied most easily at the bottom: the worst order for bandits that put the best item first
+    if kind == OUT_OF_ORDER:
+        # Most easily satisfied at the bottom: the worst order for bandits that put the best item first.
         user = random_user("dcm", num_items, cutoff, random_state=seed)
-        return dcm_user(user.attraction, user.parameters[0, ::-1])
+        return dcm_user(user.attraction, user.parameters["stop"][::-1])
     return random_user(kind, num_items, cutoff, random_state=seed)

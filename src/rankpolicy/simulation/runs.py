@@ -1,4 +1,4 @@
-"""Bandits against simulated users: regret over steps, many runs."""
+"""Bandits against simulated users: regret over steps, mean and standard error over runs."""
 
 from __future__ import annotations
 
@@ -14,10 +14,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from rankpolicy.bandits import bandit_class_named
 from rankpolicy.bandits.base import Bandit
+from rankpolicy.clicks.models.user import User
 from rankpolicy.kernels import has_numba
 from rankpolicy.simulation.problems import Problem
 from rankpolicy.simulation.reference import run_step_by_step
-from rankpolicy.simulation.users import KINDS, draw_clicks
+from rankpolicy.simulation.users import draw_clicks
 from rankpolicy.types import RankPolicyError
 
 MakeBandit = Callable[..., Bandit]  # called with num_items, cutoff and random_state
@@ -27,21 +28,49 @@ LARGEST_SEED = 2**31 - 1
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Simulation:
-    """Regret of each bandit: f(best list) - f(shown list) in expectation of the user, summed over steps; mean over problems."""
+    """Regret of bandits: expected reward of the best list minus that of the shown list, summed over steps.
+
+    Parameters
+    ----------
+    problems
+        What was simulated; with several problems regret is the mean over them.
+    steps
+        Steps after which regret was taken (step,).
+    regrets
+        Regret (run, step) by name of the bandit.
+    """
 
     problems: tuple[Problem, ...]
-    steps: NDArray[np.int64]  # (step,) where regret was taken
-    regrets: dict[str, NDArray[np.float64]]  # by bandit, (run, step)
+    steps: NDArray[np.int64]
+    regrets: dict[str, NDArray[np.float64]]
 
     def mean(self, bandit: str) -> NDArray[np.float64]:
-        return self.regrets[bandit].mean(0)
+        """Mean regret over runs (step,).
+
+        Parameters
+        ----------
+        bandit
+            Name of the bandit.
+        """
+        mean: NDArray[np.float64] = self.regrets[bandit].mean(0)
+        return mean
 
     def standard_error(self, bandit: str) -> NDArray[np.float64]:
-        """Of the mean over runs; 0 where there is one run."""
-        runs = self.regrets[bandit]
-        return runs.std(0, ddof=1) / np.sqrt(len(runs)) if len(runs) > 1 else np.zeros(len(self.steps))
+        """Standard error of the mean over runs (step,); 0 for a single run.
 
-    def to_json(self) -> dict[str, Any]:
+        Parameters
+        ----------
+        bandit
+            Name of the bandit.
+        """
+        runs = self.regrets[bandit]
+        if len(runs) == 1:
+            return np.zeros(len(self.steps))
+        error: NDArray[np.float64] = runs.std(0, ddof=1) / np.sqrt(len(runs))
+        return error
+
+    def to_dict(self) -> dict[str, Any]:
+        """Problem and regrets as plain numbers and texts."""
         policies = {
             name: {
                 "steps": self.steps.tolist(),
@@ -50,14 +79,20 @@ class Simulation:
             }
             for name in self.regrets
         }
-        described = [problem.to_json() for problem in self.problems]
+        described = [problem.to_dict() for problem in self.problems]
         problem = described[0] if len(described) == 1 else {"mean_over": described}
         runs = len(next(iter(self.regrets.values())))
         return {"problem": problem | {"steps": int(self.steps[-1]), "runs": runs}, "policies": policies}
 
 
 def mean_over_problems(simulations: Sequence[Simulation]) -> Simulation:
-    """One simulation of the mean regret: the same bandits, steps and runs on several problems, such as the queries of a log."""
+    """The mean regret over several problems, such as the queries of a log.
+
+    Parameters
+    ----------
+    simulations
+        Simulations of the same bandits with the same steps and number of runs.
+    """
     first = simulations[0]
     return Simulation(
         problems=tuple(problem for simulation in simulations for problem in simulation.problems),
@@ -78,12 +113,31 @@ def simulate(
     num_threads: int | None = None,
     report_run: ReportRun | None = None,
 ) -> Simulation:
-    """Every bandit against ``num_runs`` simulated users, one core a run.
+    """Simulate bandits step by step: show a list, draw the user's clicks, learn from them.
 
-    ``bandits`` are names, or what makes one: ``{"mine": partial(DcmKLUCB, log_log_weight=1.0)}``. Run r draws its numbers from streams of
-    the seed and r alone, so threads do not change results, and all bandits meet the same users. With ``free_observations`` every item is
-    shown once, alone, before the first step, as the papers have it; these lists are counted neither in steps nor in regret. Regret is taken
-    at ``steps``, by default about fifty that rise by a factor.
+    Run r draws its numbers from streams of the seed and r alone, so threads do not change results and all bandits meet the same users.
+
+    Parameters
+    ----------
+    bandits
+        Names of bandits, or functions that make one from num_items, cutoff and random_state, by name:
+        ``{"mine": partial(DcmKLUCB, log_log_weight=1.0)}``.
+    problem
+        The user, the items and the length of lists.
+    num_steps
+        Number of lists shown in a run.
+    num_runs
+        Number of runs.
+    random_state
+        Seed; the same seed gives the same numbers.
+    steps
+        Steps after which regret is taken; by default about fifty, evenly spaced on a logarithmic scale.
+    free_observations
+        Whether every item is shown once, alone, before the first step, as in the papers; these lists count neither as steps nor for regret.
+    num_threads
+        Number of runs at the same time; by default one per core.
+    report_run
+        Called after every run with the bandit, the runs done and their mean regret.
     """
     if num_steps < 1 or num_runs < 1:
         raise RankPolicyError(f"a simulation must have 1 step and 1 run or more; got {num_steps} and {num_runs}.")
@@ -111,7 +165,14 @@ def simulate(
 
 
 def log_spaced_steps(num_steps: int, *, num_points: int = 50) -> NDArray[np.int64]:
-    """Whole numbers from 1 to ``num_steps`` that rise by about the same factor.
+    """Whole numbers from 1 to ``num_steps``, about evenly spaced on a logarithmic scale.
+
+    Parameters
+    ----------
+    num_steps
+        The last one.
+    num_points
+        Most numbers.
 
     >>> log_spaced_steps(100, num_points=5)
     array([  1,   3,  10,  32, 100])
@@ -121,14 +182,12 @@ def log_spaced_steps(num_steps: int, *, num_points: int = 50) -> NDArray[np.int6
 
 def _compiled_run(problem: Problem, steps: NDArray[np.int64], free_observations: bool) -> Callable[..., Any]:
     from rankpolicy.kernels.bandits.loop import simulate_run
-    from rankpolicy.kernels.plackett_luce.random_stream import stream
+    from rankpolicy.kernels.clicks.walk import random_source
 
-    users = [phase.user for phase in problem.phases]
-    available = np.zeros((len(users), problem.num_items), bool)
+    users = simulated_users(problem)
+    available = np.zeros((len(problem.phases), problem.num_items), bool)
     for row, phase in zip(available, problem.phases, strict=True):
         row[phase.available] = True
-    attraction, satisfaction = np.stack([u.attraction for u in users]), np.stack([u.satisfaction for u in users])
-    parameters = np.array(users[0].parameters, np.float64, order="C")
     starts, best = np.array([phase.start for phase in problem.phases], np.int64), problem.best_rewards()
 
     def run(bandit: Bandit, seed: int, number: int) -> NDArray[np.float64]:
@@ -137,16 +196,13 @@ def _compiled_run(problem: Problem, steps: NDArray[np.int64], free_observations:
             *bandit.program(),
             bandit.memory,
             bandit.generator,
-            KINDS.index(users[0].kind),
-            attraction,
-            satisfaction,
-            parameters,
+            users,
             available,
             starts,
             best,
             problem.cutoff,
             free_observations,
-            np.uint64(stream(seed, number)),
+            random_source(seed, number),
             steps,
             regret,
         )
@@ -155,13 +211,29 @@ def _compiled_run(problem: Problem, steps: NDArray[np.int64], free_observations:
     return run
 
 
+def simulated_users(problem: Problem) -> Any:
+    """The users of all phases as the compiled loop reads them: every item at every position."""
+    from rankpolicy.kernels.clicks.walk import SimulatedUsers
+
+    length = min(problem.cutoff, max(len(phase.available) for phase in problem.phases))
+    table = np.broadcast_to(np.arange(problem.num_items)[:, None], (problem.num_items, length))
+    users = [phase.user for phase in problem.phases]
+    walks = [user.walk(table) for user in users]
+    return SimulatedUsers(
+        np.stack([user.attraction for user in users]),
+        walks[0].examination,
+        np.stack([walk.after_click for walk in walks]),
+        walks[0].after_skip,
+        np.stack([user.click_rewards(table) for user in users]),
+    )
+
+
 def _plain_run(
     problem: Problem, steps: NDArray[np.int64], free_observations: bool, bandit: Bandit, seed: int, number: int
 ) -> NDArray[np.float64]:
     generator = np.random.default_rng([seed, number])
-    draw = partial(_draw, generator)
+
+    def draw(user: User, ranking: NDArray[np.int64]) -> NDArray[np.int8]:
+        return draw_clicks(user, ranking, generator)
+
     return run_step_by_step(bandit, problem, steps=steps, draw=draw, free_observations=free_observations)
-
-
-def _draw(generator: np.random.Generator, user: Any, ranking: NDArray[np.int64]) -> NDArray[np.int8]:
-    return draw_clicks(user, ranking, generator)

@@ -1,8 +1,8 @@
-"""What theory says of dcmKL-UCB's regret after n steps (Katariya et al. 2016).
+"""Bounds on dcmKL-UCB's regret after n steps (Katariya et al. 2016).
 
-With L items sorted by attraction w, K positions, alpha = (1 - w_1)^{K - 1}, gaps d_{e,i} = w_i - w_e, the upper bounds are taken at epsilon
-= 0 and without their term in n^{-beta}, which vanishes and whose constants are not known: they say how regret grows, not a limit it cannot
-pass early on.
+There are L items sorted by attraction w and K positions; alpha = (1 - w_1)^{K - 1}, gaps d_{e,i} = w_i - w_e. The upper bounds are taken at
+epsilon = 0 and without their term in n^{-beta}, which vanishes and whose constants are not known: they describe how regret grows, and
+early regret may exceed them.
 """
 
 from __future__ import annotations
@@ -20,6 +20,13 @@ def upper_bound(problem: Problem, steps: ArrayLike) -> NDArray[np.float64] | Non
 
     sum_i (v_i - v_{i+1}) / alpha x ( sum_{e > i} d_{e,i} (1 + log(1 / d_{e,i})) / kl(w_e, w_i) x (log n + 3 log log n) + 7 i log log n ),
     v_{K+1} = 0. Items as attractive as the i-th cost nothing and are left out.
+
+    Parameters
+    ----------
+    problem
+        The problem; bounds exist for DCM and cascade users who do not change.
+    steps
+        Numbers of steps n at which the bound is computed (step,).
     """
     parts = _dcm_parts(problem)
     if parts is None:
@@ -45,8 +52,15 @@ def upper_bound(problem: Problem, steps: ArrayLike) -> NDArray[np.float64] | Non
 def lower_bound(problem: Problem, steps: ArrayLike) -> NDArray[np.float64] | None:
     """Theorem 3: gamma alpha (L - K) Delta / kl(p - Delta, p) x log n for B_LB(L, A*, p, Delta, gamma). None for other problems.
 
-    It rests on E[T_n] / log n >= 1 / kl(p - Delta, p) for each of the L - K items (Lai & Robbins 1985), every look at one costing Delta.
-    The paper writes Delta / kl there, which would leave one Delta too many; its result is that of 1 / kl.
+    It rests on E[T_n] / log n >= 1 / kl(p - Delta, p) for each of the L - K items (Lai & Robbins 1985); showing one of them costs Delta.
+    The paper writes Delta / kl there, which would be one Delta too many; its result is that of 1 / kl.
+
+    Parameters
+    ----------
+    problem
+        The problem; the bound exists for problems of ``dcm_lower_bound_problem`` and ``cascade_lower_bound_problem``.
+    steps
+        Numbers of steps n at which the bound is computed (step,).
     """
     parts = _dcm_parts(problem)
     if parts is None:
@@ -75,8 +89,8 @@ def bernoulli_kl(p: float, q: float) -> float:
 def _dcm_parts(problem: Problem) -> tuple[NDArray[np.float64], NDArray[np.float64], int, float] | None:
     """Sorted attraction, termination, cutoff and alpha of a DCM or cascade (v = 1) user who does not change."""
     user, cutoff = problem.phases[0].user, min(problem.cutoff, problem.num_items)
-    if len(problem.phases) > 1 or user.kind not in ("dcm", "cascade"):
+    if len(problem.phases) > 1 or user.kind not in ("dcm", "cm"):
         return None
     attraction = np.sort(user.attraction)[::-1]
-    termination = user.parameters[0, :cutoff] if user.kind == "dcm" else np.ones(cutoff)
+    termination = user.parameters["stop"][:cutoff] if user.kind == "dcm" else np.ones(cutoff)
     return attraction, termination, cutoff, float((1 - attraction[0]) ** (cutoff - 1))

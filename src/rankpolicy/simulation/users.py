@@ -1,16 +1,15 @@
-"""Simulated users: how each kind walks down a list, what a list is worth to it, and which list is best.
+"""Users to simulate: one constructor for each kind, random ones, their clicks, and what a list is worth to them.
 
-A ``User`` holds the attraction of every item (item,), not only of those shown; a shown list picks its own. With a = attraction, s =
-satisfaction, and examined at the first position with certainty except for PBM and UBM:
+A user examines the first position with certainty, except for PBM and UBM. With a = attraction and s = satisfaction of an item:
 
-    cascade  clicks with a, stops at the first click                              reward: P(a click) = 1 - prod (1 - a)
-    dcm      clicks with a, stops after a click at position k with v_k            reward: P(satisfied) = 1 - prod (1 - v_k a)
-    pbm      examines position k with e_k, clicks with a                          reward: clicks expected = sum e_k a
-    ubm      examines k with e[k, position of the last click above], clicks with a  reward: clicks expected
-    ccm      goes on with tau_1 after no click, tau_2 (1 - a) + tau_3 a after one  reward: clicks expected
-    dbn      clicks with a, is then satisfied with s and stops; else goes on with gamma (sdbn: 1)  reward: P(satisfied)
+    cascade  clicks with a, stops at the first click                                 reward: P(a click) = 1 - prod (1 - a)
+    dcm      clicks with a, stops after a click at position k with v_k               reward: P(satisfied) = 1 - prod (1 - v_k a)
+    pbm      examines position k with e_k, clicks with a                             reward: expected clicks = sum e_k a
+    ubm      examines k with e[k, position of the last click above], clicks with a   reward: expected clicks
+    ccm      goes on with tau_1 after no click, tau_2 (1 - a) + tau_3 a after one    reward: expected clicks
+    dbn      clicks with a, is then satisfied with s and stops; otherwise goes on with gamma (sdbn: 1)   reward: P(satisfied)
 
-The functions here are the readable specification of kernels/users.py.
+Each is a click model of rankpolicy.clicks, where its formulas are written.
 """
 
 from __future__ import annotations
@@ -20,86 +19,117 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rankpolicy.clicks.models.base import User
+from rankpolicy.clicks.models.user import User
+from rankpolicy.kernels import has_numba
 from rankpolicy.types import RankPolicyError, unknown_name
-
-KINDS = ("cascade", "dcm", "pbm", "ubm", "ccm", "dbn")  # in the order of the codes of kernels/users.py
 
 
 def cascade_user(attraction: ArrayLike) -> User:
-    return make_user("cascade", attraction)
+    """A user of the cascade model, who stops at the first click.
+
+    Parameters
+    ----------
+    attraction
+        P(click | examined) of every item (item,).
+    """
+    return _user("cm", {"attraction": attraction})
 
 
 def dcm_user(attraction: ArrayLike, termination: ArrayLike) -> User:
-    """``termination`` (position,), in any order: satisfied after a click there."""
-    return make_user("dcm", attraction, parameters=np.atleast_2d(np.asarray(termination, float)))
+    """A user of the dependent click model.
+
+    Parameters
+    ----------
+    attraction
+        P(click | examined) of every item (item,).
+    termination
+        P(satisfied after a click) at each position (position,), in any order.
+    """
+    return _user("dcm", {"attraction": attraction, "stop": termination})
 
 
 def pbm_user(attraction: ArrayLike, examination: ArrayLike) -> User:
-    return make_user("pbm", attraction, parameters=np.atleast_2d(np.asarray(examination, float)))
+    """A user of the position-based model.
+
+    Parameters
+    ----------
+    attraction
+        P(click | examined) of every item (item,).
+    examination
+        P(examined) of each position (position,).
+    """
+    return _user("pbm", {"attraction": attraction, "examination": examination})
 
 
 def ubm_user(attraction: ArrayLike, examination: ArrayLike) -> User:
-    """``examination`` (position, position + 1): column r for the last click at 1-based position r, 0 for none."""
-    return make_user("ubm", attraction, parameters=examination)
+    """A user of the user browsing model.
+
+    Parameters
+    ----------
+    attraction
+        P(click | examined) of every item (item,).
+    examination
+        P(examined) (position, position + 1): column r is for a last click at position r, counted from 1; column 0 for none.
+    """
+    return _user("ubm", {"attraction": attraction, "examination": examination})
 
 
 def ccm_user(attraction: ArrayLike, continuation: ArrayLike) -> User:
-    """``continuation``: tau_1, tau_2, tau_3."""
-    return make_user("ccm", attraction, parameters=np.atleast_2d(np.asarray(continuation, float)))
+    """A user of the click chain model.
+
+    Parameters
+    ----------
+    attraction
+        P(click | examined) of every item (item,).
+    continuation
+        tau_1, tau_2 and tau_3.
+    """
+    return _user("ccm", {"attraction": attraction, "continuation": continuation})
 
 
 def dbn_user(attraction: ArrayLike, satisfaction: ArrayLike, continuation: float) -> User:
-    return make_user("dbn", attraction, satisfaction=satisfaction, parameters=[[continuation]])
+    """A user of the dynamic Bayesian network.
+
+    Parameters
+    ----------
+    attraction
+        P(click | examined) of every item (item,).
+    satisfaction
+        P(satisfied | clicked) of every item (item,).
+    continuation
+        gamma, P(goes on | not satisfied).
+    """
+    return _user("dbn", {"attraction": attraction, "satisfaction": satisfaction, "continuation": [continuation]})
 
 
 def sdbn_user(attraction: ArrayLike, satisfaction: ArrayLike) -> User:
-    return dbn_user(attraction, satisfaction, 1.0)
+    """A user of the simplified dynamic Bayesian network, who stops only when satisfied.
 
-
-def make_user(kind: str, attraction: ArrayLike, *, satisfaction: ArrayLike = (), parameters: ArrayLike = ()) -> User:
-    """A checked user; what each kind needs is said in kernels/users.py.
-
-    >>> make_user("dcm", [0.5, 1.2], parameters=[[0.9]])
-    Traceback (most recent call last):
-    rankpolicy.types.RankPolicyError: attraction of a user must be probabilities; got numbers from 0.5 to 1.2.
+    Parameters
+    ----------
+    attraction
+        P(click | examined) of every item (item,).
+    satisfaction
+        P(satisfied | clicked) of every item (item,).
     """
-    if kind not in KINDS:
-        raise RankPolicyError(unknown_name("kind of user", kind, KINDS))
-    arrays = {"attraction": attraction, "satisfaction": satisfaction, "parameters": parameters}
-    numbers = {name: np.array(values, np.float64, order="C") for name, values in arrays.items()}
-    if kind == "cascade":
-        numbers["parameters"] = np.empty((0, 0))
-    for name, values in numbers.items():
-        if values.size and not ((values >= 0) & (values <= 1)).all():
-            raise RankPolicyError(
-                f"{name} of a user must be probabilities; got numbers from {values.min():g} to {values.max():g}."
-            )
-    items, positions = numbers["attraction"].shape, numbers["parameters"].shape
-    if len(items) != 1 or items[0] == 0:
-        raise RankPolicyError(f"attraction must be (item,), a number for each item; got {items}.")
-    if numbers["satisfaction"].shape != (items if kind == "dbn" else (0,)):
-        raise RankPolicyError(
-            f"satisfaction must be {items} for a dbn user and empty for others; got {numbers['satisfaction'].shape} for {kind}."
-        )
-    fits = {
-        "cascade": True,
-        "dcm": len(positions) == 2 and positions[0] == 1 and positions[1] > 0,
-        "pbm": len(positions) == 2 and positions[0] == 1 and positions[1] > 0,
-        "ubm": len(positions) == 2 and positions[1] == positions[0] + 1,
-        "ccm": positions == (1, 3),
-        "dbn": positions == (1, 1),
-    }
-    if not fits[kind]:
-        needed = {"ubm": "(position, position + 1)", "ccm": "(1, 3)", "dbn": "(1, 1)"}.get(kind, "(1, position)")
-        raise RankPolicyError(f"parameters of a {kind} user must be {needed}; got {positions}.")
-    return User(kind=kind, **numbers)
+    return _user("sdbn", {"attraction": attraction, "satisfaction": satisfaction})
 
 
 def random_user(kind: str, num_items: int, cutoff: int, *, random_state: int) -> User:
-    """A user drawn at random: attraction, satisfaction and v uniform, examination and continuation falling as they do in logs.
+    """A user drawn at random: attraction, satisfaction and v are uniform, examination and continuation typical of logs.
 
     PBM examines position k with 1/k, UBM with 1/(k - last click), CCM goes on with (0.9, 0.7, 0.3), DBN with 0.9.
+
+    Parameters
+    ----------
+    kind
+        cascade, dcm, pbm, ubm, ccm, dbn or sdbn.
+    num_items
+        Number of items.
+    cutoff
+        Length of the lists that the user can be shown.
+    random_state
+        Seed; the same seed gives the same user.
     """
     generator = np.random.default_rng(random_state)
     attraction, satisfaction = generator.random(num_items), generator.random(num_items)
@@ -118,74 +148,46 @@ def random_user(kind: str, num_items: int, cutoff: int, *, random_state: int) ->
     return builders[kind]()
 
 
-def longest_list(user: User) -> int | None:
-    """How many positions this user has parameters for; None: any number."""
-    if user.kind in ("dcm", "pbm"):
-        return user.parameters.shape[1]
-    return len(user.parameters) if user.kind == "ubm" else None
-
-
 def draw_clicks(user: User, ranking: ArrayLike, generator: np.random.Generator) -> NDArray[np.int8]:
-    """Clicks (position,) of one session on a list of items."""
-    items = np.asarray(ranking, np.int64)
-    clicks, last_click = np.zeros(len(items), np.int8), 0
-    for k, item in enumerate(items):
-        examined = 1.0
-        if user.kind in ("pbm", "ubm"):
-            examined = user.parameters[0, k] if user.kind == "pbm" else user.parameters[k, last_click]
-        clicks[k] = generator.random() < examined * user.attraction[item]
-        last_click = k + 1 if clicks[k] else last_click
-        if generator.random() >= _going_on(user, k, item)[clicks[k]]:
-            break
+    """Clicks (position,) of one session on a list.
+
+    Parameters
+    ----------
+    user
+        The user who is shown the list.
+    ranking
+        Items shown, from the top.
+    generator
+        Where random numbers come from.
+    """
+    from rankpolicy.kernels.clicks.walk import draw_clicks as draw
+
+    walk = user.walk(ranking)
+    clicks = np.zeros(len(walk.attraction), np.int8)
+    draw(walk, generator.integers(2**64, dtype=np.uint64) if has_numba() else generator, clicks)
     return clicks
 
 
 def expected_reward(user: User, ranking: ArrayLike) -> float:
-    """f(list): the probability of being satisfied, or the number of clicks expected, as said above.
+    """What a list is worth: P(satisfied) or the expected number of clicks, as the table above says for each kind.
+
+    Parameters
+    ----------
+    user
+        The user who is shown the list.
+    ranking
+        Items shown, from the top.
 
     >>> round(expected_reward(dcm_user([0.5, 0.2], termination=[0.8, 0.5]), [0, 1]), 9)  # 1 - (1 - 0.8 * 0.5) (1 - 0.5 * 0.2)
     0.46
     """
-    items = np.asarray(ranking, np.int64)
-    last_click = np.zeros(len(items) + 1)  # for ubm: P(the last click so far was at this 1-based position)
-    last_click[0] = examined = 1.0
-    reward = 0.0
-    for k, item in enumerate(items):
-        a = user.attraction[item]
-        if user.kind == "ubm":
-            clicked = last_click[: k + 1] * user.parameters[k, : k + 1] * a
-            last_click[: k + 1] -= clicked
-            last_click[k + 1] = clicked.sum()
-            reward += clicked.sum()
-        elif user.kind == "pbm":
-            reward += user.parameters[0, k] * a
-        else:
-            reward += examined * a * _satisfied(user, k, item)
-            after_none, after_click = _going_on(user, k, item)
-            examined *= (1 - a) * after_none + a * after_click
-    return float(reward)
+    from rankpolicy.kernels.clicks.walk import expected_reward as reward
+
+    walk = user.walk(ranking)
+    reached, probabilities = np.empty(walk.examination.shape[1]), np.empty(len(walk.attraction))
+    return float(reward(walk, user.click_rewards(ranking), reached, probabilities))
 
 
-def _going_on(user: User, k: int, item: int) -> tuple[float, float]:
-    """P(goes on to the next position) from an examined position k, after no click there and after one."""
-    match user.kind:
-        case "cascade":
-            return 1.0, 0.0
-        case "dcm":
-            return 1.0, 1 - user.parameters[0, k]
-        case "ccm":
-            tau_1, tau_2, tau_3 = user.parameters[0]
-            a = user.attraction[item]
-            return tau_1, tau_2 * (1 - a) + tau_3 * a
-        case "dbn":
-            gamma = user.parameters[0, 0]
-            return gamma, gamma * (1 - user.satisfaction[item])
-        case _:
-            return 1.0, 1.0
-
-
-def _satisfied(user: User, k: int, item: int) -> float:
-    """What a click at position k adds to the reward."""
-    if user.kind == "dcm":
-        return float(user.parameters[0, k])
-    return float(user.satisfaction[item]) if user.kind == "dbn" else 1.0
+def _user(kind: str, parameters: dict[str, ArrayLike]) -> User:
+    arrays = {name: np.asarray(values, np.float64) for name, values in parameters.items()}
+    return User(kind=kind, num_items=arrays["attraction"].size, parameters=arrays)

@@ -55,13 +55,8 @@ def test_dependent_click():
     np.testing.assert_allclose(conditional(model, [1, 0, 0]), [0.5, 0.4 * 0.4, 0.24 / 0.84 * 0.2])
     np.testing.assert_allclose(conditional(model, [0, 1, 0]), [0.5, 0.4, 0.9 * 0.2])
     np.testing.assert_allclose(unconditional(model), [0.5, 0.7 * 0.4, 0.7 * 0.96 * 0.2])
-    kind, attraction, satisfaction, parameters = model.user_of("q", ["y", "x"])
-    assert (kind, attraction.tolist(), satisfaction.tolist(), parameters.tolist()) == (
-        "dcm",
-        [0.4, 0.5],
-        [],
-        [[0.6, 0.1]],
-    )
+    user = model.user_of("q", ["y", "x"])
+    assert (user.kind, user.attraction.tolist(), user.parameters["stop"].tolist()) == ("dcm", [0.4, 0.5], [0.6, 0.1])
 
 
 def test_dependent_click_of_the_paper():
@@ -127,7 +122,7 @@ def test_user_browsing():
     np.testing.assert_allclose(conditional(model, [1, 0, 0]), [0.45, 0.8 * 0.4, 0.4 * 0.2])
     np.testing.assert_allclose(conditional(model, [0, 1, 0]), [0.45, 0.6 * 0.4, 0.7 * 0.2])
     np.testing.assert_allclose(unconditional(model)[1], 0.45 * 0.32 + 0.55 * 0.24)
-    assert model.user_of("q", ["z", "x"]).parameters.tolist() == [[0.9, 0, 0], [0.6, 0.8, 0]]
+    assert model.user_of("q", ["z", "x"]).parameters["examination"].tolist() == [[0.9, 0, 0], [0.6, 0.8, 0]]
 
 
 def test_examination_is_the_position_effect():

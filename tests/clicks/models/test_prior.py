@@ -44,15 +44,30 @@ def test_without_a_prior_what_was_never_seen_has_the_mean():
     assert model.pair_values("attraction", "q", ["x", "new"]).tolist() == [3 / 4, 4 / 8]
 
 
-@pytest.mark.parametrize("prior", [(1.0,), (0.0, 1.0), (1.0, np.inf), "flat", 3])
-def test_bad_priors(prior):
-    with pytest.raises(RankPolicyError, match="prior must be two numbers above 0, 'empirical' or None"):
+@pytest.mark.parametrize(
+    ("prior", "message"),
+    [
+        ((1.0,), "prior must be two numbers above 0, 'empirical' or None"),
+        ((0.0, 1.0), "prior must be above 0 or None"),
+        ((1.0, np.inf), "prior must be a list of numbers or a text or None"),
+        ("flat", "Unknown prior 'flat'. Known: empirical"),
+        (3, "prior must be a list of numbers or a text or None"),
+    ],
+)
+def test_bad_priors(prior, message):
+    with pytest.raises(RankPolicyError, match=message):
         fit_click_model("dctr", random_log(20), prior=prior)
 
 
 def test_bad_settings():
-    with pytest.raises(RankPolicyError, match="iterations and tolerance must be 0 or more"):
-        fit_click_model("ubm", random_log(20), iterations=-1)
+    for settings, message in [
+        ({"iterations": -1}, "iterations must be at least 0; got -1"),
+        ({"iterations": 1.5}, "iterations must be a whole number"),
+        ({"tolerance": -1e-9}, "tolerance must be at least 0"),
+        ({"tolerance": np.nan}, "tolerance must be a number"),
+    ]:
+        with pytest.raises(RankPolicyError, match=message):
+            fit_click_model("ubm", random_log(20), **settings)
     with pytest.raises(RankPolicyError, match="Did you mean 'ubm'"):
         fit_click_model("umb", random_log(20))
 

@@ -7,7 +7,7 @@ import numpy as np
 from rankpolicy.clicks.log.click_log import ClickLog
 from rankpolicy.clicks.log.pairs import PairTable
 from rankpolicy.clicks.models.base import ClickModel
-from rankpolicy.clicks.models.members import click_model_named
+from rankpolicy.clicks.models.members import CLICK_MODELS
 from rankpolicy.types import RankPolicyError
 
 RANGE = (0.15, 0.85)
@@ -18,7 +18,7 @@ def make_click_model(
     name: str, *, num_queries: int = 2, num_items: int = 6, num_positions: int = 5, random_state: int
 ) -> ClickModel:
     """A click model whose parameters are drawn uniformly from 0.15 to 0.85, continuation from 0.7 to 0.95; items are named 0, 1, ..."""
-    kind = click_model_named(name)
+    kind = CLICK_MODELS.named(name)
     generator = np.random.default_rng(random_state)
     shapes = kind.shapes(num_queries * num_items, num_positions)
     return kind(

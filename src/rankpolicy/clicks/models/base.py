@@ -1,12 +1,12 @@
-"""What every fitted click model can do."""
+"""What every click model is, and what a fitted one can do."""
 
 from __future__ import annotations
 
-import json
-from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+import os
+from abc import ABC
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,48 +14,55 @@ from numpy.typing import NDArray
 from rankpolicy.clicks.log.click_log import ClickLog
 from rankpolicy.clicks.log.pairs import LogView, PairTable
 from rankpolicy.clicks.models.perplexity import Perplexity, perplexity_of
+from rankpolicy.clicks.models.user import User
 from rankpolicy.types import RankPolicyError
 
-Parameters = dict[str, NDArray[np.float64]]
-PAIR, POSITION, BEFORE = "pair", "position", "position + 1"  # BEFORE: 0 for none, else a position above counted from 1
-FILE_FORMAT, FILE_VERSION = "rankpolicy click model", 1
+if TYPE_CHECKING:
+    from rankpolicy.kernels.clicks.walk import Walk
+
+Parameters = Mapping[str, NDArray[np.float64]]
+Axis = str | int
+PAIR, POSITION, LAST_CLICK = (
+    "item",
+    "position",
+    "position + 1",
+)  # LAST_CLICK: 0 for none, else a position counted from 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Expectation:
-    """What one pass over a log finds, for each parameter: how often it was tried and succeeded, in expectation given the clicks."""
+    """Expected counts behind each parameter given the clicks of a log: how often it was tried, and how often it came true."""
 
-    successes: Parameters
-    trials: Parameters
+    successes: dict[str, NDArray[np.float64]]
+    trials: dict[str, NDArray[np.float64]]
     log_likelihood: float = np.nan  # of the clicks, under the parameters that the expectation was taken with
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class User:
-    """How one query's list is clicked: what ``kernels/users.py`` simulates."""
-
-    kind: str  # cascade, dcm, pbm, ubm, ccm or dbn
-    attraction: NDArray[np.float64]  # (position,) of the items shown, from the top
-    satisfaction: NDArray[np.float64]  # (position,) for dbn, else empty
-    parameters: NDArray[
-        np.float64
-    ]  # dcm (1, position) stop; pbm (1, position); ubm (position, position + 1); ccm (1, 3); dbn (1, 1)
-
-    def __iter__(self) -> Iterator[Any]:
-        return iter((self.kind, self.attraction, self.satisfaction, self.parameters))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClickModel(ABC):
     """A fitted click model. Every parameter is a probability; pairs and positions that were never seen have its default.
 
-    A member says which parameters it has, how they are counted (``closed_form``, ``expect``), and how a user walks down
-    a list: a state that starts at the top, the probability of a click there, and how a click or a skip moves it on.
+    A member declares the shape of its parameters (``axes``), how a user walks down a list (``attraction_of``, ``examination_of``,
+    ``after_click``, ``after_skip``, as kernels/clicks/walk.py explains) and how the parameters are counted from a log (``closed_form``,
+    or the E step ``expect`` and its compiled form). Everything else follows.
+
+    Parameters
+    ----------
+    pairs
+        The (query, item) pairs that the model was fitted on.
+    parameters
+        The fitted probabilities by name; ``axes`` gives their shapes.
+    defaults
+        For each parameter, its value where nothing was seen: the prior mean.
+    priors
+        The Beta prior (a, b) of each parameter.
+    objectives
+        Log-likelihood plus log prior before each step of EM; empty for a model in closed form.
     """
 
     name: ClassVar[str]
     title: ClassVar[str]
-    axes: ClassVar[Mapping[str, tuple[str | int, ...]]]  # of each parameter: PAIR, POSITION, BEFORE or a size
+    axes: ClassVar[Mapping[str, tuple[Axis, ...]]]  # of each parameter: PAIR, POSITION, LAST_CLICK or a number
     needs_sessions: ClassVar[bool] = True
     uses_em: ClassVar[bool] = True
 
@@ -63,243 +70,411 @@ class ClickModel(ABC):
     parameters: Mapping[str, NDArray[np.float64]]
     defaults: Mapping[str, float]
     priors: Mapping[str, tuple[float, float]] = field(default_factory=dict)
-    objectives: tuple[float, ...] = ()  # log-likelihood plus log prior before each step of EM
+    objectives: tuple[float, ...] = ()
 
-    # What a member is ------------------------------------------------------------------------------------------------------------
+    # How a user walks down a list ------------------------------------------------------------------------------------------------
+
+    @classmethod
+    def attraction_of(cls, parameters: Parameters, pairs: NDArray[np.int64]) -> NDArray[np.float64]:
+        """P(click | examined) of these pairs, in their shape.
+
+        Parameters
+        ----------
+        parameters
+            Parameters of the model by name.
+        pairs
+            Numbers of pairs, in any shape.
+        """
+        return parameters["attraction"][pairs]
+
+    @classmethod
+    def examination_of(cls, parameters: Parameters, num_positions: int) -> NDArray[np.float64]:
+        """P(examined | reached) (position, last click), or (position, 1) where it does not depend on the last click.
+
+        Parameters
+        ----------
+        parameters
+            Parameters of the model by name.
+        num_positions
+            Length of the list.
+        """
+        return np.ones((num_positions, 1))
+
+    @classmethod
+    def after_click(
+        cls, parameters: Parameters, pairs: NDArray[np.int64], positions: NDArray[np.int64]
+    ) -> NDArray[np.float64]:
+        """P(goes on to the next position | clicked on this pair at this position); pairs and positions broadcast.
+
+        Parameters
+        ----------
+        parameters
+            Parameters of the model by name.
+        pairs
+            Numbers of pairs.
+        positions
+            Positions, counted from 0.
+        """
+        return np.ones(1)
+
+    @classmethod
+    def after_skip(cls, parameters: Parameters) -> float:
+        """P(goes on to the next position | did not click).
+
+        Parameters
+        ----------
+        parameters
+            Parameters of the model by name.
+        """
+        return 1.0
+
+    @classmethod
+    def click_reward(
+        cls, parameters: Parameters, pairs: NDArray[np.int64], positions: NDArray[np.int64]
+    ) -> NDArray[np.float64]:
+        """What a click is worth when bandits are simulated; pairs and positions broadcast.
+
+        P(satisfied | clicked) where the model has satisfaction, so that a list is worth P(satisfied); otherwise 1, so that a list is
+        worth the number of clicks expected.
+
+        Parameters
+        ----------
+        parameters
+            Parameters of the model by name.
+        pairs
+            Numbers of pairs.
+        positions
+            Positions, counted from 0.
+        """
+        return np.ones(1)
+
+    # How parameters are counted --------------------------------------------------------------------------------------------------
 
     @classmethod
     def closed_form(cls, view: LogView) -> Expectation | None:
-        """Counts that need no parameters: all there is to it, or where EM starts; None starts it from 1/2 everywhere."""
+        """Counts that need no parameters: the whole fit, or where EM starts; None starts EM from 1/2 everywhere.
+
+        Parameters
+        ----------
+        view
+            The log in pair numbers.
+        """
         return None
 
     @classmethod
     def expect(cls, parameters: Parameters, view: LogView) -> Expectation:
-        """The E step, in numpy: the specification of the compiled one."""
+        """The E step in numpy, the specification of ``expect_compiled``.
+
+        Parameters
+        ----------
+        parameters
+            Parameters of the model by name, with one more entry for unknown pairs.
+        view
+            The log in pair numbers.
+        """
         raise NotImplementedError(f"{cls.name} is fitted in closed form.")
 
     @classmethod
     def summarise(cls, view: LogView) -> Any:
-        """What the compiled E step reads, made once a fit."""
+        """What the compiled E step reads, made once per fit.
+
+        Parameters
+        ----------
+        view
+            The log in pair numbers.
+        """
         raise NotImplementedError(f"{cls.name} is fitted in closed form.")
 
     @classmethod
     def expect_compiled(cls, parameters: Parameters, summary: Any) -> Expectation:
-        """The E step by the kernels."""
+        """The E step by the compiled kernels.
+
+        Parameters
+        ----------
+        parameters
+            Parameters of the model by name, with one more entry for unknown pairs.
+        summary
+            What ``summarise`` made of the log.
+        """
         raise NotImplementedError(f"{cls.name} is fitted in closed form.")
 
     @classmethod
-    @abstractmethod
-    def start(cls, view: LogView) -> NDArray[Any]:
-        """The state (session,) of users before they look at the first position."""
-
-    @classmethod
-    @abstractmethod
-    def probability(
-        cls, parameters: Parameters, view: LogView, position: int, state: NDArray[Any]
-    ) -> NDArray[np.float64]:
-        """P(click at this position | clicks above) (session,)."""
-
-    @classmethod
-    @abstractmethod
-    def move(
-        cls, parameters: Parameters, view: LogView, position: int, state: NDArray[Any], clicked: NDArray[np.bool_]
-    ) -> NDArray[Any]:
-        """The state below this position."""
-
-    @classmethod
-    @abstractmethod
-    def marginals(cls, parameters: Parameters, view: LogView) -> NDArray[np.float64]:
-        """P(click) (session, position), clicks above summed out."""
-
-    @abstractmethod
-    def relevance(self) -> NDArray[np.float64]:
-        """How relevant each pair is (pair,); the order of ``pairs``."""
-
-    @abstractmethod
-    def user_of(self, query: str, items: Sequence[object]) -> User:
-        """The user who clicks on this list, for simulation."""
-
-    # What they share -------------------------------------------------------------------------------------------------------------
-
-    @classmethod
     def shapes(cls, num_pairs: int, num_positions: int) -> dict[str, tuple[int, ...]]:
-        """The shape of each parameter."""
-        sizes = {PAIR: num_pairs, POSITION: num_positions, BEFORE: num_positions + 1}
+        """The shape of each parameter.
+
+        Parameters
+        ----------
+        num_pairs
+            Number of (query, item) pairs.
+        num_positions
+            Length of the longest list.
+        """
+        sizes = {PAIR: num_pairs, POSITION: num_positions, LAST_CLICK: num_positions + 1}
         return {
             name: tuple(size if isinstance(size, int) else sizes[size] for size in axes)
             for name, axes in cls.axes.items()
         }
 
+    # What a fitted model can do --------------------------------------------------------------------------------------------------
+
+    def relevance(self) -> NDArray[np.float64]:
+        """How relevant each pair is (pair,), in the order of ``pairs``: its attraction, unless the model says otherwise."""
+        return self.attraction_of(self.parameters, np.arange(len(self.pairs)))
+
     def conditional_click_probabilities(self, log: ClickLog) -> NDArray[np.float64]:
-        """P(click | clicks above) (session, position); NaN where nothing was shown."""
+        """P(click | clicks above) (session, position); NaN where nothing was shown.
+
+        Parameters
+        ----------
+        log
+            Lists and their clicks.
+        """
         view = self._view(log)
         return np.where(view.is_shown, self._conditional(view), np.nan)
 
     def click_probabilities(self, log: ClickLog) -> NDArray[np.float64]:
-        """P(click) (session, position) of the lists of a log, whatever was clicked; NaN where nothing was shown."""
+        """P(click) (session, position) of the lists of a log, whatever was clicked; NaN where nothing was shown.
+
+        Parameters
+        ----------
+        log
+            Lists; their clicks do not matter.
+        """
         view = self._view(log)
-        return np.where(view.is_shown, self.marginals(self._padded(view.num_positions), view), np.nan)
+        return np.where(view.is_shown, self._unconditional(view), np.nan)
 
     def log_likelihood(self, log: ClickLog) -> float:
-        """Natural log of the probability of all clicks of a log; -inf where the model rules a session out (two clicks in a cascade)."""
+        """Natural log of the probability of all clicks of a log.
+
+        It is -inf where the model rules a session out, such as one with two clicks in the cascade model.
+
+        Parameters
+        ----------
+        log
+            Lists and their clicks.
+        """
         return float(self.session_log_likelihoods(log) @ log.counts)
 
     def session_log_likelihoods(self, log: ClickLog) -> NDArray[np.float64]:
-        """The same for each session (session,), counted once."""
+        """Natural log of the probability of the clicks of each session (session,), not multiplied by its count.
+
+        Parameters
+        ----------
+        log
+            Lists and their clicks.
+        """
         view = self._view(log)
         conditional = self._conditional(view)
         with np.errstate(divide="ignore"):
             logs = np.log(np.where(view.clicks, conditional, 1 - conditional))
-        return np.where(view.is_shown, logs, 0.0).sum(1)
+        total: NDArray[np.float64] = np.where(view.is_shown, logs, 0.0).sum(1)
+        return total
 
     def perplexity(self, log: ClickLog) -> Perplexity:
-        """How surprised the model is by each click mark, clicks above not known (Dupret & Piwowarski 2008)."""
+        """How well the model forecasts each click mark when the clicks above are not known (Dupret & Piwowarski 2008).
+
+        Parameters
+        ----------
+        log
+            Lists and their clicks.
+        """
         return perplexity_of(self.click_probabilities(log), log)
 
     def conditional_perplexity(self, log: ClickLog) -> Perplexity:
-        """The same, clicks above known; infinite where the model rules a mark out."""
+        """How well the model forecasts each click mark given the clicks above; infinite where the model rules a mark out.
+
+        Parameters
+        ----------
+        log
+            Lists and their clicks.
+        """
         return perplexity_of(self.conditional_click_probabilities(log), log)
 
     def sample(self, query: str, items: Sequence[object], num_samples: int, *, random_state: int) -> NDArray[np.int8]:
-        """Clicks (sample, position) of users who are shown this list."""
-        names = [str(item) for item in items]
-        pairs = np.tile(self.pairs.codes(query, names), (num_samples, 1))
-        view = LogView(
-            queries=np.zeros(num_samples, np.int64),
-            pairs=pairs,
-            is_shown=np.ones(pairs.shape, bool),
-            clicks=np.zeros(pairs.shape, bool),
-            counts=np.ones(num_samples),
-            num_pairs=len(self.pairs),
-        )
-        return self._drawn(view, random_state)
+        """Clicks (sample, position) of users who are shown one list.
+
+        Parameters
+        ----------
+        query
+            Name of the query.
+        items
+            Names of the items shown, from the top.
+        num_samples
+            Number of users.
+        random_state
+            Seed; the same seed gives the same clicks.
+        """
+        codes = self.pairs.codes(query, [str(item) for item in items])
+        pairs = np.tile(codes, (num_samples, 1))
+        return self._drawn(pairs, np.ones(pairs.shape, bool), random_state)
 
     def sample_clicks(self, log: ClickLog, *, random_state: int) -> NDArray[np.int8]:
-        """Clicks (session, position) on the lists of a log; its own clicks and counts do not matter."""
-        return self._drawn(self._view(log), random_state)
+        """Clicks (session, position) on the lists of a log.
 
-    def examination(self, log: ClickLog) -> NDArray[np.float64]:
-        """P(examined) at each rank, the mean over the lists of a log (position,): the position effect as this model sees it.
-
-        P(examined) = P(click) / attraction; pairs with no attraction at all tell nothing and are left out.
+        Parameters
+        ----------
+        log
+            Lists; their own clicks and counts do not matter.
+        random_state
+            Seed; the same seed gives the same clicks.
         """
         view = self._view(log)
-        parameters = self._padded(view.num_positions)
-        attraction = self.attraction_of(parameters, view)
-        tells = view.is_shown & (attraction > 0)
-        examined = np.where(tells, ratio(self.marginals(parameters, view), attraction), 0.0)
-        return ratio(view.counts @ examined, view.counts @ tells)
+        return self._drawn(view.pairs, view.is_shown, random_state)
 
-    @classmethod
-    def attraction_of(cls, parameters: Parameters, view: LogView) -> NDArray[np.float64]:
-        """P(click | examined) (session, position)."""
-        return parameters["attraction"][view.pairs]
+    def examination(self, log: ClickLog) -> NDArray[np.float64]:
+        """P(examined) at each rank (position,), the mean over the lists of a log: the position effect according to this model.
+
+        P(examined) = P(click) / attraction; pairs whose attraction is 0 are left out.
+
+        Parameters
+        ----------
+        log
+            Lists; their clicks do not matter.
+        """
+        view = self._view(log)
+        attraction = self.attraction_of(self._padded(view.num_positions), view.pairs)
+        is_used = view.is_shown & (attraction > 0)
+        examined = np.where(is_used, ratio(self._unconditional(view), attraction), 0.0)
+        return ratio(view.counts @ examined, view.counts @ is_used)
 
     def pair_values(self, name: str, query: str, items: Sequence[object]) -> NDArray[np.float64]:
-        """A parameter of pairs at the items of one query (item,), its default where a pair was never seen."""
+        """A parameter of pairs at the items of one query (item,), its default where a pair was never seen.
+
+        Parameters
+        ----------
+        name
+            Name of the parameter, such as "attraction".
+        query
+            Name of the query.
+        items
+            Names of the items.
+        """
         codes = self.pairs.codes(query, [str(item) for item in items])
         return np.append(self.parameters[name], self.defaults[name])[codes]
 
-    def to_json(self) -> str:
-        """The model as JSON text, which ``from_json`` and ``rankpolicy simulate --users`` read:
+    def user_of(self, query: str, items: Sequence[object]) -> User:
+        """The user who clicks on these items of a query as the model describes, for simulation.
+
+        Parameters
+        ----------
+        query
+            Name of the query.
+        items
+            Names of the items; a list may show any of them in any order.
+        """
+        count = len(items)
+        padded = self._padded(count)
+        codes = self.pairs.codes(query, [str(item) for item in items])
+        parameters = {
+            name: padded[name][codes] if axes == (PAIR,) else padded[name][_corner(shape)]
+            for (name, axes), shape in zip(self.axes.items(), self.shapes(count, count).values(), strict=True)
+        }
+        return User(kind=self.name, num_items=count, parameters=parameters)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The model as a plain document, which ``save`` writes as JSON:
 
         {"format": "rankpolicy click model", "version": 1, "model": "dcm", "parameters": {"stop": [...]}, "defaults": {...},
         "priors": {"attraction": [1, 1], ...}, "objectives": [...],
         "queries": [{"query": "98435_1", "items": ["232429", ...], "attraction": [...]}, ...]}
 
-        Parameters of pairs stand beside the items of their query, all others under ``parameters``.
+        Parameters of pairs stand beside the items of their query, all others under "parameters".
         """
-        return json.dumps(self._document(), ensure_ascii=False, allow_nan=False)
+        from rankpolicy.clicks.models.file import document_of
+
+        return document_of(self)
 
     @classmethod
-    def from_json(cls, text: str) -> ClickModel:
-        """A model of this class from its JSON text."""
-        return cls._from_document(json.loads(text))
+    def from_dict(cls, document: Mapping[str, Any]) -> ClickModel:
+        """The model that ``to_dict`` described.
+
+        Parameters
+        ----------
+        document
+            What ``to_dict`` of a model of this class returned.
+        """
+        from rankpolicy.clicks.models.file import model_of
+
+        return model_of(cls, document)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the model as JSON; ``rankpolicy.load`` reads it, and so does ``rankpolicy simulate --users``.
+
+        Parameters
+        ----------
+        path
+            The file, which is written whole or not at all; compressed where the name ends in .gz or .zst.
+        """
+        from rankpolicy.clicks.models.file import write_click_model
+
+        write_click_model(self, path)
+
+    @classmethod
+    def walks(cls, parameters: Parameters, pairs: NDArray[np.int64]) -> Walk:
+        """How lists of pairs (..., position) are walked down, for kernels/clicks/walk.py.
+
+        Parameters
+        ----------
+        parameters
+            Parameters of the model by name, for at least as many positions.
+        pairs
+            The pairs shown, from the top.
+        """
+        from rankpolicy.kernels.clicks.walk import Walk
+
+        num_positions = pairs.shape[-1]
+        after_click = cls.after_click(parameters, pairs, np.arange(num_positions))
+        return Walk(
+            np.ascontiguousarray(cls.attraction_of(parameters, pairs), np.float64),
+            np.ascontiguousarray(cls.examination_of(parameters, num_positions), np.float64),
+            np.ascontiguousarray(np.broadcast_to(after_click, pairs.shape), np.float64),
+            float(cls.after_skip(parameters)),
+        )
 
     def _view(self, log: ClickLog) -> LogView:
         if self.needs_sessions and not log.has_sessions:
             raise RankPolicyError(needs_sessions_text(self.name))
         return self.pairs.view(log)
 
-    def _padded(self, num_positions: int) -> Parameters:
-        """The parameters with room for unknown pairs, the last entry, and for as many positions, filled with the defaults."""
+    def _padded(self, num_positions: int) -> dict[str, NDArray[np.float64]]:
+        """The parameters with one more entry for unknown pairs and at least as many positions, filled up with the defaults."""
         known = [len(self.parameters[name]) for name, axes in self.axes.items() if axes[0] == POSITION]
         shapes = self.shapes(len(self.pairs) + 1, max([num_positions, *known]))
         padded = {}
         for name, values in self.parameters.items():
             padded[name] = np.full(shapes[name], self.defaults[name])
-            padded[name][tuple(map(slice, values.shape))] = values
+            padded[name][_corner(values.shape)] = values
         return padded
 
     def _conditional(self, view: LogView) -> NDArray[np.float64]:
-        parameters, state = self._padded(view.num_positions), self.start(view)
-        conditional = np.empty(view.pairs.shape)
-        for position in range(view.num_positions):
-            conditional[:, position] = self.probability(parameters, view, position, state)
-            state = self.move(parameters, view, position, state, view.clicks[:, position])
-        return conditional
+        from rankpolicy.kernels.clicks.walk import conditional_probabilities_of_lists
 
-    def _drawn(self, view: LogView, random_state: int) -> NDArray[np.int8]:
-        generator = np.random.default_rng(random_state)
-        parameters, state = self._padded(view.num_positions), self.start(view)
-        clicks = np.zeros(view.pairs.shape, np.int8)
-        for position in range(view.num_positions):
-            chance = self.probability(parameters, view, position, state)
-            clicked = (generator.random(len(chance)) < chance) & view.is_shown[:, position]
-            state = self.move(parameters, view, position, state, clicked)
-            clicks[:, position] = clicked
+        probabilities = np.empty(view.pairs.shape)
+        walks = self.walks(self._padded(view.num_positions), view.pairs)
+        conditional_probabilities_of_lists(walks, np.ascontiguousarray(view.clicks), probabilities)
+        return probabilities
+
+    def _unconditional(self, view: LogView) -> NDArray[np.float64]:
+        from rankpolicy.kernels.clicks.walk import click_probabilities_of_lists
+
+        probabilities = np.empty(view.pairs.shape)
+        click_probabilities_of_lists(self.walks(self._padded(view.num_positions), view.pairs), probabilities)
+        return probabilities
+
+    def _drawn(self, pairs: NDArray[np.int64], is_shown: NDArray[np.bool_], random_state: int) -> NDArray[np.int8]:
+        from rankpolicy.kernels.clicks.walk import draw_clicks_of_lists, random_source
+
+        clicks = np.zeros(pairs.shape, np.int8)
+        walks = self.walks(self._padded(pairs.shape[1]), pairs)
+        shown = walks._replace(attraction=np.where(is_shown, walks.attraction, 0.0))
+        draw_clicks_of_lists(shown, random_source(random_state, 0), clicks)
         return clicks
-
-    def _document(self) -> dict[str, Any]:
-        of_pairs = [name for name, axes in self.axes.items() if axes == (PAIR,)]
-        cuts = np.flatnonzero(np.diff(self.pairs.queries)) + 1
-        queries = []
-        for part in np.split(np.arange(len(self.pairs)), cuts):
-            names = [self.pairs.item_names[item] for item in self.pairs.items[part]]
-            entry: dict[str, Any] = {"query": self.pairs.query_names[self.pairs.queries[part[0]]], "items": names}
-            queries.append(entry | {name: self.parameters[name][part].tolist() for name in of_pairs})
-        return {
-            "format": FILE_FORMAT,
-            "version": FILE_VERSION,
-            "model": self.name,
-            "parameters": {name: values.tolist() for name, values in self.parameters.items() if name not in of_pairs},
-            "defaults": dict(self.defaults),
-            "priors": {name: list(prior) for name, prior in self.priors.items()},
-            "objectives": list(self.objectives),
-            "queries": queries,
-        }
-
-    @classmethod
-    def _from_document(cls, document: Mapping[str, Any]) -> ClickModel:
-        entries = document["queries"]
-        item_codes: dict[str, int] = {}
-        codes = [[item_codes.setdefault(item, len(item_codes)) for item in entry["items"]] for entry in entries]
-        # Codes follow the order of the file, in which items of a query need not rise: pairs are sorted again.
-        items = np.concatenate([np.array(part, np.int32) for part in codes])
-        queries = np.repeat(np.arange(len(entries), dtype=np.int32), [len(part) for part in codes])
-        order = np.lexsort((items, queries))
-        parameters = {name: np.array(values, np.float64) for name, values in document["parameters"].items()}
-        for name, axes in cls.axes.items():
-            if axes == (PAIR,):
-                flat = np.concatenate([np.array(entry[name], np.float64) for entry in entries])
-                parameters[name] = flat[order]
-        return cls(
-            pairs=PairTable(
-                query_names=tuple(entry["query"] for entry in entries),
-                item_names=tuple(item_codes),
-                queries=queries[order],
-                items=items[order],
-            ),
-            parameters=parameters,
-            defaults=dict(document["defaults"]),
-            priors={name: tuple(prior) for name, prior in document["priors"].items()},
-            objectives=tuple(document["objectives"]),
-        )
 
 
 def needs_sessions_text(name: str) -> str:
+    """The message for a model that cannot be used with counts."""
     return (
-        f"{name} needs whole sessions; this log holds counts by (query, item, position), which say nothing of the clicks above. "
+        f"{name} needs whole sessions; this log holds counts by (query, item, position), which say nothing about the clicks above. "
         "Use gctr, rctr, dctr or pbm, or a log with sessions."
     )
 
@@ -316,3 +491,7 @@ def weighted_log(weights: NDArray[np.float64], probabilities: NDArray[np.float64
 def ratio(numerator: NDArray[np.float64], denominator: NDArray[np.float64]) -> NDArray[np.float64]:
     """The quotient, 0 where the denominator is 0: such an event cannot happen, and nothing follows from it."""
     return np.divide(numerator, denominator, out=np.zeros(np.shape(denominator)), where=denominator != 0)
+
+
+def _corner(shape: tuple[int, ...]) -> tuple[slice, ...]:
+    return tuple(map(slice, shape))

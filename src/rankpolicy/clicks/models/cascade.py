@@ -1,21 +1,19 @@
-"""Users who walk down the list and stop somewhere: what CM, DCM, DBN, SDBN and CCM have in common, and their E step.
+"""Users who examine every item until they stop: what CM, DCM, DBN, SDBN and CCM have in common, and their E step.
 
-The user examines the first item. An examined item is clicked with its attraction a; then the user goes on to the next with probability
-``after_click`` or ``after_skip``, and nothing below is examined once she has stopped. Members differ only in these two.
+An examined item is clicked with its attraction a; then the user goes on to the next with probability ``after_click`` or ``after_skip``,
+and examines nothing more once she has stopped. Members differ only in these two.
 
-Given the clicks, whether a position was examined is a chain with two states, so forwards and backwards passes are exact:
+Given the clicks, whether a position was examined is a chain with two states, so one backward and one forward pass are exact:
 
     later_k  = P(marks from k on | k examined)   = P(mark at k) (on later_{k+1} + (1 - on) none_{k+1})
     x_{k+1}  = P(k + 1 examined | all marks)     = x_k on later_{k+1} / (on later_{k+1} + (1 - on) none_{k+1})
 
-with x_1 = 1, on = after_click or after_skip as the mark at k says, and none_k = 1 if there is no click from k on, else 0.
+with x_1 = 1, on = after_click or after_skip according to the mark at k, and none_k = 1 if there is no click from k on, else 0.
 """
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,12 +22,14 @@ from rankpolicy.clicks.log.list_counts import ListCounts, list_counts
 from rankpolicy.clicks.log.pairs import LogView
 from rankpolicy.clicks.models.base import ClickModel, Expectation, Parameters, ratio, weighted_log
 
+Counts = dict[str, NDArray[np.float64]]
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Moves:
-    """What users did after looking at an item that had another below it; ``went_on`` is a probability given all marks."""
+    """What users did after they examined an item that had another one below; ``went_on`` is a probability given all marks."""
 
-    pairs: NDArray[np.int64]  # (click,) clicks of the same kind counted once
+    pairs: NDArray[np.int64]  # (click,); equal clicks are counted once
     positions: NDArray[np.int64]  # (click,)
     counts: NDArray[np.float64]  # (click,)
     went_on: NDArray[np.float64]  # (click,)
@@ -39,23 +39,21 @@ class Moves:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CascadeModel(ClickModel):
-    """A member gives ``after_click``, ``after_skip`` and how their parameters are counted."""
+    """A member defines ``after_click``, ``after_skip`` and how their parameters are counted."""
 
     @classmethod
-    @abstractmethod
-    def after_click(
-        cls, parameters: Parameters, pairs: NDArray[np.int64], positions: NDArray[np.int64]
-    ) -> NDArray[np.float64]:
-        """P(goes on | clicked on this pair at this position), as far as both broadcast."""
+    def count_moves(cls, parameters: Parameters, moves: Moves, num_pairs: int) -> tuple[Counts, Counts]:
+        """Successes and trials of the parameters behind ``after_click`` and ``after_skip``; counts of "attraction" are added to the clicks.
 
-    @classmethod
-    def after_skip(cls, parameters: Parameters) -> float:
-        """P(goes on | examined and not clicked)."""
-        return 1.0
-
-    @classmethod
-    def count_moves(cls, parameters: Parameters, moves: Moves, num_pairs: int) -> tuple[Parameters, Parameters]:
-        """Successes and trials of the parameters behind ``after_click`` and ``after_skip``; sums for "attraction" add to the clicks."""
+        Parameters
+        ----------
+        parameters
+            Parameters of the model by name.
+        moves
+            Expected moves after clicks and skips.
+        num_pairs
+            Number of (query, item) pairs.
+        """
         return {}, {}
 
     @classmethod
@@ -85,7 +83,7 @@ class CascadeModel(ClickModel):
 
     @classmethod
     def expect_compiled(cls, parameters: Parameters, summary: ListCounts) -> Expectation:
-        """The same from what is settled down to the last clicks, and the chain below them."""
+        """The same from the counts down to the last clicks, which need no parameters, and the chain below them."""
         from rankpolicy.kernels.clicks.cascade import examine_lists
 
         attraction, after_skip = parameters["attraction"], cls.after_skip(parameters)
@@ -133,41 +131,9 @@ class CascadeModel(ClickModel):
         return Expectation(successes=successes, trials=trials, log_likelihood=log_likelihood)
 
     @classmethod
-    def start(cls, view: LogView) -> NDArray[Any]:
-        """P(examined | clicks above)."""
-        return np.ones(len(view.pairs))
-
-    @classmethod
-    def probability(
-        cls, parameters: Parameters, view: LogView, position: int, state: NDArray[Any]
-    ) -> NDArray[np.float64]:
-        return state * parameters["attraction"][view.pairs[:, position]]
-
-    @classmethod
-    def move(
-        cls, parameters: Parameters, view: LogView, position: int, state: NDArray[Any], clicked: NDArray[np.bool_]
-    ) -> NDArray[Any]:
-        pairs = view.pairs[:, position]
-        attraction = parameters["attraction"][pairs]
-        still_examined = ratio(state * (1 - attraction), 1 - state * attraction)
-        after_click = cls.after_click(parameters, pairs, np.array([position]))
-        return np.where(clicked, after_click, cls.after_skip(parameters) * still_examined)
-
-    @classmethod
-    def marginals(cls, parameters: Parameters, view: LogView) -> NDArray[np.float64]:
-        """P(examined) walks down the list: x_{k+1} = x_k (a after_click + (1 - a) after_skip)."""
-        attraction, after_click = parameters["attraction"][view.pairs], cls._after_click(parameters, view)
-        goes_on = attraction * after_click + (1 - attraction) * cls.after_skip(parameters)
-        examined = np.cumprod(np.pad(goes_on[:, :-1], ((0, 0), (1, 0)), constant_values=1.0), 1)
-        return examined * attraction
-
-    @classmethod
     def _after_click(cls, parameters: Parameters, view: LogView) -> NDArray[np.float64]:
         values = cls.after_click(parameters, view.pairs, np.arange(view.num_positions))
         return np.broadcast_to(values, view.pairs.shape)
-
-    def relevance(self) -> NDArray[np.float64]:
-        return self.parameters["attraction"]
 
 
 def examined_given_clicks(
@@ -190,9 +156,9 @@ def examined_given_clicks(
 
 
 def stopped_at_last_click(cls: type[CascadeModel], view: LogView) -> Expectation:
-    """The estimate of Guo, Liu & Wang (2009): as if users had stopped at their last click, and examined all without one.
+    """The estimate of Guo, Liu & Wang (2009), which assumes that users stop at their last click, or examine the whole list without one.
 
-    An approximation, since users may go on and find nothing more to click; EM starts from it.
+    It is an approximation, since users may go on and find nothing more to click; EM starts from it.
     """
     weights, clicks, goes_on = view.weights, view.clicks, view.has_later_click
     examined = goes_on | clicks | ~clicks.any(1, keepdims=True)

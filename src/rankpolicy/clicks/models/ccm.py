@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -10,23 +10,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankpolicy.clicks.log.distinct import weighted_counts
-from rankpolicy.clicks.models.base import PAIR, Parameters, User, ratio
-from rankpolicy.clicks.models.cascade import CascadeModel, Moves
+from rankpolicy.clicks.models.base import PAIR, Axis, Parameters, ratio
+from rankpolicy.clicks.models.cascade import CascadeModel, Counts, Moves
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClickChain(CascadeModel):
-    """Who clicks on something good is less likely to go on, with a = attraction and continuation = (tau_1, tau_2, tau_3):
+    """How likely a user goes on after a click depends on how good the item was. With a = attraction and continuation = (tau_1, tau_2,
+    tau_3): after_skip = tau_1, after_click = tau_2 (1 - a) + tau_3 a.
 
-    after_skip = tau_1, after_click = tau_2 (1 - a) + tau_3 a.
-
-    Exact EM reads after_click as one more trial of a: after a click the item proves good with probability a, and the user goes on with
-    tau_3, or else with tau_2. So what follows a click teaches attraction too.
+    Exact EM reads after_click as one more trial of a: after a click the item turns out good with probability a, and the user goes on
+    with tau_3, otherwise with tau_2. So what follows a click also informs attraction.
     """
 
     name: ClassVar[str] = "ccm"
     title: ClassVar[str] = "click chain model"
-    axes: ClassVar[Mapping[str, tuple[str | int, ...]]] = {"attraction": (PAIR,), "continuation": (3,)}
+    axes: ClassVar[Mapping[str, tuple[Axis, ...]]] = {"attraction": (PAIR,), "continuation": (3,)}
 
     @classmethod
     def after_click(
@@ -40,9 +39,9 @@ class ClickChain(CascadeModel):
         return float(parameters["continuation"][0])
 
     @classmethod
-    def count_moves(cls, parameters: Parameters, moves: Moves, num_pairs: int) -> tuple[Parameters, Parameters]:
-        attraction, (_, tau_2, tau_3) = parameters["attraction"][moves.pairs], parameters["continuation"]
-        on = tau_2 * (1 - attraction) + tau_3 * attraction
+    def count_moves(cls, parameters: Parameters, moves: Moves, num_pairs: int) -> tuple[Counts, Counts]:
+        attraction, tau_3 = parameters["attraction"][moves.pairs], parameters["continuation"][2]
+        on = cls.after_click(parameters, moves.pairs, moves.positions)
         good_and_on = moves.counts * moves.went_on * ratio(attraction * tau_3, on)
         good_and_stopped = moves.counts * (1 - moves.went_on) * ratio(attraction * (1 - tau_3), 1 - on)
         good, bad = good_and_on + good_and_stopped, moves.counts - good_and_on - good_and_stopped
@@ -56,11 +55,3 @@ class ClickChain(CascadeModel):
             "continuation": np.array([moves.skips, bad.sum(), good.sum()]),
         }
         return successes, trials
-
-    def user_of(self, query: str, items: Sequence[object]) -> User:
-        return User(
-            kind="ccm",
-            attraction=self.pair_values("attraction", query, items),
-            satisfaction=np.empty(0),
-            parameters=self.parameters["continuation"][None],
-        )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -10,22 +10,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankpolicy.clicks.log.pairs import LogView
-from rankpolicy.clicks.models.base import PAIR, Expectation, Parameters, User
+from rankpolicy.clicks.models.base import PAIR, Axis, Expectation, Parameters
 from rankpolicy.clicks.models.cascade import CascadeModel
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cascade(CascadeModel):
-    """The user looks at one item after another and stops at the first click: after_click = 0, after_skip = 1.
+    """The user examines one item after another and stops at the first click: after_click = 0, after_skip = 1.
 
-    Maximum likelihood in closed form: attraction = clicks / how often shown, at the first click or above. A second click is
-    impossible in this model; it is not counted, and a log with one has the log-likelihood -inf.
+    Maximum likelihood in closed form: attraction = clicks / how often the item was shown at the first click or above it. A second
+    click is impossible in this model; it is not counted, and a log with one has the log-likelihood -inf.
     """
 
     name: ClassVar[str] = "cm"
     title: ClassVar[str] = "cascade model"
     uses_em: ClassVar[bool] = False
-    axes: ClassVar[Mapping[str, tuple[str | int, ...]]] = {"attraction": (PAIR,)}
+    axes: ClassVar[Mapping[str, tuple[Axis, ...]]] = {"attraction": (PAIR,)}
 
     @classmethod
     def closed_form(cls, view: LogView) -> Expectation:
@@ -41,11 +41,3 @@ class Cascade(CascadeModel):
         cls, parameters: Parameters, pairs: NDArray[np.int64], positions: NDArray[np.int64]
     ) -> NDArray[np.float64]:
         return np.zeros(1)
-
-    def user_of(self, query: str, items: Sequence[object]) -> User:
-        return User(
-            kind="cascade",
-            attraction=self.pair_values("attraction", query, items),
-            satisfaction=np.empty(0),
-            parameters=np.empty((0, 0)),
-        )

@@ -12,26 +12,27 @@ from numpy.typing import NDArray
 
 from rankpolicy.clicks.log.click_log import ClickLog
 from rankpolicy.clicks.models.base import ClickModel
-from rankpolicy.clicks.models.fit import fit_click_model
+from rankpolicy.clicks.models.fit import fit_with_settings
+from rankpolicy.clicks.models.fit_settings import ClickFitSettings, settings_by_model
 from rankpolicy.clicks.models.perplexity import Perplexity
-from rankpolicy.clicks.models.prior import UNIFORM, PriorChoice
+from rankpolicy.clicks.models.prior import PriorChoice
 
-ReportModel = Callable[[str, int, float], None]  # the model, the iteration of EM and its objective a session
+ReportModel = Callable[[str, int, float], None]  # the model, the iteration of EM and its objective per session
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Measured:
-    """A fitted model and what it makes of the test log."""
+    """A fitted model and how well it forecasts the test log."""
 
     model: ClickModel
     log_likelihood: float
-    num_impossible: int  # sessions that the model rules out; one makes the log-likelihood -inf
+    num_impossible: int  # sessions that the model rules out; a single one makes the log-likelihood -inf
     perplexity: Perplexity
     conditional_perplexity: Perplexity
     examination: NDArray[np.float64]  # (position,) the position effect
 
-    def to_json(self) -> dict[str, Any]:
-        """Plain numbers; null stands for infinite and for ranks where nothing was shown."""
+    def to_dict(self) -> dict[str, Any]:
+        """Plain numbers; None stands for infinity and for ranks where nothing was shown."""
         return {
             "title": self.model.title,
             "log_likelihood": _plain(self.log_likelihood),
@@ -47,18 +48,29 @@ class Measured:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClickComparison:
-    """Click models by name, in the order they were asked for."""
+    """Click models fitted to one log and measured on another.
+
+    Parameters
+    ----------
+    models
+        The fitted models and their measurements by name, in the order they were asked for.
+    num_train_sessions
+        Sessions they were fitted to.
+    num_test_sessions
+        Sessions they were measured on.
+    """
 
     models: Mapping[str, Measured]
     num_train_sessions: int
     num_test_sessions: int
 
-    def to_json(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
+        """Plain numbers: train_sessions, test_sessions and for each model its measurements."""
         return {
             "train_sessions": self.num_train_sessions,
             "test_sessions": self.num_test_sessions,
             "models": {
-                name: measured.to_json()
+                name: measured.to_dict()
                 | {"log_likelihood_per_session": _plain(measured.log_likelihood / self.num_test_sessions)}
                 for name, measured in self.models.items()
             },
@@ -70,12 +82,27 @@ def compare_click_models(
     train: ClickLog,
     test: ClickLog,
     *,
-    prior: PriorChoice = UNIFORM,
-    iterations: int = 200,
-    tolerance: float = 1e-6,
+    prior: PriorChoice = ClickFitSettings.prior,
+    iterations: int = ClickFitSettings.iterations,
+    tolerance: float = ClickFitSettings.tolerance,
     report_model: ReportModel | None = None,
 ) -> ClickComparison:
-    """Fit each model to one log, with the settings of ``fit_click_model``, and measure it on the other."""
+    """Fit several click models to one log and measure them on another.
+
+    Parameters
+    ----------
+    names
+        Names of click models.
+    train
+        The log to fit to.
+    test
+        The log to measure on.
+    prior, iterations, tolerance
+        As in ``fit_click_model``; each model is given those that it reads, and one that none of them reads must not be changed.
+    report_model
+        Called with the model, the number of each iteration of EM and the objective per session.
+    """
+    settings = settings_by_model(names, prior=prior, iterations=iterations, tolerance=tolerance)
     train, test = train.collapsed(), test.collapsed()
     measured = {}
     for name in names:
@@ -84,9 +111,7 @@ def compare_click_models(
             if report_model is not None:
                 report_model(name, iteration, objective)
 
-        model = fit_click_model(
-            name, train, prior=prior, iterations=iterations, tolerance=tolerance, report_iteration=report
-        )
+        model = fit_with_settings(settings[name], train, report_iteration=report)
         of_sessions = model.session_log_likelihoods(test)
         measured[name] = Measured(
             model=model,

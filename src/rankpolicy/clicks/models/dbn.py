@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -10,21 +10,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankpolicy.clicks.log.distinct import weighted_counts
-from rankpolicy.clicks.models.base import PAIR, Parameters, User, ratio
-from rankpolicy.clicks.models.cascade import CascadeModel, Moves
+from rankpolicy.clicks.models.base import PAIR, Axis, Parameters, ratio
+from rankpolicy.clicks.models.cascade import CascadeModel, Counts, Moves
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DynamicBayesian(CascadeModel):
-    """A click satisfies with probability satisfaction(query, item); a user not satisfied goes on with probability continuation.
+    """After a click the user is satisfied with probability satisfaction(query, item) and the session ends; a user who is not satisfied,
+    or has not clicked, goes on with probability continuation: after_click = (1 - satisfaction) continuation, after_skip = continuation.
 
-    after_click = (1 - satisfaction) continuation, after_skip = continuation. A user who stopped after a click was satisfied with
-    probability satisfaction / (satisfaction + (1 - satisfaction) (1 - continuation)), one who went on was not.
+    A user who stopped after a click was satisfied with probability satisfaction / (satisfaction + (1 - satisfaction) (1 -
+    continuation)); a user who went on was not.
     """
 
     name: ClassVar[str] = "dbn"
     title: ClassVar[str] = "dynamic Bayesian network"
-    axes: ClassVar[Mapping[str, tuple[str | int, ...]]] = {
+    axes: ClassVar[Mapping[str, tuple[Axis, ...]]] = {
         "attraction": (PAIR,),
         "satisfaction": (PAIR,),
         "continuation": (1,),
@@ -41,7 +42,13 @@ class DynamicBayesian(CascadeModel):
         return float(parameters["continuation"][0])
 
     @classmethod
-    def count_moves(cls, parameters: Parameters, moves: Moves, num_pairs: int) -> tuple[Parameters, Parameters]:
+    def click_reward(
+        cls, parameters: Parameters, pairs: NDArray[np.int64], positions: NDArray[np.int64]
+    ) -> NDArray[np.float64]:
+        return parameters["satisfaction"][pairs]
+
+    @classmethod
+    def count_moves(cls, parameters: Parameters, moves: Moves, num_pairs: int) -> tuple[Counts, Counts]:
         satisfaction = parameters["satisfaction"][moves.pairs]
         stopped = satisfaction + (1 - satisfaction) * (1 - parameters["continuation"])
         satisfied = moves.counts * (1 - moves.went_on) * ratio(satisfaction, stopped)
@@ -58,13 +65,5 @@ class DynamicBayesian(CascadeModel):
         return successes, trials
 
     def relevance(self) -> NDArray[np.float64]:
-        """attraction x satisfaction: clicked, and content with what was found."""
+        """attraction x satisfaction: P(clicked and satisfied | examined)."""
         return self.parameters["attraction"] * self.parameters["satisfaction"]
-
-    def user_of(self, query: str, items: Sequence[object]) -> User:
-        return User(
-            kind="dbn",
-            attraction=self.pair_values("attraction", query, items),
-            satisfaction=self.pair_values("satisfaction", query, items),
-            parameters=self.parameters["continuation"][None],
-        )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -11,21 +11,21 @@ from numpy.typing import NDArray
 
 from rankpolicy.clicks.log.distinct import weighted_counts
 from rankpolicy.clicks.log.pairs import LogView
-from rankpolicy.clicks.models.base import PAIR, POSITION, Expectation, Parameters, User
-from rankpolicy.clicks.models.cascade import CascadeModel, Moves, stopped_at_last_click
+from rankpolicy.clicks.models.base import PAIR, POSITION, Axis, Expectation, Parameters
+from rankpolicy.clicks.models.cascade import CascadeModel, Counts, Moves, stopped_at_last_click
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DependentClick(CascadeModel):
     """After a click at position k the user stops with probability stop_k: after_click = 1 - stop_k, after_skip = 1.
 
-    EM starts from the paper's estimate, which takes the last click for a stop (``iterations=0`` keeps it), and goes on to maximum
+    EM starts from the paper's estimate, which takes the last click for a stop (``iterations=0`` keeps it), and continues to maximum
     likelihood. What happens after a click on the last position leaves no trace: there stop keeps the prior mean.
     """
 
     name: ClassVar[str] = "dcm"
     title: ClassVar[str] = "dependent click model"
-    axes: ClassVar[Mapping[str, tuple[str | int, ...]]] = {"attraction": (PAIR,), "stop": (POSITION,)}
+    axes: ClassVar[Mapping[str, tuple[Axis, ...]]] = {"attraction": (PAIR,), "stop": (POSITION,)}
 
     @classmethod
     def closed_form(cls, view: LogView) -> Expectation:
@@ -38,12 +38,13 @@ class DependentClick(CascadeModel):
         return 1 - parameters["stop"][positions]
 
     @classmethod
-    def count_moves(cls, parameters: Parameters, moves: Moves, num_pairs: int) -> tuple[Parameters, Parameters]:
+    def click_reward(
+        cls, parameters: Parameters, pairs: NDArray[np.int64], positions: NDArray[np.int64]
+    ) -> NDArray[np.float64]:
+        return parameters["stop"][positions]
+
+    @classmethod
+    def count_moves(cls, parameters: Parameters, moves: Moves, num_pairs: int) -> tuple[Counts, Counts]:
         num_positions = len(parameters["stop"])
         stops = weighted_counts(moves.positions, moves.counts * (1 - moves.went_on), num_positions)
         return {"stop": stops}, {"stop": weighted_counts(moves.positions, moves.counts, num_positions)}
-
-    def user_of(self, query: str, items: Sequence[object]) -> User:
-        stop = self._padded(len(items))["stop"][: len(items)]
-        attraction = self.pair_values("attraction", query, items)
-        return User(kind="dcm", attraction=attraction, satisfaction=np.empty(0), parameters=stop[None])

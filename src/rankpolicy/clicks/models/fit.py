@@ -1,4 +1,4 @@
-"""Fitting: closed form where there is one, else expectation maximisation, the same few lines for every model."""
+"""Fitting: closed form where there is one, otherwise expectation maximisation, the same few lines for every model."""
 
 from __future__ import annotations
 
@@ -7,16 +7,17 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rankpolicy.clicks.log.pairs import LogView, pairs_of
 from rankpolicy.clicks.models.base import ClickModel, Expectation, Parameters, needs_sessions_text
-from rankpolicy.clicks.models.members import click_model_named
+from rankpolicy.clicks.models.fit_settings import ClickFitSettings
+from rankpolicy.clicks.models.members import CLICK_MODELS
 from rankpolicy.clicks.models.prior import (
-    UNIFORM,
     Prior,
     PriorChoice,
-    checked_prior,
     empirical_prior,
+    first_prior,
     log_prior,
     posterior_mean,
 )
@@ -26,7 +27,7 @@ from rankpolicy.types import RankPolicyError
 if TYPE_CHECKING:
     from rankpolicy.clicks.log.click_log import ClickLog
 
-ReportIteration = Callable[[int, float], None]  # the iteration, counted from 1, and the objective a session before it
+ReportIteration = Callable[[int, float], None]  # the iteration, counted from 1, and the objective per session before it
 ExpectStep = Callable[[Parameters], Expectation]
 
 
@@ -34,32 +35,61 @@ def fit_click_model(
     name: str,
     log: ClickLog,
     *,
-    prior: PriorChoice = UNIFORM,
-    iterations: int = 200,
-    tolerance: float = 1e-6,
+    prior: PriorChoice = ClickFitSettings.prior,
+    iterations: int = ClickFitSettings.iterations,
+    tolerance: float = ClickFitSettings.tolerance,
     report_iteration: ReportIteration | None = None,
 ) -> ClickModel:
     """Fit a click model to a log.
 
-    Every parameter is estimated as (successes + a) / (trials + a + b). ``prior`` is (a, b), (1, 1) unless said otherwise; None is
-    maximum likelihood; ``"empirical"`` fits once with (1, 1), learns the Beta prior of the attractions from what it found, and
-    fits again with that. EM ends after ``iterations`` or when a step gains less than ``tolerance`` in log-likelihood plus log prior,
-    per session. Pairs and positions that were never tried have the prior mean, or without a prior the mean over all that were.
+    Pairs and positions that were never tried have the prior mean, or without a prior the mean over all that were.
+
+    Parameters
+    ----------
+    name
+        The click model: gctr, rctr, dctr, pbm, cm, dcm, ccm, sdbn, dbn or ubm.
+    log
+        What was shown and clicked, as ``read_click_log`` reads it.
+    prior
+        Beta prior (a, b) of every parameter, which is estimated as (successes + a) / (trials + a + b); by default (1, 1). None: maximum
+        likelihood. "empirical": fit once with (1, 1), estimate the prior of the attractions from the result, and fit again with it;
+        better where most pairs were shown a few times only.
+    iterations
+        Most iterations of EM. 0 keeps the closed form that dcm and sdbn start from. Only for models fitted by EM.
+    tolerance
+        EM ends when an iteration gains less than this in log-likelihood plus log prior per session. Only for models fitted by EM.
+    report_iteration
+        Called with the number of each iteration and the objective per session.
 
     >>> from rankpolicy.clicks import log_from_lists
     >>> log = log_from_lists(["a", "a", "a"], [["x", "y"]] * 3, [[1, 0], [0, 1], [1, 0]])
     >>> fit_click_model("dctr", log, prior=None).parameters["attraction"]
     array([0.66666667, 0.33333333])
     """
-    kind = click_model_named(name)
+    settings = ClickFitSettings(model=name, prior=prior, iterations=iterations, tolerance=tolerance)
+    return fit_with_settings(settings, log, report_iteration=report_iteration)
+
+
+def fit_with_settings(
+    settings: ClickFitSettings, log: ClickLog, *, report_iteration: ReportIteration | None = None
+) -> ClickModel:
+    """Fit the click model that the settings name to a log.
+
+    Parameters
+    ----------
+    settings
+        The model and how it is fitted.
+    log
+        What was shown and clicked.
+    report_iteration
+        Called with the number of each iteration of EM and the objective per session.
+    """
+    kind = CLICK_MODELS.named(settings.model)
     if kind.needs_sessions and not log.has_sessions:
-        raise RankPolicyError(needs_sessions_text(name))
-    if iterations < 0 or not tolerance >= 0:
-        raise RankPolicyError(f"iterations and tolerance must be 0 or more; got {iterations} and {tolerance}.")
+        raise RankPolicyError(needs_sessions_text(kind.name))
     pairs = pairs_of(log)
     view = pairs.view(log)
-    given = checked_prior(prior)
-    priors = dict.fromkeys(kind.axes, given)
+    priors = dict.fromkeys(kind.axes, first_prior(settings.prior))
     expect = e_step(kind, view) if kind.uses_em else None
     parameters, counts = first_parameters(kind, view, priors)
     objectives: list[float] = []
@@ -68,12 +98,12 @@ def fit_click_model(
         nonlocal parameters, counts
         if expect is not None:
             parameters, counts, found = _em(
-                expect, parameters, counts, priors, iterations, tolerance, log.num_sessions, report_iteration
+                expect, parameters, counts, priors, settings, log.num_sessions, report_iteration
             )
             objectives.extend(found)
 
     run()
-    if prior == "empirical" and "attraction" in kind.axes:
+    if settings.prior == "empirical":
         priors["attraction"] = empirical_prior(counts.successes["attraction"], counts.trials["attraction"])
         parameters = maximised(counts, priors)
         run()
@@ -96,7 +126,7 @@ def e_step(kind: type[ClickModel], view: LogView) -> ExpectStep:
 def first_parameters(
     kind: type[ClickModel], view: LogView, priors: Mapping[str, Prior]
 ) -> tuple[Parameters, Expectation]:
-    """Where EM starts, or the answer in closed form; and the counts behind it. Arrays have an entry more for unknown pairs."""
+    """Where EM starts, or the fit in closed form, and the counts behind it. Arrays have one more entry for unknown pairs."""
     counts = kind.closed_form(view)
     if counts is not None:
         return maximised(counts, priors), counts
@@ -107,7 +137,7 @@ def first_parameters(
 
 
 def maximised(counts: Expectation, priors: Mapping[str, Prior]) -> Parameters:
-    """The M step."""
+    """The M step: the posterior mean of each parameter."""
     return {
         name: posterior_mean(counts.successes[name], trials, priors[name]) for name, trials in counts.trials.items()
     }
@@ -118,25 +148,24 @@ def _em(
     parameters: Parameters,
     counts: Expectation,
     priors: Mapping[str, Prior],
-    iterations: int,
-    tolerance: float,
+    settings: ClickFitSettings,
     num_sessions: int,
     report_iteration: ReportIteration | None,
 ) -> tuple[Parameters, Expectation, list[float]]:
     objectives: list[float] = []
-    for iteration in range(iterations):
+    for iteration in range(settings.iterations):
         counts = expect(parameters)
         objective = counts.log_likelihood + sum(log_prior(parameters[name], priors[name]) for name in parameters)
         if report_iteration is not None:
             report_iteration(iteration + 1, objective / num_sessions)
         objectives.append(objective)
         parameters = maximised(counts, priors)
-        if iteration and objectives[-1] - objectives[-2] < tolerance * num_sessions:
+        if iteration and objectives[-1] - objectives[-2] < settings.tolerance * num_sessions:
             break
     return parameters, counts, objectives
 
 
-def _default(successes: np.ndarray, trials: np.ndarray, prior: Prior) -> float:
+def _default(successes: NDArray[np.float64], trials: NDArray[np.float64], prior: Prior) -> float:
     if sum(prior) > 0:
         return prior[0] / sum(prior)
     return float(successes.sum() / trials.sum()) if trials.sum() > 0 else 0.5

@@ -12,10 +12,18 @@ from rankpolicy.clicks.log.click_log import ClickLog
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Perplexity:
-    """1 is a perfect forecast, 2 is that of a coin; ``overall`` is the mean over ranks."""
+    """Perplexity of click marks: 1 is a perfect forecast, 2 that of a fair coin.
+
+    Parameters
+    ----------
+    overall
+        Mean over ranks.
+    by_rank
+        One number per rank; NaN where nothing was shown.
+    """
 
     overall: float
-    by_rank: NDArray[np.float64]  # (position,) NaN at a rank where nothing was shown
+    by_rank: NDArray[np.float64]  # (position,)
 
 
 def perplexity_of(probabilities: NDArray[np.float64], log: ClickLog) -> Perplexity:

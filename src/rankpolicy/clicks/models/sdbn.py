@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -11,21 +11,22 @@ from numpy.typing import NDArray
 
 from rankpolicy.clicks.log.distinct import weighted_counts
 from rankpolicy.clicks.log.pairs import LogView
-from rankpolicy.clicks.models.base import PAIR, Expectation, Parameters, User
-from rankpolicy.clicks.models.cascade import CascadeModel, Moves, stopped_at_last_click
+from rankpolicy.clicks.models.base import PAIR, Axis, Expectation, Parameters
+from rankpolicy.clicks.models.cascade import CascadeModel, Counts, Moves, stopped_at_last_click
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SimplifiedDBN(CascadeModel):
-    """A click satisfies with probability satisfaction(query, item), and only then the user stops: after_click = 1 - satisfaction.
+    """A DBN whose continuation is 1: after a click the user is satisfied with probability satisfaction(query, item), and only then the
+    session ends: after_click = 1 - satisfaction, after_skip = 1.
 
-    EM starts from the paper's estimate, which takes the last click for the one that satisfied (``iterations=0`` keeps it), and goes
-    on to maximum likelihood.
+    EM starts from the paper's estimate, which takes the last click for the satisfying one (``iterations=0`` keeps it), and continues to
+    maximum likelihood.
     """
 
     name: ClassVar[str] = "sdbn"
     title: ClassVar[str] = "simplified dynamic Bayesian network"
-    axes: ClassVar[Mapping[str, tuple[str | int, ...]]] = {"attraction": (PAIR,), "satisfaction": (PAIR,)}
+    axes: ClassVar[Mapping[str, tuple[Axis, ...]]] = {"attraction": (PAIR,), "satisfaction": (PAIR,)}
 
     @classmethod
     def closed_form(cls, view: LogView) -> Expectation:
@@ -38,19 +39,16 @@ class SimplifiedDBN(CascadeModel):
         return 1 - parameters["satisfaction"][pairs]
 
     @classmethod
-    def count_moves(cls, parameters: Parameters, moves: Moves, num_pairs: int) -> tuple[Parameters, Parameters]:
+    def click_reward(
+        cls, parameters: Parameters, pairs: NDArray[np.int64], positions: NDArray[np.int64]
+    ) -> NDArray[np.float64]:
+        return parameters["satisfaction"][pairs]
+
+    @classmethod
+    def count_moves(cls, parameters: Parameters, moves: Moves, num_pairs: int) -> tuple[Counts, Counts]:
         satisfied = weighted_counts(moves.pairs, moves.counts * (1 - moves.went_on), num_pairs + 1)
         return {"satisfaction": satisfied}, {"satisfaction": weighted_counts(moves.pairs, moves.counts, num_pairs + 1)}
 
     def relevance(self) -> NDArray[np.float64]:
-        """attraction x satisfaction: clicked, and content with what was found."""
+        """attraction x satisfaction: P(clicked and satisfied | examined)."""
         return self.parameters["attraction"] * self.parameters["satisfaction"]
-
-    def user_of(self, query: str, items: Sequence[object]) -> User:
-        """A DBN user who never gives up."""
-        return User(
-            kind="dbn",
-            attraction=self.pair_values("attraction", query, items),
-            satisfaction=self.pair_values("satisfaction", query, items),
-            parameters=np.ones((1, 1)),
-        )

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from rankpolicy.clicks.models.base import ClickModel
 from rankpolicy.clicks.models.fit import fit_click_model
+from rankpolicy.clicks.models.members import CLICK_MODELS
 from rankpolicy.clicks.position_bias.em import linked_pairs
 from rankpolicy.clicks.position_bias.evidence import Evidence
 from rankpolicy.clicks.position_bias.method import PositionBiasMethod
@@ -23,6 +24,7 @@ def click_model_examination(evidence: Evidence, weights: NDArray[np.float64]) ->
     if isinstance(model, ClickModel):
         return relative_to_first(np.tile(model.examination(log), (len(weights), 1)))
     found = np.empty((len(weights), evidence.num_positions))
+    em = {"iterations": ITERATIONS, "tolerance": TOLERANCE} if CLICK_MODELS.named(model).uses_em else {}
     for resample, of_sessions in enumerate(weights):
         rows = np.flatnonzero(of_sessions > 0)
         drawn = replace(
@@ -32,7 +34,7 @@ def click_model_examination(evidence: Evidence, weights: NDArray[np.float64]) ->
             clicks=log.clicks[rows],
             counts=of_sessions[rows].astype(np.int64),
         )
-        fitted = fit_click_model(model, drawn, prior=None, iterations=ITERATIONS, tolerance=TOLERANCE)
+        fitted = fit_click_model(model, drawn, prior=None, **em)
         found[resample] = fitted.examination(drawn)
     counts = evidence.pair_counts(weights)
     # The propensity of a rank that shares no pair with others is not determined: EM leaves it where it started.

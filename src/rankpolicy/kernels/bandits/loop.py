@@ -6,18 +6,16 @@ from numba import types
 
 from rankpolicy.kernels.bandits.learn import learn_log
 from rankpolicy.kernels.bandits.step import GENERATOR, LEARN, MEMORY, RANK
-from rankpolicy.kernels.clicks.users import draw_clicks, expected_reward
+from rankpolicy.kernels.clicks.walk import SimulatedUsers, Walk, draw_clicks, expected_reward, top_of
 
-_NUMBERS, _TABLE = types.float64[::1], types.float64[:, ::1]
+_NUMBERS = types.float64[::1]
+_USERS = numba.typeof(SimulatedUsers(np.zeros((1, 1)), np.zeros((1, 1)), np.zeros((1, 1, 1)), 1.0, np.zeros((1, 1, 1))))
 _SIGNATURE = types.void(
     RANK,
     LEARN,
     MEMORY,
     GENERATOR,
-    types.int64,  # kind of user
-    _TABLE,  # attraction (phase, item)
-    _TABLE,  # satisfaction (phase, item), or no columns
-    _TABLE,  # parameters of the user
+    _USERS,
     types.boolean[:, ::1],  # available (phase, item)
     types.int64[::1],  # starts (phase,), the first step of each
     _NUMBERS,  # best (phase,), expected reward of the best list
@@ -35,10 +33,7 @@ def simulate_run(
     learn,
     memory,
     generator,
-    kind,
-    attraction,
-    satisfaction,
-    parameters,
+    users,
     available,
     starts,
     best,
@@ -49,16 +44,16 @@ def simulate_run(
     regret,
 ):
     rankings, clicks = np.empty((1, cutoff), np.int64), np.zeros((1, cutoff), np.int8)
-    shown_attraction, shown_satisfaction = np.empty(cutoff), np.empty(cutoff if satisfaction.shape[1] > 0 else 0)
+    shown = Walk(np.empty(cutoff), users.examination, np.empty(cutoff), users.after_skip)
+    rewards, probabilities, reached = np.empty(cutoff), np.empty(cutoff), np.empty(users.examination.shape[1])
     phase, items, length = -1, np.empty(0, np.int64), 0
     if free_observations:
         items = np.flatnonzero(available[0])
         for i in range(len(items)):
             rankings[0, 0] = items[i]
-            shown_attraction[0] = attraction[0, items[i]]
-            if len(shown_satisfaction) > 0:
-                shown_satisfaction[0] = satisfaction[0, items[i]]
-            state = draw_clicks(kind, shown_attraction[:1], shown_satisfaction[:1], parameters, state, clicks[0, :1])
+            shown.attraction[0] = users.attraction[0, items[i]]
+            shown.after_click[0] = users.after_click[0, items[i], 0]
+            state = draw_clicks(top_of(shown, 1), state, clicks[0, :1])
             learn(memory, rankings[0, :1], clicks[0, :1], 1.0)
     total, wanted = 0.0, 0
     for step in range(1, steps[-1] + 1):
@@ -70,13 +65,13 @@ def simulate_run(
         rank(memory, items, generator, rankings[0, :length])
         for position in range(length):
             item = rankings[0, position]
-            shown_attraction[position] = attraction[phase, item]
-            if len(shown_satisfaction) > 0:
-                shown_satisfaction[position] = satisfaction[phase, item]
-        of_list = shown_satisfaction[: min(length, len(shown_satisfaction))]
-        state = draw_clicks(kind, shown_attraction[:length], of_list, parameters, state, clicks[0, :length])
+            shown.attraction[position] = users.attraction[phase, item]
+            shown.after_click[position] = users.after_click[phase, item, position]
+            rewards[position] = users.rewards[phase, item, position]
+        walk = top_of(shown, length)
+        state = draw_clicks(walk, state, clicks[0, :length])
         learn_log(learn, memory, rankings, clicks)
-        total += best[phase] - expected_reward(kind, shown_attraction[:length], of_list, parameters)
+        total += best[phase] - expected_reward(walk, rewards, reached, probabilities)
         if step == steps[wanted]:
             regret[wanted] = total
             wanted += 1
