@@ -131,13 +131,13 @@ def fit(
 
 
 def _parsed_names(models: str) -> list[str]:
-    from rankpolicy.clicks.models.members import click_model_named
+    from rankpolicy.clicks import CLICK_MODELS
 
     names = list(dict.fromkeys(name for name in (text.strip() for text in models.split(",")) if name))
     if not names:
         raise RankPolicyError("--models must name at least one click model, such as dcm,ubm.")
     for name in names:
-        click_model_named(name)
+        CLICK_MODELS.named(name)
     return names
 
 
