@@ -1,4 +1,4 @@
-"""Parquet files, a row an item."""
+"""Parquet files with one row per item."""
 
 from __future__ import annotations
 
@@ -22,7 +22,23 @@ def read_parquet(
     item_id: str | None = None,
     protected: str | None = None,
 ) -> RankingDataset:
-    """Read a Parquet file; its columns and the arguments that name them are those of ``from_frame``."""
+    """Read a Parquet file with one row per item.
+
+    Parameters
+    ----------
+    path
+        The file.
+    qid
+        Name of the column with the query id of each row; rows may be in any order.
+    label
+        Name of the column of labels; None for data still to be ranked.
+    features
+        Names of the feature columns, which must be numbers without missing values; None: all remaining columns.
+    item_id
+        Name of the column of item ids; None: the column item_id if there is one.
+    protected
+        Name of the column of protected groups; None: the column group if there is one.
+    """
     polars = require("polars", "A Parquet file")
     file = checked_file(path)
     try:
@@ -36,7 +52,13 @@ def read_parquet(
 
 
 def parquet_columns(path: str | os.PathLike[str]) -> list[str]:
-    """The names of the columns of a Parquet file, without reading them."""
+    """The names of the columns of a Parquet file, without reading the columns.
+
+    Parameters
+    ----------
+    path
+        The file.
+    """
     polars = require("polars", "A Parquet file")
     file = checked_file(path)
     try:
@@ -46,7 +68,15 @@ def parquet_columns(path: str | os.PathLike[str]) -> list[str]:
 
 
 def write_parquet(dataset: RankingDataset, path: str | os.PathLike[str]) -> None:
-    """Write a dataset as Parquet; ``read_parquet`` gives the same values back. Source rows are not kept."""
+    """Write a dataset as Parquet; ``read_parquet`` returns the same values, but for the source rows.
+
+    Parameters
+    ----------
+    dataset
+        The dataset.
+    path
+        The file.
+    """
     frame = to_frame(dataset)
     with atomic_write(path) as file:
         frame.write_parquet(file)
