@@ -35,12 +35,25 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Course:
-    """How one training run is followed, and from where it starts."""
+class FitOptions:
+    """Options of one call of ``fit`` beside the data.
 
-    progress: bool | None  # a bar on stderr; None: when that is a terminal
+    Parameters
+    ----------
+    progress
+        Whether to show a progress bar on stderr; None: when that is a terminal.
+    checkpoint
+        A file that is written after every epoch; None: none.
+    resume
+        Whether to continue from the checkpoint if it exists.
+    """
+
+    progress: bool | None
     checkpoint: Path | None
     resume: bool
+
+
+Course = FitOptions
 
 
 class Ranker(ABC):
@@ -73,6 +86,13 @@ class Ranker(ABC):
     click_report_: dict[str, Any] | None  # what training on clicks rests on (ClickEvidence); None without clicks
 
     _labels_are_relevances = False  # of the training data: estimated from clicks, item by item
+
+    def __post_init__(self) -> None:
+        self._check_settings()
+
+    def _check_settings(self) -> None:
+        """Refuse settings of a wrong kind or range, or that nothing would read."""
+        check_settings(self)
 
     def fit(
         self,
@@ -110,7 +130,7 @@ class Ranker(ABC):
         # Here, not above: whoever learns from labels need not wait for what learns from clicks.
         from rankpolicy.rankers.networks.click_training import training_data_from_clicks, validation_data_with_clicks
 
-        check_settings(self)
+        self._check_settings()
         train = training_dataset(X, y, qid, group)
         if protected is not None:
             train = with_groups(train, protected, given_in_rows=not isinstance(X, RankingDataset))

@@ -40,4 +40,4 @@ def ranker_class_named(name: str) -> type[Ranker]:
     Traceback (most recent call last):
     rankpolicy.types.RankPolicyError: Unknown method 'pg-rnk'. Did you mean 'pg-rank'? Known: ...
     """
-    return RANKERS.named(name.partition(":")[0])
+    return RANKERS.named(name)
