@@ -25,7 +25,7 @@ def sha256_of_file(path: str | os.PathLike[str]) -> str:
 
 
 def fingerprint(dataset: RankingDataset) -> str:
-    """The sha256 of the content of a dataset, as hexadecimal digits; the order of rows in the source file does not count.
+    """The sha256 of the content of a dataset, as hexadecimal digits; ``source_rows`` are left out.
 
     Parameters
     ----------
