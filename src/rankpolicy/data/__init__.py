@@ -1,4 +1,4 @@
-"""Ranking data: the dataset every package works on, and the formats it is read from and written to."""
+"""Ranking data: the dataset that all packages work on, and the formats it is read from and written to."""
 
 from typing import TYPE_CHECKING
 

@@ -1,4 +1,4 @@
-"""Minibatches of queries."""
+"""Minibatches of queries as tensors."""
 
 from __future__ import annotations
 
@@ -18,21 +18,49 @@ from rankpolicy.data.texts.text_pairs import TextPairs
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Batch:
-    """Some queries: their items' features (or texts) flat, their scalars padded."""
+    """Some queries of a dataset: features (or texts) of their items flat, labels and groups padded.
 
-    features: Any  # what the network takes, a row an item: a tensor (items, features), or TextPairs
-    labels: Tensor  # (query, item)
-    mask: Tensor  # (query, item) bool
+    Parameters
+    ----------
+    features
+        Input of the network, one row per item: a tensor (items, features), or TextPairs.
+    labels
+        Labels (query, item).
+    mask
+        Which cells hold an item (query, item).
+    padding
+        How flat items and padded cells correspond.
+    groups
+        Codes of protected groups (query, item), or None.
+    query_weights
+        Weights (query,) whose mean over all training queries is 1; None: all equal.
+    """
+
+    features: Any
+    labels: Tensor
+    mask: Tensor
     padding: Padding
-    groups: Tensor | None = None  # (query, item) codes of protected groups
-    query_weights: Tensor | None = None  # (query,) of mean 1 over all training queries
+    groups: Tensor | None = None
+    query_weights: Tensor | None = None
 
     def mean_over_queries(self, values: Tensor) -> Tensor:
-        """Mean of values (query,), each counted by its query's weight."""
+        """Mean of values (query,), weighted by the query weights.
+
+        Parameters
+        ----------
+        values
+            One value per query.
+        """
         return (values if self.query_weights is None else values * self.query_weights).mean()
 
     def repeated(self, times: int) -> Batch:
-        """The same queries several times over, for networks that are trained side by side; features stay as they are."""
+        """The batch with its queries repeated, for networks that are trained side by side; features are not repeated.
+
+        Parameters
+        ----------
+        times
+            The number of networks.
+        """
         if times == 1:
             return self
         return replace(
@@ -46,28 +74,53 @@ class Batch:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RaggedTensors:
-    """A dataset's (scaled) features or texts and its labels on a device, ready to be cut into batches."""
+    """A dataset as tensors on a device, from which batches are cut.
 
-    features: Tensor | TextPairs  # (items, features), or a pair an item
-    labels: Tensor  # (items,)
-    offsets: NDArray[np.int64]  # (queries + 1,)
-    groups: Tensor | None = None  # (items,) codes of protected groups
-    query_weights: Tensor | None = None  # (queries,) of mean 1
+    Parameters
+    ----------
+    features
+        Scaled features (items, features), or one pair of texts per item.
+    labels
+        Labels (items,).
+    offsets
+        Where the items of each query start (queries + 1,).
+    groups
+        Codes of protected groups (items,), or None.
+    query_weights
+        Weights (queries,) with mean 1; None: all equal.
+    """
+
+    features: Tensor | TextPairs
+    labels: Tensor
+    offsets: NDArray[np.int64]
+    groups: Tensor | None = None
+    query_weights: Tensor | None = None
 
     @classmethod
     def of(
-        cls, dataset: RankingDataset, features: NDArray[np.float32] | TextPairs, device: torch.device
+        cls, dataset: RankingDataset, features: NDArray[np.float32] | Tensor | TextPairs, device: torch.device
     ) -> RaggedTensors:
+        """The tensors of a dataset.
+
+        Parameters
+        ----------
+        dataset
+            Labels, groups and weights are taken from here.
+        features
+            Scaled features or texts of its items.
+        device
+            Where the tensors go.
+        """
         groups = None
         if dataset.groups is not None:
             groups = torch.from_numpy(np.unique(dataset.groups, return_inverse=True)[1]).to(device)
         weights = None
         if dataset.query_weights is not None:
-            # Of mean 1, so that a learning rate means the same with weights and without.
+            # Mean 1, so that a learning rate has the same effect with and without weights.
             relative = dataset.query_weights / dataset.query_weights.mean()
             weights = torch.from_numpy(relative.astype(np.float32)).to(device)
         return cls(
-            (features if isinstance(features, TextPairs) else torch.from_numpy(features)).to(device),
+            (torch.from_numpy(features) if isinstance(features, np.ndarray) else features).to(device),
             torch.from_numpy(dataset.labels.copy()).to(device),
             dataset.offsets,
             groups,
@@ -75,6 +128,13 @@ class RaggedTensors:
         )
 
     def batch(self, queries: NDArray[np.int64]) -> Batch:
+        """A batch of these queries.
+
+        Parameters
+        ----------
+        queries
+            Indices of queries.
+        """
         rows = torch.from_numpy(rows_of_queries(self.offsets, queries)).to(self.features.device)
         padding = Padding.of_sizes(self.offsets[queries + 1] - self.offsets[queries]).to(self.features.device)
         return Batch(
@@ -86,8 +146,17 @@ class RaggedTensors:
             query_weights=None if self.query_weights is None else self.query_weights[torch.from_numpy(queries)],
         )
 
-    def shuffled_batches(self, batch_queries: int) -> Iterator[Batch]:
-        """Every query once, in an order drawn from torch's current random state."""
-        order = torch.randperm(len(self.offsets) - 1).numpy()
+    def shuffled_batches(self, batch_queries: int, *, generator: torch.Generator | None = None) -> Iterator[Batch]:
+        """All queries once, in random order.
+
+        Parameters
+        ----------
+        batch_queries
+            Queries per batch.
+        generator
+            Source of the random order; None: torch's global one.
+        """
+        device = None if generator is None else generator.device
+        order = torch.randperm(len(self.offsets) - 1, generator=generator, device=device).cpu().numpy()
         for start in range(0, len(order), batch_queries):
             yield self.batch(order[start : start + batch_queries])

@@ -1,4 +1,4 @@
-"""Fingerprints of data, so that a run can say what it was trained on."""
+"""Fingerprints of data, to record what a run was trained on."""
 
 from __future__ import annotations
 
@@ -13,16 +13,28 @@ from rankpolicy.files import checked_file
 
 
 def sha256_of_file(path: str | os.PathLike[str]) -> str:
-    """The sha256 of the bytes of a file, as hexadecimal digits."""
+    """The sha256 of the bytes of a file, as hexadecimal digits.
+
+    Parameters
+    ----------
+    path
+        The file.
+    """
     with open(checked_file(path), "rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def fingerprint(dataset: RankingDataset) -> str:
-    """The sha256 of what a dataset holds, as hexadecimal digits; where its items stood in a file does not count."""
+    """The sha256 of the content of a dataset, as hexadecimal digits; ``source_rows`` are left out.
+
+    Parameters
+    ----------
+    dataset
+        The dataset.
+    """
     digest = hashlib.sha256()
     for part in _parts(dataset):
-        # The length of each part goes first, so that no two lists of parts give the same bytes.
+        # The length goes first, so that two different lists of parts never give the same bytes.
         digest.update(len(part).to_bytes(8, "little"))
         digest.update(part)
     return digest.hexdigest()

@@ -1,4 +1,4 @@
-"""Cross-validation folds as LETOR ships them: ``Fold1/{train,vali,test}.txt``, ``Fold2/...``, or the five parts they are made of."""
+"""Cross-validation folds in the layout of LETOR: ``Fold1/{train,vali,test}.txt``, ``Fold2/...``, or the five parts S1 to S5."""
 
 from __future__ import annotations
 
@@ -20,7 +20,19 @@ NUM_LETOR_PARTS = 5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fold:
-    """Queries to learn from, to choose settings by, and to measure on."""
+    """Training, validation and test queries of one fold.
+
+    Parameters
+    ----------
+    name
+        Name of the fold, such as "Fold1".
+    train
+        Queries to learn from.
+    valid
+        Queries to choose settings by.
+    test
+        Queries to measure on.
+    """
 
     name: str
     train: RankingDataset
@@ -29,10 +41,16 @@ class Fold:
 
 
 def read_folds(directory: str | os.PathLike[str]) -> list[Fold]:
-    """Read every fold of a directory, Fold2 before Fold10; all parts of all folds get the same number of features.
+    """Read all folds of a directory, in the order of their numbers; all get the same number of features.
 
-    A directory with S1.txt to S5.txt instead holds the parts of LETOR's five folds: fold 1 learns from S1, S2 and S3, chooses by S4 and
-    measures on S5; fold 2 learns from S2, S3 and S4, and so on around.
+    A directory that holds S1.txt to S5.txt instead gives LETOR's five folds: fold 1 trains on S1, S2 and S3, validates on S4 and tests on
+    S5; fold 2 trains on S2, S3 and S4, and so on in a circle.
+
+    Parameters
+    ----------
+    directory
+        A directory that holds Fold1, Fold2, ..., each with train, vali (or valid) and test files in LETOR format, plain or compressed; or
+        the files S1 to S5.
     """
     root = Path(directory)
     if not root.is_dir():
@@ -47,7 +65,7 @@ def read_folds(directory: str | os.PathLike[str]) -> list[Fold]:
         raise RankPolicyError(
             f"{root} must hold directories Fold1, Fold2, ... with train, vali and test files, or the parts S1 to S5; it holds none."
         )
-    # All paths first: a missing file is reported before minutes of reading.
+    # All paths first, so that a missing file is reported before minutes of reading.
     files = [{part: _find(folder, names) for part, names in PARTS.items()} for folder in folders]
     read = [{part: read_letor(file) for part, file in parts.items()} for parts in files]
     width = max(dataset.num_features for parts in read for dataset in parts.values())
@@ -60,10 +78,10 @@ def read_folds(directory: str | os.PathLike[str]) -> list[Fold]:
 def _folds_of_parts(parts: list[RankingDataset]) -> list[Fold]:
     width = max(part.num_features for part in parts)
     parts = [_widened(part, width) for part in parts]
-    around = [[parts[(first + step) % len(parts)] for step in range(len(parts))] for first in range(len(parts))]
+    rotated = [parts[first:] + parts[:first] for first in range(len(parts))]
     return [
         Fold(name=f"Fold{number}", train=concatenate(train), valid=valid, test=test)
-        for number, (*train, valid, test) in enumerate(around, 1)
+        for number, (*train, valid, test) in enumerate(rotated, 1)
     ]
 
 
@@ -78,7 +96,7 @@ def _find(folder: Path, names: tuple[str, ...]) -> Path:
 
 
 def _widened(dataset: RankingDataset, width: int) -> RankingDataset:
-    """The dataset with columns of 0 up to this width: features that none of its lines mentions."""
+    """The dataset with columns of 0 appended up to this width: features that none of its lines has."""
     missing = width - dataset.num_features
     return replace(dataset, features=np.pad(dataset.features, ((0, 0), (0, missing)))) if missing else dataset
 

@@ -1,4 +1,4 @@
-"""The one place where ragged arrays become padded ones, and back.
+"""Conversion between flat arrays of items and padded arrays of queries.
 
 Features stay flat; only scalars (scores, labels, groups) are padded to ``(query, item)`` with a mask.
 """
@@ -15,7 +15,14 @@ from torch import Tensor
 
 @dataclass(frozen=True, slots=True)
 class Padding:
-    """Where each flat item goes in a padded ``(query, item)`` array.
+    """The place of each flat item in a padded ``(query, item)`` array.
+
+    Parameters
+    ----------
+    mask
+        Which cells of the padded array hold an item (query, item).
+    cells
+        Index of each flat item in the flattened padded array (items,).
 
     >>> padding = Padding.of_sizes(np.array([2, 1]))
     >>> padding.pad(torch.tensor([5.0, 6.0, 7.0]))
@@ -26,11 +33,17 @@ class Padding:
     """
 
     mask: Tensor  # (query, item) bool
-    cells: Tensor  # (items,) index of each flat item in the flattened padded array
+    cells: Tensor  # (items,)
 
     @classmethod
     def of_sizes(cls, sizes: NDArray[np.int64]) -> Padding:
-        """Padding of queries with these numbers of items, to the longest of them."""
+        """The padding of queries with these numbers of items, to the length of the longest.
+
+        Parameters
+        ----------
+        sizes
+            Number of items of each query (queries,).
+        """
         longest = int(sizes.max(initial=0))
         query_of_item = np.repeat(np.arange(len(sizes)), sizes)
         starts = np.repeat(np.cumsum(sizes) - sizes, sizes)
@@ -39,12 +52,31 @@ class Padding:
         return cls(mask, torch.from_numpy(query_of_item * longest + column))
 
     def pad(self, flat: Tensor) -> Tensor:
-        """Flat (items,) to padded (query, item); padding holds 0."""
+        """Flat values (items,) as a padded array (query, item), with 0 in the padding.
+
+        Parameters
+        ----------
+        flat
+            One value per item.
+        """
         return flat.new_zeros(self.mask.numel()).index_put((self.cells,), flat).view(self.mask.shape)
 
     def unpad(self, padded: Tensor) -> Tensor:
-        """Padded (query, item) back to flat (items,)."""
+        """The values of a padded array (query, item) as a flat one (items,).
+
+        Parameters
+        ----------
+        padded
+            One value per cell.
+        """
         return padded.reshape(-1)[self.cells]
 
     def to(self, device: torch.device | str) -> Padding:
+        """The same padding on another device.
+
+        Parameters
+        ----------
+        device
+            Where its tensors go.
+        """
         return Padding(self.mask.to(device), self.cells.to(device))

@@ -1,4 +1,4 @@
-"""Feature scaling: fitted on the queries a model learns from, saved with the model, applied to all it ranks."""
+"""Feature scaling: fitted on training data, saved with the model and applied to all data it ranks."""
 
 from __future__ import annotations
 
@@ -16,11 +16,12 @@ Offsets = NDArray[np.int64]  # (queries + 1,)
 
 
 def unchanged(features: Features, offsets: Offsets | None) -> Features:
+    """The features as they are."""
     return features
 
 
 def minmax_by_query(features: Features, offsets: Offsets | None) -> Features:
-    """(x - lowest) / (highest - lowest) over the items of a query, 0 where all are equal: LETOR's QueryLevelNorm."""
+    """(x - lowest) / (highest - lowest) over the items of each query, 0 where all are equal: LETOR's QueryLevelNorm."""
     if offsets is None:
         raise RankPolicyError(
             "query_minmax scaling needs to know the queries; got features only. Pass qid or group with them."
@@ -29,20 +30,19 @@ def minmax_by_query(features: Features, offsets: Offsets | None) -> Features:
     spread = np.maximum.reduceat(features, offsets[:-1], axis=0) - lowest
     spread[spread == 0] = 1
     sizes = np.diff(offsets)
-    return (features - np.repeat(lowest, sizes, axis=0)) / np.repeat(spread, sizes, axis=0)
+    return np.asarray((features - np.repeat(lowest, sizes, axis=0)) / np.repeat(spread, sizes, axis=0))
 
 
 def symmetric_log(features: Features, offsets: Offsets | None) -> Features:
-    """sign(x) log(1 + abs(x)): tames counts and other long tails, on both sides."""
+    """sign(x) log(1 + abs(x)): shortens the long tails of counts, for positive and negative values."""
     return np.sign(features) * np.log1p(np.abs(features))
 
 
 def with_quantiles(features: Features, knots: NDArray[np.float32]) -> Features:
-    """Features (items, features) with the quantile of each beside them: (items, 2 * features).
+    """Features (items, features) followed by the quantile of each value: (items, 2 * features).
 
-    The quantile of x is the share of the training data below x, half of the items equal to x counted in, read off
-    ``knots`` (features, knots). A network sees so, besides how large a value is, how rare it is, as the splits of a
-    tree do.
+    The quantile of x is the share of the training data below x plus half of the share equal to x, interpolated between ``knots``
+    (features, knots). It tells a network how rare a value is, as the splits of a tree do.
 
     >>> with_quantiles(np.array([[2.0], [0.0], [9.0]], np.float32), np.array([[0.0, 0.0, 0.0, 1.0, 3.0]], np.float32))
     array([[2.   , 0.875],
@@ -64,7 +64,19 @@ def with_quantiles(features: Features, knots: NDArray[np.float32]) -> Features:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScalingKind:
-    """What is done to features, and whether they are then standardised with mean and spread of the training data."""
+    """One kind of scaling: a transformation, optionally followed by quantiles and standardisation with the training data.
+
+    Parameters
+    ----------
+    transform
+        The transformation, a function of features (items, features) and offsets (queries + 1,).
+    adds_quantiles
+        Whether the quantile of each value is added as a further feature.
+    standardizes
+        Whether features are then shifted and scaled to mean 0 and standard deviation 1.
+    needs_queries
+        Whether the transformation looks at all items of a query.
+    """
 
     transform: Callable[[Features, Offsets | None], Features]
     adds_quantiles: bool = False
@@ -73,7 +85,7 @@ class ScalingKind:
 
     @property
     def array_names(self) -> set[str]:
-        """What a fitted scaling of this kind holds."""
+        """Names of the arrays that a fitted scaling of this kind has."""
         return ({"knots"} if self.adds_quantiles else set()) | ({"center", "spread"} if self.standardizes else set())
 
 
@@ -92,6 +104,16 @@ _NUM_KNOTS = 257
 class FeatureScaling:
     """A fitted scaling.
 
+    Parameters
+    ----------
+    kind
+        A name of ``SCALINGS``.
+    knots
+        Evenly spaced quantiles of the training data (features, knots), where the kind adds quantiles.
+    center, spread
+        Mean and standard deviation of the training data (scaled features,), where the kind standardises; the spread of a constant feature
+        is infinite, so that it becomes 0.
+
     >>> from rankpolicy.data.dataset import from_arrays
     >>> train = from_arrays([[1.0, 7.0], [3.0, 7.0]], group=[2])
     >>> fit_scaling("standardize", train).apply(np.array([[1.0, 7.0], [5.0, 8.0]], np.float32))
@@ -100,20 +122,35 @@ class FeatureScaling:
     """
 
     kind: str
-    knots: NDArray[np.float32] | None = None  # (features, knots) evenly spaced quantiles of the training data
-    center: NDArray[np.float32] | None = None  # (scaled features,)
-    spread: NDArray[np.float32] | None = None  # (scaled features,) infinite for a constant feature, which so becomes 0
+    knots: NDArray[np.float32] | None = None
+    center: NDArray[np.float32] | None = None
+    spread: NDArray[np.float32] | None = None
 
     @property
     def needs_queries(self) -> bool:
+        """Whether ``apply`` needs the offsets of queries."""
         return SCALINGS[self.kind].needs_queries
 
     def num_scaled(self, num_features: int) -> int:
-        """How many columns the scaled features have."""
+        """Number of columns of the scaled features.
+
+        Parameters
+        ----------
+        num_features
+            Number of columns before scaling.
+        """
         return 2 * num_features if SCALINGS[self.kind].adds_quantiles else num_features
 
     def apply(self, features: Features, offsets: Offsets | None = None) -> Features:
-        """Scaled features (items, scaled features); ``offsets`` (queries + 1,) matter to kinds that need queries."""
+        """Scaled features (items, scaled features).
+
+        Parameters
+        ----------
+        features
+            Features (items, features), with the columns of the training data.
+        offsets
+            Where the items of each query start (queries + 1,), for kinds that need queries.
+        """
         if self.center is not None and self.num_scaled(features.shape[1]) != len(self.center):
             fitted = len(self.center) * features.shape[1] // self.num_scaled(features.shape[1])
             raise RankPolicyError(
@@ -124,16 +161,24 @@ class FeatureScaling:
             scaled = with_quantiles(scaled, self.knots)
         if self.center is not None and self.spread is not None:
             scaled = (scaled - self.center) / self.spread
-        # Writable, because torch takes the array as it is and warns of read-only memory.
+        # Writable, because torch shares the memory and warns when it is read-only.
         return np.require(scaled, np.float32, ["C", "W"])
 
     def to_arrays(self) -> dict[str, NDArray[np.float32]]:
-        """What has to be saved beside the kind."""
+        """The arrays to save with the kind."""
         return {name: getattr(self, name) for name in sorted(SCALINGS[self.kind].array_names)}
 
     @classmethod
     def from_arrays(cls, kind: str, arrays: Mapping[str, NDArray[np.float32]]) -> FeatureScaling:
-        """The scaling that ``to_arrays`` saved."""
+        """The scaling whose arrays ``to_arrays`` returned.
+
+        Parameters
+        ----------
+        kind
+            A name of ``SCALINGS``.
+        arrays
+            The saved arrays by name.
+        """
         expected = scaling_kind(kind).array_names
         if set(arrays) != expected:
             raise RankPolicyError(
@@ -143,7 +188,15 @@ class FeatureScaling:
 
 
 def fit_scaling(kind: str, dataset: RankingDataset) -> FeatureScaling:
-    """Fit a scaling of this kind, one of SCALINGS, to training data."""
+    """Fit a scaling to training data.
+
+    Parameters
+    ----------
+    kind
+        A name of ``SCALINGS``: "none", "query_minmax", "standardize", "log1p" or "quantile".
+    dataset
+        The training data.
+    """
     features = scaling_kind(kind).transform(dataset.features, dataset.offsets)
     arrays: dict[str, NDArray[np.float32]] = {}
     if SCALINGS[kind].adds_quantiles:
@@ -152,7 +205,7 @@ def fit_scaling(kind: str, dataset: RankingDataset) -> FeatureScaling:
         arrays["knots"] = np.ascontiguousarray(knots, dtype=np.float32)
         features = with_quantiles(features, arrays["knots"])
     if SCALINGS[kind].standardizes:
-        # A column at a time: float64 sums without a float64 copy of all features.
+        # One column at a time: sums in float64 without a float64 copy of all features.
         arrays["center"] = np.array([column.mean(dtype=np.float64) for column in features.T], np.float32)
         spread = np.array([column.std(dtype=np.float64) for column in features.T], np.float32)
         constant = (features.min(axis=0) == features.max(axis=0)) | (spread == 0)
@@ -161,7 +214,13 @@ def fit_scaling(kind: str, dataset: RankingDataset) -> FeatureScaling:
 
 
 def scaling_kind(kind: str) -> ScalingKind:
-    """The kind of this name."""
+    """The kind of scaling with this name.
+
+    Parameters
+    ----------
+    kind
+        A name of ``SCALINGS``.
+    """
     if kind not in SCALINGS:
         raise RankPolicyError(unknown_name("scaling", kind, SCALINGS))
     return SCALINGS[kind]

@@ -1,4 +1,4 @@
-"""Parts of a dataset that share no query: what is learned on some queries is measured on others."""
+"""Splits of a dataset into parts that share no query, at random, by time, or into folds."""
 
 from __future__ import annotations
 
@@ -16,7 +16,16 @@ from rankpolicy.types import RankPolicyError
 def split_queries(
     dataset: RankingDataset, fractions: Sequence[float] = (0.6, 0.2, 0.2), *, random_state: int | None = 0
 ) -> list[RankingDataset]:
-    """Random parts that hold these fractions of the queries; every query is in exactly one part.
+    """Split a dataset at random into parts; every query is in exactly one part.
+
+    Parameters
+    ----------
+    dataset
+        The dataset to split.
+    fractions
+        Share of the queries of each part; they add up to 1.
+    random_state
+        Seed of the random choice; None draws a new one each time.
 
     >>> from rankpolicy.data.dataset import from_arrays
     >>> [part.num_queries for part in split_queries(from_arrays(np.zeros((10, 1)), group=[1] * 10))]
@@ -28,10 +37,17 @@ def split_queries(
 
 
 def split_by_time(dataset: RankingDataset, fractions: Sequence[float] = (0.8, 0.1, 0.1)) -> list[RankingDataset]:
-    """Parts that follow one another in time, the oldest first, and hold about these fractions of the queries.
+    """Split a dataset by time, oldest queries first, so that what is learned from the past is measured on later queries.
 
-    What is learned from the past is measured on what came after. Queries of the same time stay in one part: a cut moves to the nearest
-    place between two times. Only where there are fewer times than parts are they cut apart, as the dataset has them, with a warning.
+    Queries of the same time stay in one part: a cut moves to the nearest place between two times. If there are fewer times than parts,
+    queries of the same time are separated in the order of the dataset, with a warning.
+
+    Parameters
+    ----------
+    dataset
+        The dataset to split; it must know the time of each query.
+    fractions
+        Approximate share of the queries of each part; they add up to 1.
 
     >>> from dataclasses import replace
     >>> from rankpolicy.data.dataset import from_arrays
@@ -48,7 +64,7 @@ def split_by_time(dataset: RankingDataset, fractions: Sequence[float] = (0.8, 0.
         )
     cuts = _cuts(dataset, fractions)
     order = np.argsort(times, kind="stable")
-    between = 1 + np.flatnonzero(np.diff(times[order]))  # where a cut parts two times
+    between = 1 + np.flatnonzero(np.diff(times[order]))  # positions between two different times
     if len(between) < len(cuts):
         warnings.warn(
             f"the queries have {len(between) + 1} different times, fewer than the {len(cuts) + 1} parts: "
@@ -68,13 +84,32 @@ def split_by_time(dataset: RankingDataset, fractions: Sequence[float] = (0.8, 0.
 def k_fold(
     dataset: RankingDataset, num_folds: int = 5, *, random_state: int | None = 0
 ) -> Iterator[tuple[RankingDataset, RankingDataset]]:
-    """Pairs (train, test) such that every query is tested once."""
+    """Pairs (train, test) of a cross-validation: every query is in one test part.
+
+    Parameters
+    ----------
+    dataset
+        The dataset to split.
+    num_folds
+        Number of folds.
+    random_state
+        Seed of the random assignment of queries to folds; None draws a new one each time.
+    """
     fold_of_query = _folds(dataset.num_queries, num_folds, np.random.default_rng(random_state))
     return ((dataset[fold_of_query != fold], dataset[fold_of_query == fold]) for fold in range(num_folds))
 
 
 class QueryKFold:
-    """A splitter for scikit-learn that keeps the rows of a query together: ``groups`` is the query id of each row.
+    """A cross-validation splitter for scikit-learn that keeps the rows of a query together.
+
+    Parameters
+    ----------
+    n_splits
+        Number of folds.
+    shuffle
+        Assign queries to folds at random instead of in order.
+    random_state
+        Seed of the shuffling; None draws a new one each time.
 
     >>> [test.tolist() for _, test in QueryKFold(2).split(np.zeros((4, 1)), groups=["a", "b", "a", "b"])]
     [[0, 2], [1, 3]]
@@ -89,12 +124,27 @@ class QueryKFold:
         return f"QueryKFold(n_splits={self.n_splits}, shuffle={self.shuffle}, random_state={self.random_state})"
 
     def get_n_splits(self, X: Any = None, y: Any = None, groups: Any = None) -> int:
+        """Number of folds.
+
+        Parameters
+        ----------
+        X, y, groups
+            Ignored; part of scikit-learn's protocol.
+        """
         return self.n_splits
 
     def split(
         self, X: Any, y: Any = None, groups: ArrayLike | None = None
     ) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
-        """Row numbers (train, test) of each fold."""
+        """Row numbers (train, test) of each fold.
+
+        Parameters
+        ----------
+        X, y
+            Ignored; part of scikit-learn's protocol.
+        groups
+            The query id of each row.
+        """
         if groups is None:
             raise RankPolicyError(
                 "groups must be the query id of each row; got none. Pass groups=qid, for example to cross_val_score."
@@ -108,7 +158,7 @@ class QueryKFold:
 
 
 def _cuts(dataset: RankingDataset, fractions: Sequence[float]) -> NDArray[np.int64]:
-    """Where each part but the first starts among the queries; every part has at least one."""
+    """Index of the first query of every part but the first; every part has at least one query."""
     shares = np.asarray(fractions, dtype=float)
     if shares.ndim != 1 or not (shares > 0).all() or not np.isclose(shares.sum(), 1):
         raise RankPolicyError(
@@ -119,7 +169,7 @@ def _cuts(dataset: RankingDataset, fractions: Sequence[float]) -> NDArray[np.int
             f"each of the {len(shares)} parts needs a query; the dataset has {dataset.num_queries}. Ask for fewer."
         )
     cuts = np.round(np.cumsum(shares)[:-1] * dataset.num_queries).astype(int)
-    # Small shares of few queries round to nothing.
+    # A small share of few queries may round to 0.
     for part in range(len(cuts)):
         cuts[part] = max(cuts[part], 1 + (cuts[part - 1] if part else 0))
         cuts[part] = min(cuts[part], dataset.num_queries - (len(cuts) - part))
@@ -127,7 +177,7 @@ def _cuts(dataset: RankingDataset, fractions: Sequence[float]) -> NDArray[np.int
 
 
 def _folds(num_queries: int, num_folds: int, generator: np.random.Generator | None) -> NDArray[np.int64]:
-    """The fold of each query (queries,): blocks of nearly equal size, shuffled where a generator is given."""
+    """The fold of each query (queries,): blocks of nearly equal size, shuffled if there is a generator."""
     if not 2 <= num_folds <= num_queries:
         raise RankPolicyError(
             f"the number of folds must be 2 or more and at most the number of queries, {num_queries}; got {num_folds}."

@@ -8,7 +8,6 @@ from typing import Any
 
 from rankpolicy.rankers.base import Ranker
 from rankpolicy.rankers.members import ranker_class_named
-from rankpolicy.settings import check_settings
 from rankpolicy.types import RankPolicyError
 
 # Method names; or settings by method name; or (method name, settings) by a name of the user's choice.
@@ -62,5 +61,5 @@ def methods_to_run(methods: Methods) -> dict[str, MethodToRun]:
 def new_ranker(ranker_class: type[Ranker], settings: Mapping[str, Any]) -> Ranker:
     """An unfitted ranker; settings that the class does not have, or that are wrong together, are refused."""
     ranker = ranker_class().set_params(**settings)
-    check_settings(ranker)
+    ranker._check_settings()
     return ranker

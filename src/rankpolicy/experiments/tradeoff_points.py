@@ -9,7 +9,7 @@ from typing import Any
 from rankpolicy.experiments.methods import MethodToRun, new_ranker
 from rankpolicy.experiments.tradeoff_curves import BOUND, STRENGTH
 from rankpolicy.rankers.base import Ranker
-from rankpolicy.settings import declaration_of
+from rankpolicy.settings import check_setting, declaration_of
 from rankpolicy.types import RankPolicyError
 
 # From no fairness to as much as a method can give, found on make_fair_synthetic and German Credit. DELTR's penalty is the square of
@@ -47,7 +47,7 @@ def settings_of_points(
     """
     given = {**measured, **method.settings}
     points = [{**given, **change} for change in swept]
-    unread = [_unread(method.ranker_class().set_params(**settings)) for settings in points]
+    unread = [_unread(method.ranker_class, settings) for settings in points]
     read_nowhere = set.intersection(*unread) - (set(measured) - set(method.settings))
     kept = [
         {name: value for name, value in settings.items() if name not in names - read_nowhere}
@@ -58,9 +58,14 @@ def settings_of_points(
     return kept
 
 
-def _unread(ranker: Ranker) -> set[str]:
-    """The settings that the ranker does not read, given its other settings."""
-    conditions = {name: declaration_of(type(ranker), name).read_when for name in ranker.setting_names()}
+def _unread(ranker_class: type[Ranker], settings: Mapping[str, Any]) -> set[str]:
+    """The settings that a ranker with these settings does not read."""
+    ranker = ranker_class()
+    for name in ranker_class.setting_names():
+        if name in settings:
+            check_setting(ranker_class, name, settings[name])
+            setattr(ranker, name, settings[name])  # set_params would refuse what is not read
+    conditions = {name: declaration_of(ranker_class, name).read_when for name in ranker_class.setting_names()}
     return {name for name, condition in conditions.items() if condition is not None and not condition.holds(ranker)}
 
 

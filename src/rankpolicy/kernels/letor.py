@@ -1,4 +1,4 @@
-"""LETOR text to arrays, a byte at a time. ``data/letor_lines.py`` is the readable specification.
+"""LETOR text to arrays, a byte at a time. ``data/formats/letor_lines.py`` is the readable specification.
 
 The kernel understands ordinary lines only; all others it marks NOT_UNDERSTOOD and leaves to the specification, which
 reads them or says what is wrong. So it holds no error messages and no rare cases. The text must end in a newline: that
@@ -10,9 +10,9 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-ITEM, IGNORED, NOT_UNDERSTOOD = 0, 1, 2
+from rankpolicy.kernels.letor_codes import HIGHEST_FEATURE_ID, IGNORED, ITEM, NOT_UNDERSTOOD
+
 TAB, NEWLINE, RETURN, SPACE, HASH, PLUS, MINUS, POINT, COLON, EQUALS, SMALL_E, CAPITAL_E = b"\t\n\r #+-.:=eE"
-HIGHEST_FEATURE_ID = 2**31 - 1
 
 # Places and digits are unsigned: signed indices cost a test for Python's negative ones at every byte. All numbers they
 # meet must be unsigned too, as numba adds uint64 and int64 in float64.

@@ -32,12 +32,25 @@ from rankpolicy.types import RankPolicyError
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Course:
-    """How one training run is followed, and from where it starts."""
+class FitOptions:
+    """Options of one call of ``fit`` beside the data.
 
-    progress: bool | None  # a bar on stderr; None: when that is a terminal
+    Parameters
+    ----------
+    progress
+        Whether to show a progress bar on stderr; None: when that is a terminal.
+    checkpoint
+        A file that is written after every epoch; None: none.
+    resume
+        Whether to continue from the checkpoint if it exists.
+    """
+
+    progress: bool | None
     checkpoint: Path | None
     resume: bool
+
+
+Course = FitOptions
 
 
 class Ranker(ABC):
@@ -68,6 +81,13 @@ class Ranker(ABC):
     best_score_: float | None
     evals_result_: dict[str, dict[str, list[float]]]
     click_report_: dict[str, Any] | None  # the click_evidence of the training data; None without clicks
+
+    def __post_init__(self) -> None:
+        self._check_settings()
+
+    def _check_settings(self) -> None:
+        """Refuse settings of a wrong kind or range, or that nothing would read."""
+        check_settings(self)
 
     def fit(
         self,
@@ -119,7 +139,7 @@ class Ranker(ABC):
         resume
             Whether to continue from ``checkpoint`` if the file exists.
         """
-        check_settings(self)
+        self._check_settings()
         train = training_dataset(X, y, qid, group)
         if protected is not None:
             train = with_groups(train, protected, given_in_rows=not isinstance(X, RankingDataset))

@@ -1,1 +1,1 @@
-"""Files and frames that a dataset is read from and written to."""
+"""Files and data frames that a dataset is read from and written to."""

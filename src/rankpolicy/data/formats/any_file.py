@@ -1,4 +1,4 @@
-"""One door for files of every format, for the command line."""
+"""Reading a file of any format, chosen by its name."""
 
 from __future__ import annotations
 
@@ -20,13 +20,27 @@ def read_dataset(
     feature_names: Sequence[str] | None = None,
     needs_labels: bool = True,
 ) -> RankingDataset:
-    """Read a file ending in .parquet as Parquet, in .jsonl as questions with answers, in .tsv as WikiQA, in .csv as a click table, any
-    other as LETOR.
+    """Read a file in the format that its name ends in.
 
-    The last four may be packed (.jsonl.gz). Parquet with columns query and items holds questions with answers, with query_text and
-    item_text it is a click table, other Parquet holds features.
-    ``num_features`` is the width a model expects, ``feature_names`` the columns it was fitted on, in its order, where these are known.
-    Data to be ranked may come without labels in Parquet and click tables; a LETOR line always starts with one.
+    - ``.jsonl``: questions with candidate answers (``read_question_answering``);
+    - ``.csv``: a click table (``read_click_table``);
+    - ``.tsv``: WikiQA (``read_wikiqa``);
+    - ``.parquet``: questions with answers if it has columns query and items, a click table if it has query_text and item_text, and
+      features otherwise (``read_parquet``);
+    - any other name: LETOR (``read_letor``).
+
+    All but Parquet may be compressed (``.jsonl.gz``).
+
+    Parameters
+    ----------
+    path
+        The file.
+    num_features
+        Number of features that a model expects, if known.
+    feature_names
+        Names of the feature columns to read from Parquet, in the order of the model; None: all.
+    needs_labels
+        False for data still to be ranked: Parquet and click tables may then come without labels. A LETOR line always has one.
     """
     suffixes = Path(path).suffixes[-2:]
     if ".jsonl" in suffixes or (suffixes[-1:] == [".parquet"] and {"query", "items"} <= set(parquet_columns(path))):

@@ -1,4 +1,4 @@
-"""pandas and polars frames, a row an item."""
+"""pandas and polars data frames with one row per item."""
 
 from __future__ import annotations
 
@@ -22,11 +22,22 @@ def from_frame(
     item_id: str | None = None,
     protected: str | None = None,
 ) -> RankingDataset:
-    """A dataset from a pandas or polars frame; the arguments name its columns.
+    """A dataset from a pandas or polars frame with one row per item.
 
-    ``features`` are all remaining columns unless named; they must be numbers, none missing. ``item_id`` and ``protected``
-    (the protected group) are taken from the columns item_id and group where there are any. ``label=None`` says that the data are
-    still to be ranked.
+    Parameters
+    ----------
+    frame
+        The frame.
+    qid
+        Name of the column with the query id of each row; rows may be in any order.
+    label
+        Name of the column of labels; None for data still to be ranked.
+    features
+        Names of the feature columns, which must be numbers without missing values; None: all remaining columns.
+    item_id
+        Name of the column of item ids; None: the column item_id if there is one.
+    protected
+        Name of the column of protected groups; None: the column group if there is one.
 
     >>> import polars
     >>> from_frame(polars.DataFrame({"qid": [7, 7], "label": [0, 2], "bm25": [0.5, 1.5]})).feature_names
@@ -34,7 +45,7 @@ def from_frame(
     """
     columns = [str(column) for column in _columns_of(frame)]
     if columns != list(frame.columns):
-        frame = frame.set_axis(columns, axis=1)  # pandas numbers columns that were given no names
+        frame = frame.set_axis(columns, axis=1)  # pandas numbers columns without names
     item_id = "item_id" if item_id is None and "item_id" in columns else item_id
     protected = "group" if protected is None and "group" in columns else protected
     roles = {"qid": qid, "label": label, "item_id": item_id, "protected": protected}
@@ -66,14 +77,14 @@ def from_frame(
 
 
 def to_frame(dataset: RankingDataset) -> Any:
-    """A polars frame with the columns qid, label, item_id and group where known, and one column per feature (feature_1, ... if unnamed).
+    """A polars frame with the columns qid, label, item_id and group (where known), and one column per feature.
 
     A frame has no place for the kind of the labels and the query weights; ``write_parquet`` keeps both.
 
     Parameters
     ----------
     dataset
-        The dataset.
+        The dataset; unnamed features become feature_1, feature_2, ...
     """
     names = dataset.feature_names or tuple(f"feature_{number}" for number in range(1, dataset.num_features + 1))
     columns: dict[str, NDArray[Any]] = {"qid": dataset.query_ids[dataset.query_of_item], "label": dataset.labels}

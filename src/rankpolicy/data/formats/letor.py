@@ -1,4 +1,4 @@
-"""LETOR (SVMlight) text: ``label qid:id feature:value ... # comment``."""
+"""LETOR (SVMlight) files: ``label qid:id feature:value ... # comment``."""
 
 from __future__ import annotations
 
@@ -12,24 +12,31 @@ from numpy.typing import NDArray
 
 from rankpolicy.data.dataset import RankingDataset, from_query_numbers, numbered_by_appearance
 from rankpolicy.data.formats.group_sizes import read_group_sizes
-from rankpolicy.data.formats.letor_lines import ITEM, ITEM_ID, Lines
+from rankpolicy.data.formats.letor_lines import ITEM_ID, Lines
 from rankpolicy.data.formats.letor_text import parse_text, texts_at
 from rankpolicy.files import atomic_write, read_text_bytes
+from rankpolicy.kernels.letor_codes import ITEM
 from rankpolicy.types import RankPolicyError
 
-ROWS_A_BLOCK = 1000
+ROWS_PER_BLOCK = 1000
 
 
 def read_letor(path: str | os.PathLike[str], *, num_features: int | None = None) -> RankingDataset:
-    """Read a LETOR or SVMlight file, plain or packed with gzip or zstandard.
+    """Read a LETOR or SVMlight file.
 
-    - Features that a line leaves out are 0. Feature ids count from 1; when any line has a feature 0, from 0.
-    - ``num_features`` sets the width, so that train and test data agree; an id beyond it is an error.
-    - Queries may be in any order, their lines apart; ``source_rows`` remembers where each item stood.
-    - Item ids come from comments: ``#docid = GX01 inc = 1`` gives GX01, any other comment is the id as a whole.
+    - Features that a line leaves out are 0. Feature ids count from 1, or from 0 if any line has a feature 0.
+    - The lines of a query need not be consecutive; ``source_rows`` keeps the row of each item.
+    - Item ids come from comments: ``#docid = GX01 inc = 1`` gives GX01; any other comment is taken as the id.
     - Without qid, the sizes of the queries are read from ``<file>.query`` (LightGBM) or ``<file>.group`` (XGBoost).
 
     A malformed line is an error that names file and line. Values are kept as float32.
+
+    Parameters
+    ----------
+    path
+        The file, plain or compressed with gzip or zstandard.
+    num_features
+        Number of features, so that training and test data agree; a higher feature id is an error. None: the highest id of the file.
 
     >>> from tempfile import TemporaryDirectory
     >>> with TemporaryDirectory() as folder:
@@ -62,9 +69,16 @@ def read_letor(path: str | os.PathLike[str], *, num_features: int | None = None)
 
 
 def write_letor(dataset: RankingDataset, path: str | os.PathLike[str]) -> None:
-    """Write a LETOR file, packed if its name ends in .gz or .zst; ``read_letor`` gives exactly the same values back.
+    """Write a dataset as a LETOR file; ``read_letor`` returns exactly the same values.
 
-    Item ids are written as ``#docid = id``. Groups and feature names have no place in the format.
+    Item ids are written as ``#docid = id``. The format cannot hold groups and feature names.
+
+    Parameters
+    ----------
+    dataset
+        The dataset.
+    path
+        The file; a name that ends in .gz or .zst is compressed.
     """
     query_ids = _checked_query_ids(dataset)
     comments = (
@@ -75,8 +89,8 @@ def write_letor(dataset: RankingDataset, path: str | os.PathLike[str]) -> None:
     template = "%s qid:%s " + " ".join(f"{feature}:%s" for feature in range(1, dataset.num_features + 1)) + "%s\n"
     query_of_item = dataset.query_of_item
     with atomic_write(path) as file:
-        for start in range(0, dataset.num_items, ROWS_A_BLOCK):
-            block = slice(start, start + ROWS_A_BLOCK)
+        for start in range(0, dataset.num_items, ROWS_PER_BLOCK):
+            block = slice(start, start + ROWS_PER_BLOCK)
             rows = zip(
                 [text.removesuffix(".0") for text in _shortest(dataset.labels[block])],
                 query_ids[query_of_item[block]].tolist(),
@@ -90,19 +104,19 @@ def write_letor(dataset: RankingDataset, path: str | os.PathLike[str]) -> None:
 
 
 def _rows_of_items(lines: Lines) -> Any:
-    """Which lines hold items; a slice when all do, which saves a copy."""
+    """The lines that hold items: a slice if all do, which saves a copy."""
     return slice(None) if (lines.kinds == ITEM).all() else np.flatnonzero(lines.kinds == ITEM)
 
 
 def _numbered_runs(query_ids: NDArray[Any]) -> tuple[NDArray[np.int64], NDArray[Any]]:
-    """Number the query of each row by first appearance, sorting one id a run of equal ids instead of one a row."""
+    """Number the query of each row by first appearance; only the first id of a run of equal ids is sorted."""
     starts = np.concatenate([[0], np.flatnonzero(query_ids[1:] != query_ids[:-1]) + 1])
     number_of_run, names = numbered_by_appearance(query_ids[starts], len(starts))
     return np.repeat(number_of_run, np.diff(starts, append=len(query_ids))), names
 
 
 def _shortest(values: NDArray[np.float32]) -> Any:
-    """The shortest decimals that read back as the same float32, nested as the values are."""
+    """The shortest decimals that read back as the same float32, in lists nested like the array."""
     return values.astype(str).tolist()
 
 

@@ -1,8 +1,8 @@
-"""The grammar of a LETOR line: specification of ``kernels/letor.py``, its stand-in, and the source of error messages.
+"""The grammar of a LETOR line in Python: the specification of ``kernels/letor.py``, its fallback, and all error messages.
 
     label qid:id feature:value feature:value ... # comment
 
-The kernel leaves every line it does not understand to ``parse_line``, which either reads it or says what is wrong.
+The kernel leaves every line that it does not understand to ``parse_line``, which either reads it or raises an error.
 """
 
 from __future__ import annotations
@@ -14,22 +14,22 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from rankpolicy.kernels.letor_codes import HIGHEST_FEATURE_ID, IGNORED, ITEM, NOT_UNDERSTOOD
 from rankpolicy.types import RankPolicyError
 
 NUMBER = re.compile(rb"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?")
 ITEM_ID = re.compile(rb"docid\s*=\s*(\S+)")
-HIGHEST_FEATURE_ID = 2**31 - 1
-
-ITEM, IGNORED, NOT_UNDERSTOOD = 0, 1, 2  # what a line is; kernels/letor.py uses the same numbers
 
 
 class Lines(NamedTuple):
-    """What a text holds, an entry a line. Ids stay where they are in the text: [start, end)."""
+    """The parsed lines of a text, one entry per line. Query and item ids are kept as places in the text: [start, end)."""
 
     starts: NDArray[np.int64]  # (lines + 1,)
     kinds: NDArray[np.uint8]  # (lines,)
     labels: NDArray[np.float32]  # (lines,)
-    features: NDArray[np.float32]  # (lines, features); features beyond the width are counted in highest, not stored
+    features: NDArray[
+        np.float32
+    ]  # (lines, features); features beyond the width count in ``highest`` but are not stored
     lowest: NDArray[np.int64]  # (lines,) lowest feature id
     highest: NDArray[np.int64]  # (lines,) highest feature id
     query_ids: NDArray[np.int64]  # (lines, 2) start and end
@@ -52,7 +52,7 @@ class Lines(NamedTuple):
 
 
 class Line(NamedTuple):
-    """One line of items; places of ids count from the start of the line."""
+    """One parsed item; places of ids count from the start of the line."""
 
     label: float
     query_id: tuple[int, int] | None
@@ -62,7 +62,7 @@ class Line(NamedTuple):
 
 
 def parse_line(line: bytes) -> Line | None:
-    """Read one line; None for a blank one or one that holds only a comment. What is wrong is said after ``expected``.
+    """Parse one line; None for a blank line or one that has only a comment. Errors start with ``expected``.
 
     >>> parse_line(b"2 qid:10 1:0.5 3:-1e-3 #docid = GX01 inc = 1")
     Line(label=2.0, query_id=(6, 8), feature_ids=[1, 3], values=[0.5, -0.001], item_id=(32, 36))
@@ -90,7 +90,7 @@ def parse_line(line: bytes) -> Line | None:
 def parse_into(
     lines: Lines, text: NDArray[np.uint8], rows: Iterable[int], *, first_id: int, has_query_ids: bool
 ) -> None:
-    """Parse these lines of the text; the first malformed one raises, with its number."""
+    """Parse these lines of the text; the first malformed line is an error with its number."""
     for row in rows:
         start = int(lines.starts[row])
         content = text[start : lines.starts[row + 1]].tobytes().rstrip(b"\r\n")
@@ -104,7 +104,7 @@ def parse_into(
             raise RankPolicyError(f"line {row + 1}: {error}") from None
         lines.kinds[row] = ITEM
         lines.labels[row] = line.label
-        lines.features[row] = 0  # the kernel may have left part of this line here
+        lines.features[row] = 0  # the kernel may have stored part of this line
         if line.feature_ids:
             columns = np.array(line.feature_ids) - first_id
             stored = (columns >= 0) & (columns < lines.features.shape[1])
@@ -147,7 +147,7 @@ def _parse_features(pairs: list[bytes]) -> tuple[list[int], list[float]]:
 
 
 def _place_of_item_id(line: bytes, start: int) -> tuple[int, int]:
-    """The word after ``docid =``, or else the whole comment without the space around it."""
+    """The place of the word after ``docid =``, or else of the whole comment without surrounding space."""
     comment = line[start:]
     start += len(comment) - len(comment.lstrip())
     named = ITEM_ID.match(line, start)
@@ -167,6 +167,6 @@ def _as_float32(value: float) -> Any:
 
 
 def _shown(token: bytes) -> str:
-    """The token for an error message, not longer than a reader can take in."""
+    """The token for an error message, shortened if it is long."""
     text = token.decode("utf-8", "backslashreplace")
     return repr(text if len(text) <= 40 else text[:40] + "...")

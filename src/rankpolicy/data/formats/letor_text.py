@@ -1,4 +1,4 @@
-"""A whole LETOR text to arrays: compiled where numba is installed, by the readable grammar where it is not."""
+"""Parsing of a whole LETOR text into arrays: by compiled code where numba is installed, in Python otherwise."""
 
 from __future__ import annotations
 
@@ -6,27 +6,28 @@ from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
-from rankpolicy.data.formats.letor_lines import ITEM, NOT_UNDERSTOOD, Line, Lines, parse_into, parse_line
+from rankpolicy.data.formats.letor_lines import Line, Lines, parse_into, parse_line
 from rankpolicy.kernels import has_numba
+from rankpolicy.kernels.letor_codes import ITEM, NOT_UNDERSTOOD
+from rankpolicy.optional import require
 from rankpolicy.types import RankPolicyError
 
-MOST_CELLS = 2**33  # a dense float32 matrix of 32 GiB
+MAX_CELLS = 2**33  # a dense float32 matrix of 32 GiB
 MANY_CELLS = 2**28  # 1 GiB
-MOST_CELLS_A_BYTE = 64  # a text with fewer values than this has a wrong feature id rather than sparse rows
-MOST_LETTERS = 2**30  # numpy keeps strings at the width of the longest: 4 GiB
-ROWS_A_THREAD = 1000
+MAX_CELLS_PER_BYTE = 64  # beyond this, a wrong feature id is more likely than sparse rows
+MAX_LETTERS = 2**30  # numpy gives all strings the width of the longest: 4 GiB
+ROWS_PER_THREAD = 1000
 BLOCK = 2**20
 
 
 def parse_text(text: NDArray[np.uint8], num_features: int | None) -> Lines:
-    """Parse every line. Feature ids count from 1, unless some line has feature 0: then from 0."""
+    """Parse all lines. Feature ids count from 1, or from 0 if any line has a feature 0."""
     starts = _starts_of_lines(text)
     first = _first_item(text, starts)
     has_query_ids = first.query_id is not None
-    # The first line tells the layout of most files; where later lines prove it wrong, the second pass knows better.
+    # The first line has the layout of most files; if later lines need another, a second pass uses that.
     first_id, width = _layout(first.feature_ids, num_features)
     lines = _parse_rows(text, starts, width, first_id=first_id, has_query_ids=has_query_ids)
     is_item = lines.kinds == ITEM
@@ -46,10 +47,10 @@ def parse_text(text: NDArray[np.uint8], num_features: int | None) -> Lines:
 
 
 def texts_at(text: NDArray[np.uint8], places: NDArray[np.int64]) -> NDArray[np.str_]:
-    """The strings that stand at these places (rows, 2) of the text."""
+    """The strings at these places (rows, 2), given by start and end, of the text."""
     lengths = places[:, 1] - places[:, 0]
     longest = max(1, int(lengths.max(initial=0)))
-    if longest * len(places) > MOST_LETTERS:
+    if longest * len(places) > MAX_LETTERS:
         line = 1 + np.count_nonzero(text[: places[lengths.argmax(), 0]] == ord("\n"))
         raise RankPolicyError(
             f"line {line}: expected an id or comment of reasonable length; got one of {longest} bytes."
@@ -64,13 +65,13 @@ def texts_at(text: NDArray[np.uint8], places: NDArray[np.int64]) -> NDArray[np.s
 
 
 def _layout(feature_ids: list[int], num_features: int | None) -> tuple[int, int]:
-    """The id of the first column and the number of columns that these ids ask for."""
+    """The id of the first column and the number of columns that these feature ids need."""
     first_id = 0 if 0 in feature_ids else 1
     return first_id, num_features or max(feature_ids, default=0) - first_id + 1
 
 
 def _starts_of_lines(text: NDArray[np.uint8]) -> NDArray[np.int64]:
-    """Where lines start, and where the text ends; a block at a time, so that the comparison stays in the cache."""
+    """Where the lines start, and where the text ends; in blocks, so that the comparison stays in the cache."""
     blocks = range(0, len(text), BLOCK)
     newlines = [start + np.flatnonzero(text[start : start + BLOCK] == ord("\n")) for start in blocks]
     return np.concatenate([[0], np.concatenate(newlines) + 1])
@@ -91,7 +92,7 @@ def _parse_rows(
     text: NDArray[np.uint8], starts: NDArray[np.int64], width: int, *, first_id: int, has_query_ids: bool
 ) -> Lines:
     count = len(starts) - 1
-    if count * width > MOST_CELLS or count * width > max(MANY_CELLS, MOST_CELLS_A_BYTE * len(text)):
+    if count * width > MAX_CELLS or count * width > max(MANY_CELLS, MAX_CELLS_PER_BYTE * len(text)):
         raise RankPolicyError(
             f"{count} lines of {len(text)} bytes with feature ids up to {width} would fill {count * width * 4 / 2**30:.0f} GiB: "
             "features are kept as a dense matrix. Number the features 1, 2, ... without gaps, or split the file."
@@ -100,7 +101,7 @@ def _parse_rows(
     if has_numba():
         from rankpolicy.kernels.letor import parse_lines
 
-        num_threads = max(1, min(torch.get_num_threads(), count // ROWS_A_THREAD))
+        num_threads = max(1, min(_num_threads(), count // ROWS_PER_THREAD))
         cuts = [count * thread // num_threads for thread in range(num_threads + 1)]
         with ThreadPoolExecutor(num_threads) as threads:
             work = [threads.submit(parse_lines, text, a, b, lines, first_id, has_query_ids) for a, b in pairwise(cuts)]
@@ -109,6 +110,11 @@ def _parse_rows(
     left = np.flatnonzero(lines.kinds == NOT_UNDERSTOOD).tolist()
     parse_into(lines, text, left, first_id=first_id, has_query_ids=has_query_ids)
     return lines
+
+
+def _num_threads() -> int:
+    """The number of threads that numba may use: NUMBA_NUM_THREADS, or the number of cores."""
+    return int(require("numba", "The compiled parser").config.NUMBA_NUM_THREADS)
 
 
 def _decoded(text: NDArray[np.uint8], start: int, end: int) -> str:

@@ -1,4 +1,4 @@
-"""Parquet files, one row per item."""
+"""Parquet files with one row per item."""
 
 from __future__ import annotations
 
@@ -36,15 +36,15 @@ def read_parquet(
     path
         The file.
     qid
-        The column of query ids.
+        Name of the column with the query id of each row; rows may be in any order.
     label
-        The column of labels; None for data still to be ranked.
+        Name of the column of labels; None for data still to be ranked.
     features
-        The feature columns; by default all remaining columns.
+        Names of the feature columns, which must be numbers without missing values; None: all remaining columns.
     item_id
-        The column of item ids; by default "item_id" if there is one.
+        Name of the column of item ids; None: the column item_id if there is one.
     protected
-        The column of protected groups; by default "group" if there is one.
+        Name of the column of protected groups; None: the column group if there is one.
     """
     polars = require("polars", "A Parquet file")
     file = checked_file(path)
@@ -75,7 +75,13 @@ def _with_meaning(dataset: RankingDataset, about: dict[str, Any], weights: Any) 
 
 
 def parquet_columns(path: str | os.PathLike[str]) -> list[str]:
-    """The names of the columns of a Parquet file, without reading them."""
+    """The names of the columns of a Parquet file, without reading the columns.
+
+    Parameters
+    ----------
+    path
+        The file.
+    """
     polars = require("polars", "A Parquet file")
     file = checked_file(path)
     try:

@@ -1,6 +1,6 @@
 """TREC files: judgements (``qid 0 docid relevance``) and runs (``qid Q0 docid rank score tag``).
 
-Item ids are the docids; a dataset without item ids goes by the rows of the file it came from.
+Item ids are the docids; for a dataset without item ids they are the rows of the file it came from.
 """
 
 from __future__ import annotations
@@ -21,20 +21,40 @@ Number = TypeVar("Number", int, float)
 
 
 def read_qrels(path: str | os.PathLike[str]) -> dict[str, dict[str, int]]:
-    """Judgements by query id and item id: ``{"q1": {"d1": 2}}``."""
+    """Read judgements: labels by query id and item id, ``{"q1": {"d1": 2}}``.
+
+    Parameters
+    ----------
+    path
+        The file, plain or compressed.
+    """
     return _read(
         path, layout="qid 0 docid relevance", value_at=3, kind="a whole number", pattern=r"[+-]?\d+", parse=int
     )
 
 
 def read_run(path: str | os.PathLike[str]) -> dict[str, dict[str, float]]:
-    """Scores by query id and item id: ``{"q1": {"d1": 0.5}}``. As in trec_eval, the score counts, not the rank."""
+    """Read a run: scores by query id and item id, ``{"q1": {"d1": 0.5}}``. As in trec_eval, ranks in the file are ignored.
+
+    Parameters
+    ----------
+    path
+        The file, plain or compressed.
+    """
     number = r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?"
     return _read(path, layout="qid Q0 docid rank score tag", value_at=4, kind="a number", pattern=number, parse=float)
 
 
 def write_qrels(dataset: RankingDataset, path: str | os.PathLike[str]) -> None:
-    """Write the labels of a dataset, which must be whole numbers, as TREC judgements."""
+    """Write the labels of a dataset as TREC judgements.
+
+    Parameters
+    ----------
+    dataset
+        The dataset; its labels must be whole numbers.
+    path
+        The file; a name that ends in .gz or .zst is compressed.
+    """
     if (dataset.labels != np.round(dataset.labels)).any():
         item = int(np.argmax(dataset.labels != np.round(dataset.labels)))
         raise RankPolicyError(
@@ -52,7 +72,19 @@ def write_qrels(dataset: RankingDataset, path: str | os.PathLike[str]) -> None:
 def write_run(
     dataset: RankingDataset, scores: ArrayLike, path: str | os.PathLike[str], *, tag: str = "rankpolicy"
 ) -> None:
-    """Write scores (items,), in the order of the dataset's items, as a TREC run; ties keep the order of the items."""
+    """Write scores as a TREC run; items with equal scores keep the order of the dataset.
+
+    Parameters
+    ----------
+    dataset
+        The dataset that was scored.
+    scores
+        One score per item, in the order of the dataset (items,).
+    path
+        The file; a name that ends in .gz or .zst is compressed.
+    tag
+        Name of the run, the last word of each line.
+    """
     values = np.asarray(scores)
     if values.shape != (dataset.num_items,):
         raise RankPolicyError(f"scores must have one value per item, shape ({dataset.num_items},); got {values.shape}.")
@@ -112,7 +144,7 @@ def _numbered_lines(path: str | os.PathLike[str]) -> Iterator[tuple[int, str]]:
 
 
 def _words(dataset: RankingDataset) -> tuple[list[str], list[str]]:
-    """Query id and item id of each item, fit for a file whose columns are parted by space."""
+    """Query id and item id of each item, checked to be words without space."""
     item_ids: NDArray[Any] = dataset.source_rows.astype(str) if dataset.item_ids is None else dataset.item_ids
     queries, items = dataset.query_ids[dataset.query_of_item].tolist(), item_ids.tolist()
     for name, words in (("query_ids", dataset.query_ids.tolist()), ("item_ids", items)):

@@ -1,1 +1,1 @@
-"""Datasets of the papers and synthetic ones."""
+"""Readers of datasets used in papers, and synthetic datasets."""

@@ -1,4 +1,4 @@
-"""The synthetic set of Fair-PG-Rank: a feature that tells of relevance for one group only."""
+"""The synthetic data of Fair-PG-Rank: one feature is informative for the majority group only."""
 
 from __future__ import annotations
 
@@ -17,10 +17,20 @@ def make_fair_synthetic(
     minority_share: float = 0.2,
     random_state: int | None = 0,
 ) -> RankingDataset:
-    """Items with features x1, x2 ~ U(0, 3) and the label clip(x1 + x2, 0, 5); x2 is then 0 for the minority (Singh & Joachims 2019, 4.2).
+    """Items with features x1, x2 ~ U(0, 3) and label clip(x1 + x2, 0, 5); x2 is then 0 for the minority (Singh & Joachims 2019, 4.2).
 
-    Each item belongs to the minority, group 1, with probability ``minority_share``. Labels are real numbers. Use two random states for
-    training and test queries.
+    Labels are real numbers. Group 1 is the minority, group 0 the majority.
+
+    Parameters
+    ----------
+    num_queries
+        Number of queries.
+    num_items
+        Number of items of each query.
+    minority_share
+        Probability that an item belongs to the minority.
+    random_state
+        Seed; use different ones for training and test data.
 
     >>> data = make_fair_synthetic(2, 4)
     >>> for group, features, label in zip(data.groups, data.features, data.labels):

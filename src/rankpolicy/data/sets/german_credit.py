@@ -1,13 +1,7 @@
-"""German Credit as a ranking task: random sets of people, creditworthy ones to be ranked first, groups by sex.
-
-The file is ``german.data`` of the Statlog German Credit set (UCI; Hofmann 1994): 1000 lines of 20 attributes and a class, which is 1 for
-creditworthy people and 2 for others.
-"""
+"""German Credit as a ranking task: random sets of people, of whom creditworthy ones should be ranked first; groups by sex."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
@@ -15,47 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankpolicy.data.dataset import RankingDataset
+from rankpolicy.data.sets.german_credit_file import People, read_people
 from rankpolicy.types import RankPolicyError
-
-# Codes of each attribute as documented with the data; None is a number.
-ATTRIBUTES: dict[str, tuple[str, ...] | None] = {
-    "status": ("A11", "A12", "A13", "A14"),
-    "duration": None,
-    "credit_history": ("A30", "A31", "A32", "A33", "A34"),
-    "purpose": ("A40", "A41", "A42", "A43", "A44", "A45", "A46", "A47", "A48", "A49", "A410"),
-    "amount": None,
-    "savings": ("A61", "A62", "A63", "A64", "A65"),
-    "employment": ("A71", "A72", "A73", "A74", "A75"),
-    "rate": None,
-    "status_sex": ("A91", "A92", "A93", "A94", "A95"),
-    "debtors": ("A101", "A102", "A103"),
-    "residence": None,
-    "property": ("A121", "A122", "A123", "A124"),
-    "age": None,
-    "other_plans": ("A141", "A142", "A143"),
-    "housing": ("A151", "A152", "A153"),
-    "num_credits": None,
-    "job": ("A171", "A172", "A173", "A174"),
-    "num_liable": None,
-    "telephone": ("A191", "A192"),
-    "foreign": ("A201", "A202"),
-}
-FEMALE = ("A92", "A95")
-CREDITWORTHY = {"1": 1.0, "2": 0.0}
 
 Draw = Literal["counts", "weights"]
 OTHERS_PER_CREDITWORTHY = 4
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class People:
-    """Everybody in the file, in its order."""
-
-    features: NDArray[np.float64]  # (person, feature): numbers as they are, codes one-hot
-    is_number: NDArray[np.bool_]  # (feature,)
-    labels: NDArray[np.float64]  # (person,) 1 creditworthy, 0 not
-    groups: NDArray[np.int64]  # (person,) 1 female, 0 male
-    feature_names: tuple[str, ...]
 
 
 def read_german_credit(
@@ -68,17 +26,28 @@ def read_german_credit(
     draw: Draw = "counts",
     random_state: int | None = 0,
 ) -> tuple[RankingDataset, RankingDataset]:
-    """Training and test queries from ``german.data``, each a random set of ``num_items`` people (Singh & Joachims 2019, appendix B.2).
+    """Training and test queries, each a random set of people (Singh & Joachims 2019, appendix B.2).
 
-    People are split first, so that nobody is in both: a share ``test_share`` of them makes the test queries. The paper draws people who are
-    not creditworthy and people who are "in the ratio 4:1", which can be read in two ways:
+    People are split first, so that nobody is in both parts. Nobody is twice in a query. Labels are 1 for creditworthy people and 0 for
+    others, groups 1 (female) and 0 (male). Numbers are standardised with mean and standard deviation of the training people, codes are
+    one-hot. The default numbers of queries are those of the authors' code; the paper gives none.
 
-    - ``"counts"``: of 10 people 8 are not creditworthy and 2 are;
-    - ``"weights"``: a person who is not creditworthy is 4 times as likely to be drawn as one who is; as 7 of 10 people in the file are
-      creditworthy, so are about 3.7 of 10 drawn. The authors' published code does this, and their nDCG of 0.693 untrained fits it.
-
-    Nobody is twice in a query. Labels are 1 and 0, groups 1 (female) and 0 (male). Numbers are standardised with mean and deviation of the
-    training people, codes are one-hot. The numbers of queries are those of the authors' code; the paper gives none.
+    Parameters
+    ----------
+    path
+        The file ``german.data``.
+    num_train, num_test
+        Number of training and test queries.
+    num_items
+        People per query.
+    test_share
+        Share of the people from whom the test queries are drawn.
+    draw
+        How to read the paper's "in the ratio 4:1" of people who are not creditworthy to people who are. "counts": of 10 people, 8 are not
+        creditworthy and 2 are. "weights": a person who is not creditworthy is 4 times as likely to be drawn; as 7 of 10 people in the file
+        are creditworthy, so are about 3.7 of 10 drawn. The authors' code does the latter, and their nDCG of 0.693 untrained fits it.
+    random_state
+        Seed; None draws a new one each time.
     """
     if draw not in ("counts", "weights"):
         raise RankPolicyError(f"draw must be 'counts' or 'weights'; got {draw!r}.")
@@ -111,60 +80,8 @@ def read_german_credit(
     return queries(train, num_train), queries(test, num_test)
 
 
-def read_people(path: str | Path) -> People:
-    """Everybody in ``german.data``; a line that does not have 20 attributes and a class is an error that names it."""
-    try:
-        lines = Path(path).read_text(encoding="ascii").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise RankPolicyError(
-            f"{path} must be the text file german.data of the UCI German Credit set: {error}."
-        ) from None
-    rows, labels, groups = [], [], []
-    for number, line in enumerate(lines, start=1):
-        if line.strip():
-            try:
-                features, label, is_female = parse_person(line.split())
-            except RankPolicyError as error:
-                raise RankPolicyError(f"{path}, line {number}: {error}") from None
-            rows.append(features)
-            labels.append(label)
-            groups.append(is_female)
-    if not rows:
-        raise RankPolicyError(f"{path} must hold a person a line; it is empty.")
-    columns = [(name, code) for name, codes in ATTRIBUTES.items() for code in codes or ("",)]
-    return People(
-        features=np.array(rows),
-        is_number=np.array([not code for _, code in columns]),
-        labels=np.array(labels),
-        groups=np.array(groups, dtype=np.int64),
-        feature_names=tuple(f"{name}={code}" if code else name for name, code in columns),
-    )
-
-
-def parse_person(fields: Sequence[str]) -> tuple[list[float], float, bool]:
-    """Features, label and whether the person is female."""
-    if len(fields) != len(ATTRIBUTES) + 1:
-        raise RankPolicyError(f"expected 20 attributes and a class, 21 fields; got {len(fields)}.")
-    features: list[float] = []
-    for field, (name, codes) in zip(fields[:-1], ATTRIBUTES.items(), strict=True):
-        if codes is None:
-            features.append(_number(name, field))
-        elif field in codes:
-            features.extend(float(field == code) for code in codes)
-        else:
-            raise RankPolicyError(f"{name} must be one of {', '.join(codes)}; got {field!r}.")
-    if fields[-1] not in CREDITWORTHY:
-        raise RankPolicyError(f"the class must be 1 (creditworthy) or 2 (not); got {fields[-1]!r}.")
-    return features, CREDITWORTHY[fields[-1]], fields[list(ATTRIBUTES).index("status_sex")] in FEMALE
-
-
-def _number(name: str, field: str) -> float:
-    if not field.isdecimal():
-        raise RankPolicyError(f"{name} must be a whole number; got {field!r}.")
-    return float(field)
-
-
 def _standardized(people: People, train: NDArray[np.int64]) -> NDArray[np.float32]:
+    """Features with mean 0 and standard deviation 1 over the training people; codes stay 0 and 1."""
     features = people.features.copy()
     numbers = features[:, people.is_number]
     spread = numbers[train].std(0)

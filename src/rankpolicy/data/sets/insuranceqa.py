@@ -1,4 +1,4 @@
-"""InsuranceQA V2 (Feng et al. 2015): questions of the public, answers of insurance professionals, pools from a search engine."""
+"""InsuranceQA V2 (Feng et al. 2015): questions of the public, answered by insurance professionals, with pools from a search engine."""
 
 from __future__ import annotations
 
@@ -26,9 +26,21 @@ def read_insuranceqa(
 ) -> RankingDataset:
     """Read ``original/InsuranceQA.question.anslabel.token.{pool}.pool.solr.{split}.encoded.gz``, its vocabulary and ``answers.en.json.gz``.
 
-    The items of a question are its pool and its correct answers, which a pool holds only about two times in three; without repetition, in
-    the order of their numbers, so that their order tells nothing of their labels. ``max_items`` keeps that many, the correct answers among
-    them and others at random: shorter lists to learn from.
+    The items of a question are its pool and its correct answers (which the pool contains in about two of three cases), each once, in the
+    order of their numbers, so that their order is unrelated to their labels.
+
+    Parameters
+    ----------
+    directory
+        The folder of InsuranceQA V2.
+    split
+        "train", "valid" or "test".
+    pool
+        Size of the pools, as in the file names: 100, 500, 1000 or 1500.
+    max_items
+        Keep at most so many items per question, all correct answers and others at random; None keeps all.
+    random_state
+        Seed of that choice.
     """
     root = Path(directory)
     if split not in SPLITS:

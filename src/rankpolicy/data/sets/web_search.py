@@ -1,4 +1,4 @@
-"""Web-search-like data from a seed: for demos, tests and benchmarks that must run without any download."""
+"""Synthetic data that resembles web search, for demos, tests and benchmarks that run without a download."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from rankpolicy.data.dataset import RankingDataset
 from rankpolicy.types import RankPolicyError
 
 FEWEST_FEATURES = 8
-SHARE_UP_TO_LABEL = (0.72, 0.86, 0.95, 0.985)  # of items, up to labels 0, 1, 2 and 3
+SHARE_UP_TO_LABEL = (0.72, 0.86, 0.95, 0.985)  # share of items with a label of at most 0, 1, 2 and 3
 
 
 def make_web_search(
@@ -20,10 +20,20 @@ def make_web_search(
 ) -> RankingDataset:
     """Queries whose items have labels 0 to 4, most of them 0; about one query in eight has no relevant item.
 
-    Relevance depends smoothly on the first eight features: linearly, by products of two, by a soft threshold and by a
-    best value in between; on the query, which is easy or hard; and on noise. The remaining features tell nothing. Every
-    third feature is long-tailed, like counts, and the level and scale of half of them differ from query to query.
-    ``items_per_query`` are the fewest and the most items of a query.
+    Relevance depends smoothly on the first eight features (linear terms, products, a soft threshold, a feature with an optimum in the
+    middle of its range), on the difficulty of the query, and on noise. The other features are uninformative. Every third feature is
+    long-tailed, like counts, and level and scale of every second feature differ from query to query.
+
+    Parameters
+    ----------
+    num_queries
+        Number of queries.
+    items_per_query
+        The lowest and the highest number of items of a query; each is drawn uniformly from this range.
+    num_features
+        Number of features, at least 8.
+    random_state
+        Seed; None draws a new one each time.
 
     >>> make_web_search(100)
     RankingDataset(queries=100, items=3304, features=30, labels 0..4)
@@ -47,10 +57,10 @@ def make_web_search(
     linear = 0.8 * hidden[:, 0] + 0.5 * hidden[:, 1]
     products = 0.9 * np.tanh(hidden[:, 2]) * hidden[:, 3] + 0.6 * hidden[:, 0] * np.tanh(hidden[:, 4])
     threshold = 1.2 / (1 + np.exp(-3 * (hidden[:, 5] - 0.5)))
-    best_in_between = -0.5 * hidden[:, 6] ** 2 + 0.3 * hidden[:, 7]
-    easy = 1.5 * generator.standard_normal(num_queries)[query_of_item]
+    optimum_inside = -0.5 * hidden[:, 6] ** 2 + 0.3 * hidden[:, 7]
+    difficulty = 1.5 * generator.standard_normal(num_queries)[query_of_item]
     noise = 1.0 * generator.standard_normal(len(query_of_item))
-    relevance = linear + products + threshold + best_in_between + easy + noise
+    relevance = linear + products + threshold + optimum_inside + difficulty + noise
     labels = np.searchsorted(np.quantile(relevance, SHARE_UP_TO_LABEL), relevance)
 
     observed = hidden.astype(np.float64)

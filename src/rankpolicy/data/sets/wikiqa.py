@@ -1,4 +1,4 @@
-"""WikiQA (Yang et al. 2015): questions of a search engine, sentences of a Wikipedia summary as answers."""
+"""WikiQA (Yang et al. 2015): questions from a search engine, with sentences of a Wikipedia summary as candidate answers."""
 
 from __future__ import annotations
 
@@ -13,15 +13,20 @@ COLUMNS = ("QuestionID", "Question", "DocumentID", "DocumentTitle", "SentenceID"
 
 
 def read_wikiqa(path: str | os.PathLike[str], *, needs_answer: bool = True) -> RankingDataset:
-    """Read one of WikiQA's tsv files, plain or gzip.
+    """Read one of WikiQA's tsv files.
 
-    ``needs_answer`` leaves out questions none of whose sentences is correct, as all papers on answer selection do: 873, 126 and 243
-    questions of the three parts remain.
+    Parameters
+    ----------
+    path
+        The file, plain or gzip.
+    needs_answer
+        Leave out questions without a correct answer, as all papers on answer selection do; 873, 126 and 243 questions of the three parts
+        remain.
     """
     file = checked_file(path)
     rows: list[tuple[str, list[str]]] = []
     for where, line in text_lines(file):
-        # No csv reader: quotation marks in this file are part of the texts.
+        # Split by hand: to a csv reader the quotation marks in the texts would be syntax.
         cells = line.split("\t")
         if not rows and tuple(cells) != COLUMNS:
             raise RankPolicyError(

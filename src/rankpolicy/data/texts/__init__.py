@@ -1,1 +1,1 @@
-"""Texts of queries and items: vocabularies, word vectors, token features of language models."""
+"""Texts of queries and items: vocabularies, word vectors and token features of language models."""

@@ -1,4 +1,4 @@
-"""Word vectors in GloVe's text format: a word and its numbers a line."""
+"""Word vectors in GloVe's text format: each line has a word and its numbers."""
 
 from __future__ import annotations
 
@@ -15,23 +15,44 @@ from rankpolicy.types import RankPolicyError
 
 
 class NumberedWords(Protocol):
-    """A vocabulary; number 0 is padding."""
+    """A vocabulary, as ``WordVectors.rows_for`` needs it; number 0 is padding."""
 
     @property
-    def number_of(self) -> Mapping[str, int]: ...
+    def number_of(self) -> Mapping[str, int]:
+        """The number of each word."""
+        ...
 
-    def __len__(self) -> int: ...
+    def __len__(self) -> int:
+        """The number of numbers, including padding."""
+        ...
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class WordVectors:
+    """Words and their vectors.
+
+    Parameters
+    ----------
+    words
+        The words.
+    vectors
+        Vector of each word (words, size).
+    """
+
     words: tuple[str, ...]
-    vectors: NDArray[np.float32]  # (words, size)
+    vectors: NDArray[np.float32]
 
     def rows_for(self, vocabulary: NumberedWords, *, random_state: int = 0) -> NDArray[np.float32]:
-        """A vector for every number of the vocabulary (numbers, size).
+        """A vector for every number of a vocabulary (numbers, size).
 
-        Padding is 0; words without a vector of their own get a random one, of the mean and spread of the given ones.
+        The vector of padding is 0. Words without a vector get a random one, with mean and standard deviation of the known vectors.
+
+        Parameters
+        ----------
+        vocabulary
+            The vocabulary.
+        random_state
+            Seed of the random vectors.
         """
         generator = np.random.default_rng(random_state)
         size = self.vectors.shape[1]
@@ -48,7 +69,13 @@ class WordVectors:
 
 
 def read_glove(path: str | os.PathLike[str]) -> WordVectors:
-    """Read word vectors, plain, gzip or zstandard; all lines must have as many numbers as the first."""
+    """Read word vectors; all lines must have as many numbers as the first.
+
+    Parameters
+    ----------
+    path
+        The file, plain or compressed with gzip or zstandard.
+    """
     file = checked_file(path)
     lines = read_text_bytes(file).tobytes().split(b"\n")[:-1]
     width = len(lines[0].split(b" ")) - 1
@@ -72,7 +99,7 @@ def read_glove(path: str | os.PathLike[str]) -> WordVectors:
         raise RankPolicyError(
             f"{file}, line {_first_without_numbers(lines)} must hold {width} finite numbers behind its word."
         )
-    # The first vector of a word counts: GloVe is sorted by frequency, and repeated words are artefacts.
+    # The first vector of a repeated word is kept: GloVe is sorted by frequency, and repetitions are artefacts.
     first = {word: row for row, word in reversed(list(enumerate(words)))}
     rows = sorted(first.values())
     return WordVectors(tuple(words[row] for row in rows), vectors[rows])

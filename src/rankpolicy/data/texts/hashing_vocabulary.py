@@ -1,4 +1,4 @@
-"""Words and letter n-grams as numbers; what only few users have seen is neither numbered nor kept."""
+"""A vocabulary of words and letter n-grams that leaves out what only few users have seen."""
 
 from __future__ import annotations
 
@@ -10,19 +10,28 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankpolicy.data.dataset import RankingDataset
+from rankpolicy.data.texts.users_of_tokens import distinct_pairs, parts_seen, user_of_query
 from rankpolicy.data.texts.vocabulary import tokenize
 from rankpolicy.types import RankPolicyError
 
-_BOUNDARY = "#"  # before and after a word; tokenize leaves it in no word
-_CELLS = 4_000_000  # (token, user) pairs looked at in one go
+_BOUNDARY = "#"  # before and after a word; no word of tokenize contains it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class HashingVocabulary:
-    """Numbers of words and of the letter n-grams within them; 0 is padding, and a token that is not kept has no number.
+    """Numbers of words and of the letter n-grams within them; 0 is padding, and a token outside the vocabulary has no number.
 
-    A token's number is its place, words before n-grams, as long as there are at most ``num_buckets`` of them. Where there are more, it is
-    1 + crc32 modulo ``num_buckets``: tokens share numbers, and the table of their vectors stays that small.
+    With at most ``num_buckets`` tokens, the number of a token is its place, words before n-grams. With more, it is 1 + crc32 modulo
+    ``num_buckets``: tokens share numbers, so that the table of their vectors stays small.
+
+    Parameters
+    ----------
+    words, ngrams
+        The tokens of the vocabulary.
+    lengths
+        Lengths of the n-grams, including the marks at the start and the end of a word.
+    num_buckets
+        The highest number that a token can have.
 
     >>> vocabulary = HashingVocabulary(words=("paris", "tea"), ngrams=("#pa", "ris"), lengths=(3,), num_buckets=10)
     >>> vocabulary.encode("Paris, park"), len(vocabulary)
@@ -31,7 +40,7 @@ class HashingVocabulary:
 
     words: tuple[str, ...]
     ngrams: tuple[str, ...]
-    lengths: tuple[int, ...]  # of the n-grams, boundary marks counted
+    lengths: tuple[int, ...]
     num_buckets: int
     number_of: dict[str, int] = field(init=False, repr=False)  # of words
     number_of_ngram: dict[str, int] = field(init=False, repr=False)
@@ -45,7 +54,7 @@ class HashingVocabulary:
             words = {word: number for number, word in enumerate(self.words, 1)}
             ngrams = {ngram: number for number, ngram in enumerate(self.ngrams, 1 + len(self.words))}
         else:
-            # A space before an n-gram, which no word has: "par" in "paris" and the word "par" are two tokens.
+            # No word starts with a space, so the n-gram "par" of "paris" and the word "par" get different hashes.
             words = {word: self._bucket(word) for word in self.words}
             ngrams = {ngram: self._bucket(" " + ngram) for ngram in self.ngrams}
         object.__setattr__(self, "number_of", words)
@@ -60,7 +69,19 @@ class HashingVocabulary:
         min_users: int = 1,
         num_buckets: int = 65536,
     ) -> HashingVocabulary:
-        """The tokens that at least ``min_users`` users have seen, in their query or in an item shown to them."""
+        """The vocabulary of a dataset of texts.
+
+        Parameters
+        ----------
+        dataset
+            A dataset with texts, and with users where ``min_users`` is above 1.
+        ngrams
+            Lengths of the letter n-grams.
+        min_users
+            Leave out tokens that fewer users have seen, in a query of theirs or in an item shown to them.
+        num_buckets
+            The highest number that a token can have.
+        """
         assert dataset.texts is not None, "checked when the dataset came in"
         if min_users < 1:
             raise RankPolicyError(f"min_users must be at least 1; got {min_users}.")
@@ -75,16 +96,16 @@ class HashingVocabulary:
         tokens, tokens_of_word = _coded(_ngrams(word, lengths) for word in words)
         is_kept, is_kept_ngram = np.ones(len(words), bool), np.ones(len(tokens), bool)
         if min_users > 1:
-            users = _users(dataset, min_users)
+            users = user_of_query(dataset, min_users)
             seen_texts = np.concatenate([query_text, text_of_distinct[texts.of_item]])
-            seen = _distinct(seen_texts, np.concatenate([users, users[dataset.query_of_item]]), len(index_of))
-            # The n-grams a user has seen are those of the words: words repeat, so there is less to count than in the texts.
-            seen = _seen_parts(*seen, words_of_text, len(words))
+            seen = distinct_pairs(seen_texts, np.concatenate([users, users[dataset.query_of_item]]), len(index_of))
+            # The n-grams that a user has seen follow from the words; words repeat, so this counts less than the texts would.
+            seen = parts_seen(*seen, words_of_text, len(words))
             is_kept = np.bincount(seen[0], minlength=len(words)) >= min_users
-            seen = _seen_parts(*seen, tokens_of_word, len(tokens))
+            seen = parts_seen(*seen, tokens_of_word, len(tokens))
             is_kept_ngram = np.bincount(seen[0], minlength=len(tokens)) >= min_users
         return cls(
-            # Sorted: their order tells nothing of the log.
+            # Sorted, so that their order reveals nothing about the log.
             words=tuple(sorted(word for word, kept in zip(words, is_kept, strict=True) if kept)),
             ngrams=tuple(sorted(token for token, kept in zip(tokens, is_kept_ngram, strict=True) if kept)),
             lengths=lengths,
@@ -92,15 +113,31 @@ class HashingVocabulary:
         )
 
     def __len__(self) -> int:
-        """How many numbers there are, padding included."""
+        """The number of numbers, including padding."""
         return 1 + min(len(self.words) + len(self.ngrams), self.num_buckets)
 
     def encode(self, text: str, *, max_tokens: int | None = None) -> list[int]:
-        """The numbers of the (first ``max_tokens``) words of a text, each followed by those of its n-grams; [] if none is kept."""
+        """The numbers of the words of a text, each followed by those of its n-grams.
+
+        Parameters
+        ----------
+        text
+            The text.
+        max_tokens
+            Read only so many words; None: all.
+        """
         return self.encode_all([text], max_tokens=max_tokens)[0]
 
     def encode_all(self, texts: Iterable[str], *, max_tokens: int | None = None) -> list[list[int]]:
-        """The numbers of many texts; every word is cut up once."""
+        """The numbers of many texts; each distinct word is looked up once.
+
+        Parameters
+        ----------
+        texts
+            The texts.
+        max_tokens
+            Read only so many words of each text; None: all.
+        """
         numbers_of: dict[str, list[int]] = {}
         encoded = []
         for text in texts:
@@ -120,12 +157,12 @@ class HashingVocabulary:
                 yield self.number_of_ngram[ngram]
 
     def _bucket(self, token: str) -> int:
-        # crc32, not hash(): the same in every process.
+        # crc32 rather than hash(), which differs between processes.
         return 1 + zlib.crc32(token.encode()) % self.num_buckets
 
 
 def _ngrams(word: str, lengths: Iterable[int]) -> Iterator[str]:
-    """The n-grams of a word between boundary marks, but for the whole of it, which the word itself stands for.
+    """The n-grams of a word with boundary marks, except the one that is the whole word.
 
     >>> list(_ngrams("tea", [3])), list(_ngrams("a", [3]))
     (['#te', 'tea', 'ea#'], [])
@@ -138,58 +175,9 @@ def _ngrams(word: str, lengths: Iterable[int]) -> Iterator[str]:
 
 
 def _coded(lists: Iterable[Iterable[str]]) -> tuple[list[str], list[NDArray[np.int64]]]:
-    """Distinct tokens, and the distinct codes of each list."""
+    """The distinct tokens of all lists, and for each list the distinct indices of its tokens."""
     code_of: dict[str, int] = {}
     codes = [
         np.array(list({code_of.setdefault(token, len(code_of)) for token in tokens}), np.int64) for tokens in lists
     ]
     return list(code_of), codes
-
-
-def _users(dataset: RankingDataset, min_users: int) -> NDArray[np.int64]:
-    """The number of each query's user (queries,)."""
-    if dataset.shown is None or dataset.shown.users is None:
-        raise RankPolicyError(
-            f"min_users={min_users} needs the user of each query; the training data have none. "
-            "Add a user column to the click table, or set min_users=1 to keep every word."
-        )
-    return np.unique(dataset.shown.users, return_inverse=True)[1]
-
-
-def _distinct(
-    things: NDArray[np.int64], users: NDArray[np.int64], num_things: int
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Who has seen what, each pair once, in the order of the users."""
-    pairs = np.sort(users * num_things + things)
-    pairs = pairs[np.diff(pairs, prepend=-1) > 0]
-    return pairs % num_things, pairs // num_things
-
-
-def _seen_parts(
-    things: NDArray[np.int64],
-    users: NDArray[np.int64],
-    parts_of: Sequence[NDArray[np.int64]],
-    num_parts: int,
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Who has seen which part, from distinct pairs of thing and user in the order of the users, and the parts of each thing."""
-    if num_parts == 0:
-        return np.zeros(0, np.int64), np.zeros(0, np.int64)
-    sizes = np.array([len(parts) for parts in parts_of])
-    flat, starts = np.concatenate(parts_of), np.cumsum(sizes) - sizes
-    cells = np.cumsum(sizes[things])
-    ends_of_users = np.flatnonzero(np.diff(users, append=users[-1] + 1)) + 1
-    found = []
-    first = 0
-    # Blocks of whole users: distinct in a block is distinct in all.
-    while first < len(things):
-        done = cells[first - 1] if first else 0
-        last = int(np.searchsorted(cells, done + _CELLS))
-        next_end = int(np.searchsorted(ends_of_users, last, side="right"))
-        end = int(ends_of_users[min(next_end, len(ends_of_users) - 1)])
-        block = sizes[things[first:end]]
-        within = np.arange(block.sum()) - np.repeat(np.cumsum(block) - block, block)
-        parts = flat[np.repeat(starts[things[first:end]], block) + within]
-        found.append(_distinct(parts, np.repeat(users[first:end], block), num_parts))
-        first = end
-    seen_parts, seen_users = zip(*found, strict=True)
-    return np.concatenate(seen_parts), np.concatenate(seen_users)

@@ -1,4 +1,4 @@
-"""A pretrained language model in a local folder, as Hugging Face lays it out: its configuration, tokenizer and weights."""
+"""A pretrained language model from a local folder in the layout of Hugging Face: configuration, tokenizer and weights."""
 
 from __future__ import annotations
 
@@ -9,25 +9,38 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
-
-from torch import nn
+from typing import TYPE_CHECKING, Any
 
 from rankpolicy.optional import require
 from rankpolicy.types import RankPolicyError
+
+if TYPE_CHECKING:
+    from torch import nn
 
 CONFIG, TOKENIZER, WEIGHTS = "config.json", "tokenizer.json", "model.safetensors"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PretrainedEncoder:
-    """The bytes of config.json and tokenizer.json, and of model.safetensors where the weights are wanted."""
+    """A pretrained language model as the content of its files.
+
+    Parameters
+    ----------
+    files
+        Content of config.json and tokenizer.json, and of model.safetensors where the weights are needed, by file name.
+    """
 
     files: Mapping[str, bytes]
 
     @classmethod
     def from_folder(cls, folder: str | os.PathLike[str]) -> PretrainedEncoder:
-        """Read a model; nothing is downloaded."""
+        """Read a model from a folder; nothing is downloaded.
+
+        Parameters
+        ----------
+        folder
+            A folder with config.json, tokenizer.json and model.safetensors.
+        """
         missing = [name for name in (CONFIG, TOKENIZER, WEIGHTS) if not (Path(folder) / name).is_file()]
         if missing:
             raise RankPolicyError(
@@ -38,7 +51,7 @@ class PretrainedEncoder:
 
     @property
     def fingerprint(self) -> str:
-        """Hexadecimal digits that differ for models that differ."""
+        """A sha256 of the files, as hexadecimal digits."""
         digest = hashlib.sha256()
         for name in sorted(self.files):
             digest.update(hashlib.sha256(self.files[name]).digest())
@@ -46,23 +59,29 @@ class PretrainedEncoder:
 
     @property
     def width(self) -> int:
-        """How many features a token has in one layer."""
+        """Number of features of a token in one layer."""
         return int(json.loads(self.files[CONFIG])["hidden_size"])
 
     @property
     def max_positions(self) -> int:
-        """How many tokens the model can read at once."""
+        """The highest number of tokens that the model can read at once."""
         return int(json.loads(self.files[CONFIG]).get("max_position_embeddings", 512))
 
     def new_network(self, *, with_weights: bool) -> nn.Module:
-        """The model of the configuration, its weights the pretrained ones or left to be loaded."""
+        """A new network of the configured kind.
+
+        Parameters
+        ----------
+        with_weights
+            Load the pretrained weights; False leaves random ones, for weights that are loaded later.
+        """
         transformers = require("transformers", "A pretrained language model")
         settings = json.loads(self.files[CONFIG])
         with _quiet(transformers):
-            network = transformers.AutoModel.from_config(transformers.AutoConfig.for_model(**settings))
-        # What reads the first token only, a head that nothing here uses: without it no weight goes untrained.
+            network: nn.Module = transformers.AutoModel.from_config(transformers.AutoConfig.for_model(**settings))
+        # The pooler is a head on the first token that nothing here uses; its weights would stay untrained.
         if getattr(network, "pooler", None) is not None:
-            network.pooler = None
+            network.pooler = None  # type: ignore[assignment]
         if with_weights:
             weights = require("safetensors.torch", "A pretrained language model").load(self.files[WEIGHTS])
             prefix = f"{network.base_model_prefix}."
@@ -75,7 +94,15 @@ class PretrainedEncoder:
         return network
 
     def token_numbers(self, texts: Sequence[str | tuple[str, str]], *, max_tokens: int) -> list[list[int]]:
-        """The numbers of the tokens of texts, or of pairs of texts read together, with the model's marks around them."""
+        """The token numbers of each text, including the special tokens of the model.
+
+        Parameters
+        ----------
+        texts
+            Texts, or pairs of texts that are read together.
+        max_tokens
+            Tokens to keep per text at most.
+        """
         tokenizer = require("tokenizers", "A pretrained language model").Tokenizer.from_str(
             self.files[TOKENIZER].decode()
         )
@@ -84,13 +111,13 @@ class PretrainedEncoder:
         return [encoding.ids for encoding in tokenizer.encode_batch(list(texts))]
 
     def has_segments(self) -> bool:
-        """Whether the model tells first and second text of a pair apart by an input of its own."""
+        """Whether the model has an input that marks the first and the second text of a pair."""
         return int(json.loads(self.files[CONFIG]).get("type_vocab_size", 0)) > 1
 
 
 @contextmanager
 def _quiet(transformers: Any) -> Iterator[None]:
-    """Without the notes that transformers prints about weights it does not find here."""
+    """Suppress the messages of transformers about missing weights."""
     verbosity = transformers.logging.get_verbosity()
     transformers.logging.set_verbosity_error()
     try:

@@ -1,4 +1,4 @@
-"""Questions with their candidate answers as texts: JSON lines and Parquet, a question a row."""
+"""Datasets of texts: questions with candidate answers, from lists, JSON lines or Parquet with one question per row."""
 
 from __future__ import annotations
 
@@ -25,7 +25,20 @@ def from_texts(
     query_ids: Sequence[str] | None = None,
     item_ids: Sequence[Sequence[str]] | None = None,
 ) -> RankingDataset:
-    """A dataset of texts: one query text and a list of item texts (and labels, where they are known) a query.
+    """A dataset of texts.
+
+    Parameters
+    ----------
+    queries
+        Text of each query.
+    items
+        For each query the texts of its items.
+    labels
+        For each query the labels of its items; None for data still to be ranked.
+    query_ids
+        Id of each query; None: 0, 1, 2, ...
+    item_ids
+        For each query the ids of its items, or None.
 
     >>> from_texts(["capital of France?"], [["Paris is.", "France is large."]], [[1, 0]])
     RankingDataset(queries=1, items=2, features=0, texts, labels 0..1)
@@ -53,10 +66,15 @@ def from_texts(
 
 
 def read_question_answering(path: str | os.PathLike[str]) -> RankingDataset:
-    """Read a Parquet file (ending in .parquet) or JSON lines (plain, gzip or zstandard), a question a row.
+    """Read questions with candidate answers, one question per row.
 
-    A row has ``query`` (a text), ``items`` (a list of texts), ``labels`` (a number an item; may be left out in all rows of data that are
-    only to be ranked) and, if wanted, ``query_id``.
+    A row has ``query`` (a text), ``items`` (a list of texts), ``labels`` (one number per item; absent from all rows of data still to be
+    ranked) and optionally ``query_id``.
+
+    Parameters
+    ----------
+    path
+        A Parquet file (ending in .parquet), or JSON lines, plain or compressed with gzip or zstandard.
     """
     file = checked_file(path)
     rows = list(_parquet_rows(file) if file.suffix == ".parquet" else _json_rows(file))
@@ -76,18 +94,18 @@ def read_question_answering(path: str | os.PathLike[str]) -> RankingDataset:
 
 
 def check_text(text: object, name: str, where: str) -> None:
-    """Refuse what is not a text that says something."""
+    """Refuse a value that is not a text, or is empty."""
     if not isinstance(text, str) or not text.strip():
         raise RankPolicyError(f"{where}: {name} must be a text that is not empty; got {text!r:.60}.")
 
 
 def text_lines(file: Path) -> Iterator[tuple[str, str]]:
-    """Where each line stands and what it says, from a plain, gzip or zstandard file in UTF-8; blank lines are left out."""
+    """Place (for error messages) and content of each line of a UTF-8 file, plain or compressed; blank lines are left out."""
     try:
         text = read_text_bytes(file).tobytes().decode("utf-8")
     except UnicodeDecodeError as error:
         raise RankPolicyError(f"{file} must be text in UTF-8; byte {error.start} is not. Convert it first.") from None
-    # Only at newlines: splitlines would also cut at rarer marks that occur within texts.
+    # Only at newlines: splitlines would also split at rarer separators that occur within texts.
     for number, line in enumerate(text.split("\n"), 1):
         if line.strip():
             yield f"{file}, line {number}", line.rstrip("\r")

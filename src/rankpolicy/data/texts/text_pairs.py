@@ -1,4 +1,4 @@
-"""Texts as tensors: sequences of many texts end to end, and the pairs of a query's text with an item's that a network scores."""
+"""Texts as tensors: the tokens of many texts in one array, and the pairs of query and item texts that a network scores."""
 
 from __future__ import annotations
 
@@ -11,7 +11,16 @@ from torch import Tensor
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TokenTable:
-    """The tokens of many texts, flat: text t owns ``lengths[t]`` of them from ``starts[t]``. A token is a number or a vector.
+    """The tokens of many texts in one array: text t has ``lengths[t]`` tokens from ``starts[t]`` on.
+
+    Parameters
+    ----------
+    tokens
+        Numbers of tokens (tokens,), or their features (tokens, features).
+    starts
+        Index of the first token of each text (texts,).
+    lengths
+        Number of tokens of each text (texts,).
 
     >>> table = TokenTable.of([[5, 6, 7], [8]])
     >>> table.padded(torch.tensor([1, 0]))
@@ -20,24 +29,44 @@ class TokenTable:
             [ True,  True,  True]]))
     """
 
-    tokens: Tensor  # (tokens,) numbers, or (tokens, features)
-    starts: Tensor  # (texts,)
-    lengths: Tensor  # (texts,)
+    tokens: Tensor
+    starts: Tensor
+    lengths: Tensor
 
     @classmethod
     def of(cls, numbers: Sequence[Sequence[int]]) -> TokenTable:
-        """A table from the numbers of the tokens of each text."""
+        """A table from the token numbers of each text.
+
+        Parameters
+        ----------
+        numbers
+            For each text the numbers of its tokens.
+        """
         flat = torch.tensor([number for text in numbers for number in text], dtype=torch.int64)
         return cls.end_to_end(flat, [len(text) for text in numbers])
 
     @classmethod
     def end_to_end(cls, tokens: Tensor, lengths: Sequence[int]) -> TokenTable:
-        """A table of texts of these lengths, one after the other."""
+        """A table from the tokens of all texts, one text after the other.
+
+        Parameters
+        ----------
+        tokens
+            The tokens of all texts.
+        lengths
+            Number of tokens of each text.
+        """
         sizes = torch.tensor(lengths, dtype=torch.int64)
         return cls(tokens, sizes.cumsum(0) - sizes, sizes)
 
     def padded(self, texts: Tensor) -> tuple[Tensor, Tensor]:
-        """Tokens of these texts, padded with 0 to the longest of them, and which are real: (text, token, ...), (text, token)."""
+        """Tokens of some texts (text, token, ...), padded with 0 to the longest of them, and their mask (text, token).
+
+        Parameters
+        ----------
+        texts
+            Indices of the texts.
+        """
         lengths = self.lengths[texts]
         columns = torch.arange(int(lengths.max()), device=lengths.device)
         mask = columns < lengths[:, None]
@@ -47,43 +76,84 @@ class TokenTable:
         return tokens.masked_fill(~mask, 0), mask
 
     def to(self, device: torch.device | str) -> TokenTable:
+        """The same table on another device.
+
+        Parameters
+        ----------
+        device
+            Where its tensors go.
+        """
         return TokenTable(self.tokens.to(device), self.starts.to(device), self.lengths.to(device))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Padded:
-    """The distinct texts of a batch, padded, and which of them each pair has."""
+    """The distinct texts of a batch, padded.
 
-    tokens: Tensor  # (text, token, ...)
-    mask: Tensor  # (text, token)
-    of_pair: Tensor  # (pairs,)
+    Parameters
+    ----------
+    tokens
+        Tokens (text, token, ...).
+    mask
+        Which tokens are real (text, token).
+    of_pair
+        For each pair the index of its text (pairs,).
+    """
+
+    tokens: Tensor
+    mask: Tensor
+    of_pair: Tensor
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SideTensors:
-    """Side information of pairs as numbers, for networks that read it beside the texts."""
+    """Side information of pairs, for networks that read it in addition to the texts.
 
-    numbers: Tensor  # (pairs, numbers) scaled
-    categories: Tensor  # (pairs, categories) codes
+    Parameters
+    ----------
+    numbers
+        Scaled numbers (pairs, numbers).
+    categories
+        Codes of categories (pairs, categories).
+    """
+
+    numbers: Tensor
+    categories: Tensor
 
     def __getitem__(self, rows: Tensor | slice) -> SideTensors:
         return SideTensors(self.numbers[rows], self.categories[rows])
 
     def to(self, device: torch.device | str) -> SideTensors:
+        """The same values on another device.
+
+        Parameters
+        ----------
+        device
+            Where the tensors go.
+        """
         return SideTensors(self.numbers.to(device), self.categories.to(device))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TextPairs:
-    """What a text network scores, a row an item; indexed as a tensor of features would be.
+    """The input of a text network, one row per item; it can be indexed like a tensor of features.
 
-    Where a pretrained model has read query and item together, ``queries`` is None and ``items`` holds a text a pair.
+    Parameters
+    ----------
+    queries
+        Texts of queries; None if a pretrained model has read query and item together.
+    items
+        Texts of items, or of pairs of query and item read together.
+    query_of_pair, item_of_pair
+        For each pair the indices of its texts (pairs,).
+    side
+        Side information, or None.
     """
 
     queries: TokenTable | None
     items: TokenTable
-    query_of_pair: Tensor  # (pairs,)
-    item_of_pair: Tensor  # (pairs,)
+    query_of_pair: Tensor
+    item_of_pair: Tensor
     side: SideTensors | None = None
 
     def __len__(self) -> int:
@@ -99,9 +169,17 @@ class TextPairs:
 
     @property
     def device(self) -> torch.device:
+        """Where the tensors are."""
         return self.item_of_pair.device
 
     def to(self, device: torch.device | str) -> TextPairs:
+        """The same pairs on another device.
+
+        Parameters
+        ----------
+        device
+            Where the tensors go.
+        """
         return TextPairs(
             None if self.queries is None else self.queries.to(device),
             self.items.to(device),
@@ -111,17 +189,24 @@ class TextPairs:
         )
 
     def padded_queries(self) -> Padded:
-        """The texts of queries, each once however many items it has."""
+        """The texts of the queries of these pairs, each once."""
         assert self.queries is not None, "query and item were read together"
         return _padded(self.queries, self.query_of_pair)
 
     def padded_items(self) -> Padded:
+        """The texts of the items of these pairs, each once."""
         return _padded(self.items, self.item_of_pair)
 
-    def blocks(self, pairs_of_a_block: int = 1024) -> Iterator[TextPairs]:
-        """All pairs, some at a time: attention over everything at once would not fit into memory."""
-        for first in range(0, len(self), pairs_of_a_block):
-            yield self[first : first + pairs_of_a_block]
+    def blocks(self, pairs_per_block: int = 1024) -> Iterator[TextPairs]:
+        """All pairs in blocks, because attention over all at once would not fit into memory.
+
+        Parameters
+        ----------
+        pairs_per_block
+            Pairs per block.
+        """
+        for first in range(0, len(self), pairs_per_block):
+            yield self[first : first + pairs_per_block]
 
 
 def _padded(table: TokenTable, text_of_pair: Tensor) -> Padded:

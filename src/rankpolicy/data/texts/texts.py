@@ -1,4 +1,4 @@
-"""Texts of queries and items, each distinct item text kept once: answers are used by many questions."""
+"""Texts of queries and items; each distinct item text is stored once, because many queries may share it."""
 
 from __future__ import annotations
 
@@ -14,20 +14,37 @@ from rankpolicy.types import RankPolicyError
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Texts:
-    """What queries ask and items say.
+    """The texts of a dataset.
+
+    Parameters
+    ----------
+    queries
+        Text of each query (queries,).
+    distinct
+        The distinct texts of items.
+    of_item
+        For each item the index of its text in ``distinct`` (items,).
 
     >>> texts = Texts.of(["who?", "where?"], ["me", "here", "me"])
     >>> texts.distinct, texts.of_item.tolist()
     (('me', 'here'), [0, 1, 0])
     """
 
-    queries: tuple[str, ...]  # (queries,)
-    distinct: tuple[str, ...]  # the texts of items
-    of_item: NDArray[np.int64]  # (items,) which of the distinct texts each item has
+    queries: tuple[str, ...]
+    distinct: tuple[str, ...]
+    of_item: NDArray[np.int64]
 
     @classmethod
     def of(cls, queries: Sequence[str], items: Sequence[str]) -> Texts:
-        """Texts from one a query and one an item."""
+        """Texts from lists of texts.
+
+        Parameters
+        ----------
+        queries
+            One text per query.
+        items
+            One text per item.
+        """
         for what, given in (("query", queries), ("item", items)):
             for index, text in enumerate(given):
                 if not isinstance(text, str) or not text.strip():
@@ -42,18 +59,36 @@ class Texts:
         )
 
     def take(self, queries: NDArray[Any], items: NDArray[Any]) -> Texts:
-        """The texts of these queries and items; the distinct texts stay all, so that parts of a dataset share them."""
+        """The texts of a part of the dataset; ``distinct`` stays whole, so that all parts share it.
+
+        Parameters
+        ----------
+        queries, items
+            Indices of the queries and the items of the part.
+        """
         return Texts(
             queries=tuple(self.queries[query] for query in queries), distinct=self.distinct, of_item=self.of_item[items]
         )
 
     def item(self, index: int) -> str:
-        """The text of one item."""
-        return self.distinct[self.of_item[index]]
+        """The text of one item.
+
+        Parameters
+        ----------
+        index
+            Index of the item in the dataset.
+        """
+        return self.distinct[int(self.of_item[index])]
 
 
 def joined(parts: Sequence[Texts]) -> Texts:
-    """The texts of several datasets, one after the other."""
+    """The texts of several datasets, concatenated.
+
+    Parameters
+    ----------
+    parts
+        The texts of each dataset.
+    """
     if all(part.distinct is parts[0].distinct for part in parts):
         distinct, of_item = parts[0].distinct, [part.of_item for part in parts]
     else:

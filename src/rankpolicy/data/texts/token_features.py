@@ -1,31 +1,46 @@
-"""Token features of a pretrained language model, computed once and kept in a folder."""
+"""Token features of a pretrained language model, computed once and cached in a folder."""
 
 from __future__ import annotations
 
 import hashlib
 import json
 import os
-from collections.abc import Iterator, Sequence
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from importlib.util import find_spec
 from pathlib import Path
 
 import torch
 from torch import Tensor
 
 from rankpolicy.data.texts.pretrained import PretrainedEncoder
-from rankpolicy.data.texts.progress import shown_progress
 from rankpolicy.data.texts.text_pairs import TokenTable
 from rankpolicy.optional import require
 from rankpolicy.types import RankPolicyError
 
 Text = str | tuple[str, str]  # a text, or two that are read together
-_TEXTS_OF_A_FILE = 1024
+_TEXTS_PER_FILE = 1024
 
 
 class TextFeatures:
-    """The last ``num_layers`` layers of a model, side by side, for every token of a text, in half precision.
+    """The last layers of a language model, concatenated, for every token of a text, in half precision.
 
-    With ``cache``, a folder, every text is computed once: the folder has a part for each model and setting, in files of about a thousand
-    texts that appear whole or not at all, so that an interrupted run goes on where it stopped.
+    Parameters
+    ----------
+    encoder
+        The language model, or its folder.
+    num_layers
+        Number of layers to concatenate, counted from the last.
+    max_tokens
+        Tokens to read per text at most.
+    cache
+        A folder in which the features of every text are kept, so that each is computed once and an interrupted run can continue; it has a
+        subfolder for each model and setting. None: no cache.
+    device
+        Where the model runs.
+    progress
+        Show a progress bar on stderr; None: when it is a terminal.
     """
 
     def __init__(
@@ -48,10 +63,17 @@ class TextFeatures:
 
     @property
     def num_features(self) -> int:
+        """Number of features of a token."""
         return self.num_layers * self.encoder.width
 
     def of(self, texts: Sequence[Text]) -> TokenTable:
-        """The features of these texts, in their order, on the CPU."""
+        """The features of texts, in their order, on the CPU.
+
+        Parameters
+        ----------
+        texts
+            Texts, or pairs of texts that are read together.
+        """
         keys = [_key(text) for text in texts]
         found = self._read_cache(set(keys))
         missing = {key: text for key, text in zip(keys, texts, strict=True) if key not in found}
@@ -75,12 +97,12 @@ class TextFeatures:
         numbers = self.encoder.token_numbers(list(texts.values()), max_tokens=self.max_tokens)
         first_lengths = self._first_lengths(list(texts.values()), numbers)
         keys = list(texts)
-        # Texts of like length side by side: little padding.
+        # Texts of similar length together, for little padding.
         order = sorted(range(len(keys)), key=lambda index: len(numbers[index]))
-        with shown_progress("Token features", len(order), enabled=self.progress) as advance, torch.inference_mode():
-            for start in range(0, len(order), _TEXTS_OF_A_FILE):
+        with _progress_bar("Token features", len(order), enabled=self.progress) as advance, torch.inference_mode():
+            for start in range(0, len(order), _TEXTS_PER_FILE):
                 computed: dict[str, Tensor] = {}
-                for batch in _batches(order[start : start + _TEXTS_OF_A_FILE], numbers):
+                for batch in _batches(order[start : start + _TEXTS_PER_FILE], numbers):
                     table = TokenTable.of([numbers[index] for index in batch]).to(self.device)
                     tokens, mask = table.padded(torch.arange(len(batch), device=self.device))
                     inputs = {"input_ids": tokens, "attention_mask": mask.long()}
@@ -95,7 +117,7 @@ class TextFeatures:
                 yield computed
 
     def _first_lengths(self, texts: list[Text], numbers: list[list[int]]) -> list[int]:
-        """How many tokens belong to the first of two texts read together; all of a single text's."""
+        """Number of tokens of the first of two texts read together; of a single text, all its tokens."""
         firsts = self.encoder.token_numbers(
             [text if isinstance(text, str) else text[0] for text in texts], max_tokens=self.max_tokens
         )
@@ -136,17 +158,34 @@ class TextFeatures:
         os.replace(beside, path)
 
 
+@contextmanager
+def _progress_bar(description: str, total: int, *, enabled: bool | None) -> Iterator[Callable[[int], None]]:
+    """Show a progress bar on stderr; yields the function that advances it. None shows it only on a terminal."""
+    if enabled is None:
+        enabled = sys.stderr.isatty() and find_spec("rich") is not None
+    if not enabled:
+        yield lambda count: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task(description, total=total)
+        yield lambda count: bar.advance(task, count)
+
+
 def _key(text: Text) -> str:
     return hashlib.sha256(json.dumps(text).encode()).hexdigest()
 
 
 def _batches(
-    order: Sequence[int], numbers: Sequence[Sequence[int]], tokens_of_a_batch: int = 8192
+    order: Sequence[int], numbers: Sequence[Sequence[int]], tokens_per_batch: int = 8192
 ) -> Iterator[list[int]]:
-    """Consecutive texts that fill about as many cells when padded to the longest, which is the last."""
+    """Batches of consecutive texts with about as many tokens after padding to the longest text, which is the last."""
     batch: list[int] = []
     for index in order:
-        if batch and (len(batch) + 1) * len(numbers[index]) > tokens_of_a_batch:
+        if batch and (len(batch) + 1) * len(numbers[index]) > tokens_per_batch:
             yield batch
             batch = []
         batch.append(index)

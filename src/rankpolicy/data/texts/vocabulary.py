@@ -1,4 +1,4 @@
-"""Words as numbers."""
+"""A vocabulary: the words of texts as numbers."""
 
 from __future__ import annotations
 
@@ -10,13 +10,18 @@ from dataclasses import dataclass, field
 
 from rankpolicy.types import RankPolicyError
 
-# Letters, digits and marks a word; each other sign a word of its own; 's and the like apart, as GloVe has them.
+# A word is a run of letters, digits and underscores, or one other sign; endings such as 's are words of their own, as in GloVe.
 _WORD = re.compile(r"'[^\W\d_]+|\w+|[^\w\s]")
 NUM_UNKNOWN = 1000
 
 
 def tokenize(text: str) -> list[str]:
-    """The words of a text in lower case; punctuation marks are words.
+    """The words of a text in lower case; each punctuation mark is a word.
+
+    Parameters
+    ----------
+    text
+        The text.
 
     >>> tokenize("What's Paris' area, 105.4 km²?")
     ['what', "'s", 'paris', "'", 'area', ',', '105', '.', '4', 'km²', '?']
@@ -26,8 +31,14 @@ def tokenize(text: str) -> list[str]:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Vocabulary:
-    """Numbers of words: 0 is padding, then come the words, then ``NUM_UNKNOWN`` numbers that unknown words share by a hash of their
-    letters. So an unknown name in a query still meets the same name in an item.
+    """Numbers of words: 0 is padding, then come the words, then ``NUM_UNKNOWN`` numbers to which unknown words are hashed.
+
+    An unknown name therefore has the same number in a query and in an item.
+
+    Parameters
+    ----------
+    words
+        The words; word i has number i + 1.
 
     >>> vocabulary = Vocabulary.of(["a b a c"], min_count=1)
     >>> vocabulary.words, vocabulary.encode("B a!")
@@ -48,7 +59,17 @@ class Vocabulary:
 
     @classmethod
     def of(cls, texts: Iterable[str], *, min_count: int = 1, also: Iterable[str] = ()) -> Vocabulary:
-        """The words that occur at least ``min_count`` times, most frequent first, then those of ``also``."""
+        """The vocabulary of some texts, most frequent words first.
+
+        Parameters
+        ----------
+        texts
+            The texts.
+        min_count
+            Leave out words that occur less often.
+        also
+            Words to add after those of the texts, such as those with a pretrained vector.
+        """
         if min_count < 1:
             raise RankPolicyError(f"min_count must be at least 1; got {min_count}.")
         counts = Counter(word for text in texts for word in tokenize(text))
@@ -56,15 +77,23 @@ class Vocabulary:
         return cls(tuple(dict.fromkeys([*frequent, *also])))
 
     def __len__(self) -> int:
-        """How many numbers there are, padding and those of unknown words included."""
+        """The number of numbers, including padding and those of unknown words."""
         return 1 + len(self.words) + NUM_UNKNOWN
 
     def encode(self, text: str, *, max_tokens: int | None = None) -> list[int]:
-        """The numbers of the (first ``max_tokens``) words of a text."""
+        """The numbers of the words of a text.
+
+        Parameters
+        ----------
+        text
+            The text.
+        max_tokens
+            Read only so many words; None: all.
+        """
         return list(self._numbers(tokenize(text)[:max_tokens]))
 
     def _numbers(self, words: Iterable[str]) -> Iterator[int]:
         for word in words:
             known = self.number_of.get(word)
-            # crc32, not hash(): the same in every process.
+            # crc32 rather than hash(), which differs between processes.
             yield 1 + len(self.words) + zlib.crc32(word.encode()) % NUM_UNKNOWN if known is None else known

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from rankpolicy.data.dataset import RankingDataset
 from rankpolicy.data.scaling import SCALINGS, FeatureScaling
 from rankpolicy.optional import require
-from rankpolicy.rankers.base import Course, Ranker
-from rankpolicy.settings import check_settings, setting
+from rankpolicy.rankers.base import FitOptions, Ranker
+from rankpolicy.settings import setting
 from rankpolicy.types import RankPolicyError
 
 
@@ -29,11 +29,8 @@ class LinearRanker(Ranker):
     valid_metric: Any = setting("ndcg@10", "Metric measured on validation data, by name or as a metric.")
     random_state: int = setting(0, "Seed of random choices, for the rankers that make any (CoordinateAscent).")
 
-    def __post_init__(self) -> None:
-        check_settings(self)
-
-    def _refuse_checkpoint(self, course: Course) -> None:
-        if course.checkpoint is not None:
+    def _refuse_checkpoint(self, options: FitOptions) -> None:
+        if options.checkpoint is not None:
             raise RankPolicyError(
                 f"{type(self).__name__} keeps no checkpoints: it trains in seconds. Leave checkpoint out."
             )

@@ -14,7 +14,7 @@ from rankpolicy.evaluation.measure import evaluate_scores
 from rankpolicy.evaluation.weighted import mean_over_queries
 from rankpolicy.metrics import reward_to_maximise
 from rankpolicy.optional import require
-from rankpolicy.rankers.base import Course
+from rankpolicy.rankers.base import FitOptions
 from rankpolicy.rankers.linear.base import LinearRanker
 from rankpolicy.settings import documented, setting
 from rankpolicy.types import RankPolicyError
@@ -39,8 +39,8 @@ class RankSVM(LinearRanker):
         1.0, "Weight of the loss against the regularisation w²/2. Lower it against overfitting.", above=0
     )
 
-    def _fit(self, train: RankingDataset, valid: RankingDataset | None, course: Course) -> None:
-        self._refuse_checkpoint(course)
+    def _fit(self, train: RankingDataset, valid: RankingDataset | None, options: FitOptions) -> None:
+        self._refuse_checkpoint(options)
         metric = reward_to_maximise(self.valid_metric)
         self._scaling = fit_scaling(self.scaling, train)
         features = self._scaling.apply(train.features, train.offsets).astype(np.float64)

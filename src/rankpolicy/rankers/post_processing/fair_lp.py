@@ -24,9 +24,9 @@ from rankpolicy.fairness import (
 )
 from rankpolicy.metrics.additive import additive_form
 from rankpolicy.policies.mixture import Mixture
-from rankpolicy.rankers.base import Course, Ranker
+from rankpolicy.rankers.base import FitOptions, Ranker
 from rankpolicy.rankers.members import RANKERS
-from rankpolicy.settings import ReadWhen, check_settings, documented, setting
+from rankpolicy.settings import ReadWhen, documented, setting
 from rankpolicy.types import Conventions, RankPolicyError
 
 # Defaults of the estimator: a linear regression has an exact solution and needs no tuning.
@@ -86,13 +86,13 @@ class FairLP(Ranker):
     merit: str = setting("identity", "Merit of an item, as a function of its estimate.", choices=MERITS)
     random_state: int = setting(0, "Seed of the ranker that estimates relevance, unless its settings have one.")
 
-    def __post_init__(self) -> None:
-        check_settings(self)
+    def _check_settings(self) -> None:
+        super()._check_settings()
         self._new_estimator()
 
-    def _fit(self, train: RankingDataset, valid: RankingDataset | None, course: Course) -> None:
+    def _fit(self, train: RankingDataset, valid: RankingDataset | None, options: FitOptions) -> None:
         self._estimator = self._new_estimator().fit(
-            train, valid=valid, progress=course.progress, checkpoint=course.checkpoint, resume=course.resume
+            train, valid=valid, progress=options.progress, checkpoint=options.checkpoint, resume=options.resume
         )
         self._line = _least_squares_line(self._estimator.predict(train), train.labels.astype(np.float64))
         self.best_iteration_, self.best_score_ = self._estimator.best_iteration_, self._estimator.best_score_
@@ -105,7 +105,7 @@ class FairLP(Ranker):
         """The unfitted estimator of relevance; refuses settings that it does not have or would not read."""
         settings = {"random_state": self.random_state, **_DEFAULTS.get(self.relevance, {})}
         estimator = RANKERS.named(self.relevance)().set_params(**settings | _as_settings(self.relevance_settings))
-        check_settings(estimator)
+        estimator._check_settings()
         return estimator
 
     def _relevances(self, dataset: RankingDataset) -> NDArray[np.float64]:

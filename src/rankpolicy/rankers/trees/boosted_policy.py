@@ -11,7 +11,7 @@ from rankpolicy.data.dataset import RankingDataset
 from rankpolicy.fairness import MERITS
 from rankpolicy.metrics import reward_to_maximise
 from rankpolicy.objectives import FAIRNESS, FairPolicyGradient
-from rankpolicy.rankers.base import Course
+from rankpolicy.rankers.base import FitOptions
 from rankpolicy.rankers.inputs import num_groups_of
 from rankpolicy.rankers.trees.boosting import TreeRanker, ValidationMeasure
 from rankpolicy.rankers.trees.policy_tree_objective import HESSIANS, PolicyTreeObjective, batch_of_all_queries
@@ -95,8 +95,8 @@ class BoostedPolicy(TreeRanker):
             num_groups=num_groups_of(dataset, fairness=self.fairness),
         )
 
-    def _fit(self, train: RankingDataset, valid: RankingDataset | None, course: Course) -> None:
-        super()._fit(train, valid, course)
+    def _fit(self, train: RankingDataset, valid: RankingDataset | None, options: FitOptions) -> None:
+        super()._fit(train, valid, options)
         fair = self._fair_objective(train)
         if fair is None:
             self.report_ = None
