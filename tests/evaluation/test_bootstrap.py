@@ -23,7 +23,7 @@ def test_the_seed_decides_and_skipped_queries_do_not_count() -> None:
 def test_blocks_of_resamples_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     values = np.random.default_rng(1).random(50)
     whole = bootstrap_interval(values)
-    monkeypatch.setattr("rankpolicy.evaluation.bootstrap._DRAWS_OF_A_BLOCK", 500)
+    monkeypatch.setattr("rankpolicy.evaluation.bootstrap._DRAWS_PER_BLOCK", 500)
     assert bootstrap_interval(values) == pytest.approx(whole, rel=0.02)
 
 

@@ -37,7 +37,7 @@ def test_the_compiled_path_equals_the_reference(empty: object, gain: str, dtype:
 def test_blocks_of_queries_change_nothing() -> None:
     scores, dataset = random_dataset()
     metric = parse_metric("ndcg@10")
-    in_blocks = values_by_torch(scores, dataset, metric, cells_of_a_block=500)
+    in_blocks = values_by_torch(scores, dataset, metric, cells_per_block=500)
     np.testing.assert_allclose(in_blocks, values_by_torch(scores, dataset, metric))
 
 

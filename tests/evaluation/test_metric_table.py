@@ -69,5 +69,5 @@ def test_a_table_of_skipped_queries_only() -> None:
 
 
 def test_values_must_fit_the_names() -> None:
-    with pytest.raises(RankPolicyError, match=r"a row a query and a column a metric, \(1, 2\); got \(2, 1\)"):
+    with pytest.raises(RankPolicyError, match=r"one row per query and one column per metric, \(1, 2\); got \(2, 1\)"):
         MetricTable(query_ids=np.array(["a"]), names=("ap", "rr"), values=np.zeros((2, 1)))

@@ -56,7 +56,7 @@ def test_a_constant_difference_gives_a_number(name: str) -> None:
 
 @pytest.mark.parametrize("name", TESTS)
 def test_values_of_other_queries_are_refused(name: str) -> None:
-    with pytest.raises(RankPolicyError, match=r"same queries, one axis; got shapes \(80,\) and \(79,\)"):
+    with pytest.raises(RankPolicyError, match=r"same queries, shape \(query,\); got shapes \(80,\) and \(79,\)"):
         TESTS[name](A, B[1:])
 
 

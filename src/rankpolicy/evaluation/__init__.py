@@ -1,4 +1,4 @@
-"""Evaluation: metrics of every query, tables that print their conventions, and paired significance."""
+"""Evaluation: metrics of every query, tables that print their conventions, and paired significance tests."""
 
 from typing import TYPE_CHECKING
 

@@ -1,4 +1,4 @@
-"""Percentile bootstrap of a mean over queries."""
+"""Percentile bootstrap interval of a mean over queries."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from rankpolicy.types import RankPolicyError
 
-_DRAWS_OF_A_BLOCK = 1 << 21
+_DRAWS_PER_BLOCK = 1 << 21
 
 
 def bootstrap_interval(
@@ -20,10 +20,28 @@ def bootstrap_interval(
     num_resamples: int = 2000,
     random_state: int = 0,
 ) -> tuple[float, float]:
-    """Percentile interval of the mean of values (query,), NaN left out (Efron & Tibshirani 1993, chapter 13).
+    """Confidence interval of the mean of values over queries, by the percentile bootstrap (Efron & Tibshirani 1993, chapter 13).
 
-    Queries are drawn with replacement ``num_resamples`` times, each with its weight where there are weights (query,); the interval holds
-    the middle ``level`` of the means. Queries of weight 0 do not count.
+    Queries are drawn with replacement ``num_resamples`` times; the interval holds the middle ``level`` of the means. NaN values and queries
+    of weight 0 are left out.
+
+    Parameters
+    ----------
+    values
+        One value per query (query,).
+    query_weights
+        Weight of each query in the mean (query,); None (the default) weights all queries equally.
+    level
+        Share of the resampled means inside the interval, between 0 and 1. The default is 0.95.
+    num_resamples
+        Number of resamples; more make the bounds less noisy. The default is 2000.
+    random_state
+        Seed of the draws.
+
+    Returns
+    -------
+    tuple of float
+        Lower and upper bound; NaN where no query counts.
 
     >>> bootstrap_interval(np.array([0.5, 0.5, 0.5]))
     (0.5, 0.5)
@@ -39,9 +57,9 @@ def bootstrap_interval(
         return math.nan, math.nan
     generator = np.random.default_rng(random_state)
     means = np.empty(num_resamples)
-    resamples_of_a_block = max(1, _DRAWS_OF_A_BLOCK // len(counted))
-    for first in range(0, num_resamples, resamples_of_a_block):
-        size = min(resamples_of_a_block, num_resamples - first)
+    resamples_per_block = max(1, _DRAWS_PER_BLOCK // len(counted))
+    for first in range(0, num_resamples, resamples_per_block):
+        size = min(resamples_per_block, num_resamples - first)
         drawn = generator.integers(len(counted), size=(size, len(counted)), dtype=np.int32)
         if weights is None:
             means[first : first + size] = counted[drawn].mean(axis=1)

@@ -1,4 +1,4 @@
-"""Which of several rankers differ: all pairs, all metrics, adjusted for the number of comparisons."""
+"""Significance tests of the differences between rankers: all pairs, all metrics, adjusted for the number of comparisons."""
 
 from __future__ import annotations
 
@@ -10,12 +10,28 @@ import numpy as np
 
 from rankpolicy.evaluation.significance import TESTS, holm
 from rankpolicy.evaluation.table import MetricTable
-from rankpolicy.types import RankPolicyError
+from rankpolicy.types import RankPolicyError, unknown_name
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PairedComparison:
-    """One test of two rankers on one metric; ``difference`` is the mean of a minus that of b."""
+    """One significance test of two rankers on one metric.
+
+    Parameters
+    ----------
+    a, b
+        Names of the two rankers.
+    metric
+        Name of the metric.
+    test
+        Name of the test, a key of TESTS.
+    difference
+        Mean of a minus mean of b over queries.
+    p
+        Two-sided p-value of the hypothesis that both rankers do equally well.
+    p_holm
+        The p-value adjusted by Holm's method over all comparisons made with this test.
+    """
 
     a: str
     b: str
@@ -23,13 +39,31 @@ class PairedComparison:
     test: str
     difference: float
     p: float
-    p_holm: float  # adjusted over all comparisons made with this test
+    p_holm: float
 
 
 def compare_tables(
     tables: Mapping[str, MetricTable], *, tests: Sequence[str] = tuple(TESTS), random_state: int = 0
 ) -> list[PairedComparison]:
-    """Paired tests of all pairs of rankers on all metrics, Holm-adjusted over the comparisons of each test.
+    """Test which rankers differ: paired tests of all pairs of rankers on all metrics, query by query.
+
+    p-values are adjusted by Holm's method over all comparisons of one test, so that testing many pairs does not produce differences by
+    chance.
+
+    Parameters
+    ----------
+    tables
+        What ``evaluate`` returned for each ranker, by its name. All must have the same queries, metrics and conventions, and no query
+        weights.
+    tests
+        Names of the tests: "t-test", "wilcoxon", "fisher-randomization". The default is all three.
+    random_state
+        Seed of the tests that draw at random (fisher-randomization).
+
+    Returns
+    -------
+    list of PairedComparison
+        One per test, pair of rankers and metric: the mean difference, its p-value, and the adjusted p-value ``p_holm``.
 
     >>> ids = np.array(["q1", "q2", "q3"])
     >>> ours = MetricTable(query_ids=ids, names=("ap",), values=np.array([[0.5], [0.7], [0.9]]))
@@ -41,7 +75,7 @@ def compare_tables(
     _check_comparable(tables)
     for test in tests:
         if test not in TESTS:
-            raise RankPolicyError(f"Unknown test {test!r}. Known: {', '.join(TESTS)}.")
+            raise RankPolicyError(unknown_name("test", test, TESTS))
     names = next(iter(tables.values())).names
     cases = [(a, b, metric) for a, b in combinations(tables, 2) for metric in names]
     comparisons = []
@@ -62,7 +96,9 @@ def _check_comparable(tables: Mapping[str, MetricTable]) -> None:
         raise RankPolicyError(f"a comparison needs at least two tables; got {len(tables)}.")
     (first, reference), *others = tables.items()
     if any(table.query_weights is not None for table in tables.values()):
-        raise RankPolicyError("paired tests know no query weights; compare the intervals of weighted means instead.")
+        raise RankPolicyError(
+            "paired tests do not support query weights; compare the intervals of the weighted means instead."
+        )
     for name, table in others:
         if not np.array_equal(table.query_ids, reference.query_ids):
             num_shared = len(np.intersect1d(table.query_ids, reference.query_ids))

@@ -144,7 +144,7 @@ def values_by_kernel(
 
 
 def values_by_torch(
-    scores: NDArray[np.floating], dataset: RankingDataset, measure: Reward, *, cells_of_a_block: int = 1 << 21
+    scores: NDArray[np.floating], dataset: RankingDataset, measure: Reward, *, cells_per_block: int = 1 << 21
 ) -> NDArray[np.float64]:
     """Values (query,) of any metric, computed in blocks of queries to bound the memory that padding takes."""
     import torch
@@ -152,10 +152,10 @@ def values_by_torch(
     from rankpolicy.data.padding import Padding
     from rankpolicy.metrics.ranked import rank_by_score
 
-    queries_of_a_block = max(1, cells_of_a_block // int(dataset.sizes.max()))
+    queries_per_block = max(1, cells_per_block // int(dataset.sizes.max()))
     values = []
-    for first in range(0, dataset.num_queries, queries_of_a_block):
-        ends = dataset.offsets[first : first + queries_of_a_block + 1]
+    for first in range(0, dataset.num_queries, queries_per_block):
+        ends = dataset.offsets[first : first + queries_per_block + 1]
         items = slice(int(ends[0]), int(ends[-1]))
         padding = Padding.of_sizes(np.diff(ends))
         padded_scores = padding.pad(torch.from_numpy(scores[items].astype(np.float64)))

@@ -1,4 +1,4 @@
-"""What a policy is worth and how unfair it is, on given queries: both of its exact exposures, nothing sampled."""
+"""Utility and unfairness of a policy on given queries, computed from exact exposures without sampling."""
 
 from __future__ import annotations
 
@@ -18,58 +18,76 @@ from rankpolicy.types import RankPolicyError, Reward, unknown_name
 
 
 class Exposer(Protocol):
-    """Anything that knows the exposure of its policy, as every ranker does."""
+    """Anything that computes the exposure of its policy, as every ranker does."""
 
     def exposure(self, data: RankingDataset, /, *, rank_weights: ArrayLike) -> NDArray[np.floating]:
-        """E[weight of its rank] of each item (items,) in dataset order."""
+        """Expected weight of each item's rank (items,), in dataset order."""
         ...
 
 
 class Scorer(Protocol):
-    """Anything that gives items scores, as every ranker does."""
+    """Anything that gives a score to each item, as every ranker does."""
 
     def predict(self, data: RankingDataset, /) -> NDArray[np.floating]:
-        """Scores (items,) in dataset order."""
+        """Scores (items,), in dataset order."""
         ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class PolicyValue:
-    """Utility and disparity of a policy, query by query, and what they come from."""
+    """Utility and disparity of a policy, query by query.
 
-    utilities: NDArray[np.float64]  # (query,) expected reward
+    Parameters
+    ----------
+    utilities
+        Expected reward of each query (query,).
+    disparities
+        Disparity of exposure of each query, and which queries have one.
+    exposure
+        Exposure of each item (items,), in dataset order.
+    merit
+        Merit of each item (items,), in dataset order.
+    """
+
+    utilities: NDArray[np.float64]
     disparities: Disparity
-    exposure: NDArray[np.float64]  # (items,)
-    merit: NDArray[np.float64]  # (items,)
+    exposure: NDArray[np.float64]
+    merit: NDArray[np.float64]
 
     @property
     def utility(self) -> float:
-        """Mean over queries; a query without relevant items adds 0."""
+        """Mean utility over queries; a query without relevant items counts as 0."""
         return float(self.utilities.mean())
 
     @property
     def disparity(self) -> float:
-        """Mean over the queries that count."""
+        """Mean disparity over the queries that have one."""
         return self.disparities.mean
 
 
 class UniformPolicy:
-    """Every ranking alike: what any fairness has to be held against."""
+    """The uniform random policy, as a reference point."""
 
     def exposure(self, data: RankingDataset, /, *, rank_weights: ArrayLike) -> NDArray[np.floating]:
-        """The mean weight of the ranks of each query."""
+        """Exposure of each item: the mean weight of the ranks of its query."""
         means = np.cumsum(np.asarray(rank_weights, dtype=np.float64)) / np.arange(1, len(np.asarray(rank_weights)) + 1)
         return np.repeat(means[data.sizes - 1], data.sizes)
 
 
 @dataclass(frozen=True, slots=True)
 class SortedPolicy:
-    """The one ranking of each query that sorting by a ranker's scores gives, equal scores in the order of items."""
+    """The deterministic policy that ranks by descending score; equal scores keep the order of items.
+
+    Parameters
+    ----------
+    ranker
+        The ranker whose scores are sorted.
+    """
 
     ranker: Scorer
 
     def exposure(self, data: RankingDataset, /, *, rank_weights: ArrayLike) -> NDArray[np.floating]:
-        """The weight of each item's rank."""
+        """Exposure of each item: the weight of its rank."""
         order = np.lexsort((np.arange(data.num_items), -self.ranker.predict(data), data.query_of_item))
         exposure = np.empty(data.num_items)
         exposure[order] = np.asarray(rank_weights, dtype=np.float64)[
@@ -86,10 +104,23 @@ def policy_value(
     fairness: str = "group",
     merit: str = "identity",
 ) -> PolicyValue:
-    """Expected reward and disparity of exposure of a ranker's policy, exact.
+    """Expected reward and disparity of exposure of a ranker's policy, computed without sampling.
 
     utility = sum over items i of value_i E[weight of rank(i)] for a reward of rank weights times item values, such as "ndcg@10"; disparity
     is ``individual_disparity`` or ``group_disparity`` of the exposures with position bias 1 / log2(1 + rank).
+
+    Parameters
+    ----------
+    ranker
+        A ranker, or any object with ``exposure(dataset, rank_weights=...)``.
+    dataset
+        Queries, their items and labels, and for fairness between groups the protected group of each item.
+    reward
+        An additive reward: a weighted sum of dcg, ndcg, p, recall, rbp and -avg_rank. The default is "ndcg".
+    fairness
+        "group" (the default) compares the mean exposures of protected groups, "individual" those of single items.
+    merit
+        How merit follows from labels, as in ``merit_of``. The default is "identity", the label itself.
 
     >>> from rankpolicy.data.dataset import from_arrays
     >>> two = from_arrays([[0.0], [1.0]], [2, 1], group=[2], protected=["a", "b"])
@@ -109,8 +140,8 @@ def policy_value(
     exposure = exposure_of(bias)
     utilities = torch.zeros(len(labels), dtype=torch.float64)
     for rank_weights, item_values in measure.additive_forms(labels, padding.mask):
-        weighed = exposure if torch.equal(rank_weights, bias) else exposure_of(rank_weights)
-        utilities += (item_values * weighed).sum(-1)
+        weighted = exposure if torch.equal(rank_weights, bias) else exposure_of(rank_weights)
+        utilities += (item_values * weighted).sum(-1)
     merits = merit_of(labels, merit)
     return PolicyValue(
         utilities=utilities.numpy(),

@@ -1,4 +1,4 @@
-"""Paired tests of two rankers on the same queries: p-values, two-sided, of the hypothesis that they do equally well."""
+"""Paired tests of two rankers on the same queries: two-sided p-values of the hypothesis that they do equally well."""
 
 from __future__ import annotations
 
@@ -10,13 +10,20 @@ from numpy.typing import ArrayLike, NDArray
 from rankpolicy.optional import require
 from rankpolicy.types import RankPolicyError
 
-_CELLS_OF_A_BLOCK = 1 << 22
+_CELLS_PER_BLOCK = 1 << 22
 
 
 def paired_t_test(a: ArrayLike, b: ArrayLike, *, random_state: int = 0) -> float:
-    """Student's t-test of the mean difference per query; it draws nothing at random.
+    """p-value of Student's t-test of the mean difference per query.
 
-    t = mean(d) / (sd(d) / sqrt(n)) with n - 1 degrees of freedom, d = a - b. One query alone gives 1.
+    t = mean(d) / (sd(d) / sqrt(n)) with n - 1 degrees of freedom, d = a - b. With a single query the p-value is 1.
+
+    Parameters
+    ----------
+    a, b
+        Values of one metric for the same queries, in the same order (query,); queries that are NaN in either are left out.
+    random_state
+        Not used: the test draws nothing at random. It is there so that all tests are called alike.
 
     >>> round(paired_t_test([0.5, 0.7, 0.9], [0.4, 0.5, 0.6]), 4)  # t = 0.2 / (0.1 / sqrt(3)) = 3.4641
     0.0742
@@ -33,11 +40,18 @@ def paired_t_test(a: ArrayLike, b: ArrayLike, *, random_state: int = 0) -> float
 
 
 def wilcoxon_signed_rank(a: ArrayLike, b: ArrayLike, *, random_state: int = 0) -> float:
-    """Wilcoxon's signed-rank test of the differences per query, zeros left out; it draws nothing at random.
+    """p-value of Wilcoxon's signed-rank test of the differences per query; differences of 0 are left out.
 
-    Exact up to 50 queries without ties, normal approximation beyond.
+    The test is exact up to 50 queries without ties and uses the normal approximation beyond.
 
-    >>> wilcoxon_signed_rank([0.5, 0.7, 0.9], [0.4, 0.5, 0.6])  # all signs alike: 2 of the 8 equally likely cases
+    Parameters
+    ----------
+    a, b
+        Values of one metric for the same queries, in the same order (query,); queries that are NaN in either are left out.
+    random_state
+        Not used: the test draws nothing at random. It is there so that all tests are called alike.
+
+    >>> wilcoxon_signed_rank([0.5, 0.7, 0.9], [0.4, 0.5, 0.6])  # all signs equal: 2 of 8 equally likely cases
     0.25
     """
     wilcoxon = require("scipy.stats", "Wilcoxon's test").wilcoxon
@@ -48,10 +62,19 @@ def wilcoxon_signed_rank(a: ArrayLike, b: ArrayLike, *, random_state: int = 0) -
 
 
 def fisher_randomization(a: ArrayLike, b: ArrayLike, *, random_state: int = 0, num_flips: int = 10_000) -> float:
-    """Fisher's randomization test of the mean difference (Smucker et al. 2007).
+    """p-value of Fisher's randomization test of the mean difference (Smucker et al. 2007).
 
-    The sign of each query's difference is flipped at random:
-    p = (1 + number of flips with |mean| >= |observed mean|) / (1 + num_flips).
+    The signs of the differences are flipped at random, ``num_flips`` times:
+    p = (1 + number of times with |mean| >= |observed mean|) / (1 + num_flips).
+
+    Parameters
+    ----------
+    a, b
+        Values of one metric for the same queries, in the same order (query,); queries that are NaN in either are left out.
+    random_state
+        Seed of the random signs.
+    num_flips
+        Number of times that signs are drawn; the smallest possible p-value is 1 / (1 + num_flips). The default is 10,000.
 
     >>> fisher_randomization([0.5, 0.7], [0.5, 0.7])
     1.0
@@ -61,13 +84,13 @@ def fisher_randomization(a: ArrayLike, b: ArrayLike, *, random_state: int = 0, n
     n = len(differences)
     if n == 0:
         return 1.0
-    # A flip that equals the observed sum up to rounding is as extreme as it.
+    # A sum that equals the observed one up to rounding counts as equally extreme.
     observed = abs(differences.sum()) - 1e-12 * np.abs(differences).sum()
     generator = np.random.default_rng(random_state)
-    flips_of_a_block = max(1, _CELLS_OF_A_BLOCK // n)
+    flips_per_block = max(1, _CELLS_PER_BLOCK // n)
     as_extreme = 0
-    for first in range(0, num_flips, flips_of_a_block):
-        size = min(flips_of_a_block, num_flips - first)
+    for first in range(0, num_flips, flips_per_block):
+        size = min(flips_per_block, num_flips - first)
         bits = np.unpackbits(generator.integers(256, size=(size, (n + 7) // 8), dtype=np.uint8), axis=1, count=n)
         sums = 2 * (bits.astype(np.float64) @ differences) - differences.sum()
         as_extreme += int((np.abs(sums) >= observed).sum())
@@ -84,9 +107,14 @@ TESTS: dict[str, PairedTest] = {
 
 
 def holm(p_values: Sequence[float]) -> NDArray[np.float64]:
-    """p-values adjusted for many comparisons (Holm 1979).
+    """p-values adjusted for the number of comparisons (Holm 1979).
 
-    The i-th smallest of m is multiplied by m - i + 1; adjusted values never fall with i and are at most 1.
+    The i-th smallest of m p-values is multiplied by m - i + 1; adjusted values are at most 1 and never decrease with i.
+
+    Parameters
+    ----------
+    p_values
+        The p-values of all comparisons.
 
     >>> holm([0.01, 0.04, 0.03]).tolist()  # 3 * 0.01, 2 * 0.03, then 1 * 0.04 raised to 0.06
     [0.03, 0.06, 0.06]
@@ -99,10 +127,10 @@ def holm(p_values: Sequence[float]) -> NDArray[np.float64]:
 
 
 def _differences(a: ArrayLike, b: ArrayLike) -> NDArray[np.float64]:
-    """a - b without the queries that either side skips."""
+    """a - b without the queries that are NaN on either side."""
     of_a, of_b = np.asarray(a, dtype=np.float64), np.asarray(b, dtype=np.float64)
     if of_a.ndim != 1 or of_a.shape != of_b.shape:
         raise RankPolicyError(
-            f"a paired test needs values of the same queries, one axis; got shapes {of_a.shape} and {of_b.shape}."
+            f"a paired test needs one value per query for the same queries, shape (query,); got shapes {of_a.shape} and {of_b.shape}."
         )
     return (of_a - of_b)[~(np.isnan(of_a) | np.isnan(of_b))]

@@ -1,4 +1,4 @@
-"""MetricTable: a row a query, a column a metric, and the conventions the numbers depend on."""
+"""MetricTable: one row per query, one column per metric, and the conventions the numbers depend on."""
 
 from __future__ import annotations
 
@@ -23,7 +23,23 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False, repr=False)
 class MetricTable:
-    """Values of metrics for every query; NaN marks a query that the conventions skip, and means leave it out.
+    """Values of metrics for every query, as ``evaluate`` returns them; print it for means with 95% intervals.
+
+    ``means`` is a dict of means over queries, ``table["map"]`` has one value per query, ``to_frame()``, ``to_json()`` and ``to_trec()``
+    export. NaN marks a query that the conventions skip; means leave it out.
+
+    Parameters
+    ----------
+    query_ids
+        Identifier of each query (query,).
+    names
+        Names of the metrics, one per column.
+    values
+        Value of each metric for each query (query, metric).
+    conventions
+        The conventions that the values follow; printed below the table.
+    query_weights
+        Weight of each query in means and intervals (query,); None (the default) weights all queries equally.
 
     >>> table = MetricTable(query_ids=np.array(["a", "b"]), names=("map",), values=np.array([[1.0], [0.5]]))
     >>> table.means, table["map"].tolist()
@@ -34,28 +50,28 @@ class MetricTable:
     conventions: gain=exp2, empty=0, relevant_from=1, max_label=4
     """
 
-    query_ids: NDArray[Any]  # (query,)
+    query_ids: NDArray[Any]
     names: tuple[str, ...]
-    values: NDArray[np.float64]  # (query, metric)
+    values: NDArray[np.float64]
     conventions: Conventions = field(default_factory=Conventions)
-    query_weights: NDArray[np.float64] | None = None  # (query,) how much each counts in means; None: all alike
+    query_weights: NDArray[np.float64] | None = None
 
     def __post_init__(self) -> None:
         if self.values.shape != (len(self.query_ids), len(self.names)):
             raise RankPolicyError(
-                f"values must have a row a query and a column a metric, {(len(self.query_ids), len(self.names))}; "
+                f"values must have one row per query and one column per metric, {(len(self.query_ids), len(self.names))}; "
                 f"got {self.values.shape}."
             )
         if self.query_weights is not None and self.query_weights.shape != (len(self.query_ids),):
             raise RankPolicyError(
-                f"query_weights must have one a query, {len(self.query_ids)}; got shape {self.query_weights.shape}."
+                f"query_weights must have one value per query, {len(self.query_ids)}; got shape {self.query_weights.shape}."
             )
 
     def __len__(self) -> int:
         return len(self.query_ids)
 
     def __getitem__(self, metric: str) -> NDArray[np.float64]:
-        """Values (query,) of one metric, by its name or an equal one: "map" is "ap"."""
+        """Values (query,) of one metric, by its name or an equivalent one: "map" is "ap"."""
         if metric in self.names:
             return self.values[:, self.names.index(metric)]
         known = {name: _parsed(name) for name in self.names}
@@ -70,23 +86,23 @@ class MetricTable:
 
     @property
     def means(self) -> dict[str, float]:
-        """Mean of each metric over the queries that count, by their weights where there are some."""
+        """Mean of each metric over queries, weighted where there are query weights; NaN values are left out."""
         return {name: mean_over_queries(column, self.query_weights) for name, column in self._columns()}
 
     @property
     def num_counted(self) -> dict[str, int]:
-        """How many queries each mean is over: all but those that the conventions skip, and those of weight 0."""
+        """Number of queries in each mean: all but those that the conventions skip and those of weight 0."""
         counts = np.ones(len(self), np.bool_) if self.query_weights is None else self.query_weights > 0
         return {name: int((counts & ~np.isnan(column)).sum()) for name, column in self._columns()}
 
     @property
     def effective_sample_size(self) -> float | None:
-        """As many queries of equal weight would tell as much; None without weights."""
+        """Number of equally weighted queries that would give an equally precise mean; None without weights."""
         return None if self.query_weights is None else effective_sample_size(self.query_weights)
 
     @property
     def weighting(self) -> str | None:
-        """That means are weighted, in words; None without weights."""
+        """A sentence that says how means are weighted, for reports; None without weights."""
         if self.query_weights is None:
             return None
         num_queries = int((self.query_weights > 0).sum())
@@ -95,7 +111,19 @@ class MetricTable:
     def confidence_interval(
         self, metric: str, level: float = 0.95, num_resamples: int = 2000, random_state: int = 0
     ) -> tuple[float, float]:
-        """Percentile bootstrap interval of a mean over queries."""
+        """Confidence interval of the mean of a metric over queries, by the percentile bootstrap.
+
+        Parameters
+        ----------
+        metric
+            Name of a metric of the table, or an equivalent one.
+        level
+            Share of the resampled means inside the interval, between 0 and 1. The default is 0.95.
+        num_resamples
+            Number of resamples; more make the bounds less noisy. The default is 2000.
+        random_state
+            Seed of the draws.
+        """
         return bootstrap_interval(
             self[metric],
             query_weights=self.query_weights,
@@ -105,13 +133,21 @@ class MetricTable:
         )
 
     def to_frame(self) -> polars.DataFrame:
-        """A polars frame with a row a query: ``query_id`` and a column a metric; skipped queries are null."""
-        polars = require("polars", "A table as a frame")
+        """A polars frame with one row per query: ``query_id`` and one column per metric; skipped queries are null."""
+        require("polars", "A table as a frame")
+        import polars
+
         columns = {name: polars.Series(column, nan_to_null=True) for name, column in self._columns()}
         return polars.DataFrame({"query_id": self.query_ids.astype(str).tolist(), **columns})
 
     def to_json(self, *, per_query: bool = False) -> str:
-        """Means, intervals, counts and conventions, and on demand every query's values; skipped queries are null."""
+        """A JSON text with means, 95% intervals, numbers of queries and conventions.
+
+        Parameters
+        ----------
+        per_query
+            Whether to add the values of every query; skipped queries are null. The default is False.
+        """
         content: dict[str, Any] = {
             "metrics": {
                 name: {
@@ -134,7 +170,7 @@ class MetricTable:
         return json.dumps(content)
 
     def to_trec(self) -> str:
-        """Lines ``metric<TAB>query<TAB>value`` as trec_eval -q prints, ``all`` last; skipped queries are left out."""
+        """Lines ``metric<TAB>query<TAB>value`` as ``trec_eval -q`` prints, means last as query ``all``; skipped queries are left out."""
         lines = [
             f"{name}\t{query}\t{value:.4f}"
             for query, row in zip(self.query_ids, self.values.tolist(), strict=True)
@@ -167,7 +203,7 @@ def _or_null(value: float) -> float | None:
 
 
 def _parsed(name: str) -> object:
-    """What a metric's name means; None for a function of the user's own."""
+    """The expression that a metric's name describes; None for the name of a user's own function."""
     try:
         return parse_metric(name)
     except RankPolicyError:

@@ -1,4 +1,4 @@
-"""Means over queries that count by their weights."""
+"""Weighted mean over queries."""
 
 from __future__ import annotations
 
@@ -9,7 +9,14 @@ from numpy.typing import NDArray
 
 
 def mean_over_queries(values: NDArray[np.float64], query_weights: NDArray[np.float64] | None) -> float:
-    """sum of weight * value / sum of weights over the queries (query,) that count, NaN left out; without weights the plain mean.
+    """sum of weight * value / sum of weights over the queries whose value is not NaN; NaN where there are none.
+
+    Parameters
+    ----------
+    values
+        One value per query (query,).
+    query_weights
+        Weight of each query (query,); None for the plain mean.
 
     >>> mean_over_queries(np.array([1.0, 0.5, np.nan]), np.array([3.0, 1.0, 9.0]))
     0.875

@@ -76,4 +76,4 @@ def _normalised(
     all_first, all_last = torch.minimum(ends, m), (ends - (n - m)).clamp(min=0)
     worst = torch.maximum(total(all_first), total(all_last))
     worst = worst.masked_fill(worst < 1e-12, math.nan)  # a list of one group: 0 up to rounding
-    return (total(given.placed(given.labels).cumsum(-1)[..., ends - 1]) / worst).to(torch.get_default_dtype())
+    return (total(given.placed(given.items.labels).cumsum(-1)[..., ends - 1]) / worst).to(torch.get_default_dtype())

@@ -43,7 +43,7 @@ def metric_named(name: str) -> Metric:
     'ap'
     >>> metric_named("ndgc")
     Traceback (most recent call last):
-    rankpolicy.types.RankPolicyError: Unknown metric 'ndgc'. Did you mean 'ndcg'? Known: ap, avg_rank, dcg, err, ...
+    rankpolicy.types.RankPolicyError: Unknown metric 'ndgc'. Did you mean 'ndcg'? Known: ...
     """
     known = name if name in METRICS else metric_aliases().get(name)
     if known is None:

@@ -146,7 +146,11 @@ def documented_metric(**options: Declaration) -> Callable[[Function], Function]:
     """
 
     def append_parameters(function: Function) -> Function:
-        own = "".join(f"{name}\n    {declared.help}\n" for name, declared in options.items())
+        defaults = inspect.signature(function).parameters
+        own = "".join(
+            f"{name}\n    {declared.help} The default is {defaults[name].default:g}.\n"
+            for name, declared in options.items()
+        )
         function.__doc__ = inspect.cleandoc(function.__doc__ or "") + "\n" + _PARAMETERS + own
         return function
 

@@ -33,7 +33,7 @@ def parse_metric(text: str, conventions: Conventions = Conventions()) -> RewardE
     ('0.7*ndcg@10 + 0.3*err', True, None)
     >>> parse_metric("ndgc@10")  # doctest: +ELLIPSIS
     Traceback (most recent call last):
-    rankpolicy.types.RankPolicyError: Unknown metric 'ndgc'. Did you mean 'ndcg'? Known: ap, avg_rank, dcg, err, ...
+    rankpolicy.types.RankPolicyError: Unknown metric 'ndgc'. Did you mean 'ndcg'? Known: ...
     """
     return _expression(rewrite_reward(text), text, conventions)
 

@@ -1,4 +1,4 @@
-"""Reports: figures, and pages that are one self-contained file."""
+"""Reports: figures, and HTML pages that are one self-contained file."""
 
 from typing import TYPE_CHECKING
 

@@ -1,4 +1,4 @@
-"""The figure of position bias: propensities by rank with their intervals, a line a method, beside the click-through curve."""
+"""Figure of position bias: propensities by rank with their intervals, one line per method, and the click-through curve."""
 
 from __future__ import annotations
 
@@ -10,11 +10,17 @@ import numpy as np
 from rankpolicy.clicks.position_bias.bias import PositionBias
 from rankpolicy.reports import figures
 
-SPREAD = 0.3  # of a rank, over which the intervals of several methods are set apart
+SPREAD = 0.3  # in ranks: width over which the intervals of several methods are drawn side by side
 
 
 def position_bias_figure(biases: Mapping[str, PositionBias]) -> Any:
-    """For ``figures.svg`` and ``figures.file``; a logarithmic scale, on which equal ratios are equal distances."""
+    """A matplotlib figure of position bias by rank, on a logarithmic scale, for ``figures.svg`` and ``figures.file``.
+
+    Parameters
+    ----------
+    biases
+        Estimates of position bias by the name of their method; at least one.
+    """
     with figures.style():
         drawn = figures.new_figure(7.4, 4.8)
         axes = drawn.add_subplot()
@@ -43,5 +49,5 @@ def position_bias_figure(biases: Mapping[str, PositionBias]) -> Any:
         axes.set_xlabel("rank")
         intervals = f", with {first.level:.0%} intervals" if first.num_resamples else ""
         axes.set_ylabel(f"relative to the first rank{intervals}")
-        axes.legend(fontsize=10, loc="lower left")  # curves fall: the upper right would cross the line of rank 1
+        axes.legend(fontsize=10, loc="lower left")  # the curves descend from the upper left, so this corner is free
         return drawn

@@ -1,4 +1,4 @@
-"""The report of click models: how well each forecasts held-out clicks, rank by rank, and how it sees positions."""
+"""Report on click models: how well each predicts held-out clicks, rank by rank, and its effect of position."""
 
 from __future__ import annotations
 
@@ -12,14 +12,20 @@ from rankpolicy.reports.run_record import RunRecord
 
 
 def click_figure(comparison: ClickComparison) -> Any:
-    """Perplexity by rank beside the position effect, a line a model; for ``figures.svg`` and ``figures.file``."""
+    """A matplotlib figure of perplexity by rank and position effect, one line per model, for ``figures.svg`` and ``figures.file``.
+
+    Parameters
+    ----------
+    comparison
+        The click models and their perplexities.
+    """
     with figures.style():
         drawn = figures.new_figure(10.5, 4.4)
         left, right = drawn.subplots(1, 2)
         styles = zip(figures.colours(), figures.MARKERS * 20, comparison.models.items(), strict=False)
         for place, (colour, marker, (name, measured)) in enumerate(styles):
             ranks = range(1, len(measured.examination) + 1)
-            # Colours repeat after six: a dashed line tells the second round from the first.
+            # Colours repeat after six: from then on lines are dashed.
             line = {"color": colour, "marker": marker, "markersize": 5, "linewidth": 1.5}
             line["linestyle"] = "-" if place < len(figures.PALETTE) else "--"
             left.plot(ranks, measured.perplexity.by_rank, **line, label=name)
@@ -35,7 +41,19 @@ def click_figure(comparison: ClickComparison) -> Any:
 
 
 def click_page(comparison: ClickComparison, run: RunRecord, *, title: str, lead: str) -> str:
-    """The whole page."""
+    """The HTML page that compares click models.
+
+    Parameters
+    ----------
+    comparison
+        The click models and how well each predicts held-out clicks.
+    run
+        Command, seed, data and versions, for the last section.
+    title
+        Title of the page.
+    lead
+        First paragraph, below the title.
+    """
     best = min(comparison.models, key=lambda name: comparison.models[name].perplexity.overall)
     rows: list[list[str | Cell]] = [
         [
@@ -57,7 +75,7 @@ def click_page(comparison: ClickComparison, run: RunRecord, *, title: str, lead:
     ]
     caption = (
         f"{comparison.num_test_sessions} held-out sessions, models fitted on {comparison.num_train_sessions}. Log-likelihood is natural, "
-        "the mean over sessions. Perplexity is 1 for a perfect forecast and 2 for a coin; the mean over ranks, then rank by rank."
+        "the mean over sessions. Perplexity is 1 for a perfect prediction and 2 for a coin flip: the mean over ranks, then each rank."
     )
     drawn = figures.svg(click_figure(comparison), "perplexity by rank and position effect of each click model")
     sections = [
@@ -67,8 +85,8 @@ def click_page(comparison: ClickComparison, run: RunRecord, *, title: str, lead:
             parts=(
                 figure(
                     drawn,
-                    "Left: perplexity of the click marks at each rank, clicks above not known. Right: how likely an item at a rank is "
-                    "looked at, the mean over the held-out lists, relative to the first rank.",
+                    "Left: perplexity of clicks at each rank, without knowing the clicks above. Right: probability that the item at a rank "
+                    "is examined, mean over the held-out lists, relative to the first rank.",
                 ),
             ),
         ),
@@ -81,7 +99,15 @@ def click_page(comparison: ClickComparison, run: RunRecord, *, title: str, lead:
 
 
 def log_likelihood_text(comparison: ClickComparison, name: str) -> str:
-    """The mean over sessions, or how many sessions the model rules out."""
+    """Mean log-likelihood over sessions, or the number of sessions to which the model gives probability 0.
+
+    Parameters
+    ----------
+    comparison
+        The click models and how well each predicts held-out clicks.
+    name
+        Name of the model.
+    """
     measured = comparison.models[name]
     if measured.num_impossible:
         return f"-∞ ({measured.num_impossible} impossible)"
@@ -89,6 +115,15 @@ def log_likelihood_text(comparison: ClickComparison, name: str) -> str:
 
 
 def number(value: float, digits: int = 4) -> str:
+    """A number in fixed notation; "-" for NaN, "∞" for infinity.
+
+    Parameters
+    ----------
+    value
+        The number.
+    digits
+        Digits after the point. The default is 4.
+    """
     if math.isnan(value):
         return "-"
     return f"{value:.{digits}f}" if math.isfinite(value) else "∞"

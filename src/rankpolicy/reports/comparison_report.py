@@ -1,4 +1,4 @@
-"""The report of a comparison: one page with its table, figures, significance and how to repeat it."""
+"""Report on a comparison of rankers: one page with tables, figures, significance tests and how to repeat it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,21 @@ MOST_SCATTERS = 3
 def comparison_page(
     comparison: Comparison, run: RunRecord, *, title: str, lead: str, more: Sequence[Section] = ()
 ) -> str:
-    """The whole page; ``more`` are sections to stand before the last one, which tells how the page was made."""
+    """The HTML page that compares rankers.
+
+    Parameters
+    ----------
+    comparison
+        The rankers, their metrics on test data and the settings that were chosen.
+    run
+        Command, seed, data and versions, for the last section.
+    title
+        Title of the page.
+    lead
+        First paragraph, below the title.
+    more
+        Sections to add before the last one, which says how the page was made.
+    """
     return html_page(
         title,
         lead,
@@ -38,11 +52,26 @@ def comparison_page(
 
 
 def stars(p: float) -> str:
+    """Marks of significance: * below 0.05, ** below 0.01, *** below 0.001.
+
+    Parameters
+    ----------
+    p
+        A p-value.
+    """
     return "***" if p < 0.001 else "**" if p < 0.01 else "*" if p < 0.05 else ""
 
 
 def chosen_settings(comparison: Comparison, method: str) -> list[str]:
-    """The settings a method chose, most frequent first, with the number of folds that chose them."""
+    """The settings chosen for a method on validation data, most frequent first, with the number of folds that chose them.
+
+    Parameters
+    ----------
+    comparison
+        The comparison.
+    method
+        Name of the method.
+    """
     texts = [
         ", ".join(f"{name}={value}" for name, value in selection.settings.items() if name != "random_state")
         for selection in comparison.selections[method]
@@ -55,7 +84,17 @@ def chosen_settings(comparison: Comparison, method: str) -> list[str]:
 
 
 def mean_text(comparison: Comparison, method: str, metric: str) -> str:
-    """Mean over folds, with the standard deviation between folds where there are several."""
+    """Mean of a metric over folds, with the standard deviation between folds where there are several.
+
+    Parameters
+    ----------
+    comparison
+        The comparison.
+    method
+        Name of the method.
+    metric
+        Name of the metric.
+    """
     mean, values = comparison.mean(method, metric), comparison.per_fold(method, metric)
     if math.isnan(mean):
         return "–"
@@ -123,7 +162,7 @@ def _learning(comparison: Comparison) -> tuple[str, ...]:
         kept = ", ".join(str(ranker.best_iteration_) for ranker in rankers.values())
         parts += [
             heading(method),
-            figure(svg, f"The dot marks the {step} with the best validation score, which is kept: {kept}."),
+            figure(svg, f"The dot marks the {step} with the best validation score; its model is kept: {kept}."),
         ]
     return tuple(parts)
 
@@ -157,12 +196,19 @@ def _settings(comparison: Comparison) -> tuple[str, ...]:
         table(
             ["method", "chosen on validation data", "candidates"],
             rows,
-            caption="Settings not named have their defaults.",
+            caption="Settings that are not listed have their defaults.",
         ),
     )
 
 
 def how_made(run: RunRecord) -> tuple[str, ...]:
+    """HTML fragments with the command, seed, data and versions of a run.
+
+    Parameters
+    ----------
+    run
+        The record of the run.
+    """
     data: list[list[str | Cell]] = [
         [role, str(facts.get("path", "")), Cell(str(facts["queries"])), Cell(str(facts["items"])), facts["sha256"][:16]]
         for role, facts in run.data.items()

@@ -1,4 +1,4 @@
-"""Figures as SVG text that stands inside a page: transparent, in the page's own text colour, with nothing to load."""
+"""Figures as SVG text for use inside an HTML page: transparent, in the page's text colour, without external files."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 from rankpolicy.evaluation import MetricTable
 from rankpolicy.types import MissingDependencyError
 
-# Okabe & Ito 2008: told apart by people who do not see all colours, on light and on dark paper.
+# Okabe & Ito 2008: distinguishable with colour vision deficiencies, on light and dark backgrounds.
 PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
-INK = "#010203"  # stands for the page's text colour, which replaces it
+INK = "#010203"  # placeholder, replaced by the page's text colour
 MARKERS = ("o", "s", "^", "D", "v", "P")
 MOST_DRAWN_POINTS = 4000
 LABELS_APART = 28.0  # pixels between labelled points of a curve
@@ -50,9 +50,16 @@ def learning_curves(
     *,
     step: str,
 ) -> str:
-    """Training and validation numbers of a method by epoch or tree, a line a fold, the kept state marked.
+    """Training and validation values of a method by epoch or tree as SVG, one line per fold, with the best step marked.
 
-    ``histories`` are the ``evals_result_`` of fitted rankers by fold, ``best_steps`` their ``best_iteration_``.
+    Parameters
+    ----------
+    histories
+        ``evals_result_`` of the fitted rankers, by fold.
+    best_steps
+        ``best_iteration_`` of the fitted rankers, by fold.
+    step
+        Name of a step: "epoch" or "tree".
     """
     first = next(iter(histories.values()))
     panels = [(part, name) for part in ("training", "valid_0") for name in first.get(part, {})]
@@ -73,7 +80,15 @@ def learning_curves(
 
 
 def metric_intervals(tables: Mapping[str, MetricTable], *, random_state: int = 0) -> str:
-    """Mean of each metric and its 95% bootstrap interval over queries, a row a method, a panel a metric."""
+    """Mean of each metric with its 95% bootstrap interval over queries as SVG, one panel per metric and one row per method.
+
+    Parameters
+    ----------
+    tables
+        Metrics of each method, by its name.
+    random_state
+        Seed of the bootstrap.
+    """
     names = next(iter(tables.values())).names
     with style():
         columns = min(2, len(names))
@@ -97,7 +112,15 @@ def metric_intervals(tables: Mapping[str, MetricTable], *, random_state: int = 0
 
 
 def query_scatter(values: Mapping[str, NDArray[np.float64]], *, metric: str) -> str:
-    """Two methods query by query: above the diagonal the second is better; counts of both and of ties in the title."""
+    """Scatter plot of two methods query by query as SVG; above the diagonal the second is better. The title counts wins and ties.
+
+    Parameters
+    ----------
+    values
+        Values of the metric (query,) of the two methods, by their names.
+    metric
+        Name of the metric.
+    """
     (a, of_a), (b, of_b) = values.items()
     counted = ~(np.isnan(of_a) | np.isnan(of_b))
     of_a, of_b = of_a[counted], of_b[counted]
@@ -122,21 +145,40 @@ def query_scatter(values: Mapping[str, NDArray[np.float64]], *, metric: str) -> 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Curve:
-    """The points of one method in a figure of two aims, in the order of what was set."""
+    """The points of one method in a trade-off figure, ordered by the setting that was varied.
+
+    Parameters
+    ----------
+    x, y
+        Coordinates of the points.
+    spread_of_x, spread_of_y
+        Standard deviations of the coordinates; None where there is only one run.
+    labels
+        Value of the setting that was varied, for each point; empty texts are not drawn.
+    """
 
     x: Sequence[float]
     y: Sequence[float]
-    spread_of_x: Sequence[float] | None  # standard deviations; None where there is nothing to tell
+    spread_of_x: Sequence[float] | None
     spread_of_y: Sequence[float] | None
-    labels: Sequence[str]  # what was set
+    labels: Sequence[str]
 
 
 def tradeoff_curves(
     curves: Mapping[str, Curve], front: Sequence[tuple[float, float]], *, x_name: str, y_name: str, label_name: str
 ) -> Any:
-    """A line a method, its spread drawn lightly, some points labelled, and the points of the front ringed.
+    """A matplotlib figure of a trade-off, for ``svg`` or ``file``: one line per method with its spread, and the Pareto front ringed.
 
-    ``front`` holds (x, y) by rising x. The figure is for ``svg`` or ``file``.
+    Parameters
+    ----------
+    curves
+        Points of each method, by its name.
+    front
+        Points (x, y) of the Pareto front, by ascending x.
+    x_name, y_name
+        Names of the axes.
+    label_name
+        Name of the setting whose values are written beside points.
     """
     with style():
         figure = new_figure(8.6, 5.4)
@@ -175,9 +217,18 @@ def exposure_by_merit(
     merit: NDArray[np.float64],
     groups: NDArray[Any] | None,
 ) -> Any:
-    """A panel a policy, from its exposures (items,): each item a dot at its merit, each group in its colour with its mean marked.
+    """A matplotlib figure of exposure against merit, one panel per policy: one dot per item, coloured by group, with group means marked.
 
-    The line runs through the mean of all items and the origin: above it, more exposure for merit than the average item has.
+    The line runs through the origin and the mean of all items: above it, an item has more exposure for its merit than the average item.
+
+    Parameters
+    ----------
+    panels
+        Exposures (items,) of each policy, by the title of its panel.
+    merit
+        Merit of each item (items,).
+    groups
+        Protected group of each item (items,); None draws all items in one colour.
     """
     names = ["all items"] if groups is None else np.unique(groups).tolist()
     is_discrete = len(np.unique(merit)) <= 12
@@ -190,7 +241,7 @@ def exposure_by_merit(
             for place, (colour, marker, name) in enumerate(zip(colours(), MARKERS * 20, names, strict=False)):
                 members = np.ones(len(merit), bool) if groups is None else groups == name
                 x, y = merit[members], exposure[members]
-                # Dots of equal merit would hide one another.
+                # Dots of equal merit are moved sideways at random, or they would hide one another.
                 aside = np.random.default_rng(0).uniform(0, 0.8 / len(names), len(x)) + 0.8 * (place / len(names) - 0.5)
                 axes.scatter(
                     x + (0.5 * aside if is_discrete else 0),
@@ -220,13 +271,29 @@ def exposure_by_merit(
 
 
 def svg(figure: Any, label: str) -> str:
-    """A figure as text to stand inside a page."""
+    """A figure as SVG text for use inside an HTML page.
+
+    Parameters
+    ----------
+    figure
+        A matplotlib figure.
+    label
+        Description for readers who do not see the figure.
+    """
     with style():
         return _svg(figure, label)
 
 
 def file(figure: Any, format: str) -> bytes:
-    """A figure as the bytes of a png or svg file, on white."""
+    """A figure as the bytes of an image file, on a white background.
+
+    Parameters
+    ----------
+    figure
+        A matplotlib figure.
+    format
+        "png" or "svg".
+    """
     buffer = io.BytesIO()
     with style():
         figure.savefig(
@@ -236,10 +303,10 @@ def file(figure: Any, format: str) -> bytes:
 
 
 def _label_points(figure: Any, axes: Any, curves: Mapping[str, Curve]) -> None:
-    """Labels beside the ends of each curve and points between that stand apart; one that finds no free place is left out."""
+    """Write labels beside the ends of each curve and beside points far enough from other labels, where there is free space."""
     from matplotlib.transforms import Bbox
 
-    figure.draw_without_rendering()  # places are known only then
+    figure.draw_without_rendering()  # pixel coordinates are known only after drawing
     drawn = [axes.transData.transform(np.column_stack([curve.x, curve.y])) for curve in curves.values()]
     taken = [Bbox.from_bounds(x - 5, y - 5, 10, 10) for points in drawn for x, y in points]
     taken += [Bbox.from_bounds(x - 1, y - 1, 2, 2) for points in drawn for x, y in _along(points)]
@@ -268,7 +335,7 @@ def _annotate(axes: Any, label: str, point: tuple[float, float], colour: str, ta
 
 
 def _along(points: NDArray[np.float64], *, step: float = 4.0) -> NDArray[np.float64]:
-    """Points (n, 2) every few pixels on the line through these."""
+    """Points (n, 2) every ``step`` pixels along the line through the given points."""
     parts = [points[:1]]
     for a, b in pairwise(points):
         share = np.linspace(0, 1, 1 + int(np.hypot(*(b - a)) / step))[:, None]
@@ -277,6 +344,7 @@ def _along(points: NDArray[np.float64], *, step: float = 4.0) -> NDArray[np.floa
 
 
 def style() -> Any:
+    """Context in which matplotlib draws in the style of reports; an error where matplotlib is not installed."""
     try:
         import matplotlib
     except ImportError:
@@ -285,12 +353,20 @@ def style() -> Any:
 
 
 def new_figure(width: float, height: float) -> Any:
+    """An empty matplotlib figure.
+
+    Parameters
+    ----------
+    width, height
+        Size in inches.
+    """
     from matplotlib.figure import Figure
 
     return Figure(figsize=(width, height), layout="constrained")
 
 
 def colours() -> Sequence[str]:
+    """The colours of lines, repeated for figures with many lines."""
     return PALETTE * 20
 
 
@@ -299,7 +375,7 @@ def _svg(figure: Any, label: str) -> str:
     figure.savefig(buffer, format="svg", transparent=True, metadata={"Date": None})
     text = buffer.getvalue()
     text = text[text.index("<svg") :]
-    # A browser knows the namespaces of SVG inside a page; without them and the metadata no address is left in it.
+    # Inside an HTML page SVG needs neither namespaces nor metadata; without them the page holds no web address.
     text = re.sub(r"<metadata>.*?</metadata>", "", text, flags=re.S)
     text = re.sub(r'\sxmlns(:\w+)?="[^"]*"', "", text)
     text = text.replace(INK, "currentColor")

@@ -1,4 +1,4 @@
-"""A page of HTML that is one file: its style inside, nothing to load, no script; light or dark as the reader's screen."""
+"""HTML pages that are one self-contained file: style included, no scripts, light or dark as the reader's system is set."""
 
 from __future__ import annotations
 
@@ -39,7 +39,15 @@ pre { background: var(--mark); padding: .8rem 1rem; border-radius: 6px; overflow
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Section:
-    """A heading and the fragments of HTML under it."""
+    """A section of a page.
+
+    Parameters
+    ----------
+    title
+        Its heading.
+    parts
+        HTML fragments below the heading, such as those of ``paragraph``, ``table`` and ``figure``.
+    """
 
     title: str
     parts: tuple[str, ...]
@@ -47,15 +55,38 @@ class Section:
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """A cell of a table that differs from plain text."""
+    """A cell of a table that is not plain text.
+
+    Parameters
+    ----------
+    text
+        Its text.
+    is_number
+        Whether to align it to the right.
+    is_best
+        Whether to set it in bold.
+    below
+        A second, smaller line.
+    """
 
     text: str
     is_number: bool = True
     is_best: bool = False
-    below: str = ""  # a second, smaller line
+    below: str = ""
 
 
 def html_page(title: str, lead: str, sections: Sequence[Section]) -> str:
+    """The text of an HTML page.
+
+    Parameters
+    ----------
+    title
+        Title of the page.
+    lead
+        First paragraph, below the title.
+    sections
+        The sections of the page.
+    """
     body = "\n".join(f"<h2>{escape(section.title)}</h2>\n" + "\n".join(section.parts) for section in sections)
     return (
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
@@ -66,23 +97,37 @@ def html_page(title: str, lead: str, sections: Sequence[Section]) -> str:
 
 
 def paragraph(text: str, *, soft: bool = False) -> str:
+    """A paragraph; ``soft`` sets it in a lighter colour."""
     return f'<p class="soft">{escape(text)}</p>' if soft else f"<p>{escape(text)}</p>"
 
 
 def heading(text: str) -> str:
+    """A heading inside a section."""
     return f"<h3>{escape(text)}</h3>"
 
 
 def command(text: str) -> str:
+    """A command line in a fixed-width font."""
     return f"<pre>{escape(text)}</pre>"
 
 
 def figure(svg: str, caption: str) -> str:
+    """A figure, given as SVG text, with its caption."""
     return f"<figure>{svg}<figcaption>{escape(caption)}</figcaption></figure>"
 
 
 def table(header: Sequence[str], rows: Sequence[Sequence[str | Cell]], *, caption: str = "") -> str:
-    """A table; a column whose first cell is a number is set to the right."""
+    """A table; columns whose first cell is a number are aligned to the right.
+
+    Parameters
+    ----------
+    header
+        Names of the columns.
+    rows
+        Cells of each row, plain text or ``Cell``.
+    caption
+        Text below the table; empty (the default) for none.
+    """
     numeric = [isinstance(cell, Cell) and cell.is_number for cell in rows[0]] if rows else [False] * len(header)
     head = "".join(
         f"<th{' class=number' if right else ''}>{escape(name)}</th>"
@@ -94,7 +139,15 @@ def table(header: Sequence[str], rows: Sequence[Sequence[str | Cell]], *, captio
 
 
 def write_page(path: str | os.PathLike[str], html: str) -> None:
-    """The page in its place, whole or not at all."""
+    """Write a page to a file, completely or not at all.
+
+    Parameters
+    ----------
+    path
+        Where to write it; an existing file is replaced.
+    html
+        Text of the page, from ``html_page``.
+    """
     with atomic_write(path) as file:
         file.write(html.encode())
 

@@ -1,4 +1,4 @@
-"""Rankings of one query drawn from a policy, with their probabilities: what "stochastic" means, to look at."""
+"""Rankings of one query drawn from a policy, with their probabilities: an illustration of what "stochastic" means."""
 
 from __future__ import annotations
 
@@ -20,7 +20,21 @@ EXPLANATION = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RankingSample:
-    """A ranking, how often it was drawn, how probable it is and what it earns."""
+    """One ranking that a policy drew.
+
+    Parameters
+    ----------
+    item_ids
+        Items from the first position to the last.
+    labels
+        Labels of the items, in the same order.
+    times_drawn
+        How often the ranking was drawn.
+    probability
+        Its probability under the policy.
+    ndcg
+        Its nDCG.
+    """
 
     item_ids: tuple[str, ...]
     labels: tuple[float, ...]
@@ -32,7 +46,21 @@ class RankingSample:
 def sample_rankings(
     ranker: Ranker, query: RankingDataset, *, num_samples: int = 1000, most: int = 5, random_state: int = 0
 ) -> list[RankingSample]:
-    """The rankings drawn most often for the one query of this dataset, most frequent first."""
+    """The rankings that a ranker's policy draws most often for one query, most frequent first.
+
+    Parameters
+    ----------
+    ranker
+        A fitted ranker.
+    query
+        A dataset with one query.
+    num_samples
+        Number of rankings drawn. The default is 1000.
+    most
+        Number of different rankings returned. The default is 5.
+    random_state
+        Seed of the draws.
+    """
     policy = ranker.policy(query)
     drawn = policy.sample(num_samples, generator=torch.Generator().manual_seed(random_state))[:, 0]
     rankings, counts = torch.unique(drawn, dim=0, return_counts=True)
@@ -53,7 +81,15 @@ def sample_rankings(
 
 
 def query_to_show(dataset: RankingDataset, *, most_items: int = 6) -> RankingDataset:
-    """The query of at most so many items whose labels differ most, or the shortest query where all are longer."""
+    """A query that is easy to look at: that with the most different labels among short queries, or the shortest query.
+
+    Parameters
+    ----------
+    dataset
+        The queries to choose from.
+    most_items
+        Number of items up to which a query is short. The default is 6.
+    """
     labels = np.split(dataset.labels, dataset.offsets[1:-1])
     num_grades = [len(set(of_query.tolist())) if len(of_query) <= most_items else 0 for of_query in labels]
     return dataset[int(np.argmax(num_grades)) if any(num_grades) else int(dataset.sizes.argmin())]

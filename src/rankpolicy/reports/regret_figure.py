@@ -1,4 +1,4 @@
-"""Regret against steps as a figure, and as a table for other programs."""
+"""Regret against steps, as a figure and as a CSV table."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from rankpolicy.reports.figures import INK, PALETTE, colours, new_figure, style
 from rankpolicy.simulation import Simulation
 
-LINES = ("-", "--", "-.")  # one more look each time the colours have been through
+LINES = ("-", "--", "-.")  # a new line style each time the colours repeat
 THEORY_LINES = (":", (0, (1, 3)))
 
 
@@ -24,10 +24,21 @@ def regret_figure(
     log_axis: bool = False,
     theory: Mapping[str, NDArray[np.float64]] | None = None,
 ) -> Any:
-    """A line a bandit, a band of one standard error, theory dotted; a figure for ``figures.file``.
+    """A matplotlib figure of regret, one line per bandit with a band of one standard error, for ``figures.file``.
 
-    Bandits are listed by regret at the end, highest first, as they stand in the figure. Theory that lies far above all of them is cut off
+    The legend lists bandits by final regret, highest first, in the order of the lines. Theoretical curves far above all bandits are cut off
     at the top of the axis.
+
+    Parameters
+    ----------
+    simulation
+        Regrets of bandits, step by step.
+    title
+        Title of the figure.
+    log_axis
+        Whether steps have a logarithmic axis. The default is False.
+    theory
+        Theoretical regrets (step,) by name, drawn as dotted lines; None (the default) for none.
     """
     means = {name: simulation.mean(name) for name in simulation.regrets}
     with style():
@@ -45,7 +56,7 @@ def regret_figure(
                 simulation.steps, mean, color=colour, linestyle=line, linewidth=1.7, label=f"{name}  {mean[-1]:.3g}"
             )
             axes.fill_between(simulation.steps, mean - error, mean + error, color=colour, alpha=0.22, linewidth=0)
-        # Without any regret an axis needs a length still.
+        # Where no bandit has regret, the axis still needs a positive length.
         highest = 1.08 * max(mean[-1] for mean in means.values()) or 1.0
         for dots, (name, values) in zip(THEORY_LINES, (theory or {}).items(), strict=False):
             beyond = values[-1] > highest
@@ -69,7 +80,13 @@ def regret_figure(
 
 
 def regret_csv(simulation: Simulation) -> str:
-    """A row a bandit and step: bandit, step, regret, standard_error."""
+    """A CSV text with one row per bandit and step: bandit, step, regret, standard_error.
+
+    Parameters
+    ----------
+    simulation
+        Regrets of bandits, step by step.
+    """
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(("bandit", "step", "regret", "standard_error"))

@@ -1,4 +1,4 @@
-"""Bandits against kinds of users as one heat map."""
+"""Heat map of the regret of bandits with different kinds of users."""
 
 from __future__ import annotations
 
@@ -9,14 +9,21 @@ import numpy as np
 from rankpolicy.reports.figures import INK, new_figure, style
 from rankpolicy.simulation import RobustnessMatrix
 
-DARKEST_WITH_INK = 0.35  # shares above it are written in white
+DARKEST_WITH_INK = 0.35  # shares above this are written in white
 
 
 def robustness_figure(matrix: RobustnessMatrix, *, title: str) -> Any:
-    """A row a bandit, best on average first, a column a kind of user; a figure for ``figures.file``.
+    """A matplotlib heat map, one row per bandit (best on average first) and one column per kind of user, for ``figures.file``.
 
-    A cell is the regret in percent of that of random lists, in the scale of its square root, so that good bandits can be told apart. A
-    frame marks the users that a bandit is made for.
+    A cell is the regret in percent of the regret of random lists. Colours follow its square root, so that good bandits are
+    distinguishable. A frame marks the users that a bandit is made for.
+
+    Parameters
+    ----------
+    matrix
+        Regrets of bandits with different kinds of users.
+    title
+        Title of the figure.
     """
     from matplotlib.patches import Rectangle
 

@@ -58,7 +58,7 @@ class RunRecord:
 
 
 def installed_versions() -> dict[str, str]:
-    """Versions of Python and of the packages that numbers depend on; a missing package is left out."""
+    """Versions of Python and of the packages that results depend on; packages that are not installed are left out."""
     versions = {"python": platform.python_version()}
     for name in PACKAGES:
         try:

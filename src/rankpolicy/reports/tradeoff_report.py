@@ -1,4 +1,4 @@
-"""The report of a trade-off: what fairness costs each method, point by point, and who is shown how much at some of them."""
+"""Report on a trade-off: utility and disparity of each method, point by point, and the exposure of items at some points."""
 
 from __future__ import annotations
 
@@ -31,7 +31,13 @@ COLUMNS = (
 
 
 def tradeoff_figure(tradeoff: Tradeoff) -> Any:
-    """Utility against disparity, a line a method; a figure for ``figures.svg`` and ``figures.file``."""
+    """A matplotlib figure of utility against disparity, one line per method, for ``figures.svg`` and ``figures.file``.
+
+    Parameters
+    ----------
+    tradeoff
+        Points of each method.
+    """
     curves = {}
     for method, points in tradeoff.curves.items():
         spreads = [point.standard_deviation for point in points]
@@ -53,10 +59,24 @@ def tradeoff_figure(tradeoff: Tradeoff) -> Any:
 
 
 def tradeoff_page(tradeoff: Tradeoff, test: RankingDataset, run: RunRecord, *, title: str, lead: str) -> str:
-    """The whole page; ``test`` are the test data of the first seed."""
+    """The HTML page on a trade-off between utility and fairness.
+
+    Parameters
+    ----------
+    tradeoff
+        Points of each method.
+    test
+        Test data of the first seed.
+    run
+        Command, seed, data and versions, for the last section.
+    title
+        Title of the page.
+    lead
+        First paragraph, below the title.
+    """
     caption = (
         "Each point is a method at one strength, measured on held-out queries; up and left is better. Rings and the dotted line mark the "
-        "Pareto front: points that no other beats."
+        "Pareto front: points that no other point dominates."
         + (f" Thin bars: ± one standard deviation over {len(tradeoff.seeds)} seeds." if len(tradeoff.seeds) > 1 else "")
     )
     drawn = figures.svg(tradeoff_figure(tradeoff), f"{tradeoff.reward} against {tradeoff.fairness} disparity")
@@ -74,7 +94,13 @@ def tradeoff_page(tradeoff: Tradeoff, test: RankingDataset, run: RunRecord, *, t
 
 
 def tradeoff_csv(tradeoff: Tradeoff) -> str:
-    """A line a point, as a spreadsheet reads it."""
+    """A CSV text with one row per point.
+
+    Parameters
+    ----------
+    tradeoff
+        Points of each method.
+    """
     text = io.StringIO()
     writer = csv.DictWriter(text, COLUMNS, extrasaction="ignore", lineterminator="\n")
     writer.writeheader()
@@ -84,7 +110,13 @@ def tradeoff_csv(tradeoff: Tradeoff) -> str:
 
 
 def points_to_show(curve: tuple[TradeoffPoint, ...]) -> dict[str, TradeoffPoint]:
-    """The least fair point of a curve, the one between and the fairest; fewer where the curve has fewer."""
+    """The least fair point of a curve, the middle one and the fairest, by their titles; fewer where the curve has fewer points.
+
+    Parameters
+    ----------
+    curve
+        Points of one method.
+    """
     ordered = sorted(curve, key=lambda point: -point.mean.disparity)
     if len(ordered) == 1:
         return {ordered[0].label or ordered[0].method: ordered[0]}
@@ -95,6 +127,17 @@ def points_to_show(curve: tuple[TradeoffPoint, ...]) -> dict[str, TradeoffPoint]
 
 
 def mean_text(mean: float, spread: float | None, digits: int) -> str:
+    """A mean with its standard deviation, if there is one.
+
+    Parameters
+    ----------
+    mean
+        The mean.
+    spread
+        The standard deviation; None where there is none.
+    digits
+        Digits after the point.
+    """
     return f"{mean:.{digits}f}" if spread is None else f"{mean:.{digits}f} ± {spread:.{digits}f}"
 
 
@@ -112,7 +155,7 @@ def _hypervolumes(tradeoff: Tradeoff) -> tuple[str, ...]:
         for method, volume in volumes.items()
     ]
     caption = (
-        "Hypervolume: the area of all that a method's points beat, more is better, against the reference point "
+        "Hypervolume: the area dominated by a method's points, bounded by the reference point; more is better. Reference point: "
         f"{_aims_text(tradeoff.reference)}."
     )
     return (table(["method", "points", "on the Pareto front", "hypervolume"], rows, caption=caption),)
@@ -125,8 +168,8 @@ def _exposures(tradeoff: Tradeoff, test: RankingDataset) -> tuple[str, ...]:
     drawn = figures.exposure_by_merit({title: p.exposure for title, p in shown.items()}, merit, test.groups)
     caption = (
         f"{method} at points of its curve. Each dot is an item of the test data (seed {tradeoff.seeds[0]}), large marks are means of "
-        "groups. On the line an item has the exposure for its merit that the average item has; a group above it is shown more than it "
-        "merits. Disparity compares items or groups within a query, this figure pools all queries."
+        "groups. On the line an item has as much exposure for its merit as the average item; a group above it is shown more than it "
+        "merits. Disparity compares items or groups within a query; this figure pools all queries."
     )
     return (figure(figures.svg(drawn, f"exposure by merit of {method}"), caption),)
 
@@ -167,13 +210,13 @@ def _measured(tradeoff: Tradeoff) -> tuple[str, ...]:
             f"Utility is the expected {tradeoff.reward} of a ranking drawn from the policy, mean over test queries. Disparity is the "
             f"{tradeoff.fairness} disparity of exposure for merit (Singh & Joachims 2019), mean over the test queries that have one; "
             f"position bias 1 / log2(1 + rank), merit {tradeoff.merit} of the label. Both are computed from exact exposures, not sampled. "
-            "A method that learns scores to sort by is measured by the one ranking that sorting gives each query."
+            "A method that sorts by scores is measured by that one ranking of each query."
         ),
         paragraph(
             f"Test queries: {sum(tradeoff.num_queries)} over {len(tradeoff.seeds)} seed(s). Left out of the disparity: "
-            f"{reasons or 'none'}. For orientation, the policy that ranks at random has {_aims_text(tradeoff.uniform)}."
+            f"{reasons or 'none'}. For reference, the uniform random policy has {_aims_text(tradeoff.uniform)}."
         ),
-        table(["method", "settings"], rows, caption="Settings not named have their defaults."),
+        table(["method", "settings"], rows, caption="Settings that are not listed have their defaults."),
     )
 
 
