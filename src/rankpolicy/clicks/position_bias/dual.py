@@ -41,7 +41,7 @@ DUAL_LEARNING = PositionBiasMethod(title="dual learning", estimate=dual_learning
 
 
 def _fixed_point(lists: NDArray[np.int64], clicks: NDArray[np.float64], num_pairs: int) -> NDArray[np.float64]:
-    """Propensities (position,) from distinct lists (list, position) in pair codes (num_pairs: nothing shown) and clicks (list, position)."""
+    """Propensities (position,) from distinct lists in pair codes (num_pairs: nothing shown) and their clicks, both (list, position)."""
     used = clicks.sum(1) > 0
     lists, clicks = lists[used], clicks[used]
     is_shown = lists < num_pairs
