@@ -18,9 +18,9 @@ from rankpolicy.data.texts.text_pairs import TextPairs
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Batch:
-    """Some queries: their items' features (or texts) flat, their scalars padded."""
+    """Some queries: features (or texts) of their items flat, scalars padded."""
 
-    features: Any  # what the network takes, a row an item: a tensor (items, features), or TextPairs
+    features: Any  # input of the network, one row per item: a tensor (items, features), or TextPairs
     labels: Tensor  # (query, item)
     mask: Tensor  # (query, item) bool
     padding: Padding
@@ -28,11 +28,11 @@ class Batch:
     query_weights: Tensor | None = None  # (query,) of mean 1 over all training queries
 
     def mean_over_queries(self, values: Tensor) -> Tensor:
-        """Mean of values (query,), each counted by its query's weight."""
+        """Mean of values (query,), weighted by query."""
         return (values if self.query_weights is None else values * self.query_weights).mean()
 
     def repeated(self, times: int) -> Batch:
-        """The same queries several times over, for networks that are trained side by side; features stay as they are."""
+        """The same queries several times, for networks that are trained side by side; features are not repeated."""
         if times == 1:
             return self
         return replace(
@@ -48,7 +48,7 @@ class Batch:
 class RaggedTensors:
     """A dataset's (scaled) features or texts and its labels on a device, ready to be cut into batches."""
 
-    features: Tensor | TextPairs  # (items, features), or a pair an item
+    features: Tensor | TextPairs  # (items, features), or one pair per item
     labels: Tensor  # (items,)
     offsets: NDArray[np.int64]  # (queries + 1,)
     groups: Tensor | None = None  # (items,) codes of protected groups
@@ -58,12 +58,13 @@ class RaggedTensors:
     def of(
         cls, dataset: RankingDataset, features: NDArray[np.float32] | TextPairs, device: torch.device
     ) -> RaggedTensors:
+        """Tensors of a dataset whose features have been scaled, or whose texts have been encoded."""
         groups = None
         if dataset.groups is not None:
             groups = torch.from_numpy(np.unique(dataset.groups, return_inverse=True)[1]).to(device)
         weights = None
         if dataset.query_weights is not None:
-            # Of mean 1, so that a learning rate means the same with weights and without.
+            # Mean 1, so that a learning rate means the same with and without weights.
             relative = dataset.query_weights / dataset.query_weights.mean()
             weights = torch.from_numpy(relative.astype(np.float32)).to(device)
         return cls(
@@ -75,6 +76,7 @@ class RaggedTensors:
         )
 
     def batch(self, queries: NDArray[np.int64]) -> Batch:
+        """The batch of these queries."""
         rows = torch.from_numpy(rows_of_queries(self.offsets, queries)).to(self.features.device)
         padding = Padding.of_sizes(self.offsets[queries + 1] - self.offsets[queries]).to(self.features.device)
         return Batch(
@@ -87,7 +89,7 @@ class RaggedTensors:
         )
 
     def shuffled_batches(self, batch_queries: int) -> Iterator[Batch]:
-        """Every query once, in an order drawn from torch's current random state."""
+        """All queries once, in a random order drawn from torch's current random state."""
         order = torch.randperm(len(self.offsets) - 1).numpy()
         for start in range(0, len(order), batch_queries):
             yield self.batch(order[start : start + batch_queries])

@@ -1,4 +1,4 @@
-"""The one place where ragged arrays become padded ones, and back.
+"""Padding of ragged arrays and its inverse, in one place.
 
 Features stay flat; only scalars (scores, labels, groups) are padded to ``(query, item)`` with a mask.
 """
@@ -30,7 +30,7 @@ class Padding:
 
     @classmethod
     def of_sizes(cls, sizes: NDArray[np.int64]) -> Padding:
-        """Padding of queries with these numbers of items, to the longest of them."""
+        """Padding of queries with these numbers of items, to the length of the longest."""
         longest = int(sizes.max(initial=0))
         query_of_item = np.repeat(np.arange(len(sizes)), sizes)
         starts = np.repeat(np.cumsum(sizes) - sizes, sizes)
@@ -47,4 +47,5 @@ class Padding:
         return padded.reshape(-1)[self.cells]
 
     def to(self, device: torch.device | str) -> Padding:
+        """The same on another device."""
         return Padding(self.mask.to(device), self.cells.to(device))

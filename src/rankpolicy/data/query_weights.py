@@ -1,4 +1,4 @@
-"""What weights leave of the data they weigh."""
+"""Effective sample size of weighted data."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 
 def effective_sample_size(weights: NDArray[np.float64], counts: NDArray[Any] | None = None) -> float:
-    """(sum of weights)^2 / sum of squared weights: as good as so many of weight 1 (Kish 1965); ``counts`` say how often each occurred.
+    """(sum of weights)^2 / sum of squared weights (Kish 1965); ``counts`` say how often each weight occurred.
 
     >>> effective_sample_size(np.array([1.0, 1.0, 2.0]))
     2.6666666666666665
