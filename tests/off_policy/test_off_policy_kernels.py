@@ -3,8 +3,9 @@ import pytest
 import torch
 
 from rankpolicy.off_policy import targets as off_policy_target
-from rankpolicy.off_policy.estimates import OFF_POLICY_ESTIMATORS, estimate_policy_value
+from rankpolicy.off_policy.estimates import estimate_policy_value
 from rankpolicy.off_policy.log import OffPolicyLog
+from rankpolicy.off_policy.members import OFF_POLICY_ESTIMATORS
 from rankpolicy.off_policy.targets import target_of
 from rankpolicy.policies import PlackettLuce
 

@@ -105,7 +105,7 @@ class RankingDataset:
 
     @property
     def num_features(self) -> int:
-        return self.features.shape[1]
+        return int(self.features.shape[1])
 
     @property
     def sizes(self) -> NDArray[np.int64]:
@@ -365,7 +365,8 @@ def rows_of_queries(offsets: NDArray[np.int64], queries: NDArray[np.int64]) -> N
     """Rows of the items of these queries, query by query."""
     sizes = offsets[queries + 1] - offsets[queries]
     ends = np.cumsum(sizes)
-    return np.arange(ends[-1] if len(ends) else 0) + np.repeat(offsets[queries] - (ends - sizes), sizes)
+    first = offsets[queries] - (ends - sizes)
+    return np.asarray(np.arange(ends[-1] if len(ends) else 0) + np.repeat(first, sizes), np.int64)
 
 
 def numbered_by_appearance(qid: NDArray[Any], num_items: int) -> tuple[NDArray[np.int64], NDArray[Any]]:

@@ -1,12 +1,13 @@
-"""The value of a ranking policy estimated from a log of another one."""
+"""The value of a ranking policy, estimated from the log of another policy."""
 
 from typing import TYPE_CHECKING
 
 from rankpolicy.optional import lazy_imports
 
 if TYPE_CHECKING:
-    from rankpolicy.off_policy.estimates import OFF_POLICY_ESTIMATORS, PolicyEstimate, estimate_policy_value
+    from rankpolicy.off_policy.estimates import PolicyEstimate, estimate_policy_value
     from rankpolicy.off_policy.log import OffPolicyLog
+    from rankpolicy.off_policy.members import OFF_POLICY_ESTIMATORS
     from rankpolicy.off_policy.open_bandit import read_open_bandit
     from rankpolicy.off_policy.targets import TargetProbabilities
 

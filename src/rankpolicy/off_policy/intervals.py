@@ -1,4 +1,4 @@
-"""Sums of ratios of means over rounds, their standard errors and intervals: what every off-policy estimate is."""
+"""Sums of ratios of means over rounds, the form of every off-policy estimate, with their standard errors and intervals."""
 
 from __future__ import annotations
 
@@ -30,14 +30,16 @@ class SumOfRatios:
 
     @property
     def num_rounds(self) -> int:
+        """Number of rounds."""
         return len(self.numerators)
 
     @property
     def value(self) -> float:
+        """The sum over terms."""
         return float(self._values(np.full((1, self.num_rounds), 1 / self.num_rounds))[0])
 
     def influences(self) -> Floats:
-        """Each round's part in the value's error, to first order: the sum of (numerator - ratio denominator) / mean(denominator)."""
+        """Influence of each round on the value, to first order: the sum of (numerator - ratio denominator) / mean(denominator)."""
         if self.denominators is None:
             totals = self.numerators @ np.ones(self.numerators.shape[1])
             return np.asarray(totals - totals.mean())
@@ -48,13 +50,13 @@ class SumOfRatios:
         return self.numerators @ per_mean - self.denominators @ (ratios * per_mean)
 
     def standard_error(self) -> float:
-        """sqrt(sum of squared influences / (n (n - 1))); not a number for one round."""
+        """sqrt(sum of squared influences / (n (n - 1))); NaN for one round."""
         n = self.num_rounds
         influences = self.influences()
         return math.sqrt(float(influences @ influences) / (n * (n - 1))) if n > 1 else math.nan
 
     def resampled(self, num_resamples: int, random_state: int) -> Floats:
-        """The value of as many rounds drawn with replacement, (resample,)."""
+        """Values (resample,) of logs of as many rounds, drawn with replacement."""
         generator = np.random.default_rng(random_state)
         values = np.empty(num_resamples)
         size_of_block = max(1, _DRAWS_OF_A_BLOCK // self.num_rounds)
@@ -67,16 +69,16 @@ class SumOfRatios:
         return values
 
     def _values(self, shares: Floats) -> Floats:
-        """Values (resample,) of rounds that count as much as ``shares`` (resample, round) say."""
+        """Values (resample,) with each round weighted by ``shares`` (resample, round)."""
         means = shares @ self.numerators
         if self.denominators is not None:
             means = _ratio(means, shares @ self.denominators)
-        return means.sum(-1)
+        return np.asarray(means.sum(-1), np.float64)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Spread:
-    """What an interval is made of."""
+    """The values from which an interval is computed."""
 
     terms: SumOfRatios
     value: float
@@ -86,17 +88,18 @@ class Spread:
     random_state: int
 
     def around(self, quantile: float) -> tuple[float, float]:
+        """value ± quantile standard errors."""
         half = quantile * self.standard_error
         return self.value - half, self.value + half
 
 
 def normal_interval(spread: Spread) -> tuple[float, float]:
-    """value ± z standard errors; it draws nothing at random."""
+    """value ± z standard errors; not random."""
     return spread.around(NormalDist().inv_cdf((1 + spread.level) / 2))
 
 
 def t_interval(spread: Spread) -> tuple[float, float]:
-    """value ± t standard errors with n - 1 degrees of freedom, for few rounds; it draws nothing at random."""
+    """value ± t standard errors with n - 1 degrees of freedom, for few rounds; not random."""
     degrees = max(spread.terms.num_rounds - 1, 1)
     return spread.around(float(require("scipy.special", "The t interval").stdtrit(degrees, (1 + spread.level) / 2)))
 
@@ -116,5 +119,5 @@ INTERVALS: dict[str, Callable[[Spread], tuple[float, float]]] = {
 
 
 def _ratio(above: Floats, below: Floats) -> Floats:
-    # Where no round has weight there is nothing to say of the term: not a number, and no warning.
+    # A term without any weight is undefined: NaN, and no warning.
     return np.divide(above, below, out=np.full_like(above, np.nan), where=below != 0)

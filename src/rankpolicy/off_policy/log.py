@@ -1,4 +1,4 @@
-"""Logs for off-policy evaluation: what a known policy showed, with which probability, and what it earned."""
+"""Logs for off-policy evaluation: lists shown by a known policy, their probabilities and their rewards."""
 
 from __future__ import annotations
 
@@ -14,24 +14,37 @@ from rankpolicy.types import RankPolicyError
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class OffPolicyLog:
-    """Rounds: a context, the items shown from the top, and the reward at each position.
+    """Rounds of a logging policy: a context, the items shown from the top, and the reward at each position.
 
-    Propensities are probabilities under the policy that made the log; give those that are known. Where a context has fewer items
-    than there are positions, items are NOT_SHOWN (-1) from there on: every policy shows nothing there.
+    Propensities are probabilities under the logging policy; give those that are known. Where a context has fewer items than there are
+    positions, items are -1 (NOT_SHOWN) from there on.
+
+    Parameters
+    ----------
+    items
+        The item at each position (round, position); -1 past the end of a list.
+    rewards
+        The reward at each position (round, position), such as clicks; 0 past the end of a list.
+    contexts
+        The query of each round (round,): the row of the scores of a policy.
+    propensities
+        Probability of each item given the items above it (round, position).
+    marginal_propensities
+        Probability of each item at its position, whatever is above it (round, position).
+    list_propensities
+        Probability of the whole list (round,).
 
     >>> log = OffPolicyLog(items=[[2, 0]], rewards=[[0, 1]], contexts=[0], propensities=[[0.5, 0.25]])
     >>> log.whole_list_propensities().tolist()
     [0.125]
     """
 
-    items: NDArray[np.int32]  # (round, position) item shown there, NOT_SHOWN past the end of a list
-    rewards: NDArray[np.float64]  # (round, position) for example clicks
-    contexts: NDArray[np.int64]  # (round,) row of a policy's scores: the query
-    propensities: NDArray[np.float64] | None = None  # (round, position) of the item here, given those above it
-    marginal_propensities: NDArray[np.float64] | None = (
-        None  # (round, position) of the item here, whatever stands above
-    )
-    list_propensities: NDArray[np.float64] | None = None  # (round,) of the whole list
+    items: NDArray[np.int32]
+    rewards: NDArray[np.float64]
+    contexts: NDArray[np.int64]
+    propensities: NDArray[np.float64] | None = None
+    marginal_propensities: NDArray[np.float64] | None = None
+    list_propensities: NDArray[np.float64] | None = None
 
     def __post_init__(self) -> None:
         items, rewards = _array(self.items, np.int32), _array(self.rewards, np.float64)
@@ -43,7 +56,7 @@ class OffPolicyLog:
         contexts = _array(self.contexts, np.int64)
         if contexts.shape != (len(items),) or contexts.min() < 0:
             raise RankPolicyError(
-                f"contexts must be a whole number, 0 or more, for each of {len(items)} rounds; got shape {contexts.shape}."
+                f"contexts must be one whole number, 0 or more, for each of {len(items)} rounds; got shape {contexts.shape}."
             )
         is_shown = items != NOT_SHOWN
         _check_items(items, is_shown)
@@ -65,21 +78,22 @@ class OffPolicyLog:
 
     @property
     def num_positions(self) -> int:
-        return self.items.shape[1]
+        """Positions of the longest list."""
+        return int(self.items.shape[1])
 
     def whole_list_propensities(self) -> NDArray[np.float64] | None:
-        """P(list) (round,), from that of each item given those above it where it is not given itself; None if neither is."""
+        """Probability of each list (round,), given or the product over its items; None if neither is known."""
         if self.list_propensities is not None or self.propensities is None:
             return self.list_propensities
-        return np.where(self.items == NOT_SHOWN, 1.0, self.propensities).prod(1)
+        return np.asarray(np.where(self.items == NOT_SHOWN, 1.0, self.propensities).prod(1), np.float64)
 
 
 def check_position_weights(position_weights: ArrayLike | None, num_positions: int) -> NDArray[np.float64]:
-    """Weights (position,) of the rewards in the value of a list; 1 for each if not given."""
+    """Weights (position,) of the rewards in the value of a list; 1 each by default."""
     weights = np.ones(num_positions) if position_weights is None else np.asarray(position_weights, np.float64)
     if weights.shape != (num_positions,) or not np.isfinite(weights).all():
         raise RankPolicyError(
-            f"position_weights must be a finite number for each of the {num_positions} positions; got shape {weights.shape}."
+            f"position_weights must be one finite number for each of the {num_positions} positions; got shape {weights.shape}."
         )
     return weights
 
@@ -100,7 +114,7 @@ def _check_items(items: NDArray[np.int32], is_shown: NDArray[np.bool_]) -> None:
         )
     ordered = np.sort(items, 1)
     if ((ordered[:, 1:] == ordered[:, :-1]) & (ordered[:, 1:] != NOT_SHOWN)).any():
-        raise RankPolicyError("an item may stand only once in a list; a round shows one twice.")
+        raise RankPolicyError("an item may be shown only once in a list; a round shows one twice.")
 
 
 def _probabilities(name: str, values: Any, shape: tuple[int, ...], is_shown: NDArray[np.bool_]) -> NDArray[np.float64]:
@@ -110,6 +124,6 @@ def _probabilities(name: str, values: Any, shape: tuple[int, ...], is_shown: NDA
     counted = array if array.ndim == 1 or is_shown.all() else array[is_shown]
     if not ((counted > 0) & (counted <= 1)).all():
         raise RankPolicyError(
-            f"{name} must lie above 0 and up to 1: what was shown had a chance; got {counted.min():g} to {counted.max():g}."
+            f"{name} must be above 0 and at most 1, since what was shown was possible; got {counted.min():g} to {counted.max():g}."
         )
     return array

@@ -1,4 +1,4 @@
-"""What a list earns from a position on: a table of means, learned from the rounds that it is not used on."""
+"""A model of the reward of a list from a position on: a table of means, learned by cross-fitting."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from rankpolicy.types import RankPolicyError
 
 Floats = NDArray[np.float64]
 
-PRIOR_ROUNDS = 5.0  # a mean of few rounds is drawn to that of its item, and this to that of its position, by so many
+PRIOR_ROUNDS = 5.0  # weight of the prior: means shrink to the mean of the item, and these to the mean of the position
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class TailValues:
-    """Q_p of the logged items and its mean over the policy's choice at p, given the items above; both (round, position)."""
+    """Q_p of the logged items, and its mean over the policy's choice at p given the items above; both (round, position)."""
 
     chosen: Floats
     expected: Floats
 
 
 def given_tail_values(log: OffPolicyLog, target: Target, table: Floats) -> TailValues:
-    """Tail values from a table Q (context, position, item) of one's own; it must not come from the rewards of this log."""
+    """Tail values from a given table Q (context, position, item), which must not be learned from the rewards of this log."""
     values = np.ascontiguousarray(table, np.float64)
     if values.ndim != 3 or values.shape[1] != log.num_positions or not np.isfinite(values).all():
         raise RankPolicyError(
@@ -51,8 +51,8 @@ def learned_tail_values(
 
         Q_p(context, item) = mean of θ_p r_p + E[Q_{p+1}(context, next item)]
 
-    over the rounds that showed the item at p, of all folds but the one it is used on. What stood above the item is left out of the table,
-    which costs doubly robust estimates variance and no bias.
+    over the rounds that showed the item at p, in all folds but the one it is used on. The table does not depend on the items above, which
+    costs doubly robust estimates variance but adds no bias.
     """
     if not 2 <= num_folds <= len(log):
         raise RankPolicyError(f"num_folds must be from 2 to the number of rounds, {len(log)}; got {num_folds}.")
@@ -71,21 +71,21 @@ def learned_tail_values(
 
 
 def _means(log: OffPolicyLog, target: Target, earned: Floats, position: int, is_used: NDArray[np.bool_]) -> Floats:
-    """Mean earned (context, item) of the rounds used, drawn to the mean of the item, and that to the mean of the position."""
+    """Mean reward (context, item) of the rounds used, shrunk to the mean of the item, which is shrunk to the mean of the position."""
     rows = np.flatnonzero(is_used & (log.items[:, position] != NOT_SHOWN))
     items, amounts, ones = log.items[rows, position], earned[rows], np.ones(len(rows))
     shape = target.num_contexts, target.num_items
     cells = log.contexts[rows] * target.num_items + items
     overall = amounts.mean() if len(rows) else 0.0
-    of_item = _drawn(
+    of_item = _shrunk(
         weighted_counts(items, amounts, shape[1]), weighted_counts(items, ones, shape[1]), np.full(shape[1], overall)
     )
     sums = weighted_counts(cells, amounts, shape[0] * shape[1]).reshape(shape)
     counts = weighted_counts(cells, ones, shape[0] * shape[1]).reshape(shape)
-    return _drawn(sums, counts, of_item)
+    return _shrunk(sums, counts, of_item)
 
 
-def _drawn(sums: Floats, counts: Floats, prior: Floats) -> Floats:
+def _shrunk(sums: Floats, counts: Floats, prior: Floats) -> Floats:
     return (sums + PRIOR_ROUNDS * prior) / (counts + PRIOR_ROUNDS)
 
 

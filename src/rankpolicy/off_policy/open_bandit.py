@@ -1,4 +1,4 @@
-"""The Open Bandit Dataset (Saito et al. 2021): two policies on a fashion shop's page, with their true propensities."""
+"""The Open Bandit Dataset (Saito et al. 2021): two policies on the page of a fashion shop, with their true propensities."""
 
 from __future__ import annotations
 
@@ -20,10 +20,19 @@ COLUMNS = ("item_id", "position", "click", "propensity_score")
 def read_open_bandit(
     folder: str | os.PathLike[str], *, behavior: str = "random", campaign: str = "all"
 ) -> OffPolicyLog:
-    """Read the log of a policy, "random" or "bts" (Bernoulli Thompson sampling), on a campaign, "all", "men" or "women".
+    """Read the log of one policy on one campaign.
 
-    The data have a row for each shown item and do not say which rows made one page. So a round is one row of one position, and where on
-    the page it stood, 0, 1 or 2, is its context. There the estimators of whole lists, tops and single positions are the same.
+    The data have one row per shown item and do not say which rows were on one page. So a round is one row with one position, and its place
+    on the page (0, 1 or 2) is the context. For such lists the estimators over whole lists, prefixes and single positions agree.
+
+    Parameters
+    ----------
+    folder
+        The folder of the dataset, with the subfolders random and bts.
+    behavior
+        The logging policy: "random" or "bts" (Bernoulli Thompson sampling).
+    campaign
+        "all", "men" or "women".
     """
     for name, kind, known in ((behavior, "behavior", BEHAVIORS), (campaign, "campaign", CAMPAIGNS)):
         if name not in known:

@@ -1,4 +1,4 @@
-"""What off-policy estimators ask of the policy to be evaluated: probabilities of the logged items, and of all items in their place."""
+"""The policy to be evaluated as off-policy estimators see it: probabilities of the logged items, and of all items at their positions."""
 
 from __future__ import annotations
 
@@ -38,29 +38,65 @@ class Target(Protocol):
         """E[values[context, item at ``position``] | context, items above it in the log] (round,); ``values`` (context, item)."""
 
     @property
-    def num_items(self) -> int: ...
+    def num_items(self) -> int:
+        """Number of items."""
 
     @property
-    def num_contexts(self) -> int: ...
+    def num_contexts(self) -> int:
+        """Number of contexts."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class TargetProbabilities:
-    """Probabilities of the logged items under the policy to be evaluated, where it is known only by them; give those that are known.
+    """A policy to be evaluated of which only the probabilities of the logged items are known; give those that are known.
 
-    Deterministic and uniform policies need no such arrays: a ``Mixture`` of one ranking, a ``PlackettLuce`` of equal scores.
+    Deterministic and uniform policies need no such arrays: use a ``Mixture`` of one ranking, or a ``PlackettLuce`` of equal scores.
+
+    Parameters
+    ----------
+    steps
+        Probability of each logged item given the items above it in the log (round, position).
+    marginals
+        Probability of each logged item at its position, whatever is above it (round, position).
     """
 
-    steps: Floats | None = None  # (round, position) of the item here, given those above it in the log
-    marginals: Floats | None = None  # (round, position) of the item here, whatever stands above
+    steps: Floats | None = None
+    marginals: Floats | None = None
 
     def prefix_products(self, log: OffPolicyLog, divisors: Floats) -> Floats:
+        """Running products of P(item | context, items above it) / divisor, down the logged lists (round, position).
+
+        Parameters
+        ----------
+        log
+            The log.
+        divisors
+            One number per logged item (round, position), such as its propensity.
+        """
         return running_products(self._given("steps", log), divisors, log)
 
     def marginal_probabilities(self, log: OffPolicyLog) -> Floats:
+        """P(item at this position | context) of the logged items (round, position).
+
+        Parameters
+        ----------
+        log
+            The log.
+        """
         return self._given("marginals", log)
 
     def expected_next(self, log: OffPolicyLog, values: Floats, *, position: int) -> Floats:
+        """Refused: it needs the probability of every item.
+
+        Parameters
+        ----------
+        log
+            The log.
+        values
+            One number per context and item (context, item).
+        position
+            The position of the item.
+        """
         raise RankPolicyError(_NEEDS_ALL_ITEMS)
 
     @property
@@ -125,7 +161,7 @@ class _MixtureTarget:
         above = torch.ones(len(log), dtype=torch.float64)
         for position, reaching in enumerate(self._reaching(log)):
             reached = reaching.sum(0)
-            # After an item that the policy never places here, the steps below do not matter: the prefix has weight 0.
+            # After an item that the policy never places here the prefix has weight 0, and the steps below do not matter.
             steps[:, position] = torch.where(above > 0, reached / above.clamp(min=1e-300), 0.0)
             above = reached
         return running_products(steps.clamp(max=1.0).numpy(), divisors, log)
@@ -175,13 +211,13 @@ def target_of(policy: Any, log: OffPolicyLog) -> Target:
 
 
 def running_products(steps: Floats, divisors: Floats, log: OffPolicyLog) -> Floats:
-    """Products (round, position) of step / divisor from the top down to each position; where none was shown nothing changes."""
+    """Products (round, position) of step / divisor from the top down to each position; 1 where nothing was shown."""
     ratios: Floats = np.where(log.items == NOT_SHOWN, 1.0, steps / divisors)
     return np.multiply.accumulate(ratios, axis=1)
 
 
 def plackett_luce_steps(policy: PlackettLuce, log: OffPolicyLog) -> Floats:
-    """exp(score) of each logged item over that of all items not placed above it (round, position); 1 where none was shown."""
+    """exp(score) of each logged item over the sum for all items not placed above it (round, position); 1 where nothing was shown."""
     contexts, placed = _shown(log, policy.mask)
     scores, mask = policy.scores[contexts], policy.mask[contexts]
     chosen, is_item = ranked_log_weights(scores, mask, placed)
@@ -190,7 +226,7 @@ def plackett_luce_steps(policy: PlackettLuce, log: OffPolicyLog) -> Floats:
 
 
 def plackett_luce_expected_next(policy: PlackettLuce, log: OffPolicyLog, values: Floats, *, position: int) -> Floats:
-    """Mean of ``values`` over the items not placed above ``position``, weighed by exp(score) (round,); 0 where none is left."""
+    """Mean of ``values`` over the items not placed above ``position``, weighted by exp(score) (round,); 0 where none is left."""
     contexts, placed = _shown(log, policy.mask)
     left = policy.scores[contexts].masked_fill(~policy.mask[contexts], -torch.inf)
     left = left.scatter(-1, placed[:, :position], -torch.inf)
@@ -201,14 +237,14 @@ def plackett_luce_expected_next(policy: PlackettLuce, log: OffPolicyLog, values:
 
 
 def _shown(log: OffPolicyLog, mask: Tensor) -> tuple[Tensor, Tensor]:
-    """Contexts (round,) and items (round, position); where none was shown stands a padded item of the context."""
+    """Contexts (round,) and items (round, position); a padded item of the context where nothing was shown."""
     contexts, items = torch.from_numpy(log.contexts), torch.from_numpy(log.items.astype(np.int64))
     padded_items = mask.long().argmin(-1)[contexts, None]
     return contexts, torch.where(items == NOT_SHOWN, padded_items, items)
 
 
 def _looked_up(policy: PlackettLuce | Mixture, log: OffPolicyLog) -> Floats:
-    """Marginals (round, position): the exposure of an item when only one position counts is its chance to stand there, exact."""
+    """Marginals (round, position), exact: the exposure of an item when only one position counts is its probability there."""
     contexts, placed = _shown(log, policy.mask)
     marginals = np.empty(log.items.shape)
     for position in range(log.num_positions):
@@ -221,10 +257,10 @@ def _looked_up(policy: PlackettLuce | Mixture, log: OffPolicyLog) -> Floats:
 def _check_fits(log: OffPolicyLog, mask: NDArray[np.bool_]) -> None:
     if log.contexts.max() >= mask.shape[0] or max(log.items.max() + 1, log.num_positions) > mask.shape[1]:
         raise RankPolicyError(
-            f"the policy must have a row for each context and a column for each item of the log, {log.contexts.max() + 1} and "
+            f"the policy must have one row per context and one column per item of the log, {log.contexts.max() + 1} and "
             f"{max(log.items.max() + 1, log.num_positions)} or more; it has {mask.shape[0]} and {mask.shape[1]}."
         )
-    # Most masks and lists are full, and then there is nothing to look up for each round.
+    # Most masks and lists are full: nothing to check round by round.
     if mask.all() and log.items.min() != NOT_SHOWN:
         return
     is_shown = log.items != NOT_SHOWN

@@ -1,4 +1,4 @@
-"""Importance weights of logged lists: how much likelier the policy to be evaluated shows what was shown."""
+"""Importance weights of logged lists: the probability under the policy to be evaluated over that under the logging policy."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class ImportanceWeights:
-    """Weights, and how many of them were cut down to ``clip``."""
+    """Weights, and how many of them were lowered to ``clip``."""
 
     values: Floats  # (round, position), or (round, 1) for whole lists
     num_clipped: int = 0
 
     def means_and_effective_sample_sizes(self) -> tuple[Floats, Floats]:
-        """Of each column: mean w, 1 up to chance; and (sum of w)² / sum of w², as many rounds of equal weights say as much (Kong 1992).
+        """For each column the mean of w, which is 1 in expectation, and the effective sample size (sum of w)² / sum of w² (Kong 1992).
 
         >>> ImportanceWeights(values=np.array([[2.0], [1.0], [1.0]])).means_and_effective_sample_sizes()  # 4 / 3, 16 / 6
         (array([1.33333333]), array([2.66666667]))
@@ -40,7 +40,7 @@ def list_weights(log: OffPolicyLog, target: Target, clip: float | None) -> Impor
         return _clipped(target.prefix_products(log, log.propensities)[:, -1:], clip)
     if log.list_propensities is None:
         raise RankPolicyError(
-            "importance weights of whole lists need the log's propensities (of each item given those above it) or "
+            "importance weights of whole lists need the log's propensities (of each item given the items above it) or "
             "list_propensities; it has neither. With marginal_propensities alone, estimate with 'iips' or 'sniips'."
         )
     of_lists = target.prefix_products(log, np.ones(log.items.shape))[:, -1:]
@@ -51,7 +51,7 @@ def prefix_weights(log: OffPolicyLog, target: Target, clip: float | None) -> Imp
     """w_p = P_target(first p items) / P_log(first p items) (round, position)."""
     if log.propensities is None:
         raise RankPolicyError(
-            "importance weights of the tops of lists need the log's propensities: of each item given those above it. "
+            "importance weights of the tops of lists need the log's propensities: of each item given the items above it. "
             "With marginal_propensities alone, estimate with 'iips'; with list_propensities alone, with 'ips'."
         )
     return _clipped(target.prefix_products(log, log.propensities), clip)
@@ -62,7 +62,7 @@ def marginal_weights(log: OffPolicyLog, target: Target, clip: float | None) -> I
     if log.marginal_propensities is None:
         raise RankPolicyError(
             "importance weights of single positions need the log's marginal_propensities: of each item at its position, "
-            "whatever stands above. With propensities given the items above, estimate with 'rips' or 'ips'."
+            "whatever is above it. With propensities given the items above, estimate with 'rips' or 'ips'."
         )
     ones = np.ones(log.items.shape)
     is_shown = log.items != NOT_SHOWN

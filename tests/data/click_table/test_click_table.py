@@ -192,7 +192,7 @@ def test_data_to_rank_may_have_texts_only():
         ({"session": [1, 1, 1, 2, 3]}, "row 1: query_text must be the same in all rows of a session; got 'bread'"),
         ({"session": [1, 2, 1, 2, 3], "user": list("aabbc")}, "row 2: user must be the same in all rows of a session"),
         ({"price": [1.0, 2.0, np.inf, 1.0, 1.0]}, "row 2: price must be finite in float32, or missing; got inf"),
-        ({"clicked": [[1]] * 5}, "the column 'clicked' must hold a value a row; it holds List"),
+        ({"clicked": [[1]] * 5}, "the column 'clicked' must hold one value per row; it holds List"),
         ({"price": [[1]] * 5}, r"side column 'price' must hold numbers or texts; it holds List"),
         ({"clicked": ...}, r"must have the column 'clicked'; it has query_text, .*needs_clicks=False"),
         ({"item_text": ...}, r"the frame must have the column 'item_text'; .*columns=\{\"item_text\""),

@@ -1,4 +1,4 @@
-"""Doubly robust relevance: what a click model predicts, corrected by the clicks it did not foresee."""
+"""Doubly robust relevance: the prediction of a click model, corrected by the clicks that it does not explain."""
 
 from __future__ import annotations
 
@@ -23,16 +23,32 @@ def doubly_robust_relevance(
     exposure: NDArray[np.float64] | None = None,
     clip: float | None = None,
 ) -> NDArray[np.float64]:
-    """Relevance of each (query, item) pair (pair,) from counts (pair, position) and predictions (pair,) (Oosterhuis 2022).
+    """Relevance of each (query, item) pair (pair,) from counts and predictions (Oosterhuis 2022).
 
         predicted + [clicks - sum over ranks of shown_k (propensity_k predicted + trust_k)] / (num_sessions exposure)
 
-    ``num_sessions`` (pair,) are those of the pair's query, whether they showed the item or not; without it, its impressions. ``exposure``
-    (pair,) is the mean propensity that the logging policy gives the item; without it, the mean in the log, sum of shown_k
-    propensity_k / num_sessions. ``clip`` is its least value: then items that were hardly examined keep their prediction, instead of noise.
-    With neither ``exposure`` nor ``clip`` the prediction cancels where an item was shown, and inverse propensity weighting is left. A
-    prediction must be on the scale of the propensities: a PBM's attraction times its examination of the first rank where these are
-    relative to the first.
+    With neither ``exposure`` nor ``clip`` the prediction cancels where an item was shown, which leaves inverse propensity weighting.
+
+    Parameters
+    ----------
+    shown
+        Impressions of each pair at each rank (pair, position).
+    clicks
+        Clicks on each pair at each rank (pair, position).
+    predicted
+        Predicted relevance of each pair (pair,), on the scale of the propensities: where these are relative to the first rank, the
+        attraction of a PBM times its examination of the first rank.
+    propensities
+        How likely each rank is examined (position,).
+    trust
+        Chance of a click that the rank alone earns (position,); 0 by default.
+    num_sessions
+        Sessions of the pair's query (pair,), whether they showed the item or not; by default its impressions.
+    exposure
+        Mean propensity that the logging policy gives each pair (pair,); by default the mean in the log, sum of shown_k propensity_k /
+        num_sessions.
+    clip
+        The least exposure. Items that were hardly examined then keep their prediction instead of noise. None (the default): no clipping.
 
     >>> counts = np.array([[8.0, 2.0], [0.0, 0.0]]), np.array([[4.0, 1.0], [0.0, 0.0]])
     >>> doubly_robust_relevance(*counts, np.array([0.4, 0.7]), propensities=np.array([1.0, 0.5]), clip=0.1)
@@ -50,8 +66,8 @@ def doubly_robust_relevance(
         if not clip > 0:
             raise RankPolicyError(f"clip must be the least exposure, above 0; got {clip}.")
         mean_exposure = np.maximum(mean_exposure, clip)
-    foreseen = shown @ examined * predicted + shown @ extra
-    return predicted + ratio(clicks.sum(1) - foreseen, sessions * mean_exposure)
+    expected_clicks = shown @ examined * predicted + shown @ extra
+    return predicted + ratio(clicks.sum(1) - expected_clicks, sessions * mean_exposure)
 
 
 def _check_pairs(name: str, values: Any, num_pairs: int) -> None:

@@ -1,4 +1,4 @@
-"""Trust bias: users click items at the top because they stand there, even when these are not relevant."""
+"""Trust bias: users click items at the top because they are at the top, even if they are not relevant."""
 
 from __future__ import annotations
 
@@ -13,10 +13,19 @@ from rankpolicy.types import RankPolicyError
 def affine_relevance(
     clicks: NDArray[Any], alpha: NDArray[np.float64], beta: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """Relevance (session, position) that clicks (session, position) tell without bias (Vardasbi, Oosterhuis & de Rijke 2020).
+    """Unbiased relevance estimates (session, position) from clicks with trust bias (Vardasbi, Oosterhuis & de Rijke 2020).
 
     Where P(click at rank k) = alpha_k relevance + beta_k, the mean of (click - beta_k) / alpha_k is the relevance. A single value may
-    be below 0 or above 1; only means are meant. alpha and beta are (position,); beta = 0 leaves inverse propensity weights.
+    be below 0 or above 1; only means over sessions are meaningful.
+
+    Parameters
+    ----------
+    clicks
+        0 or 1 (session, position).
+    alpha
+        One number above 0 per rank (position,): the propensity.
+    beta
+        One number from 0 per rank (position,): the chance of a click on an irrelevant item. With 0 this is inverse propensity weighting.
 
     >>> affine_relevance(np.array([[1, 0]]), np.array([0.5, 0.25]), np.array([0.25, 0.0]))
     array([[1.5, 0. ]])
@@ -27,7 +36,7 @@ def affine_relevance(
 
 
 def checked_trust(alpha: Any, beta: Any, num_positions: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Both as numbers (position,), or an error that says what is wrong with them."""
+    """alpha and beta as numbers (position,); anything else is refused."""
     slopes, offsets = np.asarray(alpha, np.float64), np.asarray(beta, np.float64)
     if slopes.shape != (num_positions,) or offsets.shape != (num_positions,):
         raise RankPolicyError(

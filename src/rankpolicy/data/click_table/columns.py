@@ -1,4 +1,4 @@
-"""The columns of a click table as arrays, each value checked; a value that does not fit is an error with its place."""
+"""The columns of a click table as checked arrays; a value that does not fit is an error that names its place."""
 
 from __future__ import annotations
 
@@ -20,27 +20,29 @@ _LEADING_ZERO = r"^\s*[+-]?0\d"  # 007 and postcodes are names, not numbers
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ClickColumns:
-    """A polars frame with a row an item shown, and how to say where a row stands."""
+    """A polars frame with one row per item shown, and a function that names the place of a row."""
 
     frame: Any
     place_of: Callable[[int], str]
 
     def has(self, name: str) -> bool:
+        """Whether the frame has this column."""
         return name in self.frame.columns
 
     def refuse(self, is_bad: NDArray[np.bool_], name: str, what: str) -> None:
-        """An error with the place of the first bad row."""
+        """Raise an error that names the first bad row, if there is one."""
         if is_bad.any():
             row = int(np.argmax(is_bad))
             raise RankPolicyError(f"{self.place_of(row)}: {name} must be {what}; got {self.frame[name][row]!r:.60}.")
 
     def texts(self, name: str, what: str) -> Any:
-        """A polars series of texts, none of them missing or blank; numbers are written as texts."""
+        """A column as a polars series of texts, none missing or blank; numbers become texts."""
         texts = self._as_texts(name)
         self.refuse((texts.fill_null("") == "").to_numpy(), name, what)
         return texts
 
     def clicks(self, name: str) -> NDArray[np.float32]:
+        """A column of 0 and 1."""
         marks = self._numbers_of(name)
         self.refuse((marks != 0) & (marks != 1), name, "0 or 1")
         return marks.astype(np.float32)
@@ -53,7 +55,7 @@ class ClickColumns:
         return positions.astype(np.int64) + (1 if positions.min() == 0 else 0)
 
     def seconds(self, name: str) -> NDArray[np.float64]:
-        """Times in seconds: numbers are taken as seconds, dates and times count from 1970 (UTC where no zone is said)."""
+        """Times in seconds: numbers are seconds; dates and times count from 1970, in UTC unless they have a zone."""
         polars = require("polars", FEATURE)
         series = self.frame[name]
         if series.dtype == polars.Duration or series.dtype == polars.Time:
@@ -70,7 +72,7 @@ class ClickColumns:
         return times
 
     def side(self, names: Sequence[str], categories: Sequence[str]) -> SideColumns | None:
-        """Numbers with NaN and categories with "" where a value is missing; a column without any value counts as numbers."""
+        """Side columns: numbers with NaN, categories with "" for missing values. A column without any value counts as numbers."""
         if not names:
             return None
         numbers: dict[str, NDArray[np.float32]] = {}
@@ -83,15 +85,15 @@ class ClickColumns:
         return SideColumns(numbers=numbers, categories=texts)
 
     def _numbers_of(self, name: str) -> NDArray[np.float64]:
-        """A column as numbers, NaN where a value is missing or is none."""
+        """A column as numbers; NaN where a value is missing or not a number."""
         polars = require("polars", FEATURE)
         series = self.frame[name]
         if _is_text(series):
             texts = series.cast(polars.String).str.strip_chars()
             series = texts.replace_strict(_TRUTH, default=texts, return_dtype=polars.String)
         elif series.dtype.is_nested():
-            raise RankPolicyError(f"the column {name!r} must hold a value a row; it holds {series.dtype}.")
-        return series.cast(polars.Float64, strict=False).fill_null(np.nan).to_numpy()
+            raise RankPolicyError(f"the column {name!r} must hold one value per row; it holds {series.dtype}.")
+        return np.asarray(series.cast(polars.Float64, strict=False).fill_null(np.nan).to_numpy(), np.float64)
 
     def _side_numbers(self, name: str) -> NDArray[np.float32]:
         polars = require("polars", FEATURE)
@@ -104,14 +106,14 @@ class ClickColumns:
         with np.errstate(over="ignore"):
             values = series.cast(polars.Float64).fill_null(np.nan).to_numpy().astype(np.float32)
         self.refuse(np.isinf(values), name, "finite in float32, or missing")
-        return values
+        return np.asarray(values, np.float32)
 
     def _as_texts(self, name: str) -> Any:
         polars = require("polars", FEATURE)
         series = self.frame[name]
         if series.dtype.is_float():
             series = series.fill_nan(None)
-            # pandas makes whole numbers fractions where one is missing: 3.0 is written 3.
+            # pandas turns whole numbers into floats where one is missing: 3.0 is written 3.
             series = series.cast(polars.Int64) if (series == series.floor()).all() else series
         elif series.dtype == polars.Boolean:
             series = series.cast(polars.Int8)
@@ -121,7 +123,7 @@ class ClickColumns:
 
 
 def as_polars(frame: Any) -> Any:
-    """A pandas frame as a polars one; a polars frame as it is."""
+    """A pandas frame as a polars frame; a polars frame unchanged."""
     polars = require("polars", FEATURE)
     if hasattr(frame, "collect"):
         raise RankPolicyError("frame must hold data; got a lazy frame. Call .collect() on it first.")
@@ -137,7 +139,7 @@ def as_polars(frame: Any) -> Any:
 
 
 def inferred_kinds(frame: Any, *, keep_as_texts: Sequence[str]) -> Any:
-    """The columns of a CSV file, which come as texts, as numbers where all their values are numbers (or true and false)."""
+    """The columns of a CSV file, all texts, with those turned into numbers whose values are all numbers (or true and false)."""
     polars = require("polars", FEATURE)
     inferred = []
     for series in frame.get_columns():
@@ -154,7 +156,7 @@ def _since_1970(series: Any) -> NDArray[np.float64]:
     """Dates and times in seconds, NaN where missing."""
     polars = require("polars", FEATURE)
     times = series.cast(polars.Datetime("us")) if series.dtype == polars.Date else series
-    return times.dt.epoch("us").cast(polars.Float64).fill_null(np.nan).to_numpy() / 1e6
+    return np.asarray(times.dt.epoch("us").cast(polars.Float64).fill_null(np.nan).to_numpy() / 1e6, np.float64)
 
 
 def _is_text(series: Any) -> bool:

@@ -1,4 +1,4 @@
-"""How the items of a query were shown: at which rank, to whom and when."""
+"""How the items of a query were shown: at which rank, to which user and when."""
 
 from __future__ import annotations
 
@@ -14,13 +14,14 @@ from rankpolicy.types import RankPolicyError
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Shown:
-    """What a log says of its lists beside the clicks, which are the labels of the dataset."""
+    """What a log records about its lists besides clicks, which are the labels of the dataset."""
 
     ranks: NDArray[np.int64] | None = None  # (items,) from 1
     users: NDArray[Any] | None = None  # (queries,) str
     times: NDArray[np.float64] | None = None  # (queries,) seconds
 
     def take(self, queries: NDArray[Any], items: NDArray[Any]) -> Shown:
+        """The records of these queries and items."""
         return Shown(
             ranks=None if self.ranks is None else self.ranks[items],
             users=None if self.users is None else self.users[queries],
@@ -29,7 +30,7 @@ class Shown:
 
 
 def joined_shown(parts: Sequence[Shown]) -> Shown:
-    """The lists of several datasets, one after the other; all must tell the same of them."""
+    """The records of several datasets, one after the other; all must record the same."""
     columns: dict[str, NDArray[Any] | None] = {}
     for name in ("ranks", "users", "times"):
         values = [getattr(part, name) for part in parts]

@@ -1,4 +1,4 @@
-"""What is known of items beside their text or features: numbers and categories, by name, some of them missing."""
+"""Side columns: numbers and categories of the items besides texts and features, by name; values may be missing."""
 
 from __future__ import annotations
 
@@ -16,25 +16,27 @@ MISSING_CATEGORY = ""
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class SideColumns:
-    """Columns with a value an item; what belongs to the query, such as the hour, is the same for all its items.
+    """Columns with one value per item; a property of the query, such as the hour, is repeated for all its items.
 
     >>> side = SideColumns(numbers={"age": np.array([3.0, np.nan], np.float32)}, categories={"kind": np.array(["mail", ""])})
     >>> side.take(np.array([1])).categories["kind"].tolist()
     ['']
     """
 
-    numbers: Mapping[str, NDArray[np.float32]] = field(default_factory=dict)  # (items,) each; NaN: not known
-    categories: Mapping[str, NDArray[Any]] = field(default_factory=dict)  # (items,) texts each; "": not known
+    numbers: Mapping[str, NDArray[np.float32]] = field(default_factory=dict)  # (items,) each; NaN: missing
+    categories: Mapping[str, NDArray[Any]] = field(default_factory=dict)  # (items,) texts each; "": missing
 
     @property
     def names(self) -> tuple[str, ...]:
+        """Names of all columns, numbers first."""
         return (*self.numbers, *self.categories)
 
     def lengths(self) -> set[int]:
-        """How many items the columns have; one number where they agree."""
+        """The numbers of items of the columns; one number where they agree."""
         return {len(column) for column in (*self.numbers.values(), *self.categories.values())}
 
     def take(self, rows: NDArray[Any]) -> SideColumns:
+        """The columns of these items."""
         return SideColumns(
             numbers={name: column[rows] for name, column in self.numbers.items()},
             categories={name: column[rows] for name, column in self.categories.items()},

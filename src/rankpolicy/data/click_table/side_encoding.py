@@ -1,4 +1,4 @@
-"""Side columns as numbers a network can take, in the way that the training data asked for."""
+"""Side columns as inputs of a network, encoded as the training data determined."""
 
 from __future__ import annotations
 
@@ -15,27 +15,29 @@ from rankpolicy.data.click_table.side_columns import MISSING_CATEGORY, SideColum
 from rankpolicy.data.texts.text_pairs import SideTensors
 from rankpolicy.types import RankPolicyError
 
-MISSING, UNKNOWN = 0, 1  # codes of a category; then come the known ones
+MISSING, UNKNOWN = 0, 1  # codes of a category; the known values follow
 _EXACT = 2**24  # whole numbers below are exact in float32
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NumberColumn:
-    """(value - mean) / spread where the column varied in training, and 0 or 1 for "is missing" where values were missing then.
+    """A number as (value - mean) / spread if the column varied in training, and as 0 or 1 for "is missing" if values were missing then.
 
-    A missing value is 0, the mean. A column that was whole in training has no mark for missing values: its weight would be untrained.
+    A missing value becomes 0, the mean. A column without missing values in training has no mark for them: its weight would be untrained.
     """
 
     name: str
     mean: float
-    spread: float  # 0: constant where known, only the mark is read
+    spread: float  # 0: constant where known, so only the mark is read
     marks_missing: bool
 
     @property
     def width(self) -> int:
+        """Number of encoded columns."""
         return int(self.spread > 0) + int(self.marks_missing)
 
     def encoded(self, values: NDArray[np.float32]) -> list[NDArray[np.float32]]:
+        """The encoded columns (items,) of values (items,)."""
         is_missing = np.isnan(values)
         scaled = np.where(is_missing, 0.0, (values.astype(np.float64) - self.mean) / (self.spread or 1.0))
         columns = [scaled] if self.spread > 0 else []
@@ -44,23 +46,25 @@ class NumberColumn:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CategoryColumn:
-    """A code a value: 0 missing, 1 unknown (not in training, or seen by too few users there), then the known ones."""
+    """A category as a code: 0 missing, 1 unknown (not in training, or seen there by too few users), from 2 the known values."""
 
     name: str
     known: tuple[str, ...]
 
     @property
     def num_codes(self) -> int:
+        """Number of codes."""
         return 2 + len(self.known)
 
     def encoded(self, values: NDArray[Any]) -> NDArray[np.int64]:
+        """The codes (items,) of values (items,)."""
         code_of = {MISSING_CATEGORY: MISSING} | {value: code for code, value in enumerate(self.known, 2)}
         return np.fromiter((code_of.get(value, UNKNOWN) for value in values.tolist()), np.int64, len(values))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class SideEncoding:
-    """What is read of side columns; those that told nothing in training are left out, and named in a warning.
+    """How side columns are encoded; those without information in the training data are left out, and named in a warning.
 
     >>> side = SideColumns(numbers={"age": np.array([1, 3, np.nan], np.float32)}, categories={"kind": np.array(["a", "b", ""])})
     >>> encoding = SideEncoding.fit(side, None, min_users=1)
@@ -70,12 +74,12 @@ class SideEncoding:
 
     numbers: tuple[NumberColumn, ...] = ()
     categories: tuple[CategoryColumn, ...] = ()
-    unread: tuple[str, ...] = ()  # columns of the training data that told nothing
-    _warned: set[str] = field(default_factory=set, init=False, repr=False)  # columns whose absence has been said
+    unread: tuple[str, ...] = ()  # columns without information in the training data
+    _warned: set[str] = field(default_factory=set, init=False, repr=False)  # columns whose absence has been reported
 
     @classmethod
     def fit(cls, side: SideColumns | None, users: NDArray[Any] | None, *, min_users: int) -> SideEncoding:
-        """Look at the columns of the training data; ``users`` (items,) says who saw each item, for ``min_users`` above 1."""
+        """The encoding of the training data; ``users`` (items,) is the user who saw each item, needed for ``min_users`` above 1."""
         if side is None:
             return cls()
         numbers = [_number_column(name, values) for name, values in side.numbers.items()]
@@ -91,12 +95,14 @@ class SideEncoding:
         unread = tuple(name for name in side.names if name not in read)
         if unread:
             reasons = ", ".join(f"{name} ({_reason(name, side, min_users)})" for name in unread)
-            warnings.warn(f"side columns that tell nothing in the training data are left out: {reasons}.", stacklevel=2)
+            warnings.warn(
+                f"side columns without information in the training data are left out: {reasons}.", stacklevel=2
+            )
         return cls(numbers=tuple(read_numbers), categories=tuple(read_categories), unread=unread)
 
     @classmethod
     def from_document(cls, document: Mapping[str, Any]) -> SideEncoding:
-        """What ``document`` saved."""
+        """The encoding that ``document`` described."""
         return cls(
             numbers=tuple(NumberColumn(**column) for column in document["numbers"]),
             categories=tuple(
@@ -106,7 +112,7 @@ class SideEncoding:
         )
 
     def document(self) -> dict[str, Any]:
-        """All of it as JSON can hold it."""
+        """The encoding as plain values that JSON can hold."""
         return {
             "numbers": [asdict(column) for column in self.numbers],
             "categories": [asdict(column) for column in self.categories],
@@ -115,10 +121,11 @@ class SideEncoding:
 
     @property
     def num_numbers(self) -> int:
+        """Number of encoded columns of numbers."""
         return sum(column.width for column in self.numbers)
 
     def tensors(self, side: SideColumns | None, num_items: int) -> SideTensors:
-        """The columns of new data; a column that is not there counts as missing, said once, and others are not read."""
+        """The encoded columns of new data. An absent column counts as missing, with one warning; other columns are not read."""
         given = SideColumns() if side is None else side
         self._warn_of_absent(given)
         numbers = np.zeros((num_items, self.num_numbers), np.float32)
@@ -149,13 +156,13 @@ def _number_column(name: str, values: NDArray[np.float32]) -> NumberColumn:
     known = values[~np.isnan(values)].astype(np.float64)
     if len(known) == 0:
         return NumberColumn(name=name, mean=0.0, spread=0.0, marks_missing=False)
-    is_constant = bool((known == known[0]).all())  # rounding leaves a spread above 0 to some constants
+    is_constant = bool((known == known[0]).all())  # with rounding, some constants have a spread above 0
     spread = 0.0 if is_constant else float(known.std())
     return NumberColumn(name=name, mean=float(known.mean()), spread=spread, marks_missing=len(known) < len(values))
 
 
 def _known(values: NDArray[Any], users: NDArray[Any] | None, min_users: int) -> tuple[str, ...]:
-    """The categories that enough users have seen, sorted."""
+    """The categories seen by at least ``min_users`` users, sorted."""
     texts = np.asarray(values, dtype=str)
     names, codes = np.unique(texts, return_inverse=True)
     if min_users > 1:
@@ -195,7 +202,7 @@ def _categories(given: SideColumns, column: CategoryColumn, num_items: int) -> N
         return texts
     is_known = ~np.isnan(values)
     numbers = values[is_known]
-    # Names may look like numbers: sizes 38, 40 of the categories S, M, 38, 40. Only what is exact can be written as the name it was.
+    # Names may look like numbers: the sizes S, M, 38, 40. Only an exact number can be turned back into its name.
     is_exact = bool(((numbers == np.floor(numbers)) & (np.abs(numbers) < _EXACT)).all())
     if is_exact:
         texts[is_known] = numbers.astype(np.int64).astype(str)

@@ -1,4 +1,4 @@
-"""Click tables: a row an item shown, with its texts, what else is known of it, where it stood and whether it was clicked."""
+"""Click tables: one row per item shown, with its texts, side columns, the rank at which it was shown, and whether it was clicked."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from rankpolicy.files import checked_file, read_text_bytes
 from rankpolicy.optional import require
 from rankpolicy.types import RankPolicyError, unknown_name
 
-# What the columns of a click table say; all others are side columns.
+# The roles that columns of a click table may have; all other columns are side columns.
 NEEDED = ("query_text", "item_text")
 ROLES = (*NEEDED, "session", "item_id", "position", "clicked", "timestamp", "user")
 _TEXT_ROLES = ("query_text", "item_text", "session", "item_id", "user")
@@ -34,15 +34,27 @@ def from_click_table(
     categories: Sequence[str] = (),
     needs_clicks: bool = True,
 ) -> RankingDataset:
-    """A dataset from a pandas or polars frame: a session a query, its items in the order of their positions.
+    """A dataset from a pandas or polars frame with one row per item shown. Each session is a query, its items in the order shown.
 
-    Columns: ``query_text``, ``item_text``; ``clicked`` (0 or 1, becomes the label; ``needs_clicks=False`` lets data still to be ranked
-    come without); and where they are known ``position`` (from 1, or from 0 if one is 0), ``timestamp`` (seconds, or dates and times),
-    ``user``, ``item_id`` and ``session``. Without ``session``, rows of the same query text, user and timestamp are one session; a
-    session's time is that of its earliest row. ``columns`` names columns that are called otherwise: {"query_text": "q"}.
+    Columns: ``query_text``, ``item_text``, ``clicked`` (0 or 1, becomes the label), and where they are known ``position`` (from 1, or
+    from 0 if one is 0), ``timestamp`` (seconds, or dates and times), ``user``, ``item_id`` and ``session``. Without ``session``, rows with
+    the same query text, user and timestamp are one session. The time of a session is that of its earliest row.
 
-    All other columns, or those that ``side`` names, are side columns: numbers (also true and false), and texts as categories. A number
-    that only names something becomes a category with ``categories=["shop"]``. Values may be missing there, and nowhere else.
+    The dataset has ``label_kind`` "clicks". Weight it with ``weighted_by_propensity`` to learn without position bias.
+
+    Parameters
+    ----------
+    frame
+        A pandas or polars DataFrame.
+    columns
+        The columns that have other names: ``{"query_text": "q"}``.
+    side
+        The side columns to keep: numbers (also true and false), and texts as categories; values may be missing. By default all columns
+        without a role.
+    categories
+        Side columns of numbers that are names, such as a shop number, to be read as categories.
+    needs_clicks
+        Whether ``clicked`` must be there; False for data still to be ranked.
 
     >>> import polars
     >>> table = polars.DataFrame(
@@ -64,9 +76,22 @@ def read_click_table(
     categories: Sequence[str] = (),
     needs_clicks: bool = True,
 ) -> RankingDataset:
-    """Read a click table, Parquet or (any other ending) CSV with a header, plain, gzip or zstandard, as ``from_click_table`` does.
+    """Read a click table; see ``from_click_table`` for its columns.
 
-    A column of CSV holds numbers if all its values are numbers, none of them written with a leading zero, or true and false; else texts.
+    A column of a CSV file holds numbers if all its values are numbers without leading zeros, or true and false; otherwise texts.
+
+    Parameters
+    ----------
+    path
+        A Parquet file (ending in .parquet) or a CSV file with a header, plain or compressed by gzip or zstandard.
+    columns
+        The columns that have other names: ``{"query_text": "q"}``.
+    side
+        The side columns to keep; by default all columns without a role.
+    categories
+        Side columns of numbers that are names, such as a shop number, to be read as categories.
+    needs_clicks
+        Whether ``clicked`` must be there; False for data still to be ranked.
     """
     polars = require("polars", FEATURE)
     file = checked_file(path)
@@ -89,7 +114,7 @@ def read_click_table(
 
 
 def is_click_table(columns: Sequence[object]) -> bool:
-    """Whether a table with these columns is one of clicks: it has query_text and item_text."""
+    """Whether a table with these columns is a click table: it has query_text and item_text."""
     return set(NEEDED) <= set(columns)
 
 
@@ -119,7 +144,7 @@ def _dataset(
     first = order[offsets[:-1]]
     for role, texts in (("query_text", query_texts), ("user", names.get("user"))):
         if "session" in names and texts is not None:
-            _check_one_a_session(table, role, texts, order, offsets)
+            _check_one_per_session(table, role, texts, order, offsets)
     if ranks is not None:
         _check_positions(table, ranks[order], order, offsets, by_session="session" in names)
     sessions = names.get("session")
@@ -168,10 +193,10 @@ def _side_names(
 
 
 def _with_roles(frame: Any, what: str, named: dict[str, str], side_names: list[str], needs_clicks: bool) -> Any:
-    """The columns of the roles, under the names of these, and the side columns."""
+    """The columns with a role, renamed to their roles, and the side columns."""
     polars = require("polars", FEATURE)
     if len(frame) == 0:
-        raise RankPolicyError(f"{what} must hold at least one row, an item shown; it is empty.")
+        raise RankPolicyError(f"{what} must hold at least one row; it is empty.")
     found = {}
     for role in ROLES:
         column = named.get(role, role)
@@ -185,7 +210,7 @@ def _with_roles(frame: Any, what: str, named: dict[str, str], side_names: list[s
             raise RankPolicyError(
                 f"{what} must have the column {column!r}; it has {', '.join(frame.columns[:20])}. {advice}"
             )
-        # A log that is still to be filled may have the column, and nothing in it.
+        # A log without clicks yet may have an empty column.
         if role == "clicked" and not needs_clicks and frame[column].null_count() == len(frame):
             continue
         found[role] = column
@@ -198,7 +223,7 @@ def _with_roles(frame: Any, what: str, named: dict[str, str], side_names: list[s
 
 
 def _sessions(keys: Mapping[str, Any], ranks: NDArray[np.int64] | None) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Rows session after session in the order of first appearance, each by position; and where each session starts."""
+    """Rows by session in the order of first appearance, within a session by position; and where each session starts."""
     polars = require("polars", FEATURE)
     rows = polars.DataFrame(dict(keys)).with_row_index("_row")
     grouped = rows.group_by(list(keys), maintain_order=True).agg("_row")["_row"]
@@ -209,7 +234,7 @@ def _sessions(keys: Mapping[str, Any], ranks: NDArray[np.int64] | None) -> tuple
     return order, np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
 
 
-def _check_one_a_session(
+def _check_one_per_session(
     table: ClickColumns, role: str, texts: Any, order: NDArray[np.int64], offsets: NDArray[np.int64]
 ) -> None:
     ordered = texts.gather(order)
@@ -252,7 +277,7 @@ def _check_header(text: bytes, what: str) -> None:
 
 
 def _line_of(text: bytes, row: int) -> int:
-    """The line on which a row of CSV starts; a text in quotes may have several lines."""
+    """The line on which a row of CSV starts; a quoted text may span several lines."""
     records = csv.reader(io.StringIO(text.decode("utf-8", "replace"), newline=""))
     for _ in islice(records, row + 1):
         pass

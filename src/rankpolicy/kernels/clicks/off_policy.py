@@ -1,9 +1,13 @@
-"""Plackett-Luce probabilities of logged lists; the reference is clicks/off_policy_target.py."""
+"""Plackett-Luce probabilities of logged lists; the reference is off_policy/targets.py."""
 
 import math
+from typing import Any
 
 import numba
 import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
 
 _TOO_SMALL = 1e-250  # weights relative to the largest that have lost digits, or are about to
 _LITTLE = 1e-3  # a difference that is this share of what it is taken from has lost three digits of sixteen
@@ -11,11 +15,13 @@ _WORTH_THREADS = 20_000  # shown items; below it threads cost more than they gai
 _NUM_BLOCKS = 64
 
 
-def plackett_luce_products(scores, mask, contexts, items, divisors):
+def plackett_luce_products(
+    scores: Floats, mask: NDArray[np.bool_], contexts: NDArray[np.int64], items: NDArray[np.int32], divisors: Floats
+) -> Floats:
     """Running products of P(item | items above it) / divisor (round, position); a position where none was shown changes nothing."""
     products = np.empty(items.shape)
     log_weights, weights = _weights(scores, mask)
-    arguments = weights, log_weights, weights.sum(1), contexts, items, divisors, products
+    arguments: tuple[Any, ...] = weights, log_weights, weights.sum(1), contexts, items, divisors, products
     if items.size < _WORTH_THREADS:
         _products(*arguments, 0, len(items))
     else:
@@ -23,11 +29,18 @@ def plackett_luce_products(scores, mask, contexts, items, divisors):
     return products
 
 
-def plackett_luce_expected_next(scores, mask, values, contexts, items, position):
+def plackett_luce_expected_next(
+    scores: Floats,
+    mask: NDArray[np.bool_],
+    values: Floats,
+    contexts: NDArray[np.int64],
+    items: NDArray[np.int32],
+    position: int,
+) -> Floats:
     """Mean of values (context, item) over the next item of each round (round,); 0 where no item is left."""
     expected = np.empty(len(items))
     log_weights, weights = _weights(scores, mask)
-    arguments = weights, log_weights, values, contexts, items, position, expected
+    arguments: tuple[Any, ...] = weights, log_weights, values, contexts, items, position, expected
     if items.size < _WORTH_THREADS:
         _expected_next(*arguments, 0, len(items))
     else:
@@ -35,7 +48,7 @@ def plackett_luce_expected_next(scores, mask, values, contexts, items, position)
     return expected
 
 
-def _weights(scores, mask):
+def _weights(scores: Floats, mask: NDArray[np.bool_]) -> tuple[Floats, Floats]:
     """Scores with -inf for padded items, and exp(score - largest of the context), both (context, item)."""
     log_weights = np.where(mask, scores, -np.inf)
     largest = np.where(mask.any(1), log_weights.max(1), 0.0)

@@ -1,0 +1,24 @@
+"""All off-policy estimators, once: this table feeds the error texts and the contract tests."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from rankpolicy.members import Members
+from rankpolicy.off_policy.query import EstimatorTerms, OffPolicyQuery
+
+_PLACE = "rankpolicy.off_policy.estimators"
+
+OFF_POLICY_ESTIMATORS: Members[Callable[[OffPolicyQuery], EstimatorTerms]] = Members(
+    "off-policy estimator",
+    {
+        "ips": f"{_PLACE}:ips",
+        "snips": f"{_PLACE}:snips",
+        "iips": f"{_PLACE}:iips",
+        "sniips": f"{_PLACE}:sniips",
+        "rips": f"{_PLACE}:rips",
+        "snrips": f"{_PLACE}:snrips",
+        "cascade-dr": f"{_PLACE}:cascade_dr",
+        "direct": f"{_PLACE}:direct",
+    },
+)
