@@ -39,11 +39,14 @@ def predict(
         ),
     ],
     out: Annotated[
-        Path, typer.Option(help="run.trec or .run, scores.txt, or a table: .csv, .parquet.", show_default=False)
+        Path,
+        typer.Option(
+            help="The file to write: .trec or .run, .txt (one score per line), .csv or .parquet.", show_default=False
+        ),
     ],
     sampled: Annotated[
         bool,
-        typer.Option("--sampled", help="Draw each ranking from the policy; scores then count down from the first."),
+        typer.Option("--sampled", help="Draw each ranking from the policy; scores are then n, n - 1, ..., 1."),
     ] = False,
     seed: Seed = 0,
     as_json: Json = False,
@@ -73,7 +76,7 @@ def predict(
 
 
 def _sampled_scores(ranker: Ranker, dataset: RankingDataset, seed: int) -> Any:
-    """Scores (items,) whose order is one ranking of each query drawn from the policy: the last item has 1."""
+    """Scores (items,) in the order of one ranking per query drawn from the policy; the last item has score 1."""
     import numpy as np
 
     scores = np.empty(dataset.num_items)
