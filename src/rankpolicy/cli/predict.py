@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from rankpolicy.cli.support.models import load_ranker
 from rankpolicy.cli.support.options import Json, Model, Seed
 from rankpolicy.cli.support.output import check_can_write, console, print_json
 from rankpolicy.types import RankPolicyError
@@ -57,12 +58,11 @@ def predict(
     numbers where the data has none.
     """
     from rankpolicy.data import read_dataset
-    from rankpolicy.loading import load
 
     if out.suffix not in WRITERS:
         raise RankPolicyError(f"--out must end in {', '.join(WRITERS)}; got {out.name!r}.")
     check_can_write(out, option="--out")
-    ranker = load(model)
+    ranker = load_ranker(model)
     dataset = read_dataset(
         data, num_features=ranker.num_features_, feature_names=ranker.feature_names_, needs_labels=False
     )

@@ -63,6 +63,8 @@ def check_can_write(path: Path, *, option: str) -> None:
 
 def made_directory(path: Path, *, option: str) -> Path:
     """The directory, created with its parents where it is missing."""
+    if path.is_file():
+        raise RankPolicyError(f"{option} must be a directory; {path} is a file. Name another place.")
     try:
         path.mkdir(parents=True, exist_ok=True)
     except OSError as error:
