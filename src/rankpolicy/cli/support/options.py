@@ -25,7 +25,9 @@ Set = Annotated[
 Model = Annotated[
     Path, typer.Argument(metavar="MODEL", help="A model written by 'rankpolicy train'.", show_default=False)
 ]
-Metrics = Annotated[str, typer.Option("--metrics", help="Metrics, comma-separated: ndcg@10,map,err@10,mean(ap, rr).")]
+Metrics = Annotated[
+    str, typer.Option("--metrics", help="Metrics, comma-separated: ndcg@10, map, err@10 or a mix such as mean(ap, rr).")
+]
 Gain = Annotated[str, typer.Option("--gain", metavar="exp2|linear", help="Gain of a label: 2^label - 1, or the label.")]
 Empty = Annotated[
     str,
