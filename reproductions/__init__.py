@@ -1,7 +1,8 @@
-"""Tables and figures of the papers, run again: ours beside theirs, and their claims as statements that can fail.
+"""Tables and figures of the papers, run again: our numbers beside theirs, and their claims as statements that can fail.
 
-Nothing imports this package but the command line. A folder a paper; its settings stand beside the paper's words, and its README shows what
-was measured. To add a target: a module with ``run(setup) -> Outcome`` in the paper's folder and a line in that folder's TARGETS.
+There is one folder per paper. The settings of a run are beside the words of the paper they come from, and the README of the folder shows
+what was measured. Only ``rankpolicy reproduce`` and the tests import this package; it is not part of the wheel. To add a target, write a
+module with ``run(setup) -> Outcome`` in the folder of the paper and add a line to the TARGETS of that folder.
 """
 
 from reproductions import banditrank, cascade, dcm, fair_pg_rank, matching_cross

@@ -1,4 +1,4 @@
-"""A table or figure of a paper as something to run: what it reads, what it measures, which statements of the paper it checks."""
+"""A target of ``rankpolicy reproduce``: a table or figure of a paper that can be run again, with the claims it checks."""
 
 from __future__ import annotations
 
@@ -14,35 +14,73 @@ Row = dict[str, Any]  # plain values by column
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Claim:
-    """A statement of the paper that can fail here."""
+    """A statement of the paper, and whether it holds here.
+
+    Parameters
+    ----------
+    claim
+        The statement.
+    paper
+        The words or the number of the paper.
+    ours
+        What was measured here.
+    holds
+        Whether the statement holds for what was measured.
+    """
 
     claim: str
-    paper: str  # its words or figure there
-    ours: str  # what was measured
+    paper: str
+    ours: str
     holds: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Outcome:
-    """What a run measured, beside what the paper says."""
+    """The result of a run.
+
+    Parameters
+    ----------
+    rows
+        The rows of the table, plain values by column.
+    claims
+        The claims of the paper, checked.
+    figures
+        Matplotlib figures by file name.
+    """
 
     rows: tuple[Row, ...]
     claims: tuple[Claim, ...]
-    figures: dict[str, Any] = field(default_factory=dict)  # matplotlib figures by file name
+    figures: dict[str, Any] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, Any]:
+        """Rows and claims as plain values."""
         return {"rows": list(self.rows), "claims": [asdict(claim) for claim in self.claims]}
 
     @property
     def failed(self) -> tuple[Claim, ...]:
+        """The claims that do not hold."""
         return tuple(claim for claim in self.claims if not claim.holds)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Setup:
-    """How a target is to run. A smoke run goes through the same code with little data: its numbers prove nothing."""
+    """How a target runs.
 
-    data: Path | None = None  # the folder that RANKPOLICY_DATA names
+    Parameters
+    ----------
+    data
+        The folder of the datasets, which ``--data`` or RANKPOLICY_DATA names; None where none was given.
+    seed
+        Seed of everything random.
+    is_smoke
+        Run the same code on little data, to see that it works; the numbers mean nothing.
+    device
+        The device that trains networks: "cpu" or "cuda".
+    report
+        Called with a line about every step of the run.
+    """
+
+    data: Path | None = None
     seed: int = 0
     is_smoke: bool = False
     device: str = "cpu"
@@ -50,6 +88,11 @@ class Setup:
 
     def folder(self, name: str) -> Path:
         """The folder of a dataset.
+
+        Parameters
+        ----------
+        name
+            Its name in the folder of the datasets.
 
         >>> Setup().folder("letor_mq2007")
         Traceback (most recent call last):
@@ -67,7 +110,19 @@ class Setup:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Target:
-    """A table or figure: its name on the command line, what it shows, the datasets it reads, and the run."""
+    """A table or figure of a paper.
+
+    Parameters
+    ----------
+    name
+        Its name on the command line, ``paper/table``.
+    what
+        What it shows, in a line.
+    run
+        The function that runs it.
+    datasets
+        Names of the datasets that it reads.
+    """
 
     name: str
     what: str

@@ -1,12 +1,13 @@
 import subprocess
 import sys
 from dataclasses import dataclass
+from types import SimpleNamespace
 
 import pytest
 
 from rankpolicy.cli.support.catalog import KINDS, describe
 from rankpolicy.cli.support.source import read_summary, read_table
-from rankpolicy.settings import ReadWhen, setting
+from rankpolicy.settings import Declaration, ReadWhen, setting
 
 NOT_A_PLAIN_TABLE_YET = {"model"}
 
@@ -101,6 +102,18 @@ def test_all_kinds_that_share_a_name_are_shown(rankpolicy, example):
 
 def test_what_has_no_settings_says_so(rankpolicy):
     assert "how it is fitted: rankpolicy clicks fit --help" in rankpolicy("methods", "dcm").stdout
+
+
+def test_options_of_a_value_are_shown_as_settings(rankpolicy, monkeypatch):
+    def measure(rankings, *, persistence=0.8):
+        """Measure."""
+
+    metric = SimpleNamespace(function=measure, options={"persistence": Declaration(help="Patience.", above=0, below=1)})
+    monkeypatch.setattr("rankpolicy.metrics.METRICS", {"ours": metric})
+    monkeypatch.setattr("rankpolicy.cli.support.catalog.read_table", lambda *table: None)
+    (found,) = rankpolicy("methods", "ours", "--json").json["found"]
+    assert found["settings"][0]["default"] == 0.8
+    assert "0.8       Patience. Above 0 and below 1." in rankpolicy("methods", "ours").stdout
 
 
 def test_unknown_names(refused):

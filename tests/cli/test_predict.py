@@ -70,3 +70,12 @@ def test_parquet_needs_no_labels_and_columns_go_by_name(rankpolicy, tmp_path):
     call = ["predict", tmp_path / "m.rp", "--data", tmp_path / "new.parquet", "--out", tmp_path / "s.txt"]
     assert rankpolicy(*call).status == 0
     np.testing.assert_allclose(np.loadtxt(tmp_path / "s.txt"), rp.load(tmp_path / "m.rp").predict(dataset), rtol=1e-6)
+
+
+@pytest.mark.parametrize("verb", ["predict", "evaluate"])
+def test_a_file_that_holds_something_else_is_refused(refused, folder, tmp_path, verb):
+    log = rp.clicks.log_from_lists(queries=["q"], items=[["a", "b"]], clicks=[[1, 0]])
+    rp.clicks.save_click_model(rp.fit_click_model("rctr", log), tmp_path / "rctr.json")
+    options = ["--out", tmp_path / "scores.txt"] if verb == "predict" else []
+    message = refused(verb, tmp_path / "rctr.json", "--data", folder / "test.txt", *options)
+    assert "must hold a ranker, as 'rankpolicy train' writes it; it holds a RankCTR." in message

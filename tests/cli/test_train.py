@@ -106,9 +106,9 @@ def test_settings_that_cannot_be_used(refused, folder, tmp_path, assignment, mes
 
 
 @pytest.mark.parametrize("assignment", ["num_leaves=1", "num_trees=0"])
-def test_settings_that_lightgbm_refuses(refused, folder, tmp_path, assignment):
+def test_settings_of_trees_out_of_range(refused, folder, tmp_path, assignment):
     data = ["--data", folder / "train.txt", "--out", tmp_path / "m.rp"]
-    assert "LightGBM refuses" in refused("train", "--method", "lambdamart", *data, "--set", assignment)
+    assert "must be at least" in refused("train", "--method", "lambdamart", *data, "--set", assignment)
 
 
 def test_places_and_files_that_cannot_be_used(refused, folder, tmp_path):

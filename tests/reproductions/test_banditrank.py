@@ -11,8 +11,8 @@ from rankpolicy.evaluation import MetricTable
 from reproductions.banditrank import figure1, table6
 
 FILES = {
-    "table6": {"rows.csv", "reproduce.json"},
-    "figure1": {"rows.csv", "reproduce.json", "curves.png", "curves.svg"},
+    "table6": {"rows.csv", "reproduce.json", "run.json"},
+    "figure1": {"rows.csv", "reproduce.json", "run.json", "curves.png", "curves.svg"},
 }
 
 

@@ -1,1 +1,1 @@
-"""The command line: one file a verb."""
+"""The command line: one file per verb, listed in verbs.py; what they share is in support/."""

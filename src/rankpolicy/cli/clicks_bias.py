@@ -140,7 +140,7 @@ def _parsed_methods(text: str) -> list[str]:
         needs = POSITION_BIAS_METHODS.named(name).needs
         if needs is not None:
             raise RankPolicyError(
-                f"the method {name} needs {needs}, which a log does not hold; use estimate_position_bias in Python."
+                f"the method {name} needs {needs}, which a log does not hold: choose another --method; see: rankpolicy methods."
             )
     return names
 

@@ -22,7 +22,7 @@ rankpolicy doctor
 
 rankpolicy doctor --json
 """
-# Package by the name pip knows: module, what it is for, how to get it.
+# By the name that pip knows: the module, what it is for, how to install it.
 PACKAGES = {
     "numba": ("numba", "compiled CPU kernels (without it the torch reference serves)", "pip install numba"),
     "scipy": ("scipy", "significance tests", "pip install scipy"),
@@ -43,11 +43,11 @@ PACKAGES = {
 
 def doctor(
     seed: Annotated[
-        int, typer.Option("--seed", hidden=True, help="Accepted as by every verb; nothing here is random.")
+        int, typer.Option("--seed", hidden=True, help="Accepted by every verb; nothing here is random.")
     ] = 0,
     as_json: Json = False,
 ) -> None:
-    """Tell what is installed, which fast paths are on and where data is looked for."""
+    """Show what is installed, which fast paths are on, and where tests and reproductions look for data."""
     document = {
         "versions": _versions(),
         "fast_paths": _fast_paths(),
@@ -100,7 +100,7 @@ def _packages() -> dict[str, dict[str, Any]]:
 
 
 def _data_directory() -> dict[str, Any]:
-    """Where RANKPOLICY_DATA points; tests and reproductions on real data need it, nothing else does."""
+    """The folder that RANKPOLICY_DATA names; only tests and reproductions on real data need it."""
     value = os.environ.get("RANKPOLICY_DATA")
     if not value:
         return {"path": None, "status": "RANKPOLICY_DATA is not set; only tests on real data need it", "holds": []}

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from rankpolicy.cli.support.clicks_to_train_on import position_bias_from
+from rankpolicy.cli.support.models import load_ranker
 from rankpolicy.cli.support.options import (
     Empty,
     Gain,
@@ -70,7 +71,6 @@ def evaluate(
     """Measure a model on labelled data or clicks: means, 95% bootstrap intervals (drawn with --seed) and the conventions."""
     from rankpolicy import evaluation
     from rankpolicy.data import read_dataset
-    from rankpolicy.loading import load
     from rankpolicy.metrics import parse_metrics
 
     conventions = conventions_from(gain, empty, relevant_from, max_label)
@@ -82,7 +82,7 @@ def evaluate(
             raise RankPolicyError(f"--per-query must end in {' or '.join(SUFFIXES)}; got {per_query.name!r}.")
         check_can_write(per_query, option="--per-query")
     bias = position_bias_from(propensities, bias_method)
-    ranker = load(model)
+    ranker = load_ranker(model)
     dataset = read_dataset(data, num_features=ranker.num_features_, feature_names=ranker.feature_names_)
     if bias is not None:
         from rankpolicy.clicks import weighted_by_propensity

@@ -1,4 +1,4 @@
-"""The command line's entry: its verbs, and what happens when input cannot be used."""
+"""The entry point of the command line: it runs a verb, and turns bad input into one line on stderr."""
 
 from __future__ import annotations
 
@@ -49,7 +49,13 @@ def _without_verb(
 
 
 def run(arguments: Sequence[str] | None = None) -> int:
-    """Do what the arguments say; the exit status."""
+    """Run the command line and return its exit status.
+
+    Parameters
+    ----------
+    arguments
+        What follows ``rankpolicy``; None takes the arguments of the process.
+    """
     given = sys.argv[1:] if arguments is None else list(arguments)
     try:
         status = app(given, prog_name="rankpolicy", standalone_mode=False, obj=shlex.join(["rankpolicy", *given]))
@@ -73,12 +79,13 @@ def run(arguments: Sequence[str] | None = None) -> int:
 
 
 def main() -> NoReturn:
+    """Run the command line of this process and exit."""
     warnings.showwarning = _say_warning
     sys.exit(run())
 
 
 def _say_warning(message: Warning | str, *where: object, **more: object) -> None:
-    """What the library warns of, without the place in its code."""
+    """Print a warning in one line, without its place in the code."""
     note(f"warning: {' '.join(str(message).split())}")
 
 

@@ -121,7 +121,9 @@ def _print(found: Described, *, is_first: bool) -> None:
 def _values(setting: SettingDescription) -> str:
     """What values a setting may have and when it is read, in words."""
     kind = f"One of {', '.join(setting.choices)}" if setting.choices else setting.kind[:1].upper() + setting.kind[1:]
+    kind = "" if setting.kind == "any" else kind
     facts = ", ".join(fact for fact in (kind, setting.range) if fact)
+    facts = facts[:1].upper() + facts[1:]
     when = f" Read only when {setting.read_when}." if setting.read_when else ""
     return f"{facts}.{when}" if facts else when.strip()
 

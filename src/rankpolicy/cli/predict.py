@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from rankpolicy.cli.support.models import load_ranker
 from rankpolicy.cli.support.options import Json, Model, Seed
 from rankpolicy.cli.support.output import check_can_write, console, print_json
 from rankpolicy.types import RankPolicyError
@@ -39,11 +40,14 @@ def predict(
         ),
     ],
     out: Annotated[
-        Path, typer.Option(help="run.trec or .run, scores.txt, or a table: .csv, .parquet.", show_default=False)
+        Path,
+        typer.Option(
+            help="The file to write: .trec or .run, .txt (one score per line), .csv or .parquet.", show_default=False
+        ),
     ],
     sampled: Annotated[
         bool,
-        typer.Option("--sampled", help="Draw each ranking from the policy; scores then count down from the first."),
+        typer.Option("--sampled", help="Draw each ranking from the policy; scores are then n, n - 1, ..., 1."),
     ] = False,
     seed: Seed = 0,
     as_json: Json = False,
@@ -54,12 +58,11 @@ def predict(
     numbers where the data has none.
     """
     from rankpolicy.data import read_dataset
-    from rankpolicy.loading import load
 
     if out.suffix not in WRITERS:
         raise RankPolicyError(f"--out must end in {', '.join(WRITERS)}; got {out.name!r}.")
     check_can_write(out, option="--out")
-    ranker = load(model)
+    ranker = load_ranker(model)
     dataset = read_dataset(
         data, num_features=ranker.num_features_, feature_names=ranker.feature_names_, needs_labels=False
     )
@@ -73,7 +76,7 @@ def predict(
 
 
 def _sampled_scores(ranker: Ranker, dataset: RankingDataset, seed: int) -> Any:
-    """Scores (items,) whose order is one ranking of each query drawn from the policy: the last item has 1."""
+    """Scores (items,) in the order of one ranking per query drawn from the policy; the last item has score 1."""
     import numpy as np
 
     scores = np.empty(dataset.num_items)

@@ -6,7 +6,7 @@ import importlib.metadata
 import json
 import os
 import platform
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any
 
 from rankpolicy.files import atomic_write
@@ -52,9 +52,17 @@ class RunRecord:
 
     def to_json(self) -> dict[str, Any]:
         """The record as plain values, as ``run.json`` holds it."""
-        fields = asdict(self)
-        details = fields.pop("details")
-        return {**fields, **details}
+        return {
+            "command": self.command,
+            **self.details,
+            "options": self.options,
+            "settings": self.settings,
+            "seed": self.seed,
+            "data": self.data,
+            "versions": self.versions,
+            "started": self.started,
+            "duration_seconds": self.duration_seconds,
+        }
 
 
 def installed_versions() -> dict[str, str]:

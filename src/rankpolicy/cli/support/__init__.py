@@ -1,1 +1,1 @@
-"""What the verbs of the command line share."""
+"""What several verbs of the command line share."""

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from rankpolicy.cli.support.source import first_line, read_summary, read_table
+from rankpolicy.cli.support.source import first_line, read_summary, read_table, read_titles
 
 if TYPE_CHECKING:
     from rankpolicy.settings import SettingDescription
@@ -28,20 +28,24 @@ class Kind:
         Where such a name is used.
     table
         ``"package:TABLE"``, the table of its members.
+    members_are_fitted
+        Whether a member is made by fitting, so that its fields are results and no settings.
     without_settings
-        What to say of a member without settings.
+        What to print for a member without settings.
     """
 
     title: str
     used: str
     table: str
+    members_are_fitted: bool = False
     without_settings: str = "It has no settings."
 
     def summaries(self) -> dict[str, str]:
         """One line about each member, by name; read from source text where the table allows it."""
         places = read_table(*self.table.split(":"))
         if places is not None:
-            return {name: read_summary(place) for name, place in places.items()}
+            titles = read_titles(*self.table.split(":"))
+            return {name: titles.get(name) or read_summary(place) for name, place in places.items()}
         return {name: _summary_of(member) for name, member in self.members().items()}
 
     def names(self) -> list[str]:
@@ -70,6 +74,7 @@ KINDS: dict[str, Kind] = {
         title="Estimators of the gradient",
         used="--set estimator=NAME of a ranker",
         table="rankpolicy.gradients:ESTIMATORS",
+        without_settings="It has no settings of its own; num_samples and control are settings of the ranker.",
     ),
     "metric": Kind(
         title="Metrics", used="--metrics, and --set reward=NAME of a ranker", table="rankpolicy.metrics:METRICS"
@@ -79,10 +84,14 @@ KINDS: dict[str, Kind] = {
         title="Click models",
         used="clicks fit --models",
         table="rankpolicy.clicks:CLICK_MODELS",
+        members_are_fitted=True,
         without_settings="It has no settings of its own; how it is fitted: rankpolicy clicks fit --help.",
     ),
     "position-bias method": Kind(
-        title="Position-bias methods", used="clicks bias --method", table="rankpolicy.clicks:POSITION_BIAS_METHODS"
+        title="Position-bias methods",
+        used="clicks bias --method",
+        table="rankpolicy.clicks:POSITION_BIAS_METHODS",
+        without_settings="It has no settings of its own; how it is estimated: rankpolicy clicks bias --help.",
     ),
     "off-policy estimator": Kind(
         title="Off-policy estimators",
@@ -121,7 +130,7 @@ def _described(kind: str, name: str, member: Any) -> Described:
         name=name,
         place=f"{getattr(about, '__module__', '')}.{getattr(about, '__qualname__', '')}",
         about=KINDS[kind].summaries()[name],
-        settings=() if kind == "click model" else tuple(_settings_of(member)),
+        settings=() if KINDS[kind].members_are_fitted else tuple(_settings_of(member)),
     )
 
 
@@ -134,30 +143,27 @@ def _made_by(member: Any) -> Any:
 
 
 def _settings_of(member: Any) -> list[SettingDescription]:
-    """Declared settings; the keyword arguments of a function that declares none."""
+    """The settings of a class, or the options of a value that declares some; a function has none."""
     from rankpolicy.settings import SettingDescription, describe_settings
 
     owner = member.func if isinstance(member, partial) else member
-    if isinstance(owner, type) and dataclasses.is_dataclass(owner):
-        return describe_settings(owner)
-    if not inspect.isfunction(owner) and not isinstance(owner, type):
+    if isinstance(owner, type):
+        return describe_settings(owner) if dataclasses.is_dataclass(owner) else []
+    options = getattr(member, "options", None)
+    if not isinstance(options, Mapping) or not options:
         return []
-    try:
-        parameters = inspect.signature(owner).parameters.values()
-    except (TypeError, ValueError):
-        return []
+    parameters = inspect.signature(_made_by(member)).parameters
     return [
         SettingDescription(
-            name=parameter.name,
-            kind="" if parameter.annotation is parameter.empty else str(parameter.annotation),
-            default=parameter.default,
-            help="",
-            range="",
-            choices=(),
+            name=name,
+            kind="",
+            default=parameters[name].default,
+            help=declared.help,
+            range=declared.range_in_words(),
+            choices=tuple(declared.known_choices()),
             read_when="",
         )
-        for parameter in parameters
-        if parameter.kind is parameter.KEYWORD_ONLY and parameter.default is not parameter.empty
+        for name, declared in options.items()
     ]
 
 

@@ -12,19 +12,26 @@ from rankpolicy.types import RankPolicyError
 if TYPE_CHECKING:
     from rankpolicy.types import Conventions
 
-Json = Annotated[bool, typer.Option("--json", help="Print JSON on stdout and nothing else there.")]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON on stdout, and nothing else.")]
 Seed = Annotated[int, typer.Option("--seed", min=0, help="Seed of everything random.")]
 Set = Annotated[
     list[str] | None,
-    typer.Option("--set", metavar="NAME=VALUE", help="A setting of the method; may be repeated. Lists: hidden=64,64."),
+    typer.Option(
+        "--set",
+        metavar="NAME=VALUE",
+        help="A setting, such as epochs=50; may be repeated. Lists: 64,64. All settings: rankpolicy methods METHOD.",
+    ),
 ]
 Model = Annotated[
     Path, typer.Argument(metavar="MODEL", help="A model written by 'rankpolicy train'.", show_default=False)
 ]
-Metrics = Annotated[str, typer.Option("--metrics", help="Metrics, comma-separated: ndcg@10,map,err@10,mean(ap, rr).")]
+Metrics = Annotated[
+    str, typer.Option("--metrics", help="Metrics, comma-separated: ndcg@10, map, err@10 or a mix such as mean(ap, rr).")
+]
 Gain = Annotated[str, typer.Option("--gain", metavar="exp2|linear", help="Gain of a label: 2^label - 1, or the label.")]
 Empty = Annotated[
-    str, typer.Option("--empty", metavar="0|1|skip", help="Value of a query without relevant items, or leave it out.")
+    str,
+    typer.Option("--empty", metavar="0|1|skip", help="Value of a query without relevant items; skip leaves it out."),
 ]
 RelevantFrom = Annotated[
     float, typer.Option("--relevant-from", help="Lowest label that binary metrics (map, mrr, p, recall) count.")
@@ -33,7 +40,7 @@ MaxLabel = Annotated[float, typer.Option("--max-label", help="Highest label of t
 
 
 def conventions_from(gain: str, empty: str, relevant_from: float, max_label: float) -> Conventions:
-    """The conventions that the options ask for."""
+    """The conventions that the options describe."""
     from rankpolicy.types import Conventions
 
     if empty not in ("0", "1", "skip"):

@@ -1,4 +1,4 @@
-"""What goes where: results to stdout, JSON alone there when asked for; everything said on the way to stderr."""
+"""Where output goes: results to stdout (only JSON there with ``--json``), messages to stderr, files to checked places."""
 
 from __future__ import annotations
 
@@ -20,25 +20,26 @@ WIDTH_OF_FILES = 140
 
 
 def print_json(document: dict[str, Any]) -> None:
+    """Print a document on stdout."""
     sys.stdout.write(json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False) + "\n")
 
 
 def console() -> Console:
-    """Where tables are drawn; wide enough not to break them when stdout is a file."""
+    """The console that tables are drawn on; wide when stdout is a file, so that rows are not broken."""
     from rich.console import Console
 
     return Console(highlight=False, width=None if sys.stdout.isatty() else WIDTH_OF_FILES)
 
 
 def note(text: str) -> None:
-    """A line on stderr about what is going on."""
+    """Print a line on stderr."""
     sys.stderr.write(text + "\n")
     sys.stderr.flush()
 
 
 @contextmanager
 def note_if_slow(text: str, *, after_seconds: float = 2.0) -> Iterator[None]:
-    """Say this once what happens inside takes longer than a reader would wait without a word."""
+    """Print a line on stderr when the block takes longer than this."""
     timer = threading.Timer(after_seconds, note, [text])
     timer.daemon = True
     timer.start()
@@ -49,7 +50,7 @@ def note_if_slow(text: str, *, after_seconds: float = 2.0) -> Iterator[None]:
 
 
 def check_can_write(path: Path, *, option: str) -> None:
-    """Refuse a place that cannot take a file before any work is done for it."""
+    """Refuse a path that cannot be written, before any work is done."""
     if path.is_dir():
         raise RankPolicyError(f"{option} must name a file; {path} is a directory. Name a file in it.")
     if not path.parent.is_dir():
@@ -61,11 +62,13 @@ def check_can_write(path: Path, *, option: str) -> None:
 
 
 def made_directory(path: Path, *, option: str) -> Path:
-    """The directory, made with its parents where it is missing."""
+    """The directory, created with its parents where it is missing."""
+    if path.is_file():
+        raise RankPolicyError(f"{option} must be a directory; {path} is a file. Name another place.")
     try:
         path.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise RankPolicyError(f"{option} must be a directory; {path} cannot be made ({error.strerror}).") from None
+        raise RankPolicyError(f"{option} must be a directory; {path} cannot be created ({error.strerror}).") from None
     if not os.access(path, os.W_OK):
         raise RankPolicyError(
             f"{option} must be writable; {path} is not. Choose another place or change its permissions."
