@@ -134,7 +134,7 @@ def train(
         details={
             "method": method,
             "model": str(out),
-            "settings": ranker.get_params(),
+            "settings": ranker.to_dict()["settings"],
             "metrics": {"valid": validation, "best_iteration": ranker.best_iteration_},
             "clicks": ranker.click_report_,
         },

@@ -56,7 +56,7 @@ class RaggedTensors:
 
     @classmethod
     def of(
-        cls, dataset: RankingDataset, features: NDArray[np.float32] | TextPairs, device: torch.device
+        cls, dataset: RankingDataset, features: NDArray[np.float32] | Tensor | TextPairs, device: torch.device
     ) -> RaggedTensors:
         groups = None
         if dataset.groups is not None:
@@ -67,7 +67,7 @@ class RaggedTensors:
             relative = dataset.query_weights / dataset.query_weights.mean()
             weights = torch.from_numpy(relative.astype(np.float32)).to(device)
         return cls(
-            (features if isinstance(features, TextPairs) else torch.from_numpy(features)).to(device),
+            (torch.from_numpy(features) if isinstance(features, np.ndarray) else features).to(device),
             torch.from_numpy(dataset.labels.copy()).to(device),
             dataset.offsets,
             groups,
@@ -86,8 +86,9 @@ class RaggedTensors:
             query_weights=None if self.query_weights is None else self.query_weights[torch.from_numpy(queries)],
         )
 
-    def shuffled_batches(self, batch_queries: int) -> Iterator[Batch]:
-        """Every query once, in an order drawn from torch's current random state."""
-        order = torch.randperm(len(self.offsets) - 1).numpy()
+    def shuffled_batches(self, batch_queries: int, *, generator: torch.Generator | None = None) -> Iterator[Batch]:
+        """Every query once, in random order."""
+        device = None if generator is None else generator.device
+        order = torch.randperm(len(self.offsets) - 1, generator=generator, device=device).cpu().numpy()
         for start in range(0, len(order), batch_queries):
             yield self.batch(order[start : start + batch_queries])

@@ -205,7 +205,7 @@ def test_what_it_cannot_do_is_named(tmp_path):
         ({"reward": lambda rankings, labels, mask: labels[:, 0]}, r"rank weights times item values"),
         ({"hessian": "exact"}, r"Unknown hessian 'exact'. Known: magnitude, diagonal, constant."),
         ({"fairness": "total"}, r"Unknown fairness 'total'. Known: individual, group"),
-        ({"strength": -1.0}, r"must be 0 or more; got -1.0"),
+        ({"strength": -1.0}, r"strength must be at least 0; got -1.0"),
         ({"strength": 1.0}, r"fairness='group' needs at least two protected groups"),
         ({"num_leaves": 1}, r"LightGBM refuses these settings"),
     ):

@@ -16,7 +16,9 @@ Json = Annotated[bool, typer.Option("--json", help="Print JSON on stdout and not
 Seed = Annotated[int, typer.Option("--seed", min=0, help="Seed of everything random.")]
 Set = Annotated[
     list[str] | None,
-    typer.Option("--set", metavar="NAME=VALUE", help="A setting of the method; may be repeated. Lists: hidden=64,64."),
+    typer.Option(
+        "--set", metavar="NAME=VALUE", help="A setting of the method; may be repeated. Lists: model.hidden=64,64."
+    ),
 ]
 Model = Annotated[
     Path, typer.Argument(metavar="MODEL", help="A model written by 'rankpolicy train'.", show_default=False)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from rankpolicy.data.dataset import RankingDataset
 from rankpolicy.data.scaling import FeatureScaling
 from rankpolicy.optional import require
-from rankpolicy.rankers.base import Course, Ranker
+from rankpolicy.rankers.base import FitOptions, Ranker
 from rankpolicy.types import RankPolicyError
 
 
@@ -24,8 +24,8 @@ class LinearRanker(Ranker):
     valid_metric: Any = "ndcg@10"
     random_state: int = 0
 
-    def _refuse_checkpoint(self, course: Course) -> None:
-        if course.checkpoint is not None:
+    def _refuse_checkpoint(self, options: FitOptions) -> None:
+        if options.checkpoint is not None:
             raise RankPolicyError(
                 f"{type(self).__name__} keeps no checkpoints: it trains in seconds. Leave checkpoint out."
             )

@@ -14,7 +14,7 @@ from rankpolicy.evaluation.measure import evaluate_scores
 from rankpolicy.evaluation.weighted import mean_over_queries
 from rankpolicy.metrics import reward_to_maximise
 from rankpolicy.optional import require
-from rankpolicy.rankers.base import Course
+from rankpolicy.rankers.base import FitOptions
 from rankpolicy.rankers.linear.base import LinearRanker
 from rankpolicy.types import RankPolicyError
 
@@ -35,10 +35,10 @@ class RankSVM(LinearRanker):
 
     C: float = 1.0
 
-    def _fit(self, train: RankingDataset, valid: RankingDataset | None, course: Course) -> None:
+    def _fit(self, train: RankingDataset, valid: RankingDataset | None, options: FitOptions) -> None:
         if not 0 < self.C < np.inf:
             raise RankPolicyError(f"C must be a number above 0; got {self.C!r}.")
-        self._refuse_checkpoint(course)
+        self._refuse_checkpoint(options)
         metric = reward_to_maximise(self.valid_metric)
         self._scaling = fit_scaling(self.scaling, train)
         features = self._scaling.apply(train.features, train.offsets).astype(np.float64)

@@ -16,7 +16,7 @@ from rankpolicy.data.scaling import FeatureScaling, fit_scaling
 from rankpolicy.evaluation.measure import Measure, evaluate_scores
 from rankpolicy.evaluation.weighted import mean_over_queries
 from rankpolicy.metrics import CustomReward, reward_to_maximise, term_table
-from rankpolicy.rankers.base import Course
+from rankpolicy.rankers.base import FitOptions
 from rankpolicy.rankers.linear.base import LinearRanker
 from rankpolicy.training import epoch_progress
 from rankpolicy.types import RankPolicyError
@@ -95,8 +95,8 @@ class RewardAscent(LinearRanker):
     def _most_iterations(self) -> int:
         """How many iterations ``_climb`` may take."""
 
-    def _fit(self, train: RankingDataset, valid: RankingDataset | None, course: Course) -> None:
-        self._refuse_checkpoint(course)
+    def _fit(self, train: RankingDataset, valid: RankingDataset | None, options: FitOptions) -> None:
+        self._refuse_checkpoint(options)
         reward, metric = reward_to_maximise(self.reward), reward_to_maximise(self.valid_metric)
         scaling = fit_scaling(self.scaling, train)
         surface = RewardSurface.of(train, scaling, reward)
@@ -104,7 +104,7 @@ class RewardAscent(LinearRanker):
         rewards: list[float] = []
         scores: list[float] = []
         best, best_iteration = np.zeros(0), 0
-        with epoch_progress(type(self).__name__, self._most_iterations, enabled=course.progress) as report_epoch:
+        with epoch_progress(type(self).__name__, self._most_iterations, enabled=options.progress) as report_epoch:
             for weights, training_reward in self._climb(surface):
                 rewards.append(training_reward)
                 latest = {reward.name: training_reward}

@@ -23,7 +23,7 @@ from rankpolicy.fairness import (
 )
 from rankpolicy.metrics.additive import additive_form
 from rankpolicy.policies.mixture import Mixture
-from rankpolicy.rankers.base import Course, Ranker
+from rankpolicy.rankers.base import FitOptions, Ranker
 from rankpolicy.rankers.members import ranker_class_named
 from rankpolicy.types import Conventions, RankPolicyError
 
@@ -63,7 +63,7 @@ class FairLP(Ranker):
     merit: str = "identity"
     random_state: int = 0
 
-    def _fit(self, train: RankingDataset, valid: RankingDataset | None, course: Course) -> None:
+    def _fit(self, train: RankingDataset, valid: RankingDataset | None, options: FitOptions) -> None:
         if self.strength < 0 or (self.max_disparity is not None and self.max_disparity < 0):
             raise RankPolicyError(
                 f"strength and max_disparity must be 0 or more; got {self.strength}, {self.max_disparity}."
@@ -71,7 +71,7 @@ class FairLP(Ranker):
         Conventions(gain=self.gain)  # type: ignore[arg-type]  # refuses what it does not know
         merit_of(torch.zeros(1, 1), self.merit)
         self._estimator = self._new_estimator().fit(
-            train, valid=valid, progress=course.progress, checkpoint=course.checkpoint, resume=course.resume
+            train, valid=valid, progress=options.progress, checkpoint=options.checkpoint, resume=options.resume
         )
         self._line = _least_squares_line(self._estimator.predict(train), train.labels.astype(np.float64))
         self.best_iteration_, self.best_score_ = self._estimator.best_iteration_, self._estimator.best_score_

@@ -19,7 +19,7 @@ from rankpolicy.metrics import reward_to_maximise
 from rankpolicy.objectives import FairPolicyGradient
 from rankpolicy.optional import require
 from rankpolicy.policies.race import COARSE
-from rankpolicy.rankers.base import Course
+from rankpolicy.rankers.base import FitOptions
 from rankpolicy.rankers.inputs import num_groups_of
 from rankpolicy.rankers.trees.boosting import Measure, TreeRanker
 from rankpolicy.types import RankPolicyError
@@ -74,8 +74,8 @@ class BoostedPolicy(TreeRanker):
             return None
         return replace(fair, num_groups=num_groups_of(dataset, fairness=self.fairness))
 
-    def _fit(self, train: RankingDataset, valid: RankingDataset | None, course: Course) -> None:
-        super()._fit(train, valid, course)
+    def _fit(self, train: RankingDataset, valid: RankingDataset | None, options: FitOptions) -> None:
+        super()._fit(train, valid, options)
         fair = self._fair_objective(train)
         if fair is None:
             self.report_ = None

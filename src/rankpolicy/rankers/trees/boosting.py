@@ -14,7 +14,7 @@ from rankpolicy.evaluation.measure import evaluate_scores
 from rankpolicy.evaluation.weighted import mean_over_queries
 from rankpolicy.metrics import reward_to_maximise
 from rankpolicy.optional import require
-from rankpolicy.rankers.base import Course, Ranker
+from rankpolicy.rankers.base import FitOptions, Ranker
 from rankpolicy.training import epoch_progress
 from rankpolicy.types import RankPolicyError
 
@@ -65,9 +65,9 @@ class TreeRanker(Ranker):
         """The queries this method can learn from."""
         return train
 
-    def _fit(self, train: RankingDataset, valid: RankingDataset | None, course: Course) -> None:
+    def _fit(self, train: RankingDataset, valid: RankingDataset | None, options: FitOptions) -> None:
         name = type(self).__name__
-        if course.checkpoint is not None:
+        if options.checkpoint is not None:
             raise RankPolicyError(f"{name} keeps no checkpoints: it trains quickly. Leave checkpoint out.")
         lightgbm = require("lightgbm", name)
         train = self._trainable(train)
@@ -79,7 +79,7 @@ class TreeRanker(Ranker):
             # A function, because LightGBM copies its parameters deeply, and an object with them.
             parameters["objective"] = lambda scores, data: objective(scores)
         history: list[float] = []
-        with epoch_progress(name, self.num_trees, enabled=course.progress) as report_epoch:
+        with epoch_progress(name, self.num_trees, enabled=options.progress) as report_epoch:
 
             def score(scores: NDArray[np.float64], data: Any) -> tuple[str, float, bool]:
                 assert measure is not None
