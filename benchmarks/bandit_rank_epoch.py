@@ -19,7 +19,7 @@ from benchmarks.timing import speedup
 from rankpolicy.data import from_arrays
 from rankpolicy.data.batches import Batch, RaggedTensors
 from rankpolicy.metrics import ap, ndcg, parse_metric
-from rankpolicy.models import build_model
+from rankpolicy.models import as_model
 from rankpolicy.objectives import Hybrid, ObjectiveValue
 
 NUM_QUERIES, NUM_FEATURES, BATCH_QUERIES = 873, 46, 32
@@ -95,7 +95,7 @@ def measure() -> list[dict[str, object]]:
     train = queries_like_mq2007()
     results: list[dict[str, object]] = []
     for model, hidden in (("mlp", (64, 64)), ("highway", (92, 92, 92))):
-        network = build_model(model, NUM_FEATURES, hidden=hidden, dropout=0.3)
+        network = as_model({"name": model, "hidden": hidden, "dropout": 0.3}).new_network_of(NUM_FEATURES)
         results.append(
             {
                 "name": f"bandit-rank-epoch-{model}",

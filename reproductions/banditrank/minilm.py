@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 from rankpolicy.data.dataset import RankingDataset
 from rankpolicy.data.texts.pretrained import CONFIG, TOKENIZER, WEIGHTS, PretrainedEncoder
 from rankpolicy.data.texts.vocabulary import Vocabulary
-from rankpolicy.models import FineTunedEncoder
+from rankpolicy.models.encoder import FineTunedEncoder
+from rankpolicy.models.inputs.subwords import SubwordInputs
 from rankpolicy.models.scoring import scores_of_all
 from rankpolicy.optional import require
-from rankpolicy.rankers.networks.text_inputs import SubwordInputs
 from rankpolicy.types import RankPolicyError
 from reproductions.target import Setup
 
@@ -51,7 +51,7 @@ def cosines(encoder_folder: str, dataset: RankingDataset, *, max_tokens: int, de
     """Scores (items,) that rise with the cosine of the mean token states of query and item: the encoder before any training."""
     encoder = PretrainedEncoder.from_folder(encoder_folder)
     network = FineTunedEncoder(encoder.new_network(with_weights=True), encoder.width, encoding="apart")
-    pairs = SubwordInputs(encoder, max_tokens).pairs(dataset)
+    pairs = SubwordInputs(encoder, max_tokens).read(dataset)
     with torch.no_grad():
         return scores_of_all(network.to(device).eval(), pairs.to(device)).double().cpu().numpy()
 

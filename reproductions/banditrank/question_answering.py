@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,6 +12,7 @@ import numpy as np
 from rankpolicy.data.dataset import RankingDataset
 from rankpolicy.evaluation import MetricTable, evaluate
 from rankpolicy.experiments.parallel import run_in_processes
+from rankpolicy.models import Encoder
 from rankpolicy.rankers import BanditRank
 from rankpolicy.rankers.networks.bandit_rank import PAPER_REWARDS
 from reproductions.target import Row, Setup
@@ -25,7 +27,6 @@ PAPER_SETTINGS: dict[str, Any] = {
     "num_samples": 20,
     "epsilon": 0.1,
     "control": "greedy",
-    "optimizer": "adam",
     "weight_decay": 1e-6,
     "num_networks": 1,
 }
@@ -97,5 +98,9 @@ def mean_row(name: str, measured: Sequence[Measured], metrics: Sequence[str]) ->
 
 def smoke_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
     """The same network, tiny and hardly trained."""
-    tiny = {"hidden": (8,) * len(settings["hidden"]), "recurrent": 8, "max_tokens": 20}
-    return {**settings, **tiny, "num_networks": 1, "num_samples": 4, "epochs": 1}
+    model = settings["model"]
+    tiny = {"hidden": (8,) * len(model.hidden), "recurrent": 8, "max_tokens": 20}
+    unread = {"hidden"} if isinstance(model, Encoder) and model.encoding == "apart" else set()
+    changes = {name: value for name, value in tiny.items() if hasattr(model, name) and name not in unread}
+    few = {"num_samples": 4} if "num_samples" in settings else {}
+    return {**settings, **few, "model": replace(model, **changes), "num_networks": 1, "epochs": 1}

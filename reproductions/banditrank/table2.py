@@ -9,6 +9,7 @@ import numpy as np
 
 from rankpolicy.data import read_insuranceqa
 from rankpolicy.evaluation import MetricTable, compare_tables
+from rankpolicy.models import MCAN
 from reproductions.banditrank.question_answering import (
     NUM_SEEDS,
     PAPER_SETTINGS,
@@ -38,12 +39,7 @@ SETTINGS: dict[str, Any] = PAPER_SETTINGS | {
     "reward": "0.025*ap + 0.025*rr",
     "num_samples": 100,
     "control": "leave_one_out",
-    "model": "mcan",
-    "embedding_size": 100,
-    "recurrent": 100,
-    "hidden": (200, 200),
-    "dropout": 0.2,
-    "max_tokens": 100,
+    "model": MCAN(embedding_size=100, recurrent=100, hidden=(200, 200), dropout=0.2, max_tokens=100),
     "max_positions": 20,
     "learning_rate": 3e-4,
     "batch_queries": 16,
@@ -51,9 +47,10 @@ SETTINGS: dict[str, Any] = PAPER_SETTINGS | {
     "patience": None,
 }
 SUPERVISED, HYBRID, REWARD_ONLY = "γ = 0, supervised only", "γ = 0.75", "γ = 1, reward only"
+OF_SAMPLED_LISTS = ("num_samples", "control", "epsilon", "max_positions")
 METHODS: dict[str, dict[str, Any]] = {
     HYBRID: SETTINGS | {"gamma": 0.75},
-    SUPERVISED: SETTINGS | {"gamma": 0.0},
+    SUPERVISED: {name: SETTINGS[name] for name in SETTINGS if name not in OF_SAMPLED_LISTS} | {"gamma": 0.0},
     REWARD_ONLY: SETTINGS | {"gamma": 1.0},
 }
 # On the two test sets of InsuranceQA V1, which V2 replaced; the paper has no row for γ = 0.

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from rankpolicy import models
 from rankpolicy.data import read_wikiqa
 from rankpolicy.data.dataset import RankingDataset
 from rankpolicy.evaluation import evaluate
@@ -35,10 +37,7 @@ NUM_SMOKE_QUESTIONS = 8
 # "we used the same setting of MCAN as InsuranceQA", "300-dimensional GloVe embeddings" (50 here); "M' = 3"; "An initial learning rate of
 # 5e-5 was used for BanditRank with γ = 1 and 1e-4 for BanditRank with other γ values". The paper names no batch size.
 MCAN: dict[str, Any] = PAPER_SETTINGS | {
-    "model": "mcan",
-    "hidden": (200, 200),
-    "recurrent": 300,
-    "dropout": 0.2,
+    "model": models.MCAN(hidden=(200, 200), recurrent=300, dropout=0.2),
     "max_positions": 3,
     "batch_queries": 4,
     "epochs": 30,
@@ -47,13 +46,9 @@ MCAN: dict[str, Any] = PAPER_SETTINGS | {
 # "a question-answer sentence pair (q, a) as the input"; "the concatenation of word-level features obtained from the last four layers"; "the
 # dimensions of the LSTM layer to 768" for 768 features a layer (384 here); "256"; "A dropout of 0.4"; "M' = 5"; "8e-5 ... with γ = 1".
 BILSTM: dict[str, Any] = PAPER_SETTINGS | {
-    "model": "bilstm",
-    "encoding": "together",
-    "max_tokens": 128,
-    "feature_layers": 4,
-    "hidden": (256,),
-    "recurrent": 384,
-    "dropout": 0.4,
+    "model": models.BiLSTM(
+        encoding="together", max_tokens=128, feature_layers=4, hidden=(256,), recurrent=384, dropout=0.4
+    ),
     "max_positions": 5,
     "gamma": 1.0,
     "learning_rate": 8e-5,
@@ -64,21 +59,15 @@ BILSTM: dict[str, Any] = PAPER_SETTINGS | {
 # Chosen by validation MAP (README).
 OUR_MCAN = MCAN | {
     "gamma": 0.75,
-    "recurrent": 100,
-    "dropout": 0.3,
+    "model": replace(MCAN["model"], recurrent=100, dropout=0.3),
     "learning_rate": 1e-3,
     "batch_queries": 16,
     "num_networks": 5,
 }
 TUNED: dict[str, Any] = PAPER_SETTINGS | {
-    "model": "encoder",
-    "encoding": "apart",
-    "max_tokens": 128,
-    "hidden": (256,),
-    "dropout": 0.1,
+    "model": models.Encoder(encoding="apart", max_tokens=128),
     "max_positions": 5,
     "gamma": 0.75,
-    "optimizer": "adamw",
     "learning_rate": 2e-5,
     "weight_decay": 1e-2,
     "batch_queries": 8,
@@ -132,9 +121,10 @@ def _measured(setup: Setup, parts: Sequence[RankingDataset], encoder: str | None
     """``encoder`` is the folder of the language model; without it Scenario 2 is left out."""
     [vectors] = setup.folder(WORD_VECTORS).glob("*.txt.gz")
     settings = {
-        row: {**how, "device": setup.device, **({"embeddings": str(vectors)} if is_mcan else {"encoder": encoder})}
+        row: {**how, "device": setup.device, "model": replace(how["model"], **given)}
         for row, how in METHODS.items()
-        for is_mcan in [how["model"] == "mcan"]
+        for is_mcan in [isinstance(how["model"], models.MCAN)]
+        for given in [{"embeddings": str(vectors)} if is_mcan else {"encoder": encoder}]
         if is_mcan or encoder is not None
     }
     if setup.is_smoke:
@@ -151,7 +141,7 @@ def _measured(setup: Setup, parts: Sequence[RankingDataset], encoder: str | None
 
 def _cosine_row(encoder: str, valid: RankingDataset, test: RankingDataset, device: str) -> Row:
     on_valid, on_test = (
-        evaluate(cosines(encoder, part, max_tokens=TUNED["max_tokens"], device=device), part, METRICS).means
+        evaluate(cosines(encoder, part, max_tokens=TUNED["model"].max_tokens, device=device), part, METRICS).means
         for part in (valid, test)
     )
     return {"method": COSINE, **{f"validation {metric}": on_valid[metric] for metric in METRICS}, **on_test}

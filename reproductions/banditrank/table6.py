@@ -12,6 +12,7 @@ from rankpolicy.data.folds import Fold
 from rankpolicy.evaluation import MetricTable, compare_tables, evaluate
 from rankpolicy.experiments.parallel import run_in_processes
 from rankpolicy.experiments.selection import fit_best
+from rankpolicy.models import MLP
 from rankpolicy.rankers.members import ranker_class_named
 from reproductions.banditrank.web_search import PAPER_SETTINGS, random_splits
 from reproductions.target import Claim, Outcome, Setup
@@ -28,9 +29,7 @@ REWARD_ONLY, HYBRID = "BanditRank γ = 1", "BanditRank γ = 0.5"
 OUR_SETTINGS: dict[str, Any] = {
     "reward": "2*ap + 2*ndcg@10",
     "control": "leave_one_out",
-    "model": "mlp",
-    "hidden": (64, 64),
-    "dropout": 0.3,
+    "model": MLP(hidden=(64, 64), dropout=0.3),
     "num_networks": 4,
     "scaling": "quantile",
     "learning_rate": 1e-3,

@@ -9,6 +9,7 @@ import numpy as np
 from rankpolicy.data import read_folds, split_queries
 from rankpolicy.data.dataset import concatenate
 from rankpolicy.data.folds import Fold
+from rankpolicy.models import Highway
 from rankpolicy.rankers.networks.bandit_rank import PAPER_REWARDS
 from reproductions.target import Setup
 
@@ -22,11 +23,9 @@ NUM_SMOKE_QUERIES = 20
 # query is how eq. 8 reads; the paper names no batch size. Here Adam has its usual betas (0.9, 0.999).
 PAPER_SETTINGS: dict[str, Any] = {
     "reward": PAPER_REWARDS["R4"],
-    "model": "highway",
-    "hidden": (92, 92, 92),
+    "model": Highway(hidden=(92, 92, 92), dropout=0.4),
     "num_networks": 1,
     "scaling": "none",
-    "dropout": 0.4,
     "learning_rate": 7e-5,
     "weight_decay": 1e-6,
     "batch_queries": 1,

@@ -13,6 +13,7 @@ from rankpolicy.evaluation.policy_value import policy_value
 from rankpolicy.experiments.tradeoff import sweep_tradeoff
 from rankpolicy.experiments.tradeoff_curves import Tradeoff
 from rankpolicy.metrics import parse_metric
+from rankpolicy.models import MLP
 from rankpolicy.policies.plackett_luce import PlackettLuce
 from rankpolicy.rankers import FairPGRank
 from rankpolicy.reports.tradeoff_report import tradeoff_figure
@@ -26,9 +27,7 @@ REWARD = parse_metric("ndcg", Conventions(gain="linear"))
 # "a linear scoring model h(x) = θ1 x1 + θ2 x2"; features as they are, so that the weights are θ.
 LINEAR: dict[str, Any] = {"scaling": "none", "weight_decay": 1e-6}
 NEURAL: dict[str, Any] = {
-    "model": "mlp",
-    "hidden": (32, 32),
-    "dropout": 0.0,
+    "model": MLP(hidden=(32, 32), dropout=0.0),
     "learning_rate": 3e-3,
     "batch_queries": 10,
     "epochs": 200,

@@ -7,14 +7,15 @@ from typing import Any
 
 from rankpolicy.data import read_folds
 from rankpolicy.evaluation.policy_value import policy_value
+from rankpolicy.models import MLP
 from rankpolicy.rankers import FairPGRank
 from reproductions.target import Claim, Outcome, Row, Setup
 
 # "average NDCG@10 and D_ind (individual disparity) over the test and training (dotted line) datasets for different values of λ", "a linear
 # and a neural network model", the network "one hidden layer of size 32" (appendix B.4). Exact gradients here, and minibatches of 32.
 MODELS: dict[str, dict[str, Any]] = {
-    "linear": {"model": "mlp", "hidden": (), "epochs": 20, "learning_rate": 1e-2},
-    "neural": {"model": "mlp", "hidden": (32,), "dropout": 0.0, "epochs": 20, "learning_rate": 3e-3},
+    "linear": {"model": MLP(hidden=()), "epochs": 20, "learning_rate": 1e-2},
+    "neural": {"model": MLP(hidden=(32,), dropout=0.0), "epochs": 20, "learning_rate": 3e-3},
 }
 DATASETS = {"MQ2007": "letor_mq2007", "MQ2008": "letor_mq2008"}
 STRENGTHS = (0, 1, 3, 10, 30, 100, 1000)

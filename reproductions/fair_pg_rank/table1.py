@@ -8,6 +8,7 @@ from rankpolicy.data import read_folds
 from rankpolicy.data.folds import Fold
 from rankpolicy.evaluation import MetricTable, compare_tables
 from rankpolicy.experiments import compare_rankers
+from rankpolicy.models import MLP
 from rankpolicy.types import Conventions
 from reproductions.target import Claim, Outcome, Row, Setup
 
@@ -24,7 +25,10 @@ METHODS: dict[str, tuple[str, dict[str, Any]]] = {
     RANK_SVM: ("rank-svm", {}),
     GBDT: ("boosted-regression", {}),
     LINEAR: ("pg-rank", {"model": "linear", "num_networks": 1, "scaling": "standardize", "learning_rate": 1e-2}),
-    NEURAL: ("pg-rank", {"hidden": (32,), "num_networks": 1, "scaling": "standardize", "learning_rate": 1e-2}),
+    NEURAL: (
+        "pg-rank",
+        {"model": MLP(hidden=(32,)), "num_networks": 1, "scaling": "standardize", "learning_rate": 1e-2},
+    ),
 }
 SMOKE_SETTINGS: dict[str, dict[str, Any]] = {
     RANK_SVM: {},

@@ -37,9 +37,19 @@ NUM_LOGS, NUM_SESSIONS = 5, 500_000
 NUM_SMOKE_LOGS, NUM_SMOKE_SESSIONS = 2, 1500
 # The same for every arm; of the learning rates each takes what gives its highest weighted MRR on the validation clicks of the first log.
 # "only words and letter n-grams that are frequent among many users"; the paper names no other setting.
-SETTINGS: dict[str, Any] = {"min_users": 5, "ngrams": (3,), "epochs": 6, "patience": 2, "batch_queries": 256}
+SETTINGS: dict[str, Any] = {
+    "model__min_users": 5,
+    "model__ngrams": (3,),
+    "epochs": 6,
+    "patience": 2,
+    "batch_queries": 256,
+}
 LEARNING_RATES, SMOKE_LEARNING_RATES = (2e-3, 4e-3), (4e-3,)
-SMOKE_SETTINGS: dict[str, Any] = SETTINGS | {"epochs": 1, "embedding_size": 8, "hidden": (8,)}  # random word vectors
+SMOKE_SETTINGS: dict[str, Any] = SETTINGS | {
+    "epochs": 1,
+    "model__embedding_size": 8,  # random word vectors
+    "model__hidden": (8,),
+}
 TRUTH = Conventions(gain="linear", relevant_from=1e-9)  # relevances are probabilities
 
 
@@ -73,7 +83,7 @@ class Parts(NamedTuple):
 def run(setup: Setup) -> Outcome:
     parts = [read_wikiqa(setup.folder(FOLDER) / f"WikiQA-{part}.tsv.gz") for part in ("train", "dev", "test")]
     [vectors] = setup.folder(WORD_VECTORS).glob("*.txt.gz")
-    settings = SMOKE_SETTINGS if setup.is_smoke else SETTINGS | {"embeddings": str(vectors)}
+    settings = SMOKE_SETTINGS if setup.is_smoke else SETTINGS | {"model__embeddings": str(vectors)}
     study = Study(
         store=store_of(parts, read_glove(vectors)),
         num_sessions=NUM_SMOKE_SESSIONS if setup.is_smoke else NUM_SESSIONS,

@@ -14,6 +14,7 @@ from rankpolicy.data.folds import Fold
 from rankpolicy.evaluation import evaluate
 from rankpolicy.experiments.parallel import run_in_processes
 from rankpolicy.metrics import parse_metric
+from rankpolicy.models import MLP
 from rankpolicy.rankers import PGRank, Regression
 from rankpolicy.rankers.base import Ranker
 from rankpolicy.types import Conventions
@@ -44,7 +45,7 @@ NUM_LOGS, NUM_SMOKE_LOGS = 3, 2  # a fold, each with logging rankers of its own
 CLICKS = {1.0: (10_000, 100_000, 1_000_000), 0.0: (100_000, 1_000_000)}  # by eta
 SMOKE_CLICKS = {1.0: (10_000, 20_000), 0.0: (20_000,)}
 SETTINGS: dict[str, Any] = {"num_networks": 1, "epochs": 60, "patience": 10}
-SMOKE_SETTINGS: dict[str, Any] = {"num_networks": 1, "epochs": 2, "hidden": (8,)}
+SMOKE_SETTINGS: dict[str, Any] = {"num_networks": 1, "epochs": 2, "model": MLP(hidden=(8,))}
 # Relevances from clicks are estimates of P(click | examined), which rises linearly with the gain 2^label - 1 of the metric.
 REWARD = parse_metric(METRIC, Conventions(gain="linear"))
 # Doubly robust: items that users examined less often than this, in the mean over queries, lean on their prediction.

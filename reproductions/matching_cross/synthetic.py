@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.func import functional_call, stack_module_state
 
-from rankpolicy.models.cross_models import CROSS_MODELS
+from rankpolicy.models import MODELS
+from rankpolicy.models.text_and_side import TextAndSideModel
 from reproductions.target import Claim, Outcome, Row, Setup
 
 SIZE = 20  # "three vectors of 20 dimensions"
@@ -109,7 +110,9 @@ def width_of_equal_size(arm: str) -> int:
 
 
 def _network(arm: str, width: int) -> nn.Module:
-    return CROSS_MODELS[arm](SIZE, SIZE, hidden=(width,) * NUM_LAYERS)
+    model = MODELS[arm](hidden=(width,) * NUM_LAYERS, dropout=0.0)  # type: ignore[call-arg]  # every such model has these
+    assert isinstance(model, TextAndSideModel)
+    return model.new_core(SIZE, SIZE)
 
 
 def _learned(arm: str, seeds: Sequence[int], setup: Setup) -> Learned:

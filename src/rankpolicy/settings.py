@@ -17,6 +17,7 @@ settings this way.
 from __future__ import annotations
 
 import dataclasses
+import functools
 import inspect
 import math
 import sys
@@ -146,8 +147,43 @@ def setting(
     return dataclasses.field(default=default, metadata=metadata)
 
 
+def setting_of(
+    cls: type,
+    name: str,
+    *,
+    default: Any = dataclasses.MISSING,
+    help: str | None = None,
+    read_when: ReadWhen | None = None,
+) -> Any:
+    """A setting declared as that of another class, with another default, help text or condition.
+
+    Parameters
+    ----------
+    cls
+        The dataclass that declares the setting, usually a base class.
+    name
+        The setting.
+    default
+        Another default; by default that of ``cls``.
+    help
+        Another help text; by default that of ``cls``.
+    read_when
+        Another condition under which the setting has an effect; by default that of ``cls``.
+    """
+    field = next(field for field in dataclasses.fields(cls) if field.name == name)
+    declared = declaration_of(cls, name)
+    changes = {} if read_when is None else {"read_when": read_when}
+    changed = dataclasses.replace(declared, help=declared.help if help is None else " ".join(help.split()), **changes)
+    default = field.default if default is dataclasses.MISSING else default
+    return dataclasses.field(default=default, metadata={_DECLARATION: changed})
+
+
 def documented(cls: type[T]) -> type[T]:
-    """Append a parameter section to the docstring of a dataclass, made from the declarations of its settings."""
+    """Append a parameter section to the docstring of a dataclass, made from the declarations of its settings.
+
+    Its constructor then refuses unknown settings with an error that lists the known ones, or says where the setting belongs.
+    """
+    _refuse_unknown_settings(cls)
     lines = ["Parameters", "----------"]
     for described in describe_settings(cls):
         facts = [described.kind]
@@ -162,6 +198,41 @@ def documented(cls: type[T]) -> type[T]:
         lines += textwrap.wrap(text, _LINE, initial_indent="    ", subsequent_indent="    ")
     cls.__doc__ = inspect.cleandoc(cls.__doc__ or "").rstrip() + "\n\n" + "\n".join(lines) + "\n"
     return cls
+
+
+def _refuse_unknown_settings(cls: type) -> None:
+    construct = cls.__dict__.get("__init__")
+    if construct is None:
+        return
+
+    @functools.wraps(construct)
+    def checked(self: Any, *args: Any, **settings: Any) -> None:
+        check_names(type(self), settings)
+        construct(self, *args, **settings)
+
+    cls.__init__ = checked  # type: ignore[misc]
+
+
+def check_names(cls: type, names: Iterable[str]) -> None:
+    """Refuse names that are no settings of a class.
+
+    The error says where a setting belongs if the class has a function ``where_setting_belongs(name)`` that knows.
+
+    Parameters
+    ----------
+    cls
+        A dataclass whose fields are declared with ``setting``.
+    names
+        Names that should be settings of it.
+    """
+    known = setting_names(cls)
+    for name in names:
+        if name not in known:
+            belongs = getattr(cls, "where_setting_belongs", lambda name: None)(name)
+            if belongs is not None:
+                raise RankPolicyError(f"{cls.__name__} has no setting {name!r}; {belongs}.")
+            close = unknown_name("", name, known).partition("'.")[2]
+            raise RankPolicyError(f"{cls.__name__} has no setting {name!r}.{close}")
 
 
 def describe_settings(cls: type) -> list[SettingDescription]:
@@ -305,7 +376,7 @@ def share_settings(target: Callable[..., T], source: Any, **others: Any) -> T:
 
 
 def plain(value: Any) -> Any:
-    """A setting as JSON can hold it: numpy numbers as Python's, a function or class by its name.
+    """A setting as JSON can hold it: numpy numbers as Python's, a function or class by its name, a model as its ``to_dict()``.
 
     Parameters
     ----------
@@ -314,6 +385,8 @@ def plain(value: Any) -> Any:
     """
     if _is_numpy(value, "generic"):
         return value.item()
+    if dataclasses.is_dataclass(value) and hasattr(value, "to_dict"):
+        return value.to_dict()
     if isinstance(value, tuple | list):
         return [plain(member) for member in value]
     if isinstance(value, Mapping):

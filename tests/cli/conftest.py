@@ -12,7 +12,7 @@ import pytest
 import rankpolicy as rp
 from rankpolicy.cli.main import run
 
-SMALL = ["--set", "epochs=2", "--set", "hidden=4", "--set", "num_networks=1", "--set", "num_samples=4"]
+SMALL = ["--set", "epochs=2", "--set", "model.hidden=4", "--set", "num_networks=1"]
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ def folder(tmp_path_factory) -> Path:
         place.mkdir(parents=True, exist_ok=True)
         for name, part in parts.items():
             rp.write_letor(part, place / f"{name}.txt")
-    rp.PGRank(epochs=2, hidden=(4,), num_networks=1, num_samples=4).fit(parts["train"], valid=parts["vali"]).save(
+    rp.PGRank(epochs=2, model=rp.models.MLP(hidden=(4,)), num_networks=1).fit(parts["train"], valid=parts["vali"]).save(
         root / "model.rp"
     )
     return root

@@ -11,7 +11,7 @@ from rankpolicy.cli.main import _say_warning
 from rankpolicy.clicks import PositionBias
 from rankpolicy.data import read_click_table
 
-SETTINGS = ["embedding_size=4", "hidden=4", "epochs=2", "num_networks=1"]
+SETTINGS = ["model.embedding_size=4", "model.hidden=4", "epochs=2", "num_networks=1"]
 
 
 def table(num_sessions=8):

@@ -6,11 +6,9 @@ QUICK = [
     "--set",
     "epochs=2",
     "--set",
-    "hidden=4",
+    "model.hidden=4",
     "--set",
     "num_networks=1",
-    "--set",
-    "num_samples=4",
     "--set",
     "num_trees=5",
 ]
@@ -36,8 +34,8 @@ def test_json_has_the_agreed_shape(rankpolicy, folder, tmp_path):
 
 def test_one_file_is_split_by_query_and_the_table_is_printed(rankpolicy, folder):
     result = rankpolicy("compare", "--data", folder / "train.txt", "--folds", 3, "--methods", "listnet,regression",
-                        "--set", "epochs=1", "--set", "listnet.hidden=4", "--set", "model=linear", "--set", "learning_rate=0.01",
-                        "--set", "dropout=0")  # fmt: skip
+                        "--set", "epochs=1", "--set", "listnet.model.hidden=4", "--set", "learning_rate=0.01",
+                        "--set", "model.dropout=0")  # fmt: skip
     assert result.status == 0
     assert "30 test queries" in result.stdout
     assert "mean over 3 folds" in result.stdout

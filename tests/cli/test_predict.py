@@ -65,7 +65,7 @@ def test_parquet_needs_no_labels_and_columns_go_by_name(rankpolicy, tmp_path):
     frame.write_parquet(tmp_path / "train.parquet")
     new = frame.drop("label")
     new.select(reversed(new.columns)).write_parquet(tmp_path / "new.parquet")
-    small = ["--set", "epochs=1", "--set", "hidden=4"]
+    small = ["--set", "epochs=1", "--set", "model.hidden=4"]
     rankpolicy("train", "--method", "listnet", "--data", tmp_path / "train.parquet", "--out", tmp_path / "m.rp", *small)
     call = ["predict", tmp_path / "m.rp", "--data", tmp_path / "new.parquet", "--out", tmp_path / "s.txt"]
     assert rankpolicy(*call).status == 0

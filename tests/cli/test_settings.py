@@ -1,15 +1,18 @@
+import re
+
 import pytest
 
-from rankpolicy import LambdaMART, PGRank, RankPolicyError
+from rankpolicy import LambdaMART, ListNet, PGRank, RankPolicyError
 from rankpolicy.cli.support.settings import as_text, parse_assignments, parse_settings, settings_of_methods
 
 
 def test_texts_become_the_type_of_their_setting():
     texts = parse_assignments(
-        ["num-networks=2", "dropout=0", "hidden=8", "patience=7", "reward=mean(ap, rr)", "model=linear"]
+        ["num-networks=2", "model.dropout=0", "model.hidden=8", "patience=7", "reward=mean(ap, rr)", "model=highway"]
     )
     assert parse_settings(PGRank, texts) == {
-        "num_networks": 2, "dropout": 0.0, "hidden": (8,), "patience": 7, "reward": "mean(ap, rr)", "model": "linear",
+        "num_networks": 2, "model__dropout": 0.0, "model__hidden": (8,), "patience": 7, "reward": "mean(ap, rr)",
+        "model": "highway",
     }  # fmt: skip
 
 
@@ -20,6 +23,34 @@ def test_a_setting_of_one_method_goes_before_one_of_all():
         "pg-rank": {"patience": 3},
         "lambdamart": {"patience": 9, "num_leaves": 5},
     }
+
+
+def test_settings_of_a_model_go_to_the_methods_whose_model_has_them():
+    classes = {"pg-rank": PGRank, "listnet": ListNet, "lambdamart": LambdaMART}
+    texts = parse_assignments(["model.hidden=4", "pg_rank.model.hidden=8", "listnet.model=highway", "model.dropout=0"])
+    assert settings_of_methods(classes, texts) == {
+        "pg-rank": {"model__hidden": (8,), "model__dropout": 0.0},
+        "listnet": {"model": "highway", "model__hidden": (4,), "model__dropout": 0.0},
+        "lambdamart": {},
+    }
+    assert settings_of_methods(classes, {"model.hidden": "4", "pg_rank.model": "linear"})["pg-rank"] == {
+        "model": "linear"
+    }
+
+
+@pytest.mark.parametrize(
+    ("texts", "message"),
+    [
+        ({"compression": "sum"}, "it belongs to the model: --set model=mcan --set model.compression=..."),
+        ({"hidden": "4"}, "it belongs to the model: --set model.hidden=..."),
+        ({"model.compression": "sum"}, "MLP has no setting 'compression'. Known: hidden, dropout"),
+        ({"model": "linear", "model.hidden": "4"}, "Linear has no setting 'hidden'"),
+        ({"epochs.hidden": "4"}, "the setting 'epochs' has no settings of its own"),
+    ],
+)
+def test_a_setting_that_the_method_would_not_read_is_sent_where_it_belongs(texts, message):
+    with pytest.raises(RankPolicyError, match=re.escape(message)):
+        parse_settings(PGRank, texts)
 
 
 def test_toml_values_read_like_flags():

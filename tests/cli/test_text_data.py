@@ -5,7 +5,7 @@ import pytest
 
 import rankpolicy as rp
 
-MCAN = ["model=mcan", "hidden=4,4", "recurrent=4", "embedding_size=4", "epochs=1"]
+MCAN = ["model=mcan", "model.hidden=4,4", "model.recurrent=4", "model.embedding_size=4", "epochs=1"]
 
 
 @pytest.fixture(scope="module")

@@ -32,7 +32,7 @@ def test_the_model_and_its_record_are_written(rankpolicy, folder, tmp_path):
     assert record["method"] == "pg-rank"
     assert record["seed"] == record["settings"]["random_state"] == 3
     assert record["settings"]["epochs"] == 2
-    assert record["settings"]["hidden"] == [4]
+    assert record["settings"]["model"] == {"name": "mlp", "hidden": [4], "dropout": 0.3}
     assert record["data"]["train"]["sha256"] == sha256_of_file(folder / "train.txt")
     assert record["data"]["valid"]["queries"] == 15
     assert set(record["metrics"]["valid"]) == {"ndcg@10"}
@@ -46,7 +46,7 @@ def test_it_learns_what_the_python_api_learns(rankpolicy, folder, tmp_path):
     result = rankpolicy(*arguments(folder, tmp_path / "m.rp", *SMALL))
     assert "validation ndcg@10" in result.stdout
     train, valid, test = (rp.read_letor(folder / f"{name}.txt") for name in ("train", "vali", "test"))
-    ours = rp.PGRank(epochs=2, hidden=(4,), num_networks=1, num_samples=4).fit(train, valid=valid)
+    ours = rp.PGRank(epochs=2, model=rp.models.MLP(hidden=(4,)), num_networks=1).fit(train, valid=valid)
     np.testing.assert_allclose(rp.load(tmp_path / "m.rp").predict(test), ours.predict(test))
 
 
@@ -54,15 +54,15 @@ def test_flags_go_before_the_run_file(rankpolicy, folder, tmp_path):
     config = tmp_path / "run.toml"
     config.write_text(
         f'method = "listnet"\ndata = "{folder}/train.txt"\nout = "{tmp_path}/m.rp"\nseed = 5\n'
-        '[settings]\nepochs = 3\nhidden = [4, 4]\npatience = "none"\nlearning_rate = 1'
+        '[settings]\nepochs = 3\npatience = "none"\nlearning_rate = 1\n[settings.model]\nhidden = [4, 4]'
     )
     record = rankpolicy("train", "--config", config, "--set", "epochs=1", "--json").json
     assert record["method"] == "listnet"
     assert record["seed"] == 5
     assert record["metrics"] == {"valid": {}, "best_iteration": 1}
-    assert [record["settings"][name] for name in ("epochs", "hidden", "patience", "learning_rate")] == [
+    assert [record["settings"][name] for name in ("epochs", "model", "patience", "learning_rate")] == [
         1,
-        [4, 4],
+        {"name": "mlp", "hidden": [4, 4], "dropout": 0.3},
         None,
         1.0,
     ]
@@ -80,7 +80,7 @@ def test_training_resumes_from_its_checkpoint(rankpolicy, folder, tmp_path):
 def test_a_sparse_validation_file_gets_the_width_of_the_training_file(rankpolicy, folder, tmp_path):
     (tmp_path / "sparse.txt").write_text("1 qid:1 1:0.5\n0 qid:1 2:0.5\n")
     result = rankpolicy("train", "--method", "regression", "--data", folder / "train.txt", "--valid", tmp_path / "sparse.txt",
-                        "--out", tmp_path / "m.rp", "--set", "epochs=1", "--set", "hidden=4")  # fmt: skip
+                        "--out", tmp_path / "m.rp", "--set", "epochs=1", "--set", "model.hidden=4")  # fmt: skip
     assert result.status == 0
     assert rp.load(tmp_path / "m.rp").num_features_ == 8
 
@@ -88,11 +88,11 @@ def test_a_sparse_validation_file_gets_the_width_of_the_training_file(rankpolicy
 @pytest.mark.parametrize(
     ("assignment", "message"),
     [
-        ("epoch=2", "Did you mean 'epochs'? Known: model, hidden"),
+        ("epoch=2", "Did you mean 'epochs'? Known: reward, estimator"),
         ("epochs=ten", "setting epochs must be a whole number; got 'ten'"),
         ("epochs=1.5", "must be a whole number"),
         ("learning_rate=nan", "must be a number; got 'nan'"),
-        ("hidden=64,x", "setting hidden must be a whole number; got 'x'"),
+        ("model.hidden=64,x", "setting hidden must be a whole number; got 'x'"),
         ("epochs", "--set must be name=value"),
         ("epochs=0", "epochs must be at least 1"),
         ("model=mpl", "Unknown model 'mpl'"),

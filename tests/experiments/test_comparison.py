@@ -12,7 +12,7 @@ FOLDS = [
     Fold(name="Fold1", train=DATA[:30], valid=DATA[30:40], test=DATA[40:50]),
     Fold(name="Fold2", train=DATA[:30], valid=DATA[30:40], test=DATA[50:60]),
 ]
-METHODS = {"listnet": {"epochs": 2, "hidden": (4,)}, "lambdamart": {"num_trees": 4}}
+METHODS = {"listnet": {"epochs": 2, "model__hidden": (4,)}, "lambdamart": {"num_trees": 4}}
 
 
 @pytest.fixture(scope="module")
@@ -41,7 +41,7 @@ def test_json_holds_plain_values_in_the_agreed_shape(comparison):
     assert list(document["methods"]) == ["listnet", "lambdamart"]
     assert len(document["methods"]["listnet"]["ndcg@10"]["per_fold"]) == 2
     assert {case["test"] for case in document["significance"]} == {"t-test", "wilcoxon", "fisher-randomization"}
-    assert document["settings"]["listnet"] == [{"random_state": 0, "epochs": 2, "hidden": [4]}] * 2
+    assert document["settings"]["listnet"] == [{"random_state": 0, "epochs": 2, "model__hidden": [4]}] * 2
     assert document["queries"] == [10, 10]
 
 

@@ -10,14 +10,14 @@ TRAIN, VALID = DATA[:25], DATA[25:]
 
 def test_the_best_on_validation_data_is_kept(monkeypatch):
     monkeypatch.setattr(
-        rp.ListNet, "settings_to_try", ({}, {"model": "linear"}, {"model": "linear", "learning_rate": 0.1})
+        rp.ListNet, "settings_to_try", ({}, {"model": "highway"}, {"model": "linear"}, {"learning_rate": 0.1})
     )
-    selection = fit_best(rp.ListNet, {"epochs": 2, "hidden": (4,)}, TRAIN, VALID)
+    selection = fit_best(rp.ListNet, {"epochs": 2, "model__hidden": (4,)}, TRAIN, VALID)
     assert [settings for settings, _ in selection.tried] == [
-        {"epochs": 2, "hidden": (4,)},
-        {"model": "linear", "epochs": 2, "hidden": (4,)},
-        {"model": "linear", "learning_rate": 0.1, "epochs": 2, "hidden": (4,)},
-    ]
+        {"epochs": 2, "model__hidden": (4,)},
+        {"model": "highway", "epochs": 2, "model__hidden": (4,)},
+        {"learning_rate": 0.1, "epochs": 2, "model__hidden": (4,)},
+    ]  # a linear model has no hidden layers, so that what the user fixed would not be read
     assert selection.ranker.best_score_ == max(score for _, score in selection.tried)
     assert (selection.settings, selection.ranker.best_score_) in selection.tried
 

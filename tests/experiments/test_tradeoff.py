@@ -11,7 +11,7 @@ from rankpolicy.experiments.tradeoff_curves import SeedValue, Tradeoff, Tradeoff
 from rankpolicy.rankers import BoostedPolicy, FairPGRank
 
 TRAIN, TEST = make_fair_synthetic(12, 5, random_state=0), make_fair_synthetic(8, 5, random_state=1)
-QUICK = {"fair-pg-rank": {"epochs": 5}, "listnet": {"epochs": 2, "hidden": (4,)}}
+QUICK = {"fair-pg-rank": {"epochs": 5}, "listnet": {"epochs": 2, "model__hidden": (4,)}}
 
 
 def point(method, utility, disparity, *, strength=None):

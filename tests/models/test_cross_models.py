@@ -3,11 +3,19 @@
 import pytest
 import torch
 
-from rankpolicy.models.concatenation import Concatenation
-from rankpolicy.models.cross_models import CROSS_MODELS
-from rankpolicy.models.cross_network import CrossNetwork
-from rankpolicy.models.latent_cross import LatentCross
-from rankpolicy.models.matching_cross import Match, MatchingCross
+from rankpolicy.models.concatenation import ConcatenationNetwork
+from rankpolicy.models.cross_network import DeepCrossNetwork
+from rankpolicy.models.latent_cross import LatentCrossNetwork
+from rankpolicy.models.match import MatchNetwork
+from rankpolicy.models.matching_cross import MatchingCrossNetwork
+
+CROSS_MODELS = {
+    "concatenation": ConcatenationNetwork,
+    "latent-cross": LatentCrossNetwork,
+    "match": MatchNetwork,
+    "matching-cross": MatchingCrossNetwork,
+    "cross-network": DeepCrossNetwork,
+}
 
 QUERY, ITEM, SIDE = torch.tensor([[2.0, 1.0]]), torch.tensor([[3.0, -1.0]]), torch.tensor([[10.0]])
 
@@ -68,14 +76,14 @@ def test_a_network_learns_an_order_that_what_the_items_share_decides(name):
 
 
 def test_concatenation_by_hand():
-    network = Concatenation(2, 1, hidden=())
+    network = ConcatenationNetwork(2, 1, hidden=())
     set_weights(network.net.output, [[1.0, 2.0, 3.0, 4.0, 5.0]], [0.5])
     # 2 + 2*1 + 3*3 - 4*1 + 5*10 + 0.5
     assert network(QUERY, ITEM, SIDE).tolist() == [59.5]
 
 
 def test_latent_cross_by_hand():
-    network = LatentCross(2, 1, hidden=(2,))
+    network = LatentCrossNetwork(2, 1, hidden=(2,))
     set_weights(network.net.hidden[0], [[1.0, 0.0, 0.1], [0.0, -2.0, 0.0]], [0.0, 1.0])
     set_weights(network.scaled.weights, [[0.5, 0.0], [0.0, -3.0]])
     set_weights(network.net.output, [[1.0, 10.0]], [0.25])
@@ -84,14 +92,14 @@ def test_latent_cross_by_hand():
 
 
 def test_match_by_hand():
-    network = Match(2, 1, hidden=())
+    network = MatchNetwork(2, 1, hidden=())
     set_weights(network.net.output, [[1.0, 2.0, 3.0]], [0.5])
     # m = (6, -1): 6 - 2 + 30 + 0.5
     assert network(QUERY, ITEM, SIDE).tolist() == [34.5]
 
 
 def test_matching_cross_by_hand():
-    network = MatchingCross(2, 1, hidden=())
+    network = MatchingCrossNetwork(2, 1, hidden=())
     set_weights(network.net.output, [[1.0, 2.0, 3.0]], [0.5])
     set_weights(network.scaled.weights, [[0.5], [-0.2]])
     # m = (6, -1) scaled by 1 + 5 and 1 - 2: (36, 1), so 36 + 2 + 30 + 0.5
@@ -99,7 +107,7 @@ def test_matching_cross_by_hand():
 
 
 def test_cross_network_by_hand():
-    network = CrossNetwork(1, 1, hidden=(), num_crosses=2)
+    network = DeepCrossNetwork(1, 1, hidden=(), num_crosses=2)
     # x_0 = (2, 3, 1). W_0 swaps the first two: x_1 = (2*3, 3*2, 1*1) + x_0 = (8, 9, 2).
     set_weights(network.crosses[0], [[0.0, 1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 1.0]], [0.0, 0.0, 0.0])
     # W_1 = 0, b_1 = (1, 0, -1): x_2 = (2, 0, -1) + x_1 = (10, 9, 1).
@@ -109,7 +117,7 @@ def test_cross_network_by_hand():
 
 
 def test_side_information_of_the_query_scales_the_match_and_turns_the_order():
-    network = MatchingCross(2, 1, hidden=())
+    network = MatchingCrossNetwork(2, 1, hidden=())
     set_weights(network.net.output, [[1.0, 1.0, 7.0]], [0.0])
     set_weights(network.scaled.weights, [[0.5], [-0.5]])
     query, items = torch.ones(2, 2), torch.eye(2)
@@ -124,7 +132,7 @@ def test_side_information_of_the_query_scales_the_match_and_turns_the_order():
 
 @pytest.mark.parametrize("side_size", [0, 4])
 def test_a_new_matching_cross_network_is_nearly_its_match(side_size):
-    cross, match = MatchingCross(6, side_size, hidden=(8, 8)), Match(6, side_size, hidden=(8, 8))
+    cross, match = MatchingCrossNetwork(6, side_size, hidden=(8, 8)), MatchNetwork(6, side_size, hidden=(8, 8))
     match.net.load_state_dict(cross.net.state_dict())
     rows = torch.randn(50, 6), torch.randn(50, 6), torch.randn(50, side_size)
     difference = (cross(*rows) - match(*rows)).abs().max()

@@ -3,8 +3,7 @@ import torch
 
 from rankpolicy.data.texts.pretrained import PretrainedEncoder
 from rankpolicy.data.texts.text_pairs import TextPairs, TokenTable
-from rankpolicy.models import FineTunedEncoder
-from rankpolicy.models.encoder import ENCODINGS
+from rankpolicy.models.encoder import ENCODINGS, FineTunedEncoder
 from tests.tiny_encoder import write_tiny_encoder
 
 

@@ -5,7 +5,7 @@ from rankpolicy import RankPolicyError
 from rankpolicy.data.texts.text_pairs import TextPairs, TokenTable
 from rankpolicy.models import MCAN
 from rankpolicy.models.compression import COMPRESSIONS, FactorizationCompression
-from rankpolicy.models.mcan import Cast
+from rankpolicy.models.mcan import Cast, MCANNetwork
 
 QUERIES = [[1, 2], [3, 4, 5, 1]]
 ITEMS = [[2, 6, 7], [1], [5, 5, 3, 2, 1, 8]]
@@ -21,7 +21,7 @@ def network(compression="sum"):
     torch.manual_seed(0)
     vectors = torch.randn(9, 3)
     vectors[0] = 0
-    return MCAN(vectors, recurrent=4, hidden=(5, 5), compression=compression).eval()
+    return MCANNetwork(vectors, recurrent=4, hidden=(5, 5), compression=compression).eval()
 
 
 @pytest.mark.parametrize("compression", COMPRESSIONS)
@@ -108,7 +108,7 @@ def test_a_factorization_machine_crosses_all_pairs():
 
 
 def test_neural_compression_is_a_rectified_weighted_sum():
-    compress = COMPRESSIONS["neural"](2)
+    compress = COMPRESSIONS["neural"](2, None)
     with torch.no_grad():
         compress.linear.weight.copy_(torch.tensor([[1.0, -2.0]]))
         compress.linear.bias.fill_(0.5)
@@ -117,4 +117,4 @@ def test_neural_compression_is_a_rectified_weighted_sum():
 
 def test_an_unknown_compression_is_refused():
     with pytest.raises(RankPolicyError, match=r"Unknown compression 'som'\. Did you mean 'sum'"):
-        network("som")
+        MCAN(compression="som")

@@ -3,8 +3,10 @@ import torch
 from torch import nn
 
 from rankpolicy.data.texts.text_pairs import SideTensors, TextPairs, TokenTable
-from rankpolicy.models.cross_models import CROSS_MODELS
-from rankpolicy.models.text_and_side import TextAndSide
+from rankpolicy.models import MODELS
+from rankpolicy.models.text_and_side import TextAndSide, TextAndSideModel
+
+CROSS_MODELS = [name for name in MODELS if issubclass(MODELS[name], TextAndSideModel)]
 
 VECTORS = torch.tensor([[0.0, 0.0], [1.0, 2.0], [3.0, 4.0], [5.0, -6.0], [7.0, 0.0]])
 QUERIES = [[1, 2], [3], []]
@@ -23,7 +25,7 @@ def pairs(side=SIDE, queries=QUERIES, items=ITEMS, query_of_pair=(0, 0, 1, 2, 1)
 def network(name="matching-cross", *, has_side=True):
     with torch.random.fork_rng():
         torch.manual_seed(0)
-        core = CROSS_MODELS[name](2, 1 + 2 * 3 if has_side else 0, hidden=(8, 8))
+        core = MODELS[name](hidden=(8, 8), dropout=0).new_core(2, 1 + 2 * 3 if has_side else 0)
         return TextAndSide(core, VECTORS.clone(), [3, 4] if has_side else [], 3, 1 if has_side else 0).eval()
 
 
@@ -89,7 +91,7 @@ def test_words_of_both_texts_and_categories_that_occur_learn(name):
 
 
 def test_the_gradient_of_a_shared_table_is_that_of_both_texts():
-    model = TextAndSide(CROSS_MODELS["match"](2, 0, hidden=()), VECTORS.clone(), [], 1, 0)
+    model = TextAndSide(MODELS["match"](hidden=()).new_core(2, 0), VECTORS.clone(), [], 1, 0)
     nn.init.ones_(model.core.net.output.weight)
     given = pairs(None, query_of_pair=(0,), item_of_pair=(1,))
     model(given).sum().backward()

@@ -13,7 +13,7 @@ TRAIN = rp.make_web_search(6, num_features=8)
 @pytest.fixture(scope="module")
 def model(tmp_path_factory):
     path = tmp_path_factory.mktemp("bundle") / "model.rp"
-    rp.ListNet(epochs=1, hidden=(4,)).fit(TRAIN).save(path)
+    rp.ListNet(epochs=1, model=rp.models.MLP(hidden=(4,))).fit(TRAIN).save(path)
     return path
 
 
@@ -36,10 +36,10 @@ def changed(model, path, change):
         (lambda manifest, files: manifest.pop("ranker"), "parts do not fit together"),
         (lambda manifest, files: manifest.update(settings=[1]), "parts do not fit together"),
         (lambda manifest, files: manifest["fitted"].clear(), "parts do not fit together"),
-        (lambda manifest, files: manifest["settings"].update(hidden=[9]), r"fit together \(.*size mismatch"),
+        (lambda manifest, files: manifest["settings"]["model"].update(hidden=[9]), r"fit together \(.*size mismatch"),
         (lambda manifest, files: manifest["fitted"].update(num_features_=9), r"fit together \(.*size mismatch"),
-        (lambda manifest, files: manifest.update(sha256={}), "weights.safetensors has no sha256"),
-        (lambda manifest, files: manifest.pop("sha256"), "weights.safetensors has no sha256"),
+        (lambda manifest, files: manifest.update(sha256={}), "safetensors has no sha256"),
+        (lambda manifest, files: manifest.pop("sha256"), "safetensors has no sha256"),
         (lambda manifest, files: manifest.update(sha256=3), "not a rankpolicy model"),
         (lambda manifest, files: files.update({"more.py": b"print()"}), "more.py has no sha256"),
         (lambda manifest, files: manifest.update(format=1), "reads format 2. Load it with that version"),
@@ -60,7 +60,7 @@ def test_every_flipped_byte_is_noticed_or_harmless(model, tmp_path):
             loaded = rp.load(tmp_path / "flipped.rp")
         except rp.RankPolicyError:
             continue
-        assert loaded.get_params() == whole.get_params()
+        assert loaded.to_dict() == whole.to_dict()
         np.testing.assert_array_equal(loaded.predict(TRAIN), whole.predict(TRAIN))
 
 

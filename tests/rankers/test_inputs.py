@@ -12,7 +12,7 @@ NAMES = ["bm25", "age", "clicks"]
 
 
 def new_ranker(**settings):
-    return rp.ListNet(epochs=1, hidden=(4,), **settings)
+    return rp.ListNet(epochs=1, model=rp.models.MLP(hidden=(4,)), **settings)
 
 
 @pytest.mark.parametrize("frame", [pandas.DataFrame(X, columns=NAMES), polars.DataFrame(X, schema=NAMES)])
@@ -84,5 +84,5 @@ def test_options_of_the_policy_that_cannot_be_meant():
         with pytest.raises(rp.RankPolicyError, match="cutoff must be a whole number, 1 or more"):
             ranker.exposure(X, qid=QID, cutoff=cutoff)
     for weights in ([np.nan], [[1.0]]):
-        with pytest.raises(rp.RankPolicyError, match="rank_weights must be finite numbers, one a rank"):
+        with pytest.raises(rp.RankPolicyError, match="rank_weights must be finite numbers, one per rank"):
             ranker.exposure(X, qid=QID, rank_weights=weights)

@@ -44,7 +44,7 @@ def test_stars():
 
 
 def test_samples_come_with_the_probability_of_the_policy():
-    ranker = rp.ListNet(epochs=1, hidden=(4,)).fit(DATA)
+    ranker = rp.ListNet(epochs=1, model=rp.models.MLP(hidden=(4,))).fit(DATA)
     query = query_to_show(DATA)
     assert query.num_queries == 1
     assert query.num_items <= 6

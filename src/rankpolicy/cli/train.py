@@ -121,7 +121,7 @@ def train(
             for role, path in files.items()
         }
         | {role: facts_of_file(path) for role, path in given.files.items()},
-        settings=ranker.get_params(),
+        settings=ranker.to_dict()["settings"],
         method=method,
         model=str(out),
         metrics={"valid": validation, "best_iteration": ranker.best_iteration_},

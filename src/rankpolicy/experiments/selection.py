@@ -45,13 +45,22 @@ def settings_to_try(ranker_class: type[Ranker], settings: Mapping[str, Any]) -> 
     >>> settings_to_try(LambdaMART, {"num_leaves": 31, "min_items_in_leaf": 5})
     [{'num_leaves': 31, 'min_items_in_leaf': 5}]
     """
+    ranker_class().set_params(**settings)  # refuses wrong settings before any training
     candidates: list[dict[str, Any]] = []
     for change in ranker_class.settings_to_try:
         candidate = {**change, **settings}
-        new_ranker(ranker_class, candidate)  # refuses wrong settings before any training
-        if candidate not in candidates:
+        if candidate not in candidates and _is_allowed(ranker_class, candidate):
             candidates.append(candidate)
-    return candidates
+    return candidates or [dict(settings)]
+
+
+def _is_allowed(ranker_class: type[Ranker], settings: Mapping[str, Any]) -> bool:
+    """Whether all settings would be read: a change of model may leave the user's settings without effect."""
+    try:
+        ranker_class().set_params(**settings)
+    except RankPolicyError:
+        return False
+    return True
 
 
 def fit_best(

@@ -1,42 +1,47 @@
-"""Scoring networks: flat features (items, features) -> flat scores (items,)."""
+"""Models: settings that describe a scoring network. A ranker takes one as ``model=``, by name or as a value.
 
-from __future__ import annotations
+rp.PGRank(model="mlp")
+rp.PGRank(model=rp.models.MLP(hidden=(32,), dropout=0.1))
 
-from collections.abc import Callable
+Each value says whether its network reads features or texts, prepares these inputs, and builds the network.
+"""
 
-from torch import nn
+from typing import TYPE_CHECKING
 
-from rankpolicy.models.average import Average
-from rankpolicy.models.encoder import FineTunedEncoder
-from rankpolicy.models.highway import Highway
-from rankpolicy.models.linear import Linear
-from rankpolicy.models.mcan import MCAN
-from rankpolicy.models.mlp import MLP
-from rankpolicy.models.sequence import BiLSTM
-from rankpolicy.types import RankPolicyError, unknown_name
+from rankpolicy.optional import lazy_imports
 
-ModelBuilder = Callable[[int, tuple[int, ...], float], nn.Module]
+if TYPE_CHECKING:
+    from rankpolicy.models.average import Average
+    from rankpolicy.models.bilstm import BiLSTM
+    from rankpolicy.models.concatenation import Concatenation
+    from rankpolicy.models.cross_network import CrossNetwork
+    from rankpolicy.models.encoder import Encoder
+    from rankpolicy.models.highway import Highway
+    from rankpolicy.models.latent_cross import LatentCross
+    from rankpolicy.models.linear import Linear
+    from rankpolicy.models.match import Match
+    from rankpolicy.models.matching_cross import MatchingCross
+    from rankpolicy.models.mcan import MCAN
+    from rankpolicy.models.members import MODELS, as_model
+    from rankpolicy.models.mlp import MLP
+    from rankpolicy.models.model import Model
 
-MODELS: dict[str, ModelBuilder] = {
-    "linear": lambda num_features, hidden, dropout: Linear(num_features),
-    "mlp": lambda num_features, hidden, dropout: MLP(num_features, hidden=hidden, dropout=dropout),
-    "highway": lambda num_features, hidden, dropout: Highway(num_features, hidden=hidden, dropout=dropout),
-}
+__getattr__, __dir__ = lazy_imports(__name__, __file__)
 
-
-def build_model(name: str, num_features: int, *, hidden: tuple[int, ...] = (), dropout: float = 0.0) -> nn.Module:
-    """A network by name; ``hidden`` are the widths of its layers (a linear model has none)."""
-    if name not in MODELS:
-        raise RankPolicyError(unknown_name("model", name, MODELS))
-    if any(not isinstance(width, int) or width < 1 for width in hidden):
-        raise RankPolicyError(f"hidden must be layer widths, whole numbers of at least 1; got {hidden}.")
-    if name == "highway" and len(set(hidden)) != 1:
-        raise RankPolicyError(
-            f"a highway network carries its input past each layer: all widths must be equal; got {hidden}."
-        )
-    if not 0 <= dropout < 1:
-        raise RankPolicyError(f"dropout must be at least 0 and below 1; got {dropout}.")
-    return MODELS[name](num_features, hidden, dropout)
-
-
-__all__ = ["MCAN", "MLP", "MODELS", "Average", "BiLSTM", "FineTunedEncoder", "Highway", "Linear", "build_model"]
+__all__ = [
+    "MCAN",
+    "MLP",
+    "MODELS",
+    "Average",
+    "BiLSTM",
+    "Concatenation",
+    "CrossNetwork",
+    "Encoder",
+    "Highway",
+    "LatentCross",
+    "Linear",
+    "Match",
+    "MatchingCross",
+    "Model",
+    "as_model",
+]

@@ -1,22 +1,50 @@
-"""Query, item and side information, one vector after the other, for a feed-forward network."""
+"""A feed-forward network over the concatenated vectors of query, item and side information."""
 
 from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, final
 
 import torch
 from torch import Tensor, nn
 
-from rankpolicy.models.mlp import MLP
+from rankpolicy.models.mlp import MLPNetwork
+from rankpolicy.models.text_and_side import TextAndSideModel
+from rankpolicy.settings import documented
 
 
-class Concatenation(nn.Module):
-    """score = net([query; item; side]): what the network is to know of the match, it has to find out itself."""
+class ConcatenationNetwork(nn.Module):
+    """score = net([query; item; side])."""
 
     def __init__(
-        self, embedding_size: int, side_size: int, *, hidden: tuple[int, ...] = (64, 64), dropout: float = 0.0
+        self,
+        embedding_size: int,
+        side_size: int,
+        *,
+        hidden: tuple[int, ...] = (64, 64),
+        dropout: float = 0.0,
+        generator: torch.Generator | None = None,
     ) -> None:
         super().__init__()
-        self.net = MLP(2 * embedding_size + side_size, hidden=hidden, dropout=dropout)
+        self.net = MLPNetwork(2 * embedding_size + side_size, hidden=hidden, dropout=dropout, generator=generator)
 
     def forward(self, query: Tensor, item: Tensor, side: Tensor) -> Tensor:
         """query (rows, embedding), item (rows, embedding), side (rows, side) -> scores (rows,)"""
-        return self.net(torch.cat([query, item, side], -1))
+        scores: Tensor = self.net(torch.cat([query, item, side], -1))
+        return scores
+
+
+@final
+@documented
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Concatenation(TextAndSideModel):
+    """A feed-forward network over query, item and side information side by side; any match it has to learn itself."""
+
+    name: ClassVar[str] = "concatenation"
+
+    def new_core(
+        self, embedding_size: int, side_size: int, *, generator: torch.Generator | None = None
+    ) -> ConcatenationNetwork:
+        return ConcatenationNetwork(
+            embedding_size, side_size, hidden=self.hidden, dropout=self.dropout, generator=generator
+        )

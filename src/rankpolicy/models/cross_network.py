@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import ClassVar, final
+
 import torch
 from torch import Tensor, nn
 
-from rankpolicy.models.mlp import MLP
+from rankpolicy.models import initial_weights
+from rankpolicy.models.mlp import MLPNetwork
+from rankpolicy.models.text_and_side import TextAndSideModel
+from rankpolicy.settings import documented
 
 
-class CrossNetwork(nn.Module):
+class DeepCrossNetwork(nn.Module):
     """score = net(x_L), x_{l+1} = x_0 * (W_l x_l + b_l) + x_l, x_0 = [query; item; side] (Wang et al. 2021, DCN-v2, stacked).
 
-    Every product of up to L + 1 inputs is within its reach; unlike a match, it has to learn which are worth taking.
+    It can form every product of up to L + 1 inputs, and has to learn which of them matter.
     """
 
     def __init__(
@@ -22,11 +28,14 @@ class CrossNetwork(nn.Module):
         hidden: tuple[int, ...] = (64, 64),
         dropout: float = 0.0,
         num_crosses: int = 3,
+        generator: torch.Generator | None = None,
     ) -> None:
         super().__init__()
         size = 2 * embedding_size + side_size
-        self.crosses = nn.ModuleList(nn.Linear(size, size) for _ in range(num_crosses))
-        self.net = MLP(size, hidden=hidden, dropout=dropout)
+        self.crosses = nn.ModuleList(
+            initial_weights.linear(size, size, generator=generator) for _ in range(num_crosses)
+        )
+        self.net = MLPNetwork(size, hidden=hidden, dropout=dropout, generator=generator)
 
     def forward(self, query: Tensor, item: Tensor, side: Tensor) -> Tensor:
         """query (rows, embedding), item (rows, embedding), side (rows, side) -> scores (rows,)"""
@@ -34,4 +43,21 @@ class CrossNetwork(nn.Module):
         crossed = first
         for cross in self.crosses:
             crossed = first * cross(crossed) + crossed
-        return self.net(crossed)
+        scores: Tensor = self.net(crossed)
+        return scores
+
+
+@final
+@documented
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CrossNetwork(TextAndSideModel):
+    """DCN-v2: three layers that multiply their input by the first one, then a feed-forward network (Wang et al. 2021)."""
+
+    name: ClassVar[str] = "cross-network"
+
+    def new_core(
+        self, embedding_size: int, side_size: int, *, generator: torch.Generator | None = None
+    ) -> DeepCrossNetwork:
+        return DeepCrossNetwork(
+            embedding_size, side_size, hidden=self.hidden, dropout=self.dropout, generator=generator
+        )

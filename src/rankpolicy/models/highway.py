@@ -2,38 +2,82 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import ClassVar, final
+
 import torch
 from torch import Tensor, nn
 
+from rankpolicy.models import initial_weights
+from rankpolicy.models.declarations import dropout_rate, hidden_layers
 from rankpolicy.models.dropout import ByteDropout
+from rankpolicy.models.model import FeatureModel
+from rankpolicy.settings import documented
+from rankpolicy.types import RankPolicyError
 
 
 class HighwayLayer(nn.Module):
     """y = T(x) * H(x) + (1 - T(x)) * x with gate T = sigmoid(W_T x + b_T), H = relu(W_H x + b_H) (Srivastava et al. 2015)."""
 
-    def __init__(self, width: int, *, dropout: float = 0.0) -> None:
+    def __init__(self, width: int, *, dropout: float = 0.0, generator: torch.Generator | None = None) -> None:
         super().__init__()
-        self.transform = nn.Linear(width, width)
-        self.gate = nn.Linear(width, width)
+        self.transform = initial_weights.linear(width, width, generator=generator)
+        self.gate = initial_weights.linear(width, width, generator=generator)
         self.dropout = ByteDropout(dropout)
         # A negative gate bias starts the layer as nearly the identity, so that deep stacks train.
         nn.init.constant_(self.gate.bias, -1.0)
 
     def forward(self, inputs: Tensor) -> Tensor:
+        """(..., width) -> (..., width)"""
         gate = torch.sigmoid(self.gate(inputs))
-        return gate * self.dropout(torch.relu(self.transform(inputs))) + (1 - gate) * inputs
+        carried: Tensor = gate * self.dropout(torch.relu(self.transform(inputs))) + (1 - gate) * inputs
+        return carried
 
 
-class Highway(nn.Module):
-    """A projection to the highway's width, highway layers, one linear output. All widths in ``hidden`` must be equal."""
+class HighwayNetwork(nn.Module):
+    """A projection to the highway's width, one highway layer per entry of ``hidden``, one linear output; all widths are equal."""
 
-    def __init__(self, num_features: int, *, hidden: tuple[int, ...] = (92, 92, 92), dropout: float = 0.0) -> None:
+    def __init__(
+        self,
+        num_features: int,
+        *,
+        hidden: tuple[int, ...] = (92, 92, 92),
+        dropout: float = 0.0,
+        generator: torch.Generator | None = None,
+    ) -> None:
         super().__init__()
         width = hidden[0]
-        self.projection = nn.Linear(num_features, width)
-        self.layers = nn.Sequential(*(HighwayLayer(width, dropout=dropout) for _ in hidden))
-        self.output = nn.Linear(width, 1)
+        self.projection = initial_weights.linear(num_features, width, generator=generator)
+        self.layers = nn.Sequential(*(HighwayLayer(width, dropout=dropout, generator=generator) for _ in hidden))
+        self.output = initial_weights.linear(width, 1, generator=generator)
 
     def forward(self, features: Tensor) -> Tensor:
         """features (items, features) -> scores (items,)"""
-        return self.output(self.layers(torch.relu(self.projection(features)))).squeeze(-1)
+        scores: Tensor = self.output(self.layers(torch.relu(self.projection(features)))).squeeze(-1)
+        return scores
+
+
+def check_equal_widths(hidden: tuple[int, ...]) -> None:
+    """Refuse widths that a highway network cannot have."""
+    if len(set(hidden)) != 1:
+        raise RankPolicyError(
+            f"a highway network carries its input past each layer: hidden must be one or more widths, all equal; got {hidden}."
+        )
+
+
+@final
+@documented
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Highway(FeatureModel):
+    """A highway network over features: each layer learns how much of its input to pass on unchanged (Srivastava et al. 2015)."""
+
+    name: ClassVar[str] = "highway"
+
+    hidden: tuple[int, ...] = hidden_layers((64, 64), "Width of each highway layer; all must be equal.")
+    dropout: float = dropout_rate(0.3)
+
+    def _check_together(self) -> None:
+        check_equal_widths(self.hidden)
+
+    def new_network_of(self, num_features: int, *, generator: torch.Generator | None = None) -> HighwayNetwork:
+        return HighwayNetwork(num_features, hidden=self.hidden, dropout=self.dropout, generator=generator)

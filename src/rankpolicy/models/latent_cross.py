@@ -1,17 +1,23 @@
-"""Latent cross: a vector scales the values of another, one by one."""
+"""Latent cross: the query scales the hidden values of a network, one by one."""
 
 from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, final
 
 import torch
 from torch import Tensor, nn
 
-from rankpolicy.models.mlp import MLP
+from rankpolicy.models import initial_weights
+from rankpolicy.models.mlp import MLPNetwork
+from rankpolicy.models.text_and_side import TextAndSideModel
+from rankpolicy.settings import documented
 
 
 class ScaledBy(nn.Module):
     """values * (1 + W context) (Beutel et al. 2018), W drawn from a normal distribution of standard deviation ``scale``.
 
-    Where ``scale`` is small, a new one leaves values nearly as they are; a context of zeros always does.
+    With a small ``scale`` a new module leaves values nearly unchanged; a context of zeros always does.
 
     >>> scaled = ScaledBy(2, 1, scale=0.01)
     >>> _ = nn.init.constant_(scaled.weights.weight, 0.5)
@@ -19,32 +25,61 @@ class ScaledBy(nn.Module):
     [[6.0, 8.0]]
     """
 
-    def __init__(self, num_values: int, num_context: int, *, scale: float) -> None:
+    def __init__(
+        self, num_values: int, num_context: int, *, scale: float, generator: torch.Generator | None = None
+    ) -> None:
         super().__init__()
-        self.weights = nn.Linear(num_context, num_values, bias=False) if num_context else None
-        if self.weights is not None:
-            nn.init.normal_(self.weights.weight, std=scale)
+        self.weights = None
+        if num_context:
+            self.weights = initial_weights.linear(num_context, num_values, bias=False, generator=generator)
+            nn.init.normal_(self.weights.weight, std=scale, generator=generator)
 
     def forward(self, values: Tensor, context: Tensor) -> Tensor:
         """values (rows, values), context (rows, context) -> (rows, values)"""
-        return values if self.weights is None else values * (1 + self.weights(context))
+        if self.weights is None:
+            return values
+        scaled: Tensor = values * (1 + self.weights(context))
+        return scaled
 
 
-class LatentCross(nn.Module):
+class LatentCrossNetwork(nn.Module):
     """score = output(h * (1 + W query)), h = layers([item; side]).
 
-    The arm of Qin et al. (2020): item and side information enter the network, the query multiplies its last hidden layer.
+    Item and side information enter the network; the query multiplies its last hidden layer (an arm of Qin et al. 2020).
     """
 
     def __init__(
-        self, embedding_size: int, side_size: int, *, hidden: tuple[int, ...] = (64, 64), dropout: float = 0.0
+        self,
+        embedding_size: int,
+        side_size: int,
+        *,
+        hidden: tuple[int, ...] = (64, 64),
+        dropout: float = 0.0,
+        generator: torch.Generator | None = None,
     ) -> None:
         super().__init__()
-        self.net = MLP(embedding_size + side_size, hidden=hidden, dropout=dropout)
-        # The query is seen nowhere else: from a small W the network learns the training items by heart before it looks at queries.
-        self.scaled = ScaledBy(self.net.output.in_features, embedding_size, scale=1.0)
+        self.net = MLPNetwork(embedding_size + side_size, hidden=hidden, dropout=dropout, generator=generator)
+        # The query enters nowhere else: from a small W the network would memorize the training items before it looks at queries.
+        self.scaled = ScaledBy(self.net.output.in_features, embedding_size, scale=1.0, generator=generator)
 
     def forward(self, query: Tensor, item: Tensor, side: Tensor) -> Tensor:
         """query (rows, embedding), item (rows, embedding), side (rows, side) -> scores (rows,)"""
         last = self.net.hidden(torch.cat([item, side], -1))
-        return self.net.output(self.scaled(last, query)).squeeze(-1)
+        scores: Tensor = self.net.output(self.scaled(last, query)).squeeze(-1)
+        return scores
+
+
+@final
+@documented
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LatentCross(TextAndSideModel):
+    """A network over item and side information whose last layer is scaled by the query (Beutel et al. 2018; Qin et al. 2020)."""
+
+    name: ClassVar[str] = "latent-cross"
+
+    def new_core(
+        self, embedding_size: int, side_size: int, *, generator: torch.Generator | None = None
+    ) -> LatentCrossNetwork:
+        return LatentCrossNetwork(
+            embedding_size, side_size, hidden=self.hidden, dropout=self.dropout, generator=generator
+        )

@@ -1,17 +1,38 @@
-"""One weight a feature."""
+"""One weight per feature."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import ClassVar, final
+
+import torch
 from torch import Tensor, nn
 
+from rankpolicy.models import initial_weights
+from rankpolicy.models.model import FeatureModel
+from rankpolicy.settings import documented
 
-class Linear(nn.Module):
+
+class LinearNetwork(nn.Module):
     """score = w . x + b."""
 
-    def __init__(self, num_features: int) -> None:
+    def __init__(self, num_features: int, *, generator: torch.Generator | None = None) -> None:
         super().__init__()
-        self.output = nn.Linear(num_features, 1)
+        self.output = initial_weights.linear(num_features, 1, generator=generator)
 
     def forward(self, features: Tensor) -> Tensor:
         """features (items, features) -> scores (items,)"""
-        return self.output(features).squeeze(-1)
+        scores: Tensor = self.output(features).squeeze(-1)
+        return scores
+
+
+@final
+@documented
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Linear(FeatureModel):
+    """A weighted sum of the features: score = w . x + b. It has no settings."""
+
+    name: ClassVar[str] = "linear"
+
+    def new_network_of(self, num_features: int, *, generator: torch.Generator | None = None) -> LinearNetwork:
+        return LinearNetwork(num_features, generator=generator)

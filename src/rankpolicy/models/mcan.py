@@ -1,28 +1,38 @@
-"""MCAN: a matcher of two texts that casts four kinds of attention as hints beside every word."""
+"""MCAN: a network that matches two texts and gives every word four kinds of attention as additional inputs."""
 
 from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar, Literal, final
 
 import torch
 from torch import Tensor, nn
 
+from rankpolicy.data.dataset import RankingDataset
 from rankpolicy.data.texts.text_pairs import Padded, TextPairs
+from rankpolicy.models import initial_weights
 from rankpolicy.models.compression import COMPRESSIONS
+from rankpolicy.models.declarations import dropout_rate, hidden_layers, longest_text, recurrent_width
 from rankpolicy.models.dropout import ByteDropout
-from rankpolicy.models.highway import Highway, HighwayLayer
+from rankpolicy.models.highway import HighwayLayer, HighwayNetwork, check_equal_widths
+from rankpolicy.models.inputs.words import WordInputs
+from rankpolicy.models.model import Model
 from rankpolicy.models.recurrent import joined_pair, masked_max, masked_mean, run_lstm
-from rankpolicy.types import RankPolicyError, unknown_name
+from rankpolicy.settings import ReadWhen, documented, setting
 
 NUM_CASTS = 4  # max, mean, alignment, intra
 HINTS_OF_A_CAST = 3  # of the concatenation, the product and the difference
 
 
 class Cast(nn.Module):
-    """Attended vectors beside words as three numbers a word: F_c([x'; x]), F_c(x' * x), F_c(x' - x), each F_c with weights of its own."""
+    """Three numbers per word x and its attended vector x': F_c([x'; x]), F_c(x' * x), F_c(x' - x), each F_c with its own weights."""
 
-    def __init__(self, size: int, compression: str) -> None:
+    def __init__(self, size: int, compression: str, *, generator: torch.Generator | None = None) -> None:
         super().__init__()
         compress = COMPRESSIONS[compression]
-        self.both, self.product, self.difference = compress(2 * size), compress(size), compress(size)
+        self.both, self.product = compress(2 * size, generator), compress(size, generator)
+        self.difference = compress(size, generator)
 
     def forward(self, attended: Tensor, words: Tensor) -> Tensor:
         """(..., size) twice -> (..., 3)"""
@@ -34,7 +44,7 @@ class Cast(nn.Module):
         return torch.stack(hints, -1)
 
 
-class MCAN(nn.Module):
+class MCANNetwork(nn.Module):
     """Multi-cast attention network (Tay et al. 2018) with BanditRank's head (Gampa & Fujita 2019, section 5.1.2).
 
     Words are fixed vectors, encoded by a highway layer. With S_ij = F(q_i) . F(a_j), F(x) = relu(W x), four attentions give every word
@@ -52,19 +62,18 @@ class MCAN(nn.Module):
         hidden: tuple[int, ...] = (200, 200),
         compression: str = "sum",
         dropout: float = 0.0,
+        generator: torch.Generator | None = None,
     ) -> None:
         super().__init__()
-        if compression not in COMPRESSIONS:
-            raise RankPolicyError(unknown_name("compression", compression, COMPRESSIONS))
         size = word_vectors.shape[1]
         self.words = nn.Embedding.from_pretrained(word_vectors, freeze=True, padding_idx=0)
-        self.encoder = HighwayLayer(size)
-        self.cross = nn.Linear(size, size)
-        self.intra = nn.Linear(size, size)
-        self.casts = nn.ModuleList(Cast(size, compression) for _ in range(NUM_CASTS))
-        self.lstm = nn.LSTM(size + NUM_CASTS * HINTS_OF_A_CAST, recurrent, batch_first=True)
+        self.encoder = HighwayLayer(size, generator=generator)
+        self.cross = initial_weights.linear(size, size, generator=generator)
+        self.intra = initial_weights.linear(size, size, generator=generator)
+        self.casts = nn.ModuleList(Cast(size, compression, generator=generator) for _ in range(NUM_CASTS))
+        self.lstm = initial_weights.lstm(size + NUM_CASTS * HINTS_OF_A_CAST, recurrent, generator=generator)
         self.dropout = ByteDropout(dropout)
-        self.head = Highway(4 * 2 * recurrent, hidden=hidden, dropout=dropout)
+        self.head = HighwayNetwork(4 * 2 * recurrent, hidden=hidden, dropout=dropout, generator=generator)
 
     def forward(self, pairs: TextPairs) -> Tensor:
         """pairs -> scores (pairs,)"""
@@ -73,7 +82,8 @@ class MCAN(nn.Module):
         affinity = torch.relu(self.cross(queries)) @ torch.relu(self.cross(items)).mT
         query = self._summary(queries, items, query_mask, item_mask, affinity, query_intra)
         item = self._summary(items, queries, item_mask, query_mask, affinity.mT, item_intra)
-        return self.head(joined_pair(query, item))
+        scores: Tensor = self.head(joined_pair(query, item))
+        return scores
 
     def _encoded(self, texts: Padded) -> tuple[Tensor, Tensor, Tensor]:
         """Words (pair, word, size), their mask, and their intra-attention; each distinct text is encoded once."""
@@ -101,5 +111,62 @@ class MCAN(nn.Module):
 
 
 def _softmax(scores: Tensor, mask: Tensor) -> Tensor:
-    """Softmax over the last axis; masked cells get 0, whole rows of padding are uniform and meet masks later."""
+    """Softmax over the last axis: masked cells get 0; rows of padding only are uniform, and masked by the caller."""
     return scores.masked_fill(~mask, torch.finfo(scores.dtype).min).softmax(-1)
+
+
+@final
+@documented
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MCAN(Model):
+    """A multi-cast attention network over the words of query and item (Tay et al. 2018), for texts such as questions and answers."""
+
+    name: ClassVar[str] = "mcan"
+    reads: ClassVar[Literal["features", "texts"]] = "texts"
+
+    recurrent: int = recurrent_width()
+    hidden: tuple[int, ...] = hidden_layers(
+        (64, 64), "Width of each layer of the highway network at the end; all must be equal."
+    )
+    compression: str = setting(
+        "sum",
+        """How an attended vector becomes one number: its sum, a relu layer ("neural") or a factorization machine.""",
+        choices=COMPRESSIONS,
+    )
+    dropout: float = dropout_rate(0.3)
+    embeddings: str | None = setting(None, "File of word vectors in GloVe's text format; None draws random ones.")
+    embedding_size: int = setting(
+        100,
+        "Size of random word vectors.",
+        at_least=1,
+        read_when=ReadWhen(condition="embeddings is None", holds=lambda model: model.embeddings is None),
+    )
+    min_count: int = setting(
+        1, "How often a word must occur in the training texts to get a vector; rarer words share one.", at_least=1
+    )
+    max_tokens: int = longest_text(3)
+
+    def _check_together(self) -> None:
+        check_equal_widths(self.hidden)
+
+    def fit_inputs(self, train: RankingDataset, *, scaling: str, device: str) -> WordInputs:
+        return WordInputs.fit(
+            train,
+            embeddings=self.embeddings,
+            embedding_size=self.embedding_size,
+            min_count=self.min_count,
+            max_tokens=self.max_tokens,
+        )
+
+    def restore_inputs(self, files: Mapping[str, bytes], *, scaling: str, num_features: int) -> WordInputs:
+        return WordInputs.restore(files, max_tokens=self.max_tokens)
+
+    def new_network(self, inputs: WordInputs, *, generator: torch.Generator | None = None) -> MCANNetwork:
+        return MCANNetwork(
+            inputs.word_vectors(generator),
+            recurrent=self.recurrent,
+            hidden=self.hidden,
+            compression=self.compression,
+            dropout=self.dropout,
+            generator=generator,
+        )

@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import ClassVar, final
+
+import torch
 from torch import Tensor, nn
 
+from rankpolicy.models import initial_weights
+from rankpolicy.models.declarations import HAS_LAYERS, dropout_rate, hidden_layers
 from rankpolicy.models.dropout import ByteDropout
+from rankpolicy.models.model import FeatureModel
+from rankpolicy.settings import documented
 
 
-class MLP(nn.Module):
+class MLPNetwork(nn.Module):
     """Layers of the widths ``hidden``, each linear -> activation -> dropout, then one linear output."""
 
     def __init__(
@@ -17,15 +25,36 @@ class MLP(nn.Module):
         hidden: tuple[int, ...] = (64, 64),
         dropout: float = 0.0,
         activation: type[nn.Module] = nn.ReLU,
+        generator: torch.Generator | None = None,
     ) -> None:
         super().__init__()
         widths = (num_features, *hidden)
         layers: list[nn.Module] = []
         for width_in, width_out in zip(widths, hidden, strict=False):
-            layers += [nn.Linear(width_in, width_out), activation(), ByteDropout(dropout)]
+            layers += [
+                initial_weights.linear(width_in, width_out, generator=generator),
+                activation(),
+                ByteDropout(dropout),
+            ]
         self.hidden = nn.Sequential(*layers)
-        self.output = nn.Linear(widths[-1], 1)
+        self.output = initial_weights.linear(widths[-1], 1, generator=generator)
 
     def forward(self, features: Tensor) -> Tensor:
         """features (items, features) -> scores (items,)"""
-        return self.output(self.hidden(features)).squeeze(-1)
+        scores: Tensor = self.output(self.hidden(features)).squeeze(-1)
+        return scores
+
+
+@final
+@documented
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MLP(FeatureModel):
+    """A feed-forward network over features: relu layers with dropout, then one linear output."""
+
+    name: ClassVar[str] = "mlp"
+
+    hidden: tuple[int, ...] = hidden_layers((64, 64), "Width of each hidden layer; () is a linear network.")
+    dropout: float = dropout_rate(0.3, read_when=HAS_LAYERS)
+
+    def new_network_of(self, num_features: int, *, generator: torch.Generator | None = None) -> MLPNetwork:
+        return MLPNetwork(num_features, hidden=self.hidden, dropout=self.dropout, generator=generator)

@@ -2,21 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Literal
 
 import torch
 from torch import Tensor, nn
 
+from rankpolicy.data.dataset import RankingDataset
 from rankpolicy.data.texts.text_pairs import TextPairs, TokenTable
+from rankpolicy.models import initial_weights
+from rankpolicy.models.declarations import HAS_LAYERS, dropout_rate, hidden_layers, longest_text
+from rankpolicy.models.inputs.text_and_side import MatchInputs
+from rankpolicy.models.model import Model
+from rankpolicy.settings import ReadWhen, setting
+from rankpolicy.types import RankPolicyError
 
-CATEGORY_SCALE = 0.1  # standard deviation of a new category's vector: near nothing, yet not all the same
+CATEGORY_SCALE = 0.1  # standard deviation of a new category's vector: small, yet different for each
 
 
 class TextAndSide(nn.Module):
     """score = core(query, item, side) of a pair.
 
     query and item are the means of the vectors of their tokens, from one table; a text without tokens is the zero vector.
-    side = [numbers; a vector of each category's code]. ``core`` is one of ``CROSS_MODELS`` for these sizes.
+    side = [numbers; one vector per category]. ``core`` is what ``TextAndSideModel.new_core`` makes for these sizes.
     """
 
     def __init__(
@@ -26,19 +36,22 @@ class TextAndSide(nn.Module):
         num_categories: Sequence[int],  # codes of each column
         category_size: int,
         num_numbers: int,
+        *,
+        generator: torch.Generator | None = None,
     ) -> None:
         super().__init__()
         self.core = core
         self.words = nn.Embedding.from_pretrained(word_vectors, freeze=False, padding_idx=0)
-        columns = [nn.Embedding(count, category_size) for count in num_categories]
-        for column in columns:
-            nn.init.normal_(column.weight, std=CATEGORY_SCALE)
-        self.categories = nn.ModuleList(columns)
+        self.categories = nn.ModuleList(
+            initial_weights.embedding(count, category_size, scale=CATEGORY_SCALE, generator=generator)
+            for count in num_categories
+        )
         self.num_categories, self.num_numbers = tuple(num_categories), num_numbers
 
     def forward(self, pairs: TextPairs) -> Tensor:
         """pairs -> scores (pairs,)"""
-        return self.core(*self.vectors(pairs))
+        scores: Tensor = self.core(*self.vectors(pairs))
+        return scores
 
     def vectors(self, pairs: TextPairs) -> tuple[Tensor, Tensor, Tensor]:
         """The query (pairs, size), the item (pairs, size) and the side information (pairs, side) of each pair."""
@@ -65,3 +78,84 @@ class TextAndSide(nn.Module):
         places = torch.arange(int(lengths.sum()), device=lengths.device)
         tokens = table.tokens[places + torch.repeat_interleave(table.starts[texts] - starts, lengths)]
         return nn.functional.embedding_bag(tokens, self.words.weight, starts, mode="mean")[of_pair]
+
+
+_NO_GIVEN_VECTORS = ReadWhen(
+    condition="neither embeddings nor encoder is given",
+    holds=lambda model: model.embeddings is None and model.encoder is None,
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TextAndSideModel(Model):
+    """A model over the texts of query and item and side columns; what is left to each is how it joins their vectors."""
+
+    reads: ClassVar[Literal["features", "texts"]] = "texts"
+
+    min_users: int = setting(
+        1,
+        """How many users must have seen a word, n-gram or category in the training data for it to be kept; 5 or more keeps what single
+        users typed out of the model file.""",
+        at_least=1,
+    )
+    ngrams: tuple[int, ...] = setting(
+        (3,),
+        "Lengths of the letter n-grams read beside words; they help with typing errors and rare words. () reads words only.",
+        at_least=2,
+    )
+    num_buckets: int = setting(65536, "How many vectors all words and n-grams share, by their hash.", at_least=1)
+    category_size: int = setting(8, "Size of the vector of a category in a side column.", at_least=1)
+    embedding_size: int = setting(32, "Size of random word vectors.", at_least=1, read_when=_NO_GIVEN_VECTORS)
+    embeddings: str | None = setting(
+        None, "File of initial word vectors in GloVe's text format; they are trained further. None: random ones."
+    )
+    encoder: str | None = setting(
+        None, "Folder of a Hugging Face model whose input vectors are the initial word vectors. None: random ones."
+    )
+    hidden: tuple[int, ...] = hidden_layers((64, 32), "Width of each hidden layer after the vectors are joined.")
+    dropout: float = dropout_rate(0.1, read_when=HAS_LAYERS)
+    max_tokens: int = longest_text(1)
+
+    def _check_together(self) -> None:
+        if self.embeddings is not None and self.encoder is not None:
+            raise RankPolicyError("initial word vectors come from one place: give embeddings= or encoder=, not both.")
+
+    @abstractmethod
+    def new_core(self, embedding_size: int, side_size: int, *, generator: torch.Generator | None = None) -> nn.Module:
+        """A new network: query (rows, embedding), item (rows, embedding), side (rows, side) -> scores (rows,).
+
+        Parameters
+        ----------
+        embedding_size
+            Size of the vectors of query and item.
+        side_size
+            Size of the vector of side information.
+        generator
+            Where initial weights are drawn from; None: from torch's global generator.
+        """
+
+    def fit_inputs(self, train: RankingDataset, *, scaling: str, device: str) -> MatchInputs:
+        return MatchInputs.fit(
+            train,
+            ngrams=self.ngrams,
+            min_users=self.min_users,
+            num_buckets=self.num_buckets,
+            embedding_size=self.embedding_size,
+            embeddings=self.embeddings,
+            encoder=self.encoder,
+            max_tokens=self.max_tokens,
+        )
+
+    def restore_inputs(self, files: Mapping[str, bytes], *, scaling: str, num_features: int) -> MatchInputs:
+        return MatchInputs.restore(files, ngrams=self.ngrams, num_buckets=self.num_buckets, max_tokens=self.max_tokens)
+
+    def new_network(self, inputs: MatchInputs, *, generator: torch.Generator | None = None) -> TextAndSide:
+        side_size = inputs.num_numbers + len(inputs.num_categories) * self.category_size
+        return TextAndSide(
+            self.new_core(inputs.vector_size, side_size, generator=generator),
+            inputs.word_vectors(generator),
+            inputs.num_categories,
+            self.category_size,
+            num_numbers=inputs.num_numbers,
+            generator=generator,
+        )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import MISSING, dataclass
 
 import torch
 from torch import Tensor
@@ -10,21 +10,47 @@ from torch import Tensor
 from rankpolicy.data.batches import Batch
 from rankpolicy.objectives.list_net import ListNetCrossEntropy
 from rankpolicy.objectives.value import ObjectiveValue
+from rankpolicy.settings import check_settings, documented, setting
 from rankpolicy.types import RankPolicyError
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DELTRLoss:
+@dataclass(kw_only=True, eq=False, repr=False)
+class DELTRSettings:
+    """What DELTR and its objective have in common."""
+
+    strength: float = setting(
+        1.0,
+        "Weight of the penalty on the gap in exposure; useful values span many orders of magnitude, 1 to 1e6.",
+        at_least=0,
+    )
+
+
+@documented
+@dataclass(kw_only=True, eq=False)
+class DELTRLoss(DELTRSettings):
     """ListNet + strength * max(0, top-one exposure of the others - of the protected group)², mean over queries (Zehlike & Castillo 2020).
 
     The top-one exposure of a group is the mean of softmax(scores) over its members. Queries that lack one side are not penalised.
     """
 
-    protected: int  # code of the protected group
-    strength: float = 1.0
-    report_name: str = "loss"
+    protected: int = setting(MISSING, "Code of the protected group, a value of ``batch.groups``.", at_least=0)
+    report_name: str = setting("loss", "Name of the number that is reported after each epoch.")
 
-    def __call__(self, scores: Tensor, batch: Batch) -> ObjectiveValue:
+    def __post_init__(self) -> None:
+        check_settings(self)
+
+    def __call__(self, scores: Tensor, batch: Batch, *, generator: torch.Generator | None = None) -> ObjectiveValue:
+        """The loss of these scores.
+
+        Parameters
+        ----------
+        scores
+            Scores (query, item).
+        batch
+            The queries: labels, mask, weights, protected groups.
+        generator
+            Not used: nothing here is random.
+        """
         if batch.groups is None:
             raise RankPolicyError(
                 "DELTR needs the protected group of each item: pass protected= to fit or to the dataset."

@@ -1,4 +1,4 @@
-"""How much of BanditRank's choices is left to chance, and when."""
+"""How the share of random choices, epsilon, changes while BanditRank is trained."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import logsigmoid
 
-DECAY = 0.9  # of epsilon, an epoch
+DECAY = 0.9  # factor of epsilon per epoch
 
 Exploration = Callable[
     [float, int, Tensor, Tensor], float | Tensor
@@ -16,19 +16,19 @@ Exploration = Callable[
 
 
 def constant(epsilon: float, epoch: int, scores: Tensor, mask: Tensor) -> float:
-    """The paper's: epsilon throughout."""
+    """epsilon in every epoch, as in the paper."""
     return epsilon
 
 
 def decaying(epsilon: float, epoch: int, scores: Tensor, mask: Tensor) -> float:
-    """epsilon * 0.9^epoch: explore first, then refine."""
+    """epsilon * 0.9^epoch."""
     return epsilon * DECAY**epoch
 
 
 def entropy_driven(epsilon: float, epoch: int, scores: Tensor, mask: Tensor) -> Tensor:
     """epsilon^(H / log n) for each query (query,), H the entropy of the first choice among its n items by affinity.
 
-    Epsilon where all items are equally likely, and the more the fewer items the choice has narrowed down to.
+    This is epsilon if all items are equally likely, and grows towards 1 as the choice narrows down to few items.
 
     >>> entropy_driven(0.1, 0, torch.tensor([[0.0, 0.0], [50.0, -50.0]]), torch.ones(2, 2, dtype=torch.bool))
     tensor([0.1000, 1.0000])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import torch
@@ -10,6 +10,7 @@ from torch import Tensor
 
 from rankpolicy.data.batches import Batch
 from rankpolicy.fairness import (
+    MERITS,
     Disparity,
     group_disparity,
     individual_disparity,
@@ -18,31 +19,91 @@ from rankpolicy.fairness import (
     position_bias,
     sampled_exposure,
 )
-from rankpolicy.gradients import additive_forms, exposure_gradient, reinforce
-from rankpolicy.metrics import as_reward
+from rankpolicy.gradients import CONTROLS, additive_forms, exposure_gradient, reinforce
+from rankpolicy.gradients.controls import check_control
+from rankpolicy.metrics import as_reward, reward_to_maximise
 from rankpolicy.objectives.value import ObjectiveValue, ascent_loss, choice_entropy
 from rankpolicy.policies.plackett_luce import PlackettLuce
 from rankpolicy.policies.race import COARSE, FINE, Quadrature
-from rankpolicy.types import RankPolicyError, Reward, unknown_name
+from rankpolicy.settings import ReadWhen, check_settings, documented, setting
+from rankpolicy.types import RankPolicyError
 
 FAIRNESS = ("individual", "group")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FairValue:
-    """Utility and disparity of a policy on some queries, and the gradient of utility - strength * disparity."""
+    """Utility and disparity of a policy on some queries, and the gradient of utility minus the price of disparity."""
 
     utility: Tensor  # (query,)
     disparity: Disparity
-    gradient: Tensor  # (query, item) of each query, whatever its weight
+    gradient: Tensor  # (query, item) of each query, without its weight
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FairPolicyGradient:
-    """-(U - strength * D), mean over queries (Singh & Joachims 2019, eq. 5), minus ``entropy`` times the entropy of softmax(scores).
+_DRAWS = ReadWhen(condition='estimator is "reinforce"', holds=lambda owner: owner.estimator == "reinforce")
 
-    ``fairness`` is the disparity of exposure to be lowered: between "individual" items, or between the mean exposures of the items of each
-    "group", each relative to merit.
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class FairPolicyGradientSettings:
+    """What FairPGRank and its objective have in common."""
+
+    reward: Any = setting(
+        "ndcg",
+        """Utility to maximise: a metric or a mix of metrics. With estimator "exact" it must be a sum over items, as dcg and ndcg are.""",
+    )
+    fairness: str = setting(
+        "group",
+        """Which disparity of exposure relative to merit is lowered: between the items of each protected "group", or between all pairs of
+        items ("individual").""",
+        choices=FAIRNESS,
+    )
+    strength: float = setting(
+        1.0, "Price of one unit of disparity; 0 ignores fairness, 10 to 1000 is usual.", at_least=0
+    )
+    parity: float = setting(
+        0.0,
+        """How far scores are moved so that all groups of a query get the same mean exposure: 0 not at all, 1 completely. Items can then
+        only be ranked together with their groups.""",
+        at_least=0,
+        at_most=1,
+        read_when=ReadWhen(condition='fairness is "group"', holds=lambda owner: owner.fairness == "group"),
+    )
+    merit: str = setting("identity", "Merit of an item as a function of its label.", choices=MERITS)
+    entropy: float = setting(
+        0.0,
+        "Weight of the entropy of the first choice, added to the objective. Above 0 it keeps the policy from becoming deterministic.",
+        at_least=0,
+    )
+    estimator: str = setting(
+        "exact",
+        """How the gradient is computed: "exact", or "reinforce" by sampling, as in the paper; the latter is noisier and allows any
+        reward.""",
+        choices=("exact", "reinforce"),
+    )
+    num_samples: int = setting(
+        10, "Rankings drawn per query and step. More samples, less noise and more time.", at_least=1, read_when=_DRAWS
+    )
+    control: str = setting(
+        "leave_one_out",
+        """What is subtracted from the reward of a sampled ranking to lower the noise: the mean reward of the other samples
+        ("leave_one_out"), of all samples ("mean"), the reward of the sorted list ("greedy"), or nothing ("none").""",
+        choices=CONTROLS,
+        read_when=_DRAWS,
+    )
+
+    def check_samples(self) -> None:
+        """Refuse fewer samples than the control variate needs."""
+        if self.estimator == "reinforce":
+            check_control(self.control, self.num_samples)
+
+
+@documented
+@dataclass(kw_only=True, eq=False)
+class FairPolicyGradient(FairPolicyGradientSettings):
+    """-(U - strength * D), mean over queries (Singh & Joachims 2019, eq. 1), minus ``entropy`` times the entropy of softmax(scores).
+
+    D is the disparity of exposure between individual items, or between the mean exposures of the items of each group (eq. 4), each
+    relative to merit.
 
     With ``max_disparity`` δ the mean disparity is bounded instead, by an augmented Lagrangian: ``strength`` is the multiplier's estimate λ,
     and the price of disparity at D is max(0, λ + penalty * (D - δ)).
@@ -51,40 +112,56 @@ class FairPolicyGradient:
     mean exposure (fairness/parity_offsets.py); the gradient goes through them.
     """
 
-    reward: Reward
-    fairness: str = "group"
-    strength: float = 1.0
-    max_disparity: float | None = None
-    penalty: float = 0.0
-    parity: float = 0.0
-    merit: str = "identity"
-    num_groups: int = 0
-    entropy: float = 0.0
-    estimator: str = "exact"
-    num_samples: int = 10
-    control: str = "leave_one_out"
-    quadrature: Quadrature = COARSE
-    report_name: str = "objective"
+    max_disparity: float | None = setting(
+        None,
+        "Bound on the mean disparity; None penalises disparity by strength instead.",
+        at_least=0,
+        read_when=ReadWhen(
+            condition='estimator is "exact", since samples do not give the disparity',
+            holds=lambda owner: owner.estimator == "exact",
+        ),
+    )
+    penalty: float = setting(
+        0.0,
+        "How fast the price rises with disparity above max_disparity.",
+        at_least=0,
+        read_when=ReadWhen(condition="max_disparity is given", holds=lambda owner: owner.max_disparity is not None),
+    )
+    num_groups: int = setting(
+        0, "How many protected groups there are in all queries; 0 counts them in each batch.", at_least=0
+    )
+    quadrature: Quadrature = setting(COARSE, "How finely the integrals of exact exposure are computed.")
+    report_name: str = setting("objective", "Name of the number that is reported after each epoch.")
 
     def __post_init__(self) -> None:
-        if self.fairness not in FAIRNESS:
-            raise RankPolicyError(unknown_name("fairness", self.fairness, FAIRNESS))
-        if self.estimator not in ("exact", "reinforce"):
-            raise RankPolicyError(f"estimator must be 'exact' or 'reinforce' here; got {self.estimator!r}.")
-        if self.strength < 0 or (self.max_disparity is not None and self.max_disparity < 0):
-            raise RankPolicyError(
-                f"strength and max_disparity must be 0 or more; got {self.strength}, {self.max_disparity}."
-            )
-        if self.max_disparity is not None and self.estimator == "reinforce":
-            raise RankPolicyError("max_disparity here needs estimator='exact': samples do not know the disparity.")
-        if not 0 <= self.parity <= 1 or (self.parity and self.fairness != "group"):
-            raise RankPolicyError(
-                "parity must be between 0 and 1, and 0 unless fairness='group'; "
-                f"got {self.parity} with fairness={self.fairness!r}."
-            )
+        check_settings(self)
+        self.check_samples()
+        self.reward = reward_to_maximise(self.reward)
 
-    def __call__(self, scores: Tensor, batch: Batch) -> ObjectiveValue:
-        value = self.evaluate(scores.detach(), batch)
+    def exactly(self, **changes: Any) -> FairPolicyGradient:
+        """The same objective with exact gradients.
+
+        Parameters
+        ----------
+        changes
+            Further settings to change.
+        """
+        defaults = {field.name: field.default for field in fields(self) if field.name in ("num_samples", "control")}
+        return replace(self, estimator="exact", **defaults | changes)
+
+    def __call__(self, scores: Tensor, batch: Batch, *, generator: torch.Generator | None = None) -> ObjectiveValue:
+        """The loss of these scores.
+
+        Parameters
+        ----------
+        scores
+            Scores (query, item).
+        batch
+            The queries: labels, mask, weights, protected groups.
+        generator
+            Where rankings are drawn from; None: from torch's global generator.
+        """
+        value = self.evaluate(scores.detach(), batch, generator=generator)
         loss = ascent_loss(scores, value.gradient, batch)
         report = self.worth(value, batch)
         if self.entropy:
@@ -93,7 +170,15 @@ class FairPolicyGradient:
         return ObjectiveValue(loss, report)
 
     def worth(self, value: FairValue, batch: Batch) -> float:
-        """What is maximised: utility minus the price of disparity, mean over queries."""
+        """What is maximised: utility minus the price of disparity, mean over queries.
+
+        Parameters
+        ----------
+        value
+            What ``evaluate`` gave for the batch.
+        batch
+            The queries.
+        """
         if self.max_disparity is None:
             return float(batch.mean_over_queries(value.utility - self.strength * value.disparity.values))
         multiplier = self._multiplier(value.disparity, batch)
@@ -106,16 +191,24 @@ class FairPolicyGradient:
         )
 
     def _price(self, disparity: Disparity, batch: Batch) -> float:
-        """What a unit of one query's disparity costs."""
+        """The price of one unit of disparity of one query."""
         weight_counted = disparity.weight_counted(batch.query_weights)
         if self.max_disparity is None or weight_counted == 0:
             return self.strength
-        # The bound is on the mean over the queries that count; the objective is a mean over all.
+        # The bound is on the mean over queries that have a disparity; the objective is a mean over all queries.
         return self._multiplier(disparity, batch) * len(disparity.values) / weight_counted
 
     def report(self, scores: Tensor, batch: Batch) -> dict[str, Any]:
-        """Utility and disparity at these scores, both exact; the strength; and how many queries were left out of the disparity and why."""
-        value = replace(self, estimator="exact", quadrature=FINE).evaluate(scores, batch)
+        """Utility and disparity at these scores, both exact; the strength; and how many queries were left out of the disparity and why.
+
+        Parameters
+        ----------
+        scores
+            Scores (query, item).
+        batch
+            The queries.
+        """
+        value = self.exactly(quadrature=FINE).evaluate(scores, batch)
         return {
             "utility": float(batch.mean_over_queries(value.utility)),
             "disparity": value.disparity.weighted_mean(batch.query_weights),
@@ -123,20 +216,41 @@ class FairPolicyGradient:
             "queries_left_out": dict(value.disparity.left_out),
         }
 
-    def evaluate(self, scores: Tensor, batch: Batch) -> FairValue:
-        """Utility, disparity and gradient at these scores, which are not differentiated."""
-        estimate = self._sampled if self.estimator == "reinforce" else self._exact
+    def evaluate(self, scores: Tensor, batch: Batch, *, generator: torch.Generator | None = None) -> FairValue:
+        """Utility, disparity and gradient at these scores; autograd does not follow.
+
+        Parameters
+        ----------
+        scores
+            Scores (query, item).
+        batch
+            The queries: labels, mask, weights, protected groups.
+        generator
+            Where rankings are drawn from; None: from torch's global generator.
+        """
         if not self.parity:
-            return estimate(scores, batch)
+            return self._estimate(scores, batch, generator)
         offsets = parity_offsets(scores.double(), batch.mask, _groups_of(batch), num_groups=self.num_groups or None)
-        value = estimate(scores + self.parity * offsets.values.to(scores.dtype), batch)
-        # Offsets answer to scores so that every group's exposure stays: what moves it is taken out of the gradient.
+        value = self._estimate(scores + self.parity * offsets.values.to(scores.dtype), batch, generator)
+        # Offsets depend on scores such that the exposure of every group stays equal: the part that would change it is removed.
         pull = offsets.given.of_items(offsets.multipliers(value.gradient.double()))
         bias = position_bias(scores.shape[-1], dtype=torch.float64, device=scores.device)
         answer = self._exposure_gradient(scores.double() + offsets.values, batch.mask, pull, bias)[1]
         return replace(value, gradient=value.gradient - self.parity * answer.to(scores.dtype))
 
+    def _estimate(self, scores: Tensor, batch: Batch, generator: torch.Generator | None) -> FairValue:
+        return self._sampled(scores, batch, generator) if self.estimator == "reinforce" else self._exact(scores, batch)
+
     def disparity(self, exposure: Tensor, batch: Batch) -> Disparity:
+        """The disparity of each query.
+
+        Parameters
+        ----------
+        exposure
+            Expected exposure of each item (query, item).
+        batch
+            The queries: labels, mask, protected groups.
+        """
         merit = merit_of(batch.labels.to(exposure.dtype), self.merit)
         if self.fairness == "individual":
             return individual_disparity(exposure, merit, batch.mask)
@@ -150,7 +264,7 @@ class FairPolicyGradient:
         utility, gradient = scores.new_zeros(len(scores)), torch.zeros_like(scores)
         for rank_weights, item_values in additive_forms(self.reward, batch.labels, batch.mask):
             if torch.allclose(rank_weights.double(), bias):
-                # The reward looks at positions as exposure does: one pass serves both.
+                # The reward weighs ranks as exposure does, so that one pass serves both.
                 coefficients = coefficients + item_values
                 utility += (item_values * exposure).sum(-1)
             else:
@@ -165,10 +279,10 @@ class FairPolicyGradient:
     ) -> tuple[Tensor, Tensor]:
         return exposure_gradient(scores, mask, coefficients, rank_weights=rank_weights, quadrature=self.quadrature)
 
-    def _sampled(self, scores: Tensor, batch: Batch) -> FairValue:
-        """The paper's way. dD/dexposure comes from samples of its own: from the gradient's own samples it would be biased."""
+    def _sampled(self, scores: Tensor, batch: Batch, generator: torch.Generator | None) -> FairValue:
+        """As in the paper. dD/dexposure comes from separate samples: from those of the gradient it would be biased."""
         bias = position_bias(scores.shape[-1], dtype=scores.dtype, device=scores.device)
-        rankings = PlackettLuce(scores, batch.mask).sample(self.num_samples)
+        rankings = PlackettLuce(scores, batch.mask).sample(self.num_samples, generator=generator)
         disparity = self.disparity(sampled_exposure(rankings, batch.mask, bias), batch)
         coefficients = disparity.gradient.to(scores.dtype)
 
@@ -183,6 +297,7 @@ class FairPolicyGradient:
             reward=as_reward(penalised_reward),
             num_samples=self.num_samples,
             control=self.control,
+            generator=generator,
         )
         penalty = self.strength * (coefficients * sampled_exposure(rankings, batch.mask, bias)).sum(-1)
         return FairValue(estimate.reward + penalty, disparity, estimate.gradient)

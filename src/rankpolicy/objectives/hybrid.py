@@ -3,21 +3,88 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Any
 
 import torch
 from torch import Tensor
 from torch.nn.functional import binary_cross_entropy_with_logits
 
 from rankpolicy.data.batches import Batch
-from rankpolicy.gradients import affinity_reinforce
+from rankpolicy.gradients import CONTROLS, affinity_reinforce
+from rankpolicy.gradients.controls import check_control
+from rankpolicy.metrics import reward_to_maximise
 from rankpolicy.objectives.exploration import EXPLORATIONS
 from rankpolicy.objectives.value import ObjectiveValue, ascent_loss, item_weights
-from rankpolicy.types import Reward
+from rankpolicy.settings import ReadWhen, check_settings, documented, setting
+
+_USES_REWARD = ReadWhen(
+    condition="gamma is above 0, so that the reward is part of the loss", holds=lambda owner: owner.gamma > 0
+)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Hybrid:
+@dataclass(kw_only=True, eq=False, repr=False)
+class HybridSettings:
+    """What BanditRank and its objective have in common."""
+
+    reward: Any = setting(
+        "mean(ap, ndcg@10)",
+        """What is maximised: a metric ("ndcg@10"), a mix ("mean(ap, ndcg@10)") or a function of (rankings, labels, mask), which gives
+        one number per ranking.""",
+    )
+    gamma: float = setting(
+        0.5,
+        "Share of the reward in the loss; the rest is the cross entropy of affinities. 1 is the reward alone.",
+        at_least=0,
+        at_most=1,
+    )
+    num_samples: int = setting(
+        30,
+        "Lists drawn per query and step. More samples, less noise and more time; 10 to 50 is usual.",
+        at_least=1,
+        read_when=_USES_REWARD,
+    )
+    max_positions: int | None = setting(
+        40, "Length of the lists drawn in training; None draws whole lists.", at_least=1, read_when=_USES_REWARD
+    )
+    epsilon: float = setting(
+        0.1,
+        "Probability that an item is chosen uniformly at random instead of by affinity.",
+        at_least=0,
+        at_most=1,
+        read_when=_USES_REWARD,
+    )
+    exploration: str = setting(
+        "constant",
+        """How epsilon changes in training: "constant", "decaying" (by a factor of 0.9 per epoch) or "entropy" (higher for queries whose
+        first choice is nearly certain).""",
+        choices=EXPLORATIONS,
+        read_when=ReadWhen(
+            condition="gamma and epsilon are above 0", holds=lambda owner: owner.gamma > 0 and owner.epsilon > 0
+        ),
+    )
+    control: str = setting(
+        "greedy",
+        """What is subtracted from the reward of a sampled list to lower the noise: the reward of the sorted list ("greedy"), the mean
+        reward of the other samples ("leave_one_out"), of all samples ("mean"), or nothing ("none").""",
+        choices=CONTROLS,
+        read_when=_USES_REWARD,
+    )
+    empty_penalty: float = setting(
+        0.0,
+        """Weight of affinities above 0.5 in queries without relevant items. At 0 such queries are left out of training; above 0 they
+        teach the network to give low affinities when nothing is relevant.""",
+        at_least=0,
+    )
+
+    def check_samples(self) -> None:
+        """Refuse fewer samples than the control variate needs."""
+        if self.gamma > 0:
+            check_control(self.control, self.num_samples)
+
+
+@documented
+@dataclass(kw_only=True, eq=False)
+class Hybrid(HybridSettings):
     """γ L_rl + (1 - γ) L_sl (Gampa & Fujita 2019, eq. 12), affinities a = sigmoid(score).
 
     - L_rl = -E[reward] of lists drawn from the affinity policy, mean over queries;
@@ -26,22 +93,41 @@ class Hybrid:
     - plus ``empty_penalty`` times max(0, a - 0.5) of the items of queries without relevant ones, mean over items, then over all queries.
     """
 
-    reward: Reward
-    gamma: float = 0.5
-    num_samples: int = 30
-    max_positions: int | None = 40
-    epsilon: float = 0.1
-    exploration: str = "constant"
-    control: str = "greedy"
-    empty_penalty: float = 0.0
-    targets: Literal["relevant", "labels"] = "relevant"
-    epoch: int = 0
-    report_name: str = "reward"
+    targets: str = setting(
+        "relevant",
+        """Target of the cross entropy: "relevant" (1 or 0) or "labels" (the label itself).""",
+        choices=("relevant", "labels"),
+    )
+    epoch: int = setting(0, "How many epochs are done.", at_least=0)
+    report_name: str = setting("reward", "Name of the number that is reported after each epoch.")
+
+    def __post_init__(self) -> None:
+        check_settings(self)
+        self.check_samples()
+        self.reward = reward_to_maximise(self.reward)
 
     def at_epoch(self, epoch: int) -> Hybrid:
+        """What is minimised in the next epoch.
+
+        Parameters
+        ----------
+        epoch
+            How many epochs are done.
+        """
         return replace(self, epoch=epoch)
 
-    def __call__(self, scores: Tensor, batch: Batch) -> ObjectiveValue:
+    def __call__(self, scores: Tensor, batch: Batch, *, generator: torch.Generator | None = None) -> ObjectiveValue:
+        """The loss of these scores.
+
+        Parameters
+        ----------
+        scores
+            Scores (query, item).
+        batch
+            The queries: labels, mask, weights.
+        generator
+            Where lists are drawn from; None: from torch's global generator.
+        """
         fixed = scores.detach()
         estimate = affinity_reinforce(
             fixed,
@@ -52,6 +138,7 @@ class Hybrid:
             max_positions=self.max_positions,
             epsilon=EXPLORATIONS[self.exploration](self.epsilon, self.epoch, fixed, batch.mask),
             control=self.control,
+            generator=generator,
         )
         is_relevant = (batch.labels >= self.reward.conventions.relevant_from) & batch.mask
         targets = is_relevant if self.targets == "relevant" else batch.labels

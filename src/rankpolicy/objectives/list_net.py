@@ -4,19 +4,33 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import torch
 from torch import Tensor
 
 from rankpolicy.data.batches import Batch
 from rankpolicy.objectives.value import ObjectiveValue
+from rankpolicy.settings import documented, setting
 
 
+@documented
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListNetCrossEntropy:
     """-sum_i softmax(labels)_i log softmax(scores)_i, mean over queries: top-one probabilities compared (Cao et al. 2007)."""
 
-    report_name: str = "loss"
+    report_name: str = setting("loss", "Name of the number that is reported after each epoch.")
 
-    def __call__(self, scores: Tensor, batch: Batch) -> ObjectiveValue:
+    def __call__(self, scores: Tensor, batch: Batch, *, generator: torch.Generator | None = None) -> ObjectiveValue:
+        """The loss of these scores.
+
+        Parameters
+        ----------
+        scores
+            Scores (query, item).
+        batch
+            The queries: labels, mask, weights.
+        generator
+            Not used: nothing here is random.
+        """
         # Finite, not -inf: 0 * -inf in the product below would be NaN.
         target = batch.labels.masked_fill(~batch.mask, -1e30).softmax(-1)
         log_choice = scores.masked_fill(~batch.mask, -1e30).log_softmax(-1)

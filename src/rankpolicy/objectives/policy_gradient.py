@@ -3,27 +3,107 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
+import torch
 from torch import Tensor
 
 from rankpolicy.data.batches import Batch
-from rankpolicy.gradients import estimator
+from rankpolicy.gradients import CONTROLS, ESTIMATORS, estimator
+from rankpolicy.gradients.cascade import is_cascade
+from rankpolicy.gradients.controls import check_control
+from rankpolicy.metrics import reward_to_maximise
 from rankpolicy.objectives.value import ObjectiveValue, ascent_loss, choice_entropy
-from rankpolicy.types import Reward
+from rankpolicy.settings import ReadWhen, check_settings, documented, setting
+
+SAMPLING = ("reinforce", "gumbel", "pl_rank")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PolicyGradient:
+def draws_rankings(settings: Any) -> bool:
+    """Whether the gradient is estimated from samples."""
+    if settings.estimator == "auto":
+        return not reward_to_maximise(settings.reward).is_additive
+    return settings.estimator in SAMPLING
+
+
+def subtracts_control(settings: Any) -> bool:
+    """Whether the gradient is estimated by REINFORCE, the estimator with control variates."""
+    if settings.estimator == "auto":
+        reward = reward_to_maximise(settings.reward)
+        return not (reward.is_additive or is_cascade(reward))
+    return bool(settings.estimator == "reinforce")
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class PolicyGradientSettings:
+    """What PGRank and its objective have in common."""
+
+    reward: Any = setting(
+        "ndcg@10",
+        """What is maximised: a metric ("ndcg@10"), a mix ("mean(ap, ndcg@10)") or a function of (rankings, labels, mask), which gives
+        one number per ranking.""",
+    )
+    estimator: str = setting(
+        "auto",
+        """How the gradient is computed: "exact" (metrics that are sums over items, such as ndcg), "gumbel" (these, and ap, rr, err),
+        "pl_rank" (sums over items) or "reinforce" (anything) by sampling. "auto" takes the least noisy one that the reward allows.""",
+        choices=ESTIMATORS,
+    )
+    num_samples: int = setting(
+        32,
+        "Rankings drawn per query and step. More samples, less noise and more time; 10 to 50 is usual.",
+        at_least=1,
+        read_when=ReadWhen(
+            condition='rankings are drawn: estimator "reinforce", "gumbel" or "pl_rank", or "auto" with a reward that is no sum over items',
+            holds=draws_rankings,
+        ),
+    )
+    control: str = setting(
+        "leave_one_out",
+        """What is subtracted from the reward of a sampled ranking to lower the noise: the mean reward of the other samples
+        ("leave_one_out"), of all samples ("mean"), the reward of the sorted list ("greedy"), or nothing ("none").""",
+        choices=CONTROLS,
+        read_when=ReadWhen(
+            condition='estimator is "reinforce", or "auto" with a reward for which neither "exact" nor "gumbel" works',
+            holds=subtracts_control,
+        ),
+    )
+    entropy: float = setting(
+        0.0,
+        "Weight of the entropy of the first choice, added to the reward. Above 0 it keeps the policy from becoming deterministic early.",
+        at_least=0,
+    )
+
+    def check_samples(self) -> None:
+        """Refuse fewer samples than the control variate needs."""
+        if subtracts_control(self):
+            check_control(self.control, self.num_samples)
+
+
+@documented
+@dataclass(kw_only=True, eq=False)
+class PolicyGradient(PolicyGradientSettings):
     """-E[reward], mean over queries, minus ``entropy`` times the entropy of softmax(scores)."""
 
-    reward: Reward
-    estimator: str = "auto"
-    num_samples: int = 32
-    control: str = "leave_one_out"
-    entropy: float = 0.0
-    report_name: str = "reward"
+    report_name: str = setting("reward", "Name of the number that is reported after each epoch.")
 
-    def __call__(self, scores: Tensor, batch: Batch) -> ObjectiveValue:
+    def __post_init__(self) -> None:
+        check_settings(self)
+        self.check_samples()
+        self.reward = reward_to_maximise(self.reward)
+
+    def __call__(self, scores: Tensor, batch: Batch, *, generator: torch.Generator | None = None) -> ObjectiveValue:
+        """The loss of these scores.
+
+        Parameters
+        ----------
+        scores
+            Scores (query, item).
+        batch
+            The queries: labels, mask, weights.
+        generator
+            Where rankings are drawn from; None: from torch's global generator.
+        """
         estimate = estimator(self.estimator)(
             scores.detach(),
             batch.labels,
@@ -31,6 +111,7 @@ class PolicyGradient:
             reward=self.reward,
             num_samples=self.num_samples,
             control=self.control,
+            generator=generator,
         )
         loss = ascent_loss(scores, estimate.gradient, batch)
         if self.entropy:

@@ -1,28 +1,42 @@
-"""The cross entropy of each item alone: is it wanted or not."""
+"""Sigmoid cross entropy: whether each item by itself is relevant."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
+import torch
 from torch import Tensor
 from torch.nn.functional import binary_cross_entropy_with_logits
 
 from rankpolicy.data.batches import Batch
 from rankpolicy.objectives.value import ObjectiveValue, item_weights
+from rankpolicy.settings import documented, setting
 
 
+@documented
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SigmoidCrossEntropy:
     """-[r log a + (1 - r) log(1 - a)], r the label and a = sigmoid(score), mean over items.
 
-    Linear in r: where labels are unbiased estimates of relevance, which may exceed 1, the loss is unbiased too (Saito et al. 2020).
-    But an item whose label exceeds 1 has no least loss: a network that can tell it from all others raises its score without end, so let
-    relevances be means over many sessions, clip them, or stop by validation data.
+    The loss is linear in r, so that it is unbiased if labels are unbiased estimates of relevance (Saito et al. 2020). Such estimates may
+    exceed 1, and for labels above 1 the loss is unbounded below: average relevances over many sessions, clip them, or stop early by
+    validation data.
     """
 
-    report_name: str = "loss"
+    report_name: str = setting("loss", "Name of the number that is reported after each epoch.")
 
-    def __call__(self, scores: Tensor, batch: Batch) -> ObjectiveValue:
+    def __call__(self, scores: Tensor, batch: Batch, *, generator: torch.Generator | None = None) -> ObjectiveValue:
+        """The loss of these scores.
+
+        Parameters
+        ----------
+        scores
+            Scores (query, item).
+        batch
+            The queries: labels, mask, weights.
+        generator
+            Not used: nothing here is random.
+        """
         loss = binary_cross_entropy_with_logits(
             scores[batch.mask], batch.labels[batch.mask].to(scores.dtype), weight=item_weights(batch)
         )

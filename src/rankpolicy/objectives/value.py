@@ -1,4 +1,4 @@
-"""What an objective returns, and the face all of them share."""
+"""The interface of objectives, what they return, and what several of them compute."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Protocol, runtime_checkable
 
+import torch
 from torch import Tensor
 
 from rankpolicy.data.batches import Batch
@@ -13,17 +14,25 @@ from rankpolicy.data.batches import Batch
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ObjectiveValue:
-    """A loss to descend, and the number a person wants to watch meanwhile; both count queries by their weights, where these are given."""
+    """A loss to minimise and the numbers to show meanwhile; all of them weigh queries by their weights if there are some.
 
-    loss: Tensor  # scalar; its gradient is what counts
-    report: float  # mean over queries of the reward (higher is better) or of the loss
-    parts: Mapping[str, float] = field(default_factory=dict)  # more such means, by name
+    Parameters
+    ----------
+    loss
+        A scalar; its gradient is what trains the network.
+    report
+        The mean over queries of the reward (higher is better) or of the loss.
+    parts
+        Further means over queries, by name.
+    """
+
+    loss: Tensor
+    report: float
+    parts: Mapping[str, float] = field(default_factory=dict)
 
 
 def ascent_loss(scores: Tensor, gradient: Tensor, batch: Batch, *, share: float = 1.0) -> Tensor:
-    """-share * sum of scores * gradient (query, item), mean over queries: descending it ascends along the gradient, which autograd takes
-    on to the weights of the network.
-    """
+    """-share * sum of scores * gradient (query, item), mean over queries: its gradient in the scores is minus the given one."""
     pull = gradient if batch.query_weights is None else gradient * batch.query_weights[:, None]
     return -share * (scores * pull).sum() / len(scores)
 
@@ -39,9 +48,9 @@ def choice_entropy(scores: Tensor, batch: Batch) -> Tensor:
 
 
 def item_weights(batch: Batch) -> Tensor | None:
-    """The weights of their queries, for the real items (items,); None without weights.
+    """The weight of each real item (items,), that of its query; None without weights.
 
-    A mean of weighted items is over their number, not their weights: a batch of light queries then counts as little as it should.
+    Divide sums by the number of items, not by the sum of weights, so that a batch of low-weight queries counts less.
     """
     if batch.query_weights is None:
         return None
@@ -49,12 +58,16 @@ def item_weights(batch: Batch) -> Tensor | None:
 
 
 class Objective(Protocol):
-    """scores (query, item) of a batch -> what training minimises."""
+    """What training minimises: a function of the scores (query, item) of a batch."""
 
     @property
-    def report_name(self) -> str: ...
+    def report_name(self) -> str:
+        """Name of the number that is reported after each epoch."""
+        ...
 
-    def __call__(self, scores: Tensor, batch: Batch) -> ObjectiveValue: ...
+    def __call__(self, scores: Tensor, batch: Batch, *, generator: torch.Generator | None = None) -> ObjectiveValue:
+        """The loss of these scores; rankings are drawn from the generator."""
+        ...
 
 
 @runtime_checkable
@@ -62,5 +75,11 @@ class ScheduledObjective(Objective, Protocol):
     """An objective that changes from epoch to epoch."""
 
     def at_epoch(self, epoch: int) -> Objective:
-        """What is minimised when this many epochs are done."""
+        """What is minimised in the next epoch.
+
+        Parameters
+        ----------
+        epoch
+            How many epochs are done.
+        """
         ...

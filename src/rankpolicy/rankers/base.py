@@ -1,12 +1,12 @@
-"""The face of every ranker: fit, predict, rank, sample, save."""
+"""What every ranker does: fit, predict, rank, sample, save."""
 
 from __future__ import annotations
 
-import inspect
+import copy
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
@@ -16,7 +16,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from rankpolicy.data.dataset import RankingDataset
 from rankpolicy.fairness import position_bias
-from rankpolicy.policies.mixture import Mixture
 from rankpolicy.policies.plackett_luce import PlackettLuce
 from rankpolicy.rankers.inputs import (
     Groups,
@@ -27,8 +26,8 @@ from rankpolicy.rankers.inputs import (
     validation_dataset,
     with_groups,
 )
-from rankpolicy.settings import check_settings
-from rankpolicy.types import RankPolicyError
+from rankpolicy.settings import changed_settings, check_names, check_settings, plain, setting_names
+from rankpolicy.types import RankingPolicy, RankPolicyError
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,20 +49,17 @@ class FitOptions:
     resume: bool
 
 
-Course = FitOptions
-
-
 class Ranker(ABC):
     """A method that learns scores; its policy is Plackett-Luce over these scores, or a mixture of rankings.
 
-    Rankers that are fair to groups when they rank take ``protected`` beside qid and group, as fit does; others leave them unread.
-    Constructors only store their settings, so ``get_params``, ``set_params`` and scikit-learn's ``clone`` work.
+    Every ranker is a dataclass whose settings are declared with ``rankpolicy.settings.setting`` and checked when it is made. Constructors
+    only store them, so that ``get_params``, ``set_params`` and scikit-learn's ``clone`` work.
     """
 
     name: ClassVar[str]
-    uses_query_weights: ClassVar[bool] = False  # whether it learns more from queries that count more
-    ranks_by_sorting: ClassVar[bool] = True  # whether it learns scores to sort by; else the policy is what it learns
-    # What `compare` tries on validation data, each a change of settings; the first is the default.
+    uses_query_weights: ClassVar[bool] = False  # whether queries with higher weights count more in training
+    ranks_by_sorting: ClassVar[bool] = True  # whether it learns scores to sort by; otherwise it learns a policy
+    # What `compare` tries on validation data, each a change of settings as set_params takes it; the first is the default.
     settings_to_try: ClassVar[tuple[dict[str, Any], ...]] = ({},)
 
     fitted_attributes: ClassVar[tuple[str, ...]] = (
@@ -159,7 +155,7 @@ class Ranker(ABC):
         self._fit(
             train,
             validation,
-            Course(progress=progress, checkpoint=None if checkpoint is None else Path(checkpoint), resume=resume),
+            FitOptions(progress=progress, checkpoint=None if checkpoint is None else Path(checkpoint), resume=resume),
         )
         self.num_features_ = train.num_features
         self.feature_names_ = None if train.feature_names is None else list(train.feature_names)
@@ -173,7 +169,19 @@ class Ranker(ABC):
         group: ArrayLike | None = None,
         protected: Groups | None = None,
     ) -> NDArray[np.float64]:
-        """One score per row (rows as given); higher is better."""
+        """One score per row of X, in its order; higher is better.
+
+        Parameters
+        ----------
+        X
+            A RankingDataset, a matrix or frame of features (rows, features), or a click table.
+        qid
+            The query of each row, where X is a matrix; rows of a query may stand anywhere.
+        group
+            Sizes of the queries, where the rows of X stand query by query; give ``qid`` or ``group``.
+        protected
+            The protected group of each row, or a function of the dataset that gives it; for rankers that rank by groups.
+        """
         dataset = self._to_rank(X, qid, group, protected, needs_queries=self._needs_queries)
         scores = self._scores(dataset)
         return scores if isinstance(X, RankingDataset) else dataset.in_source_order(scores)
@@ -186,7 +194,19 @@ class Ranker(ABC):
         group: ArrayLike | None = None,
         protected: Groups | None = None,
     ) -> list[NDArray[np.int64]]:
-        """For each query (in order of first appearance) its rows of X, best first."""
+        """For each query, in order of first appearance, its rows of X, best first.
+
+        Parameters
+        ----------
+        X
+            A RankingDataset, a matrix or frame of features (rows, features), or a click table.
+        qid
+            The query of each row, where X is a matrix; rows of a query may stand anywhere.
+        group
+            Sizes of the queries, where the rows of X stand query by query; give ``qid`` or ``group``.
+        protected
+            The protected group of each row, or a function of the dataset that gives it; for rankers that rank by groups.
+        """
         dataset = self._to_rank(X, qid, group, protected)
         order = np.lexsort((np.arange(dataset.num_items), -self._scores(dataset), dataset.query_of_item))
         return np.split(_rows_as_given(X, dataset)[order], dataset.offsets[1:-1])
@@ -201,7 +221,23 @@ class Ranker(ABC):
         num_samples: int = 1,
         random_state: int | None = None,
     ) -> list[NDArray[np.int64]]:
-        """For each query, rankings drawn from the policy: rows of X (sample, position)."""
+        """For each query, rankings drawn from the policy: rows of X (sample, position).
+
+        Parameters
+        ----------
+        X
+            A RankingDataset, a matrix or frame of features (rows, features), or a click table.
+        qid
+            The query of each row, where X is a matrix; rows of a query may stand anywhere.
+        group
+            Sizes of the queries, where the rows of X stand query by query; give ``qid`` or ``group``.
+        protected
+            The protected group of each row, or a function of the dataset that gives it; for rankers that rank by groups.
+        num_samples
+            How many rankings to draw per query.
+        random_state
+            Seed; the same seed gives the same rankings. None draws new ones each time.
+        """
         if not isinstance(num_samples, int | np.integer) or num_samples < 1:
             raise RankPolicyError(f"num_samples must be a whole number, 1 or more; got {num_samples!r}.")
         dataset = self._to_rank(X, qid, group, protected)
@@ -227,12 +263,28 @@ class Ranker(ABC):
         rank_weights: ArrayLike | None = None,
         cutoff: int | None = None,
     ) -> NDArray[np.float64]:
-        """Expected exposure of each row (rows as given) under the policy, exact: E[weight of its rank], by default 1 / log2(1 + rank)."""
+        """Expected exposure of each row of X under the policy, computed exactly: E[weight of its rank].
+
+        Parameters
+        ----------
+        X
+            A RankingDataset, a matrix or frame of features (rows, features), or a click table.
+        qid
+            The query of each row, where X is a matrix; rows of a query may stand anywhere.
+        group
+            Sizes of the queries, where the rows of X stand query by query; give ``qid`` or ``group``.
+        protected
+            The protected group of each row, or a function of the dataset that gives it; for rankers that rank by groups.
+        rank_weights
+            Weights of the ranks, from the first; by default 1 / log2(1 + rank).
+        cutoff
+            How many ranks count; None: all.
+        """
         dataset = self._to_rank(X, qid, group, protected)
         weights = None if rank_weights is None else torch.from_numpy(np.array(rank_weights, dtype=np.float64))
         if weights is not None and (weights.ndim != 1 or not weights.isfinite().all()):
             raise RankPolicyError(
-                f"rank_weights must be finite numbers, one a rank from the first; got shape {tuple(weights.shape)}, {rank_weights!r:.60}."
+                f"rank_weights must be finite numbers, one per rank from the first; got shape {tuple(weights.shape)}, {rank_weights!r:.60}."
             )
         if cutoff is not None and (not isinstance(cutoff, int | np.integer) or cutoff < 1):
             raise RankPolicyError(f"cutoff must be a whole number, 1 or more; got {cutoff!r}.")
@@ -249,41 +301,105 @@ class Ranker(ABC):
         qid: ArrayLike | None = None,
         group: ArrayLike | None = None,
         protected: Groups | None = None,
-    ) -> PlackettLuce | Mixture:
-        """The policy over the queries of X, padded to (query, item)."""
+    ) -> RankingPolicy:
+        """The policy over the queries of X, padded to (query, item).
+
+        Parameters
+        ----------
+        X
+            A RankingDataset, a matrix or frame of features (rows, features), or a click table.
+        qid
+            The query of each row, where X is a matrix; rows of a query may stand anywhere.
+        group
+            Sizes of the queries, where the rows of X stand query by query; give ``qid`` or ``group``.
+        protected
+            The protected group of each row, or a function of the dataset that gives it; for rankers that rank by groups.
+        """
         return self._policy_of(self._to_rank(X, qid, group, protected))
 
     def save(self, path: str | Path) -> None:
-        """Write one file that ``rankpolicy.load`` reads: weights, settings, versions and checksums; no pickle."""
+        """Write one file that ``rankpolicy.load`` reads: weights, settings, versions and checksums; no pickle.
+
+        Parameters
+        ----------
+        path
+            Where the file goes, such as "model.rp".
+        """
         from rankpolicy.rankers.bundle import save_ranker
 
         self._require_fitted()
         save_ranker(self, Path(path))
 
+    def to_dict(self) -> dict[str, Any]:
+        """Name, settings and (after fit) what was recorded in training, as JSON can hold them.
+
+        A function or torch module among the settings is represented by its name.
+        """
+        fitted = {name: plain(getattr(self, name)) for name in self.fitted_attributes} if self.is_fitted else {}
+        return {"ranker": self.name, "settings": self._plain_settings(), "fitted": fitted}
+
+    def _plain_settings(self) -> dict[str, Any]:
+        return {name: plain(value) for name, value in self.get_params(deep=False).items()}
+
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """The settings, by name (scikit-learn's protocol)."""
-        return {name: getattr(self, name) for name in self.setting_names()}
+        """The settings, by name (scikit-learn's protocol).
+
+        Parameters
+        ----------
+        deep
+            Whether to give also the settings of the model, as ``model__hidden``.
+        """
+        settings = {name: getattr(self, name) for name in self.setting_names()}
+        if deep:
+            for name, value in self._nested_settings().items():
+                settings |= {f"{name}__{each}": getattr(value, each) for each in setting_names(type(value))}
+        return settings
 
     def set_params(self, **settings: Any) -> Self:
-        """Change settings by name (scikit-learn's protocol)."""
-        known = self.setting_names()
-        for name, value in settings.items():
-            if name not in known:
-                raise RankPolicyError(f"{type(self).__name__} has no setting {name!r}. Known: {', '.join(known)}.")
-            setattr(self, name, value)
+        """Change settings by name (scikit-learn's protocol); nothing changes if one of them is refused.
+
+        Parameters
+        ----------
+        settings
+            New values by name; ``model__hidden=(32,)`` changes a setting of the model.
+        """
+        own = {name: value for name, value in settings.items() if "__" not in name}
+        check_names(type(self), own)
+        changed = copy.copy(self)
+        for name, value in own.items():
+            setattr(changed, name, value)
+        for name, values in _by_owner(settings).items():
+            if name not in self.setting_names():
+                check_names(type(self), [name])
+            nested = changed._nested_settings().get(name)
+            if nested is None:
+                raise RankPolicyError(
+                    f"{type(self).__name__}: {name}={getattr(changed, name)!r:.60} has no settings; "
+                    f"got {', '.join(f'{name}__{each}' for each in values)}."
+                )
+            check_names(type(nested), values)
+            setattr(changed, name, replace(nested, **values))
+        changed._check_settings()
+        for name in self.setting_names():
+            setattr(self, name, getattr(changed, name))
         return self
+
+    def _nested_settings(self) -> Mapping[str, Any]:
+        """Settings that have settings themselves, as the values they stand for."""
+        return {}
 
     @classmethod
     def setting_names(cls) -> tuple[str, ...]:
-        return tuple(inspect.signature(cls).parameters)
+        """The names of the settings, in order."""
+        return setting_names(cls)
 
     def __repr__(self) -> str:
-        defaults = {name: parameter.default for name, parameter in inspect.signature(type(self)).parameters.items()}
-        changed = (f"{name}={value!r}" for name, value in self.get_params().items() if value != defaults[name])
+        changed = (f"{name}={value!r}" for name, value in changed_settings(self).items())
         return f"{type(self).__name__}({', '.join(changed)})"
 
     @property
     def is_fitted(self) -> bool:
+        """Whether ``fit`` was called, or the ranker loaded from a file."""
         return hasattr(self, "num_features_")
 
     def _require_fitted(self) -> None:
@@ -326,7 +442,7 @@ class Ranker(ABC):
         check_features(dataset, self.num_features_, self.feature_names_, what="data to rank")
         return dataset
 
-    def _policy_of(self, dataset: RankingDataset) -> PlackettLuce | Mixture:
+    def _policy_of(self, dataset: RankingDataset) -> RankingPolicy:
         padding = dataset.padding()
         return PlackettLuce(padding.pad(torch.from_numpy(self._scores(dataset))), padding.mask)
 
@@ -341,7 +457,7 @@ class Ranker(ABC):
         return False
 
     @abstractmethod
-    def _fit(self, train: RankingDataset, valid: RankingDataset | None, course: Course) -> None: ...
+    def _fit(self, train: RankingDataset, valid: RankingDataset | None, options: FitOptions) -> None: ...
 
     @abstractmethod
     def _scores(self, dataset: RankingDataset) -> NDArray[np.float64]:
@@ -359,3 +475,13 @@ class Ranker(ABC):
 def _rows_as_given(X: Any, dataset: RankingDataset) -> NDArray[np.int64]:
     """Row of X of each item: its own index in a dataset, its source row in an array."""
     return np.arange(dataset.num_items) if isinstance(X, RankingDataset) else dataset.source_rows
+
+
+def _by_owner(settings: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """``{"model__hidden": value}`` as ``{"model": {"hidden": value}}``; names without two underscores are left out."""
+    by_owner: dict[str, dict[str, Any]] = {}
+    for name, value in settings.items():
+        owner, nested, rest = name.partition("__")
+        if nested:
+            by_owner.setdefault(owner, {})[rest] = value
+    return by_owner

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rankpolicy.bundle import write_bundle
-from rankpolicy.settings import plain
 from rankpolicy.types import RankPolicyError
 
 if TYPE_CHECKING:
@@ -14,37 +14,52 @@ if TYPE_CHECKING:
 
 
 def save_ranker(ranker: Ranker, path: Path) -> None:
-    """Write a fitted ranker."""
-    content = {
-        "kind": "ranker",
-        "ranker": ranker.name,
-        # A function cannot be saved, and prediction does not need it: its name stands for it.
-        "settings": {name: plain(value) for name, value in ranker.get_params().items()},
-        "fitted": {name: plain(getattr(ranker, name)) for name in ranker.fitted_attributes},
-    }
-    write_bundle(path, content, ranker._files())
+    """Write a fitted ranker.
+
+    Parameters
+    ----------
+    ranker
+        The ranker. Functions and torch modules among its settings are saved by name: prediction does not need a reward.
+    path
+        Where the file goes.
+    """
+    write_bundle(path, {"kind": "ranker"} | ranker.to_dict(), ranker._files())
 
 
 def restore_ranker(manifest: dict[str, Any], files: dict[str, bytes], path: Path, *, model: Any = None) -> Ranker:
-    """The ranker that a model file holds."""
+    """The ranker in a model file.
+
+    Parameters
+    ----------
+    manifest
+        The manifest of the file.
+    files
+        The other files in it, by name.
+    path
+        Where the file is, for error messages.
+    model
+        The torch module of a ranker that was trained with a module of the user's own.
+    """
     from rankpolicy.rankers.members import RANKERS
 
-    if model is not None:
-        manifest["settings"]["model"] = model
     if manifest["ranker"] not in RANKERS:
         raise RankPolicyError(
             f"{path} holds a {manifest['ranker']!r} ranker. This version knows: {', '.join(RANKERS)}."
         )
-    known = RANKERS[manifest["ranker"]].setting_names()
-    unknown = sorted(set(manifest["settings"]) - set(known))
+    ranker_class = RANKERS[manifest["ranker"]]
+    settings = dict(manifest["settings"])
+    unknown = sorted(set(settings) - set(ranker_class.setting_names()))
     if unknown:
         raise RankPolicyError(
             f"{path} has settings this version does not know: {', '.join(unknown)}. Update rankpolicy."
         )
-    settings = {
-        name: tuple(value) if isinstance(value, list) else value for name, value in manifest["settings"].items()
-    }
-    ranker = RANKERS[manifest["ranker"]](**settings)
+    if model is not None:
+        settings["model"] = model
+    # Not by the constructor: a reward of the user's own is known here by its name only, which a check would refuse.
+    ranker = ranker_class.__new__(ranker_class)
+    for field in fields(ranker_class):  # type: ignore[arg-type]  # every ranker is a dataclass
+        value = settings.get(field.name, field.default)
+        setattr(ranker, field.name, tuple(value) if isinstance(value, list) else value)
     for name in ranker.fitted_attributes:
         # None: an attribute that rankers of the version that wrote the file did not have.
         setattr(ranker, name, manifest["fitted"].get(name))

@@ -1,11 +1,10 @@
-"""Training: the one fit loop, its batches, settings, checkpoints and progress."""
+"""Training: the fit loop of all networks, its settings, checkpoints and progress bar."""
 
 from rankpolicy.training.fit import TrainingState, Validation, fit_network
 from rankpolicy.training.progress import epoch_progress
-from rankpolicy.training.settings import OPTIMIZERS, TrainingSettings
+from rankpolicy.training.settings import TrainingSettings
 
 __all__ = [
-    "OPTIMIZERS",
     "TrainingSettings",
     "TrainingState",
     "Validation",

@@ -1,4 +1,4 @@
-"""Checkpoints: a training state in one safetensors file, from which training goes on as if it had never stopped."""
+"""Checkpoints: a training state in one safetensors file, from which training continues as if it had never stopped."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 
 
 def write_checkpoint(path: Path, state: TrainingState, *, purpose: str) -> None:
-    """Write beside, then rename: an interrupted run leaves the last whole checkpoint. ``purpose`` says what is trained and how."""
+    """Write a checkpoint, whole or not at all. ``purpose`` describes the run."""
     save_file = require("safetensors.torch", "A checkpoint").save_file
     optimizer = state.optimizer.state_dict()
-    tensors: dict[str, torch.Tensor] = {"random_state": torch.get_rng_state()}
+    tensors: dict[str, torch.Tensor] = {"generator": state.generator.get_state()}
     tensors |= {f"network.{name}": weight for name, weight in state.network.state_dict().items()}
     tensors |= {f"best.{name}": weight for name, weight in state.best_weights.items()}
     for index, slots in optimizer["state"].items():
@@ -43,7 +43,7 @@ def write_checkpoint(path: Path, state: TrainingState, *, purpose: str) -> None:
 
 
 def read_checkpoint(path: Path, state: TrainingState, *, purpose: str) -> None:
-    """Put ``state`` (a fresh one of the same network and optimizer) and torch's generator where the checkpoint left off."""
+    """Put ``state``, a new one of the same network and optimizer, where the checkpoint left off, its generator included."""
     safetensors = require("safetensors", "A checkpoint")
     try:
         with safetensors.safe_open(path, framework="pt") as file:
@@ -66,7 +66,7 @@ def read_checkpoint(path: Path, state: TrainingState, *, purpose: str) -> None:
         slots.setdefault(int(index), {})[slot] = tensor
     state.optimizer.load_state_dict({"state": slots, "param_groups": optimizer["param_groups"]})
     state.best_weights = _under("best.", tensors)
-    torch.set_rng_state(tensors["random_state"])
+    state.generator.set_state(tensors["generator"])
 
 
 def _under(prefix: str, tensors: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:

@@ -1,4 +1,4 @@
-"""The one fit loop: every network of this library learns here."""
+"""The fit loop of all networks."""
 
 from __future__ import annotations
 
@@ -6,9 +6,8 @@ import copy
 import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field, fields, is_dataclass, replace
+from dataclasses import dataclass, field, fields, is_dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -16,10 +15,11 @@ from torch import Tensor, nn
 from rankpolicy.data.batches import RaggedTensors
 from rankpolicy.data.texts.text_pairs import TextPairs
 from rankpolicy.models.average import Average
+from rankpolicy.models.random_module import drawing_from
 from rankpolicy.models.scoring import scores_of_all
 from rankpolicy.objectives.value import Objective, ObjectiveValue, ScheduledObjective
 from rankpolicy.training.checkpoint import read_checkpoint, write_checkpoint
-from rankpolicy.training.settings import OPTIMIZERS, TrainingSettings
+from rankpolicy.training.settings import TrainingSettings
 from rankpolicy.types import RankPolicyError
 
 ScoreValidation = Callable[[Tensor], float]  # flat validation scores (items,) -> higher is better
@@ -30,16 +30,39 @@ ReportEpoch = Callable[[int, dict[str, float]], None]  # epochs done, the latest
 
 @dataclass(slots=True)
 class TrainingState:
-    """Everything that changes from epoch to epoch; a checkpoint is this, written down."""
+    """Everything that changes from epoch to epoch; a checkpoint is this, written to a file.
+
+    Parameters
+    ----------
+    network
+        The network in training.
+    optimizer
+        The optimizer of its weights.
+    generator
+        Where the order of queries, dropout and sampled rankings are drawn from.
+    best_weights
+        Weights of the epoch with the best validation score; empty without validation.
+    best_score
+        The best validation score.
+    best_epoch
+        Its epoch, counted from 1; 0 before the first.
+    reports
+        What the objective reported, one number per epoch.
+    parts
+        Further numbers of the objective by name, one per epoch.
+    scores
+        Validation scores, one per epoch.
+    """
 
     network: nn.Module
     optimizer: torch.optim.Optimizer
+    generator: torch.Generator
     best_weights: dict[str, Tensor] = field(default_factory=dict)
     best_score: float = -math.inf
-    best_epoch: int = 0  # 1-based; 0: none yet
-    reports: list[float] = field(default_factory=list)  # of the objective, an epoch each
-    parts: dict[str, list[float]] = field(default_factory=dict)  # the objective's other numbers by name, an epoch each
-    scores: list[float] = field(default_factory=list)  # on validation data, an epoch each
+    best_epoch: int = 0
+    reports: list[float] = field(default_factory=list)
+    parts: dict[str, list[float]] = field(default_factory=dict)
+    scores: list[float] = field(default_factory=list)
 
     @property
     def epoch(self) -> int:
@@ -49,9 +72,19 @@ class TrainingState:
 
 @dataclass(frozen=True, slots=True)
 class Validation:
-    """Held-out items and how to score them."""
+    """Held-out items and how to score them.
 
-    features: Tensor | TextPairs  # (items, features), or a pair an item
+    Parameters
+    ----------
+    features
+        What the network reads: features (items, features), or one pair of texts per item.
+    score
+        A function of the flat scores (items,) whose value is higher for better rankings.
+    name
+        The name of that value in progress bars and records.
+    """
+
+    features: Tensor | TextPairs
     score: ScoreValidation
     name: str
 
@@ -62,19 +95,39 @@ def fit_network(
     objective: Objective,
     *,
     settings: TrainingSettings,
+    generator: torch.Generator,
     validation: Validation | None = None,
     report_epoch: ReportEpoch | None = None,
     checkpoint: Path | None = None,
     resume: bool = False,
 ) -> TrainingState:
-    """Train ``network`` in place; with validation it ends with the weights of the best epoch, without it with the last.
+    """Train ``network`` in place; with validation it ends with the weights of the best epoch, otherwise with the last.
 
-    All randomness (order of queries, dropout, sampled rankings) comes from torch's generator, seeded here and put back afterwards.
+    Parameters
+    ----------
+    network
+        The network; the members of an ``Average`` are trained side by side.
+    train
+        The training data, on the device of the network.
+    objective
+        What is minimised.
+    settings
+        Epochs, batches, step size and early stopping.
+    generator
+        Where the order of queries, dropout and sampled rankings are drawn from; on the device of the training data.
+    validation
+        Held-out data for early stopping; None trains all epochs.
+    report_epoch
+        Called after every epoch with the number of epochs done and the latest numbers by name.
+    checkpoint
+        A file that is written after every epoch.
+    resume
+        Whether to continue from the checkpoint if it exists; the result is that of a run that never stopped.
     """
-    state = TrainingState(network, _optimizer(network, settings))
+    options = {"lr": settings.learning_rate, "weight_decay": settings.weight_decay}
+    state = TrainingState(network, torch.optim.AdamW(network.parameters(), **options), generator)
     purpose = _purpose(objective, settings, validation)
-    with torch.random.fork_rng(devices=_cuda_devices(train.features)), _threads_worth_waking(network):
-        torch.manual_seed(settings.seed)
+    with drawing_from(network, generator), _single_thread_if_small(network):
         if checkpoint is not None and resume and checkpoint.exists():
             read_checkpoint(checkpoint, state, purpose=purpose)
         while not _is_finished(state, settings, validation):
@@ -94,16 +147,16 @@ def fit_network(
 
 
 def _train_epoch(state: TrainingState, train: RaggedTensors, objective: Objective, settings: TrainingSettings) -> None:
-    """One pass over all queries; records the objective's numbers, means over queries."""
+    """One pass over all queries; records the numbers of the objective as means over queries."""
     state.network.train()
     if isinstance(objective, ScheduledObjective):
         objective = objective.at_epoch(state.epoch)
     values: list[tuple[ObjectiveValue, int]] = []
     members = list(state.network.members) if isinstance(state.network, Average) else [state.network]
-    for batch in train.shuffled_batches(settings.batch_queries):
-        # Networks that will be averaged learn side by side, each from rankings of its own, as if the batch had more queries.
+    for batch in train.shuffled_batches(settings.batch_queries, generator=state.generator):
+        # Networks whose scores will be averaged are trained side by side, each on its own rankings, as if the batch had more queries.
         scores = torch.cat([batch.padding.pad(member(batch.features)) for member in members])
-        value = objective(scores, batch.repeated(len(members)))
+        value = objective(scores, batch.repeated(len(members)), generator=state.generator)
         if not math.isfinite(value.report) or not torch.isfinite(value.loss):
             raise RankPolicyError(
                 f"training stopped in epoch {state.epoch + 1}: the loss is not finite ({float(value.loss.detach()):g}). "
@@ -139,15 +192,11 @@ def _is_finished(state: TrainingState, settings: TrainingSettings, validation: V
     )
 
 
-def _optimizer(network: nn.Module, settings: TrainingSettings) -> torch.optim.Optimizer:
-    options: dict[str, Any] = {"lr": settings.learning_rate, "weight_decay": settings.weight_decay}
-    return OPTIMIZERS[settings.optimizer](network.parameters(), **options)
-
-
 def _purpose(objective: Objective, settings: TrainingSettings, validation: Validation | None) -> str:
     """What must not change between a checkpoint and its resumption; how long to train may."""
     reward = getattr(getattr(objective, "reward", None), "name", "")
-    how = {name: value for name, value in asdict(settings).items() if name not in ("epochs", "patience")}
+    how = {each.name: getattr(settings, each.name) for each in fields(settings)}
+    how = {name: value for name, value in how.items() if name not in ("epochs", "patience")}
     if is_dataclass(objective):
         values = {each.name: getattr(objective, each.name) for each in fields(objective)}
         how |= {
@@ -160,8 +209,8 @@ def _purpose(objective: Objective, settings: TrainingSettings, validation: Valid
 
 
 @contextmanager
-def _threads_worth_waking(network: nn.Module) -> Iterator[None]:
-    """One torch thread for a small network: its matrices are done before a second thread has woken up."""
+def _single_thread_if_small(network: nn.Module) -> Iterator[None]:
+    """Use one torch thread for a small network, whose matrices are done before a second thread has started."""
     before = torch.get_num_threads()
     if sum(parameter.numel() for parameter in network.parameters()) < _FEW_PARAMETERS:
         torch.set_num_threads(1)
@@ -169,7 +218,3 @@ def _threads_worth_waking(network: nn.Module) -> Iterator[None]:
         yield
     finally:
         torch.set_num_threads(before)
-
-
-def _cuda_devices(features: Tensor | TextPairs) -> list[torch.device]:
-    return [features.device] if features.device.type == "cuda" else []

@@ -13,11 +13,9 @@ from rankpolicy.types import RankPolicyError
 def fit_full_batch(
     network: nn.Module, batch: Batch, objective: Objective, *, max_iterations: int = 200, weight_decay: float = 0.0
 ) -> list[float]:
-    """Maximise the objective's report - weight_decay / 2 * the sum of squared weights by L-BFGS with a strong Wolfe line search, in place.
+    """Maximise the objective's report minus weight_decay / 2 times the sum of squared weights, by L-BFGS with a strong Wolfe line search.
 
-    Returns the report after each evaluation.
-
-    No step is random, so the same data gives the same weights, and a curve over many strengths is smooth.
+    Trains in place and returns the report after each evaluation. No step is random, so that a curve over many strengths is smooth.
     """
     values: list[float] = []
     optimizer = torch.optim.LBFGS(

@@ -12,7 +12,17 @@ from rankpolicy.training.fit import ReportEpoch
 
 @contextmanager
 def epoch_progress(description: str, num_epochs: int, *, enabled: bool | None) -> Iterator[ReportEpoch | None]:
-    """A callback for the fit loop that draws epochs, the latest numbers and the time left; None shows it only on a terminal."""
+    """A progress bar: gives a callback for the fit loop that shows epochs, the latest numbers and the time left.
+
+    Parameters
+    ----------
+    description
+        The text before the bar.
+    num_epochs
+        How many epochs there are at most.
+    enabled
+        Whether to show it; None: when stderr is a terminal and rich is installed. Without a bar the callback is None.
+    """
     if enabled is None:
         enabled = sys.stderr.isatty() and find_spec("rich") is not None
     if not enabled:

@@ -4,38 +4,37 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import torch
-
-from rankpolicy.types import RankPolicyError, unknown_name
-
-OPTIMIZERS: dict[str, type[torch.optim.Optimizer]] = {
-    "adam": torch.optim.Adam,
-    "adamw": torch.optim.AdamW,
-    "sgd": torch.optim.SGD,
-}
+from rankpolicy.settings import check_settings, documented, setting
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@documented
+@dataclass(kw_only=True, eq=False)
 class TrainingSettings:
-    epochs: int = 100
-    batch_queries: int = 32
-    optimizer: str = "adam"
-    learning_rate: float = 1e-3
-    weight_decay: float = 0.0
-    patience: int | None = 10  # epochs without a better validation score before stopping; None: never
-    seed: int = 0
+    """How a network is trained: by AdamW on shuffled batches of queries, stopped by the score on validation data.
+
+    Rankers over networks have the same settings.
+    """
+
+    epochs: int = setting(
+        100, "Passes over the training data; with validation data training may stop earlier.", at_least=1
+    )
+    batch_queries: int = setting(
+        32, "Queries per step. Smaller batches take more, noisier steps per epoch; larger ones are faster.", at_least=1
+    )
+    learning_rate: float = setting(
+        1e-3, "Step size of AdamW. Lower it when the loss jumps; raise it when it barely moves.", above=0
+    )
+    weight_decay: float = setting(
+        0.0,
+        "How strongly weights are pulled towards 0; 1e-4 to 1e-2 helps against overfitting on little data.",
+        at_least=0,
+    )
+    patience: int | None = setting(
+        15,
+        "With validation data: epochs without a better score before training stops. None: never stop early.",
+        at_least=1,
+    )
+    random_state: int = setting(0, "Seed of initial weights, order of queries, dropout and sampled rankings.")
 
     def __post_init__(self) -> None:
-        if self.optimizer not in OPTIMIZERS:
-            raise RankPolicyError(unknown_name("optimizer", self.optimizer, OPTIMIZERS))
-        for name in ("epochs", "batch_queries"):
-            if getattr(self, name) < 1:
-                raise RankPolicyError(f"{name} must be at least 1; got {getattr(self, name)}.")
-        if self.patience is not None and self.patience < 1:
-            raise RankPolicyError(
-                f"patience must be at least 1 epoch, or None for no early stopping; got {self.patience}."
-            )
-        if self.learning_rate <= 0 or self.weight_decay < 0:
-            raise RankPolicyError(
-                f"learning_rate must be above 0 and weight_decay at least 0; got {self.learning_rate} and {self.weight_decay}."
-            )
+        check_settings(self)

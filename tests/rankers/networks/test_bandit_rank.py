@@ -8,7 +8,7 @@ from rankpolicy.rankers.networks.bandit_rank import PAPER_REWARDS
 
 DATA = rp.make_web_search(150, random_state=2)
 TRAIN, VALID, TEST = DATA[:90], DATA[90:110], DATA[110:]
-SMALL = {"model": "mlp", "hidden": (16,), "num_networks": 1, "num_samples": 8}
+SMALL = {"model": rp.models.MLP(hidden=(16,)), "num_networks": 1, "num_samples": 8}
 
 
 def test_training_beats_an_untrained_policy_on_every_seed():
@@ -90,18 +90,18 @@ def test_a_network_of_ones_own(as_instance, tmp_path):
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"gamma": 1.5}, "gamma is the share of the reward in the loss, from 0 to 1; got 1.5"),
-        ({"epsilon": 2.0}, "epsilon is a share of choices"),
+        ({"gamma": 1.5}, "gamma must be at least 0 and at most 1; got 1.5"),
+        ({"epsilon": 2.0}, "epsilon must be at least 0 and at most 1; got 2.0"),
         ({"max_positions": 0}, "max_positions must be at least 1"),
         ({"exploration": "entropic"}, "Unknown exploration 'entropic'. Did you mean 'entropy'"),
         ({"control": "greed"}, "Unknown control 'greed'. Did you mean 'greedy'"),
-        ({"empty_penalty": -1.0}, "empty_penalty must be 0 or more"),
+        ({"empty_penalty": -1.0}, "empty_penalty must be at least 0; got -1.0"),
         ({"reward": "avg_rank"}, "must rise as rankings get better"),
         ({"model": "highwy"}, "Unknown model 'highwy'"),
-        ({"model": lambda width: nn.Linear(width, 1)}, r"one score an item: .* two items gave the shape \(2, 1\)"),
+        ({"model": lambda width: nn.Linear(width, 1)}, r"one score per item: .* two items gave the shape \(2, 1\)"),
         (
             {"model": OneScore(3)},
-            "one score an item: .* two items gave an error .* scaling='quantile' decides how many",
+            "one score per item: .* two items gave an error .* scaling decides how many",
         ),
     ],
 )

@@ -48,7 +48,8 @@ def test_max_disparity_is_met_within_five_percent(bound):
     assert ranker.report_["utility"] < fitted(strength=0.0).report_["utility"]
 
 
-MLP = {"model": "mlp", "hidden": (16,), "dropout": 0.0, "learning_rate": 1e-2, "batch_queries": 10, "epochs": 60}
+NETWORK = rp.models.MLP(hidden=(16,), dropout=0.0)
+MLP = {"model": NETWORK, "learning_rate": 1e-2, "batch_queries": 10, "epochs": 60}
 
 
 @pytest.mark.parametrize(
@@ -57,7 +58,7 @@ MLP = {"model": "mlp", "hidden": (16,), "dropout": 0.0, "learning_rate": 1e-2, "
         ({"fairness": "group"}, 0.007),
         ({"fairness": "group"}, 0.003),
         ({"fairness": "individual"}, 0.012),
-        ({"fairness": "group", "dropout": 0.2, "num_networks": 2}, 0.005),
+        ({"fairness": "group", "model": replace(NETWORK, dropout=0.2), "num_networks": 2}, 0.005),
         ({"fairness": "group", "estimator": "reinforce"}, 0.005),
     ],
 )
@@ -162,7 +163,7 @@ def test_individual_fairness_needs_no_groups():
     assert disparity.mean < fitted(fairness="individual", strength=0.0).report_["disparity"]
 
 
-@pytest.mark.parametrize("settings", [{"model": "mlp", "hidden": (8,), "dropout": 0.0}, {"estimator": "reinforce"}])
+@pytest.mark.parametrize("settings", [{"model": rp.models.MLP(hidden=(8,), dropout=0.0)}, {"estimator": "reinforce"}])
 def test_networks_and_sampled_gradients_take_the_fit_loop(settings):
     ranker = FairPGRank(**(SETTINGS | {"epochs": 3, "strength": 1.0} | settings)).fit(TRAIN, valid=TRAIN)
     assert len(ranker.evals_result_["training"]["objective"]) == 3
@@ -189,15 +190,18 @@ def test_the_report_is_saved(tmp_path):
     ("settings", "message"),
     [
         ({"fairness": "total"}, "Unknown fairness 'total'. Known: individual, group"),
-        ({"estimator": "magic"}, "estimator must be 'exact' or 'reinforce'"),
-        ({"strength": -1.0}, "must be 0 or more"),
-        ({"max_disparity": -1.0}, "must be 0 or more"),
-        ({"parity": 1.5}, "parity must be between 0 and 1"),
-        ({"parity": 0.5, "fairness": "individual"}, "0 unless fairness='group'"),
+        ({"estimator": "magic"}, "Unknown estimator 'magic'. Known: exact, reinforce"),
+        ({"strength": -1.0}, "strength must be at least 0; got -1.0"),
+        ({"max_disparity": -1.0}, "max_disparity must be at least 0 or None; got -1.0"),
+        ({"parity": 1.5}, "parity must be at least 0 and at most 1; got 1.5"),
+        (
+            {"parity": 0.5, "fairness": "individual"},
+            'parity=0.5 would not be read: it is read only when fairness is "group"',
+        ),
         ({"reward": "ap"}, "estimator='reinforce'"),
         ({"merit": "beauty"}, "beauty"),
         ({"epochs": -1}, "epochs must be at least 1; got -1"),
-        ({"weight_decay": -1.0}, "weight_decay at least 0"),
+        ({"weight_decay": -1.0}, "weight_decay must be at least 0; got -1.0"),
     ],
 )
 def test_wrong_settings_are_named(settings, message):

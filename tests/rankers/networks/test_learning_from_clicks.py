@@ -122,7 +122,7 @@ def test_rewards_that_ask_for_relevant_items_need_whole_sessions(ranker_class):
 
 
 def test_bandit_rank_takes_relevances_as_targets():
-    ranker = rp.BanditRank(reward="dcg", gamma=0.0, epochs=1, num_networks=1, dropout=0.0)
+    ranker = rp.BanditRank(reward="dcg", gamma=0.0, epochs=1, num_networks=1, model=rp.models.MLP(dropout=0.0))
     learned = dataset_from_clicks(TRAIN, LOG, PROPENSITIES)
     objective = ranker.fit(learned)._objective(learned)
     assert (objective.targets, objective.reward.conventions.gain) == ("labels", "linear")

@@ -11,15 +11,8 @@ from rankpolicy.data.texts.texts import Texts
 from rankpolicy.rankers.networks.matching_cross import LOSSES, MatchingCross
 
 WORDS = ("tea", "milk", "bread", "salt", "rice", "corn")
-QUICK = {
-    "embedding_size": 8,
-    "hidden": (8,),
-    "epochs": 20,
-    "batch_queries": 32,
-    "dropout": 0.0,
-    "ngrams": (),
-    "random_state": 0,
-}
+SMALL = {"embedding_size": 8, "hidden": (8,), "dropout": 0.0, "ngrams": ()}
+QUICK = {"model": rp.models.MatchingCross(**SMALL), "epochs": 20, "batch_queries": 32, "random_state": 0}
 
 
 def sessions(num_sessions, seed=0, clicked=True):
@@ -68,7 +61,7 @@ def test_single_clicks_have_no_least_loss_item_by_item():
     by_item = rp.weighted_by_propensity(TRAIN, BIAS, by="item")
     with pytest.raises(rp.RankPolicyError, match="for labels above 1 the sigmoid loss is unbounded below"):
         MatchingCross(loss="sigmoid", **QUICK).fit(by_item)
-    hybrid = rp.BanditRank(model="match", reward="ndcg", **QUICK | {"epochs": 1})
+    hybrid = rp.BanditRank(reward="ndcg", **QUICK | {"model": rp.models.Match(**SMALL), "epochs": 1})
     with pytest.raises(rp.RankPolicyError, match="gamma=1"):
         hybrid.fit(by_item)
     MatchingCross(**QUICK | {"epochs": 1}).fit(by_item)

@@ -74,9 +74,9 @@ def table():
 
 @pytest.fixture(scope="module")
 def ranker(table):
-    few = {"embedding_size": 16, "hidden": (16,), "dropout": 0.0, "category_size": 4}
+    network = rp.models.MatchingCross(embedding_size=16, hidden=(16,), dropout=0.0, category_size=4, min_users=2)
     with pytest.warns(UserWarning, match=r"left out: weight_unknown \(no value is known\)"):
-        return MatchingCross(**few, min_users=2, epochs=30, batch_queries=16, learning_rate=1e-2).fit(table)
+        return MatchingCross(model=network, epochs=30, batch_queries=16, learning_rate=1e-2).fit(table)
 
 
 @pytest.fixture(scope="module")
@@ -171,7 +171,9 @@ def test_the_file_holds_no_word_or_category_of_a_single_user(table, tmp_path):
         weight_unknown=polars.lit(1.0),
     )
     with pytest.warns(UserWarning, match=r"weight_unknown \(always the same\)"):
-        ranker = MatchingCross(embedding_size=4, hidden=(4,), min_users=2, epochs=1).fit(private)
+        ranker = MatchingCross(model=rp.models.MatchingCross(embedding_size=4, hidden=(4,), min_users=2), epochs=1).fit(
+            private
+        )
     ranker.save(tmp_path / "search.rp")
     content = (tmp_path / "search.rp").read_bytes()
     assert b"please" in content  # stored without packing, so that what is there is found

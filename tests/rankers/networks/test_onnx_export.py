@@ -10,8 +10,8 @@ import rankpolicy as rp
 from rankpolicy.data import from_texts
 from rankpolicy.data.padding import Padding
 from rankpolicy.data.texts.text_pairs import SideTensors, TextPairs, TokenTable
-from rankpolicy.models import MLP, Average
-from rankpolicy.models.cross_models import CROSS_MODELS
+from rankpolicy.models import MODELS, Average, Match
+from rankpolicy.models.mlp import MLPNetwork
 from rankpolicy.models.text_and_side import TextAndSide
 from rankpolicy.rankers.networks import onnx_export
 from rankpolicy.rankers.networks.onnx_export import AXES, export_onnx, padded_inputs
@@ -20,7 +20,7 @@ NUM_WORDS, SIZE = 30, 4
 
 
 def network(name, num_categories=(), num_numbers=0):
-    core = CROSS_MODELS[name](SIZE, num_numbers + 3 * len(num_categories), hidden=(8, 8), dropout=0.5)
+    core = MODELS[name](hidden=(8, 8), dropout=0.5).new_core(SIZE, num_numbers + 3 * len(num_categories))
     return TextAndSide(core, torch.randn(NUM_WORDS, SIZE), num_categories, 3, num_numbers)
 
 
@@ -137,7 +137,7 @@ def test_a_ranker_without_side_information(onnxruntime, tmp_path, caplog, recwar
     data = from_texts(
         words, [words[: 2 + place % 3] for place in range(4)], [[1, 0, 0, 0][: 2 + p % 3] for p in range(4)]
     )
-    ranker = rp.PGRank(model="match", embedding_size=4, hidden=(8,), epochs=1, num_buckets=64).fit(data)
+    ranker = rp.PGRank(model=Match(embedding_size=4, hidden=(8,), num_buckets=64), epochs=1).fit(data)
     with caplog.at_level(logging.WARNING):
         ranker.export_onnx(tmp_path / "search.onnx")
     assert not caplog.records
@@ -160,9 +160,9 @@ def test_scores_that_are_not_those_of_torch_are_refused(exported, tmp_path, monk
 
 def test_other_networks_are_refused(tmp_path):
     with pytest.raises(
-        rp.RankPolicyError, match=r"for networks of texts and side information.* network is MLP\. Use save"
+        rp.RankPolicyError, match=r"for networks of texts and side information.* network is MLPNetwork\. Use save"
     ):
-        export_onnx(Average([MLP(3)]), tmp_path / "mlp.onnx")
+        export_onnx(Average([MLPNetwork(3)]), tmp_path / "mlp.onnx")
 
 
 def test_a_folder_that_does_not_exist_is_named(exported, tmp_path, monkeypatch):

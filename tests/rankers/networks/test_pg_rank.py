@@ -21,7 +21,10 @@ def test_training_beats_an_untrained_policy_on_every_seed():
 
 @pytest.mark.parametrize("model", ["linear", "mlp", "highway"])
 def test_the_reward_rises_in_training(model):
-    ranker = rp.PGRank(model=model, hidden=(16, 16), num_networks=1, epochs=10, batch_queries=8).fit(TRAIN)
+    ranker = rp.PGRank(model=model, num_networks=1, epochs=10, batch_queries=8)
+    if model != "linear":
+        ranker.set_params(model__hidden=(16, 16))
+    ranker.fit(TRAIN)
     rewards = ranker.evals_result_["training"]["reward"]
     assert np.mean(rewards[-3:]) > rewards[0] + 0.02
 
@@ -71,7 +74,7 @@ def test_labels_above_the_scale_of_err_are_refused():
         ({"valid_metric": "avg_rank"}, "must rise as rankings get better"),
         ({"estimator": "exakt"}, "Unknown estimator 'exakt'"),
         ({"control": "men"}, "Unknown control 'men'"),
-        ({"num_samples": 0}, "num_samples must be at least 1"),
+        ({"num_samples": 0}, "num_samples must be at least 1; got 0"),
         ({"scaling": "minmax"}, "Unknown scaling 'minmax'"),
         ({"num_networks": 0}, "num_networks must be at least 1"),
         ({"valid_metric": "mapp"}, "Unknown metric 'mapp'"),

@@ -16,7 +16,7 @@ def least_squares(x, y, weight_decay=0.0):
 
 @pytest.mark.parametrize("weight_decay", [0.0, 0.5])
 def test_a_linear_model_is_the_least_squares_solution(weight_decay):
-    ranker = rp.Regression(model="linear", scaling="none", weight_decay=weight_decay, num_networks=2).fit(TRAIN)
+    ranker = rp.Regression(model="linear", scaling="none", weight_decay=weight_decay).fit(TRAIN)
     x, y = TRAIN.features.astype(float), TRAIN.labels.astype(float)
     expected = least_squares(x, y, weight_decay)(TEST.features)
     np.testing.assert_allclose(ranker.predict(TEST), expected, rtol=1e-5)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import rankpolicy as rp
-from rankpolicy.rankers.networks.text_models import TEXT_MODELS
+from rankpolicy.models import MODELS
 from tests.tiny_encoder import write_tiny_encoder
 
 ITEMS = ["the blue ball is here", "the red ball is here"]
@@ -36,6 +36,9 @@ def encoder(tmp_path_factory):
     return str(write_tiny_encoder(tmp_path_factory.mktemp("encoder")))
 
 
+TEXT_MODELS = [name for name in MODELS if MODELS[name].reads == "texts"]
+
+
 def settings(model, encoder=None):
     return {
         "mcan": {"hidden": (8, 8), "recurrent": 8, "embedding_size": 8},
@@ -44,9 +47,11 @@ def settings(model, encoder=None):
     }.get(model, {"hidden": (8,), "embedding_size": 8})
 
 
-def trained(model, encoder=None, ranker=rp.ListNet, **changes):
-    plan = {"dropout": 0.0, "epochs": 2, "valid_metric": "map", **settings(model, encoder), **changes}
-    return ranker(model=model, **plan)
+def trained(name, encoder=None, ranker=rp.ListNet, model=None, **changes):
+    described = {"dropout": 0.0, **settings(name, encoder), **(model or {})}
+    if "embeddings" in described:
+        del described["embedding_size"]
+    return ranker(model=MODELS[name](**described), **{"epochs": 2, "valid_metric": "map", **changes})
 
 
 @pytest.fixture(scope="module")
@@ -91,7 +96,7 @@ def test_word_vectors_of_a_file_reach_words_that_training_never_saw(tmp_path):
     words = ["where", "is", "the", "red", "blue", "green", "ball", "here", "there", "?"]
     lines = [" ".join([word, *map(str, generator.normal(size=6).round(4))]) for word in words]
     (tmp_path / "glove.txt").write_text("\n".join(lines))
-    ranker = trained("mcan", embeddings=str(tmp_path / "glove.txt")).fit(TRAIN)
+    ranker = trained("mcan", model={"embeddings": str(tmp_path / "glove.txt")}).fit(TRAIN)
     assert "green" in ranker._inputs.vocabulary.words
     member = ranker._network.members[0]
     row = member.words.weight[ranker._inputs.vocabulary.encode("green")[0]]
@@ -100,7 +105,7 @@ def test_word_vectors_of_a_file_reach_words_that_training_never_saw(tmp_path):
 
 @pytest.mark.parametrize("encoding", ["apart", "together"])
 def test_bilstm_ranks_new_texts_whether_it_reads_them_apart_or_together(encoding, encoder, tmp_path):
-    ranker = trained("bilstm", encoder, encoding=encoding, feature_cache=str(tmp_path / "cache")).fit(
+    ranker = trained("bilstm", encoder, model={"encoding": encoding, "feature_cache": str(tmp_path / "cache")}).fit(
         TRAIN, valid=VALID
     )
     ranker.save(tmp_path / "model.rp")
@@ -116,7 +121,7 @@ def test_several_networks_and_other_objectives_read_texts_too(tmp_path):
 
 
 def test_the_same_seed_gives_the_same_ranker():
-    one, two = (trained("mcan", dropout=0.2).fit(TRAIN).predict(VALID) for _ in range(2))
+    one, two = (trained("mcan", model={"dropout": 0.2}).fit(TRAIN).predict(VALID) for _ in range(2))
     np.testing.assert_array_equal(one, two)
 
 
@@ -145,8 +150,8 @@ FEATURES = rp.make_web_search(4, num_features=8)
         (lambda mcan: mcan.rank_texts("where?", []), "every query must have at least one item"),
         (lambda mcan: mcan.rank_texts("where?", ["here", ""]), "every item must have a text; item 1 has ''"),
         (lambda mcan: mcan.rank_texts("where?", "here"), "items must be a list of texts; got one text"),
-        (lambda mcan: trained("mcan", hidden=(8, 4)).fit(TRAIN), "widths must be equal"),
-        (lambda mcan: trained("mcan", max_tokens=0).fit(TRAIN), "max_tokens must be at least 3; got 0"),
+        (lambda mcan: trained("mcan", model={"hidden": (8, 4)}), "one or more widths, all equal"),
+        (lambda mcan: trained("mcan", model={"max_tokens": 0}), "max_tokens must be at least 3; got 0"),
         (lambda mcan: rp.ListNet(model="encoder").fit(TRAIN), "needs encoder=, the folder of a Hugging Face model"),
     ],
 )
@@ -157,7 +162,7 @@ def test_texts_and_features_are_not_mixed_up(action, message, mcan):
 
 def test_features_are_ranked_by_no_text(tmp_path):
     with pytest.raises(rp.RankPolicyError, match="reads features; data to rank has none, only texts"):
-        rp.ListNet(epochs=1, hidden=(4,)).fit(FEATURES).rank_texts("where?", ["here"])
+        rp.ListNet(epochs=1, model=rp.models.MLP(hidden=(4,))).fit(FEATURES).rank_texts("where?", ["here"])
 
 
 def changed(path, change):
@@ -181,13 +186,16 @@ def another_vocabulary(manifest, files):
     [
         (another_vocabulary, "vocabulary must be the one the network was trained with: it has 10.. numbers"),
         (
-            lambda manifest, files: manifest["settings"].update(compression="neural"),
+            lambda manifest, files: manifest["settings"]["model"].update(compression="neural"),
             "weights of another network: .*casts",
         ),
         (lambda manifest, files: manifest["settings"].update(num_networks=2), "weights of another network: members.1"),
-        (lambda manifest, files: manifest["settings"].update(recurrent=16), "parts do not fit together .*lstm"),
-        (lambda manifest, files: manifest["settings"].update(model="encoder"), "parts do not fit together"),
-        (lambda manifest, files: manifest["settings"].update(model="mlp"), "Is the file damaged"),
+        (
+            lambda manifest, files: manifest["settings"]["model"].update(recurrent=16),
+            "parts do not fit together .*lstm",
+        ),
+        (lambda manifest, files: manifest["settings"].update(model={"name": "encoder"}), "parts do not fit together"),
+        (lambda manifest, files: manifest["settings"].update(model={"name": "mlp"}), "Is the file damaged"),
     ],
 )
 def test_a_model_file_whose_parts_do_not_belong_together_is_refused(change, message, mcan, tmp_path):

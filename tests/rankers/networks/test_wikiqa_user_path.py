@@ -30,9 +30,9 @@ def train():
 
 @pytest.fixture(scope="module")
 def ranker(train):
-    few = {"hidden": (16, 16), "recurrent": 16, "embedding_size": 16, "max_tokens": 40, "num_networks": 1}
-    how = {"reward": "mean(ap, rr)", "num_samples": 8, "max_positions": 5, "learning_rate": 5e-3, "dropout": 0.0}
-    return rp.BanditRank(model="mcan", **few, **how, batch_queries=5, epochs=40).fit(train)
+    network = rp.models.MCAN(hidden=(16, 16), recurrent=16, embedding_size=16, max_tokens=40, dropout=0.0)
+    how = {"reward": "mean(ap, rr)", "num_samples": 8, "max_positions": 5, "learning_rate": 5e-3}
+    return rp.BanditRank(model=network, num_networks=1, **how, batch_queries=5, epochs=40).fit(train)
 
 
 def test_a_new_process_ranks_the_answers_to_a_question(ranker, train, tmp_path):
@@ -75,4 +75,4 @@ def test_word_vectors_with_a_line_of_the_wrong_width_stop_the_training(train, tm
     with pytest.raises(
         rp.RankPolicyError, match=r"glove\.txt, line 2 must be a word and 3 numbers, as line 1 is; it has 2"
     ):
-        rp.BanditRank(model="mcan", hidden=(8, 8), embeddings=str(tmp_path / "glove.txt"), epochs=1).fit(train)
+        rp.BanditRank(model=rp.models.MCAN(hidden=(8, 8), embeddings=str(tmp_path / "glove.txt")), epochs=1).fit(train)

@@ -100,7 +100,7 @@ def test_groups_come_from_the_dataset_an_array_or_a_function():
 
 @pytest.mark.parametrize(
     ("relevance", "settings"),
-    [("lambdamart", {"num_trees": 3}), ("pg-rank", "{'epochs': 2, 'hidden': [4]}"), ("rank-svm", None)],
+    [("lambdamart", {"num_trees": 3}), ("pg-rank", "{'epochs': 2, 'model__hidden': [4]}"), ("rank-svm", None)],
 )
 def test_any_ranker_may_estimate_and_is_saved_with_it(relevance, settings, tmp_path):
     grades = [replace(dataset, labels=dataset.labels.round()) for dataset in (TRAIN, TEST)]

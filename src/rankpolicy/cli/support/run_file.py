@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from rankpolicy.cli.support.settings import as_text
+from rankpolicy.cli.support.settings import as_texts
 from rankpolicy.types import RankPolicyError, unknown_name
 
 KEYS: dict[str, type] = {
@@ -66,7 +66,7 @@ def read_run_file(path: Path) -> RunFile:
         weighted=document.get("weighted"),
         out=_path(document.get("out")),
         seed=document.get("seed"),
-        settings={name.replace("-", "_"): as_text(value) for name, value in document.get("settings", {}).items()},
+        settings=as_texts(document.get("settings", {})),
     )
 
 

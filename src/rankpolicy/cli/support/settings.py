@@ -1,22 +1,33 @@
-"""Settings of a method from text: ``--set name=value`` and the [settings] of a run.toml."""
+"""Settings of a method from text: ``--set name=value`` and the [settings] of a run.toml.
+
+``--set model.hidden=64,64`` is a setting of the method's model; in Python it is ``set_params(model__hidden=(64, 64))``.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from rankpolicy.settings import parse_setting
+from rankpolicy.settings import check_names, parse_setting, setting_names
 from rankpolicy.types import RankPolicyError, unknown_name
 
 if TYPE_CHECKING:
+    from rankpolicy.models.model import Model
     from rankpolicy.rankers import Ranker
+
+_MODEL = "model"
 
 
 def parse_assignments(texts: Sequence[str]) -> dict[str, str]:
-    """``name=value`` texts as a dict; the last of a name counts.
+    """``name=value`` texts as a dict; the last one of a name counts.
 
-    >>> parse_assignments(["epochs=50", "hidden=64,64"])
-    {'epochs': '50', 'hidden': '64,64'}
+    Parameters
+    ----------
+    texts
+        What was given to ``--set``.
+
+    >>> parse_assignments(["epochs=50", "model.hidden=64,64"])
+    {'epochs': '50', 'model.hidden': '64,64'}
     """
     assignments = {}
     for text in texts:
@@ -28,42 +39,143 @@ def parse_assignments(texts: Sequence[str]) -> dict[str, str]:
 
 
 def parse_settings(ranker_class: type[Ranker], texts: Mapping[str, str]) -> dict[str, Any]:
-    """Settings by name, each text read as the type of its setting.
+    """Settings as ``set_params`` takes them, each text read as the kind of its setting.
+
+    Parameters
+    ----------
+    ranker_class
+        The class whose settings these are.
+    texts
+        Values in words by name; ``model.hidden`` is the setting ``hidden`` of the model.
 
     >>> from rankpolicy.rankers import PGRank
-    >>> parse_settings(PGRank, {"epochs": "50", "hidden": "64,64", "patience": "none", "reward": "ap"})
-    {'epochs': 50, 'hidden': (64, 64), 'patience': None, 'reward': 'ap'}
+    >>> parse_settings(PGRank, {"epochs": "50", "model.hidden": "64,64", "patience": "none", "reward": "ap"})
+    {'epochs': 50, 'model__hidden': (64, 64), 'patience': None, 'reward': 'ap'}
     """
     settings = {}
     for name, text in texts.items():
-        if name not in ranker_class.setting_names():
-            raise RankPolicyError(unknown_name(f"setting of {ranker_class.name}:", name, ranker_class.setting_names()))
-        settings[name] = parse_setting(ranker_class, name, text)
+        owner, dot, nested = name.partition(".")
+        if not dot:
+            _check_belongs(ranker_class, name)
+            settings[name] = parse_setting(ranker_class, name, text)
+            continue
+        _check_belongs(ranker_class, owner)
+        if owner != _MODEL:
+            raise RankPolicyError(f"the setting {owner!r} has no settings of its own; got {name!r}.")
+        model_class = _model_class(ranker_class, texts)
+        check_names(model_class, [nested])
+        settings[f"{owner}__{nested}"] = parse_setting(model_class, nested, text)
     return settings
 
 
 def settings_of_methods(
     classes: Mapping[str, type[Ranker]], assignments: Mapping[str, str]
 ) -> dict[str, dict[str, Any]]:
-    """Settings by method: ``pg_rank.epochs`` is for one method, ``epochs`` for every method that has it."""
-    texts: dict[str, dict[str, str]] = {method: {} for method in classes}
-    names = sorted({name for ranker_class in classes.values() for name in ranker_class.setting_names()})
+    """Settings by method: ``pg_rank.epochs`` is for one method, ``epochs`` or ``model.hidden`` for every method that has it.
+
+    Parameters
+    ----------
+    classes
+        The class of each method, by its name.
+    assignments
+        Values in words, by name.
+    """
     by_attribute = {method.replace("-", "_"): method for method in classes}
-    # Names without a method first: what is said of one method goes before what is said of all.
-    for full_name, text in sorted(assignments.items(), key=lambda assignment: "." in assignment[0]):
-        method, dot, name = full_name.rpartition(".")
-        if dot and method not in by_attribute:
+    texts: dict[str, dict[str, str]] = {method: {} for method in classes}
+    shared: dict[str, str] = {}
+    for full_name, text in assignments.items():
+        method, dot, name = full_name.partition(".")
+        # A label after a colon may hold dots, as in pg-rank:0.5.epochs.
+        for attribute in by_attribute:
+            if full_name.startswith(f"{attribute}."):
+                method, dot, name = attribute, ".", full_name.removeprefix(f"{attribute}.")
+        if dot and method in by_attribute:
+            texts[by_attribute[method]][name] = text
+        elif dot and method != _MODEL:
             raise RankPolicyError(unknown_name("method in --set:", method.replace("_", "-"), classes))
-        if not dot and name not in names:
-            raise RankPolicyError(unknown_name("setting", name, names))
-        for attribute, each in by_attribute.items():
-            if attribute == method or (not dot and name in classes[each].setting_names()):
-                texts[each][name] = text
+        else:
+            shared[full_name] = text
+    for name, text in shared.items():
+        having = [each for each in classes if _has_setting(classes[each], name, shared | texts[each])]
+        if not having:
+            _refuse_setting_of_none(classes, name)
+        for each in having:
+            texts[each].setdefault(name, text)
     return {method: parse_settings(ranker_class, texts[method]) for method, ranker_class in classes.items()}
 
 
+def as_texts(table: Mapping[str, Any]) -> dict[str, str]:
+    """The [settings] of a run.toml as ``--set`` would have them; a table [settings.model] holds the model's name and settings.
+
+    Parameters
+    ----------
+    table
+        The table, as TOML gives it.
+
+    >>> as_texts({"epochs": 5, "model": {"name": "mlp", "hidden": [8, 8]}})
+    {'epochs': '5', 'model': 'mlp', 'model.hidden': '8,8'}
+    """
+    texts = {}
+    for name, value in table.items():
+        name = name.replace("-", "_")
+        if isinstance(value, Mapping):
+            for nested, of_nested in value.items():
+                key = name if nested == "name" else f"{name}.{nested.replace('-', '_')}"
+                texts[key] = as_text(of_nested)
+        else:
+            texts[name] = as_text(value)
+    return texts
+
+
 def as_text(value: Any) -> str:
-    """A TOML value as one would write it behind ``--set name=``."""
+    """A TOML value as one would write it after ``--set name=``.
+
+    Parameters
+    ----------
+    value
+        A number, text, boolean or list.
+    """
     if isinstance(value, list):
         return ",".join(map(as_text, value))
     return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _model_class(ranker_class: type[Ranker], texts: Mapping[str, str]) -> type[Model]:
+    """The class of the model that a ranker of these settings has."""
+    from rankpolicy.models.members import MODELS
+
+    return MODELS.named(texts.get(_MODEL, getattr(ranker_class, _MODEL)))
+
+
+def _has_setting(ranker_class: type[Ranker], name: str, texts: Mapping[str, str]) -> bool:
+    owner, dot, nested = name.partition(".")
+    if owner not in ranker_class.setting_names():
+        return False
+    return not dot or nested in setting_names(_model_class(ranker_class, texts))
+
+
+def _check_belongs(ranker_class: type[Ranker], name: str) -> None:
+    """Refuse a name that is no setting of the method, saying which model has it where one does."""
+    if name not in ranker_class.setting_names():
+        _refuse_setting_of_model(ranker_class, name)
+        raise RankPolicyError(unknown_name(f"setting of {ranker_class.name}:", name, ranker_class.setting_names()))
+
+
+def _refuse_setting_of_model(ranker_class: type[Ranker], name: str) -> None:
+    """Refuse the name of a setting that a model has."""
+    from rankpolicy.models.members import models_with_setting
+
+    models = models_with_setting(name) if _MODEL in ranker_class.setting_names() else []
+    if models:
+        own = [model for model in models if model.name == getattr(ranker_class, _MODEL)]
+        choice = "" if own else f"--set model={models[0].name} "
+        raise RankPolicyError(
+            f"{ranker_class.name} has no setting {name!r}; it belongs to the model: {choice}--set model.{name}=..."
+        )
+
+
+def _refuse_setting_of_none(classes: Mapping[str, type[Ranker]], name: str) -> None:
+    for each in classes.values():
+        _refuse_setting_of_model(each, name)
+    names = sorted({known for each in classes.values() for known in each.setting_names()})
+    raise RankPolicyError(unknown_name("setting", name, names))

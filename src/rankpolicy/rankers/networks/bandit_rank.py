@@ -9,17 +9,16 @@ import torch
 from torch.nn.functional import logsigmoid
 
 from rankpolicy.data.dataset import RankingDataset
-from rankpolicy.gradients.controls import check_control
 from rankpolicy.metrics import CustomReward, reward_to_maximise
 from rankpolicy.metrics.estimated_relevances import reward_for_labels
-from rankpolicy.objectives import EXPLORATIONS, Hybrid
-from rankpolicy.policies.affinity import check_exploration
+from rankpolicy.objectives.hybrid import Hybrid, HybridSettings
 from rankpolicy.policies.plackett_luce import PlackettLuce
 from rankpolicy.rankers.networks.click_training import check_loss_is_bounded
 from rankpolicy.rankers.networks.network import NetworkRanker
-from rankpolicy.types import RankPolicyError, unknown_name
+from rankpolicy.settings import documented, setting_of, share_settings
+from rankpolicy.types import RankingPolicy
 
-# The rewards that the paper compares (its section 5.4); R4 is that of its web search, R5 that of its question answering.
+# The rewards that the paper compares in section 5.4: R4 for web search, R5 for question answering.
 PAPER_REWARDS: dict[str, str] = {
     "R1": "ap",
     "R2": "ndcg@10",
@@ -31,56 +30,39 @@ PAPER_REWARDS: dict[str, str] = {
 
 
 @final
+@documented
 @dataclass(kw_only=True, eq=False, repr=False)
-class BanditRank(NetworkRanker):
+class BanditRank(NetworkRanker, HybridSettings):
     """Minimise ``gamma`` times minus the expected ``reward`` plus (1 - ``gamma``) times the cross entropy (Gampa & Fujita 2019).
 
     A network gives every item an affinity sigmoid(score). In training, lists of up to ``max_positions`` items are drawn one item at a time,
-    by affinity or, with probability ``epsilon``, by chance (``exploration`` says how epsilon changes: "constant", "decaying", "entropy"),
-    and compared with the sorted list (``control``). At ranking time items are sorted by affinity; ``sample`` and ``exposure`` are those of
-    the same policy without chance, over whole lists.
+    by affinity or, with probability ``epsilon``, uniformly at random, and compared with the sorted list (``control``). At ranking time
+    items are sorted by affinity; ``sample`` and ``exposure`` are those of the same policy without random choices, over whole lists.
 
-    Only the ratio of the two parts matters to Adam: ``gamma`` 0.5 with four times the reward ("2*ap + 2*ndcg@10") is ``gamma`` 0.8.
+    Only the ratio of the two parts matters to the optimizer: ``gamma`` 0.5 with four times the reward ("2*ap + 2*ndcg@10") is ``gamma``
+    0.8.
 
-    Queries without relevant items carry no reward and are left out of training, unless ``empty_penalty`` weighs their affinities above 0.5;
-    ``report_`` says how many were left out. From clicks weighted by item it learns rewards of dcg and ndcg, and the cross entropy has the
-    estimated relevance as its target; from clicks weighted by query, any reward. ``reward`` may be a function of (rankings, labels, mask),
-    ``model`` a torch module.
+    Queries without relevant items carry no reward and are left out of training unless ``empty_penalty`` is above 0; ``report_`` says how
+    many. From clicks weighted by item it learns rewards of dcg and ndcg, and the cross entropy has the estimated relevance as its target;
+    from clicks weighted by query, any reward.
     """
 
     name: ClassVar[str] = "bandit-rank"
     settings_to_try: ClassVar[tuple[dict[str, Any], ...]] = ({}, {"gamma": 0.8}, {"gamma": 1.0})
     fitted_attributes: ClassVar[tuple[str, ...]] = (*NetworkRanker.fitted_attributes, "report_")
 
-    reward: Any = PAPER_REWARDS["R4"]
-    gamma: float = 0.5
-    num_samples: int = 30
-    max_positions: int | None = 40
-    epsilon: float = 0.1
-    exploration: str = "constant"
-    control: str = "greedy"
-    empty_penalty: float = 0.0
-    num_networks: int = 4
-    valid_metric: Any = "map"
+    num_networks: int = setting_of(NetworkRanker, "num_networks", default=4)
+    valid_metric: Any = setting_of(NetworkRanker, "valid_metric", default="map")
+
+    def _check_settings(self) -> None:
+        super()._check_settings()
+        self.check_samples()
 
     def _objective(self, train: RankingDataset) -> Hybrid:
-        check_control(self.control, self.num_samples)
-        check_exploration(self.epsilon, self.max_positions)
-        if self.exploration not in EXPLORATIONS:
-            raise RankPolicyError(unknown_name("exploration", self.exploration, EXPLORATIONS))
-        if not 0 <= self.gamma <= 1:
-            raise RankPolicyError(f"gamma is the share of the reward in the loss, from 0 to 1; got {self.gamma}.")
-        if self.empty_penalty < 0:
-            raise RankPolicyError(f"empty_penalty must be 0 or more; got {self.empty_penalty}.")
-        return Hybrid(
+        return share_settings(
+            Hybrid,
+            self,
             reward=reward_for_labels(reward_to_maximise(self.reward), train.label_kind),
-            gamma=self.gamma,
-            num_samples=self.num_samples,
-            max_positions=self.max_positions,
-            epsilon=self.epsilon,
-            exploration=self.exploration,
-            control=self.control,
-            empty_penalty=self.empty_penalty,
             targets="labels" if train.label_kind == "relevances" else "relevant",
         )
 
@@ -95,7 +77,7 @@ class BanditRank(NetworkRanker):
         self.report_ = {"queries_left_out": {"no relevant item": num_dropped}}
         return kept
 
-    def _policy_of(self, dataset: RankingDataset) -> PlackettLuce:
-        # Without chance and over whole lists, the affinity policy is Plackett-Luce with log weights log sigmoid(score).
+    def _policy_of(self, dataset: RankingDataset) -> RankingPolicy:
+        # Without random choices and over whole lists, the affinity policy is Plackett-Luce with log weights log sigmoid(score).
         padding = dataset.padding()
         return PlackettLuce(logsigmoid(padding.pad(torch.from_numpy(self._scores(dataset)))), padding.mask)

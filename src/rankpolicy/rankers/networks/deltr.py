@@ -1,4 +1,4 @@
-"""DELTR: ListNet that is penalised when a protected group has less chance of the first rank."""
+"""DELTR: ListNet with a penalty on unequal exposure at the first rank."""
 
 from __future__ import annotations
 
@@ -8,25 +8,26 @@ from typing import Any, ClassVar, final
 import numpy as np
 
 from rankpolicy.data.dataset import RankingDataset
-from rankpolicy.objectives import DELTRLoss
-from rankpolicy.rankers.base import Course
+from rankpolicy.objectives.deltr import DELTRLoss, DELTRSettings
+from rankpolicy.rankers.base import FitOptions
 from rankpolicy.rankers.networks.network import NetworkRanker
+from rankpolicy.settings import documented, setting, setting_of, share_settings
 from rankpolicy.types import RankPolicyError
 
 
 @final
+@documented
 @dataclass(kw_only=True, eq=False, repr=False)
-class DELTR(NetworkRanker):
-    """Zehlike & Castillo (2020), with the gradient of the penalty as stated. ``protected_group`` is the value of the protected group."""
+class DELTR(NetworkRanker, DELTRSettings):
+    """ListNet with a penalty when a protected group has less exposure at the first rank than the others (Zehlike & Castillo 2020)."""
 
     name: ClassVar[str] = "deltr"
 
-    strength: float = 1.0
-    protected_group: Any = 1
-    model: str = "linear"
-    scaling: str = "standardize"
+    protected_group: Any = setting(1, "Which of the values given as ``protected`` is the protected group.")
+    model: Any = setting_of(NetworkRanker, "model", default="linear")
+    scaling: str = setting_of(NetworkRanker, "scaling", default="standardize")
 
-    def _fit(self, train: RankingDataset, valid: RankingDataset | None, course: Course) -> None:
+    def _fit(self, train: RankingDataset, valid: RankingDataset | None, options: FitOptions) -> None:
         known = [] if train.groups is None else np.unique(train.groups).tolist()
         if self.protected_group not in known:
             raise RankPolicyError(
@@ -35,9 +36,7 @@ class DELTR(NetworkRanker):
                 "Pass protected= (a value per row) to fit, and the protected one of them as protected_group=."
             )
         self._protected_code = known.index(self.protected_group)
-        super()._fit(train, valid, course)
+        super()._fit(train, valid, options)
 
     def _objective(self, train: RankingDataset) -> DELTRLoss:
-        if self.strength < 0:
-            raise RankPolicyError(f"strength must be 0 or more; got {self.strength}.")
-        return DELTRLoss(protected=self._protected_code, strength=self.strength)
+        return share_settings(DELTRLoss, self, protected=self._protected_code)

@@ -1,4 +1,4 @@
-"""Training under a bound on disparity: the price of disparity is set anew after every epoch, so that disparity comes to the bound."""
+"""Training under a bound on disparity: after every epoch the price of disparity is adjusted until disparity meets the bound."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ from rankpolicy.objectives import FairPolicyGradient, ObjectiveValue
 from rankpolicy.policies.race import FINE
 from rankpolicy.training import TrainingSettings, Validation, fit_network
 
-TOLERANCE = 0.05  # how far from the bound the disparity of the training data may end, as a share of it
-LEAST_TOLERANCE = 1e-6  # of a bound of 0, which nothing meets to the last digit
+TOLERANCE = 0.05  # allowed distance of the training disparity from the bound, relative to the bound
+LEAST_TOLERANCE = 1e-6  # absolute tolerance, for a bound of 0
 
-_INTEGRAL, _PROPORTIONAL = 0.03, 0.1  # utility is about 1, so a price of about 1 / bound makes disparity matter as much
-_LEAST_UNIT = 1e-3  # of disparity: a bound of 0 would make any excess infinitely large
-_UNMET = 1e6  # no utility is so low: an epoch that misses the bound is worse than any that meets it
+_INTEGRAL, _PROPORTIONAL = 0.03, 0.1  # utility is about 1, so that a price of about 1 / bound weighs disparity as much
+_LEAST_UNIT = 1e-3  # of disparity, so that a bound of 0 does not make any excess infinitely large
+_UNMET = 1e6  # below any utility: an epoch that misses the bound is worse than any that meets it
 
 
 class BoundedEpoch(NamedTuple):
-    """What an epoch ended with."""
+    """The state at the end of an epoch."""
 
-    price: float  # of a unit of disparity, during the epoch
+    price: float  # per unit of disparity, during the epoch
     disparity: float  # of all training queries, exact
-    utility: float  # on validation data, or on the training data where there are none
-    is_close: bool  # disparity, to the bound
+    utility: float  # on validation data, or on the training data without validation data
+    is_close: bool  # whether disparity is close to the bound
 
 
 @final
@@ -38,7 +38,7 @@ class DualAscent:
 
         multiplier := max(0, multiplier + 0.03 e / unit),    price := max(0, multiplier + 0.1 e / unit).
 
-    The second step lets the price fall before disparity does: without it the two would chase each other around the bound.
+    The proportional term damps the price: without it price and disparity would oscillate around the bound.
 
     >>> ascent = DualAscent(objective=None, bound=0.1)
     >>> ascent.observe(0.2)
@@ -55,17 +55,19 @@ class DualAscent:
     price: float = 0.0
     report_name: str = "objective"
 
-    def __call__(self, scores: Tensor, batch: Batch) -> ObjectiveValue:
-        return replace(self.objective, strength=self.price)(scores, batch)
+    def __call__(self, scores: Tensor, batch: Batch, *, generator: torch.Generator | None = None) -> ObjectiveValue:
+        return replace(self.objective, strength=self.price)(scores, batch, generator=generator)
 
     def is_met_by(self, disparity: float) -> bool:
-        """Closely, or by disparity that stays below without a price."""
+        """Whether disparity is close to the bound, or below it without a price."""
         return self.is_close(disparity) or (disparity <= self.bound and self.price == 0)
 
     def is_close(self, disparity: float) -> bool:
+        """Whether disparity is within the tolerance of the bound."""
         return abs(disparity - self.bound) <= max(TOLERANCE * self.bound, LEAST_TOLERANCE)
 
     def observe(self, disparity: float) -> None:
+        """Adjust multiplier and price to the disparity after an epoch."""
         unit = max(self.bound, _LEAST_UNIT)
         step = (disparity - self.bound) / unit / unit
         self.multiplier = max(0.0, self.multiplier + _INTEGRAL * step)
@@ -80,16 +82,17 @@ def fit_by_dual_ascent(
     bound: float,
     whole: Batch,
     settings: TrainingSettings,
+    generator: torch.Generator,
     validation: Validation | None,
     report_epoch: Callable[[int, dict[str, float]], None] | None,
 ) -> tuple[list[BoundedEpoch], int]:
-    """Train ``network`` in place; it ends with the weights of the epoch of highest utility among those that meet the bound on the training
-    data, which are ``whole``; where none meets it, of the closest. Returns the epochs and the number, from 1, of the one kept.
+    """Train ``network`` in place. Of the epochs that meet the bound on the training data (``whole``) the one with the highest utility is
+    kept; if none meets it, the closest. Returns the epochs and the number, from 1, of the one kept.
 
-    All epochs are run: disparity passes the bound early, before it has a price, and comes back to it later.
+    All epochs are run: disparity crosses the bound early, before it has a price, and returns to it later.
     """
     ascent = DualAscent(objective=objective, bound=bound)
-    exact = replace(objective, estimator="exact", quadrature=FINE)
+    exact = objective.exactly(quadrature=FINE)
     epochs: list[BoundedEpoch] = []
 
     def score(scores: Tensor) -> float:
@@ -117,6 +120,7 @@ def fit_by_dual_ascent(
         train,
         ascent,
         settings=replace(settings, patience=None),
+        generator=generator,
         validation=Validation(features, score, "utility"),
         report_epoch=report,
     )

@@ -8,19 +8,21 @@ from typing import Any, ClassVar, final
 from rankpolicy.data.dataset import RankingDataset
 from rankpolicy.objectives import ListNetCrossEntropy
 from rankpolicy.rankers.networks.network import NetworkRanker
+from rankpolicy.settings import documented
 
 
 @final
+@documented
 @dataclass(kw_only=True, eq=False, repr=False)
 class ListNet(NetworkRanker):
-    """Match softmax(scores) to softmax(labels) (Cao et al. 2007)."""
+    """Fit softmax(scores) to softmax(labels) by cross entropy (Cao et al. 2007)."""
 
     name: ClassVar[str] = "listnet"
     settings_to_try: ClassVar[tuple[dict[str, Any], ...]] = (
         {},
         {"model": "linear"},
         {"model": "linear", "learning_rate": 1e-2},
-        {"hidden": (32,), "dropout": 0.0},
+        {"model__hidden": (32,), "model__dropout": 0.0},
         {"learning_rate": 3e-4},
     )
 

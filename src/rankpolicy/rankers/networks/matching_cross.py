@@ -17,7 +17,8 @@ from rankpolicy.objectives import (
 )
 from rankpolicy.rankers.networks.click_training import check_loss_is_bounded
 from rankpolicy.rankers.networks.network import NetworkRanker
-from rankpolicy.types import RankPolicyError, unknown_name
+from rankpolicy.settings import documented, setting, setting_of
+from rankpolicy.types import RankPolicyError
 
 LOSSES: dict[str, Callable[[], Objective]] = {
     "softmax": SoftmaxCrossEntropy,
@@ -28,35 +29,35 @@ LOSSES: dict[str, Callable[[], Objective]] = {
 
 
 @final
+@documented
 @dataclass(kw_only=True, eq=False, repr=False)
 class MatchingCross(NetworkRanker):
     """Rank by a network over texts and side columns, trained on click tables by ``loss`` (Matching Cross Network).
 
-    The other arms of its study are models too: "concatenation", "latent-cross", "match" and "cross-network". Losses: "softmax" (which item
-    of the list is clicked), "sigmoid" and "squared" (each item by itself), "listnet".
+    Other ways to join query, item and side columns are the models "concatenation", "latent-cross", "match" and "cross-network".
 
     Weight the click table with ``weighted_by_propensity`` so that position bias cancels; ``click_report_`` then holds the effective sample
     size. Queries without a click are left out of training; ``report_`` says how many.
     """
 
     name: ClassVar[str] = "matching-cross"
-    settings_to_try: ClassVar[tuple[dict[str, Any], ...]] = ({}, {"learning_rate": 1e-3}, {"dropout": 0.3})
+    settings_to_try: ClassVar[tuple[dict[str, Any], ...]] = ({}, {"learning_rate": 1e-3}, {"model__dropout": 0.3})
     fitted_attributes: ClassVar[tuple[str, ...]] = (*NetworkRanker.fitted_attributes, "report_")
 
-    loss: str = "softmax"
-    model: Any = "matching-cross"
-    embedding_size: int = 32
-    hidden: tuple[int, ...] = (64, 32)
-    dropout: float = 0.1
-    epochs: int = 50
-    batch_queries: int = 128
-    learning_rate: float = 3e-3
-    patience: int | None = 5
-    valid_metric: Any = "mrr"
+    loss: str = setting(
+        "softmax",
+        """What is minimised: "softmax" (which item of the list is clicked), "sigmoid" or "squared" (each item by itself), or
+        "listnet".""",
+        choices=LOSSES,
+    )
+    model: Any = setting_of(NetworkRanker, "model", default="matching-cross")
+    epochs: int = setting_of(NetworkRanker, "epochs", default=50)
+    batch_queries: int = setting_of(NetworkRanker, "batch_queries", default=128)
+    learning_rate: float = setting_of(NetworkRanker, "learning_rate", default=3e-3)
+    patience: int | None = setting_of(NetworkRanker, "patience", default=5)
+    valid_metric: Any = setting_of(NetworkRanker, "valid_metric", default="mrr")
 
     def _objective(self, train: RankingDataset) -> Objective:
-        if self.loss not in LOSSES:
-            raise RankPolicyError(unknown_name("loss", self.loss, LOSSES))
         return LOSSES[self.loss]()
 
     def _trainable(self, train: RankingDataset) -> RankingDataset:

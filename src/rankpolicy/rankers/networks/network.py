@@ -1,10 +1,9 @@
-"""Rankers whose scores come from a network trained by the fit loop; what is left to each is its objective."""
+"""Rankers whose scores come from a network trained by the fit loop; each of them adds its objective."""
 
 from __future__ import annotations
 
-import copy
 from abc import abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
@@ -12,47 +11,100 @@ from typing import Any, ClassVar
 import numpy as np
 import torch
 from numpy.typing import ArrayLike, NDArray
-from torch import nn
+from torch import Tensor, nn
 
 from rankpolicy.data.batches import RaggedTensors
 from rankpolicy.data.dataset import RankingDataset
-from rankpolicy.data.scaling import FeatureScaling, fit_scaling
+from rankpolicy.data.scaling import SCALINGS
 from rankpolicy.data.texts.question_answering import from_texts
 from rankpolicy.data.texts.text_pairs import TextPairs
 from rankpolicy.evaluation.measure import evaluate_scores
 from rankpolicy.evaluation.weighted import mean_over_queries
 from rankpolicy.metrics import reward_to_maximise
 from rankpolicy.metrics.estimated_relevances import reward_for_labels
-from rankpolicy.models import MODELS, Average, build_model
+from rankpolicy.models.average import Average
+from rankpolicy.models.members import MODELS, as_model, models_with_setting
+from rankpolicy.models.model import Model
+from rankpolicy.models.own import OwnNetwork
 from rankpolicy.models.scoring import scores_of_all
 from rankpolicy.objectives import Objective
 from rankpolicy.optional import require
-from rankpolicy.rankers.base import Course, Ranker
-from rankpolicy.rankers.networks.network_settings import NetworkSettings
-from rankpolicy.rankers.networks.text_inputs import TextInputs
-from rankpolicy.rankers.networks.text_models import TEXT_MODELS, check_weights, new_text_network
+from rankpolicy.rankers.base import FitOptions, Ranker
+from rankpolicy.settings import ReadWhen, setting, setting_names, share_settings
 from rankpolicy.training import TrainingSettings, Validation, epoch_progress, fit_network
-from rankpolicy.types import RankPolicyError, unknown_name
+from rankpolicy.types import NetworkInputs, RankPolicyError
+
+_WEIGHTS = "weights.safetensors"
+_READS_FEATURES = ReadWhen(
+    condition="the model reads features, not texts", holds=lambda ranker: ranker._model.reads == "features"
+)
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class NetworkRanker(NetworkSettings, Ranker):
-    """Settings that all network rankers share."""
+class NetworkRanker(Ranker, TrainingSettings):
+    """Settings and methods that all network rankers share."""
 
     uses_query_weights: ClassVar[bool] = True
     learns_from_texts: ClassVar[bool] = True
 
-    num_networks: int = 1  # networks trained side by side, their scores averaged
-    scaling: str = "quantile"
-    epochs: int = 100
-    batch_queries: int = 32
-    optimizer: str = "adam"
-    learning_rate: float = 1e-3
-    weight_decay: float = 0.0
-    patience: int | None = 15
-    valid_metric: Any = "ndcg@10"
-    random_state: int = 0
-    device: str = "cpu"
+    model: Any = setting(
+        "mlp",
+        """The network: a name ("linear", "mlp", "highway"; for texts "mcan", "bilstm", "encoder", "matching-cross", "match",
+        "latent-cross", "concatenation", "cross-network"), a value with settings such as rp.models.MLP(hidden=(32,)), a torch module
+        from features (items, features) to scores (items,), or a function of the number of features that makes one.""",
+    )
+    num_networks: int = setting(
+        1,
+        "How many networks are trained side by side and averaged. More of them rank better and take proportionally longer.",
+        at_least=1,
+    )
+    scaling: str = setting(
+        "quantile",
+        """How features are scaled: "standardize" (mean 0, spread 1), "quantile" (that, with the quantile of each value as a second
+        feature), "log1p" (logarithm, then standardized), "query_minmax" (0 to 1 within each query) or "none".""",
+        choices=SCALINGS,
+        read_when=_READS_FEATURES,
+    )
+    valid_metric: Any = setting(
+        "ndcg@10", "The metric on validation data by which training stops and the best epoch is kept."
+    )
+    device: str = setting("cpu", """Torch device of training and prediction, such as "cpu" or "cuda".""")
+
+    def _check_settings(self) -> None:
+        as_model(self.model, reads=self._readable)
+        super()._check_settings()
+        for name in ("reward", "valid_metric"):
+            if name in self.setting_names() and getattr(self, name) != "objective":
+                reward_to_maximise(getattr(self, name))
+
+    @property
+    def _readable(self) -> tuple[str, ...]:
+        return ("features", "texts") if self.learns_from_texts else ("features",)
+
+    @property
+    def _model(self) -> Model:
+        return as_model(self.model, reads=self._readable)
+
+    def _nested_settings(self) -> Mapping[str, Any]:
+        return {} if isinstance(self._model, OwnNetwork) else {"model": self._model}
+
+    def _plain_settings(self) -> dict[str, Any]:
+        return super()._plain_settings() | {"model": self._model.to_dict()}
+
+    @classmethod
+    def where_setting_belongs(cls, name: str) -> str | None:
+        """Where a setting that this ranker does not have belongs: to a model; None if no model has it either.
+
+        Parameters
+        ----------
+        name
+            The name of the setting.
+        """
+        models = models_with_setting(name)
+        own = [model for model in models if model.name == cls.model]
+        if not models:
+            return None
+        return f"it belongs to the model: model=rp.models.{(own or models)[0].__name__}({name}=...)"
 
     @abstractmethod
     def _objective(self, train: RankingDataset) -> Objective:
@@ -62,31 +114,23 @@ class NetworkRanker(NetworkSettings, Ranker):
         """The queries this method can learn from."""
         return train
 
-    def _fit(self, train: RankingDataset, valid: RankingDataset | None, course: Course) -> None:
-        settings = TrainingSettings(
-            epochs=self.epochs,
-            batch_queries=self.batch_queries,
-            optimizer=self.optimizer,
-            learning_rate=self.learning_rate,
-            weight_decay=self.weight_decay,
-            patience=self.patience,
-            seed=self.random_state,
-        )
+    def _fit(self, train: RankingDataset, valid: RankingDataset | None, options: FitOptions) -> None:
         objective, device = self._objective(train), usable_device(self.device)
         train = self._trainable(train)
-        inputs = self._fit_inputs(train)
-        network = self._network_of(inputs, train.num_features).to(device)
+        inputs = self._model.fit_inputs(train, scaling=self.scaling, device=self.device)
+        network = self._new_network(inputs).to(device)
         validation = None if valid is None else self._validation(valid, inputs, device)
-        with epoch_progress(type(self).__name__, self.epochs, enabled=course.progress) as report_epoch:
+        with epoch_progress(type(self).__name__, self.epochs, enabled=options.progress) as report_epoch:
             state = fit_network(
                 network,
-                RaggedTensors.of(train, _read(train, inputs), device),
+                RaggedTensors.of(train, inputs.read(train), device),
                 objective,
-                settings=settings,
+                settings=self._training_settings(),
+                generator=self._new_generator(device),
                 validation=validation,
                 report_epoch=report_epoch,
-                checkpoint=course.checkpoint,
-                resume=course.resume,
+                checkpoint=options.checkpoint,
+                resume=options.resume,
             )
         self._network, self._inputs = network, inputs
         self.best_iteration_ = state.best_epoch if valid is not None else state.epoch
@@ -95,58 +139,26 @@ class NetworkRanker(NetworkSettings, Ranker):
         if validation is not None:
             self.evals_result_["valid_0"] = {validation.name: state.scores}
 
+    def _training_settings(self) -> TrainingSettings:
+        return share_settings(TrainingSettings, self)
+
+    def _new_generator(self, device: torch.device | None = None) -> torch.Generator:
+        return torch.Generator(device or "cpu").manual_seed(int(self.random_state))
+
     @property
     def _reads_texts(self) -> bool:
-        if not isinstance(self.model, str):
-            return False
-        known = {**MODELS, **(TEXT_MODELS if self.learns_from_texts else {})}
-        if self.model not in known:
-            raise RankPolicyError(unknown_name("model", self.model, known))
-        return self.model in TEXT_MODELS
+        return self._model.reads == "texts"
 
-    def _fit_inputs(self, train: RankingDataset) -> FeatureScaling | TextInputs:
-        if self._reads_texts:
-            return TEXT_MODELS[self.model].reads().fit(self, train, self.device)
-        return fit_scaling(self.scaling, train)
+    def _new_network(self, inputs: NetworkInputs) -> Average:
+        # On the CPU whatever the device is, so that initial weights do not depend on it.
+        generator, model = self._new_generator(), self._model
+        return Average(model.new_network(inputs, generator=generator) for _ in range(self.num_networks))
 
-    def _network_of(self, inputs: FeatureScaling | TextInputs, num_features: int) -> Average:
-        if isinstance(inputs, FeatureScaling):
-            return self._new_network(inputs.num_scaled(num_features))
-        return self._averaged(lambda: new_text_network(inputs, self))
-
-    def _new_network(self, num_features: int) -> Average:
-        return self._averaged(lambda: self._new_member(num_features))
-
-    def _averaged(self, new_member: Callable[[], nn.Module]) -> Average:
-        if self.num_networks < 1:
-            raise RankPolicyError(f"num_networks must be at least 1; got {self.num_networks}.")
-        with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(self.random_state)
-            return Average(new_member() for _ in range(self.num_networks))
-
-    def _new_member(self, num_features: int) -> nn.Module:
-        if not callable(self.model):
-            return build_model(self.model, num_features, hidden=tuple(map(int, self.hidden)), dropout=self.dropout)
-        network = copy.deepcopy(self.model) if isinstance(self.model, nn.Module) else self.model(num_features)
-        try:
-            with torch.no_grad():
-                outcome = f"the shape {tuple(network.eval()(torch.zeros(2, num_features)).shape)}"
-        except RuntimeError as error:
-            outcome = f"an error ({str(error).splitlines()[0]})"
-        if outcome != "the shape (2,)":
-            raise RankPolicyError(
-                f"a model must give one score an item: features (items, {num_features}) -> scores (items,); two items gave {outcome}. "
-                f"End it with .squeeze(-1); scaling={self.scaling!r} decides how many features it reads."
-            )
-        return network
-
-    def _validation(
-        self, valid: RankingDataset, inputs: FeatureScaling | TextInputs, device: torch.device
-    ) -> Validation:
+    def _validation(self, valid: RankingDataset, inputs: NetworkInputs, device: torch.device) -> Validation:
         metric = reward_for_labels(reward_to_maximise(self.valid_metric), valid.label_kind)
-        features = RaggedTensors.of(valid, _read(valid, inputs), device).features
+        features = RaggedTensors.of(valid, inputs.read(valid), device).features
 
-        def score(scores: torch.Tensor) -> float:
+        def score(scores: Tensor) -> float:
             return mean_over_queries(evaluate_scores(scores.cpu().numpy(), valid, [metric])[:, 0], valid.query_weights)
 
         return Validation(features, score, metric.name)
@@ -154,10 +166,18 @@ class NetworkRanker(NetworkSettings, Ranker):
     @property
     def _needs_queries(self) -> bool:
         self._require_fitted()
-        return isinstance(self._inputs, FeatureScaling) and self._inputs.needs_queries
+        return self._inputs.needs_queries
 
     def rank_texts(self, query: str, items: Sequence[str]) -> list[tuple[str, float]]:
-        """The items, best first, each with its score, by a ranker that reads texts; equal scores keep the given order."""
+        """The items, best first, each with its score; for rankers whose model reads texts. Equal scores keep the given order.
+
+        Parameters
+        ----------
+        query
+            The text of the query.
+        items
+            The texts of the items.
+        """
         if isinstance(items, str):
             raise RankPolicyError(f"items must be a list of texts; got one text, {items!r:.60}. Write [{items!r:.20}].")
         scores = self.predict(from_texts([query], [list(items)]))
@@ -169,6 +189,11 @@ class NetworkRanker(NetworkSettings, Ranker):
         query_tokens (query, token), item_tokens (query, item, token), numbers (query, item, number), categories (query, item, category)
         and mask (query, item), of any number of queries, items and tokens from 1 on; its output is scores (query, item), -inf where the
         mask is False. Token 0 is padding.
+
+        Parameters
+        ----------
+        path
+            Where the file goes.
         """
         from rankpolicy.rankers.networks.onnx_export import export_onnx
 
@@ -178,20 +203,29 @@ class NetworkRanker(NetworkSettings, Ranker):
     def onnx_inputs(
         self, X: Any, *, qid: ArrayLike | None = None, group: ArrayLike | None = None
     ) -> dict[str, NDArray[Any]]:
-        """What the exported network takes for new data, by name: a row a query, in the order of the dataset."""
+        """The inputs of the exported network for new data, by name: one row per query, in the order of the dataset.
+
+        Parameters
+        ----------
+        X
+            A RankingDataset or a click table.
+        qid
+            The query of each row, where X does not say it.
+        group
+            Sizes of the queries, instead of ``qid``.
+        """
         from rankpolicy.rankers.networks.onnx_export import exportable_networks, padded_inputs
 
         dataset = self._to_rank(X, qid, group, None)
         exportable_networks(self._network)
-        read = _read(dataset, self._inputs)
+        read = self._inputs.read(dataset)
         assert isinstance(read, TextPairs), "such networks read texts"
         return padded_inputs(read, dataset.padding())
 
     def _scores(self, dataset: RankingDataset) -> NDArray[np.float64]:
-        read = _read(dataset, self._inputs)
-        return self._network_scores(read if isinstance(read, TextPairs) else torch.from_numpy(read)).numpy()
+        return self._network_scores(self._inputs.read(dataset)).numpy()
 
-    def _network_scores(self, features: torch.Tensor | TextPairs) -> torch.Tensor:
+    def _network_scores(self, features: Tensor | TextPairs) -> Tensor:
         """Scores (items,) of scaled features or texts on any device, in float64 on the CPU."""
         weight = next(self._network.parameters())
         there = features.to(weight.device) if isinstance(features, TextPairs) else features.to(weight)
@@ -199,44 +233,53 @@ class NetworkRanker(NetworkSettings, Ranker):
             return scores_of_all(self._network, there).double().cpu()
 
     def _files(self) -> dict[str, bytes]:
-        tensors = {f"network.{name}": weight.cpu().contiguous() for name, weight in self._network.state_dict().items()}
-        files = {}
-        if isinstance(self._inputs, FeatureScaling):
-            tensors |= {f"scaling.{name}": torch.from_numpy(array) for name, array in self._inputs.to_arrays().items()}
-        else:
-            files = self._inputs.files()
-        return {"weights.safetensors": require("safetensors.torch", "A model file").save(tensors), **files}
+        weights = {name: weight.cpu().contiguous() for name, weight in self._network.state_dict().items()}
+        return {_WEIGHTS: require("safetensors.torch", "A model file").save(weights), **self._inputs.files()}
 
     def _restore(self, files: dict[str, bytes]) -> None:
-        parts: dict[str, dict[str, torch.Tensor]] = {"network": {}, "scaling": {}}
-        for name, tensor in require("safetensors.torch", "A model file").load(files["weights.safetensors"]).items():
-            part, _, rest = name.partition(".")
-            parts[part][rest] = tensor
-        if isinstance(self.model, str) and self.model not in {**MODELS, **TEXT_MODELS}:
-            raise RankPolicyError(
-                f"this ranker was trained with a network of one's own, {self.model}: give it again, load(path, model=...)."
-            )
-        if self._reads_texts:
-            self._inputs = TEXT_MODELS[self.model].reads().restore(self, files)
-        else:
-            self._inputs = FeatureScaling.from_arrays(
-                self.scaling, {name: tensor.numpy() for name, tensor in parts["scaling"].items()}
-            )
-        self._network = self._network_of(self._inputs, self.num_features_)
-        check_weights(self._network, parts["network"], what=f"model {self.model!r}")
-        self._network.load_state_dict(parts["network"])
+        if isinstance(self.model, dict):
+            self.model = _restored_model(self.model)
+        self._inputs = self._model.restore_inputs(files, scaling=self.scaling, num_features=self.num_features_)
+        self._network = self._new_network(self._inputs)
+        weights = require("safetensors.torch", "A model file").load(files[_WEIGHTS])
+        check_weights(self._network, weights, what=f"model {self._model.name!r}")
+        self._network.load_state_dict(weights)
         self._network.eval()
 
 
-def _read(dataset: RankingDataset, inputs: FeatureScaling | TextInputs) -> NDArray[np.float32] | TextPairs:
-    """What the network takes of a dataset, a row an item."""
-    if isinstance(inputs, FeatureScaling):
-        return inputs.apply(dataset.features, dataset.offsets)
-    return inputs.pairs(dataset)
+def _restored_model(saved: Mapping[str, Any]) -> Model:
+    """The model whose ``to_dict()`` a file holds."""
+    if saved["name"] not in MODELS:
+        raise RankPolicyError(
+            f"this ranker was trained with a network of one's own, {saved['name']}: give it again, load(path, model=...)."
+        )
+    unknown = sorted(set(saved) - {"name", *setting_names(MODELS[saved["name"]])})
+    if unknown:
+        raise RankPolicyError(
+            f"the file has settings of the model that this version does not know: {', '.join(unknown)}. Update rankpolicy."
+        )
+    return as_model(saved)
+
+
+def check_weights(network: nn.Module, weights: Mapping[str, Tensor], *, what: str) -> None:
+    """Refuse weights of another network, or of another vocabulary."""
+    expected = network.state_dict()
+    differ = sorted(set(expected) ^ set(weights))
+    if differ:
+        raise RankPolicyError(
+            f"the file says {what}, but holds the weights of another network: {differ[0]} is "
+            f"{'missing' if differ[0] in expected else 'not part of it'}. Train the model again."
+        )
+    for name in expected:
+        if name.endswith("words.weight") and expected[name].shape != weights[name].shape:
+            raise RankPolicyError(
+                f"the vocabulary must be the one the network was trained with: it has {expected[name].shape[0]} numbers, "
+                f"the network vectors for {weights[name].shape[0]}. Copy or train the model again."
+            )
 
 
 def usable_device(name: str) -> torch.device:
-    """The device of this name, tried out: torch finds out only at first use that there is none."""
+    """The device of this name, after a trial: torch notices only at first use that a device does not exist."""
     try:
         device = torch.device(name)
         torch.empty(1, device=device)

@@ -3,45 +3,39 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, final
+from typing import ClassVar, final
 
 from rankpolicy.data.dataset import RankingDataset
-from rankpolicy.gradients.controls import check_control
 from rankpolicy.metrics import CustomReward, reward_to_maximise
 from rankpolicy.metrics.estimated_relevances import reward_for_labels
-from rankpolicy.objectives import PolicyGradient
+from rankpolicy.objectives.policy_gradient import PolicyGradient, PolicyGradientSettings
 from rankpolicy.rankers.networks.network import NetworkRanker
+from rankpolicy.settings import documented, setting_of, share_settings
 from rankpolicy.types import RankPolicyError
 
 
 @final
+@documented
 @dataclass(kw_only=True, eq=False, repr=False)
-class PGRank(NetworkRanker):
+class PGRank(NetworkRanker, PolicyGradientSettings):
     """Maximise the expected ``reward`` of rankings drawn from the policy (Singh & Joachims 2019, without the fairness term).
 
-    ``reward`` is a metric ("ndcg@10"), a mix ("mean(ap, ndcg@10)") or any function of (rankings, labels, mask). From clicks weighted by
-    item it learns dcg and ndcg, whose gain is then the estimated relevance (ndcg divides by an estimated ideal, so only dcg is
-    unbiased); weighted by query, any reward.
+    From clicks weighted by item it learns dcg and ndcg, whose gain is then the estimated relevance (ndcg divides by an estimated ideal, so
+    only dcg is unbiased); weighted by query, any reward.
     """
 
     name: ClassVar[str] = "pg-rank"
     ranks_by_sorting: ClassVar[bool] = False
 
-    reward: Any = "ndcg@10"
-    estimator: str = "auto"
-    num_samples: int = 32
-    control: str = "leave_one_out"
-    entropy: float = 0.0
-    num_networks: int = 4
+    num_networks: int = setting_of(NetworkRanker, "num_networks", default=4)
+
+    def _check_settings(self) -> None:
+        super()._check_settings()
+        self.check_samples()
 
     def _objective(self, train: RankingDataset) -> PolicyGradient:
-        check_control(self.control, self.num_samples)  # also where the estimator of this reward draws no samples
-        return PolicyGradient(
-            reward=reward_for_labels(reward_to_maximise(self.reward), train.label_kind),
-            estimator=self.estimator,
-            num_samples=self.num_samples,
-            control=self.control,
-            entropy=self.entropy,
+        return share_settings(
+            PolicyGradient, self, reward=reward_for_labels(reward_to_maximise(self.reward), train.label_kind)
         )
 
     def _trainable(self, train: RankingDataset) -> RankingDataset:

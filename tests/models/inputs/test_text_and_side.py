@@ -7,11 +7,10 @@ import polars
 import pytest
 import torch
 
-import rankpolicy as rp
 from rankpolicy.data import from_click_table, from_texts
-from rankpolicy.models.cross_models import CROSS_MODELS
-from rankpolicy.rankers.networks.match_inputs import MatchInputs
-from rankpolicy.rankers.networks.text_models import TEXT_MODELS, new_text_network
+from rankpolicy.models import MODELS
+from rankpolicy.models.inputs.text_and_side import MatchInputs
+from rankpolicy.models.text_and_side import TextAndSideModel
 from rankpolicy.types import RankPolicyError
 from tests.tiny_encoder import write_tiny_encoder
 
@@ -27,12 +26,21 @@ TABLE = polars.DataFrame(
 )
 
 
-def settings(**changes):
-    return rp.ListNet(**{"model": "matching-cross", "embedding_size": 6, "hidden": (5,), "min_users": 2, **changes})
+CROSS_MODELS = [name for name in MODELS if issubclass(MODELS[name], TextAndSideModel)]
+
+
+def new_model(name="matching-cross", **changes):
+    given = {"embeddings", "encoder"} & set(changes)
+    size = {} if given else {"embedding_size": 6}
+    return MODELS[name](**size | {"hidden": (5,), "min_users": 2} | changes)
+
+
+def fit(model, train):
+    return model.fit_inputs(train, scaling="none", device="cpu")
 
 
 def fitted(**changes):
-    return MatchInputs.fit(settings(**changes), from_click_table(TABLE), "cpu")
+    return fit(new_model(**changes), from_click_table(TABLE))
 
 
 def assert_same_pairs(one, other):
@@ -49,7 +57,7 @@ def test_pairs_hold_tokens_numbers_and_codes():
     inputs = fitted(ngrams=())
     assert inputs.vocabulary.words == ("blue", "box", "pot", "red", "tea")
     assert (inputs.num_numbers, inputs.num_categories) == (2, [4])
-    pairs = inputs.pairs(from_click_table(TABLE))
+    pairs = inputs.read(from_click_table(TABLE))
     # Equal query texts are one text; "xylograph" was seen by one user, so its text has no token.
     assert pairs.query_of_pair.tolist() == [0, 0, 1, 1, 0]
     assert pairs.queries.padded(torch.arange(2))[0].tolist() == [[4, 5], [1, 2]]
@@ -66,7 +74,7 @@ def test_what_was_saved_reads_the_same_and_holds_nothing_of_rare_words_and_categ
     json.loads(saved)
     for private in ("xylograph", "xyl", "ylo", "ann", "hermit"):
         assert private not in saved
-    restored = MatchInputs.restore(settings(), files)
+    restored = new_model().restore_inputs(files, scaling="none", num_features=0)
     new = from_click_table(
         polars.DataFrame(
             {
@@ -79,19 +87,17 @@ def test_what_was_saved_reads_the_same_and_holds_nothing_of_rare_words_and_categ
         needs_clicks=False,
     )
     for dataset in (from_click_table(TABLE), new):
-        assert_same_pairs(inputs.pairs(dataset), restored.pairs(dataset))
+        assert_same_pairs(inputs.read(dataset), restored.read(dataset))
     assert inputs.word_vectors().shape == restored.word_vectors().shape == (len(inputs.vocabulary), 6)
 
 
 @pytest.mark.parametrize("model", CROSS_MODELS)
 def test_a_network_scores_texts_without_any_known_token(model):
     inputs = fitted()
-    with torch.random.fork_rng():
-        torch.manual_seed(0)
-        network = new_text_network(inputs, settings(model=model)).eval()
-    assert TEXT_MODELS[model].reads() is MatchInputs
+    network = new_model(model).new_network(inputs, generator=torch.Generator().manual_seed(0)).eval()
+    assert isinstance(inputs, MatchInputs)
     with pytest.warns(UserWarning, match="no side column age, kind"):
-        pairs = inputs.pairs(from_texts(["qqq"], [["zzz", "yyy", "red"]]))
+        pairs = inputs.read(from_texts(["qqq"], [["zzz", "yyy", "red"]]))
     assert len(pairs.queries.tokens) == 0
     assert pairs.queries.padded(torch.tensor([0]))[0].shape == (1, 0)
     scores = network(pairs)
@@ -151,4 +157,4 @@ def test_a_vocabulary_that_is_empty_is_told():
     with pytest.warns(
         UserWarning, match="no word or n-gram of the training data was seen by 4 users, so texts tell nothing"
     ):
-        MatchInputs.fit(settings(min_users=4), texts_alone, "cpu")
+        fit(new_model(min_users=4), texts_alone)

@@ -1,7 +1,7 @@
 import torch
 
 from rankpolicy.data.texts.text_pairs import TextPairs, TokenTable
-from rankpolicy.models import BiLSTM
+from rankpolicy.models.bilstm import BiLSTMNetwork
 from rankpolicy.models.recurrent import masked_max, masked_mean, run_lstm
 
 
@@ -16,7 +16,7 @@ def pairs():
 
 def network(**settings):
     torch.manual_seed(0)
-    return BiLSTM(3, recurrent=4, hidden=(5,), **settings).eval()
+    return BiLSTMNetwork(3, recurrent=4, hidden=(5,), **settings).eval()
 
 
 def test_a_pair_scores_the_same_alone_and_among_longer_ones():
@@ -30,7 +30,7 @@ def test_scores_are_those_of_the_formula():
 
     def mean_of(table, text):
         start, length = int(table.starts[text]), int(table.lengths[text])
-        return model.lstm(table.tokens[start : start + length][None])[0][0].mean(0)
+        return model.upper(model.lower(table.tokens[start : start + length][None])[0])[0][0].mean(0)
 
     for row, (query, item) in enumerate(((0, 0), (0, 1), (1, 2), (1, 0))):
         q, a = mean_of(given.queries, query), mean_of(given.items, item)
@@ -42,7 +42,9 @@ def test_texts_read_together_need_no_joining():
     model = network(reads_together=True)
     read = table([4, 1, 6], 1)
     given = TextPairs(None, read, torch.tensor([0, 0, 1]), torch.arange(3))
-    expected = torch.stack([model.lstm(part[None])[0][0].mean(0) for part in read.tokens.split([4, 1, 6])])
+    expected = torch.stack(
+        [model.upper(model.lower(part[None])[0])[0][0].mean(0) for part in read.tokens.split([4, 1, 6])]
+    )
     torch.testing.assert_close(model(given), model.head(expected))
 
 

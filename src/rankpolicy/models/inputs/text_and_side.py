@@ -1,4 +1,4 @@
-"""What networks of texts and side columns read: words and letter n-grams, numbers and categories."""
+"""Texts with side columns: words and letter n-grams, numbers and categories."""
 
 from __future__ import annotations
 
@@ -18,19 +18,17 @@ from rankpolicy.data.texts.glove import read_glove
 from rankpolicy.data.texts.hashing_vocabulary import HashingVocabulary
 from rankpolicy.data.texts.pretrained import PretrainedEncoder
 from rankpolicy.data.texts.text_pairs import TextPairs, TokenTable
-from rankpolicy.rankers.networks.network_settings import NetworkSettings
-from rankpolicy.rankers.networks.text_inputs import random_vectors
-from rankpolicy.types import RankPolicyError
+from rankpolicy.models import initial_weights
+from rankpolicy.models.inputs.pairs import texts_of
 
 _FILE = "match_inputs.json"
-_SCALE_WITHOUT_VECTOR = (
-    0.1  # of tokens that a file of vectors lacks: many n-grams must not drown the words that have one
-)
+# Of tokens without a vector in the file: many n-grams must not drown out the words that have one.
+_SCALE_WITHOUT_VECTOR = 0.1
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MatchInputs:
-    """Texts as numbers of a vocabulary and side columns as tensors; of the training data only what ``min_users`` users saw is kept."""
+    """Texts as numbers of a vocabulary, side columns as tensors; what fewer than ``min_users`` users saw in training is not kept."""
 
     vocabulary: HashingVocabulary
     side: SideEncoding
@@ -39,38 +37,48 @@ class MatchInputs:
     file_vectors: Tensor | None = field(default=None, repr=False)  # (numbers, vector_size), only when fitted
 
     @classmethod
-    def fit(cls, settings: NetworkSettings, train: RankingDataset, device: str) -> MatchInputs:
-        for name in ("max_tokens", "embedding_size", "category_size"):
-            if getattr(settings, name) < 1:
-                raise RankPolicyError(f"{name} must be at least 1; got {getattr(settings, name)}.")
-        if settings.embeddings is not None and settings.encoder is not None:
-            raise RankPolicyError("initial word vectors come from one place: give embeddings= or encoder=, not both.")
-        vocabulary = HashingVocabulary.of(
-            train, ngrams=settings.ngrams, min_users=settings.min_users, num_buckets=settings.num_buckets
-        )
+    def fit(
+        cls,
+        train: RankingDataset,
+        *,
+        ngrams: tuple[int, ...],
+        min_users: int,
+        num_buckets: int,
+        embedding_size: int,
+        embeddings: str | None,
+        encoder: str | None,
+        max_tokens: int,
+    ) -> MatchInputs:
+        """Collect vocabulary and categories of the training data, and read the word vectors if there are some."""
+        vocabulary = HashingVocabulary.of(train, ngrams=ngrams, min_users=min_users, num_buckets=num_buckets)
         if len(vocabulary) == 1:
             warnings.warn(
-                f"no word or n-gram of the training data was seen by {settings.min_users} users, so texts tell nothing: lower min_users.",
+                f"no word or n-gram of the training data was seen by {min_users} users, so texts tell nothing: lower min_users.",
                 stacklevel=2,
             )
         users = None if train.shown is None or train.shown.users is None else train.shown.users[train.query_of_item]
-        side = SideEncoding.fit(train.side, users, min_users=settings.min_users)
-        vectors = _file_vectors(settings, vocabulary)
-        size = settings.embedding_size if vectors is None else vectors.shape[1]
-        return cls(vocabulary, side, settings.max_tokens, size, vectors)
+        side = SideEncoding.fit(train.side, users, min_users=min_users)
+        vectors = _given_vectors(embeddings, encoder, vocabulary)
+        return cls(vocabulary, side, max_tokens, embedding_size if vectors is None else vectors.shape[1], vectors)
 
     @classmethod
-    def restore(cls, settings: NetworkSettings, files: Mapping[str, bytes]) -> MatchInputs:
+    def restore(
+        cls, files: Mapping[str, bytes], *, ngrams: tuple[int, ...], num_buckets: int, max_tokens: int
+    ) -> MatchInputs:
+        """The vocabulary and categories that ``files`` saved."""
         saved = json.loads(files[_FILE])
         vocabulary = HashingVocabulary(
-            words=tuple(saved["words"]),
-            ngrams=tuple(saved["ngrams"]),
-            lengths=tuple(settings.ngrams),
-            num_buckets=settings.num_buckets,
+            words=tuple(saved["words"]), ngrams=tuple(saved["ngrams"]), lengths=ngrams, num_buckets=num_buckets
         )
-        return cls(vocabulary, SideEncoding.from_document(saved["side"]), settings.max_tokens, saved["vector_size"])
+        return cls(vocabulary, SideEncoding.from_document(saved["side"]), max_tokens, saved["vector_size"])
+
+    @property
+    def needs_queries(self) -> bool:
+        """Texts and side columns of an item are read by themselves."""
+        return False
 
     def files(self) -> dict[str, bytes]:
+        """What is fitted, as a file to save."""
         saved = {
             "words": self.vocabulary.words,
             "ngrams": self.vocabulary.ngrams,
@@ -81,6 +89,7 @@ class MatchInputs:
 
     @property
     def num_numbers(self) -> int:
+        """How many numbers the side columns give."""
         return self.side.num_numbers
 
     @property
@@ -88,18 +97,16 @@ class MatchInputs:
         """How many codes each category has."""
         return [column.num_codes for column in self.side.categories]
 
-    def word_vectors(self) -> Tensor:
+    def word_vectors(self, generator: torch.Generator | None = None) -> Tensor:
         """Initial vectors (numbers, size): from a file or a pretrained model, or drawn from the standard normal distribution."""
-        return (
-            random_vectors(len(self.vocabulary), self.vector_size)
-            if self.file_vectors is None
-            else self.file_vectors.clone()
-        )
+        if self.file_vectors is not None:
+            return self.file_vectors.clone()
+        return initial_weights.word_vectors(len(self.vocabulary), self.vector_size, generator=generator)
 
-    def pairs(self, dataset: RankingDataset) -> TextPairs:
-        assert dataset.texts is not None, "checked when the dataset came in"
-        texts = dataset.texts
-        # Logs ask the same again and again: each distinct query is read once.
+    def read(self, dataset: RankingDataset) -> TextPairs:
+        """One pair of texts per item, as numbers of the vocabulary, with its side columns."""
+        texts = texts_of(dataset)
+        # Logs repeat their queries: each distinct query text is read once.
         index_of = {text: index for index, text in enumerate(dict.fromkeys(texts.queries))}
         text_of_query = np.array([index_of[text] for text in texts.queries], np.int64)
         used, item_of_pair = np.unique(texts.of_item, return_inverse=True)
@@ -115,22 +122,22 @@ class MatchInputs:
         return TokenTable.of(self.vocabulary.encode_all(texts, max_tokens=self.max_tokens))
 
 
-def _file_vectors(settings: NetworkSettings, vocabulary: HashingVocabulary) -> Tensor | None:
-    """Vectors (numbers, size) whose words have those of a file or of a pretrained model; the rest is small and random."""
-    if settings.embeddings is not None:
-        given = read_glove(settings.embeddings)
+def _given_vectors(embeddings: str | None, encoder: str | None, vocabulary: HashingVocabulary) -> Tensor | None:
+    """Vectors (numbers, size) from a file or a pretrained model; what has none there gets a small random vector."""
+    if embeddings is not None:
+        given = read_glove(embeddings)
         rows = given.rows_for(vocabulary)
         has_vector = np.zeros(len(rows), bool)
         has_vector[[vocabulary.number_of[word] for word in given.words if word in vocabulary.number_of]] = True
         rows[~has_vector] *= _SCALE_WITHOUT_VECTOR
         return torch.from_numpy(rows)
-    if settings.encoder is not None:
-        return _encoder_vectors(PretrainedEncoder.from_folder(settings.encoder), vocabulary)
+    if encoder is not None:
+        return _encoder_vectors(PretrainedEncoder.from_folder(encoder), vocabulary)
     return None
 
 
 def _encoder_vectors(encoder: PretrainedEncoder, vocabulary: HashingVocabulary) -> Tensor:
-    """A word has the mean of the vectors that a pretrained model reads its pieces with."""
+    """The vector of a word is the mean of the input vectors that a pretrained model has for its pieces."""
     network: Any = encoder.new_network(with_weights=True)
     pieces = network.get_input_embeddings().weight.detach()
     marks = set(encoder.token_numbers([""], max_tokens=encoder.max_positions)[0])
