@@ -7,12 +7,13 @@ each step: the labels of a query are read once, and each sort starts from the or
 from __future__ import annotations
 
 import numpy as np
-from numba import njit, prange
+from numba import prange
 
+from rankpolicy.kernels.compile import njit
 from rankpolicy.kernels.metrics.values import new_query_statistics, ranking_value
 
 
-@njit(cache=True, parallel=True, error_model="numpy")
+@njit(parallel=True)
 def rewards_along_line(
     scores,  # (items,) float64
     direction,  # (items,) float64
@@ -62,7 +63,7 @@ def rewards_along_line(
                 values[query, s] = values[query, s - 1]
 
 
-@njit(cache=True)
+@njit()
 def _sort_again(keys, ranking):
     """Sort a nearly sorted ranking by insertion, falling keys, equal keys in item order; whether it changed."""
     order_changed = False

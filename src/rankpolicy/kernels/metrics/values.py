@@ -25,7 +25,10 @@ weights come from ``metrics.term_table``. Labels above max_label must be refused
 from __future__ import annotations
 
 import numpy as np
-from numba import njit, prange
+from numba import prange
+from numpy.typing import NDArray
+
+from rankpolicy.kernels.compile import njit
 
 DCG, NDCG, AP, RR, P, RECALL, ERR, AVG_RANK, SUCCESS = range(9)
 
@@ -47,12 +50,13 @@ _NUM_GRADES = 32  # labels 0, 1, ..., 31 are sorted by counting
 _QUERIES_OF_A_BLOCK = 32  # share one set of buffers
 
 
-def rank_discounts(num_positions):
+def rank_discounts(num_positions: int) -> NDArray[np.float64]:
     """1 / log2(1 + rank) for ranks 1 to num_positions."""
-    return 1.0 / np.log2(np.arange(2, num_positions + 2, dtype=np.float64))
+    discounts: NDArray[np.float64] = 1.0 / np.log2(np.arange(2, num_positions + 2, dtype=np.float64))
+    return discounts
 
 
-@njit(cache=True, error_model="numpy")
+@njit()
 def query_statistics(
     labels, kinds, cutoffs, gain_is_linear, relevant_from, max_label, discounts, gains, relevant, stops, divisors
 ):
@@ -96,7 +100,7 @@ def query_statistics(
             divisors[t] = num_relevant
 
 
-@njit(cache=True, error_model="numpy")
+@njit()
 def new_query_statistics(labels, kinds, cutoffs, gain_is_linear, relevant_from, max_label, discounts):
     n = len(labels)
     gains, relevant, stops, divisors = np.empty(n), np.empty(n, np.uint8), np.empty(n), np.empty(len(kinds))
@@ -106,7 +110,7 @@ def new_query_statistics(labels, kinds, cutoffs, gain_is_linear, relevant_from, 
     return gains, relevant, stops, divisors
 
 
-@njit(cache=True, error_model="numpy")
+@njit()
 def _ideal_dcg(counts, best, depth, gain_is_linear, discounts):
     """DCG of the best order: from counts of the grades, or from sorted gains where labels are no small grades."""
     total = 0.0
@@ -124,7 +128,7 @@ def _ideal_dcg(counts, best, depth, gain_is_linear, discounts):
     return total
 
 
-@njit(cache=True, error_model="numpy")
+@njit()
 def term_value(kind, cutoff, divisor, empty_value, ranking, depth, gains, relevant, stops, discounts):
     if divisor == 0.0:
         return empty_value * 0.0 if kind == DCG else empty_value  # 0 or NaN for DCG
@@ -160,7 +164,7 @@ def term_value(kind, cutoff, divisor, empty_value, ranking, depth, gains, releva
     return total / divisor
 
 
-@njit(cache=True, error_model="numpy")
+@njit()
 def ranking_value(kinds, cutoffs, weights, divisors, empty_value, ranking, depth, gains, relevant, stops, discounts):
     total = 0.0
     for t in range(len(kinds)):
@@ -170,7 +174,7 @@ def ranking_value(kinds, cutoffs, weights, divisors, empty_value, ranking, depth
     return total
 
 
-@njit(cache=True, error_model="numpy")
+@njit()
 def rank_items(scores, depth, ranking):
     n = len(scores)
     if n <= 32 or depth <= 16 or 8 * depth <= n:
@@ -193,7 +197,7 @@ def rank_items(scores, depth, ranking):
     ranking[:depth] = items[:depth]
 
 
-@njit(cache=True, error_model="numpy")
+@njit()
 def _select_items(scores, depth, ranking):
     """Insertion into the best ``depth`` items so far: most items lose to the last of them at once."""
     kept = 0
@@ -212,7 +216,7 @@ def _select_items(scores, depth, ranking):
         last = scores[ranking[kept - 1]]
 
 
-@njit(cache=True, error_model="numpy")
+@njit()
 def _bucket_items(scores, items):
     """Items into 256 buckets of falling score, equally wide; few enough items for insertion if they share a bucket."""
     lowest, highest = scores.min(), scores.max()
@@ -232,7 +236,7 @@ def _bucket_items(scores, items):
         starts[buckets[i]] += 1
 
 
-@njit(cache=True, error_model="numpy")
+@njit()
 def _radix_sort_items(scores, items):
     """Radix sort by the bytes of the scores, rounded to float32."""
     n = len(scores)
@@ -261,7 +265,7 @@ def _radix_sort_items(scores, items):
         source, target = target, source
 
 
-@njit(cache=True, parallel=True, error_model="numpy")
+@njit(parallel=True)
 def evaluate_queries(
     scores, labels, offsets, kinds, cutoffs, gain_is_linear, relevant_from, max_label, empty_value, discounts, values
 ):

@@ -6,9 +6,10 @@ ranking, so what is left of it is still a draw among the items left.
 
 import math
 
-import numba
 import numpy as np
+from numba import prange
 
+from rankpolicy.kernels.compile import njit
 from rankpolicy.kernels.metrics.values import new_query_statistics, rank_discounts, rank_items, term_value
 from rankpolicy.kernels.plackett_luce.draws import draw_ranking, fill_alias_table, fill_rates
 from rankpolicy.kernels.plackett_luce.random_stream import stream, uniform
@@ -60,7 +61,7 @@ def affinity_queries(
     return gradient, values, rankings
 
 
-@numba.njit(cache=True, parallel=True, error_model="numpy")
+@njit(parallel=True)
 def _reinforce(
     scores,
     labels,
@@ -82,7 +83,7 @@ def _reinforce(
     values,
     rankings_out,
 ):
-    for query in numba.prange(scores.shape[0]):
+    for query in prange(scores.shape[0]):
         items = np.flatnonzero(mask[query])
         n = len(items)
         if n == 0:
@@ -156,7 +157,7 @@ def _reinforce(
                 rankings_out[sample, query, p] = items[rankings[sample, p]]
 
 
-@numba.njit(cache=True, error_model="numpy")
+@njit()
 def _weave_in_chance(state, epsilon, by_affinity, placed, ranking):
     """Fill ``ranking``: at each position, with probability epsilon any item left, else the next of ``by_affinity`` that is left."""
     if epsilon == 0.0:
@@ -182,7 +183,7 @@ def _weave_in_chance(state, epsilon, by_affinity, placed, ranking):
     return state
 
 
-@numba.njit(cache=True, error_model="numpy", fastmath={"reassoc", "contract"})
+@njit(fastmath={"reassoc", "contract"})
 def _add_gradient(advantage, epsilon, ranking, rates, placed, remaining, gradient):
     """gradient += advantage * dlog P/dlog affinities, with the affinities themselves (over the largest)."""
     n, depth = len(rates), len(ranking)
@@ -205,7 +206,7 @@ def _add_gradient(advantage, epsilon, ranking, rates, placed, remaining, gradien
         gradient[i] -= 0.0 if placed[i] else rates[i] * inverse
 
 
-@numba.njit(cache=True, error_model="numpy")
+@njit()
 def _add_gradient_in_log_space(advantage, epsilon, ranking, log_affinities, placed, log_remaining, gradient):
     """The same for affinities that cannot share a scale."""
     n, depth = len(log_affinities), len(ranking)

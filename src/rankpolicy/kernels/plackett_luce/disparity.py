@@ -8,8 +8,10 @@ Items enter two Fenwick trees (Fenwick 1994) over the ranks of x = exposure / me
 so one pass gives value, sum_i (below_i x_i - sum of x below), and gradient, (below_i - above_i) / M_i.
 """
 
-import numba
 import numpy as np
+from numba import prange
+
+from rankpolicy.kernels.compile import njit
 
 
 def individual_disparities(exposure, merit, mask):
@@ -21,18 +23,18 @@ def individual_disparities(exposure, merit, mask):
     return values, gradient
 
 
-@numba.njit(cache=True, parallel=True, error_model="numpy")
+@njit(parallel=True)
 def _in_parallel(exposure, merit, mask, values, gradient):
-    for query in numba.prange(len(exposure)):
+    for query in prange(len(exposure)):
         values[query] = _of_query(exposure[query], merit[query], mask[query], gradient[query])
 
 
-@numba.njit(cache=True, error_model="numpy")
+@njit()
 def _one_query(exposure, merit, mask, values, gradient):
     values[0] = _of_query(exposure[0], merit[0], mask[0], gradient[0])
 
 
-@numba.njit(cache=True, error_model="numpy")
+@njit()
 def _of_query(exposure, merit, mask, gradient):
     items = np.flatnonzero(mask & (merit > 0))
     n = len(items)
@@ -69,7 +71,7 @@ def _of_query(exposure, merit, mask, gradient):
     return total / num_pairs
 
 
-@numba.njit(cache=True)
+@njit()
 def _rank(values, ranks, num_above):
     """1-based ranks by rising value, one rank for equal values, and how many values are higher."""
     order = np.argsort(values)
@@ -85,7 +87,7 @@ def _rank(values, ranks, num_above):
         start = end
 
 
-@numba.njit(cache=True)
+@njit()
 def _add(counts, sums, rank, value):
     while rank < len(counts):
         counts[rank] += 1
@@ -93,7 +95,7 @@ def _add(counts, sums, rank, value):
         rank += rank & -rank
 
 
-@numba.njit(cache=True)
+@njit()
 def _count_up_to(counts, rank):
     total = 0
     while rank > 0:
@@ -102,7 +104,7 @@ def _count_up_to(counts, rank):
     return total
 
 
-@numba.njit(cache=True)
+@njit()
 def _sum_up_to(sums, rank):
     total = 0.0
     while rank > 0:

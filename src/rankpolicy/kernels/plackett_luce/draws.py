@@ -8,8 +8,7 @@ exp(s_i), and the order of arrival is Plackett-Luce too. Scores spread so widely
 
 import math
 
-import numba
-
+from rankpolicy.kernels.compile import njit
 from rankpolicy.kernels.metrics.values import rank_items
 from rankpolicy.kernels.plackett_luce.random_stream import exponential, uniform
 
@@ -19,7 +18,7 @@ _WIDEST_LINEAR_SPREAD = 500.0
 _MOST_MASS_PLACED = 0.7
 
 
-@numba.njit(cache=True)
+@njit()
 def fill_rates(scores, rates):
     """exp(score - highest score), and whether none of them vanishes."""
     highest = scores.max()
@@ -28,7 +27,7 @@ def fill_rates(scores, rates):
     return highest - scores.min() < _WIDEST_LINEAR_SPREAD
 
 
-@numba.njit(cache=True, error_model="numpy")
+@njit()
 def fill_alias_table(rates, keep, alias, todo):
     """Cell i holds item i with probability keep[i], item alias[i] otherwise; all cells are equally likely. ``todo`` is scratch."""
     n = len(rates)
@@ -54,7 +53,7 @@ def fill_alias_table(rates, keep, alias, todo):
             small += 1
 
 
-@numba.njit(cache=True, error_model="numpy")
+@njit()
 def draw_ranking(state, scores, rates, is_linear, keep, alias, placed, keys, rest, ranking):
     """Fill ``ranking`` with the first items of a draw and mark them in ``placed``; returns the random state. keys and rest are scratch."""
     n, depth = len(scores), len(ranking)

@@ -10,9 +10,10 @@ still to come: the order is drawn first, at the cost of a few items, and only th
 
 import math
 
-import numba
 import numpy as np
+from numba import prange
 
+from rankpolicy.kernels.compile import njit
 from rankpolicy.kernels.plackett_luce.draws import draw_ranking, fill_alias_table, fill_rates
 from rankpolicy.kernels.plackett_luce.random_stream import exponential, stream
 
@@ -59,7 +60,7 @@ def gumbel_exposures(scores, mask, rank_weights, *, num_swaps, num_samples, seed
     return exposure, rankings, noisy_scores
 
 
-@numba.njit(cache=True, parallel=True, error_model="numpy")
+@njit(parallel=True)
 def _gumbel(
     scores,
     mask,
@@ -76,7 +77,7 @@ def _gumbel(
     noisy_scores_out,
 ):
     num_terms = len(weights)
-    for query in numba.prange(scores.shape[0]):
+    for query in prange(scores.shape[0]):
         items = np.flatnonzero(mask[query])
         n = len(items)
         if n == 0:
@@ -125,7 +126,7 @@ def _gumbel(
             gradient[query, items[i]] = own_gradient[i] / num_samples
 
 
-@numba.njit(cache=True, error_model="numpy")
+@njit()
 def _draw_arrivals(state, rates, is_linear, placed, keys, ranking, arrivals):
     """When the items of a drawn ranking arrive: times, or noisy scores (minus the log of times) where rates may vanish."""
     depth = len(ranking)
@@ -149,13 +150,13 @@ def _draw_arrivals(state, rates, is_linear, placed, keys, ranking, arrivals):
     return state
 
 
-@numba.njit(cache=True, error_model="numpy")
+@njit()
 def _rate_time(rate, arrival, is_linear):
     """λ_i T_k of an item and an arrival."""
     return rate * arrival if is_linear else math.exp(min(rate - arrival, _LARGEST_LOG))
 
 
-@numba.njit(cache=True, error_model="numpy")
+@njit()
 def _swaps_of_the_unplaced(weights, values, keep, add, ranking, num_swaps, factors, slopes, earned):
     """slopes (θ_k - θ_{k+1}) c_k and what the item at k earns of them, shared by all items below; the reward of the ranking."""
     factors[:] = 1.0
@@ -171,7 +172,7 @@ def _swaps_of_the_unplaced(weights, values, keep, add, ranking, num_swaps, facto
     return reward
 
 
-@numba.njit(cache=True, error_model="numpy")
+@njit()
 def _add_gradient_of_the_unplaced(rates, is_linear, values, placed, arrivals, slopes, earned, gradient):
     num_swaps, num_terms = len(arrivals) - 1, values.shape[1]
     for i in range(len(rates)):
@@ -189,7 +190,7 @@ def _add_gradient_of_the_unplaced(rates, is_linear, values, placed, arrivals, sl
         gradient[i] += total
 
 
-@numba.njit(cache=True, error_model="numpy")
+@njit()
 def _gradient_of_placed(position, rates, is_linear, weights, values, keep, add, ranking, arrivals, factors):
     """The same for an item of the ranking: the others below it move up by one."""
     item, num_terms = ranking[position], len(factors)
@@ -209,7 +210,7 @@ def _gradient_of_placed(position, rates, is_linear, weights, values, keep, add, 
     return total
 
 
-@numba.njit(cache=True, error_model="numpy")
+@njit()
 def _keep_draw(sample, query, items, is_linear, scores, ranking, arrivals, rankings_out, noisy_scores_out):
     if len(rankings_out) == 0:
         return
@@ -219,9 +220,9 @@ def _keep_draw(sample, query, items, is_linear, scores, ranking, arrivals, ranki
         noisy_scores_out[sample, query, p] = highest - math.log(arrivals[p]) if is_linear else arrivals[p]
 
 
-@numba.njit(cache=True, parallel=True, error_model="numpy")
+@njit(parallel=True)
 def _exposures(scores, mask, weights, num_swaps, num_samples, seed, exposure, rankings_out, noisy_scores_out):
-    for query in numba.prange(scores.shape[0]):
+    for query in prange(scores.shape[0]):
         items = np.flatnonzero(mask[query])
         n = len(items)
         if n == 0:

@@ -4,8 +4,10 @@ A pair (i, j) with label_i > label_j is active while score_i - score_j < 1. Item
 tree over label ranks holds what is within the margin so far, so that "all active partners of item i" is one prefix sum.
 """
 
-import numba
 import numpy as np
+from numba import prange
+
+from rankpolicy.kernels.compile import njit
 
 
 def active_pairs(scores, values, label_ranks, offsets):
@@ -19,9 +21,9 @@ def active_pairs(scores, values, label_ranks, offsets):
     return wins, losses, partner_sums
 
 
-@numba.njit(cache=True, parallel=True)
+@njit(parallel=True)
 def _active_pairs(scores, values, label_ranks, offsets, wins, losses, partner_sums):
-    for query in numba.prange(len(offsets) - 1):
+    for query in prange(len(offsets) - 1):
         first, last = offsets[query], offsets[query + 1]
         n = last - first
         order = first + np.argsort(scores[first:last])
@@ -53,7 +55,7 @@ def _active_pairs(scores, values, label_ranks, offsets, wins, losses, partner_su
             partner_sums[i] += total
 
 
-@numba.njit(cache=True)
+@njit()
 def _add(counts, sums, rank, value):
     node = rank + 1
     while node < len(counts):
@@ -62,7 +64,7 @@ def _add(counts, sums, rank, value):
         node += node & -node
 
 
-@numba.njit(cache=True)
+@njit()
 def _prefix(counts, sums, rank):
     """Count and sum over ranks below this one."""
     count, total = 0, 0.0

@@ -2,9 +2,10 @@
 
 import math
 
-import numba
 import numpy as np
+from numba import prange
 
+from rankpolicy.kernels.compile import njit
 from rankpolicy.kernels.plackett_luce.draws import draw_ranking, fill_alias_table, fill_rates
 from rankpolicy.kernels.plackett_luce.random_stream import stream
 
@@ -25,9 +26,9 @@ def pl_rank_queries(scores, mask, rank_weights, item_values, *, num_samples, see
     return gradient, utility, rankings
 
 
-@numba.njit(cache=True, parallel=True, error_model="numpy")
+@njit(parallel=True)
 def _pl_rank(scores, mask, weights, values, num_samples, seed, gradient, utility, rankings_out):
-    for query in numba.prange(scores.shape[0]):
+    for query in prange(scores.shape[0]):
         items = np.flatnonzero(mask[query])
         n, num_terms = len(items), len(weights)
         if n == 0:
@@ -73,7 +74,7 @@ def _pl_rank(scores, mask, weights, values, num_samples, seed, gradient, utility
             gradient[query, items[i]] = own_gradient[i] / num_samples
 
 
-@numba.njit(cache=True, error_model="numpy")
+@njit()
 def _add_shares(ranking, placed_from, rates, weights, values, placed, remaining, direct, gradient):
     """gradient_i += exp(s_i) (ρ_i DR - RI) at min(rank(i), cutoff), with exp(score) itself."""
     depth, num_terms = len(ranking), len(direct)
@@ -102,7 +103,7 @@ def _add_shares(ranking, placed_from, rates, weights, values, placed, remaining,
             gradient[i] += rates[i] * total
 
 
-@numba.njit(cache=True, error_model="numpy")
+@njit()
 def _add_shares_in_log_space(ranking, placed_from, scores, weights, values, placed, log_remaining, gradient):
     """The same for scores whose exponentials cannot share a scale, in O(items * cutoff) at worst."""
     depth = len(ranking)
@@ -120,7 +121,7 @@ def _add_shares_in_log_space(ranking, placed_from, scores, weights, values, plac
             _add_shares_of_item(i, depth - 1, placed_from, scores, weights, values, log_remaining, gradient)
 
 
-@numba.njit(cache=True, error_model="numpy")
+@njit()
 def _add_shares_of_item(item, last, placed_from, scores, weights, values, log_remaining, gradient):
     """The remaining mass grows towards the top: from some rank up the item's share of it is nothing."""
     for p in range(last, -1, -1):

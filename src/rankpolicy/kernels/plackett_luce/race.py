@@ -16,9 +16,10 @@ follows the dtype of the scores.
 
 import math
 
-import numba
 import numpy as np
+from numba import prange
 
+from rankpolicy.kernels.compile import njit
 from rankpolicy.kernels.plackett_luce.lanes import WIDTH, clip, exponential, load, spread, store, total
 
 _LARGEST_LOG = 30.0  # past this, λt is infinite for all purposes
@@ -45,9 +46,9 @@ def race(scores, mask, rank_weights, coefficients, *, quadrature):
     return exposure, gradient, curvature
 
 
-@numba.njit(cache=True, parallel=True, error_model="numpy")
+@njit(parallel=True)
 def _race(scores, mask, weights, coefficients, step, before, after, exposure, gradient, curvature):
-    for query in numba.prange(scores.shape[0]):
+    for query in prange(scores.shape[0]):
         items = np.flatnonzero(mask[query])
         n = len(items)
         if n == 0:
@@ -105,7 +106,7 @@ def _race(scores, mask, weights, coefficients, step, before, after, exposure, gr
             curvature[query, items[i]] = results[2, i]
 
 
-@numba.njit(cache=True)
+@njit()
 def _next_nodes(scores, m, last, step, before, after, nodes):
     """Fill ``nodes`` with the next nodes at which some item may arrive; the number of the node after them, and their count."""
     filled = 0
@@ -126,7 +127,7 @@ def _next_nodes(scores, m, last, step, before, after, nodes):
     return m, filled
 
 
-@numba.njit(cache=True, error_model="numpy", fastmath={"contract"})
+@njit(fastmath={"contract"})
 def _add_block(scores, coefficients, weights, nodes, num_nodes, step, coins, F, H, V, U, results):
     """Add the nodes of a block to exposure, gradient and curvature; the chance of fewer than cutoff arrivals at its last node."""
     n, cutoff, row = len(scores), len(weights), len(weights) * WIDTH

@@ -2,9 +2,10 @@
 
 import math
 
-import numba
 import numpy as np
+from numba import prange
 
+from rankpolicy.kernels.compile import njit
 from rankpolicy.kernels.metrics.values import new_query_statistics, rank_discounts, rank_items, ranking_value
 from rankpolicy.kernels.plackett_luce.draws import draw_ranking, fill_alias_table, fill_rates
 from rankpolicy.kernels.plackett_luce.random_stream import stream
@@ -45,7 +46,7 @@ def reinforce_queries(scores, labels, mask, *, terms, conventions, num_samples, 
     return gradient, utility, rankings
 
 
-@numba.njit(cache=True, parallel=True, error_model="numpy")
+@njit(parallel=True)
 def _reinforce(
     scores,
     labels,
@@ -66,7 +67,7 @@ def _reinforce(
     utility,
     rankings_out,
 ):
-    for query in numba.prange(scores.shape[0]):
+    for query in prange(scores.shape[0]):
         items = np.flatnonzero(mask[query])
         n = len(items)
         if n == 0:
@@ -131,7 +132,7 @@ def _reinforce(
                 rankings_out[sample, query, p] = items[rankings[sample, p]]
 
 
-@numba.njit(cache=True, error_model="numpy")
+@njit()
 def to_advantages(rewards, control):
     """Rewards of the samples, then of the greedy ranking, become advantages in place (gradients/controls.py)."""
     num_samples = len(rewards) - 1
@@ -145,7 +146,7 @@ def to_advantages(rewards, control):
             rewards[sample] -= rewards[num_samples]
 
 
-@numba.njit(cache=True, error_model="numpy", fastmath={"reassoc", "contract"})
+@njit(fastmath={"reassoc", "contract"})
 def _add_gradient(advantage, ranking, rates, placed, remaining, gradient):
     """gradient += advantage * dlog P/dscores, with exp(score) itself."""
     depth = len(ranking)
@@ -164,7 +165,7 @@ def _add_gradient(advantage, ranking, rates, placed, remaining, gradient):
         gradient[i] -= 0.0 if placed[i] else rates[i] * inverse
 
 
-@numba.njit(cache=True, error_model="numpy")
+@njit()
 def _add_gradient_in_log_space(advantage, ranking, scores, placed, log_remaining, gradient):
     """The same for scores whose exponentials cannot share a scale."""
     depth = len(ranking)
