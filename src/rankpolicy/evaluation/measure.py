@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -98,7 +97,7 @@ def values_by_kernel(
     scores: NDArray[np.floating], dataset: RankingDataset, expressions: Sequence[RewardExpression]
 ) -> NDArray[np.float64]:
     """Values (query, metric) of expressions of one convention whose metrics the kernel knows."""
-    from rankpolicy.kernels.metrics.values import evaluate_queries, rank_discounts
+    from rankpolicy.kernels.metrics.values import evaluate_queries, metric_terms
 
     conventions = expressions[0].conventions
     leaves = list(dict.fromkeys(leaf for expression in expressions for leaf in expression.leaves))
@@ -106,19 +105,9 @@ def values_by_kernel(
     assert table is not None
     if any(leaf.metric == "err" for leaf in leaves):
         check_label_scale(float(dataset.labels.max()), conventions)
-    leaf_values = np.empty((dataset.num_queries, len(leaves)))
-    evaluate_queries(
-        scores.astype(np.float64, copy=False),
-        dataset.labels,
-        dataset.offsets,
-        *table,
-        conventions.gain == "linear",
-        float(conventions.relevant_from),
-        float(conventions.max_label),
-        math.nan if conventions.empty == "skip" else float(conventions.empty),
-        rank_discounts(int(dataset.sizes.max())),
-        leaf_values,
-    )
+    longest = int(dataset.sizes.max())
+    terms = metric_terms(*table, np.ones(len(leaves)), conventions=conventions, num_positions=longest)
+    leaf_values = evaluate_queries(scores.astype(np.float64, copy=False), dataset.labels, dataset.offsets, terms=terms)
     by_leaf = dict(zip(leaves, leaf_values.T, strict=True))
     return np.column_stack([expression.combine(by_leaf) for expression in expressions])
 

@@ -1,4 +1,4 @@
-"""Rewards that a swap of neighbours changes in a simple way: what the gumbel estimator has to know of a reward.
+"""Rewards whose change under a swap of neighbours is a product: the form that the gumbel estimator needs.
 
     reward(r) = constant + Σ_terms Σ_k θ_k ρ_{r(k)} c_k,    c_1 = 1,    c_{k+1} = κ_{r(k)} c_k + α_{r(k)}
 
@@ -18,17 +18,17 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from rankpolicy.metrics import ADDITIVE, CustomReward, RewardExpression, additive_form
+from rankpolicy.metrics import ADDITIVE, RewardExpression, additive_form
 from rankpolicy.metrics.expected_reciprocal_rank import check_label_scale
 from rankpolicy.metrics.expression import Term
 from rankpolicy.metrics.ranked import Ranked, divide_by_ideal, ranked
-from rankpolicy.types import Conventions, RankPolicyError
+from rankpolicy.types import Conventions, RankPolicyError, Reward
 
 CASCADING = ("ap", "err", "rr", "success")
 
 
 class CascadeForm(NamedTuple):
-    """The arrays of the formula above; a query without relevant items has item values 0, since no gradient sees its constant."""
+    """The arrays of the formula above; a query without relevant items has item values 0."""
 
     rank_weights: Tensor  # (term, position) θ, 0 past the cutoff
     item_values: Tensor  # (term, query, item) ρ
@@ -44,7 +44,7 @@ class CascadeForm(NamedTuple):
         return slopes[:, : int(matters.max()) + 1 if len(matters) else 0]
 
 
-def is_cascade(reward: RewardExpression | CustomReward) -> bool:
+def is_cascade(reward: Reward) -> bool:
     """Whether the reward is a weighted sum of additive metrics, AP, RR, ERR and success."""
     return (
         isinstance(reward, RewardExpression)
@@ -53,7 +53,7 @@ def is_cascade(reward: RewardExpression | CustomReward) -> bool:
     )
 
 
-def cascade_form(reward: RewardExpression | CustomReward, labels: Tensor, mask: Tensor) -> CascadeForm:
+def cascade_form(reward: Reward, labels: Tensor, mask: Tensor) -> CascadeForm:
     """The form of a reward, in float64.
 
     >>> from rankpolicy.metrics import all_items, parse_metric

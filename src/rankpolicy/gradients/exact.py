@@ -13,10 +13,10 @@ from torch import Tensor
 
 from rankpolicy.gradients.estimate import GradientEstimate
 from rankpolicy.kernels import has_numba
-from rankpolicy.metrics import CustomReward, RewardExpression
+from rankpolicy.metrics import RewardExpression
 from rankpolicy.policies.plackett_luce import check_scores
 from rankpolicy.policies.race import COARSE, FINE, Quadrature, race_exposure
-from rankpolicy.types import RankPolicyError
+from rankpolicy.types import RankPolicyError, Reward
 
 
 def exact(
@@ -24,12 +24,22 @@ def exact(
     labels: Tensor,
     mask: Tensor,
     *,
-    reward: RewardExpression | CustomReward,
+    reward: Reward,
     num_samples: int = 0,
     control: str = "none",
     generator: torch.Generator | None = None,
 ) -> GradientEstimate:
-    """dU/dscores by quadrature, good to a thousandth; draws nothing, so the options of sampling are not used."""
+    """dU/dscores by quadrature. EXACT_ERROR
+
+    Parameters
+    ----------
+    scores, labels, mask
+        Padded batch (query, item); the mask is True at real items.
+    reward
+        A weighted sum of DCG, NDCG, precision, recall, RBP and average rank.
+    num_samples, control, generator
+        Not used: nothing is drawn.
+    """
     check_scores(scores, mask)
     gradient, utility = torch.zeros_like(scores), scores.new_zeros(len(scores))
     for rank_weights, item_values in additive_forms(reward, labels, mask):
@@ -44,6 +54,17 @@ def exposure_gradient(
 ) -> tuple[Tensor, Tensor]:
     """Exposure E[θ_{rank(i)}] and dΦ/dscores for coefficients c = dΦ/dexposure, all (query, item).
 
+    Parameters
+    ----------
+    scores, mask
+        Padded batch (query, item).
+    coefficients
+        dΦ/dexposure (query, item).
+    rank_weights
+        Weight θ of each rank (position,), as many as positions.
+    quadrature
+        Nodes of the integral: ``FINE`` for evaluation, ``COARSE`` for training (policies/race.py).
+
     >>> mask = torch.ones(1, 2, dtype=torch.bool)
     >>> exposure_gradient(torch.zeros(1, 2), mask, torch.tensor([[1.0, 0.0]]), rank_weights=torch.tensor([1.0, 0.0]))
     (tensor([[0.5000, 0.5000]]), tensor([[ 0.2500, -0.2500]]))
@@ -52,10 +73,10 @@ def exposure_gradient(
     if scores.device.type == "cpu" and has_numba():
         from rankpolicy.kernels.plackett_luce.race import race
 
-        exposure, gradient, _ = race(
+        found = race(
             scores.detach().numpy(), mask.numpy(), rank_weights.numpy(), coefficients.numpy(), quadrature=quadrature
         )
-        return torch.from_numpy(exposure), torch.from_numpy(gradient)
+        return torch.from_numpy(found.exposure), torch.from_numpy(found.gradient)
     with torch.enable_grad():
         leaf = scores.detach().requires_grad_()
         value = race_exposure(leaf, mask, rank_weights, quadrature=quadrature)
@@ -63,10 +84,16 @@ def exposure_gradient(
     return value.detach(), slope
 
 
-def additive_forms(
-    reward: RewardExpression | CustomReward, labels: Tensor, mask: Tensor
-) -> tuple[tuple[Tensor, Tensor], ...]:
-    """Rank weights (position,) and item values (query, item) of an additive reward, a pair a term."""
+def additive_forms(reward: Reward, labels: Tensor, mask: Tensor) -> tuple[tuple[Tensor, Tensor], ...]:
+    """Rank weights (position,) and item values (query, item) of an additive reward, one pair per term.
+
+    Parameters
+    ----------
+    reward
+        A weighted sum of additive metrics.
+    labels, mask
+        Padded batch (query, item).
+    """
     if not isinstance(reward, RewardExpression):
         raise RankPolicyError(
             f"only a reward of rank weights times item values has an exact gradient; {reward.name!r} is a function. "

@@ -18,6 +18,9 @@ def njit(
     A compiled function takes any arguments that numba can compile it for, so its static type is ``Any``: what calls it from Python is
     an ordinary function with annotations.
 
+    Results that travel in a NamedTuple must be written by a function that the body of a ``prange`` loop calls, not by the body itself:
+    there numba does not see that a field of the tuple is used later, and drops the assignment.
+
     Parameters
     ----------
     parallel

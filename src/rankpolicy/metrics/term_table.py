@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankpolicy.kernels import has_numba
-from rankpolicy.metrics.expression import CustomReward, Leaf, RewardExpression
+from rankpolicy.metrics.expression import Leaf, RewardExpression
+from rankpolicy.types import Reward
 
 
 class TermTable(NamedTuple):
@@ -20,7 +21,7 @@ class TermTable(NamedTuple):
     weights: NDArray[np.float64]  # (term,)
 
 
-def term_table(reward: RewardExpression | CustomReward) -> TermTable | None:
+def term_table(reward: Reward) -> TermTable | None:
     """The table of a linear reward; None where no kernel serves it (products, constants, rbp, own functions, no numba).
 
     >>> from rankpolicy.metrics import parse_metric

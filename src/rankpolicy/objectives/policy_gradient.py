@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from torch import Tensor
 
 from rankpolicy.data.batches import Batch
-from rankpolicy.gradients import estimator
+from rankpolicy.gradients import ESTIMATORS
 from rankpolicy.metrics import CustomReward, RewardExpression
 from rankpolicy.objectives.value import ObjectiveValue, ascent_loss, choice_entropy
 
@@ -24,7 +24,7 @@ class PolicyGradient:
     report_name: str = "reward"
 
     def __call__(self, scores: Tensor, batch: Batch) -> ObjectiveValue:
-        estimate = estimator(self.estimator)(
+        estimate = ESTIMATORS.named(self.estimator)(
             scores.detach(),
             batch.labels,
             batch.mask,
