@@ -86,13 +86,13 @@ def compiled_reinforce(
     generator: torch.Generator | None,
     max_positions: int | None = None,
 ) -> tuple[Tensor, Tensor, dict[str, Tensor]]:
-    """dU/dlog weights (query, item), U (query,) and the mean of each metric (query,), for float64 log weights on the CPU."""
+    """dU/dlog weights (query, item), U (query,) and the mean of each metric (query,), for float64 arrays on the CPU."""
     from rankpolicy.kernels.metrics.values import metric_terms
     from rankpolicy.kernels.plackett_luce.reinforce import WeightedQueries, reinforce_queries
 
     if any(leaf.metric == "err" for leaf in reward.leaves):
         check_label_scale(float(labels.max()), reward.conventions)
-    arrays = (log_weights, scores.double(), labels.double(), mask, epsilons.double())
+    arrays = (log_weights, scores, labels.double(), mask, epsilons)
     found = reinforce_queries(
         WeightedQueries(*(array.contiguous().numpy() for array in arrays)),
         terms=metric_terms(*terms, conventions=reward.conventions, num_positions=scores.shape[-1]),
@@ -101,7 +101,8 @@ def compiled_reinforce(
         control=CONTROLS[control].code,
         seed=draw_seed(generator),
     )
-    values = torch.from_numpy(found.values).to(scores.dtype)
-    by_leaf = {term.factors[0]: values[:, index] for index, term in enumerate(reward.terms)}
-    metrics = {str(leaf): value for leaf, value in by_leaf.items()}
-    return torch.from_numpy(found.gradient), reward.combine(by_leaf), metrics
+    metrics = {
+        str(term.factors[0]): torch.from_numpy(values)
+        for term, values in zip(reward.terms, found.values.T, strict=True)
+    }
+    return torch.from_numpy(found.gradient), torch.from_numpy(found.values @ terms.weights), metrics
