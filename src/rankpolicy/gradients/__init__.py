@@ -1,13 +1,14 @@
 """Estimators of the gradient of the expected reward in score space, dU/dscores (query, item).
 
 ``ESTIMATORS`` lists those of Plackett-Luce policies by name, ``AFFINITY_ESTIMATORS`` those of the affinity policy of BanditRank; all have
-the signature of ``Estimator``. Functions that end in ``_of_rankings`` or ``_of_draws`` are the readable references of compiled estimators.
+one signature (gradients/estimate.py). Functions that end in ``_of_rankings`` or ``_of_draws`` are the readable references of compiled
+estimators.
 """
 
 from rankpolicy.gradients.affinity_reinforce import affinity_reinforce
 from rankpolicy.gradients.auto import auto
 from rankpolicy.gradients.controls import CONTROLS
-from rankpolicy.gradients.estimate import Estimator, GradientEstimate
+from rankpolicy.gradients.estimate import GradientEstimate
 from rankpolicy.gradients.exact import additive_forms, exact, exposure_gradient
 from rankpolicy.gradients.gumbel import gumbel, gumbel_exposure, gumbel_of_draws
 from rankpolicy.gradients.members import AFFINITY_ESTIMATORS, ESTIMATORS
@@ -24,7 +25,6 @@ __all__ = [
     "AFFINITY_ESTIMATORS",
     "CONTROLS",
     "ESTIMATORS",
-    "Estimator",
     "GradientEstimate",
     "additive_forms",
     "affinity_log_prob_gradient",

@@ -2,8 +2,8 @@
 
     dU/ds_i = E[(R - control) * dlog P/ds_i],    dlog P/ds_i = 1[rank(i) <= c] - sum_{p <= min(rank(i), c)} exp(s_i) / Z_p
 
-with Z_p the summed exp(score) of the items not placed before position p (Williams 1992; Singh & Joachims 2019). Where the reward looks at
-the first c positions only, so does log P: the same expectation with less variance.
+with Z_p the summed exp(score) of the items not placed before position p (Williams 1992; Singh & Joachims 2019, eq. 6). Where the reward
+looks at the first c positions only, so does log P: the same expectation with less variance.
 
 Plackett-Luce is the policy of gradients/affinity_reinforce.py with log weights s and ε = 0; one kernel serves both.
 """
