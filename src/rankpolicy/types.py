@@ -155,7 +155,7 @@ class Reward(Protocol):
 
 @runtime_checkable
 class RankingPolicy(Protocol):
-    """A distribution over the rankings of each query of a padded batch (query, item)."""
+    """A distribution over the rankings of each query of a padded batch (query, item): PlackettLuce, Affinity, Mixture."""
 
     @property
     def mask(self) -> Tensor:
@@ -165,7 +165,7 @@ class RankingPolicy(Protocol):
     def sample(
         self, num_samples: int, *, cutoff: int | None = None, generator: torch.Generator | None = None
     ) -> Tensor:
-        """Rankings (sample, query, position) drawn from the policy; only their first ``cutoff`` positions if given."""
+        """Rankings (sample, query, position) drawn from the policy; only the first ``cutoff`` positions, by default all."""
         ...
 
     def log_prob(self, rankings: Tensor, *, cutoff: int | None = None) -> Tensor:
@@ -177,7 +177,7 @@ class RankingPolicy(Protocol):
         ...
 
     def exposure(self, rank_weights: Tensor | None = None, *, cutoff: int | None = None) -> Tensor:
-        """Expected weight of each item's rank (query, item); by default 1 / log2(1 + rank)."""
+        """Expected weight of each item's rank (query, item); by default 1 / log2(1 + rank). Ranks past the cutoff weigh 0."""
         ...
 
 

@@ -1,7 +1,5 @@
 """The compiled metrics against the torch functions, their specification."""
 
-import math
-
 import numpy as np
 import pytest
 import torch
@@ -23,19 +21,11 @@ LABELS = st.one_of(
 def kernel_value(
     metric: str, ranking: np.ndarray, labels: np.ndarray, cutoff: int | None, conventions: Conventions
 ) -> float:
-    n = len(labels)
     kinds, cutoffs = np.array([CODES[metric]]), np.array([cutoff or kernels.NO_CUTOFF])
-    gains, relevant, stops, divisors = np.empty(n), np.empty(n, np.uint8), np.empty(n), np.empty(1)
-    discounts = kernels.rank_discounts(n)
-    is_linear, empty = (
-        conventions.gain == "linear",
-        math.nan if conventions.empty == "skip" else float(conventions.empty),
-    )
-    scale = (conventions.relevant_from, conventions.max_label, discounts)
-    kernels.query_statistics(labels, kinds, cutoffs, is_linear, *scale, gains, relevant, stops, divisors)
-    values = (gains, relevant, stops, discounts)
-    value = kernels.term_value(kinds[0], cutoffs[0], divisors[0], empty, ranking, len(ranking), *values)
-    doubled = kernels.ranking_value(kinds, cutoffs, np.array([2.0]), divisors, empty, ranking, len(ranking), *values)
+    terms = kernels.metric_terms(kinds, cutoffs, np.array([2.0]), conventions=conventions, num_positions=len(labels))
+    statistics = kernels.query_statistics(labels, terms)
+    value = kernels.term_value(0, terms, statistics, ranking, len(ranking))
+    doubled = kernels.ranking_value(terms, statistics, ranking, len(ranking))
     assert doubled == pytest.approx(2 * value, nan_ok=True)
     return value
 

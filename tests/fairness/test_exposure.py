@@ -29,7 +29,7 @@ def test_a_vector_is_cut_or_filled_up():
 
 @pytest.mark.parametrize("vector", [[1.0, 2.0], [1.0, -1.0], [1.0, math.nan], [[1.0, 0.5]]])
 def test_a_wrong_vector_is_refused(vector):
-    with pytest.raises(RankPolicyError, match="never rises"):
+    with pytest.raises(RankPolicyError, match="never increases"):
         position_bias(2, kind=vector)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Any, Protocol
 
@@ -118,7 +117,7 @@ def values_by_kernel(
     scores: NDArray[np.floating], dataset: RankingDataset, expressions: Sequence[RewardExpression]
 ) -> NDArray[np.float64]:
     """Values (query, metric) of expressions that have the same conventions and whose metrics the kernel knows."""
-    from rankpolicy.kernels.metrics.values import evaluate_queries, rank_discounts
+    from rankpolicy.kernels.metrics.values import evaluate_queries, metric_terms
 
     conventions = expressions[0].conventions
     leaves = list(dict.fromkeys(leaf for expression in expressions for leaf in expression.leaves))
@@ -126,19 +125,9 @@ def values_by_kernel(
     assert table is not None
     for expression in expressions:
         expression.check_labels(dataset.labels)
-    leaf_values = np.empty((dataset.num_queries, len(leaves)))
-    evaluate_queries(
-        scores.astype(np.float64, copy=False),
-        dataset.labels,
-        dataset.offsets,
-        *table,
-        conventions.gain == "linear",
-        float(conventions.relevant_from),
-        float(conventions.max_label),
-        math.nan if conventions.empty == "skip" else float(conventions.empty),
-        rank_discounts(int(dataset.sizes.max())),
-        leaf_values,
-    )
+    longest = int(dataset.sizes.max())
+    terms = metric_terms(*table, np.ones(len(leaves)), conventions=conventions, num_positions=longest)
+    leaf_values = evaluate_queries(scores.astype(np.float64, copy=False), dataset.labels, dataset.offsets, terms=terms)
     by_leaf = dict(zip(leaves, leaf_values.T, strict=True))
     return np.column_stack([expression.combine(by_leaf) for expression in expressions])
 

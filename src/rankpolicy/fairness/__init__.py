@@ -1,7 +1,7 @@
-"""Fairness of exposure: who is shown how much, who deserves how much, and how far the two are apart.
+"""Fairness of exposure: how much items and groups are shown, how much they deserve, and how far the two are apart.
 
     rankings or scores ─policy─> exposure (query, item) ─┬─> individual_disparity, group_disparity: value and dD/dexposure, for training
-                         labels ─merit_of─> merit ───────┘   FAIRNESS_METRICS: what else practitioners ask for, for evaluation
+                         labels ─merit_of─> merit ───────┘   FAIRNESS_METRICS: other published metrics, for evaluation
 
 Nothing here depends on how exposures were computed: exactly, from samples, or from a mixture of rankings.
 """
@@ -14,7 +14,6 @@ from rankpolicy.fairness.exposure import (
     POSITION_BIASES,
     mixture_exposure,
     position_bias,
-    ranking_exposure,
     sampled_exposure,
 )
 from rankpolicy.fairness.exposure_parity import disparate_treatment, exposure_difference, exposure_ratio
@@ -22,11 +21,13 @@ from rankpolicy.fairness.group_disparity import group_disparity
 from rankpolicy.fairness.groups import GroupCodes, encode_groups
 from rankpolicy.fairness.individual_disparity import individual_disparity
 from rankpolicy.fairness.lp_post_processing import FairRanking, constrained_ranking, penalized_ranking
+from rankpolicy.fairness.members import FAIRNESS_METRICS
 from rankpolicy.fairness.merit import MERITS, merit_of
-from rankpolicy.fairness.metrics import FAIRNESS_METRICS, measure_fairness
+from rankpolicy.fairness.metrics import measure_fairness
 from rankpolicy.fairness.parity_offsets import ParityOffsets, parity_offsets
 from rankpolicy.fairness.prefix_shares import max_skew, min_skew, ndkl, skew
 from rankpolicy.fairness.ranked_parity import rkl, rnd
+from rankpolicy.policies.mixture import ranking_exposure
 
 __all__ = [
     "FAIRNESS_METRICS",

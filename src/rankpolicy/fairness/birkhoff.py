@@ -1,4 +1,4 @@
-"""From a doubly stochastic matrix to rankings one can show: the decomposition of Birkhoff and von Neumann."""
+"""A doubly stochastic matrix as a mixture of rankings: the decomposition of Birkhoff and von Neumann."""
 
 from __future__ import annotations
 
@@ -19,16 +19,29 @@ RESIDUAL = 1e-10  # of probability that may stay undistributed
 
 
 class Decomposition(NamedTuple):
-    """matrix = sum over terms of weights[term] * (permutation matrix of rankings[term])."""
+    """matrix = sum over terms of weights[term] * (permutation matrix of rankings[term]).
+
+    Parameters
+    ----------
+    rankings
+        (term, position).
+    weights
+        (term,) descending, summing to 1.
+    """
 
     rankings: NDArray[np.int64]  # (term, position)
-    weights: NDArray[np.float64]  # (term,) falling, summing to 1
+    weights: NDArray[np.float64]  # (term,)
 
 
 def birkhoff_decomposition(matrix: ArrayLike) -> Decomposition:
     """Write a doubly stochastic matrix (item, position) as a mixture of at most (n - 1)² + 1 rankings (Birkhoff 1946).
 
     Greedy: the ranking with the highest product of remaining probabilities takes the lowest of them, which empties at least one cell.
+
+    Parameters
+    ----------
+    matrix
+        Probability of each item at each position (item, position), square; rows and columns sum to 1.
 
     >>> rankings, weights = birkhoff_decomposition([[0.75, 0.25], [0.25, 0.75]])
     >>> rankings.tolist(), weights.tolist()
@@ -40,7 +53,7 @@ def birkhoff_decomposition(matrix: ArrayLike) -> Decomposition:
     rankings, weights = [], []
     left = 1.0
     while left > RESIDUAL:
-        # Cells that rounding has all but emptied count as empty; so heavy a cost is paid only where no ranking avoids them.
+        # Cells that are 0 up to rounding count as empty; the high cost is paid only where every ranking uses one.
         is_empty = remaining <= RESIDUAL / len(remaining)
         cost = np.where(is_empty, 1e6, -np.log(np.where(is_empty, 1.0, remaining)))
         _, ranking = assign(cost.T)
@@ -57,7 +70,14 @@ def birkhoff_decomposition(matrix: ArrayLike) -> Decomposition:
 
 
 def mixture_of(matrices: Sequence[ArrayLike], *, dtype: torch.dtype = torch.float32) -> Mixture:
-    """The mixture policy of queries with these doubly stochastic matrices (item, position), padded to the longest query.
+    """The mixture policy of queries with these doubly stochastic matrices, padded to the longest query.
+
+    Parameters
+    ----------
+    matrices
+        One matrix (item, position) per query.
+    dtype
+        Of the weights of the policy.
 
     >>> mixture_of([[[0.75, 0.25], [0.25, 0.75]], [[1.0]]]).exposure(torch.tensor([1.0, 0.5]))
     tensor([[0.8750, 0.6250],

@@ -1,4 +1,4 @@
-"""What a disparity is: a value a query, its gradient in exposure, and which queries it leaves out."""
+"""What a disparity is: one value per query, its gradient in exposure, and which queries are left out."""
 
 from __future__ import annotations
 
@@ -17,19 +17,31 @@ class Disparity:
     """Disparity of each query; queries that are left out have value and gradient 0.
 
     ``mean`` is taken over the ``num_counted`` queries that count, and NaN when none does; its gradient in exposure is
-    ``gradient / num_counted``. ``left_out`` says how many queries do not count, by reason; each query has one reason.
+    ``gradient / num_counted``.
 
-    An amortized disparity is one number for all queries: ``mean`` holds it, and ``values`` the signed differences it averages.
+    Parameters
+    ----------
+    values
+        (query,); of an amortized disparity, the signed differences that it averages.
+    gradient
+        dvalue/dexposure (query, item), 0 where the maximum with 0 has a kink.
+    is_counted
+        Which queries count (query,).
+    left_out
+        How many queries do not count, by reason; each query has one reason.
+    amortized
+        The one number of an amortized disparity, None for others.
     """
 
     values: Tensor  # (query,)
-    gradient: Tensor  # (query, item) dvalue/dexposure, 0 where the maximum with 0 has a kink
+    gradient: Tensor  # (query, item)
     is_counted: Tensor  # (query,) bool
     left_out: Mapping[str, int]
     amortized: float | None = None
 
     @property
     def num_counted(self) -> int:
+        """How many queries count."""
         return int(self.is_counted.sum())
 
     @property
@@ -40,11 +52,23 @@ class Disparity:
         return float(self.values.sum()) / self.num_counted if self.num_counted else math.nan
 
     def weight_counted(self, query_weights: Tensor | None) -> float:
-        """The weights (query,) of the queries that count, added up; without weights their number."""
+        """Total weight of the queries that count.
+
+        Parameters
+        ----------
+        query_weights
+            (query,); None weighs every query 1.
+        """
         return self.num_counted if query_weights is None else float(query_weights[self.is_counted].sum())
 
     def weighted_mean(self, query_weights: Tensor | None) -> float:
-        """The mean where queries count by their weights (query,); without weights, ``mean``. Amortized disparities know no weights."""
+        """The weighted mean over queries; amortized disparities have no weighted form.
+
+        Parameters
+        ----------
+        query_weights
+            (query,); None gives ``mean``.
+        """
         if query_weights is None:
             return self.mean
         weight = self.weight_counted(query_weights)
@@ -52,7 +76,7 @@ class Disparity:
 
 
 def count_reasons(reasons: Mapping[str, Tensor]) -> tuple[Tensor, dict[str, int]]:
-    """Which queries count, and how many fall to each reason (query,) bool, the first that holds; reasons nobody falls to are dropped.
+    """Which queries count, and how many are left out for each reason (query,) bool, the first that holds.
 
     >>> count_reasons({"empty": torch.tensor([True, False, False]), "short": torch.tensor([True, True, False])})
     (tensor([False, False,  True]), {'empty': 1, 'short': 1})
@@ -68,6 +92,7 @@ def count_reasons(reasons: Mapping[str, Tensor]) -> tuple[Tensor, dict[str, int]
 
 
 def check_exposure(exposure: Tensor, merit: Tensor, mask: Tensor) -> None:
+    """Check shapes, dtypes and the range of merits."""
     if exposure.ndim != 2 or merit.shape != exposure.shape or mask.shape != exposure.shape:
         raise RankPolicyError(
             "exposure, merit and mask must have one shape, (query, item); "
@@ -81,5 +106,5 @@ def check_exposure(exposure: Tensor, merit: Tensor, mask: Tensor) -> None:
     lowest, highest = torch.aminmax(merit.masked_fill(~mask, 0))  # NaN comes through both
     if not (lowest >= 0 and highest < math.inf):
         raise RankPolicyError(
-            "merit must be finite and 0 or more at every item; got a negative or missing one. Use merit_of(labels), which says where."
+            "merit must be finite and 0 or more at every item; got a negative or missing one. merit_of(labels) names the item."
         )

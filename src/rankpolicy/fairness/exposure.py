@@ -1,4 +1,4 @@
-"""Exposure: how often users look at an item, from the positions that rankings give it."""
+"""Exposure: the probability that users look at an item, from its positions in rankings."""
 
 from __future__ import annotations
 
@@ -27,10 +27,17 @@ def position_bias(
     dtype: torch.dtype = torch.float32,
     device: torch.device | str | None = None,
 ) -> Tensor:
-    """The chance v_j that a user looks at position j (position,): never rising, 0 or more, not normalised.
+    """The probability v_j that a user looks at position j (position,): 0 or more, never increasing, not normalised.
 
-    ``"log2"`` is 1 / log2(1 + j), the discount of DCG (Singh & Joachims 2019), ``"inverse"`` 1 / j, ``"geometric"`` 0.8^(j - 1);
-    a vector given instead is checked and cut, or filled up with 0.
+    Parameters
+    ----------
+    num_positions
+        Length of the result.
+    kind
+        ``"log2"``: 1 / log2(1 + j), the discount of DCG (Singh & Joachims 2019); ``"inverse"``: 1 / j; ``"geometric"``: 0.8^(j - 1).
+        A vector, such as a measured position bias, is checked and cut or filled up with 0.
+    dtype, device
+        Of the result.
 
     >>> position_bias(3)
     tensor([1.0000, 0.6309, 0.5000])
@@ -47,8 +54,8 @@ def position_bias(
     given = torch.as_tensor(kind, dtype=dtype, device=device)
     if given.ndim != 1 or not given.isfinite().all() or (given < 0).any() or (given.diff() > 0).any():
         raise RankPolicyError(
-            f"position bias must be a vector of finite numbers, 0 or more, that never rises; got {given.tolist()!r:.80}. "
-            "Sort it in falling order, or use kind='log2'."
+            f"position bias must be a vector of finite numbers, 0 or more, that never increases; got {given.tolist()!r:.80}. "
+            "Sort it in descending order, or use kind='log2'."
         )
     cut = given[:num_positions]
     return torch.nn.functional.pad(cut, (0, num_positions - len(cut)))
@@ -58,7 +65,16 @@ def sampled_exposure(rankings: Tensor, mask: Tensor, bias: Tensor) -> Tensor:
     """Mean exposure (query, item) over sampled rankings (sample, query, position).
 
     Unbiased for the exposure of the policy, but a disparity of it is too high: 10 samples of a uniform policy over 24 items with labels
-    0 to 2 read an individual disparity of 0.015 where the truth is 0. Report disparities of exact exposures.
+    0 to 2 give an individual disparity of 0.015 where the truth is 0. Report disparities of exact exposures.
+
+    Parameters
+    ----------
+    rankings
+        Sampled rankings (sample, query, position).
+    mask
+        True at real items (query, item).
+    bias
+        Position bias (position,), 0 past its end.
 
     >>> rankings, mask = torch.tensor([[[0, 1]], [[0, 1]], [[0, 1]], [[1, 0]]]), torch.ones(1, 2, dtype=torch.bool)
     >>> sampled_exposure(rankings, mask, torch.tensor([1.0, 0.5]))
@@ -72,5 +88,17 @@ def sampled_exposure(rankings: Tensor, mask: Tensor, bias: Tensor) -> Tensor:
 
 
 def mixture_exposure(rankings: Tensor, weights: Tensor, mask: Tensor, *, bias: Tensor) -> Tensor:
-    """Exposure (query, item) of a mixture: the mean over rankings (ranking, query, position), weighted (ranking, query)."""
+    """Exposure (query, item) of a mixture of rankings.
+
+    Parameters
+    ----------
+    rankings
+        (ranking, query, position).
+    weights
+        Probability of each ranking (ranking, query).
+    mask
+        True at real items (query, item).
+    bias
+        Position bias (position,), 0 past its end.
+    """
     return Mixture(rankings, weights, mask).exposure(bias)

@@ -1,4 +1,4 @@
-"""Exposure of groups compared: equal for all (parity), or equal for a unit of merit (treatment)."""
+"""Exposure of groups compared: equal for all (parity), or equal per unit of merit (treatment)."""
 
 from __future__ import annotations
 
@@ -7,13 +7,22 @@ import math
 from torch import Tensor
 
 from rankpolicy.fairness.disparity import check_exposure
-from rankpolicy.fairness.groups import Members, members
+from rankpolicy.fairness.groups import GroupMembers, group_members
 
-# A query where a group is absent (or, for disparate treatment, has zero merit) has no value: NaN, to be left out of means.
+# A query where a group is absent (or, for disparate treatment, has zero merit) has the value NaN and is left out of means.
 
 
 def exposure_difference(exposure: Tensor, groups: Tensor, mask: Tensor) -> Tensor:
     """Demographic parity of exposure (Singh & Joachims 2018): highest minus lowest mean exposure of a group (query,); 0 is parity.
+
+    Parameters
+    ----------
+    exposure
+        Expected position bias of each item (query, item), from any source: exact, sampled, or of a mixture.
+    groups
+        Group codes 0, 1, ... of items (query, item); see ``encode_groups``.
+    mask
+        True at real items (query, item).
 
     >>> import torch
     >>> exposure, mask = torch.tensor([[1.0, 0.6, 0.5]]), torch.ones(1, 3, dtype=torch.bool)
@@ -21,7 +30,7 @@ def exposure_difference(exposure: Tensor, groups: Tensor, mask: Tensor) -> Tenso
     tensor([0.3000])
     """
     check_exposure(exposure, exposure, mask)
-    given = members(groups, mask)
+    given = group_members(groups, mask)
     means = given.means(exposure)
     return _with_all_groups(means.amax(-1) - means.amin(-1), given)
 
@@ -29,20 +38,40 @@ def exposure_difference(exposure: Tensor, groups: Tensor, mask: Tensor) -> Tenso
 def exposure_ratio(exposure: Tensor, groups: Tensor, mask: Tensor) -> Tensor:
     """Demographic parity of exposure as a ratio: lowest mean exposure of a group over the highest (query,); 1 is parity.
 
+    Parameters
+    ----------
+    exposure
+        Expected position bias of each item (query, item), from any source: exact, sampled, or of a mixture.
+    groups
+        Group codes 0, 1, ... of items (query, item); see ``encode_groups``.
+    mask
+        True at real items (query, item).
+
     >>> import torch
     >>> exposure, mask = torch.tensor([[1.0, 0.6, 0.4]]), torch.ones(1, 3, dtype=torch.bool)
     >>> exposure_ratio(exposure, torch.tensor([[0, 0, 1]]), mask)  # 0.4 / 0.8
     tensor([0.5000])
     """
     check_exposure(exposure, exposure, mask)
-    given = members(groups, mask)
+    given = group_members(groups, mask)
     return _with_all_groups(_lowest_over_highest(given.means(exposure)), given)
 
 
 def disparate_treatment(exposure: Tensor, merit: Tensor, groups: Tensor, mask: Tensor) -> Tensor:
     """Disparate treatment ratio (Singh & Joachims 2018): lowest E / M of a group over the highest (query,); 1 is equal treatment.
 
-    E and M are means over the members of a group. Unlike a disparity it does not ask which group has more merit.
+    E and M are means over the members of a group. Unlike a disparity it does not depend on which group has more merit.
+
+    Parameters
+    ----------
+    exposure
+        Expected position bias of each item (query, item), from any source: exact, sampled, or of a mixture.
+    merit
+        Merit of items (query, item), 0 or more; see ``merit_of``.
+    groups
+        Group codes 0, 1, ... of items (query, item); see ``encode_groups``.
+    mask
+        True at real items (query, item).
 
     >>> import torch
     >>> exposure, merit = torch.tensor([[1.0, 0.6, 0.5]]), torch.tensor([[3.0, 1.0, 1.0]])
@@ -50,17 +79,17 @@ def disparate_treatment(exposure: Tensor, merit: Tensor, groups: Tensor, mask: T
     tensor([0.8000])
     """
     check_exposure(exposure, merit, mask)
-    given = members(groups, mask)
+    given = group_members(groups, mask)
     merits = given.means(merit.to(exposure.dtype))
     ratio = _lowest_over_highest(given.means(exposure) / merits.masked_fill(merits == 0, math.nan))
     return _with_all_groups(ratio, given)
 
 
 def _lowest_over_highest(values: Tensor) -> Tensor:
-    """1 where all are 0: nobody is shown, and nobody less than another."""
+    """1 where all are 0: no group is shown less than another."""
     highest = values.amax(-1)
     return (values.amin(-1) / highest).masked_fill(highest == 0, 1.0)
 
 
-def _with_all_groups(values: Tensor, given: Members) -> Tensor:
+def _with_all_groups(values: Tensor, given: GroupMembers) -> Tensor:
     return values.masked_fill((given.sizes == 0).any(-1), math.nan)

@@ -1,4 +1,4 @@
-"""Disparity between groups: is one group shown more, for its merit, than another of no more merit?"""
+"""Disparity between groups: whether a group gets more exposure per unit of merit than another of no higher merit."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from rankpolicy.fairness.disparity import Disparity, check_exposure, count_reasons
-from rankpolicy.fairness.groups import members
+from rankpolicy.fairness.groups import group_members
 from rankpolicy.types import RankPolicyError
 
 Form = Literal["means", "cross_multiplied"]
@@ -27,7 +27,7 @@ def group_disparity(
     amortized: bool = False,
     num_groups: int | None = None,
 ) -> Disparity:
-    """How much more exposure a unit of merit earns the group of higher merit (Singh & Joachims 2019, eq. 5).
+    """How much more exposure a unit of merit earns the group of higher merit (Singh & Joachims 2019, eq. 4).
 
     With E and M the **means** of exposure and merit over the members of a group, and M_a >= M_b,
 
@@ -35,8 +35,23 @@ def group_disparity(
     - ``"cross_multiplied"``: d = M_b E_a - M_a E_b; no division, so only absent groups leave a query out;
 
     D = max(0, d), and abs(d) where M_a = M_b. More than two groups: the mean over all pairs {a, b}, each taken once.
-    ``amortized`` averages d and M over queries before the maximum: what a group loses on one query it may gain on another.
-    ``groups`` (query, item) are codes 0, 1, ... (``encode_groups``); ``num_groups`` says how many where a batch may lack some.
+
+    Parameters
+    ----------
+    exposure
+        Expected position bias of each item (query, item), from any source: exact, sampled, or of a mixture.
+    merit
+        Merit of items (query, item), 0 or more; see ``merit_of``.
+    groups
+        Group codes 0, 1, ... of items (query, item); see ``encode_groups``.
+    mask
+        True at real items (query, item).
+    form
+        ``"means"`` or ``"cross_multiplied"``, as above.
+    amortized
+        Whether d and M are averaged over queries before the maximum: what a group loses on one query it may gain on another.
+    num_groups
+        How many groups there are, where a batch may lack some; by default the highest code plus one, at least 2.
 
     >>> exposure, merit = torch.tensor([[1.0, 0.6, 0.3]]), torch.tensor([[3.0, 1.0, 1.0]])
     >>> groups, mask = torch.tensor([[0, 0, 1]]), torch.ones(1, 3, dtype=torch.bool)
@@ -47,7 +62,7 @@ def group_disparity(
     check_exposure(exposure, merit, mask)
     if form not in ("means", "cross_multiplied"):
         raise RankPolicyError(f"form must be 'means' or 'cross_multiplied'; got {form!r}.")
-    given = members(groups, mask, num_groups=num_groups)
+    given = group_members(groups, mask, num_groups=num_groups)
     E, M = given.means(exposure.detach()), given.means(merit.to(exposure.dtype))
     reasons = {ABSENT: (given.sizes == 0).any(-1)}
     if form == "means":

@@ -1,4 +1,4 @@
-"""Groups of items: codes 0, 1, ... for any labels, and sums over the members of each group."""
+"""Groups of items: codes 0, 1, ... for any names, and sums over the members of each group."""
 
 from __future__ import annotations
 
@@ -13,14 +13,29 @@ from rankpolicy.types import RankPolicyError
 
 
 class GroupCodes(NamedTuple):
-    """``names[codes[..., item]]`` is the group of an item."""
+    """Groups as codes: ``names[codes[..., item]]`` is the group of an item.
+
+    Parameters
+    ----------
+    codes
+        Integers in the shape of what was encoded.
+    names
+        The group of each code.
+    """
 
     codes: Tensor  # the shape of what was encoded, int64
     names: tuple[Any, ...]
 
 
 def encode_groups(groups: ArrayLike | Tensor, mask: Tensor | None = None) -> GroupCodes:
-    """Number the groups that occur 0, 1, ... in sorted order; padded items, where a mask is given, get code 0 and name nothing.
+    """Number the groups that occur 0, 1, ... in sorted order.
+
+    Parameters
+    ----------
+    groups
+        The group of each item, as text, numbers or objects, in any shape.
+    mask
+        True at real items; others get code 0, and their groups are not counted. By default all items are real.
 
     >>> encode_groups([["m", "f", "m"]])
     GroupCodes(codes=tensor([[1, 0, 1]]), names=('f', 'm'))
@@ -46,8 +61,8 @@ def _is_missing(values: NDArray[Any]) -> NDArray[np.bool_]:
     return np.isnan(values) if values.dtype.kind == "f" else np.zeros(values.shape, bool)
 
 
-class Members(NamedTuple):
-    """Which group each item belongs to, checked; padded items belong to one more group that nothing reports."""
+class GroupMembers(NamedTuple):
+    """Checked group codes; padded items belong to one extra group that is never reported."""
 
     codes: Tensor  # (query, item) int64
     sizes: Tensor  # (query, group) number of members
@@ -67,8 +82,8 @@ class Members(NamedTuple):
         return torch.nn.functional.pad(values, (0, 1)).gather(-1, self.codes)
 
 
-def members(groups: Tensor, mask: Tensor, *, num_groups: int | None = None) -> Members:
-    """Check group codes (query, item) and count the members; at least two groups, so that one that never occurs is absent."""
+def group_members(groups: Tensor, mask: Tensor, *, num_groups: int | None = None) -> GroupMembers:
+    """Check group codes (query, item) and count the members of at least two groups: where only one occurs, the other is absent."""
     if groups.shape != mask.shape or groups.ndim != 2:
         raise RankPolicyError(
             f"groups must have the shape of mask, (query, item) = {tuple(mask.shape)}; got {tuple(groups.shape)}. "
@@ -86,4 +101,4 @@ def members(groups: Tensor, mask: Tensor, *, num_groups: int | None = None) -> M
         )
     codes = groups.long().masked_fill(~mask, count)
     sizes = torch.zeros(len(codes), count + 1, dtype=torch.long, device=codes.device)
-    return Members(codes, sizes.scatter_add(-1, codes, torch.ones_like(codes))[:, :count])
+    return GroupMembers(codes, sizes.scatter_add(-1, codes, torch.ones_like(codes))[:, :count])

@@ -1,4 +1,4 @@
-"""Disparity between items: is one item shown more, for its merit, than another of no more merit?"""
+"""Disparity between items: whether an item gets more exposure per unit of merit than another of no higher merit."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from rankpolicy.kernels import has_numba
 
 LEFT_OUT = "fewer than two items with positive merit"
 
-_PAIRS_OF_A_BLOCK = 1 << 24
+_PAIRS_AT_ONCE = 1 << 24
 
 
 def individual_disparity(exposure: Tensor, merit: Tensor, mask: Tensor) -> Disparity:
@@ -20,6 +20,15 @@ def individual_disparity(exposure: Tensor, merit: Tensor, mask: Tensor) -> Dispa
 
     Equal merits give both orders. Gradient: dD/de_i = (#{j : (i, j) in H, x_j < x_i} - #{j : (j, i) in H, x_j > x_i}) / (|H| M_i) with
     x = e / M. A query whose H is empty is left out. O(n log n) where numba is installed, O(n²) in torch elsewhere.
+
+    Parameters
+    ----------
+    exposure
+        Expected position bias of each item (query, item), from any source: exact, sampled, or of a mixture.
+    merit
+        Merit of items (query, item), 0 or more; see ``merit_of``.
+    mask
+        True at real items (query, item).
 
     >>> exposure, merit = torch.tensor([[1.0, 0.6, 0.5]]), torch.tensor([[2.0, 2.0, 1.0]])  # e / M = 0.5, 0.3, 0.5
     >>> disparity = individual_disparity(exposure, merit, torch.ones(1, 3, dtype=torch.bool))
@@ -42,9 +51,9 @@ def compiled(exposure: Tensor, merit: Tensor, mask: Tensor) -> tuple[Tensor, Ten
 
 
 def pairwise(exposure: Tensor, merit: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
-    """The reference: values (query,) and gradients (query, item) from all pairs, a block of queries at a time."""
-    queries = max(1, _PAIRS_OF_A_BLOCK // max(1, exposure.shape[-1] ** 2))
-    blocks = zip(exposure.split(queries), merit.split(queries), mask.split(queries), strict=True)
+    """The reference: values (query,) and gradients (query, item) from all pairs, in blocks of queries."""
+    queries = max(1, _PAIRS_AT_ONCE // max(1, exposure.shape[-1] ** 2))
+    blocks = zip(*(torch.split(array, queries) for array in (exposure, merit, mask)), strict=True)
     values, gradients = zip(*(_pairwise_of_block(*block) for block in blocks), strict=True)
     return torch.cat(values), torch.cat(gradients)
 
@@ -52,7 +61,7 @@ def pairwise(exposure: Tensor, merit: Tensor, mask: Tensor) -> tuple[Tensor, Ten
 def _pairwise_of_block(exposure: Tensor, merit: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
     has_merit = mask & (merit > 0)
     safe_merit = merit.masked_fill(~has_merit, 1.0)
-    treatment = exposure / safe_merit  # (query, item) exposure for a unit of merit
+    treatment = exposure / safe_merit  # (query, item) exposure per unit of merit
     compared = has_merit[:, :, None] & has_merit[:, None, :] & (merit[:, :, None] >= merit[:, None, :])
     compared = compared & ~torch.eye(mask.shape[-1], dtype=torch.bool, device=mask.device)
     num_pairs = compared.sum((1, 2)).clamp(min=1).to(exposure.dtype)

@@ -1,9 +1,9 @@
-"""Fair exposure by linear programming, one query at a time, on relevances that some other method estimated.
+"""Fair exposure by linear programming, one query at a time, on relevances that another method estimated.
 
     maximise  uᵀ P v - strength * D    over doubly stochastic P (item, position)
 
 with u the relevances, v the position bias and D the group disparity of the exposure P v (Singh & Joachims 2018; 2019, appendix B.3). D
-enters by one slack a pair of groups, ξ >= E_a / M_a - E_b / M_b for M_a >= M_b, ξ >= 0, and is their mean. Solved by HiGHS through scipy,
+enters by one slack per pair of groups, ξ >= E_a / M_a - E_b / M_b for M_a >= M_b, ξ >= 0, and is their mean. Solved by HiGHS through scipy,
 over the few rankings that an optimum mixes.
 """
 
@@ -30,14 +30,25 @@ _GAP = 1e-9  # by which the optimum may be missed; HiGHS itself stops within 1e-
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class FairRanking:
-    """A distribution over rankings as a matrix, and what it reaches on the relevances it was computed from."""
+    """A distribution over the rankings of one query, as a matrix.
 
-    probabilities: Floats  # (item, position), doubly stochastic
-    utility: float  # uᵀ P v
-    disparity: float  # of groups; NaN where it says nothing: a group is absent or has no merit, and items are sorted by relevance
+    Parameters
+    ----------
+    probabilities
+        Probability of each item at each position (item, position), doubly stochastic.
+    utility
+        uᵀ P v, on the relevances it was computed from.
+    disparity
+        Group disparity on these relevances; NaN where a group is absent or has no merit, and items are sorted by relevance.
+    """
+
+    probabilities: Floats  # (item, position)
+    utility: float
+    disparity: float
 
     @property
     def is_constrained(self) -> bool:
+        """Whether the disparity was taken into account."""
         return not math.isnan(self.disparity)
 
 
@@ -51,7 +62,18 @@ def penalized_ranking(
 ) -> FairRanking:
     """The P that maximises utility minus ``strength`` times group disparity.
 
-    ``merit`` is what the groups deserve exposure for, by default the relevances; ``bias`` is 1 / log2(1 + j) by default.
+    Parameters
+    ----------
+    relevances
+        Estimated relevance of each item (item,).
+    groups
+        Group of each item (item,), as text or numbers.
+    strength
+        Weight of the disparity, 0 or more.
+    bias
+        Position bias (position,); by default 1 / log2(1 + j).
+    merit
+        Merit of each item (item,); by default its relevance.
 
     >>> fair = penalized_ranking([3.0, 2.0], ["a", "b"], strength=100.0, bias=[1.0, 0.5])
     >>> fair.probabilities.round(6).tolist(), round(fair.disparity, 9)  # exposures 0.9 and 0.6 are as 3 to 2
@@ -70,7 +92,20 @@ def constrained_ranking(
     bias: ArrayLike | None = None,
     merit: ArrayLike | None = None,
 ) -> FairRanking:
-    """The P of highest utility with a group disparity of at most ``max_disparity``; the other options are those of ``penalized_ranking``.
+    """The P of highest utility with a group disparity of at most ``max_disparity``.
+
+    Parameters
+    ----------
+    relevances
+        Estimated relevance of each item (item,).
+    groups
+        Group of each item (item,), as text or numbers.
+    max_disparity
+        The limit, 0 or more; every limit can be met.
+    bias
+        Position bias (position,); by default 1 / log2(1 + j).
+    merit
+        Merit of each item (item,); by default its relevance.
 
     >>> fair = constrained_ranking([3.0, 2.0], ["a", "b"], max_disparity=0.0, bias=[1.0, 0.5])
     >>> round(fair.utility, 6)  # 3 * 0.9 + 2 * 0.6; sorted by relevance it would be 4
@@ -129,15 +164,15 @@ def _optimum(
 ) -> Floats:
     """P as a mixture of few matrices, found by column generation (Dantzig & Wolfe 1960).
 
-    The program over the matrices known so far has a variable each, not one a cell. Its multipliers price a unit of each item's exposure;
-    the ranking by price joins, until it is worth no more than those that are mixed already.
+    The program has one variable per matrix known so far, not one per cell. Its multipliers give a price per unit of each item's exposure;
+    the ranking by price is added, until it is worth no more than those that are mixed already.
     """
     n = len(u)
-    # Equal exposure for all favours no group of higher merit: with it every limit can be met.
+    # Equal exposure for all has no disparity, so every limit can be met with it.
     matrices, exposures = [np.full((n, n), 1 / n)], [np.full(n, v.mean())]
     known: set[tuple[int, ...]] = set()
     ranking = np.argsort(-u, kind="stable")
-    # Items of equal price leave the choice of a ranking that is new but worth no more; rounding may call it worth more.
+    # With equal prices a new ranking may be worth no more, yet seem so by rounding: rankings already known end the search.
     while tuple(ranking) not in known:
         known.add(tuple(ranking))
         matrices.append(np.eye(n)[np.argsort(ranking)])
@@ -152,7 +187,7 @@ def _optimum(
 
 
 class _Mixture(NamedTuple):
-    """The best mixture of some exposures, and what it says of others."""
+    """The best mixture of some exposures, and the prices it implies for others."""
 
     weights: Floats  # (exposure,)
     multipliers: Floats  # (pair,) 0 or less
@@ -167,8 +202,8 @@ def _best_mixture(
     strength: float,
     max_disparity: float | None,
 ) -> _Mixture:
-    """Variables: a weight for each of the exposures (item, exposure), then the slack of each pair of groups, which equal merits share
-    between both orders."""
+    """Variables: one weight per exposure (item, exposure), then one slack per pair of groups; pairs of equal merit share one slack for
+    both orders."""
     linprog = require("scipy.optimize", "Fair ranking by linear programming").linprog
     unordered = sorted({tuple(sorted(pair)) for pair in pairs})
     slack_of = [unordered.index(tuple(sorted(pair))) for pair in pairs]
@@ -201,7 +236,7 @@ def _check(u: Floats, codes: NDArray[np.int64], merit: Floats) -> None:
     if u.ndim != 1 or len(u) == 0 or codes.shape != u.shape or merit.shape != u.shape:
         raise RankPolicyError(
             "relevances, groups and merit must be vectors over the items of one query; "
-            f"got shapes {u.shape}, {codes.shape} and {merit.shape}. Call once a query."
+            f"got shapes {u.shape}, {codes.shape} and {merit.shape}. Call it once per query."
         )
     if not np.isfinite(u).all() or not np.isfinite(merit).all():
         raise RankPolicyError(

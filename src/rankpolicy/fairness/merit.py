@@ -1,4 +1,4 @@
-"""Merit: what share of exposure an item deserves, as a function of its label."""
+"""Merit: the exposure that an item deserves, as a function of its label, up to a factor."""
 
 from __future__ import annotations
 
@@ -20,9 +20,15 @@ MERITS: dict[str, MeritFunction] = {
 
 
 def merit_of(labels: Tensor, merit: str | MeritFunction = "identity") -> Tensor:
-    """Merit of each item (query, item): the label itself, 2^label - 1, 1 from label 1 on, log(1 + label), or a function given.
+    """Merit of each item (query, item).
 
-    Padded items, whose label is 0, must get a merit too; disparities ignore it.
+    Parameters
+    ----------
+    labels
+        Grades (query, item). Padded items, whose label is 0, must get a merit too; disparities ignore it.
+    merit
+        ``"identity"``: the label itself; ``"exp2"``: 2^label - 1; ``"binary"``: 1 from label 1 on; ``"log1p"``: log(1 + label); or a
+        function of the labels that keeps their shape.
 
     >>> merit_of(torch.tensor([[0, 1, 3]]), "exp2")
     tensor([[0., 1., 7.]])

@@ -1,34 +1,14 @@
-"""The fairness metrics, listed once, and one call that measures several of them."""
+"""One call that measures several fairness metrics."""
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from torch import Tensor
 
-from rankpolicy.fairness.attention import awrf
-from rankpolicy.fairness.expected_exposure import ee_d, ee_l, ee_r
-from rankpolicy.fairness.exposure_parity import disparate_treatment, exposure_difference, exposure_ratio
-from rankpolicy.fairness.prefix_shares import max_skew, min_skew, ndkl
-from rankpolicy.fairness.ranked_parity import rkl, rnd
-from rankpolicy.types import RankPolicyError, unknown_name
-
-# Arrays go by name: exposure, merit, labels, groups, mask (query, item), rankings (..., query, position), bias (position,).
-FAIRNESS_METRICS: dict[str, Callable[..., Tensor]] = {
-    "awrf": awrf,
-    "disparate_treatment": disparate_treatment,
-    "ee_d": ee_d,
-    "ee_l": ee_l,
-    "ee_r": ee_r,
-    "exposure_difference": exposure_difference,
-    "exposure_ratio": exposure_ratio,
-    "max_skew": max_skew,
-    "min_skew": min_skew,
-    "ndkl": ndkl,
-    "rkl": rkl,
-    "rnd": rnd,
-}
+from rankpolicy.fairness.members import FAIRNESS_METRICS
+from rankpolicy.types import RankPolicyError
 
 
 def measure_fairness(
@@ -42,9 +22,26 @@ def measure_fairness(
     groups: Tensor | None = None,
     bias: Tensor | None = None,
 ) -> dict[str, Tensor]:
-    """Values (..., query) of each metric, from those of the arrays it needs; NaN marks a query that a metric says nothing of.
+    """Values (..., query) of each metric; NaN marks a query for which it is not defined.
 
-    Metrics of stochastic policies look at ``exposure``, those of single rankings at ``rankings``.
+    Parameters
+    ----------
+    metrics
+        Names from ``FAIRNESS_METRICS``.
+    mask
+        True at real items (query, item).
+    exposure
+        Expected position bias of each item (query, item), for metrics of stochastic policies.
+    rankings
+        (..., query, position), for metrics of single rankings.
+    labels
+        Grades (query, item), for ee_l and ee_r.
+    merit
+        Merit of items (query, item), for disparate_treatment.
+    groups
+        Group codes (query, item), for metrics that compare groups.
+    bias
+        Position bias (position,) of the exposure, for ee_l and ee_r.
 
     >>> import torch
     >>> mask, groups = torch.ones(1, 2, dtype=torch.bool), torch.tensor([[0, 1]])
@@ -64,13 +61,12 @@ def measure_fairness(
 
 
 def _measure(name: str, given: dict[str, Tensor]) -> Tensor:
-    if name not in FAIRNESS_METRICS:
-        raise RankPolicyError(unknown_name("fairness metric", name, FAIRNESS_METRICS))
-    parameters = inspect.signature(FAIRNESS_METRICS[name]).parameters.values()
+    metric = FAIRNESS_METRICS.named(name)
+    parameters = inspect.signature(metric).parameters.values()
     needed = [parameter.name for parameter in parameters if parameter.default is parameter.empty]
     missing = [array for array in needed if array not in given]
     if missing:
         raise RankPolicyError(
             f"{name} needs {', '.join(needed)}; got {', '.join(given)}. Pass {', '.join(missing)} too."
         )
-    return FAIRNESS_METRICS[name](**{array: given[array] for array in needed})
+    return metric(**{array: given[array] for array in needed})

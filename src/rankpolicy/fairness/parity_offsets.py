@@ -1,10 +1,10 @@
-"""Equal exposure of groups in every query: an offset a group, added to its items' scores.
+"""Equal exposure of groups in every query: one offset per group, added to the scores of its items.
 
 The exposures of a Plackett-Luce policy are the gradient of a convex function of its scores (their Jacobian is a graph Laplacian), so
 offsets b_g that give each group the total exposure t_g exist, are unique up to a constant and are found by Newton's method.
 
 A policy whose groups have equal mean exposure has no group disparity, **whatever the merits are**: E_a / M_a <= E_b / M_b for M_a >= M_b.
-That holds on queries whose labels nobody knows, where merits can only be guessed.
+So it is fair on queries without labels too, where merits are unknown.
 """
 
 from __future__ import annotations
@@ -16,38 +16,63 @@ import torch
 from torch import Tensor
 
 from rankpolicy.fairness.exposure import position_bias
-from rankpolicy.fairness.groups import Members, members
+from rankpolicy.fairness.groups import GroupMembers, group_members
 from rankpolicy.gradients.exact import exposure_gradient
 from rankpolicy.types import RankPolicyError
 
 _MOST_STEPS = 100
 _TOLERANCE = 1e-9  # of a group's mean exposure
-_LONGEST_STEP = (
-    4.0  # in scores, at first: where the order is nearly sure the Jacobian vanishes, and Newton's step leaves the range
-)
+# In scores, at first: where the order is nearly certain the Jacobian vanishes, and a full Newton step would be far too long.
+_LONGEST_STEP = 4.0
 _DAMPING = 1e-10
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class ParityOffsets:
-    """What to add to the scores, and how the offsets answer to a change of the scores."""
+    """What to add to the scores, and how the offsets respond to a change of the scores.
+
+    Parameters
+    ----------
+    values
+        The offset of each item's group (query, item).
+    given
+        The groups of the items.
+    jacobian
+        Change of each group's total exposure with each group's offset (query, group, group).
+    """
 
     values: Tensor  # (query, item)
-    given: Members
-    jacobian: Tensor  # (query, group, group): change of each group's total exposure by each group's offset
+    given: GroupMembers
+    jacobian: Tensor  # (query, group, group)
 
     def multipliers(self, slope: Tensor) -> Tensor:
-        """μ (query, group) with jacobian μ = the sums of ``slope`` = dU/dscores over groups.
+        """μ (query, group) with jacobian μ = the sums of dU/dscores over groups.
 
         The offsets keep the totals where they are, so dU/dscores through them is dU/dscores - Σ_g μ_g d(total of g)/dscores.
+
+        Parameters
+        ----------
+        slope
+            dU/dscores (query, item) at the scores with offsets.
         """
         return _solve(self.jacobian, self.given.sums(slope), self.given.sizes)
 
 
 def parity_offsets(scores: Tensor, mask: Tensor, groups: Tensor, *, num_groups: int | None = None) -> ParityOffsets:
-    """Offsets (query, item), one value a group, such that all groups of a query have the same mean exposure.
+    """Offsets (query, item), one value per group, such that all groups of a query have the same mean exposure.
 
     Exposure is by position bias 1 / log2(1 + rank). The offsets of a query sum to 0 over its items.
+
+    Parameters
+    ----------
+    scores
+        Float64 scores (query, item).
+    mask
+        True at real items (query, item).
+    groups
+        Group codes 0, 1, ... of items (query, item); see ``encode_groups``.
+    num_groups
+        How many groups there are, where a batch may lack some; by default the highest code plus one, at least 2.
 
     >>> scores, mask = torch.tensor([[2.0, 0.0, 0.0, 0.0]]).double(), torch.ones(1, 4, dtype=torch.bool)
     >>> offsets = parity_offsets(scores, mask, torch.tensor([[0, 0, 1, 1]])).values
@@ -58,7 +83,7 @@ def parity_offsets(scores: Tensor, mask: Tensor, groups: Tensor, *, num_groups: 
     """
     if scores.dtype != torch.float64:
         raise RankPolicyError(f"parity offsets are solved for in float64; got {scores.dtype}. Pass scores.double().")
-    given = members(groups, mask, num_groups=num_groups)
+    given = group_members(groups, mask, num_groups=num_groups)
     bias = position_bias(scores.shape[-1], dtype=scores.dtype, device=scores.device)
     sizes = given.sizes.to(scores.dtype)
     offsets, jacobian = torch.zeros_like(sizes), sizes.new_zeros(*sizes.shape, sizes.shape[-1])
@@ -66,7 +91,7 @@ def parity_offsets(scores: Tensor, mask: Tensor, groups: Tensor, *, num_groups: 
     last_step = torch.zeros_like(sizes)
     open_queries = torch.arange(len(scores), device=scores.device)
     for _ in range(_MOST_STEPS):
-        part = Members(given.codes[open_queries], given.sizes[open_queries])
+        part = GroupMembers(given.codes[open_queries], given.sizes[open_queries])
         shifted = scores[open_queries] + part.of_items(offsets[open_queries])
         totals, jacobian[open_queries] = _totals_and_jacobian(shifted, mask[open_queries], part, bias)
         fair_share = totals.sum(-1, keepdim=True) / part.sizes.sum(-1, keepdim=True).clamp(min=1)
@@ -75,7 +100,7 @@ def parity_offsets(scores: Tensor, mask: Tensor, groups: Tensor, *, num_groups: 
         open_queries, residual = open_queries[is_open], residual[is_open]
         if not len(open_queries):
             break
-        # Totals rise with their offsets: a residual that turned against the last step says that it went too far.
+        # Totals increase with their offsets: a residual against the last step means that the step was too long.
         overshot = ((residual * last_step[open_queries]).sum(-1, keepdim=True)) < 0
         longest[open_queries] *= torch.where(overshot, 0.5, 1.5)
         step = _solve(jacobian[open_queries], residual, given.sizes[open_queries])
@@ -92,7 +117,7 @@ def parity_offsets(scores: Tensor, mask: Tensor, groups: Tensor, *, num_groups: 
     return ParityOffsets(values=given.of_items(offsets), given=given, jacobian=jacobian)
 
 
-def _totals_and_jacobian(scores: Tensor, mask: Tensor, given: Members, bias: Tensor) -> tuple[Tensor, Tensor]:
+def _totals_and_jacobian(scores: Tensor, mask: Tensor, given: GroupMembers, bias: Tensor) -> tuple[Tensor, Tensor]:
     """Total exposure (query, group) and its derivative by offsets (query, group, group)."""
     columns = []
     for group in range(given.sizes.shape[-1]):
@@ -105,10 +130,13 @@ def _totals_and_jacobian(scores: Tensor, mask: Tensor, given: Members, bias: Ten
 def _solve(jacobian: Tensor, sums: Tensor, sizes: Tensor) -> Tensor:
     """The solution x (query, group) of jacobian x = sums with the smallest x.
 
-    A Laplacian leaves one constant over the groups that are there free, so sums must be 0 on average over these, up to rounding that is
-    taken out; and it vanishes where the order is sure, hence the damping.
+    A Laplacian determines x up to one constant over the groups that are present, so sums must be 0 on average over these: what rounding
+    adds is removed. It vanishes where the order is certain, hence the damping.
     """
-    is_there = (sizes > 0).to(sums.dtype)
-    balanced = is_there * (sums - (sums * is_there).sum(-1, keepdim=True) / is_there.sum(-1, keepdim=True).clamp(min=1))
+    is_present = (sizes > 0).to(sums.dtype)
+    balanced = is_present * (
+        sums - (sums * is_present).sum(-1, keepdim=True) / is_present.sum(-1, keepdim=True).clamp(min=1)
+    )
     damped = jacobian + _DAMPING * torch.eye(jacobian.shape[-1], dtype=jacobian.dtype, device=jacobian.device)
-    return torch.linalg.solve(damped, balanced)
+    solution: Tensor = torch.linalg.solve(damped, balanced)
+    return solution

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from rankpolicy.fairness.attention import checked_target, group_shares
-from rankpolicy.fairness.groups import members
+from rankpolicy.fairness.groups import group_members
 from rankpolicy.metrics.ranked import discounts, ranked
 
 
@@ -21,9 +21,22 @@ def skew(
 ) -> Tensor:
     """Skew@c of every group (Geyik et al. 2019): log(share in the first c positions / share it should have) (..., query, group).
 
-    0 is proportional; a group that the first c positions leave out has -inf. ``prior_items`` adds so many items in the right shares to the
-    counts, which keeps it finite. Shares it should have are ``target`` (group,) or (query, group), by default those among the query's
-    items; a group that should have none has NaN.
+    0 is proportional; a group without items in the first c positions has -inf, a group that should have none has NaN.
+
+    Parameters
+    ----------
+    rankings
+        Whole rankings or their first positions (..., query, position).
+    groups
+        Group codes 0, 1, ... of items (query, item); see ``encode_groups``.
+    mask
+        True at real items (query, item).
+    cutoff
+        How many positions count; by default all.
+    target
+        Shares that the groups should have, (group,) or (query, group), summing to 1; by default those among the query's items.
+    prior_items
+        So many items in the right shares are added to the counts, which keeps skews finite.
 
     >>> rankings, groups = torch.tensor([[2, 0, 1, 3]]), torch.tensor([[0, 0, 1, 1]])
     >>> skew(rankings, groups, torch.ones(1, 4, dtype=torch.bool), cutoff=3).exp()  # (2/3, 1/3) / (1/2, 1/2)
@@ -40,6 +53,19 @@ def min_skew(
 ) -> Tensor:
     """Skew@c of the group that is worst off (..., query): 0 is proportional, below 0 some group has less than its share.
 
+    Parameters
+    ----------
+    rankings
+        Whole rankings or their first positions (..., query, position).
+    groups
+        Group codes 0, 1, ... of items (query, item); see ``encode_groups``.
+    mask
+        True at real items (query, item).
+    cutoff
+        How many positions count; by default all.
+    prior_items
+        So many items in the right shares are added to the counts, which keeps skews finite.
+
     >>> min_skew(torch.tensor([[0, 1, 2, 3]]), torch.tensor([[0, 0, 1, 1]]), torch.ones(1, 4, dtype=torch.bool), cutoff=3).exp()
     tensor([0.6667])
     """
@@ -51,6 +77,19 @@ def max_skew(
     rankings: Tensor, groups: Tensor, mask: Tensor, *, cutoff: int | None = None, prior_items: float = 0.0
 ) -> Tensor:
     """Skew@c of the group that is best off (..., query): 0 is proportional, above 0 some group has more than its share.
+
+    Parameters
+    ----------
+    rankings
+        Whole rankings or their first positions (..., query, position).
+    groups
+        Group codes 0, 1, ... of items (query, item); see ``encode_groups``.
+    mask
+        True at real items (query, item).
+    cutoff
+        How many positions count; by default all.
+    prior_items
+        So many items in the right shares are added to the counts, which keeps skews finite.
 
     >>> max_skew(torch.tensor([[0, 1, 2, 3]]), torch.tensor([[0, 0, 1, 1]]), torch.ones(1, 4, dtype=torch.bool), cutoff=3).exp()
     tensor([1.3333])
@@ -65,7 +104,20 @@ def ndkl(
     """Normalised discounted KL divergence (Geyik et al. 2019) (..., query): 0 is proportional at every prefix.
 
     nDKL = (1 / Z) sum_p KL(shares in the first p positions, target) / log2(1 + p), Z = sum_p 1 / log2(1 + p), KL with the natural
-    logarithm, p up to the cutoff. ``target`` as in ``skew``.
+    logarithm, p up to the cutoff.
+
+    Parameters
+    ----------
+    rankings
+        Whole rankings or their first positions (..., query, position).
+    groups
+        Group codes 0, 1, ... of items (query, item); see ``encode_groups``.
+    mask
+        True at real items (query, item).
+    cutoff
+        How many positions count; by default all.
+    target
+        Shares that the groups should have, (group,) or (query, group), summing to 1; by default those among the query's items.
 
     >>> ndkl(torch.tensor([[0, 1]]), torch.tensor([[0, 1]]), torch.ones(1, 2, dtype=torch.bool))  # log(2) / (1 + 1/log2(3))
     tensor([0.4250])
@@ -81,8 +133,8 @@ def ndkl(
 def _counts(
     rankings: Tensor, groups: Tensor, mask: Tensor, cutoff: int | None, target: Tensor | None
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Members of each group in every prefix (..., query, position, group), target shares (query, group), real positions (query,)."""
-    given = members(groups, mask, num_groups=None if target is None else target.shape[-1])
+    """GroupMembers of each group in every prefix (..., query, position, group), target shares (query, group), real positions (query,)."""
+    given = group_members(groups, mask, num_groups=None if target is None else target.shape[-1])
     cut = ranked(rankings, groups, mask, cutoff=cutoff).rankings
     num_groups = given.sizes.shape[-1]
     dtype = torch.get_default_dtype()

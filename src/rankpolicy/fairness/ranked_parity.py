@@ -1,4 +1,4 @@
-"""Parity at a ladder of prefixes, as a share of the worst possible: rND and rKL."""
+"""Parity at prefixes of growing length, as a share of the worst possible: rND and rKL."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from rankpolicy.fairness.groups import members
+from rankpolicy.fairness.groups import group_members
 from rankpolicy.metrics.ranked import ranked
 from rankpolicy.types import RankPolicyError
 
@@ -20,7 +20,22 @@ def rnd(
 
     rND = (1 / Z) sum over i = step, 2 step, ... of abs(m_i / i - m / n) / log2(i), with m_i the members of the ``protected`` group in the
     first i positions, m those among all n items, and Z the highest value of the sum: that of all members first or all last. NaN where
-    Z = 0: a list that has no prefix of ``step`` items but itself, or is all of one group.
+    Z = 0: a list with no prefix of ``step`` items other than itself, or of one group only.
+
+    Parameters
+    ----------
+    rankings
+        Whole rankings or their first positions (..., query, position).
+    groups
+        Group codes 0, 1, ... of items (query, item); see ``encode_groups``.
+    mask
+        True at real items (query, item).
+    protected
+        Code of the protected group.
+    step
+        Prefixes of step, 2 step, ... items are compared; 2 or more.
+    cutoff
+        How many positions count; by default all.
 
     >>> rankings = torch.tensor([[[0, 1, 2, 3]], [[0, 2, 1, 3]]])
     >>> rnd(rankings, torch.tensor([[1, 1, 0, 0]]), torch.ones(1, 4, dtype=torch.bool), step=2)
@@ -34,6 +49,21 @@ def rkl(
     rankings: Tensor, groups: Tensor, mask: Tensor, *, protected: int = 1, step: int = 10, cutoff: int | None = None
 ) -> Tensor:
     """Normalised discounted KL divergence (Yang & Stoyanovich 2017): as rND, with KL((m_i / i, 1 - m_i / i), (m / n, 1 - m / n)) in bits.
+
+    Parameters
+    ----------
+    rankings
+        Whole rankings or their first positions (..., query, position).
+    groups
+        Group codes 0, 1, ... of items (query, item); see ``encode_groups``.
+    mask
+        True at real items (query, item).
+    protected
+        Code of the protected group.
+    step
+        Prefixes of step, 2 step, ... items are compared; 2 or more.
+    cutoff
+        How many positions count; by default all.
 
     >>> rankings = torch.tensor([[[0, 1, 2, 3]], [[0, 2, 1, 3]]])
     >>> rkl(rankings, torch.tensor([[1, 1, 0, 0]]), torch.ones(1, 4, dtype=torch.bool), step=2)
@@ -63,7 +93,7 @@ def _normalised(
 ) -> Tensor:
     if step < 2:
         raise RankPolicyError(f"step must be 2 or more, as the first prefix is divided by log2(step); got {step}.")
-    is_member = members(groups, mask).codes == protected
+    is_member = group_members(groups, mask).codes == protected
     given = ranked(rankings, is_member.double(), mask, cutoff=cutoff)
     n, m = mask.sum(-1, keepdim=True).double(), is_member.sum(-1, keepdim=True).double()
     ends = step * torch.arange(1, given.rankings.shape[-1] // step + 1, device=mask.device)

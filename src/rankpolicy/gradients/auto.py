@@ -11,12 +11,13 @@ from rankpolicy.gradients.gumbel import gumbel
 from rankpolicy.gradients.reinforce import reinforce
 from rankpolicy.types import Reward
 
-# Items x cutoff. Gumbel draws enough for an error of a tenth of the gradient took as long as the exact gradient at 120 items without cutoff
-# (1 to 2 ms a query on one core) and half as long or less at 300 without cutoff and 5000 with cutoff 10; at 1000 with cutoff 10, longer.
+# Items x cutoff. Enough gumbel draws for an error of a tenth of the gradient took as long as the exact gradient at 120 items without
+# cutoff (1 to 2 ms per query on one core), at most half as long at 300 without cutoff and at 5000 with cutoff 10, longer at 1000 with
+# cutoff 10.
 _MOST_EXACT_CELLS = 20_000
 # One gumbel draw errs less than 32 rankings of reinforce (40 items: 0.3 against 1.6 of the gradient for AP, 0.7 against 2.9 for ERR,
-# 1.1 against 3.5 for RR) and takes the time of 6 to 10 of them.
-_RANKINGS_A_DRAW = 8
+# 1.1 against 3.5 for RR) and takes as long as 6 to 10 of them.
+_RANKINGS_PER_DRAW = 8
 
 
 def auto(
@@ -29,16 +30,29 @@ def auto(
     control: str = "leave_one_out",
     generator: torch.Generator | None = None,
 ) -> GradientEstimate:
-    """``exact``, ``gumbel`` or ``reinforce``, whichever gets the most out of the time.
+    """The estimator with the least error for its time.
 
     - ``exact`` where the reward is rank weights times item values and lists are not too long;
-    - ``gumbel`` for longer lists, and for sums with AP, RR and ERR, with one draw for every 8 of ``num_samples``;
-    - ``reinforce`` for all else: products of metrics, functions of one's own.
+    - ``gumbel`` for longer lists and for sums with AP, RR, ERR and success, with one draw for every 8 of ``num_samples``;
+    - ``reinforce`` for all else: products of metrics and functions.
+
+    Parameters
+    ----------
+    scores, labels, mask
+        Padded batch (query, item); the mask is True at real items.
+    reward
+        What a ranking earns.
+    num_samples
+        Rankings drawn per query, for the estimators that draw.
+    control
+        Control variate of ``reinforce``; the others need none.
+    generator
+        Source of randomness; by default torch's own.
     """
     num_items = scores.shape[-1]
     if reward.is_additive and num_items * min(num_items, reward.cutoff or num_items) <= _MOST_EXACT_CELLS:
         return exact(scores, labels, mask, reward=reward)
     if reward.has_cascade:
-        num_draws = max(1, num_samples // _RANKINGS_A_DRAW)
+        num_draws = max(1, num_samples // _RANKINGS_PER_DRAW)
         return gumbel(scores, labels, mask, reward=reward, num_samples=num_draws, generator=generator)
     return reinforce(scores, labels, mask, reward=reward, num_samples=num_samples, control=control, generator=generator)

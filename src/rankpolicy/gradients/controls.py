@@ -3,10 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import NamedTuple
 
 from torch import Tensor
 
+from rankpolicy.kernels.plackett_luce import codes
 from rankpolicy.types import RankPolicyError, unknown_name
+
+
+class Control(NamedTuple):
+    """A control variate."""
+
+    code: int  # of kernels/plackett_luce/codes.py
+    advantages: Callable[[Tensor, Tensor], Tensor]  # rewards (sample, query), greedy reward (query,) -> (sample, query)
 
 
 def leave_one_out_advantages(rewards: Tensor, greedy_reward: Tensor) -> Tensor:
@@ -31,24 +40,26 @@ def greedy_advantages(rewards: Tensor, greedy_reward: Tensor) -> Tensor:
 
 
 def plain_rewards(rewards: Tensor, greedy_reward: Tensor) -> Tensor:
-    """No control: unbiased, and the noisiest."""
+    """No control: unbiased, with the highest variance."""
     return rewards
 
 
-CONTROLS: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
-    "leave_one_out": leave_one_out_advantages,
-    "mean": mean_advantages,
-    "greedy": greedy_advantages,
-    "none": plain_rewards,
+CONTROLS: dict[str, Control] = {
+    "leave_one_out": Control(codes.LEAVE_ONE_OUT, leave_one_out_advantages),
+    "mean": Control(codes.MEAN, mean_advantages),
+    "greedy": Control(codes.GREEDY, greedy_advantages),
+    "none": Control(codes.NONE, plain_rewards),
 }
 
 
 def check_control(control: str, num_samples: int) -> None:
+    """Check the name of a control and that there are enough samples for it."""
     if control not in CONTROLS:
         raise RankPolicyError(unknown_name("control", control, CONTROLS))
     if num_samples < 1:
         raise RankPolicyError(f"num_samples must be at least 1; got {num_samples}.")
     if control == "leave_one_out" and num_samples < 2:
         raise RankPolicyError(
-            "control='leave_one_out' compares samples with each other: num_samples must be at least 2."
+            "control='leave_one_out' compares samples with each other: num_samples must be at least 2; got 1. "
+            "Draw more, or use control='greedy'."
         )

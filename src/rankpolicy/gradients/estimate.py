@@ -1,4 +1,4 @@
-"""What an estimator returns, and the face that all of them share."""
+"""What an estimator returns, and the signature that all of them share."""
 
 from __future__ import annotations
 
@@ -14,20 +14,39 @@ from rankpolicy.types import Reward
 
 @dataclass(frozen=True, slots=True, eq=False)
 class GradientEstimate:
-    """dU/dscores of each query, and the utility U it belongs to."""
+    """dU/dscores of each query, and the utility U it belongs to.
 
-    gradient: Tensor  # (query, item), 0 on padding
-    reward: Tensor  # (query,) estimated expected reward
-    # The reward's metrics (query,) by name, where they were measured apart.
+    Parameters
+    ----------
+    gradient
+        (query, item), 0 on padding.
+    reward
+        Estimated expected reward U (query,).
+    metrics
+        The metrics of the reward (query,) by name, where they were measured separately.
+    """
+
+    gradient: Tensor  # (query, item)
+    reward: Tensor  # (query,)
     metrics: Mapping[str, Tensor] = field(default_factory=dict)
 
     def to(self, device: torch.device) -> GradientEstimate:
+        """The same estimate on another device.
+
+        Parameters
+        ----------
+        device
+            Where the tensors go.
+        """
         metrics = {name: values.to(device) for name, values in self.metrics.items()}
         return GradientEstimate(self.gradient.to(device), self.reward.to(device), metrics)
 
 
 class Estimator(Protocol):
-    """scores, labels and mask (query, item) -> gradient of the expected reward in score space."""
+    """scores, labels and mask (query, item) -> gradient of the expected reward in score space.
+
+    Estimators that do not draw, or need no control variate, ignore the arguments that are about these.
+    """
 
     def __call__(
         self,
@@ -40,3 +59,8 @@ class Estimator(Protocol):
         control: str = ...,
         generator: torch.Generator | None = ...,
     ) -> GradientEstimate: ...
+
+
+def draw_seed(generator: torch.Generator | None) -> int:
+    """A seed for a kernel, drawn from the generator."""
+    return int(torch.randint(2**62, (), generator=generator))

@@ -28,7 +28,17 @@ def exact(
     control: str = "none",
     generator: torch.Generator | None = None,
 ) -> GradientEstimate:
-    """dU/dscores by quadrature, good to a thousandth; draws nothing, so the options of sampling are not used."""
+    """dU/dscores by quadrature. EXACT_ERROR
+
+    Parameters
+    ----------
+    scores, labels, mask
+        Padded batch (query, item); the mask is True at real items.
+    reward
+        A weighted sum of DCG, NDCG, precision, recall, RBP and average rank.
+    num_samples, control, generator
+        Not used: nothing is drawn.
+    """
     check_scores(scores, mask)
     gradient, utility = torch.zeros_like(scores), scores.new_zeros(len(scores))
     for rank_weights, item_values in additive_forms(reward, labels, mask):
@@ -43,6 +53,17 @@ def exposure_gradient(
 ) -> tuple[Tensor, Tensor]:
     """Exposure E[θ_{rank(i)}] and dΦ/dscores for coefficients c = dΦ/dexposure, all (query, item).
 
+    Parameters
+    ----------
+    scores, mask
+        Padded batch (query, item).
+    coefficients
+        dΦ/dexposure (query, item).
+    rank_weights
+        Weight θ of each rank (position,), as many as positions.
+    quadrature
+        Nodes of the integral: ``FINE`` for evaluation, ``COARSE`` for training (policies/race.py).
+
     >>> mask = torch.ones(1, 2, dtype=torch.bool)
     >>> exposure_gradient(torch.zeros(1, 2), mask, torch.tensor([[1.0, 0.0]]), rank_weights=torch.tensor([1.0, 0.0]))
     (tensor([[0.5000, 0.5000]]), tensor([[ 0.2500, -0.2500]]))
@@ -51,10 +72,10 @@ def exposure_gradient(
     if scores.device.type == "cpu" and has_numba():
         from rankpolicy.kernels.plackett_luce.race import race
 
-        exposure, gradient, _ = race(
+        found = race(
             scores.detach().numpy(), mask.numpy(), rank_weights.numpy(), coefficients.numpy(), quadrature=quadrature
         )
-        return torch.from_numpy(exposure), torch.from_numpy(gradient)
+        return torch.from_numpy(found.exposure), torch.from_numpy(found.gradient)
     with torch.enable_grad():
         leaf = scores.detach().requires_grad_()
         value = race_exposure(leaf, mask, rank_weights, quadrature=quadrature)
@@ -63,5 +84,13 @@ def exposure_gradient(
 
 
 def additive_forms(reward: Reward, labels: Tensor, mask: Tensor) -> tuple[tuple[Tensor, Tensor], ...]:
-    """Rank weights (position,) and item values (query, item) of an additive reward, a pair a term."""
+    """Rank weights (position,) and item values (query, item) of an additive reward, one pair per term.
+
+    Parameters
+    ----------
+    reward
+        A weighted sum of additive metrics.
+    labels, mask
+        Padded batch (query, item).
+    """
     return tuple((form.rank_weights, form.item_values) for form in reward.additive_forms(labels, mask))

@@ -2,8 +2,10 @@
 
     dU/ds_i = E[(R - control) * dlog P/ds_i],    dlog P/ds_i = 1[rank(i) <= c] - sum_{p <= min(rank(i), c)} exp(s_i) / Z_p
 
-with Z_p the summed exp(score) of the items not placed before position p (Williams 1992; Singh & Joachims 2019). Where the reward looks at
-the first c positions only, so does log P: the same expectation with less variance.
+with Z_p the summed exp(score) of the items not placed before position p (Williams 1992; Singh & Joachims 2019, eq. 6). Where the reward
+looks at the first c positions only, so does log P: the same expectation with less variance.
+
+Plackett-Luce is the policy of gradients/affinity_reinforce.py with log weights s and ε = 0; one kernel serves both.
 """
 
 from __future__ import annotations
@@ -12,9 +14,11 @@ import torch
 from torch import Tensor
 
 from rankpolicy.gradients.controls import CONTROLS, check_control
-from rankpolicy.gradients.estimate import GradientEstimate
-from rankpolicy.metrics import term_table
-from rankpolicy.policies.plackett_luce import PlackettLuce, check_scores, log_remaining_weights, ranked_log_weights
+from rankpolicy.gradients.estimate import GradientEstimate, draw_seed
+from rankpolicy.gradients.reinforce_reference import reinforce_of_rankings
+from rankpolicy.metrics import RewardExpression, term_table
+from rankpolicy.metrics.kernel_terms import TermTable
+from rankpolicy.policies.plackett_luce import PlackettLuce, check_scores
 from rankpolicy.types import Reward
 
 
@@ -28,65 +32,75 @@ def reinforce(
     control: str = "leave_one_out",
     generator: torch.Generator | None = None,
 ) -> GradientEstimate:
-    """Estimate dU/dscores from ``num_samples`` rankings a query; compiled where the reward allows, by the reference elsewhere.
+    """Estimate dU/dscores from sampled rankings; compiled where the reward allows, by the torch reference elsewhere.
 
-    The same generator state gives the same result, whatever the number of threads.
+    Equal generator states give equal results, whatever the number of threads.
+
+    Parameters
+    ----------
+    scores, labels, mask
+        Padded batch (query, item); the mask is True at real items.
+    reward
+        What a ranking earns: ``parse_metric("ndcg@10")``, a mix of metrics, or a function (``as_reward``).
+    num_samples
+        Rankings drawn per query. More samples, less noise; 10 to 50 is usual.
+    control
+        What is subtracted from rewards to lower the variance: ``"leave_one_out"``, ``"mean"``, ``"greedy"`` or ``"none"``.
+    generator
+        Source of randomness; by default torch's own.
     """
     check_scores(scores, mask)
     check_control(control, num_samples)
     terms = term_table(reward) if scores.device.type == "cpu" else None
-    if terms is None:
+    if terms is None or not isinstance(reward, RewardExpression):
         rankings = PlackettLuce(scores, mask).sample(num_samples, cutoff=reward.cutoff, generator=generator)
         return reinforce_of_rankings(scores, labels, mask, rankings=rankings, reward=reward, control=control)
-
-    from rankpolicy.kernels.plackett_luce.reinforce import reinforce_queries
-
-    reward.check_labels(labels)
-    seed = int(torch.randint(2**62, (), generator=generator))
-    gradient, utility, _ = reinforce_queries(
-        scores.detach().numpy(),
-        labels.numpy(),
-        mask.numpy(),
+    log_weights = scores.detach().double()
+    gradient, utility, metrics = compiled_reinforce(
+        log_weights,
+        log_weights,
+        labels,
+        mask,
+        epsilons=log_weights.new_zeros(len(scores)),
+        reward=reward,
         terms=terms,
-        conventions=reward.conventions,
         num_samples=num_samples,
         control=control,
-        seed=seed,
+        generator=generator,
     )
-    return GradientEstimate(torch.from_numpy(gradient).to(scores.dtype), torch.from_numpy(utility).to(scores.dtype))
+    return GradientEstimate(gradient.to(scores.dtype), utility.to(scores.dtype), metrics)
 
 
-def reinforce_of_rankings(
+def compiled_reinforce(
+    log_weights: Tensor,
     scores: Tensor,
     labels: Tensor,
     mask: Tensor,
     *,
-    rankings: Tensor,  # (sample, query, position), the first positions at least
-    reward: Reward,
-    control: str = "leave_one_out",
-) -> GradientEstimate:
-    """The reference: the estimate that these sampled rankings give."""
-    check_control(control, len(rankings))
-    policy = PlackettLuce(scores.detach(), mask)
-    rewards = reward(rankings, labels, mask).to(scores.dtype)
-    greedy_reward = reward(policy.mode()[..., : rankings.shape[-1]], labels, mask).to(scores.dtype)
-    advantages = CONTROLS[control](rewards, greedy_reward)
-    score_gradients = log_prob_gradient(policy.scores, mask, rankings)
-    return GradientEstimate((advantages[..., None] * score_gradients).mean(0), rewards.mean(0))
+    epsilons: Tensor,
+    reward: RewardExpression,
+    terms: TermTable,
+    num_samples: int,
+    control: str,
+    generator: torch.Generator | None,
+    max_positions: int | None = None,
+) -> tuple[Tensor, Tensor, dict[str, Tensor]]:
+    """dU/dlog weights (query, item), U (query,) and the mean of each metric (query,), for float64 arrays on the CPU."""
+    from rankpolicy.kernels.metrics.values import metric_terms
+    from rankpolicy.kernels.plackett_luce.reinforce import WeightedQueries, reinforce_queries
 
-
-def log_prob_gradient(scores: Tensor, mask: Tensor, rankings: Tensor) -> Tensor:
-    """dlog P(ranking)/dscores (..., query, item), of the positions that ``rankings`` holds.
-
-    >>> log_prob_gradient(torch.zeros(1, 3), torch.ones(1, 3, dtype=torch.bool), torch.tensor([[0, 1, 2]]))
-    tensor([[ 0.6667,  0.1667, -0.8333]])
-    """
-    _, is_item = ranked_log_weights(scores, mask, rankings)
-    log_remaining = log_remaining_weights(scores, mask, rankings)
-    # log sum_{p' <= p} 1/Z_p'; padding adds nothing.
-    log_inverse = (-log_remaining).masked_fill(~is_item, torch.finfo(scores.dtype).min / 4).logcumsumexp(-1)
-    shape = (*rankings.shape[:-1], scores.shape[-1])
-    # An item that was not placed takes part in every step.
-    up_to_rank = log_inverse[..., -1:].expand(shape).scatter(-1, rankings, log_inverse)
-    placed = torch.zeros(shape, dtype=scores.dtype, device=scores.device).scatter(-1, rankings, 1.0)
-    return torch.where(mask, placed - (scores + up_to_rank).exp(), 0.0)
+    reward.check_labels(labels)
+    arrays = (log_weights, scores, labels.double(), mask, epsilons)
+    found = reinforce_queries(
+        WeightedQueries(*(array.contiguous().numpy() for array in arrays)),
+        terms=metric_terms(*terms, conventions=reward.conventions, num_positions=scores.shape[-1]),
+        max_positions=max_positions,
+        num_samples=num_samples,
+        control=CONTROLS[control].code,
+        seed=draw_seed(generator),
+    )
+    metrics = {
+        str(term.factors[0]): torch.from_numpy(values)
+        for term, values in zip(reward.terms, found.values.T, strict=True)
+    }
+    return torch.from_numpy(found.gradient), torch.from_numpy(found.values @ terms.weights), metrics

@@ -1,4 +1,4 @@
-"""Private fast paths. Each is tested against its readable reference; none is imported before it is used."""
+"""Compiled fast paths, private to the library. Each is tested against its readable reference; none is imported before it is used."""
 
 from functools import cache
 from importlib.util import find_spec
@@ -6,5 +6,5 @@ from importlib.util import find_spec
 
 @cache
 def has_numba() -> bool:
-    """Whether compiled CPU kernels can serve; without numba the torch references do."""
+    """Whether numba is installed; where it is not, the torch references serve instead of compiled kernels."""
     return find_spec("numba") is not None

@@ -8,8 +8,8 @@ byte stops every loop.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from rankpolicy.kernels.compile import njit
 from rankpolicy.kernels.letor_codes import HIGHEST_FEATURE_ID, IGNORED, ITEM, NOT_UNDERSTOOD
 
 TAB, NEWLINE, RETURN, SPACE, HASH, PLUS, MINUS, POINT, COLON, EQUALS, SMALL_E, CAPITAL_E = b"\t\n\r #+-.:=eE"
@@ -24,20 +24,20 @@ MANTISSA_LIMIT = 10**17  # one more digit still fits int64
 POWERS_OF_TEN = np.array([float(f"1e{exponent}") for exponent in range(309)])
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def skip_space(text, place):
     while text[place] == SPACE or text[place] == TAB:
         place += ONE
     return place
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def digit_at(text, place):
     """The digit at this place, 0 to 9; a larger number where there is none (below "0", unsigned numbers wrap)."""
     return np.uint64(text[place]) - ZERO_SIGN
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def parse_number(text, place):
     """A decimal number: its value as float32(float64(text)), where it ends, and whether it was understood."""
     start = place
@@ -67,7 +67,7 @@ def parse_number(text, place):
     return np.float32(-value if negative else value), place, True
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def parse_long_number(text, place):
     """As parse_number, for numbers with an exponent or many digits."""
     negative = text[place] == MINUS
@@ -111,7 +111,7 @@ def parse_long_number(text, place):
     return rounded, place, np.isfinite(rounded)
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def find_item_id(text, place):
     """Start and end of the item id in a comment, and whether it was understood."""
     start = skip_space(text, place)
@@ -145,7 +145,7 @@ def find_item_id(text, place):
     return start, end, understood
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def parse_line(text, place, row, lines, first_id, has_query_ids):
     """Parse the line that starts at place into the arrays of lines; what it is."""
     place = skip_space(text, place)
@@ -201,14 +201,14 @@ def parse_line(text, place, row, lines, first_id, has_query_ids):
     return ITEM if text[place] == NEWLINE else NOT_UNDERSTOOD
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def parse_lines(text, first_row, last_row, lines, first_id, has_query_ids):
     """Parse the lines first_row, ..., last_row - 1, whose starts are known, into the other arrays of lines."""
     for row in range(first_row, last_row):
         lines.kinds[row] = parse_line(text, np.uint64(lines.starts[row]), row, lines, first_id, has_query_ids)
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def copy_texts(text, places, letters):
     """Copy the bytes at each place into a row of letters (rows, longest) uint32; False when one is not ASCII."""
     for row in range(len(places)):

@@ -9,8 +9,7 @@ import torch
 from torch import Tensor
 
 from rankpolicy.data.batches import Batch
-from rankpolicy.gradients import CONTROLS, ESTIMATORS, estimator
-from rankpolicy.gradients.cascade import is_cascade
+from rankpolicy.gradients import CONTROLS, ESTIMATORS
 from rankpolicy.gradients.controls import check_control
 from rankpolicy.metrics import reward_to_maximise
 from rankpolicy.objectives.value import ObjectiveValue, ascent_loss, choice_entropy
@@ -30,7 +29,7 @@ def subtracts_control(settings: Any) -> bool:
     """Whether the gradient is estimated by REINFORCE, the estimator with control variates."""
     if settings.estimator == "auto":
         reward = reward_to_maximise(settings.reward)
-        return not (reward.is_additive or is_cascade(reward))
+        return not (reward.is_additive or reward.has_cascade)
     return bool(settings.estimator == "reinforce")
 
 
@@ -104,7 +103,7 @@ class PolicyGradient(PolicyGradientSettings):
         generator
             Where rankings are drawn from; None: from torch's global generator.
         """
-        estimate = estimator(self.estimator)(
+        estimate = ESTIMATORS.named(self.estimator)(
             scores.detach(),
             batch.labels,
             batch.mask,

@@ -14,7 +14,7 @@ from rankpolicy.clicks.log.click_log import NOT_SHOWN
 from rankpolicy.kernels import has_numba
 from rankpolicy.off_policy.log import OffPolicyLog
 from rankpolicy.policies import Mixture, PlackettLuce
-from rankpolicy.policies.plackett_luce import log_remaining_weights, ranked_log_weights
+from rankpolicy.policies.choices import log_remaining_weights, ranked_log_weights
 from rankpolicy.types import RankPolicyError
 
 Floats = NDArray[np.float64]

@@ -1,4 +1,7 @@
-"""Policies: distributions over the rankings of each query."""
+"""Policies: distributions over the rankings of each query.
+
+All have the face of ``rankpolicy.types.RankingPolicy``: ``sample``, ``log_prob``, ``mode`` and ``exposure``.
+"""
 
 from rankpolicy.policies.affinity import Affinity
 from rankpolicy.policies.mixture import Mixture

@@ -7,16 +7,25 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from rankpolicy.policies.rank_weights import full_rank_weights
 from rankpolicy.types import RankPolicyError
 
-TOLERANCE = 1e-4  # of the sum of a query's weights; float32 weights of many rankings miss 1 by this much
+TOLERANCE = 1e-4  # of the sum of a query's weights: float32 weights of many rankings miss 1 by this much
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Mixture:
     """P(ranking) = sum of the weights of the rankings equal to it.
 
-    Queries may have different numbers of rankings (fill up with any ranking of weight 0) and of items (padded items come last).
+    Parameters
+    ----------
+    rankings
+        (ranking, query, position). Queries may have fewer items than positions (padded items come last) and fewer rankings than others
+        (fill up with any ranking of weight 0).
+    weights
+        Probability of each ranking (ranking, query), 0 or more, summing to 1 over the rankings of a query.
+    mask
+        True where padded arrays hold a real item (query, item).
 
     >>> rankings, weights = torch.tensor([[[0, 1, 2]], [[1, 0, 2]]]), torch.tensor([[0.75], [0.25]])
     >>> policy = Mixture(rankings, weights, torch.ones(1, 3, dtype=torch.bool))
@@ -27,7 +36,7 @@ class Mixture:
     """
 
     rankings: Tensor  # (ranking, query, position)
-    weights: Tensor  # (ranking, query), 0 or more, summing to 1 over the rankings of a query
+    weights: Tensor  # (ranking, query)
     mask: Tensor  # (query, item) bool
 
     def __post_init__(self) -> None:
@@ -36,12 +45,30 @@ class Mixture:
     def sample(
         self, num_samples: int, *, cutoff: int | None = None, generator: torch.Generator | None = None
     ) -> Tensor:
-        """Rankings (sample, query, position); only the first ``cutoff`` positions if given."""
+        """Rankings (sample, query, position) drawn from the mixture.
+
+        Parameters
+        ----------
+        num_samples
+            Rankings per query.
+        cutoff
+            How many positions to return; by default all.
+        generator
+            Source of randomness; by default torch's own.
+        """
         chosen = torch.multinomial(self.weights.T, num_samples, replacement=True, generator=generator).T
         return self.rankings[chosen, torch.arange(len(self.mask), device=chosen.device), :cutoff]
 
     def log_prob(self, rankings: Tensor, *, cutoff: int | None = None) -> Tensor:
-        """Log probability (..., query) of rankings or of their first ``cutoff`` positions; a prefix counts as the top of a list."""
+        """Log probability (..., query) of rankings; -inf for those that are not in the mixture.
+
+        Parameters
+        ----------
+        rankings
+            Whole rankings or their first positions (..., query, position).
+        cutoff
+            How many positions count; by default all that ``rankings`` holds.
+        """
         placed = rankings[..., :cutoff]
         depth = placed.shape[-1]
         is_padding = torch.arange(depth, device=placed.device) >= self.mask.sum(-1, keepdim=True)
@@ -55,13 +82,31 @@ class Mixture:
         best = self.log_prob(self.rankings).argmax(0)
         return self.rankings[best, torch.arange(len(self.mask), device=best.device)]
 
-    def exposure(self, bias: Tensor) -> Tensor:
-        """E[bias at the item's position] (query, item); ``bias`` (position,) counts 0 past its end."""
-        return (self.weights[..., None] * ranking_exposure(self.rankings, self.mask, bias)).sum(0)
+    def exposure(self, rank_weights: Tensor | None = None, *, cutoff: int | None = None) -> Tensor:
+        """Expected weight of each item's rank (query, item), exact.
+
+        Parameters
+        ----------
+        rank_weights
+            Weight of each rank (position,), 0 past its end; by default 1 / log2(1 + rank), the position bias of DCG.
+        cutoff
+            Ranks past this weigh 0; by default none do.
+        """
+        weights = full_rank_weights(rank_weights, like=self.mask, cutoff=cutoff).to(self.weights.dtype)
+        return (self.weights[..., None] * ranking_exposure(self.rankings, self.mask, weights)).sum(0)
 
 
 def ranking_exposure(rankings: Tensor, mask: Tensor, bias: Tensor) -> Tensor:
-    """Exposure (..., query, item) that each ranking gives: the bias at the item's position, 0 for items a prefix leaves out.
+    """Exposure (..., query, item) that each ranking gives: the bias at the item's position, 0 for items that are not ranked.
+
+    Parameters
+    ----------
+    rankings
+        Whole rankings or their first positions (..., query, position).
+    mask
+        True where padded arrays hold a real item (query, item).
+    bias
+        Position bias (position,), 0 past its end.
 
     >>> ranking_exposure(torch.tensor([[2, 0, 1]]), torch.ones(1, 3, dtype=torch.bool), torch.tensor([1.0, 0.6, 0.5]))
     tensor([[0.6000, 0.5000, 1.0000]])

@@ -1,4 +1,4 @@
-"""Expected rank weights of a Plackett-Luce policy without sampling: the policy is a race, and a race can be integrated.
+"""Expected rank weights of a Plackett-Luce policy without sampling, by integrating over time in the race that the policy is.
 
 Item i arrives after an exponential time of rate λ_i = exp(s_i), and the order of arrival is the ranking. So
 
@@ -11,18 +11,17 @@ rule converges like e^{-π²/h}; all items share its nodes, and dynamic programs
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Quadrature:
+class Quadrature(NamedTuple):
     """Trapezoid nodes x = log t = m * step.
 
-    They start ``before`` ahead of the first arrival, x = -log Σ λ_i; what lies earlier is summed in closed form, up to a share of
-    e^{-2 before}. They end ``after`` the last. Where no item is due within 2 * before, nodes are left out.
+    They start ``before`` ahead of the first arrival, x = -log Σ λ_i; the part before that is summed in closed form, with an error of
+    e^{-2 before}. They end ``after`` past the last arrival. Nodes with no item due within 2 * before are left out.
     """
 
     step: float
@@ -35,7 +34,7 @@ COARSE = Quadrature(step=0.5, before=5.0, after=2.8)  # 1e-3 of the gradient: fa
 
 
 def race_exposure(scores: Tensor, mask: Tensor, rank_weights: Tensor, *, quadrature: Quadrature = FINE) -> Tensor:
-    """E[θ_{rank(i)}] (query, item) for rank weights θ (position,); differentiable. The readable reference of kernels/race.py.
+    """E[θ_{rank(i)}] (query, item) for rank weights θ (position,); differentiable. The readable reference of kernels/plackett_luce/race.py.
 
     >>> scores = torch.tensor([[3.0, 2.0, 1.0]], dtype=torch.float64).log()
     >>> race_exposure(scores, torch.ones(1, 3, dtype=torch.bool), torch.tensor([1.0, 0.0, 0.0]).double())  # P(first)

@@ -6,26 +6,21 @@ from scipy.stats import chisquare
 
 from rankpolicy import Conventions, parse_metric
 from rankpolicy.gradients import CONTROLS, affinity_reinforce_of_rankings
-from rankpolicy.kernels.plackett_luce.affinity import affinity_queries
-from rankpolicy.metrics import term_table
+from rankpolicy.kernels.plackett_luce.reinforce import WeightedQueries
 from rankpolicy.policies import Affinity
-from tests.kernels.plackett_luce.test_reinforce_kernel import random_queries, with_padding_last
+from tests.kernels.plackett_luce.test_reinforce_kernel import random_queries, run_weighted, with_padding_last
 from tests.policies.test_affinity import ordered_subsets
 
 REWARDS = ["ap", "ndcg@10", "dcg@5", "mean(ap, rr)", "mean(ap, p@3, p@5, ndcg@3, ndcg@5)", "err@10", "-avg_rank"]
 
 
 def run_kernel(scores, labels, mask, reward, *, epsilon=0.1, **options):
-    settings = {"num_samples": 7, "control": "greedy", "seed": 11, "max_positions": None, "keep_rankings": True}
-    return affinity_queries(
-        scores,
-        labels,
-        mask,
-        epsilons=np.full(len(scores), epsilon),
-        terms=term_table(reward),
-        conventions=reward.conventions,
-        **settings | options,
-    )
+    """The affinity policy: weights are sigmoid(score), whose logarithm has the slope sigmoid(-score)."""
+    given = torch.from_numpy(scores)
+    log_affinities = torch.nn.functional.logsigmoid(given).numpy()
+    queries = WeightedQueries(log_affinities, scores, labels, mask, np.full(len(scores), epsilon))
+    gradient, values, rankings = run_weighted(queries, reward, **{"control": "greedy"} | options)
+    return gradient * torch.sigmoid(-given).numpy(), values, rankings
 
 
 @pytest.mark.parametrize("scale", [1.0, 30.0, 1e4])

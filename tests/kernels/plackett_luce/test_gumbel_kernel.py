@@ -7,7 +7,7 @@ from rankpolicy import parse_metric
 from rankpolicy.gradients import gumbel_of_draws
 from rankpolicy.gradients.cascade import cascade_form
 from rankpolicy.gradients.gumbel import gumbel_exposure_of_draws
-from rankpolicy.kernels.plackett_luce.gumbel import gumbel_exposures, gumbel_queries
+from rankpolicy.kernels.plackett_luce.gumbel import Cascade, gumbel_exposures, gumbel_queries
 from tests.kernels.plackett_luce.test_pl_rank_kernel import random_queries, with_padding_last
 
 REWARDS = [
@@ -29,10 +29,10 @@ REWARDS = [
 
 def run_kernel(scores, labels, mask, reward, *, num_samples=7, seed=11):
     form = cascade_form(reward, torch.from_numpy(labels), torch.from_numpy(mask))
-    gradient, utility, *draws = gumbel_queries(
+    gradient, utility, draws = gumbel_queries(
         scores,
         mask,
-        *(part.numpy() for part in form[:4]),
+        Cascade(*(part.numpy() for part in form[:4])),
         num_swaps=form.slopes.shape[-1],
         num_samples=num_samples,
         seed=seed,
@@ -65,7 +65,7 @@ def test_exposure_kernel_equals_reference_on_the_same_draws(cutoff, scale):
     scores, _, mask = random_queries()
     scores = scores * scale
     weights = np.where(np.arange(30) < cutoff, 1 / np.log2(np.arange(2, 32)), 0.0)
-    exposure, rankings, noisy_scores = gumbel_exposures(
+    exposure, (rankings, noisy_scores) = gumbel_exposures(
         scores, mask, weights, num_swaps=min(cutoff, 29), num_samples=5, seed=3, keep_draws=True
     )
     reference = gumbel_exposure_of_draws(
@@ -84,7 +84,7 @@ def test_drawn_noise_is_gumbel(scores):
     num_queries = 20_000
     padded = np.tile(np.array(scores), (num_queries, 1))
     mask, weights = np.ones_like(padded, dtype=bool), np.array([3.0, 2.0, 0.0])
-    _, rankings, noisy_scores = gumbel_exposures(
+    _, (rankings, noisy_scores) = gumbel_exposures(
         padded, mask, weights, num_swaps=2, num_samples=1, seed=4, keep_draws=True
     )
     items = np.take_along_axis(noisy_scores[0], np.argsort(rankings[0], axis=1), axis=1)

@@ -27,7 +27,13 @@ def run_kernel(scores, labels, mask, reward, *, num_samples=7, seed=11):
     weights, values = (torch.stack(parts).numpy() for parts in zip(*forms, strict=True))
     cutoff = int(np.flatnonzero(weights.any(0))[-1]) + 1
     return pl_rank_queries(
-        scores, mask, weights[:, :cutoff], values, num_samples=num_samples, seed=seed, keep_rankings=True
+        scores,
+        mask,
+        rank_weights=weights[:, :cutoff],
+        item_values=values,
+        num_samples=num_samples,
+        seed=seed,
+        keep_rankings=True,
     )
 
 

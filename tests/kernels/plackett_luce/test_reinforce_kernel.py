@@ -7,7 +7,8 @@ import torch
 
 from rankpolicy import PlackettLuce, parse_metric
 from rankpolicy.gradients import CONTROLS, reinforce_of_rankings
-from rankpolicy.kernels.plackett_luce.reinforce import reinforce_queries
+from rankpolicy.kernels.metrics.values import metric_terms
+from rankpolicy.kernels.plackett_luce.reinforce import WeightedQueries, reinforce_queries
 from rankpolicy.metrics import term_table
 from tests.enumeration import all_rankings
 
@@ -37,9 +38,18 @@ def random_queries(num_queries=6, num_items=30, seed=0):
     return scores, labels, mask
 
 
-def run_kernel(scores, labels, mask, reward, **options):
+def run_weighted(queries, reward, **options):
+    """Gradient in log weights, mean of each term, and the lists."""
     settings = {"num_samples": 7, "control": "leave_one_out", "seed": 11, "keep_rankings": True} | options
-    return reinforce_queries(scores, labels, mask, terms=term_table(reward), conventions=reward.conventions, **settings)
+    terms = metric_terms(*term_table(reward), conventions=reward.conventions, num_positions=queries.mask.shape[-1])
+    return reinforce_queries(queries, terms=terms, **settings | {"control": CONTROLS[settings["control"]].code})
+
+
+def run_kernel(scores, labels, mask, reward, **options):
+    """Plackett-Luce: scores are log weights and nothing is chosen by chance."""
+    queries = WeightedQueries(scores, scores, labels, mask, np.zeros(len(scores)))
+    gradient, values, rankings = run_weighted(queries, reward, **options)
+    return gradient, values @ term_table(reward).weights, rankings
 
 
 def with_padding_last(rankings, mask):

@@ -1,42 +1,44 @@
 """A reward along a line in score space, for all queries at once: what coordinate ascent asks for thousands of times.
 
-Column s of ``values`` is what ``evaluation.evaluate_scores`` gives for ``scores + steps[s] * direction``. This is faster than asking it for
-each step: the labels of a query are read once, and each sort starts from the order of the step before, which rising steps change little.
+Column s of the values is what ``evaluation.evaluate_scores`` gives for ``scores + steps[s] * direction``. One call for all steps is faster:
+the labels of a query are read once, and each sort starts from the order of the step before, which changes little from step to step.
 """
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
-from numba import njit, prange
+from numba import prange
+from numpy.typing import NDArray
 
-from rankpolicy.kernels.metrics.values import new_query_statistics, ranking_value
+from rankpolicy.kernels.compile import njit
+from rankpolicy.kernels.metrics.values import MetricTerms, query_statistics, ranking_value
 
 
-@njit(cache=True, parallel=True, error_model="numpy")
 def rewards_along_line(
-    scores,  # (items,) float64
-    direction,  # (items,) float64
-    steps,  # (step,) float64, rising
-    labels,  # (items,) float32
-    offsets,  # (queries + 1,) int64
-    kinds,
-    cutoffs,
-    weights,
-    gain_is_linear,
-    relevant_from,
-    max_label,
-    empty_value,
-    discounts,
-    values,  # (query, step) float64, filled
-):
+    scores: NDArray[np.float64],
+    direction: NDArray[np.float64],
+    steps: NDArray[np.float64],
+    *,
+    labels: NDArray[Any],
+    offsets: NDArray[np.int64],
+    terms: MetricTerms,
+) -> NDArray[np.float64]:
+    """Rewards (query, step) for ascending ``steps`` (step,); the other arrays are flat (items,), ``offsets`` (queries + 1,)."""
+    values = np.empty((len(offsets) - 1, len(steps)))
+    _rewards_along_line(scores, direction, steps, labels, offsets, terms, values)
+    return values
+
+
+@njit(parallel=True)
+def _rewards_along_line(scores, direction, steps, labels, offsets, terms, values):
     num_queries = len(offsets) - 1
-    deepest = cutoffs.max()
+    deepest = terms.cutoffs.max()
     for query in prange(num_queries):
         first, last = offsets[query], offsets[query + 1]
         n = last - first
-        gains, relevant, stops, divisors = new_query_statistics(
-            labels[first:last], kinds, cutoffs, gain_is_linear, relevant_from, max_label, discounts
-        )
+        statistics = query_statistics(labels[first:last], terms)
         ranking = np.arange(n)
         keys = np.empty(n)  # scores in the order of the ranking
         for s in range(len(steps)):
@@ -45,26 +47,14 @@ def rewards_along_line(
                 keys[p] = scores[item] + steps[s] * direction[item]
             order_changed = _sort_again(keys, ranking)
             if order_changed or s == 0:
-                values[query, s] = ranking_value(
-                    kinds,
-                    cutoffs,
-                    weights,
-                    divisors,
-                    empty_value,
-                    ranking,
-                    min(n, deepest),
-                    gains,
-                    relevant,
-                    stops,
-                    discounts,
-                )
+                values[query, s] = ranking_value(terms, statistics, ranking, min(n, deepest))
             else:
                 values[query, s] = values[query, s - 1]
 
 
-@njit(cache=True)
+@njit()
 def _sort_again(keys, ranking):
-    """Sort a nearly sorted ranking by insertion, falling keys, equal keys in item order; whether it changed."""
+    """Sort a nearly sorted ranking by insertion, descending keys, equal keys in item order; whether it changed."""
     order_changed = False
     for p in range(1, len(keys)):
         key, item = keys[p], ranking[p]

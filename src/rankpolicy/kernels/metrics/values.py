@@ -1,49 +1,95 @@
 """Compiled metrics of one query and of all queries of a dataset; the torch functions in metrics/ are the specification.
 
-Building blocks, for one query of n items; arrays to fill are given by the caller:
-
-    query_statistics(labels[n] float, kinds[T] int64, cutoffs[T] int64, gain_is_linear bool, relevant_from, max_label,
-                     discounts[>= n] float64,
-                     gains[>= n] float64, relevant[>= n] uint8, stops[>= n] float64, divisors[T] float64)
-        fills the last four; a divisor of 0 marks a query that is empty for that term.
-    new_query_statistics(labels, kinds, cutoffs, gain_is_linear, relevant_from, max_label, discounts)
-        -> gains, relevant, stops, divisors: the same in new arrays, for callers that look at a query once.
-    term_value(kind, cutoff, divisor, empty_value, ranking[>= depth] int, depth, gains, relevant, stops, discounts)
-        -> float64, value of the ranking whose first ``depth`` entries are items 0 .. n - 1 (a prefix if depth < n).
-    ranking_value(kinds, cutoffs, weights, divisors, empty_value, ranking, depth, gains, relevant, stops, discounts)
-        -> float64, the weighted sum of all terms.
-    rank_items(scores[n] float64, depth, ranking[>= depth] int64)
-        the first ``depth`` items by falling score, equal scores in item order.
-    evaluate_queries(scores[items] float64, labels[items] float, offsets[queries + 1] int64, kinds, cutoffs,
-                     gain_is_linear, relevant_from, max_label, empty_value, discounts[longest], values[queries, T])
-        values of all terms for all queries, in parallel.
-
-``discounts`` is ``rank_discounts(longest)``, 1 / log2(1 + rank); ``empty_value`` is 0.0, 1.0 or NaN. Kinds, cutoffs and
-weights come from ``metrics.term_table``. Labels above max_label must be refused by the caller where ERR occurs.
+Labels above ``max_label`` must be refused by the caller where ERR occurs.
 """
 
 from __future__ import annotations
 
-import numpy as np
-from numba import njit, prange
+import math
+from typing import Any, NamedTuple
 
+import numpy as np
+from numba import prange
+from numpy.typing import NDArray
+
+from rankpolicy.kernels.compile import njit
 from rankpolicy.kernels.metrics.codes import AP, AVG_RANK, DCG, ERR, NDCG, NO_CUTOFF, RR, SUCCESS, P
+from rankpolicy.kernels.metrics.sorting import rank_items
+from rankpolicy.types import Conventions
 
 _NUM_GRADES = 32  # labels 0, 1, ..., 31 are sorted by counting
-_QUERIES_OF_A_BLOCK = 32  # share one set of buffers
+_BLOCK_QUERIES = 32  # queries that share one set of buffers
 
 
-def rank_discounts(num_positions: int) -> np.typing.NDArray[np.float64]:
+class MetricTerms(NamedTuple):
+    """The metrics of a weighted sum and the conventions they are computed with; made by ``metric_terms``."""
+
+    kinds: NDArray[np.int64]  # (term,) codes above
+    cutoffs: NDArray[np.int64]  # (term,) NO_CUTOFF where every position counts
+    weights: NDArray[np.float64]  # (term,)
+    gain_is_linear: bool
+    relevant_from: float
+    max_label: float
+    empty_value: float  # 0, 1 or NaN
+    discounts: NDArray[np.float64]  # (position,) 1 / log2(1 + rank), as long as the longest list
+
+
+class QueryStatistics(NamedTuple):
+    """What the labels of one query contribute to its metrics."""
+
+    gains: NDArray[np.float64]  # (item,)
+    relevant: NDArray[np.uint8]  # (item,)
+    stops: NDArray[np.float64]  # (item,) ERR's probability that the user stops here
+    divisors: NDArray[np.float64]  # (term,) 0 marks a query that is empty for that term
+
+
+def metric_terms(
+    kinds: NDArray[np.int64],
+    cutoffs: NDArray[np.int64],
+    weights: NDArray[np.float64],
+    *,
+    conventions: Conventions,
+    num_positions: int,
+) -> MetricTerms:
+    """The argument that kernels take, for lists of up to ``num_positions`` items."""
+    return MetricTerms(
+        kinds,
+        cutoffs,
+        weights,
+        conventions.gain == "linear",
+        float(conventions.relevant_from),
+        float(conventions.max_label),
+        math.nan if conventions.empty == "skip" else float(conventions.empty),
+        rank_discounts(num_positions),
+    )
+
+
+def rank_discounts(num_positions: int) -> NDArray[np.float64]:
     """1 / log2(1 + rank) for ranks 1 to num_positions."""
-    return 1.0 / np.log2(np.arange(2, num_positions + 2, dtype=np.float64))
+    discounts: NDArray[np.float64] = 1.0 / np.log2(np.arange(2, num_positions + 2, dtype=np.float64))
+    return discounts
 
 
-@njit(cache=True, error_model="numpy")
-def query_statistics(
-    labels, kinds, cutoffs, gain_is_linear, relevant_from, max_label, discounts, gains, relevant, stops, divisors
-):
+@njit()
+def new_statistics(num_items, num_terms):
+    """Room for the statistics of a query of up to ``num_items`` items."""
+    return QueryStatistics(np.empty(num_items), np.empty(num_items, np.uint8), np.empty(num_items), np.empty(num_terms))
+
+
+@njit()
+def query_statistics(labels, terms):
+    """The statistics of the query with these labels, in new arrays."""
+    statistics = new_statistics(len(labels), len(terms.kinds))
+    fill_statistics(labels, terms, statistics)
+    return statistics
+
+
+@njit()
+def fill_statistics(labels, terms, statistics):
+    """Fill ``statistics``, whose arrays may be longer than the query."""
     n = len(labels)
-    scale = 2.0**-max_label
+    gains, relevant, stops, divisors = statistics
+    scale = 2.0**-terms.max_label
     counts = np.zeros(_NUM_GRADES, np.int64)
     num_relevant = 0
     highest = 0.0
@@ -57,19 +103,19 @@ def query_statistics(
         else:
             are_grades = False
             exp2_gain = 2.0 ** float(label) - 1.0
-        gains[i] = label if gain_is_linear else exp2_gain
+        gains[i] = label if terms.gain_is_linear else exp2_gain
         stops[i] = exp2_gain * scale
-        is_relevant = label >= relevant_from
+        is_relevant = label >= terms.relevant_from
         relevant[i] = is_relevant
         num_relevant += is_relevant
         highest = max(highest, label)
     best = np.empty(0, np.float64)
     if not are_grades:
         best = np.sort(gains[:n])[::-1]
-    for t in range(len(kinds)):
-        kind = kinds[t]
+    for t in range(len(terms.kinds)):
+        kind, cutoff = terms.kinds[t], terms.cutoffs[t]
         if kind == NDCG:
-            divisors[t] = _ideal_dcg(counts, best, min(cutoffs[t], n), gain_is_linear, discounts)
+            divisors[t] = _ideal_dcg(counts, best, min(cutoff, n), terms)
         elif kind in (DCG, ERR):
             divisors[t] = 1.0 if highest > 0.0 else 0.0
         elif num_relevant == 0:
@@ -77,24 +123,15 @@ def query_statistics(
         elif kind in (RR, SUCCESS):
             divisors[t] = 1.0
         elif kind == P:
-            divisors[t] = n if cutoffs[t] == NO_CUTOFF else cutoffs[t]
+            divisors[t] = n if cutoff == NO_CUTOFF else cutoff
         else:
             divisors[t] = num_relevant
 
 
-@njit(cache=True, error_model="numpy")
-def new_query_statistics(labels, kinds, cutoffs, gain_is_linear, relevant_from, max_label, discounts):
-    n = len(labels)
-    gains, relevant, stops, divisors = np.empty(n), np.empty(n, np.uint8), np.empty(n), np.empty(len(kinds))
-    query_statistics(
-        labels, kinds, cutoffs, gain_is_linear, relevant_from, max_label, discounts, gains, relevant, stops, divisors
-    )
-    return gains, relevant, stops, divisors
-
-
-@njit(cache=True, error_model="numpy")
-def _ideal_dcg(counts, best, depth, gain_is_linear, discounts):
-    """DCG of the best order: from counts of the grades, or from sorted gains where labels are no small grades."""
+@njit()
+def _ideal_dcg(counts, best, depth, terms):
+    """DCG of the best order: from the counts of grades, or from sorted gains where labels are not small whole numbers."""
+    discounts = terms.discounts
     total = 0.0
     if len(best) > 0:
         for p in range(depth):
@@ -102,7 +139,7 @@ def _ideal_dcg(counts, best, depth, gain_is_linear, discounts):
         return total
     p = 0
     for grade in range(_NUM_GRADES - 1, 0, -1):
-        gain = float(grade) if gain_is_linear else float(1 << grade) - 1.0
+        gain = float(grade) if terms.gain_is_linear else float(1 << grade) - 1.0
         end = min(depth, p + counts[grade])
         while p < end:
             total += gain * discounts[p]
@@ -110,11 +147,15 @@ def _ideal_dcg(counts, best, depth, gain_is_linear, discounts):
     return total
 
 
-@njit(cache=True, error_model="numpy")
-def term_value(kind, cutoff, divisor, empty_value, ranking, depth, gains, relevant, stops, discounts):
+@njit()
+def term_value(t, terms, statistics, ranking, depth):
+    """Value of term ``t`` for the ranking whose first ``depth`` entries are items of the query; fewer than all items is a prefix."""
+    kind, divisor = terms.kinds[t], statistics.divisors[t]
+    gains, relevant, stops = statistics.gains, statistics.relevant, statistics.stops
+    discounts = terms.discounts
     if divisor == 0.0:
-        return empty_value * 0.0 if kind == DCG else empty_value  # 0 or NaN for DCG
-    depth = min(depth, cutoff)
+        return terms.empty_value * 0.0 if kind == DCG else terms.empty_value  # 0 or NaN for DCG
+    depth = min(depth, terms.cutoffs[t])
     total = 0.0
     if kind in (DCG, NDCG):
         for p in range(depth):
@@ -146,138 +187,37 @@ def term_value(kind, cutoff, divisor, empty_value, ranking, depth, gains, releva
     return total / divisor
 
 
-@njit(cache=True, error_model="numpy")
-def ranking_value(kinds, cutoffs, weights, divisors, empty_value, ranking, depth, gains, relevant, stops, discounts):
+@njit()
+def ranking_value(terms, statistics, ranking, depth):
+    """The weighted sum of all terms."""
     total = 0.0
-    for t in range(len(kinds)):
-        total += weights[t] * term_value(
-            kinds[t], cutoffs[t], divisors[t], empty_value, ranking, depth, gains, relevant, stops, discounts
-        )
+    for t in range(len(terms.kinds)):
+        total += terms.weights[t] * term_value(t, terms, statistics, ranking, depth)
     return total
 
 
-@njit(cache=True, error_model="numpy")
-def rank_items(scores, depth, ranking):
-    n = len(scores)
-    if n <= 32 or depth <= 16 or 8 * depth <= n:
-        _select_items(scores, depth, ranking)
-        return
-    items = np.arange(n)
-    if n <= 256:
-        _bucket_items(scores, items)
-    else:
-        _radix_sort_items(scores, items)
-    # Both leave items in nearly the right order and equal scores in item order; an insertion pass does the rest.
-    for p in range(1, n):
-        item = items[p]
-        score = scores[item]
-        q = p
-        while q > 0 and scores[items[q - 1]] < score:
-            items[q] = items[q - 1]
-            q -= 1
-        items[q] = item
-    ranking[:depth] = items[:depth]
-
-
-@njit(cache=True, error_model="numpy")
-def _select_items(scores, depth, ranking):
-    """Insertion into the best ``depth`` items so far: most items lose to the last of them at once."""
-    kept = 0
-    last = -np.inf
-    for i in range(len(scores)):
-        score = scores[i]
-        if kept < depth:
-            kept += 1
-        elif score <= last:
-            continue
-        p = kept - 1
-        while p > 0 and scores[ranking[p - 1]] < score:
-            ranking[p] = ranking[p - 1]
-            p -= 1
-        ranking[p] = i
-        last = scores[ranking[kept - 1]]
-
-
-@njit(cache=True, error_model="numpy")
-def _bucket_items(scores, items):
-    """Items into 256 buckets of falling score, equally wide; few enough items for insertion if they share a bucket."""
-    lowest, highest = scores.min(), scores.max()
-    scale = 255.0 / (highest - lowest)
-    if not (0.0 < scale < np.inf):
-        return
-    starts = np.zeros(257, np.int32)
-    buckets = np.empty(len(scores), np.int32)
-    for i in range(len(scores)):
-        bucket = np.int32((highest - scores[i]) * scale)
-        buckets[i] = bucket
-        starts[bucket + 1] += 1
-    for b in range(256):
-        starts[b + 1] += starts[b]
-    for i in range(len(scores)):
-        items[starts[buckets[i]]] = i
-        starts[buckets[i]] += 1
-
-
-@njit(cache=True, error_model="numpy")
-def _radix_sort_items(scores, items):
-    """Radix sort by the bytes of the scores, rounded to float32."""
-    n = len(scores)
-    singles = np.empty(n, np.float32)
-    for i in range(n):
-        singles[i] = np.float32(scores[i]) + np.float32(0.0)  # -0.0 becomes 0.0
-    keys = singles.view(np.uint32)
-    counts = np.zeros((4, 256), np.int32)
-    source, target = items, np.empty(n, np.int64)
-    for i in range(n):
-        # A key falls as its score rises: all bits but the sign are flipped where the score is not negative.
-        if keys[i] >> np.uint32(31) == 0:
-            keys[i] ^= np.uint32(0x7FFFFFFF)
-        for byte in range(4):
-            counts[byte, (keys[i] >> np.uint32(8 * byte)) & np.uint32(255)] += 1
-    for byte in range(4):
-        shift = np.uint32(8 * byte)
-        starts = counts[byte]
-        total = 0
-        for value in range(256):
-            total, starts[value] = total + starts[value], total
-        for p in range(n):
-            value = (keys[source[p]] >> shift) & np.uint32(255)
-            target[starts[value]] = source[p]
-            starts[value] += 1
-        source, target = target, source
-
-
-@njit(cache=True, parallel=True, error_model="numpy")
 def evaluate_queries(
-    scores, labels, offsets, kinds, cutoffs, gain_is_linear, relevant_from, max_label, empty_value, discounts, values
-):
-    num_queries = len(offsets) - 1
-    deepest = cutoffs.max()
-    longest = len(discounts)
-    for block in prange((num_queries + _QUERIES_OF_A_BLOCK - 1) // _QUERIES_OF_A_BLOCK):
-        gains, stops = np.empty(longest, np.float64), np.empty(longest, np.float64)
-        relevant = np.empty(longest, np.uint8)
-        divisors = np.empty(len(kinds), np.float64)
+    scores: NDArray[np.float64], labels: NDArray[Any], offsets: NDArray[np.int64], *, terms: MetricTerms
+) -> NDArray[np.float64]:
+    """Values (query, term) of the rankings by flat scores (items,); ``offsets`` (queries + 1,) say where queries start."""
+    values = np.empty((len(offsets) - 1, len(terms.kinds)))
+    _evaluate(scores, labels, offsets, terms, values)
+    return values
+
+
+@njit(parallel=True)
+def _evaluate(scores, labels, offsets, terms, values):
+    num_queries, num_terms = values.shape
+    deepest = terms.cutoffs.max()
+    longest = len(terms.discounts)
+    for block in prange((num_queries + _BLOCK_QUERIES - 1) // _BLOCK_QUERIES):
+        statistics = new_statistics(longest, num_terms)
         ranking = np.empty(longest, np.int64)
-        first = block * _QUERIES_OF_A_BLOCK
-        for query in range(first, min(first + _QUERIES_OF_A_BLOCK, num_queries)):
+        first = block * _BLOCK_QUERIES
+        for query in range(first, min(first + _BLOCK_QUERIES, num_queries)):
             start, end = offsets[query], offsets[query + 1]
             depth = min(end - start, deepest)
-            query_statistics(
-                labels[start:end],
-                kinds,
-                cutoffs,
-                gain_is_linear,
-                relevant_from,
-                max_label,
-                discounts,
-                gains,
-                relevant,
-                stops,
-                divisors,
-            )
+            fill_statistics(labels[start:end], terms, statistics)
             rank_items(scores[start:end], depth, ranking)
-            for t in range(len(kinds)):
-                values[query, t] = term_value(
-                    kinds[t], cutoffs[t], divisors[t], empty_value, ranking, depth, gains, relevant, stops, discounts
-                )
+            for t in range(num_terms):
+                values[query, t] = term_value(t, terms, statistics, ranking, depth)

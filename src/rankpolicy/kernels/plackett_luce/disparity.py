@@ -1,38 +1,48 @@
-"""Individual disparity and its gradient in O(n log n) a query, threads over queries; fairness/individual_disparity.py is the specification.
+"""Individual disparity and its gradient in O(n log n) per query, threads over queries; fairness/individual_disparity.py specifies them.
 
-Items enter two Fenwick trees (Fenwick 1994) over the ranks of x = exposure / merit, by rising merit and all of one merit at once. Then
+Items enter a Fenwick tree over the ranks of x = exposure / merit, by ascending merit and all of one merit at once. Then
 
-    below_i = #{j : M_j <= M_i, x_j < x_i} and the sum of their x  are prefixes of the trees after i's merit has entered,
+    below_i = #{j : M_j <= M_i, x_j < x_i} and the sum of their x  are prefixes of the tree after i's merit has entered,
     above_i = #{j : M_j >= M_i, x_j > x_i} = #{j : x_j > x_i} - #{j : M_j < M_i, x_j > x_i}  needs the count before it has entered,
 
-so one pass gives value, sum_i (below_i x_i - sum of x below), and gradient, (below_i - above_i) / M_i.
+so one pass gives the value, sum_i (below_i x_i - sum of x below), and the gradient, (below_i - above_i) / M_i.
 """
 
-import numba
+from __future__ import annotations
+
+from typing import Any
+
 import numpy as np
+from numba import prange
+from numpy.typing import NDArray
+
+from rankpolicy.kernels.compile import njit
+from rankpolicy.kernels.fenwick import count_and_sum_below, count_below, enter, new_tree
 
 
-def individual_disparities(exposure, merit, mask):
+def individual_disparities(
+    exposure: NDArray[Any], merit: NDArray[Any], mask: NDArray[np.bool_]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Values (query,) and gradients (query, item) in float64; 0 where fewer than two items have merit."""
     values, gradient = np.zeros(len(exposure)), np.zeros(exposure.shape)
-    # Waking threads costs more than a query.
+    # Starting threads costs more than one query.
     program = _in_parallel if len(exposure) > 1 else _one_query
     program(exposure, merit, mask, values, gradient)
     return values, gradient
 
 
-@numba.njit(cache=True, parallel=True, error_model="numpy")
+@njit(parallel=True)
 def _in_parallel(exposure, merit, mask, values, gradient):
-    for query in numba.prange(len(exposure)):
+    for query in prange(len(exposure)):
         values[query] = _of_query(exposure[query], merit[query], mask[query], gradient[query])
 
 
-@numba.njit(cache=True, error_model="numpy")
+@njit()
 def _one_query(exposure, merit, mask, values, gradient):
     values[0] = _of_query(exposure[0], merit[0], mask[0], gradient[0])
 
 
-@numba.njit(cache=True, error_model="numpy")
+@njit()
 def _of_query(exposure, merit, mask, gradient):
     items = np.flatnonzero(mask & (merit > 0))
     n = len(items)
@@ -45,7 +55,7 @@ def _of_query(exposure, merit, mask, gradient):
     ranks, num_above = np.empty(n, np.int64), np.empty(n, np.int64)
     _rank(treatments, ranks, num_above)
     by_merit = np.argsort(merits)
-    counts, sums = np.zeros(n + 1, np.int64), np.zeros(n + 1)
+    tree = new_tree(n)
     above = np.empty(n, np.int64)
     total, num_pairs = 0.0, 0
     start = 0
@@ -53,14 +63,14 @@ def _of_query(exposure, merit, mask, gradient):
         end = start
         while end < n and merits[by_merit[end]] == merits[by_merit[start]]:
             i = by_merit[end]
-            above[i] = num_above[i] - (start - _count_up_to(counts, ranks[i]))
+            above[i] = num_above[i] - (start - count_below(tree, ranks[i] + 1))
             end += 1
         for k in range(start, end):
-            _add(counts, sums, ranks[by_merit[k]], treatments[by_merit[k]])
+            enter(tree, ranks[by_merit[k]], treatments[by_merit[k]])
         for k in range(start, end):
             i = by_merit[k]
-            below = _count_up_to(counts, ranks[i] - 1)
-            total += below * treatments[i] - _sum_up_to(sums, ranks[i] - 1)
+            below, sum_below = count_and_sum_below(tree, ranks[i])
+            total += below * treatments[i] - sum_below
             gradient[items[i]] = (below - above[i]) / merits[i]
         num_pairs += (end - start) * (end - 1)
         start = end
@@ -69,12 +79,12 @@ def _of_query(exposure, merit, mask, gradient):
     return total / num_pairs
 
 
-@numba.njit(cache=True)
+@njit()
 def _rank(values, ranks, num_above):
-    """1-based ranks by rising value, one rank for equal values, and how many values are higher."""
+    """Ranks 0, 1, ... by ascending value, one rank for equal values, and how many values are higher."""
     order = np.argsort(values)
     n = len(values)
-    start, rank = 0, 0
+    start, rank = 0, -1
     while start < n:
         end, rank = start, rank + 1
         while end < n and values[order[end]] == values[order[start]]:
@@ -83,29 +93,3 @@ def _rank(values, ranks, num_above):
         for k in range(start, end):
             num_above[order[k]] = n - end
         start = end
-
-
-@numba.njit(cache=True)
-def _add(counts, sums, rank, value):
-    while rank < len(counts):
-        counts[rank] += 1
-        sums[rank] += value
-        rank += rank & -rank
-
-
-@numba.njit(cache=True)
-def _count_up_to(counts, rank):
-    total = 0
-    while rank > 0:
-        total += counts[rank]
-        rank -= rank & -rank
-    return total
-
-
-@numba.njit(cache=True)
-def _sum_up_to(sums, rank):
-    total = 0.0
-    while rank > 0:
-        total += sums[rank]
-        rank -= rank & -rank
-    return total

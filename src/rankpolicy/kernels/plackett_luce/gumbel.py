@@ -1,6 +1,6 @@
 """Gradients and exposures that integrate each item's own noise (gradients/gumbel.py), threads over queries.
 
-With T_k = e^{-w_k}, the time at which the k-th of the others arrives in the race of kernels/plackett_luce.py, and λ_i = e^{s_i},
+With T_k = e^{-w_k}, the time at which the k-th of the others arrives in the race of draws.py, and λ_i = e^{s_i},
 
     g(w_k - s_i) = λ_i T_k e^{-λ_i T_k}
 
@@ -8,139 +8,145 @@ so a swap costs one exponential. Given the order, the times between arrivals are
 still to come: the order is drawn first, at the cost of a few items, and only the times at its top follow.
 """
 
+from __future__ import annotations
+
 import math
+from typing import Any, NamedTuple
 
-import numba
 import numpy as np
+from numba import prange
+from numpy.typing import NDArray
 
-from rankpolicy.kernels.plackett_luce.draws import draw_ranking, fill_alias_table, fill_rates
+from rankpolicy.kernels.compile import njit
+from rankpolicy.kernels.plackett_luce.draws import draw_ranking, fill_remaining, gather, new_draws
 from rankpolicy.kernels.plackett_luce.random_stream import exponential, stream
 
 _LARGEST_LOG = 30.0  # exp(-e^30) is 0
 
+Floats = NDArray[np.float64]
+
+
+class Cascade(NamedTuple):
+    """The arrays of gradients/cascade.py that rewards are computed from."""
+
+    rank_weights: Floats  # (term, position) θ
+    item_values: Floats  # (term, query, item) ρ; (item, term) inside a query
+    keep: Floats  # κ, likewise
+    add: Floats  # α, likewise
+
+
+class KeptDraws(NamedTuple):
+    """The draws behind an estimate (sample, query, position), for tests: one position more than there are swaps; empty unless asked for."""
+
+    rankings: NDArray[np.int64]  # -1 past the end of a short query
+    noisy_scores: Floats  # -inf past the end
+
+
+class GumbelResult(NamedTuple):
+    """Float64 arrays of a batch."""
+
+    gradient: Floats  # (query, item)
+    utility: Floats  # (query,) mean reward
+    kept: KeptDraws
+
 
 def gumbel_queries(
-    scores, mask, rank_weights, item_values, keep, add, *, num_swaps, num_samples, seed, keep_draws=False
-):
-    """Gradient (query, item) and mean reward (query,) in float64; with ``keep_draws`` also rankings and noisy scores.
-
-    These are (sample, query, position), one position more than the ``num_swaps`` first ranks at which rank weights fall; past the end of a
-    short query they hold -1 and -inf. The other arrays are those of a RewardCascade.
-    """
-    num_queries, width = scores.shape
-    shape = (num_samples, num_queries, min(width, num_swaps + 1)) if keep_draws else (0, 0, 0)
-    rankings, noisy_scores = np.full(shape, -1, np.int64), np.full(shape, -np.inf)
-    gradient, utility = np.zeros((num_queries, width)), np.zeros(num_queries)
-    _gumbel(
-        scores,
-        mask,
-        rank_weights,
-        item_values,
-        keep,
-        add,
-        num_swaps,
-        num_samples,
-        seed,
-        gradient,
-        utility,
-        rankings,
-        noisy_scores,
+    scores: NDArray[Any],
+    mask: NDArray[np.bool_],
+    cascade: Cascade,
+    *,
+    num_swaps: int,
+    num_samples: int,
+    seed: int,
+    keep_draws: bool = False,
+) -> GumbelResult:
+    """Estimate for scores (query, item); ``num_swaps`` is the last rank at which rank weights change."""
+    result = GumbelResult(
+        np.zeros(scores.shape), np.zeros(len(scores)), _room(scores.shape, num_swaps, num_samples if keep_draws else 0)
     )
-    return gradient, utility, rankings, noisy_scores
+    _gumbel(scores, mask, cascade, num_swaps, num_samples, seed, result.gradient, result.utility, result.kept)
+    return result
 
 
-def gumbel_exposures(scores, mask, rank_weights, *, num_swaps, num_samples, seed, keep_draws=False):
-    """Exposure (query, item) in float64, and the draws as above."""
-    num_queries, width = scores.shape
-    shape = (num_samples, num_queries, min(width, num_swaps + 1)) if keep_draws else (0, 0, 0)
-    rankings, noisy_scores = np.full(shape, -1, np.int64), np.full(shape, -np.inf)
-    exposure = np.zeros((num_queries, width))
-    _exposures(scores, mask, rank_weights, num_swaps, num_samples, seed, exposure, rankings, noisy_scores)
-    return exposure, rankings, noisy_scores
+def gumbel_exposures(
+    scores: NDArray[Any],
+    mask: NDArray[np.bool_],
+    rank_weights: Floats,
+    *,
+    num_swaps: int,
+    num_samples: int,
+    seed: int,
+    keep_draws: bool = False,
+) -> tuple[Floats, KeptDraws]:
+    """Exposure (query, item) for rank weights (position,), and the draws."""
+    exposure = np.zeros(scores.shape)
+    kept = _room(scores.shape, num_swaps, num_samples if keep_draws else 0)
+    _exposures(scores, mask, rank_weights, num_swaps, num_samples, seed, exposure, kept)
+    return exposure, kept
 
 
-@numba.njit(cache=True, parallel=True, error_model="numpy")
-def _gumbel(
-    scores,
-    mask,
-    weights,
-    values,
-    keep,
-    add,
-    num_swaps,
-    num_samples,
-    seed,
-    gradient,
-    utility,
-    rankings_out,
-    noisy_scores_out,
-):
-    num_terms = len(weights)
-    for query in numba.prange(scores.shape[0]):
+def _room(shape: tuple[int, ...], num_swaps: int, num_draws: int) -> KeptDraws:
+    room = (num_draws, shape[0], min(shape[1], num_swaps + 1))
+    return KeptDraws(np.full(room, -1, np.int64), np.full(room, -np.inf))
+
+
+@njit(parallel=True)
+def _gumbel(scores, mask, cascade, num_swaps, num_samples, seed, gradient, utility, kept):
+    for query in prange(len(scores)):
         items = np.flatnonzero(mask[query])
-        n = len(items)
+        n, num_terms = len(items), len(cascade.rank_weights)
         if n == 0:
             continue
-        own_scores = np.empty(n)
-        own_values, own_keep, own_add = (
-            np.empty((n, num_terms)),
-            np.empty((n, num_terms)),
-            np.empty((n, num_terms)),
-        )
-        for i in range(n):
-            own_scores[i] = scores[query, items[i]]
-            for t in range(num_terms):
-                own_values[i, t] = values[t, query, items[i]]
-                own_keep[i, t] = keep[t, query, items[i]]
-                own_add[i, t] = add[t, query, items[i]]
+        own = _gather_cascade(cascade, query, items)
         depth = min(n, num_swaps + 1)
-        rates, keys, cells = np.empty(n), np.empty(n), np.empty(n)
-        alias, rest, placed = np.empty(n, np.int64), np.empty(n, np.int64), np.empty(n, np.bool_)
-        is_linear = fill_rates(own_scores, rates)
-        if is_linear:
-            fill_alias_table(rates, cells, alias, rest)
-        ranking, arrivals = np.empty(depth, np.int64), np.empty(depth)
+        draws = new_draws(gather(scores[query], items))
+        rates = draws.rates if draws.is_linear else draws.log_weights
+        placed, ranking, arrivals = np.empty(n, np.bool_), np.empty(depth, np.int64), np.empty(depth)
         factors, slopes, earned = np.empty(num_terms), np.empty((depth, num_terms)), np.empty(depth)
         own_gradient = np.zeros(n)
         total = 0.0
         state = stream(seed, query)
         for sample in range(num_samples):
-            state = draw_ranking(state, own_scores, rates, is_linear, cells, alias, placed, keys, rest, ranking)
-            state = _draw_arrivals(state, rates, is_linear, placed, keys, ranking, arrivals)
-            total += _swaps_of_the_unplaced(
-                weights, own_values, own_keep, own_add, ranking, min(num_swaps, n - 1), factors, slopes, earned
-            )
-            own_rates = rates if is_linear else own_scores
+            state = draw_ranking(state, draws, placed, ranking)
+            state = _draw_arrivals(state, draws, placed, ranking, arrivals)
+            total += _fill_slopes(own, ranking, min(num_swaps, n - 1), factors, slopes, earned)
             for p in range(depth):
                 own_gradient[ranking[p]] += _gradient_of_placed(
-                    p, own_rates, is_linear, weights, own_values, own_keep, own_add, ranking, arrivals, factors
+                    p, rates, draws.is_linear, own, ranking, arrivals, factors
                 )
             if depth < n:
-                _add_gradient_of_the_unplaced(
-                    own_rates, is_linear, own_values, placed, arrivals, slopes, earned, own_gradient
+                _add_gradient_of_unplaced(
+                    rates, draws.is_linear, own.item_values, placed, arrivals, slopes, earned, own_gradient
                 )
-            _keep_draw(sample, query, items, is_linear, own_scores, ranking, arrivals, rankings_out, noisy_scores_out)
+            _keep_draw(sample, query, items, draws, ranking, arrivals, kept)
         utility[query] = total / num_samples
         for i in range(n):
             gradient[query, items[i]] = own_gradient[i] / num_samples
 
 
-@numba.njit(cache=True, error_model="numpy")
-def _draw_arrivals(state, rates, is_linear, placed, keys, ranking, arrivals):
+@njit()
+def _gather_cascade(cascade, query, items):
+    """The arrays of one query, (item, term)."""
+    shape = (len(items), len(cascade.rank_weights))
+    values, keep, add = np.empty(shape), np.empty(shape), np.empty(shape)
+    for i in range(shape[0]):
+        for t in range(shape[1]):
+            values[i, t] = cascade.item_values[t, query, items[i]]
+            keep[i, t] = cascade.keep[t, query, items[i]]
+            add[i, t] = cascade.add[t, query, items[i]]
+    return Cascade(cascade.rank_weights, values, keep, add)
+
+
+@njit()
+def _draw_arrivals(state, draws, placed, ranking, arrivals):
     """When the items of a drawn ranking arrive: times, or noisy scores (minus the log of times) where rates may vanish."""
     depth = len(ranking)
-    if not is_linear:
+    if not draws.is_linear:
         # The whole race was run in log space: keys are the noisy scores of all items.
         for p in range(depth):
-            arrivals[p] = keys[ranking[p]]
+            arrivals[p] = draws.keys[ranking[p]]
         return state
-    mass = 0.0
-    for i in range(len(rates)):
-        if not placed[i]:
-            mass += rates[i]
-    for p in range(depth - 1, -1, -1):
-        mass += rates[ranking[p]]
-        arrivals[p] = mass
+    fill_remaining(draws.rates, placed, ranking, arrivals)
     time = 0.0
     for p in range(depth):
         state, wait = exponential(state)
@@ -149,15 +155,16 @@ def _draw_arrivals(state, rates, is_linear, placed, keys, ranking, arrivals):
     return state
 
 
-@numba.njit(cache=True, error_model="numpy")
+@njit()
 def _rate_time(rate, arrival, is_linear):
     """λ_i T_k of an item and an arrival."""
     return rate * arrival if is_linear else math.exp(min(rate - arrival, _LARGEST_LOG))
 
 
-@numba.njit(cache=True, error_model="numpy")
-def _swaps_of_the_unplaced(weights, values, keep, add, ranking, num_swaps, factors, slopes, earned):
-    """slopes (θ_k - θ_{k+1}) c_k and what the item at k earns of them, shared by all items below; the reward of the ranking."""
+@njit()
+def _fill_slopes(cascade, ranking, num_swaps, factors, slopes, earned):
+    """Fill the slopes (θ_k - θ_{k+1}) c_k and what the item at k earns of them, which all items below share; returns the reward."""
+    weights, values, keep, add = cascade
     factors[:] = 1.0
     reward = 0.0
     for k in range(len(ranking)):
@@ -171,8 +178,9 @@ def _swaps_of_the_unplaced(weights, values, keep, add, ranking, num_swaps, facto
     return reward
 
 
-@numba.njit(cache=True, error_model="numpy")
-def _add_gradient_of_the_unplaced(rates, is_linear, values, placed, arrivals, slopes, earned, gradient):
+@njit()
+def _add_gradient_of_unplaced(rates, is_linear, values, placed, arrivals, slopes, earned, gradient):
+    """The gradient of the items that the ranking does not hold."""
     num_swaps, num_terms = len(arrivals) - 1, values.shape[1]
     for i in range(len(rates)):
         if placed[i]:
@@ -189,9 +197,10 @@ def _add_gradient_of_the_unplaced(rates, is_linear, values, placed, arrivals, sl
         gradient[i] += total
 
 
-@numba.njit(cache=True, error_model="numpy")
-def _gradient_of_placed(position, rates, is_linear, weights, values, keep, add, ranking, arrivals, factors):
-    """The same for an item of the ranking: the others below it move up by one."""
+@njit()
+def _gradient_of_placed(position, rates, is_linear, cascade, ranking, arrivals, factors):
+    """The gradient of an item of the ranking: without it, the items below move up by one."""
+    weights, values, keep, add = cascade
     item, num_terms = ranking[position], len(factors)
     factors[:] = 1.0
     total = 0.0
@@ -209,48 +218,41 @@ def _gradient_of_placed(position, rates, is_linear, weights, values, keep, add, 
     return total
 
 
-@numba.njit(cache=True, error_model="numpy")
-def _keep_draw(sample, query, items, is_linear, scores, ranking, arrivals, rankings_out, noisy_scores_out):
-    if len(rankings_out) == 0:
+@njit()
+def _keep_draw(sample, query, items, draws, ranking, arrivals, kept):
+    if len(kept.rankings) == 0:
         return
-    highest = scores.max()
+    highest = draws.log_weights.max()
     for p in range(len(ranking)):
-        rankings_out[sample, query, p] = items[ranking[p]]
-        noisy_scores_out[sample, query, p] = highest - math.log(arrivals[p]) if is_linear else arrivals[p]
+        kept.rankings[sample, query, p] = items[ranking[p]]
+        kept.noisy_scores[sample, query, p] = highest - math.log(arrivals[p]) if draws.is_linear else arrivals[p]
 
 
-@numba.njit(cache=True, parallel=True, error_model="numpy")
-def _exposures(scores, mask, weights, num_swaps, num_samples, seed, exposure, rankings_out, noisy_scores_out):
-    for query in numba.prange(scores.shape[0]):
+@njit(parallel=True)
+def _exposures(scores, mask, weights, num_swaps, num_samples, seed, exposure, kept):
+    for query in prange(len(scores)):
         items = np.flatnonzero(mask[query])
         n = len(items)
         if n == 0:
             continue
-        own_scores = np.empty(n)
-        for i in range(n):
-            own_scores[i] = scores[query, items[i]]
         depth = min(n, num_swaps + 1)
-        rates, keys, cells = np.empty(n), np.empty(n), np.empty(n)
-        alias, rest, placed = np.empty(n, np.int64), np.empty(n, np.int64), np.empty(n, np.bool_)
-        ranks = np.empty(n, np.int64)
-        is_linear = fill_rates(own_scores, rates)
-        if is_linear:
-            fill_alias_table(rates, cells, alias, rest)
-        own_rates = rates if is_linear else own_scores
+        draws = new_draws(gather(scores[query], items))
+        rates = draws.rates if draws.is_linear else draws.log_weights
+        placed, ranks = np.empty(n, np.bool_), np.empty(n, np.int64)
         ranking, arrivals = np.empty(depth, np.int64), np.empty(depth)
         own_exposure = np.zeros(n)
         state = stream(seed, query)
         for sample in range(num_samples):
-            state = draw_ranking(state, own_scores, rates, is_linear, cells, alias, placed, keys, rest, ranking)
-            state = _draw_arrivals(state, rates, is_linear, placed, keys, ranking, arrivals)
+            state = draw_ranking(state, draws, placed, ranking)
+            state = _draw_arrivals(state, draws, placed, ranking, arrivals)
             ranks[:] = depth
             for p in range(depth):
                 ranks[ranking[p]] = p
             for i in range(n):
                 for k in range(min(num_swaps, n - 1)):
                     arrival = arrivals[k if k < ranks[i] else k + 1]
-                    above = -math.expm1(-_rate_time(own_rates[i], arrival, is_linear))
+                    above = -math.expm1(-_rate_time(rates[i], arrival, draws.is_linear))
                     own_exposure[i] += (weights[k] - weights[k + 1]) * above
-            _keep_draw(sample, query, items, is_linear, own_scores, ranking, arrivals, rankings_out, noisy_scores_out)
+            _keep_draw(sample, query, items, draws, ranking, arrivals, kept)
         for i in range(n):
             exposure[query, items[i]] = weights[n - 1] + own_exposure[i] / num_samples

@@ -7,46 +7,48 @@ import math
 import operator
 from typing import Any
 
-import numba
 import numba.extending
 from llvmlite import ir  # type: ignore[import-untyped]
 from numba import types
 from numba.core import cgutils
 from numba.extending import lower_builtin, models, register_model, type_callable
 
+from rankpolicy.kernels.compile import njit
+
 WIDTH = 8
 
+_insert_function: Any = cgutils.get_or_insert_function
 intrinsic: Any = numba.extending.intrinsic  # its functions are called without the typing context that they declare
 
 
 class Lanes(types.Type):
     """WIDTH numbers of one dtype."""
 
-    def __init__(self, dtype):
+    def __init__(self, dtype: types.Type) -> None:
         self.dtype = dtype
         super().__init__(name=f"Lanes({dtype})")
 
 
 @register_model(Lanes)
 class _LanesModel(models.PrimitiveModel):
-    def __init__(self, manager, lanes):
-        super().__init__(manager, lanes, _vector(lanes.dtype))
+    def __init__(self, manager: Any, lanes: Any) -> None:
+        super().__init__(manager, lanes, _vector(lanes.dtype))  # type: ignore[no-untyped-call]
 
 
-def _vector(dtype):
+def _vector(dtype: Any) -> Any:
     return ir.VectorType(ir.FloatType() if dtype == types.float32 else ir.DoubleType(), WIDTH)
 
 
-def _pointer(context, builder, array_type, array, index):
+def _pointer(context: Any, builder: Any, array_type: Any, array: Any, index: Any) -> Any:
     data = context.make_array(array_type)(context, builder, array).data
     return builder.bitcast(builder.gep(data, [index]), _vector(array_type.dtype).as_pointer())
 
 
 @intrinsic
-def load(typing_context, array, index):
+def load(typing_context: Any, array: Any, index: Any) -> Any:
     """array[index : index + WIDTH], a flat array."""
 
-    def generate(context, builder, signature, arguments):
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         pointer = _pointer(context, builder, signature.args[0], *arguments)
         return builder.load(pointer, align=array.dtype.bitwidth // 8)
 
@@ -54,10 +56,10 @@ def load(typing_context, array, index):
 
 
 @intrinsic
-def store(typing_context, array, index, lanes):
+def store(typing_context: Any, array: Any, index: Any, lanes: Any) -> Any:
     """array[index : index + WIDTH] = lanes, a flat array; rounded to its dtype."""
 
-    def generate(context, builder, signature, arguments):
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         pointer, values = _pointer(context, builder, signature.args[0], *arguments[:2]), arguments[2]
         if array.dtype != lanes.dtype:
             values = builder.fptrunc(values, _vector(array.dtype))
@@ -67,25 +69,23 @@ def store(typing_context, array, index, lanes):
 
 
 @intrinsic
-def total(typing_context, lanes):
+def total(typing_context: Any, lanes: Any) -> Any:
     """The sum of all lanes."""
 
-    def generate(context, builder, signature, arguments):
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         number = _vector(lanes.dtype).element
         name = f"llvm.vector.reduce.fadd.v{WIDTH}f{lanes.dtype.bitwidth}"
-        function = cgutils.get_or_insert_function(
-            builder.module, ir.FunctionType(number, [number, _vector(lanes.dtype)]), name
-        )
+        function = _insert_function(builder.module, ir.FunctionType(number, [number, _vector(lanes.dtype)]), name)
         return builder.call(function, [ir.Constant(number, -0.0), arguments[0]], fastmath=("reassoc",))
 
     return lanes.dtype(lanes), generate
 
 
 @intrinsic
-def spread(typing_context, number):
+def spread(typing_context: Any, number: Any) -> Any:
     """The same number in every lane."""
 
-    def generate(context, builder, signature, arguments):
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         vector = _vector(number)
         one = builder.insert_element(ir.Constant(vector, ir.Undefined), arguments[0], ir.IntType(32)(0))
         return builder.shuffle_vector(one, one, ir.Constant(ir.VectorType(ir.IntType(32), WIDTH), [0] * WIDTH))
@@ -94,10 +94,10 @@ def spread(typing_context, number):
 
 
 @intrinsic
-def _power_of_two(typing_context, shifted):
+def _power_of_two(typing_context: Any, shifted: Any) -> Any:
     """2^k of k + 1.5 * 2^52, a number whose last bits are k."""
 
-    def generate(context, builder, signature, arguments):
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         integers = ir.VectorType(ir.IntType(64), WIDTH)
         bits = builder.shl(builder.bitcast(arguments[0], integers), ir.Constant(integers, [52] * WIDTH))
         return builder.bitcast(builder.add(bits, ir.Constant(integers, [1023 << 52] * WIDTH)), _vector(shifted.dtype))
@@ -105,13 +105,13 @@ def _power_of_two(typing_context, shifted):
     return shifted(shifted), generate
 
 
-def _lane_by_lane(name):
+def _lane_by_lane(name: str) -> Any:
     @intrinsic
-    def call(typing_context, left, right):
-        def generate(context, builder, signature, arguments):
+    def call(typing_context: Any, left: Any, right: Any) -> Any:
+        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
             vector = _vector(left.dtype)
             kind = f"llvm.{name}.v{WIDTH}f{left.dtype.bitwidth}"
-            function = cgutils.get_or_insert_function(builder.module, ir.FunctionType(vector, [vector, vector]), kind)
+            function = _insert_function(builder.module, ir.FunctionType(vector, [vector, vector]), kind)
             return builder.call(function, arguments)
 
         return left(left, right), generate
@@ -122,22 +122,22 @@ def _lane_by_lane(name):
 _smaller, _larger = _lane_by_lane("minnum"), _lane_by_lane("maxnum")
 
 
-@numba.njit(cache=True)
+@njit()
 def clip(lanes, lowest, highest):
     """Each number, not below the lowest nor above the highest."""
     return _smaller(_larger(lanes, spread(lowest)), spread(highest))
 
 
-def _register(operation, instruction):
+def _register(operation: Any, instruction: str) -> None:
     @type_callable(operation)
-    def type_of(context):
-        def typer(left, right):
+    def type_of(context: Any) -> Any:
+        def typer(left: Any, right: Any) -> Any:
             return left if isinstance(left, Lanes) and left == right else None
 
         return typer
 
-    @lower_builtin(operation, Lanes, Lanes)
-    def generate(context, builder, signature, arguments):
+    @lower_builtin(operation, Lanes, Lanes)  # type: ignore[no-untyped-call]
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         return getattr(builder, instruction)(*arguments, flags=("contract",))
 
 
@@ -152,7 +152,7 @@ _LN2_LOW = float.fromhex("0x1.a39ef35793c76p-33")
 _C2, _C3, _C4, _C5, _C6, _C7, _C8, _C9, _C10, _C11, _C12, _C13 = (1 / math.factorial(j) for j in range(2, 14))
 
 
-@numba.njit(cache=True)
+@njit()
 def exponential(x):
     """e^x of float64 lanes from -700 to 700, to the last digit but one.
 

@@ -1,4 +1,4 @@
-"""Exposure of a Plackett-Luce policy and the gradient of any function of it, in O(nodes * items * cutoff) a query.
+"""Exposure of a Plackett-Luce policy and the gradient of any function of it, in O(nodes * items * cutoff) per query.
 
 The recursions of policies/race.py, run forwards and backwards at once. With c_i = dΦ/dexposure_i, a_i = λ_i t e^{-λ_i t}, ω_i = step * a_i,
 
@@ -10,104 +10,128 @@ The recursions of policies/race.py, run forwards and backwards at once. With c_i
     exposure_i += ω_i A_i,  A_i = Σ_k F(k) V(k)
     dΦ/ds_i    += a_i Σ_k [F(k) (U(k + 1) - U(k)) + H(k) (V(k + 1) - V(k))] + c_i ω_i A_i (1 - λ_i t)
 
-Nodes are taken in blocks that fill the processor's vectors (kernels/lanes.py): the innermost axis of every array is the node. Arithmetic
+Nodes are taken in blocks that fill the processor's vectors (lanes.py): the innermost axis of every array is the node. Arithmetic
 follows the dtype of the scores.
 """
 
+from __future__ import annotations
+
 import math
+from typing import Any, NamedTuple
 
-import numba
 import numpy as np
+from numba import prange
+from numpy.typing import NDArray
 
+from rankpolicy.kernels.compile import njit
+from rankpolicy.kernels.plackett_luce.draws import gather
 from rankpolicy.kernels.plackett_luce.lanes import WIDTH, clip, exponential, load, spread, store, total
 
 _LARGEST_LOG = 30.0  # past this, λt is infinite for all purposes
 _NEVER = -700.0  # log λt of what never arrives; its exp is still a float64 number
 
 
-def race(scores, mask, rank_weights, coefficients, *, quadrature):
-    """Exposure, dΦ/dscores and its diagonal dexposure_i/dscores_i, each (query, item) in the dtype of ``scores``."""
-    exposure, gradient, curvature = (np.zeros_like(scores) for _ in range(3))
+class RaceResult(NamedTuple):
+    """Arrays (query, item) in the dtype of the scores."""
+
+    exposure: NDArray[Any]
+    gradient: NDArray[Any]  # dΦ/dscores
+    curvature: NDArray[Any]  # dexposure_i/dscores_i
+
+
+class _Buffers(NamedTuple):
+    """Working space of one query, flat, the node innermost."""
+
+    coins: NDArray[Any]  # (5, item x node)
+    forward: NDArray[
+        Any
+    ]  # F (item, count, node); never written where there are more counts than items before, so 0 there
+    forward_left_out: NDArray[Any]  # H
+    backward: NDArray[Any]  # V (count, node); the last count stays 0
+    backward_left_out: NDArray[Any]  # U
+
+
+def race(
+    scores: NDArray[Any],
+    mask: NDArray[np.bool_],
+    rank_weights: NDArray[Any],
+    coefficients: NDArray[Any],
+    *,
+    quadrature: Any,
+) -> RaceResult:
+    """Exposure for rank weights θ (position,) and dΦ/dscores for ``coefficients`` dΦ/dexposure (query, item).
+
+    ``quadrature`` is that of policies/race.py.
+    """
+    result = RaceResult(np.zeros_like(scores), np.zeros_like(scores), np.zeros_like(scores))
     nonzero = np.flatnonzero(rank_weights)
     cutoff = int(nonzero[-1]) + 1 if len(nonzero) else 1
-    _race(
-        scores,
-        mask,
-        rank_weights[:cutoff].astype(scores.dtype),
-        coefficients.astype(scores.dtype, copy=False),
-        quadrature.step,
-        quadrature.before,
-        quadrature.after,
-        exposure,
-        gradient,
-        curvature,
-    )
-    return exposure, gradient, curvature
+    weights = rank_weights[:cutoff].astype(scores.dtype)
+    _race(scores, mask, weights, coefficients.astype(scores.dtype, copy=False), quadrature, result)
+    return result
 
 
-@numba.njit(cache=True, parallel=True, error_model="numpy")
-def _race(scores, mask, weights, coefficients, step, before, after, exposure, gradient, curvature):
-    for query in numba.prange(scores.shape[0]):
+@njit(parallel=True)
+def _race(scores, mask, weights, coefficients, quadrature, result):
+    for query in prange(scores.shape[0]):
         items = np.flatnonzero(mask[query])
-        n = len(items)
-        if n == 0:
-            continue
-        own_scores = np.empty(n)
-        for i in range(n):
-            own_scores[i] = scores[query, items[i]]
-        own_scores -= own_scores.max()
-        own_coefficients = coefficients[query][items]
-        cutoff = min(n, len(weights))
-        # (item, count, node), flat; never written where there are more counts than items before, so 0 there.
-        forward = np.zeros((n + 1) * cutoff * WIDTH, scores.dtype)
-        forward[:WIDTH] = 1.0
-        forward_left_out = np.zeros_like(forward)
-        # (count, node), flat; the last count stays 0.
-        backward = np.zeros((cutoff + 1) * WIDTH, scores.dtype)
-        backward_left_out = np.zeros_like(backward)
-        coins = np.empty((5, n * WIDTH), scores.dtype)
-        results = np.zeros((3, n))
-        nodes = np.empty(WIDTH)
-        # Before the first node at most one item has arrived: there the integrand is λ_i t θ_1, a geometric series over nodes.
-        rates = np.exp(own_scores)
-        m = math.floor((-math.log(rates.sum()) - before) / step)
-        tail = step * math.exp(m * step) / math.expm1(step) * weights[0]
-        for i in range(n):
-            early = tail * rates[i]
-            results[0, i] = early
-            results[1, i] = early * own_coefficients[i]
-            results[2, i] = early
-        last = math.ceil((after - own_scores.min()) / step)
-        while m <= last:
-            m, num_nodes = _next_nodes(own_scores, m, last, step, 2 * before, after, nodes)
-            if num_nodes == 0:
-                break
-            reached = _add_block(
-                own_scores,
-                own_coefficients,
-                weights[:cutoff],
-                nodes,
-                num_nodes,
-                step,
-                coins,
-                forward,
-                forward_left_out,
-                backward,
-                backward_left_out,
-                results,
-            )
-            # Once cutoff items have arrived for all but a negligible chance, later nodes add nothing.
-            if reached < math.exp(-2 * before):
-                break
-        for i in range(n):
-            exposure[query, items[i]] = results[0, i]
-            gradient[query, items[i]] = results[1, i]
-            curvature[query, items[i]] = results[2, i]
+        if len(items) > 0:
+            own_scores = gather(scores[query], items)
+            own_scores -= own_scores.max()
+            cutoff = min(len(items), len(weights))
+            results = _race_query(own_scores, coefficients[query][items], weights[:cutoff], quadrature)
+            _scatter(results, query, items, result)
 
 
-@numba.njit(cache=True)
-def _next_nodes(scores, m, last, step, before, after, nodes):
-    """Fill ``nodes`` with the next nodes at which some item may arrive; the number of the node after them, and their count."""
+@njit()
+def _scatter(results, query, items, result):
+    for i in range(len(items)):
+        result.exposure[query, items[i]] = results[0, i]
+        result.gradient[query, items[i]] = results[1, i]
+        result.curvature[query, items[i]] = results[2, i]
+
+
+@njit()
+def _race_query(scores, coefficients, weights, quadrature):
+    """Exposure, gradient and curvature (3, item) of one query, whose highest score is 0."""
+    n, step = len(scores), quadrature.step
+    buffers = _new_buffers(n, weights)
+    results = np.zeros((3, n))
+    nodes = np.empty(WIDTH)
+    # Before the first node at most one item has arrived: there the integrand is λ_i t θ_1, a geometric series over nodes.
+    rates = np.exp(scores)
+    m = math.floor((-math.log(rates.sum()) - quadrature.before) / step)
+    tail = step * math.exp(m * step) / math.expm1(step) * weights[0]
+    for i in range(n):
+        early = tail * rates[i]
+        results[0, i] = early
+        results[1, i] = early * coefficients[i]
+        results[2, i] = early
+    last = math.ceil((quadrature.after - scores.min()) / step)
+    while m <= last:
+        m, num_nodes = _next_nodes(scores, m, last, quadrature, nodes)
+        if num_nodes == 0:
+            break
+        reached = _add_block(scores, coefficients, weights, nodes, num_nodes, step, buffers, results)
+        # Once cutoff items have arrived for all but a negligible chance, later nodes add nothing.
+        if reached < math.exp(-2 * quadrature.before):
+            break
+    return results
+
+
+@njit()
+def _new_buffers(n, weights):
+    cutoff, dtype = len(weights), weights.dtype
+    forward = np.zeros((n + 1) * cutoff * WIDTH, dtype)
+    forward[:WIDTH] = 1.0
+    backward = np.zeros((cutoff + 1) * WIDTH, dtype)
+    return _Buffers(np.empty((5, n * WIDTH), dtype), forward, np.zeros_like(forward), backward, np.zeros_like(backward))
+
+
+@njit()
+def _next_nodes(scores, m, last, quadrature, nodes):
+    """Fill ``nodes`` with the next nodes at which some item may arrive; returns the number of the node after them, and their count."""
+    step, before, after = quadrature.step, 2 * quadrature.before, quadrature.after
     filled = 0
     while filled < len(nodes) and m <= last:
         x = m * step
@@ -126,10 +150,11 @@ def _next_nodes(scores, m, last, step, before, after, nodes):
     return m, filled
 
 
-@numba.njit(cache=True, error_model="numpy", fastmath={"contract"})
-def _add_block(scores, coefficients, weights, nodes, num_nodes, step, coins, F, H, V, U, results):
+@njit(fastmath={"contract"})
+def _add_block(scores, coefficients, weights, nodes, num_nodes, step, buffers, results):
     """Add the nodes of a block to exposure, gradient and curvature; the chance of fewer than cutoff arrivals at its last node."""
     n, cutoff, row = len(scores), len(weights), len(weights) * WIDTH
+    coins, F, H, V, U = buffers
     # p, 1 - p, ω, c ω and 1 - λt of every item at every node.
     arrived, waiting, density, weighted, falling = coins[0], coins[1], coins[2], coins[3], coins[4]
     x, one, steps = load(nodes, 0), spread(1.0), spread(step)

@@ -2,15 +2,16 @@
 
 import math
 
-import numba
 import numpy as np
+
+from rankpolicy.kernels.compile import njit
 
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _MIX_1 = np.uint64(0xBF58476D1CE4E5B9)
 _MIX_2 = np.uint64(0x94D049BB133111EB)
 
 
-@numba.njit(cache=True)
+@njit()
 def mix(state):
     """The finaliser of SplitMix64 (Steele, Lea & Flood 2014)."""
     z = (state ^ (state >> np.uint64(30))) * _MIX_1
@@ -18,20 +19,20 @@ def mix(state):
     return z ^ (z >> np.uint64(31))
 
 
-@numba.njit(cache=True)
+@njit()
 def stream(seed, query):
     """Start of query's own stream."""
     return mix(np.uint64(seed) + _GOLDEN * np.uint64(query + 1))
 
 
-@numba.njit(cache=True)
+@njit()
 def uniform(state):
     """Next state and a number strictly between 0 and 1."""
     state = state + _GOLDEN
     return state, (np.float64(mix(state) >> np.uint64(12)) + 0.5) * (1.0 / 4503599627370496.0)
 
 
-@numba.njit(cache=True)
+@njit()
 def exponential(state):
     """Next state and a draw of the standard exponential distribution, never 0."""
     state, draw = uniform(state)

@@ -1,184 +1,209 @@
-"""Fused REINFORCE: sample, sort, reward and gradient in one pass over each query, threads over queries."""
+"""Fused REINFORCE: draw, reward and gradient in one pass over each query, threads over queries.
+
+The policy places items one by one: with probability 1 - ε by weight among those left, with probability ε any of those left. With ε = 0 it
+is Plackett-Luce. A draw is a Plackett-Luce ranking into which chance choices are woven: these do not look at the ranking, so what is left
+of it is still a draw among the items left.
+"""
+
+from __future__ import annotations
 
 import math
+from typing import Any, NamedTuple
 
-import numba
 import numpy as np
+from numba import prange
+from numpy.typing import NDArray
 
-from rankpolicy.kernels.metrics.values import new_query_statistics, rank_discounts, rank_items, ranking_value
-from rankpolicy.kernels.plackett_luce.draws import draw_ranking, fill_alias_table, fill_rates
-from rankpolicy.kernels.plackett_luce.random_stream import stream
+from rankpolicy.kernels.compile import njit
+from rankpolicy.kernels.metrics.sorting import rank_items
+from rankpolicy.kernels.metrics.values import MetricTerms, query_statistics, term_value
+from rankpolicy.kernels.plackett_luce.codes import GREEDY, LEAVE_ONE_OUT, MEAN
+from rankpolicy.kernels.plackett_luce.draws import (
+    draw_ranking,
+    fill_log_remaining,
+    fill_remaining,
+    gather,
+    new_draws,
+)
+from rankpolicy.kernels.plackett_luce.random_stream import stream, uniform
 
-CONTROL_CODES = {"leave_one_out": 0, "mean": 1, "greedy": 2, "none": 3}
+Floats = NDArray[np.float64]
 
 
-def reinforce_queries(scores, labels, mask, *, terms, conventions, num_samples, control, seed, keep_rankings=False):
-    """Gradient (query, item) and mean reward (query,) in float64; with ``keep_rankings`` also the rankings (sample, query, position).
+class WeightedQueries(NamedTuple):
+    """A padded batch (query, item) and the policy of each query."""
 
-    Positions past the end of a short query hold -1.
-    """
-    num_queries, width = scores.shape
-    depth = min(width, int(terms.cutoffs.max()))
-    rankings = np.full((num_samples, num_queries, depth) if keep_rankings else (0, 0, 0), -1, np.int64)
-    gradient = np.zeros((num_queries, width))
-    utility = np.zeros(num_queries)
-    _reinforce(
-        scores,
-        labels,
-        mask,
-        terms.kinds,
-        terms.cutoffs,
-        terms.weights,
-        conventions.gain == "linear",
-        conventions.relevant_from,
-        conventions.max_label,
-        np.nan if conventions.empty == "skip" else float(conventions.empty),
-        rank_discounts(width),
-        depth,
-        num_samples,
-        CONTROL_CODES[control],
-        seed,
-        gradient,
-        utility,
-        rankings,
+    log_weights: Floats  # (query, item)
+    scores: NDArray[Any]  # (query, item) what the greedy list is sorted by: log weights may tie where scores do not
+    labels: NDArray[Any]  # (query, item)
+    mask: NDArray[np.bool_]  # (query, item)
+    epsilons: Floats  # (query,)
+
+
+class SampleSettings(NamedTuple):
+    """How many lists of how many positions, which control variate (codes.py), and the seed."""
+
+    num_samples: int
+    depth: int
+    control: int
+    seed: int
+
+
+class ReinforceResult(NamedTuple):
+    """Float64 arrays of a batch."""
+
+    gradient: Floats  # (query, item) in log weights
+    values: Floats  # (query, term) mean value of each term
+    rankings: NDArray[
+        np.int64
+    ]  # (sample, query, position), -1 past the end of a short query; empty unless they were asked for
+
+
+def reinforce_queries(
+    queries: WeightedQueries,
+    *,
+    terms: MetricTerms,
+    num_samples: int,
+    control: int,
+    seed: int,
+    max_positions: int | None = None,
+    keep_rankings: bool = False,
+) -> ReinforceResult:
+    """Estimate dU/dlog weights from ``num_samples`` lists per query of at most ``max_positions`` items."""
+    num_queries, width = queries.mask.shape
+    depth = min(width, int(terms.cutoffs.max()), max_positions or width)
+    result = ReinforceResult(
+        np.zeros((num_queries, width)),
+        np.zeros((num_queries, len(terms.kinds))),
+        np.full((num_samples, num_queries, depth) if keep_rankings else (0, 0, 0), -1, np.int64),
     )
-    return gradient, utility, rankings
+    _reinforce(queries, terms, SampleSettings(num_samples, depth, control, seed), result)
+    return result
 
 
-@numba.njit(cache=True, parallel=True, error_model="numpy")
-def _reinforce(
-    scores,
-    labels,
-    mask,
-    kinds,
-    cutoffs,
-    weights,
-    gain_is_linear,
-    relevant_from,
-    max_label,
-    empty_value,
-    discounts,
-    depth,
-    num_samples,
-    control,
-    seed,
-    gradient,
-    utility,
-    rankings_out,
-):
-    for query in numba.prange(scores.shape[0]):
-        items = np.flatnonzero(mask[query])
-        n = len(items)
-        if n == 0:
-            continue
-        own_scores, own_labels = np.empty(n), np.empty(n)
-        for i in range(n):
-            own_scores[i] = scores[query, items[i]]
-            own_labels[i] = labels[query, items[i]]
-        gains, relevant, stops, divisors = new_query_statistics(
-            own_labels, kinds, cutoffs, gain_is_linear, relevant_from, max_label, discounts
-        )
-        own_depth = min(n, depth)
-        rates, keys, keep = np.empty(n), np.empty(n), np.empty(n)
-        alias, rest = np.empty(n, np.int64), np.empty(n, np.int64)
-        placed = np.empty((num_samples, n), np.bool_)
-        is_linear = fill_rates(own_scores, rates)
-        if is_linear:
-            fill_alias_table(rates, keep, alias, rest)
-        # One row more than samples: the last holds the greedy ranking.
-        rankings = np.empty((num_samples + 1, own_depth), np.int64)
-        rewards = np.empty(num_samples + 1)
-        state = stream(seed, query)
-        for sample in range(num_samples + 1):
-            ranking = rankings[sample]
+@njit(parallel=True)
+def _reinforce(queries, terms, settings, result):
+    for query in prange(len(queries.mask)):
+        items = np.flatnonzero(queries.mask[query])
+        if len(items) > 0:
+            _reinforce_query(query, items, queries, terms, settings, result)
+
+
+@njit()
+def _reinforce_query(query, items, queries, terms, settings, result):
+    n, num_samples, epsilon = len(items), settings.num_samples, queries.epsilons[query]
+    depth, num_terms = min(n, settings.depth), len(terms.kinds)
+    statistics = query_statistics(gather(queries.labels[query], items), terms)
+    draws = new_draws(gather(queries.log_weights[query], items))
+    placed = np.empty((num_samples, n), np.bool_)
+    by_weight = np.empty(depth, np.int64)
+    # One row more than samples: the last is for the greedy list.
+    rankings = np.empty((num_samples + 1, depth), np.int64)
+    rewards = np.zeros(num_samples + 1)
+    state = stream(settings.seed, query)
+    for sample in range(num_samples + (settings.control == GREEDY)):
+        ranking = rankings[sample]
+        if sample == num_samples:
+            rank_items(gather(queries.scores[query], items), depth, ranking)
+        elif epsilon == 0.0:
+            state = draw_ranking(state, draws, placed[sample], ranking)
+        else:
+            state = draw_ranking(state, draws, placed[sample], by_weight)
+            state = _weave_in_chance(state, epsilon, by_weight, placed[sample], ranking)
+        for t in range(num_terms):
+            value = term_value(t, terms, statistics, ranking, depth)
+            rewards[sample] += terms.weights[t] * value
             if sample < num_samples:
-                state = draw_ranking(
-                    state, own_scores, rates, is_linear, keep, alias, placed[sample], keys, rest, ranking
-                )
-            else:
-                rank_items(own_scores, own_depth, ranking)
-            rewards[sample] = ranking_value(
-                kinds,
-                cutoffs,
-                weights,
-                divisors,
-                empty_value,
-                ranking,
-                own_depth,
-                gains,
-                relevant,
-                stops,
-                discounts,
+                result.values[query, t] += value / num_samples
+    _to_advantages(rewards, settings.control)
+    gradient, remaining = np.zeros(n), np.empty(depth)
+    for sample in range(num_samples):
+        # A query that is left out of means has the reward NaN, and nothing to learn from.
+        if rewards[sample] == 0.0 or math.isnan(rewards[sample]):
+            continue
+        if draws.is_linear:
+            fill_remaining(draws.rates, placed[sample], rankings[sample], remaining)
+            _add_gradient(rewards[sample], epsilon, rankings[sample], draws.rates, placed[sample], remaining, gradient)
+        else:
+            fill_log_remaining(draws.log_weights, placed[sample], rankings[sample], remaining)
+            _add_gradient_in_log_space(
+                rewards[sample], epsilon, rankings[sample], draws.log_weights, placed[sample], remaining, gradient
             )
-        utility[query] = rewards[:num_samples].mean()
-        to_advantages(rewards, control)
-        own_gradient = np.zeros(n)
-        remaining = np.empty(own_depth)
-        for sample in range(num_samples):
-            # An empty query left out of means has the reward NaN, and nothing to teach.
-            if rewards[sample] == 0.0 or math.isnan(rewards[sample]):
-                continue
-            if is_linear:
-                _add_gradient(rewards[sample], rankings[sample], rates, placed[sample], remaining, own_gradient)
-            else:
-                _add_gradient_in_log_space(
-                    rewards[sample], rankings[sample], own_scores, placed[sample], remaining, own_gradient
-                )
-        for i in range(n):
-            gradient[query, items[i]] = own_gradient[i] / num_samples
-        for sample in range(len(rankings_out)):
-            for p in range(own_depth):
-                rankings_out[sample, query, p] = items[rankings[sample, p]]
+    for i in range(n):
+        result.gradient[query, items[i]] = gradient[i] / num_samples
+    for sample in range(len(result.rankings)):
+        for p in range(depth):
+            result.rankings[sample, query, p] = items[rankings[sample, p]]
 
 
-@numba.njit(cache=True, error_model="numpy")
-def to_advantages(rewards, control):
-    """Rewards of the samples, then of the greedy ranking, become advantages in place (gradients/controls.py)."""
+@njit()
+def _weave_in_chance(state, epsilon, by_weight, placed, ranking):
+    """Fill ``ranking``: at each position, with probability epsilon any item left, else the next of ``by_weight`` that is left."""
+    n = len(placed)
+    placed[:] = False
+    next_by_weight = 0
+    for p in range(len(ranking)):
+        state, draw = uniform(state)
+        if draw < epsilon:
+            # The same draw picks the item: given that it is below epsilon, draw / epsilon is uniform.
+            item = int(draw / epsilon * n)
+            while placed[item]:
+                state, draw = uniform(state)
+                item = int(draw * n)
+        else:
+            while placed[by_weight[next_by_weight]]:
+                next_by_weight += 1
+            item = by_weight[next_by_weight]
+        placed[item] = True
+        ranking[p] = item
+    return state
+
+
+@njit()
+def _to_advantages(rewards, control):
+    """Rewards of the samples, then of the greedy list, become advantages in place (gradients/controls.py)."""
     num_samples = len(rewards) - 1
     mean = rewards[:num_samples].mean()
     for sample in range(num_samples):
-        if control == 0:
+        if control == LEAVE_ONE_OUT:
             rewards[sample] = (rewards[sample] - mean) * num_samples / (num_samples - 1)
-        elif control == 1:
+        elif control == MEAN:
             rewards[sample] -= mean
-        elif control == 2:
+        elif control == GREEDY:
             rewards[sample] -= rewards[num_samples]
 
 
-@numba.njit(cache=True, error_model="numpy", fastmath={"reassoc", "contract"})
-def _add_gradient(advantage, ranking, rates, placed, remaining, gradient):
-    """gradient += advantage * dlog P/dscores, with exp(score) itself."""
-    depth = len(ranking)
-    mass = 0.0
-    # Without branches: which items are placed is random, and a processor cannot guess it.
-    for i in range(len(rates)):
-        mass += 0.0 if placed[i] else rates[i]
-    for p in range(depth - 1, -1, -1):
-        mass += rates[ranking[p]]
-        remaining[p] = mass
+@njit(fastmath={"reassoc", "contract"})
+def _add_gradient(advantage, epsilon, ranking, rates, placed, remaining, gradient):
+    """gradient += advantage * dlog P/dlog weights, with the weights themselves (over the largest)."""
+    n = len(rates)
     inverse = 0.0
-    for p in range(depth):
-        inverse += advantage / remaining[p]
-        gradient[ranking[p]] += advantage - rates[ranking[p]] * inverse
-    for i in range(len(rates)):
+    for p in range(len(ranking)):
+        rate = rates[ranking[p]]
+        share = advantage
+        if epsilon > 0.0:
+            # The share of this choice's probability that depends on weights.
+            by_weight = (1.0 - epsilon) * rate
+            share *= by_weight / (by_weight + epsilon * remaining[p] / (n - p))
+        inverse += share / remaining[p]
+        gradient[ranking[p]] += share - rate * inverse
+    for i in range(n):
         gradient[i] -= 0.0 if placed[i] else rates[i] * inverse
 
 
-@numba.njit(cache=True, error_model="numpy")
-def _add_gradient_in_log_space(advantage, ranking, scores, placed, log_remaining, gradient):
-    """The same for scores whose exponentials cannot share a scale."""
-    depth = len(ranking)
-    log_mass = -np.inf
-    for i in range(len(scores)):
-        if not placed[i]:
-            log_mass = np.logaddexp(log_mass, scores[i])
-    for p in range(depth - 1, -1, -1):
-        log_mass = np.logaddexp(log_mass, scores[ranking[p]])
-        log_remaining[p] = log_mass
+@njit()
+def _add_gradient_in_log_space(advantage, epsilon, ranking, log_weights, placed, log_remaining, gradient):
+    """The same for weights that cannot share a scale."""
+    n = len(log_weights)
     log_inverse = -np.inf
-    for p in range(depth):
-        log_inverse = np.logaddexp(log_inverse, -log_remaining[p])
-        gradient[ranking[p]] += advantage * (1.0 - math.exp(scores[ranking[p]] + log_inverse))
-    for i in range(len(scores)):
+    for p in range(len(ranking)):
+        item = ranking[p]
+        log_share = 0.0
+        if epsilon > 0.0:
+            by_weight = math.log(1.0 - epsilon) + log_weights[item] - log_remaining[p]
+            log_share = by_weight - np.logaddexp(by_weight, math.log(epsilon / (n - p)))
+        log_inverse = np.logaddexp(log_inverse, log_share - log_remaining[p])
+        gradient[item] += advantage * (math.exp(log_share) - math.exp(log_weights[item] + log_inverse))
+    for i in range(n):
         if not placed[i]:
-            gradient[i] -= advantage * math.exp(scores[i] + log_inverse)
+            gradient[i] -= advantage * math.exp(log_weights[i] + log_inverse)

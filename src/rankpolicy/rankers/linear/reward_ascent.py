@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from abc import abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -61,23 +60,12 @@ class RewardSurface(NamedTuple):
         if table is None:
             return np.array([self.rewards(scores + step * direction).mean() for step in steps])
         from rankpolicy.kernels.metrics.line_search import rewards_along_line
-        from rankpolicy.kernels.metrics.values import rank_discounts
+        from rankpolicy.kernels.metrics.values import metric_terms
 
-        dataset, conventions = self.dataset, self.reward.conventions
-        values: NDArray[np.float64] = np.empty((dataset.num_queries, len(steps)))
-        rewards_along_line(
-            scores,
-            direction,
-            steps,
-            dataset.labels,
-            dataset.offsets,
-            *table,
-            conventions.gain == "linear",
-            float(conventions.relevant_from),
-            float(conventions.max_label),
-            math.nan if conventions.empty == "skip" else float(conventions.empty),
-            rank_discounts(int(dataset.sizes.max())),
-            values,
+        dataset, longest = self.dataset, int(self.dataset.sizes.max())
+        terms = metric_terms(*table, conventions=self.reward.conventions, num_positions=longest)
+        values = rewards_along_line(
+            scores, direction, steps, labels=dataset.labels, offsets=dataset.offsets, terms=terms
         )
         return np.asarray(values.mean(axis=0))
 
