@@ -5,7 +5,19 @@ import math
 import numpy as np
 import pytest
 
-from rankpolicy.bandits import CascadeTS, CascadeUCB1, DcmKLUCB, DcmKLUCBLog, DcmTS, DcmUCB1, RankedKLUCB
+from rankpolicy.bandits import (
+    KLUCB,
+    UCB1,
+    CascadeTS,
+    CascadeUCB1,
+    DcmKLUCB,
+    DcmKLUCBLog,
+    DcmTS,
+    DcmUCB1,
+    IndexBandit,
+    LastClick,
+    RankedKLUCB,
+)
 from rankpolicy.bandits.kl_ucb_index import kl_ucb
 from rankpolicy.types import RankPolicyError
 from tests.bandits.test_kl_ucb import bisection
@@ -93,6 +105,28 @@ def test_ranked_positions_learn_for_themselves():
     threshold = math.log(6) + 3 * math.log(math.log(6))
     first = kl_ucb(np.array([1, 2, 0]) / [2, 2, 1], threshold / np.array([2, 2, 1]))
     assert bandit.rank()[0] == first.argmax()
+
+
+@pytest.mark.parametrize(
+    ("preset", "index", "feedback"),
+    [
+        (CascadeUCB1, UCB1(radius=0.5), "first-click"),
+        (LastClick, KLUCB(log_log_weight=0.5), "last-click"),
+        (DcmTS, "ts", "all-clicks"),
+    ],
+)
+def test_a_preset_decides_as_its_index_and_feedback(preset, index, feedback):
+    settings = {"radius": 0.5} if preset is CascadeUCB1 else {"log_log_weight": 0.5} if preset is LastClick else {}
+    named = preset(num_items=5, cutoff=3, **settings)
+    composed = IndexBandit(num_items=5, cutoff=3, index=index, feedback=feedback)
+    generator = np.random.default_rng(0)
+    for _ in range(40):
+        ranking = named.rank()
+        np.testing.assert_array_equal(composed.rank(), ranking)
+        clicks = generator.random(3) < CLICK_RATES[ranking]
+        named.learn(ranking, clicks)
+        composed.learn(ranking, clicks)
+    np.testing.assert_array_equal(named.memory.statistics, composed.memory.statistics)
 
 
 def test_settings_are_checked():

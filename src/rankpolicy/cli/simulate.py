@@ -80,13 +80,13 @@ def simulate(
     Into --out go regret.png, .svg and .csv, simulate.json and run.json. A setting as epsilon-greedy.epsilon=0.1 is for one bandit, as
     discount=0.999 for all that have it.
     """
-    from rankpolicy.bandits import bandit_class_named
+    from rankpolicy.bandits import BANDITS
     from rankpolicy.reports.run_record import RunRecord
     from rankpolicy.simulation import lower_bound, mean_over_problems, upper_bound
     from rankpolicy.simulation import simulate as simulate_bandits
 
     started, clock = datetime.now(UTC), time.perf_counter()
-    classes = {name: bandit_class_named(name) for name in (text.strip() for text in bandits.split(",")) if name}
+    classes = {name: BANDITS.named(name) for name in (text.strip() for text in bandits.split(",")) if name}
     by_bandit = settings_of_methods(cast(Any, classes), parse_assignments(settings or []))
     makers = {name: partial(classes[name], **by_bandit[name]) for name in classes}
     wish = Wish(users=users, items=items, cutoff=cutoff, attraction=attraction, termination=termination, seed=seed)

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rankpolicy.bandits import bandit_class_named
+from rankpolicy.bandits import BANDITS
 from rankpolicy.bandits.base import Bandit
 from rankpolicy.kernels import has_numba
 from rankpolicy.simulation.problems import Problem
@@ -87,7 +87,7 @@ def simulate(
     """
     if num_steps < 1 or num_runs < 1:
         raise RankPolicyError(f"a simulation must have 1 step and 1 run or more; got {num_steps} and {num_runs}.")
-    makers = bandits if isinstance(bandits, Mapping) else {name: bandit_class_named(name) for name in bandits}
+    makers = bandits if isinstance(bandits, Mapping) else {name: BANDITS.named(name) for name in bandits}
     if not makers:
         raise RankPolicyError("a simulation needs at least one bandit; got none.")
     wanted = log_spaced_steps(num_steps) if steps is None else np.unique(np.asarray(steps, np.int64))
@@ -120,7 +120,7 @@ def log_spaced_steps(num_steps: int, *, num_points: int = 50) -> NDArray[np.int6
 
 
 def _compiled_run(problem: Problem, steps: NDArray[np.int64], free_observations: bool) -> Callable[..., Any]:
-    from rankpolicy.kernels.bandits.loop import simulate_run
+    from rankpolicy.kernels.bandits.loop import ProblemArrays, simulate_run
     from rankpolicy.kernels.plackett_luce.random_stream import stream
 
     users = [phase.user for phase in problem.phases]
@@ -131,24 +131,21 @@ def _compiled_run(problem: Problem, steps: NDArray[np.int64], free_observations:
     parameters = np.array(users[0].parameters, np.float64, order="C")
     starts, best = np.array([phase.start for phase in problem.phases], np.int64), problem.best_rewards()
 
+    arrays = ProblemArrays(
+        kind=KINDS.index(users[0].kind),
+        attraction=attraction,
+        satisfaction=satisfaction,
+        parameters=parameters,
+        available=available,
+        starts=starts,
+        best=best,
+        cutoff=int(problem.cutoff),
+    )
+
     def run(bandit: Bandit, seed: int, number: int) -> NDArray[np.float64]:
-        regret = np.empty(len(steps))
+        regret, state = np.empty(len(steps)), np.uint64(stream(seed, number))
         simulate_run(
-            *bandit.program(),
-            bandit.memory,
-            bandit.generator,
-            KINDS.index(users[0].kind),
-            attraction,
-            satisfaction,
-            parameters,
-            available,
-            starts,
-            best,
-            problem.cutoff,
-            free_observations,
-            np.uint64(stream(seed, number)),
-            steps,
-            regret,
+            *bandit.program(), bandit.memory, bandit.generator, arrays, free_observations, state, steps, regret
         )
         return regret
 
