@@ -1,6 +1,8 @@
 """Index policies against a plain numpy reading of the papers."""
 
 import math
+from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -10,6 +12,7 @@ from rankpolicy.bandits import (
     UCB1,
     CascadeTS,
     CascadeUCB1,
+    CountIndex,
     DcmKLUCB,
     DcmKLUCBLog,
     DcmTS,
@@ -127,6 +130,29 @@ def test_a_preset_decides_as_its_index_and_feedback(preset, index, feedback):
         named.learn(ranking, clicks)
         composed.learn(ranking, clicks)
     np.testing.assert_array_equal(named.memory.statistics, composed.memory.statistics)
+
+
+@dataclass(kw_only=True, eq=False)
+class MostClicks(CountIndex):
+    """The number of clicks, minus a cost of each observation."""
+
+    name: ClassVar[str] = "most-clicks"
+    cost: float = 0.25
+
+    def numbers(self):
+        return (self.cost,)
+
+    @staticmethod
+    def value(clicks, observations, threshold, settings, generator):
+        return clicks - settings[0] * observations
+
+
+def test_an_index_of_ones_own():
+    bandit = IndexBandit(num_items=5, cutoff=3, index=MostClicks(cost=0.4))
+    clicked, observed = feed(bandit)
+    np.testing.assert_array_equal(bandit.rank(), np.argsort(-(clicked - 0.4 * observed))[:3])
+    with pytest.raises(RankPolicyError, match="files hold no code; got MostClicks"):
+        bandit.to_dict()
 
 
 def test_settings_are_checked():

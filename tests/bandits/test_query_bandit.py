@@ -134,3 +134,5 @@ def test_documents_of_strangers_are_checked():
         QueryBandit.from_dict(good | {"settings": good["settings"] | {"bandit_settings": {"colour": 1}}})
     with pytest.raises(RankPolicyError, match="bandit_settings must be a mapping"):
         QueryBandit(bandit="dcm-ts", cutoff=2, bandit_settings=3)
+    with pytest.raises(RankPolicyError, match="Give it in bandit_settings"):
+        QueryBandit(bandit="dcm-kl-ucb", cutoff=2, log_log_weight=1.0)

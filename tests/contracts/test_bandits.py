@@ -113,7 +113,7 @@ def test_settings_are_declared_documented_and_refused_elsewhere(name):
     foreign = "continuation" if name not in ("ccm-ts", "dbn-ts") else "log_log_weight"
     owners = "ccm-ts, dbn-ts" if foreign == "continuation" else "dcm-kl-ucb, dcm-kl-ucb-log"
     with pytest.raises(
-        RankPolicyError, match=f"{name} would not read {foreign}: it is a setting of the bandit {owners}"
+        RankPolicyError, match=f"{name} would not read {foreign}: it is a setting of the bandits {owners}"
     ):
         kind(**required, **{foreign: 1.0})
 

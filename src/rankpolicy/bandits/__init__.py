@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from rankpolicy.bandits.dbn_ts import DbnTS
     from rankpolicy.bandits.epsilon_greedy import EpsilonGreedy
     from rankpolicy.bandits.index_bandit import IndexBandit
-    from rankpolicy.bandits.indices import KLUCB, UCB1, ThompsonSampling
+    from rankpolicy.bandits.indices import KLUCB, UCB1, CountIndex, ThompsonSampling
     from rankpolicy.bandits.kl_ucb_index import kl_ucb
     from rankpolicy.bandits.linear import LinTS, LinUCB
     from rankpolicy.bandits.members import BANDITS, INDICES
@@ -75,6 +75,7 @@ __all__ = [
     "CascadeTS",
     "CascadeUCB1",
     "CcmTS",
+    "CountIndex",
     "DbnTS",
     "DcmKLUCB",
     "DcmKLUCBLog",

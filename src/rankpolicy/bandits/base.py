@@ -16,7 +16,7 @@ from rankpolicy.bandits.inputs import checked_items, checked_log
 from rankpolicy.bandits.known_settings import KnownSettings
 from rankpolicy.bandits.program import Program
 from rankpolicy.kernels.bandits.memory import ALL_CLICKS, CLICKS, OBSERVATIONS, Memory
-from rankpolicy.settings import ReadWhen, check_settings, plain, setting, setting_names
+from rankpolicy.settings import ReadWhen, check_settings, documented, plain, setting, setting_names
 from rankpolicy.types import RankPolicyError
 
 Items = NDArray[np.int64]
@@ -27,25 +27,13 @@ FORGETS = ReadWhen(
 _ROUNDING = 1e-6  # of counts that were discounted
 
 
+@documented
 @dataclass(kw_only=True, eq=False)
 class Bandit(KnownSettings, ABC):
     """Shows lists of items, numbered from 0, and learns from the clicks on them.
 
     Feedback may come late, in batches and in any order: most bandits keep counts, and counts do not depend on order. Steps are lists
     learned from; a list without feedback leaves no trace. Items that are not in ``available`` are remembered but not shown.
-
-    Parameters
-    ----------
-    num_items
-        Number of items. More can come later by ``add_items``.
-    cutoff
-        Length of the lists that are shown.
-    random_state
-        Seed of the bandit's own random generator.
-    discount
-        Share of what was learned before that each new list leaves, for users who change; 1 forgets nothing.
-    window
-        Number of most recent lists that count, for users who change abruptly; None counts all.
     """
 
     name: ClassVar[str]

@@ -174,6 +174,11 @@ class IndexBandit(AnyIndexBandit):
 
     def _plain_settings(self) -> dict[str, Any]:
         index = self._used_index()
+        if index.name not in INDICES or INDICES[index.name] is not type(index):
+            raise RankPolicyError(
+                f"an index of your own cannot be saved, because files hold no code; got {type(index).__name__}. "
+                f"These can: {', '.join(INDICES)}."
+            )
         own = {name: plain(getattr(index, name)) for name in setting_names(type(index)) if name != "features"}
         return super()._plain_settings() | {"index": {"name": index.name} | own}
 

@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from rankpolicy.bandits.beta_prior import BetaPrior
 from rankpolicy.bandits.known_settings import KnownSettings
 from rankpolicy.bandits.program import Program
-from rankpolicy.kernels.bandits.formula import formula
 from rankpolicy.kernels.bandits.kl_ucb import kl_ucb_index
 from rankpolicy.kernels.bandits.memory import NEVER_OBSERVED
 from rankpolicy.settings import check_settings, documented, setting
@@ -65,10 +64,13 @@ class Index(KnownSettings, ABC):
 
 @dataclass(kw_only=True, eq=False)
 class CountIndex(Index):
-    """An index of an item's clicks and observations: two formulas, which are compiled when a list is first ranked."""
+    """An index of an item's clicks and observations: two formulas, ``threshold`` and ``value``.
+
+    Both are plain Python functions of numbers that may use ``math``; they are compiled when a list is first ranked. An index of your
+    own is a subclass with a ``name``, its settings as fields, ``numbers()`` and the formulas: ``IndexBandit(index=Mine(), ...)``.
+    """
 
     @staticmethod
-    @formula
     def threshold(time: float, settings: Numbers) -> float:
         """What all items of a list have in common, computed once per list.
 
@@ -136,14 +138,12 @@ class KLUCB(CountIndex):
         return (self.log_log_weight,)
 
     @staticmethod
-    @formula
     def threshold(time: float, settings: Numbers) -> float:
         if time <= 1.0:
             return 0.0
         return max(0.0, math.log(time) + float(settings[0]) * math.log(math.log(time)))
 
     @staticmethod
-    @formula
     def value(
         clicks: float, observations: float, threshold: float, settings: Numbers, generator: np.random.Generator
     ) -> float:
@@ -172,12 +172,10 @@ class UCB1(CountIndex):
         return (self.radius,)
 
     @staticmethod
-    @formula
     def threshold(time: float, settings: Numbers) -> float:
         return float(settings[0]) * math.log(max(1.0, time))
 
     @staticmethod
-    @formula
     def value(
         clicks: float, observations: float, threshold: float, settings: Numbers, generator: np.random.Generator
     ) -> float:
@@ -200,7 +198,6 @@ class ThompsonSampling(BetaPrior, CountIndex):
         return self.prior_clicks, self.prior_skips
 
     @staticmethod
-    @formula
     def value(
         clicks: float, observations: float, threshold: float, settings: Numbers, generator: np.random.Generator
     ) -> float:

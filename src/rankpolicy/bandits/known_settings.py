@@ -23,10 +23,13 @@ def _where_it_belongs(cls: type, name: str) -> str:
     from rankpolicy.bandits.members import BANDITS, INDICES
 
     kind = str(getattr(cls, "name", cls.__name__))
-    for table in (INDICES, BANDITS):
-        owners = [owner for owner, member in table.items() if name in setting_names(member) and owner != kind]
-        if owners and (table is BANDITS or kind not in BANDITS):
-            what = "index" if table is INDICES else "bandit"
-            hint = f" Give it to the index: index={INDICES[owners[0]].__name__}({name}=...)." if kind == "index" else ""
-            return f"{kind} would not read {name}: it is a setting of the {what} {', '.join(owners)}.{hint}"
+    bandits = [owner for owner, member in BANDITS.items() if name in setting_names(member)]
+    indices = [owner for owner, member in INDICES.items() if name in setting_names(member)]
+    begin = f"{kind} would not read {name}: it is a setting of"
+    if indices and kind not in BANDITS and kind != "query":
+        hint = f" Give it to the index: index={INDICES[indices[0]].__name__}({name}=...)." if kind == "index" else ""
+        return f"{begin} the {'index' if len(indices) == 1 else 'indices'} {', '.join(indices)}.{hint}"
+    if bandits:
+        hint = f" Give it in bandit_settings={{{name!r}: ...}}." if kind == "query" else ""
+        return f"{begin} the {'bandit' if len(bandits) == 1 else 'bandits'} {', '.join(bandits)}.{hint}"
     return unknown_name(f"setting of {kind}:", name, setting_names(cls))

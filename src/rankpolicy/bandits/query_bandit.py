@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import MISSING, dataclass, field
+from dataclasses import MISSING, dataclass
 from typing import Any, ClassVar, Self, final
 
 import numpy as np
@@ -13,9 +13,10 @@ from numpy.typing import ArrayLike, NDArray
 from rankpolicy.bandits.generator_state import generator_from_words, generator_words
 from rankpolicy.bandits.inputs import checked_log
 from rankpolicy.bandits.keys import as_names, checked_names, is_item, keys_of, mixed_keys
+from rankpolicy.bandits.known_settings import KnownSettings
 from rankpolicy.bandits.members import BANDITS
 from rankpolicy.kernels.bandits.memory import ShownLists, Table
-from rankpolicy.settings import check_settings, plain, setting
+from rankpolicy.settings import check_settings, documented, plain, setting
 from rankpolicy.types import RankPolicyError, unknown_name
 
 Keys = NDArray[np.uint64]
@@ -24,23 +25,13 @@ LISTS_AT_ONCE = 4096
 
 
 @final
+@documented
 @dataclass(kw_only=True, eq=False)
-class QueryBandit:
+class QueryBandit(KnownSettings):
     """A bandit for every query, each with its own items and steps, in one table of 16 bytes per (query, item) pair and free slot.
 
     Queries and items are texts or whole numbers, the same in all calls. They are kept as 64-bit hashes of the pair: with ten million pairs,
     the probability that two of them share a hash, and then their counts, is 3e-6.
-
-    Parameters
-    ----------
-    bandit
-        Name of the bandit of each query, one whose statistics are clicks and observations per item: dcm-ts, cascade-kl-ucb, ...
-    cutoff
-        Length of the lists that are shown.
-    random_state
-        Seed of the random generator.
-    bandit_settings
-        Settings of the bandit, such as ``{"log_log_weight": 1.0}``; not ``discount`` or ``window``.
 
     >>> bandit = QueryBandit(bandit="dcm-ts", cutoff=2, random_state=0)
     >>> bandit.learn("shoes", ["red", "blue"], [0, 1])
@@ -52,10 +43,15 @@ class QueryBandit:
 
     name: ClassVar[str] = "query"
 
-    bandit: str = setting(MISSING, "Name of the bandit of each query.", choices=lambda: tuple(BANDITS))
+    bandit: str = setting(
+        MISSING,
+        "Name of the bandit of each query, one that counts clicks and observations: dcm-ts, cascade-kl-ucb, ...",
+    )
     cutoff: int = setting(MISSING, "Length of the lists that are shown.", at_least=1)
     random_state: int = setting(0, "Seed of the random generator.")
-    bandit_settings: Mapping[str, Any] = field(default_factory=dict)
+    bandit_settings: Mapping[str, Any] | None = setting(
+        None, "Settings of the bandit by name, such as {'log_log_weight': 1.0}, except discount and window."
+    )
 
     def __post_init__(self) -> None:
         bandit_class = BANDITS.named(self.bandit)
@@ -65,15 +61,16 @@ class QueryBandit:
                 f"These do: {', '.join(filter(_serves, BANDITS))}."
             )
         check_settings(self)
-        if not isinstance(self.bandit_settings, Mapping):
+        settings = {} if self.bandit_settings is None else self.bandit_settings
+        if not isinstance(settings, Mapping):
             raise RankPolicyError(
                 f"bandit_settings must be a mapping of names and values; got {self.bandit_settings!r:.80}."
             )
-        for name in self.bandit_settings:
+        for name in settings:
             if name not in bandit_class.setting_names():
                 raise RankPolicyError(unknown_name(f"setting of {self.bandit}:", name, bandit_class.setting_names()))
         self._one_list = bandit_class(
-            num_items=self.cutoff, cutoff=self.cutoff, random_state=self.random_state, **self.bandit_settings
+            num_items=self.cutoff, cutoff=self.cutoff, random_state=self.random_state, **settings
         )
         if self._one_list.discount < 1 or self._one_list.window is not None:
             raise RankPolicyError("a QueryBandit cannot forget lists: leave discount at 1 and window at None.")

@@ -1,6 +1,6 @@
 """Ranking by an index: every item gets a number from its clicks and observations, and the items of the largest numbers are shown.
 
-An index is two formulas (formula.py): ``threshold(time, settings)`` is computed once per list, and
+An index is two functions in plain Python (formula.py): ``threshold(time, settings)`` is computed once per list, and
 ``value(clicks, observations, threshold, settings, generator)`` once per item. Equal indices come in random order.
 """
 
@@ -8,7 +8,7 @@ from functools import cache
 
 import numpy as np
 
-from rankpolicy.kernels.bandits.formula import code_fingerprint
+from rankpolicy.kernels.bandits.formula import code_fingerprint, formula
 from rankpolicy.kernels.bandits.kl_ucb import kl_ucb_index
 from rankpolicy.kernels.bandits.memory import CLICKS, OBSERVATIONS
 from rankpolicy.kernels.bandits.step import compiled, rank_step
@@ -72,7 +72,7 @@ def remove_item(items, num_items, item):
 def rank_items_by(threshold, value):
     """The rank step of an index. Statistics (1, item, 2): clicks and observations of each item."""
     # Part of the compiled code, so that numba's file cache, which knows formulas by name only, notices when they change.
-    fingerprint = code_fingerprint(threshold, value)
+    fingerprint = code_fingerprint(formula(threshold), formula(value))
 
     def rank_by_index(memory, available, generator, ranking):
         if fingerprint < 0:
@@ -91,7 +91,7 @@ def rank_items_by(threshold, value):
 @cache
 def rank_positions_by(threshold, value):
     """The rank step of an index per position. Statistics (position, item, 2): each position shows its best item not placed above it."""
-    fingerprint = code_fingerprint(threshold, value)
+    fingerprint = code_fingerprint(formula(threshold), formula(value))
 
     def rank_by_position(memory, available, generator, ranking):
         if fingerprint < 0:
