@@ -14,14 +14,13 @@ from numpy.typing import ArrayLike, NDArray
 from rankpolicy.bandits.generator_state import generator_from_words, generator_words
 from rankpolicy.bandits.inputs import checked_items, checked_log
 from rankpolicy.bandits.known_settings import KnownSettings
-from rankpolicy.bandits.program import Program
-from rankpolicy.kernels.bandits.memory import ALL_CLICKS, CLICKS, OBSERVATIONS, Memory
+from rankpolicy.kernels.bandits.memory import ALL_CLICKS, CLICKS, OBSERVATIONS, Memory, Program
 from rankpolicy.settings import ReadWhen, check_settings, documented, plain, setting, setting_names
 from rankpolicy.types import RankPolicyError
 
 Items = NDArray[np.int64]
 FORGETS = ReadWhen(
-    condition="the bandit keeps sums over lists, from which single lists can be removed; this one cannot forget lists",
+    condition="the bandit counts clicks; linear, chain, pair and Exp3 bandits cannot forget lists, and random lists learn nothing",
     holds=lambda bandit: bandit._can_forget(),
 )
 _ROUNDING = 1e-6  # of counts that were discounted

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from rankpolicy.bandits.base import Items
 from rankpolicy.bandits.inputs import checked_items
 from rankpolicy.bandits.pairs import PairBandit
-from rankpolicy.bandits.program import Program
+from rankpolicy.kernels.bandits.memory import Program
 from rankpolicy.settings import documented, setting
 from rankpolicy.types import RankPolicyError
 

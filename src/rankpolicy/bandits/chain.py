@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from rankpolicy.bandits.base import Bandit
-from rankpolicy.bandits.beta_prior import BetaPrior
-from rankpolicy.bandits.program import Program
+from rankpolicy.bandits.indices import BetaPrior
+from rankpolicy.kernels.bandits.memory import Program
 
 
 @dataclass(kw_only=True, eq=False)

@@ -14,8 +14,7 @@ from rankpolicy.bandits.base import Bandit, Items
 from rankpolicy.bandits.indices import Index
 from rankpolicy.bandits.linear import LinearIndex, checked_features
 from rankpolicy.bandits.members import INDICES
-from rankpolicy.bandits.program import Program
-from rankpolicy.kernels.bandits.memory import FEEDBACKS, Memory
+from rankpolicy.kernels.bandits.memory import FEEDBACKS, Memory, Program
 from rankpolicy.settings import changed_settings, documented, plain, setting, setting_names
 from rankpolicy.types import RankPolicyError
 

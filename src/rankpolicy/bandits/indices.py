@@ -10,11 +10,9 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from rankpolicy.bandits.beta_prior import BetaPrior
 from rankpolicy.bandits.known_settings import KnownSettings
-from rankpolicy.bandits.program import Program
 from rankpolicy.kernels.bandits.kl_ucb import kl_ucb_index
-from rankpolicy.kernels.bandits.memory import NEVER_OBSERVED
+from rankpolicy.kernels.bandits.memory import NEVER_OBSERVED, Program
 from rankpolicy.settings import check_settings, documented, setting
 
 Numbers = NDArray[np.float64]
@@ -182,6 +180,20 @@ class UCB1(CountIndex):
         if observations <= 0.0:
             return NEVER_OBSERVED
         return clicks / observations + math.sqrt(threshold / observations)
+
+
+@dataclass(kw_only=True, eq=False)
+class BetaPrior:
+    """Prior Beta(prior_clicks, prior_skips) of every probability that is drawn."""
+
+    prior_clicks: float = setting(
+        1.0, "Clicks imagined before the first list; with prior_skips 1 every click rate is equally likely.", above=0
+    )
+    prior_skips: float = setting(
+        1.0,
+        "Observations without a click imagined before the first list. Raise it where most items are rarely clicked.",
+        above=0,
+    )
 
 
 @documented

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rankpolicy.bandits.indices import Index, Numbers
-from rankpolicy.bandits.program import Program
+from rankpolicy.kernels.bandits.memory import Program
 from rankpolicy.settings import documented, setting
 from rankpolicy.types import RankPolicyError
 

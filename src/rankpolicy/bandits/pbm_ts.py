@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from rankpolicy.bandits.beta_prior import BetaPrior
 from rankpolicy.bandits.examined import ExaminedBandit
-from rankpolicy.bandits.program import Program
+from rankpolicy.bandits.indices import BetaPrior
+from rankpolicy.kernels.bandits.memory import Program
 from rankpolicy.settings import documented, setting
 
 

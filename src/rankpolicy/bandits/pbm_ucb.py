@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from rankpolicy.bandits.examined import ExaminedBandit
-from rankpolicy.bandits.program import Program
+from rankpolicy.kernels.bandits.memory import Program
 from rankpolicy.settings import documented, setting
 
 

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from rankpolicy.bandits.base import Bandit
 from rankpolicy.bandits.inputs import checked_items
-from rankpolicy.bandits.program import Program
+from rankpolicy.kernels.bandits.memory import Program
 from rankpolicy.settings import documented
 from rankpolicy.types import RankPolicyError
 

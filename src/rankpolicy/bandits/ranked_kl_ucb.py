@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from rankpolicy.bandits.base import Bandit
 from rankpolicy.bandits.indices import KLUCB, LOG_LOG_WEIGHT
-from rankpolicy.bandits.program import Program
+from rankpolicy.kernels.bandits.memory import Program
 from rankpolicy.settings import documented, setting
 
 

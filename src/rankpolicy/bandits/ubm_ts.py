@@ -8,9 +8,9 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from rankpolicy.bandits.beta_prior import BetaPrior
 from rankpolicy.bandits.examined import ExaminedBandit
-from rankpolicy.bandits.program import Program
+from rankpolicy.bandits.indices import BetaPrior
+from rankpolicy.kernels.bandits.memory import Program
 from rankpolicy.settings import documented, setting
 from rankpolicy.types import RankPolicyError
 

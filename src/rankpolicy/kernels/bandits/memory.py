@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -12,6 +13,13 @@ NEVER_OBSERVED = 1e9  # index of an item that was never observed: above every ot
 # What one list of clicks reveals, for users who scan from the top. Memory.feedback is a position in this tuple.
 FEEDBACKS = ("all-clicks", "first-click", "last-click")
 ALL_CLICKS, FIRST_CLICK, LAST_CLICK = range(3)
+
+
+class Program(NamedTuple):
+    """The two step functions of a bandit; step.py describes them."""
+
+    rank: Callable[..., None]
+    learn: Callable[..., None]
 
 
 class Memory(NamedTuple):
