@@ -13,7 +13,7 @@ SUCCESSES, TRIALS = np.array([[3.0, 1.0, 5.0], [2.0, 6.0, 0.5]]), np.array([[10.
 
 
 def walks(attraction, second, after_none, after_first, after_second):
-    """(probability, clicks, examined, in the second mood) of all walks down three items, until the user leaves."""
+    """(probability, clicks, examined, in state B) of all walks down three items, until the user leaves."""
 
     def down(k, probability, clicks, examined, moods):
         if k == 3:
@@ -72,8 +72,11 @@ def test_known_items_are_shown_in_their_best_order():
 def test_settings_are_checked():
     for make, text in [
         (lambda: CcmTS(num_items=3, cutoff=2, continuation=(0.5, 0.5)), "tau_1, tau_2, tau_3; got 2"),
-        (lambda: CcmTS(num_items=3, cutoff=2, continuation=(0.5, 0.5, 1.5)), "probabilities"),
-        (lambda: DbnTS(num_items=3, cutoff=2, continuation=-0.1), "probabilities"),
+        (
+            lambda: CcmTS(num_items=3, cutoff=2, continuation=(0.5, 0.5, 1.5)),
+            "continuation must be at least 0 and at most 1",
+        ),
+        (lambda: DbnTS(num_items=3, cutoff=2, continuation=-0.1), "continuation must be at least 0 and at most 1"),
         (lambda: DbnTS(num_items=3, cutoff=2, prior_clicks=0.0), "prior_clicks"),
     ]:
         with pytest.raises(RankPolicyError, match=text):

@@ -1,11 +1,26 @@
 """Index policies against a plain numpy reading of the papers."""
 
 import math
+from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 import pytest
 
-from rankpolicy.bandits import CascadeTS, CascadeUCB1, DcmKLUCB, DcmKLUCBLog, DcmTS, DcmUCB1, RankedKLUCB
+from rankpolicy.bandits import (
+    KLUCB,
+    UCB1,
+    CascadeTS,
+    CascadeUCB1,
+    CountIndex,
+    DcmKLUCB,
+    DcmKLUCBLog,
+    DcmTS,
+    DcmUCB1,
+    IndexBandit,
+    LastClick,
+    RankedKLUCB,
+)
 from rankpolicy.bandits.kl_ucb_index import kl_ucb
 from rankpolicy.types import RankPolicyError
 from tests.bandits.test_kl_ucb import bisection
@@ -93,6 +108,51 @@ def test_ranked_positions_learn_for_themselves():
     threshold = math.log(6) + 3 * math.log(math.log(6))
     first = kl_ucb(np.array([1, 2, 0]) / [2, 2, 1], threshold / np.array([2, 2, 1]))
     assert bandit.rank()[0] == first.argmax()
+
+
+@pytest.mark.parametrize(
+    ("preset", "index", "feedback"),
+    [
+        (CascadeUCB1, UCB1(radius=0.5), "first-click"),
+        (LastClick, KLUCB(log_log_weight=0.5), "last-click"),
+        (DcmTS, "ts", "all-clicks"),
+    ],
+)
+def test_a_preset_decides_as_its_index_and_feedback(preset, index, feedback):
+    settings = {"radius": 0.5} if preset is CascadeUCB1 else {"log_log_weight": 0.5} if preset is LastClick else {}
+    named = preset(num_items=5, cutoff=3, **settings)
+    composed = IndexBandit(num_items=5, cutoff=3, index=index, feedback=feedback)
+    generator = np.random.default_rng(0)
+    for _ in range(40):
+        ranking = named.rank()
+        np.testing.assert_array_equal(composed.rank(), ranking)
+        clicks = generator.random(3) < CLICK_RATES[ranking]
+        named.learn(ranking, clicks)
+        composed.learn(ranking, clicks)
+    np.testing.assert_array_equal(named.memory.statistics, composed.memory.statistics)
+
+
+@dataclass(kw_only=True, eq=False)
+class MostClicks(CountIndex):
+    """The number of clicks, minus a cost of each observation."""
+
+    name: ClassVar[str] = "most-clicks"
+    cost: float = 0.25
+
+    def numbers(self):
+        return (self.cost,)
+
+    @staticmethod
+    def value(clicks, observations, threshold, settings, generator):
+        return clicks - settings[0] * observations
+
+
+def test_an_index_of_ones_own():
+    bandit = IndexBandit(num_items=5, cutoff=3, index=MostClicks(cost=0.4))
+    clicked, observed = feed(bandit)
+    np.testing.assert_array_equal(bandit.rank(), np.argsort(-(clicked - 0.4 * observed))[:3])
+    with pytest.raises(RankPolicyError, match="files hold no code; got MostClicks"):
+        bandit.to_dict()
 
 
 def test_settings_are_checked():

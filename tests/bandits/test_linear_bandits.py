@@ -6,7 +6,7 @@ from functools import partial
 import numpy as np
 import pytest
 
-from rankpolicy.bandits import CascadeLinUCB, DcmKLUCB, DcmLinTS, DcmLinUCB, bandit_from_state
+from rankpolicy.bandits import Bandit, CascadeLinUCB, DcmKLUCB, DcmLinTS, DcmLinUCB, IndexBandit, LinUCB
 from rankpolicy.simulation import linear_dcm_problem, simulate
 from rankpolicy.types import RankPolicyError
 
@@ -56,7 +56,7 @@ def test_draws_are_from_the_posterior():
 
 def test_features_travel_and_grow():
     bandit = fed(DcmLinTS(num_items=8, cutoff=4, features=FEATURES), "last")[0]
-    copy = bandit_from_state({key: value.tolist() for key, value in bandit.state().items()})
+    copy = Bandit.from_dict(bandit.to_dict())
     np.testing.assert_array_equal(copy.features, FEATURES)
     np.testing.assert_array_equal(copy.rank(), bandit.rank())
     known = bandit.memory.statistics.copy()
@@ -67,6 +67,21 @@ def test_features_travel_and_grow():
     bandit.set_features(np.ones((9, 3)))
     bandit.learn([4], [1])
     np.testing.assert_allclose(bandit.memory.statistics[0, :, 0], known[0, :, 0] + 1)
+
+
+def test_an_index_with_features_keeps_a_copy_of_its_own():
+    index = LinUCB(features=FEATURES, radius=0.3)
+    bandit = IndexBandit(num_items=8, cutoff=4, index=index, feedback="first-click", best_last=True)
+    named = CascadeLinUCB(num_items=8, cutoff=4, features=FEATURES, radius=0.3, best_last=True)
+    for other in (bandit, named):
+        other.learn([3, 1, 2], [0, 1, 1])
+        other.add_items(1, features=[[1.0, 2.0, 3.0]])
+    np.testing.assert_array_equal(bandit.rank(), named.rank())
+    assert len(index.features) == 8
+    copy = Bandit.from_dict(bandit.to_dict())
+    np.testing.assert_array_equal(copy.memory.features, bandit.memory.features)
+    with pytest.raises(RankPolicyError, match="lin-ucb or lin-ts; dcm-kl-ucb has none"):
+        DcmKLUCB(num_items=8, cutoff=4).set_features(FEATURES)
 
 
 def test_bad_features_are_refused():

@@ -1,11 +1,11 @@
 """One bandit per query in a sparse table decides as so many bandits would."""
 
-import io
 import json
 
 import numpy as np
 import pytest
 
+import rankpolicy as rp
 from rankpolicy.bandits import BANDITS, QueryBandit
 from rankpolicy.types import RankPolicyError
 
@@ -41,21 +41,18 @@ def test_a_hundred_thousand_queries_take_a_tenth_of_a_gigabyte_at_most():
     assert bandit.counts_of(num_queries, np.arange(10)).sum() == 0
 
 
-@pytest.mark.parametrize("pack", ["json", "npz"])
-def test_a_state_decides_as_its_bandit_would(pack):
+@pytest.mark.parametrize("pack", ["json", "file"])
+def test_a_saved_bandit_decides_as_the_original_would(pack, tmp_path):
     bandit = QueryBandit(bandit="dcm-kl-ucb", cutoff=2, random_state=3, bandit_settings={"log_log_weight": 1.0})
     generator = np.random.default_rng(0)
     items = np.array(["x", "y", "z"])
     for number in range(1200):
         bandit.learn(f"query {number % 500}", items[generator.permutation(3)[:2]], generator.integers(0, 2, 2))
-    state = bandit.state()
-    if pack == "npz":
-        file = io.BytesIO()
-        np.savez(file, **state)
-        file.seek(0)
-        copy = QueryBandit.from_state(np.load(file, allow_pickle=False))
+    if pack == "file":
+        bandit.save(tmp_path / "queries.rank")
+        copy = rp.load(tmp_path / "queries.rank")
     else:
-        copy = QueryBandit.from_state(json.loads(json.dumps({key: value.tolist() for key, value in state.items()})))
+        copy = QueryBandit.from_dict(json.loads(json.dumps(bandit.to_dict())))
     for number in range(60):
         query = f"query {number}"
         np.testing.assert_array_equal(bandit.counts_of(query, items), copy.counts_of(query, items))
@@ -77,7 +74,7 @@ def test_logs_in_any_order_and_short_lists():
         assert bandit.counts_of("a", ["x", "y", "z"]).tolist() == [[0, 2], [1, 1], [0, 1]]
         assert bandit.counts_of("b", ["x", "y", "z"]).tolist() == [[1, 1], [0, 0], [0, 0]]
         assert bandit.rank("c", []).tolist() == []
-        assert len(bandit.state()["keys"]) == 2 + 3 + 1  # queries a and b, their items
+        assert bandit.num_keys == 2 + 3 + 1  # queries a and b, their items
 
 
 def test_texts_in_a_column_of_objects_are_texts():
@@ -99,7 +96,7 @@ def test_bad_input_is_refused():
         (lambda: bandit.learn("a", ["x", "y", "z"], [0, 1, 0]), "at most 2 items"),
         (lambda: bandit.learn("a", ["x"], [0, 1]), "as many clicks"),
         (lambda: bandit.learn("a", ["x", "y"], [0, 3]), "0 or 1; got 3"),
-        (lambda: bandit.learn_log(["a"], [[1], [2]], [[0], [1]]), "one a list"),
+        (lambda: bandit.learn_log(["a"], [[1], [2]], [[0], [1]]), "one per list"),
         (lambda: bandit.rank("a", ["x", "x"]), "each item once"),
         (lambda: bandit.rank("a", [0.5]), "texts or whole numbers"),
         (lambda: QueryBandit(bandit="dcm-ts", cutoff="2"), "cutoff must be a whole number"),
@@ -114,4 +111,28 @@ def test_bad_input_is_refused():
     ]:
         with pytest.raises(RankPolicyError, match=text):
             call()
-    assert len(bandit.state()["keys"]) == 0
+    assert bandit.num_keys == 0
+
+
+def test_documents_of_strangers_are_checked():
+    bandit = QueryBandit(bandit="dcm-ts", cutoff=2)
+    bandit.learn("a", ["x", "y"], [0, 1])
+    good = bandit.to_dict()
+    keys, counts = good["arrays"]["keys"], good["arrays"]["counts"]
+    for arrays, text in [
+        ({"keys": keys[:2]}, "2 keys and 3 counts"),
+        ({"keys": [0, *keys[1:]]}, "must not be 0"),
+        ({"keys": [keys[1], *keys[1:]]}, "must not be 0, and each must come once"),
+        ({"keys": [-1, *keys[1:]]}, "uint64 numbers"),
+        ({"counts": [row[:1] for row in counts]}, "counts must have shape .any number, 2"),
+        ({"counts": [[2**40, 0]] * 3}, "uint32 numbers; got larger"),
+        ({"colour": [1]}, "no array colour"),
+    ]:
+        with pytest.raises(RankPolicyError, match=text):
+            QueryBandit.from_dict(good | {"arrays": good["arrays"] | arrays})
+    with pytest.raises(RankPolicyError, match="Unknown setting of dcm-ts"):
+        QueryBandit.from_dict(good | {"settings": good["settings"] | {"bandit_settings": {"colour": 1}}})
+    with pytest.raises(RankPolicyError, match="bandit_settings must be a mapping"):
+        QueryBandit(bandit="dcm-ts", cutoff=2, bandit_settings=3)
+    with pytest.raises(RankPolicyError, match="Give it in bandit_settings"):
+        QueryBandit(bandit="dcm-kl-ucb", cutoff=2, log_log_weight=1.0)

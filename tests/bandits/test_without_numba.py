@@ -26,7 +26,7 @@ queries = QueryBandit(bandit="dcm-kl-ucb", cutoff=2)
 for step in range(900):
     ranking = queries.rank(step % 400, [4, 7, 9])
     queries.learn(step % 400, ranking, (ranking + step) % 3 == 0)
-print(queries.counts_of(5, [4, 7, 9]).tolist(), len(queries.state()["keys"]))
+print(queries.counts_of(5, [4, 7, 9]).tolist(), queries.num_keys)
 result = simulate(["dcm-ts", "random"], dcm_lower_bound_problem(5, 2, gap=0.15, termination=0.5), num_steps=30, num_runs=2)
 assert 0 < result.mean("random")[-1] < 30
 """

@@ -1,21 +1,24 @@
-"""Bandits: lists shown, clicks learned from, online.
+"""Bandits: policies that show lists and learn from clicks, online.
 
     bandit = DcmTS(num_items=1000, cutoff=10, random_state=0)
     ranking = bandit.rank(available)        # item numbers, best first
     bandit.learn(ranking, clicks)           # now, later, or in a batch: learn_log
-    np.savez("bandit.npz", **bandit.state())
+    bandit.save("bandit.rank")              # rp.load gives it back
 
-How to add a member: one file, one line, one test.
+Most bandits are an index (KL-UCB, UCB1, Thompson sampling, LinUCB, LinTS) with a kind of feedback: ``IndexBandit(index=...,
+feedback=...)``. The named ones are presets of it (presets.py); the others have a file each.
 
-1. Its two step functions, ``rank(memory, available, generator, ranking)`` and ``learn(memory, ranking, clicks, weight)``, in
-   ``kernels/bandit_<family>.py`` (kernels/bandit_step.py says what they may do), or two that exist. The same functions serve Python,
-   one list at a time, and the compiled simulation.
-2. A file here with a dataclass: its ``name``, the users it is ``made_for``, its own settings as fields, ``settings()`` as numbers,
-   ``program()``. Say ``num_tables`` and ``num_columns`` where its statistics are not (1, item, 2), override ``_empty_statistics`` where
-   they are of another shape or do not start from 0, ``_features`` where it is contextual, ``propensities`` where they are known;
-   ``is_additive = False`` where a list, once learned, cannot be taken back, ``depends_on_order = True`` where late feedback says less.
-3. A line in ``BANDITS`` (members.py). Command line, error texts and tests/contracts/test_bandits.py follow; peculiar facts go to
-   tests/bandits/.
+How to add a bandit:
+
+1. An index of clicks and observations: one file with a ``CountIndex`` (two formulas in plain Python, see indices.py) and a preset
+   that joins it with a kind of feedback. Nothing else needs to be compiled by hand.
+2. Any other bandit: one file with a ``Bandit``: its ``name``, the users it is ``made_for``, its settings, ``_numbers()`` for the step
+   functions, ``program()``. Its two step functions go to ``kernels/bandits/`` (step.py there describes them). Set ``num_tables`` and
+   ``num_columns`` if its statistics are not (1, item, 2), override ``_empty_statistics`` if they have another shape or do not start
+   from 0, ``_check_statistics`` if they are not clicks and observations, ``propensities`` if they are known; ``is_additive = False``
+   if a list, once learned, cannot be taken back, ``depends_on_order = True`` if late feedback is read differently.
+3. One line in ``BANDITS`` (members.py). The command line, error texts and tests/contracts/test_bandits.py follow; export it below if users
+   should import it by name, and test what is peculiar to it in tests/bandits/.
 """
 
 from typing import TYPE_CHECKING
@@ -25,26 +28,31 @@ from rankpolicy.optional import lazy_imports
 if TYPE_CHECKING:
     from rankpolicy.bandits.base import Bandit
     from rankpolicy.bandits.bubble_rank import BubbleRank
-    from rankpolicy.bandits.cascade_kl_ucb import CascadeKLUCB
-    from rankpolicy.bandits.cascade_lin_ts import CascadeLinTS
-    from rankpolicy.bandits.cascade_lin_ucb import CascadeLinUCB
-    from rankpolicy.bandits.cascade_ts import CascadeTS
-    from rankpolicy.bandits.cascade_ucb1 import CascadeUCB1
     from rankpolicy.bandits.ccm_ts import CcmTS
     from rankpolicy.bandits.dbn_ts import DbnTS
-    from rankpolicy.bandits.dcm_kl_ucb import DcmKLUCB
-    from rankpolicy.bandits.dcm_kl_ucb_log import DcmKLUCBLog
-    from rankpolicy.bandits.dcm_lin_ts import DcmLinTS
-    from rankpolicy.bandits.dcm_lin_ucb import DcmLinUCB
-    from rankpolicy.bandits.dcm_ts import DcmTS
-    from rankpolicy.bandits.dcm_ucb1 import DcmUCB1
     from rankpolicy.bandits.epsilon_greedy import EpsilonGreedy
-    from rankpolicy.bandits.first_click import FirstClick
+    from rankpolicy.bandits.index_bandit import IndexBandit
+    from rankpolicy.bandits.indices import KLUCB, UCB1, CountIndex, ThompsonSampling
     from rankpolicy.bandits.kl_ucb_index import kl_ucb
-    from rankpolicy.bandits.last_click import LastClick
-    from rankpolicy.bandits.members import BANDITS, bandit_class_named, bandit_from_state
+    from rankpolicy.bandits.linear import LinTS, LinUCB
+    from rankpolicy.bandits.members import BANDITS, INDICES
     from rankpolicy.bandits.pbm_ts import PbmTS
     from rankpolicy.bandits.pbm_ucb import PbmUCB
+    from rankpolicy.bandits.presets import (
+        CascadeKLUCB,
+        CascadeLinTS,
+        CascadeLinUCB,
+        CascadeTS,
+        CascadeUCB1,
+        DcmKLUCB,
+        DcmKLUCBLog,
+        DcmLinTS,
+        DcmLinUCB,
+        DcmTS,
+        DcmUCB1,
+        FirstClick,
+        LastClick,
+    )
     from rankpolicy.bandits.query_bandit import QueryBandit
     from rankpolicy.bandits.random_lists import RandomLists
     from rankpolicy.bandits.ranked_exp3 import RankedExp3
@@ -56,6 +64,9 @@ __getattr__, __dir__ = lazy_imports(__name__, __file__)
 
 __all__ = [
     "BANDITS",
+    "INDICES",
+    "KLUCB",
+    "UCB1",
     "Bandit",
     "BubbleRank",
     "CascadeKLUCB",
@@ -64,6 +75,7 @@ __all__ = [
     "CascadeTS",
     "CascadeUCB1",
     "CcmTS",
+    "CountIndex",
     "DbnTS",
     "DcmKLUCB",
     "DcmKLUCBLog",
@@ -73,16 +85,18 @@ __all__ = [
     "DcmUCB1",
     "EpsilonGreedy",
     "FirstClick",
+    "IndexBandit",
     "LastClick",
+    "LinTS",
+    "LinUCB",
     "PbmTS",
     "PbmUCB",
     "QueryBandit",
     "RandomLists",
     "RankedExp3",
     "RankedKLUCB",
+    "ThompsonSampling",
     "TopRank",
     "UbmTS",
-    "bandit_class_named",
-    "bandit_from_state",
     "kl_ucb",
 ]

@@ -1,94 +1,100 @@
-"""The face of every bandit: rank, learn, state. Step by step in production; compiled in simulation (simulation/simulate.py)."""
+"""The face of every bandit: rank, learn, save. Step by step in production, compiled in simulation (simulation/runs.py)."""
 
 from __future__ import annotations
 
-import json
+import os
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields
-from typing import Any, ClassVar, NamedTuple, Self, final
+from collections.abc import Mapping
+from dataclasses import MISSING, dataclass
+from typing import Any, ClassVar, Self, final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rankpolicy.bandits.generator_state import generator_from_words, generator_words
 from rankpolicy.bandits.inputs import checked_items, checked_log
-from rankpolicy.kernels.bandits.memory import Memory
-from rankpolicy.settings import check_settings, plain
+from rankpolicy.bandits.known_settings import KnownSettings
+from rankpolicy.kernels.bandits.memory import ALL_CLICKS, CLICKS, OBSERVATIONS, Memory, Program
+from rankpolicy.settings import ReadWhen, check_settings, documented, plain, setting, setting_names
 from rankpolicy.types import RankPolicyError
 
 Items = NDArray[np.int64]
-ARRAY_SETTING = "setting_"  # before the name of a setting that is an array, in a state
+FORGETS = ReadWhen(
+    condition="the bandit counts clicks; linear, chain, pair and Exp3 bandits cannot forget lists, and random lists learn nothing",
+    holds=lambda bandit: bandit._can_forget(),
+)
+_ROUNDING = 1e-6  # of counts that were discounted
 
 
-class Program(NamedTuple):
-    """The two step functions of a bandit, see kernels/bandit_step.py."""
-
-    rank: Callable[..., None]
-    learn: Callable[..., None]
-
-
+@documented
 @dataclass(kw_only=True, eq=False)
-class Bandit(ABC):
-    """Shows lists of items, numbered from 0, and learns from clicks on them.
+class Bandit(KnownSettings, ABC):
+    """Shows lists of items, numbered from 0, and learns from the clicks on them.
 
-    Feedback may come late, in batches and in any order: an additive bandit counts, and counts do not depend on order. Steps are lists
-    learned from, so lists without feedback leave no trace. For users who change, ``discount`` (each list leaves this share of what was
-    learned before it) or ``window`` (only so many lists count) forget; with these, order matters. Items that are not in ``available``
-    are kept in mind but not shown.
+    Feedback may come late, in batches and in any order: most bandits keep counts, and counts do not depend on order. Steps are lists
+    learned from; a list without feedback leaves no trace. Items that are not in ``available`` are remembered but not shown.
     """
 
     name: ClassVar[str]
-    made_for: ClassVar[str] = "dcm"  # the kind of user whose clicks it reads right
-    is_additive: ClassVar[bool] = True  # statistics are sums over lists: a window can take one back
-    depends_on_order: ClassVar[bool] = False  # late feedback is read otherwise than in time; its docstring says how
-    num_tables: ClassVar[int | None] = 1  # of statistics; None: one a position
-    num_columns: ClassVar[int | None] = 2  # None: one an item, statistics are of pairs
+    made_for: ClassVar[str] = "dcm"  # the click model of the users for whom it reads clicks correctly
+    is_additive: ClassVar[bool] = True  # statistics are sums over lists, so a list can be taken back
+    depends_on_order: ClassVar[bool] = False  # late feedback is read differently; its docstring says how
+    num_tables: ClassVar[int | None] = 1  # of statistics; None: one per position
+    num_columns: ClassVar[int | None] = 2  # of statistics; None: one per item, for statistics of pairs
 
-    num_items: int
-    cutoff: int
-    random_state: int = 0
-    discount: float = 1.0
-    window: int | None = None
+    num_items: int = setting(MISSING, "Number of items. More can come later by add_items.", at_least=1)
+    cutoff: int = setting(MISSING, "Length of the lists that are shown.", at_least=1)
+    random_state: int = setting(0, "Seed of the bandit's own random generator.")
+    discount: float = setting(
+        1.0,
+        "Share of what was learned before that each new list leaves; 1 forgets nothing. 0.999 or so for users who change slowly.",
+        above=0,
+        at_most=1,
+        read_when=FORGETS,
+    )
+    window: int | None = setting(
+        None,
+        "Number of most recent lists that count, for users who change abruptly; None counts all. Either discount or window.",
+        at_least=1,
+        read_when=FORGETS,
+    )
 
     def __post_init__(self) -> None:
         check_settings(self)
-        for setting in ("num_items", "cutoff"):
-            if getattr(self, setting) < 1:
-                raise RankPolicyError(f"{setting} must be 1 or more; got {getattr(self, setting)}.")
-        if not 0 < self.discount <= 1:
-            raise RankPolicyError(
-                f"discount must be above 0 and at most 1, which forgets nothing; got {self.discount}."
-            )
-        if self.window is not None and self.window < 1:
-            raise RankPolicyError(f"window must be 1 list or more; got {self.window}. None counts all lists.")
         if self.window is not None and self.discount < 1:
             # A list that leaves the window would be taken back whole, though most of it was forgotten: counts below 0.
             raise RankPolicyError(
                 f"give discount or window, not both; got {self.discount} and {self.window}. Leave discount at 1 or window at None."
             )
-        if not self.is_additive and (self.discount < 1 or self.window is not None):
-            raise RankPolicyError(f"{self.name} cannot forget lists: leave discount at 1 and window at None.")
-        self._check_settings()
+        self._check()
         self.generator = np.random.default_rng(self.random_state)
         self.memory = self._empty_memory()
 
-    # What a member says ----------------------------------------------------------------------------------------------------------
+    # What each bandit defines ----------------------------------------------------------------------------------------------------
 
-    @staticmethod
     @abstractmethod
-    def program() -> Program:
-        """The step functions, imported here and not before."""
+    def program(self) -> Program:
+        """The step functions; compiled code is loaded here and not before."""
 
-    def settings(self) -> tuple[float, ...]:
+    def _numbers(self) -> tuple[float, ...]:
         """Its own settings as numbers, in the order in which its step functions read them."""
         return ()
 
-    def _check_settings(self) -> None:  # noqa: B027
-        """Refuse values that its own settings cannot take; most have none to refuse."""
+    def _check(self) -> None:
+        """Refuse settings that do not fit each other; most bandits have nothing to add to the declarations."""
 
     def propensities(self, ranking: ArrayLike, available: ArrayLike | None = None) -> NDArray[np.float64]:
-        """The probability (position,) of each item of a list at its position, given those above it, if it were ranked now."""
+        """The probability (position,) of each item of a list at its position, given the items above it, if it were ranked now.
+
+        Known for bandits that draw items with probabilities in closed form: epsilon-greedy, ranked-exp3 and random.
+
+        Parameters
+        ----------
+        ranking
+            Item numbers, best first.
+        available
+            Items that could have been shown; None: all.
+        """
         raise RankPolicyError(
             f"{self.name} has no propensities: it does not draw items with probabilities in closed form. "
             "Randomised bandits that do: epsilon-greedy, ranked-exp3, random."
@@ -98,12 +104,18 @@ class Bandit(ABC):
 
     @classmethod
     def setting_names(cls) -> tuple[str, ...]:
-        """Settings that do not come from the problem."""
-        return tuple(field.name for field in fields(cls) if field.name not in ("num_items", "cutoff", "random_state"))
+        """Names of the settings that do not come from the problem (number of items, cutoff, seed)."""
+        return tuple(name for name in setting_names(cls) if name not in ("num_items", "cutoff", "random_state"))
 
     @final
     def rank(self, available: ArrayLike | None = None) -> Items:
-        """The list to show (position,), best first: at most ``cutoff`` of the available items, of all by default."""
+        """The list to show (position,), best first: at most ``cutoff`` items.
+
+        Parameters
+        ----------
+        available
+            Item numbers that may be shown; None: all.
+        """
         items = self._available(available)
         ranking = np.empty(min(self.cutoff, len(items)), np.int64)
         if len(ranking) > 0:
@@ -112,21 +124,43 @@ class Bandit(ABC):
 
     @final
     def learn(self, ranking: ArrayLike, clicks: ArrayLike) -> None:
-        """Learn from a shown list and its clicks (position,), 1 where the item was clicked and 0 elsewhere."""
+        """Learn from a shown list and its clicks.
+
+        Parameters
+        ----------
+        ranking
+            Item numbers (position,), as they were shown.
+        clicks
+            1 where the item was clicked and 0 elsewhere, (position,).
+        """
         self.learn_log(np.asarray(ranking)[None], np.asarray(clicks)[None])
 
     @final
     def learn_log(self, rankings: ArrayLike, clicks: ArrayLike) -> None:
-        """Learn from many lists (list, position), -1 past the end of short ones: a batch of feedback, or a log to start from."""
+        """Learn from many lists: a batch of feedback, or a log to start from.
+
+        Parameters
+        ----------
+        rankings
+            Item numbers (list, position), -1 past the end of short lists.
+        clicks
+            1 where the item was clicked and 0 elsewhere, (list, position).
+        """
         from rankpolicy.kernels.bandits.learn import learn_log
 
         lists, marks = checked_log(rankings, clicks, num_items=self.num_items, cutoff=self.cutoff)
         learn_log(self.program().learn, self.memory, lists, marks)
 
     def add_items(self, count: int = 1) -> Items:
-        """Make room for new items, of which nothing is known; their numbers."""
+        """Make room for new items about which nothing is known; returns their numbers.
+
+        Parameters
+        ----------
+        count
+            How many items to add, 1 or more.
+        """
         if count < 1:
-            raise RankPolicyError(f"add_items must add 1 item or more; got {count}.")
+            raise RankPolicyError(f"add_items must add at least 1 item; got {count}.")
         known, old = self.num_items, self.memory
         self.num_items += count
         grown = self._empty_memory()
@@ -138,10 +172,16 @@ class Bandit(ABC):
         return np.arange(known, self.num_items)
 
     def forget_items(self, items: ArrayLike) -> None:
-        """Drop what was learned of these items, so that their numbers can be given to others."""
+        """Forget what was learned about these items, so that their numbers can be given to others.
+
+        Parameters
+        ----------
+        items
+            Item numbers.
+        """
         if self.window is not None:
             raise RankPolicyError(
-                "forget_items needs a bandit without window: lists in the window hold the items still. They leave it by themselves."
+                "forget_items needs a bandit without window: lists in the window still hold the items. They leave it by themselves."
             )
         forgotten = checked_items(items, num_items=self.num_items, what="items")
         empty = self._empty_statistics()
@@ -150,39 +190,85 @@ class Bandit(ABC):
             self.memory.statistics[:, :, forgotten] = empty[:, :, forgotten]
 
     @final
-    def state(self) -> dict[str, NDArray[Any]]:
-        """All there is to it, as plain arrays: ``np.savez(path, **bandit.state())``, or ``.tolist()`` each for JSON."""
-        own = {field.name: getattr(self, field.name) for field in fields(self)}
-        arrays = {name: value for name, value in own.items() if isinstance(value, np.ndarray)}
-        own = {name: plain(value) for name, value in own.items() if name not in arrays}
-        return {f"{ARRAY_SETTING}{name}": value.copy() for name, value in arrays.items()} | {
-            "bandit": np.array(self.name),
-            "settings": np.array(json.dumps(own)),
-            "steps": self.memory.steps.copy(),
-            "statistics": self.memory.statistics.copy(),
-            "window_rankings": self.memory.window_rankings.copy(),
-            "window_clicks": self.memory.window_clicks.copy(),
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the bandit to a file. ``rp.load(path)`` gives it back, and it decides as this one would have.
+
+        Parameters
+        ----------
+        path
+            Where the file goes; an existing file is replaced.
+        """
+        from rankpolicy.bandits.files import save_bandit
+
+        save_bandit(self, path)
+
+    @final
+    def to_dict(self) -> dict[str, Any]:
+        """Everything the bandit knows as plain values, which JSON can hold; ``from_dict`` gives the bandit back."""
+        from rankpolicy.bandits.files import bandit_to_dict
+
+        return bandit_to_dict(self)
+
+    @final
+    @classmethod
+    def from_dict(cls, document: Mapping[str, Any]) -> Self:
+        """The bandit that ``to_dict`` described; it decides as that one would have. ``Bandit.from_dict`` accepts every kind.
+
+        Parameters
+        ----------
+        document
+            What ``to_dict`` returned, also after a round trip through JSON.
+        """
+        from rankpolicy.bandits.files import bandit_from_dict
+
+        return bandit_from_dict(document, cls)
+
+    # For files.py ----------------------------------------------------------------------------------------------------------------
+
+    def _plain_settings(self) -> dict[str, Any]:
+        """Settings that are no arrays."""
+        own = {name: getattr(self, name) for name in setting_names(type(self))}
+        return {name: plain(value) for name, value in own.items() if not isinstance(value, np.ndarray)}
+
+    def _array_settings(self) -> dict[str, NDArray[Any]]:
+        own = {name: getattr(self, name) for name in setting_names(type(self))}
+        return {name: value for name, value in own.items() if isinstance(value, np.ndarray)}
+
+    @classmethod
+    def _with_arrays(cls, settings: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> dict[str, Any]:
+        """Settings with the arrays among them put back in their place."""
+        return settings | arrays
+
+    def _arrays(self) -> dict[str, NDArray[Any]]:
+        """What was learned, and the state of the generator."""
+        return {
+            "steps": self.memory.steps,
+            "statistics": self.memory.statistics,
+            "window_rankings": self.memory.window_rankings,
+            "window_clicks": self.memory.window_clicks,
             "generator": generator_words(self.generator),
         }
 
-    @classmethod
-    def from_state(cls, state: Mapping[str, ArrayLike]) -> Self:
-        """The bandit that ``state`` was taken from; it decides as that one would have."""
-        name = str(np.asarray(state["bandit"]))
-        if name != cls.name:
-            raise RankPolicyError(
-                f"the state must be of {cls.name}; it is of {name}. Use bandit_from_state for any bandit."
-            )
-        own = json.loads(str(np.asarray(state["settings"])))
-        own |= {
-            key.removeprefix(ARRAY_SETTING): np.asarray(state[key]) for key in state if key.startswith(ARRAY_SETTING)
-        }
-        bandit = cls(**own)
-        for part in ("steps", "statistics", "window_rankings", "window_clicks"):
-            own = getattr(bandit.memory, part)
-            own[:] = np.asarray(state[part], own.dtype).reshape(own.shape)
-        bandit.generator = generator_from_words(np.asarray(state["generator"], np.uint64))
-        return bandit
+    def _restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
+        """Take over arrays of the right shapes and kinds, after a check that step functions can work on them."""
+        if arrays["steps"].min() < 0:
+            raise RankPolicyError(f"steps must be at least 0; got {arrays['steps'].min()}.")
+        if not np.isfinite(arrays["statistics"]).all():
+            raise RankPolicyError("statistics must be finite; got NaN or infinity.")
+        checked_log(arrays["window_rankings"], arrays["window_clicks"], num_items=self.num_items, cutoff=self.cutoff)
+        self._check_statistics(arrays["statistics"])
+        for name in ("steps", "statistics", "window_rankings", "window_clicks"):
+            getattr(self.memory, name)[:] = arrays[name]
+        self.generator = generator_from_words(arrays["generator"])
+
+    def _check_statistics(self, statistics: NDArray[np.float64]) -> None:
+        """Refuse statistics from a file that no feedback can lead to: here clicks and observations, or successes and trials."""
+        clicks, observations = statistics[..., CLICKS], statistics[..., OBSERVATIONS]
+        if (clicks < -_ROUNDING).any() or (clicks > observations + _ROUNDING * (1 + observations)).any():
+            raise RankPolicyError("statistics must be clicks from 0 to observations; got others.")
+
+    def _can_forget(self) -> bool:
+        return self.is_additive
 
     def _available(self, available: ArrayLike | None) -> Items:
         if available is None:
@@ -204,9 +290,11 @@ class Bandit(ABC):
         return Memory(
             steps=np.zeros(1, np.int64),
             statistics=self._empty_statistics(),
-            settings=np.array(self.settings(), np.float64),
+            settings=np.array(self._numbers(), np.float64),
             features=self._features(),
             discount=float(self.discount),
+            feedback=ALL_CLICKS,
+            best_last=False,
             window_rankings=np.full((window, self.cutoff), -1, np.int64),
             window_clicks=np.zeros((window, self.cutoff), np.int8),
         )

@@ -8,32 +8,45 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rankpolicy.bandits.base import Items, Program
+from rankpolicy.bandits.base import Items
 from rankpolicy.bandits.inputs import checked_items
 from rankpolicy.bandits.pairs import PairBandit
+from rankpolicy.kernels.bandits.memory import Program
+from rankpolicy.settings import documented, setting
+from rankpolicy.types import RankPolicyError
 
 
+@documented
 @dataclass(kw_only=True, eq=False)
 class BubbleRank(PairBandit):
-    """Shows the leading ranking, at first ``base_ranking``, with some neighbours in exchanged order.
+    """BubbleRank (Li et al. 2019): shows the leading ranking, at first ``base_ranking``, with some neighbours exchanged.
 
-    Every other pair of neighbours, odd and even ones in turn, is in random order until the upper one is better for sure; when the lower one
-    is, they change places for good: i is better than j once S > 2 sqrt(N log(1 / delta)), S = sum of click of i - click of j over lists
-    with the pair in random order, N the number of those with just one click, delta = ``failure_probability``. No item is ever shown further
-    than one position from its place, so a list has at most (cutoff + 1) / 2 pairs in the wrong order more than the leading ranking, and
-    that one only gets better but for mistakes of probability delta.
+    Every other pair of neighbours, odd and even ones in turn, is in random order until the upper item is known to be better; when the
+    lower one is, they change places for good. Item i is better than j once S > 2 sqrt(N log(1 / delta)), S = sum of click of i -
+    click of j over lists with the pair in random order, N the number of those with exactly one click, delta = failure_probability. No
+    item is ever shown further than one position from its place, so a list has at most (cutoff + 1) / 2 more pairs in the wrong order
+    than the leading ranking, which only improves except for mistakes of probability delta.
 
-    The paper shows all items. Here the last item shown has the first that is not as its neighbour, so that one can come in from below; the
-    items under it wait until others are not available. This is for putting a list in order, not for finding items.
+    The paper shows all items. Here the last item shown has the first one not shown as its neighbour, so that this one can enter from below;
+    the items after it wait until others are not available. Use it to put a list in order, not to find items. Feedback must come before the
+    next list is ranked.
     """
 
     name: ClassVar[str] = "bubble-rank"
     num_tables: ClassVar[int | None] = 2
 
-    base_ranking: tuple[int, ...] | None = None  # items that are not in it follow by their numbers
+    base_ranking: tuple[int, ...] | None = setting(
+        None, "The ranking to start from, best first. Items that are not in it follow by their numbers; None: all do."
+    )
 
     def forget_items(self, items: ArrayLike) -> None:
-        """The items return to their places in the base ranking; what stood there moves to where they were."""
+        """Return items to their places in the base ranking; the items that stood there move to where they were.
+
+        Parameters
+        ----------
+        items
+            Item numbers.
+        """
         forgotten = checked_items(items, num_items=self.num_items, what="items")
         places = self._places()
         base = self._base_places()
@@ -47,8 +60,14 @@ class BubbleRank(PairBandit):
         """All items, best first, as far as is known."""
         return np.argsort(self._places())
 
+    def program(self) -> Program:
+        """The step functions; compiled code is loaded here and not before."""
+        from rankpolicy.kernels.bandits.pairs import learn_bubbles, rank_by_bubbles
+
+        return Program(rank_by_bubbles, learn_bubbles)
+
     def _places(self) -> NDArray[np.float64]:
-        return self.memory.statistics[0].diagonal().copy()
+        return np.array(self.memory.statistics[0].diagonal())
 
     def _base_places(self) -> NDArray[np.float64]:
         first = np.array(self.base_ranking or (), np.int64)
@@ -62,13 +81,14 @@ class BubbleRank(PairBandit):
         np.fill_diagonal(statistics[0], self._base_places())
         return statistics
 
-    def _check_settings(self) -> None:
-        super()._check_settings()
+    def _check(self) -> None:
         if self.base_ranking is not None:
             checked_items(self.base_ranking, num_items=self.num_items, what="base_ranking")
 
-    @staticmethod
-    def program() -> Program:
-        from rankpolicy.kernels.bandits.pairs import learn_bubbles, rank_by_bubbles
-
-        return Program(rank_by_bubbles, learn_bubbles)
+    def _check_statistics(self, statistics: NDArray[np.float64]) -> None:
+        # The step functions use both diagonals as numbers of places and items.
+        places, partners = statistics[0].diagonal(), statistics[1].diagonal()
+        if not np.array_equal(np.sort(places), np.arange(self.num_items)):
+            raise RankPolicyError("places of the leading ranking must be 0, 1, 2, ..., each once; got others.")
+        if (partners != partners.round()).any() or partners.min() < 0 or partners.max() > self.num_items:
+            raise RankPolicyError(f"partners must be whole numbers from 0 to {self.num_items}; got others.")

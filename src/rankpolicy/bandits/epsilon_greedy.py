@@ -1,4 +1,4 @@
-"""Epsilon-greedy: the items most clicked so far, and now and then any."""
+"""Epsilon-greedy: the items with the highest click rates, and sometimes a random one."""
 
 from __future__ import annotations
 
@@ -8,42 +8,50 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rankpolicy.bandits.base import Bandit, Program
+from rankpolicy.bandits.base import Bandit
 from rankpolicy.bandits.inputs import checked_items
+from rankpolicy.kernels.bandits.memory import Program
+from rankpolicy.settings import documented, setting
 from rankpolicy.types import RankPolicyError
 
 
+@documented
 @dataclass(kw_only=True, eq=False)
 class EpsilonGreedy(Bandit):
-    """At each position any item not yet placed with probability ``epsilon``, otherwise the one most clicked when observed.
+    """At each position a random item not yet placed with probability ``epsilon``, otherwise the one with the highest click rate.
 
-    Feedback as of dcmKL-UCB. Items never observed come before all others; of equal ones any.
+    Feedback is that of dcmKL-UCB. Items that were never observed come before all others; ties are broken at random. Its propensities are
+    known, so its logs serve off-policy estimates.
 
     >>> bandit = EpsilonGreedy(num_items=3, cutoff=2, epsilon=0.3)
     >>> bandit.learn_log([[0, 1], [2, -1]], [[0, 1], [0, 0]])
-    >>> bandit.propensities([1, 0])  # 0.7 + 0.3 / 3 as the best; then as one of two that are equal
+    >>> bandit.propensities([1, 0])  # 0.7 + 0.3 / 3 as the best item; then one of two equal ones
     array([0.8, 0.5])
     """
 
     name: ClassVar[str] = "epsilon-greedy"
 
-    epsilon: float = 0.05
+    epsilon: float = setting(
+        0.05, "Probability of a random item at each position. Larger values explore more.", at_least=0, at_most=1
+    )
 
-    def settings(self) -> tuple[float, ...]:
-        return (self.epsilon,)
-
-    def _check_settings(self) -> None:
-        if not 0 <= self.epsilon <= 1:
-            raise RankPolicyError(f"epsilon must be a probability; got {self.epsilon}.")
-
-    @staticmethod
-    def program() -> Program:
-        from rankpolicy.kernels.bandits.feedback import learn_to_last_click
+    def program(self) -> Program:
+        """The step functions; compiled code is loaded here and not before."""
+        from rankpolicy.kernels.bandits.feedback import learn_items
         from rankpolicy.kernels.bandits.random import rank_epsilon_greedy
 
-        return Program(rank_epsilon_greedy, learn_to_last_click)
+        return Program(rank_epsilon_greedy, learn_items)
 
     def propensities(self, ranking: ArrayLike, available: ArrayLike | None = None) -> NDArray[np.float64]:
+        """The probability (position,) of each item of a list at its position, given the items above it, if it were ranked now.
+
+        Parameters
+        ----------
+        ranking
+            Item numbers, best first.
+        available
+            Items that could have been shown; None: all.
+        """
         from rankpolicy.kernels.bandits.random import click_rate
 
         left = self._available(available)
@@ -57,3 +65,6 @@ class EpsilonGreedy(Bandit):
             result.append(self.epsilon / len(left) + (1 - self.epsilon) * greedy)
             left = left[left != item]
         return np.array(result)
+
+    def _numbers(self) -> tuple[float, ...]:
+        return (self.epsilon,)

@@ -1,4 +1,4 @@
-"""What bandits for position-based users share: an examination of each cell, set or estimated from the bandit's own lists."""
+"""What bandits for position-based users share: the examination of each cell, given or estimated from the bandit's own lists."""
 
 from __future__ import annotations
 
@@ -13,16 +13,12 @@ from rankpolicy.types import RankPolicyError
 class ExaminedBandit(Bandit):
     """An item in a list was examined with the probability e of its cell; its attraction is clicks / (sum of e over its lists).
 
-    Where examination is not set, it is estimated before each list: attraction = clicks / examined and e = clicks / attracted in turn, with
-    e = 1 at the top. Counts by cell and item are all that is kept, so feedback may come late and lists may be forgotten.
+    If examination is not given, it is estimated before each list: attraction = clicks / examined and e = clicks / attracted in turn, with
+    e = 1 at the top. Only counts by cell and item are kept, so feedback may come late and lists may be forgotten.
     """
 
-    def _check_examination(self, examination: Sequence[float] | None, num_needed: int) -> None:
-        if examination is None:
-            return
-        if len(examination) != num_needed:
+    def _check_number(self, examination: Sequence[float] | None, num_needed: int) -> None:
+        if examination is not None and len(examination) != num_needed:
             raise RankPolicyError(
                 f"examination must have {num_needed} probabilities for lists of {self.cutoff}; got {len(examination)}."
             )
-        if not all(0 < value <= 1 for value in examination):
-            raise RankPolicyError("examination must be above 0 and at most 1; got other numbers.")

@@ -1,4 +1,4 @@
-"""Lists and clicks that come in, checked: what passes is safe for kernels, which check nothing."""
+"""Checks of lists and clicks that come in. Kernels check nothing, so what passes here must be safe for them."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def checked_items(items: ArrayLike, *, num_items: int, what: str) -> NDArray[np.
     _check_known(values, num_items, what)
     if len(np.unique(values)) < len(values):
         raise RankPolicyError(f"{what} must hold each item once; got one twice in {values.tolist()}.")
-    return np.array(values, np.int64)  # a copy: kernels take no read-only arrays
+    return np.array(values, np.int64)  # a copy, because kernels do not accept read-only arrays
 
 
 def checked_log(
@@ -53,7 +53,7 @@ def checked_log(
         raise RankPolicyError(f"a list must hold item numbers; got {lists.dtype}.")
     shown = lists >= 0
     if (shown[:, 1:] & ~shown[:, :-1]).any():
-        raise RankPolicyError("-1 must only come past the end of a list; got an item behind one.")
+        raise RankPolicyError("-1 must only come past the end of a list; got an item after one.")
     if (lists < -1).any():
         raise RankPolicyError(f"a list must hold item numbers, 0 or more; got {lists.min()}.")
     _check_known(lists[shown], num_items, "a list")

@@ -1,4 +1,4 @@
-"""Names as 64-bit numbers: the same in every process, spread evenly, never 0."""
+"""Names of queries and items as 64-bit keys: the same in every process, evenly distributed, never 0."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from rankpolicy.types import RankPolicyError
 
 
 def keys_of(names: ArrayLike) -> NDArray[np.uint64]:
-    """A key for each text or whole number, in the shape that came.
+    """The key of each text or whole number, in the shape of ``names``.
 
-    >>> bool(keys_of(["7"])[0] == keys_of([7])[0])  # not the same name
+    >>> bool(keys_of(["7"])[0] == keys_of([7])[0])  # different names
     False
     """
     values = as_names(names)
@@ -25,7 +25,7 @@ def keys_of(names: ArrayLike) -> NDArray[np.uint64]:
 
 
 def as_names(names: ArrayLike) -> NDArray[Any]:
-    """Texts or whole numbers as an array of these; a column of a data frame holds texts as objects."""
+    """Texts or whole numbers as an array; the column of a data frame holds texts as objects."""
     values = np.asarray(names)
     if values.dtype.kind == "O" and all(isinstance(name, str) for name in values.flat):
         values = values.astype(str)
@@ -44,20 +44,20 @@ def is_item(names: NDArray[Any]) -> NDArray[np.bool_]:
     """
     if names.dtype.kind == "i" and (names < -1).any():
         raise RankPolicyError(f"numbers of items must be 0 or more, -1 past the end of a list; got {names.min()}.")
-    return names != ("" if names.dtype.kind == "U" else -1)
+    return np.asarray(names != ("" if names.dtype.kind == "U" else -1))
 
 
 def checked_names(items: ArrayLike) -> NDArray[Any]:
-    """Names (item,) of items to rank.
+    """Names (item,) of the items to rank.
 
     >>> checked_names("red")
     Traceback (most recent call last):
-    rankpolicy.types.RankPolicyError: items must be one list of names; got an array of shape (). Call once a query.
+    rankpolicy.types.RankPolicyError: items must be one list of names; got an array of shape (). Call once per query.
     """
     names = as_names(items)
     if names.ndim != 1:
         raise RankPolicyError(
-            f"items must be one list of names; got an array of shape {names.shape}. Call once a query."
+            f"items must be one list of names; got an array of shape {names.shape}. Call once per query."
         )
     if not is_item(names).all():
         raise RankPolicyError('items must have names; got "" or -1, which stand for no item past the end of a list.')
@@ -65,7 +65,7 @@ def checked_names(items: ArrayLike) -> NDArray[Any]:
 
 
 def mixed_keys(keys: NDArray[np.uint64], others: NDArray[np.uint64] | None = None) -> NDArray[np.uint64]:
-    """Keys made into others, or pairs of keys into one each: the finaliser of SplitMix64 (Steele, Lea & Flood 2014), 0 made 1."""
+    """Keys hashed once more, or one key for each pair of keys, by the finaliser of SplitMix64 (Steele, Lea & Flood 2014); 0 becomes 1."""
     z = keys * np.uint64(0x9E3779B97F4A7C15) + np.uint64(0x632BE59BD9B4E019)
     if others is not None:
         z = z ^ others

@@ -11,17 +11,24 @@ from rankpolicy.types import RankPolicyError
 def kl_ucb(means: ArrayLike, divergences: ArrayLike) -> NDArray[np.float64]:
     """The largest q in [mean, 1] with kl(mean, q) <= divergence, for each pair (Garivier & Cappé 2011).
 
-    kl(p, q) = p log(p / q) + (1 - p) log((1 - p) / (1 - q)). A bandit's divergence is (log t + 3 log log t) / observations.
+    kl(p, q) = p log(p / q) + (1 - p) log((1 - p) / (1 - q)).
+
+    Parameters
+    ----------
+    means
+        Click rates from 0 to 1, of any shape.
+    divergences
+        Bounds of the divergence, 0 or more; a bandit's is (log t + 3 log log t) / observations. Broadcast against ``means``.
 
     >>> kl_ucb([0.0, 0.5, 1.0], np.log(2))  # 1 - e^{-log 2}; kl(1/2, q) = log 2 at 4 q (1 - q) = 1/4, q = (2 + sqrt 3) / 4; 1
     array([0.5       , 0.9330127, 1.       ])
     """
-    from rankpolicy.kernels.bandits.kl_ucb import fill_kl_ucb
+    from rankpolicy.kernels.bandits.index import fill_kl_ucb
 
     shaped = np.broadcast_arrays(np.asarray(means, np.float64), np.asarray(divergences, np.float64))
     flat_means, flat_divergences = (np.ascontiguousarray(values).ravel() for values in shaped)
     if not ((flat_means >= 0) & (flat_means <= 1)).all() or not (flat_divergences >= 0).all():
-        raise RankPolicyError("means must be from 0 to 1 and divergences 0 or more; got others, or NaN.")
+        raise RankPolicyError("means must be from 0 to 1 and divergences at least 0; got others, or NaN.")
     indices = np.empty(len(flat_means))
     fill_kl_ucb(flat_means, flat_divergences, indices)
     return indices.reshape(shaped[0].shape)

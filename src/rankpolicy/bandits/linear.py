@@ -1,4 +1,4 @@
-"""What contextual bandits share: features of items, and one parameter for all of them."""
+"""Indices of contextual bandits: items are described by features, and one parameter vector is learned for all of them."""
 
 from __future__ import annotations
 
@@ -8,99 +8,110 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rankpolicy.bandits.base import Bandit, Items
+from rankpolicy.bandits.indices import Index, Numbers
+from rankpolicy.kernels.bandits.memory import Program
+from rankpolicy.settings import documented, setting
 from rankpolicy.types import RankPolicyError
 
 
 @dataclass(kw_only=True, eq=False)
-class LinearBandit(Bandit):
-    """Attraction of an item = its ``features`` (item, feature) times a parameter, which is learned by ridge regression of clicks.
+class LinearIndex(Index):
+    """The attraction of an item is its features times a parameter vector, which is learned by Bayesian ridge regression of clicks.
 
-    Prior of the parameter N(0, ``prior_variance`` I), ``noise`` the standard deviation of a click; 1/2 is the largest a click can have. The
-    posterior is updated an item at a time, in O(features^2), by the formula of Sherman and Morrison; feedback in another order gives the
-    same state but for rounding, and a list cannot be taken back. Without features every item is its own, and learns for itself.
+    The prior of the parameter is N(0, prior_variance I). The posterior is updated one item at a time by the Sherman-Morrison formula, in
+    O(features^2). Feedback in another order gives the same state up to rounding; a list cannot be taken back.
     """
 
     is_additive: ClassVar[bool] = False
 
-    features: NDArray[np.float64] | None = None
-    noise: float = 0.5
-    prior_variance: float = 1.0
+    features: NDArray[np.float64] | None = setting(
+        None, "Features (item, feature), one row per item. None: every item is its own feature and learns by itself."
+    )
+    noise: float = setting(
+        0.5,
+        "Standard deviation of a click around its mean; 0.5 is the largest possible. Lower it where clicks are rare.",
+        above=0,
+    )
+    prior_variance: float = setting(
+        1.0, "Prior variance of each parameter. Lower values shrink parameters towards 0.", above=0
+    )
 
-    def set_features(self, features: ArrayLike) -> None:
-        """Features (item, feature) of the lists to come, where they change with the query or user; feedback is read with those set last."""
-        checked = self._checked_features(features)
-        if checked.shape[1] != self.memory.features.shape[1]:
-            raise RankPolicyError(
-                f"features must have {self.memory.features.shape[1]} columns, as before; got {checked.shape[1]}."
-            )
-        self.features = checked
-        self.memory = self.memory._replace(features=checked)
+    def numbers(self) -> tuple[float, ...]:
+        """Variance of the noise, and the scale of exploration."""
+        return self.noise**2, self.exploration_scale()
 
-    def add_items(self, count: int = 1, *, features: ArrayLike | None = None) -> Items:
-        """Make room for new items with these features (item, feature); their numbers."""
-        if self.features is not None:
-            new = np.atleast_2d(np.asarray(() if features is None else features, np.float64))
-            if new.shape != (count, self.features.shape[1]):
-                raise RankPolicyError(
-                    f"new items need features ({count}, {self.features.shape[1]}), (item, feature); got {new.shape}."
-                )
-            self.features = np.concatenate([self.features, new])
-        elif features is not None:
-            raise RankPolicyError("new items can have features only where all have; make the bandit with features.")
-        return super().add_items(count)
+    def exploration_scale(self) -> float:
+        """How many posterior standard deviations are explored."""
+        return 1.0
 
-    def forget_items(self, items: ArrayLike) -> None:
-        """With features nothing is known of single items: give the new ones theirs by ``set_features``."""
-        if self.features is None:
-            super().forget_items(items)
+    def item_features(self, num_items: int) -> Numbers:
+        """The features, checked; without features the unit vectors.
 
-    def _check_settings(self) -> None:
-        if self.features is not None:
-            self.features = self._checked_features(self.features)
-        for setting in ("noise", "prior_variance"):
-            if getattr(self, setting) <= 0:
-                raise RankPolicyError(f"{setting} must be above 0; got {getattr(self, setting)}.")
+        Parameters
+        ----------
+        num_items
+            Number of items of the bandit.
+        """
+        return np.eye(num_items) if self.features is None else checked_features(self.features, num_items)
 
-    def _checked_features(self, features: ArrayLike) -> NDArray[np.float64]:
-        try:
-            values = np.array(features, np.float64, order="C")
-        except (TypeError, ValueError):
-            values = np.empty(0)
-        if values.ndim != 2 or len(values) != self.num_items or values.shape[1] == 0:
-            raise RankPolicyError(
-                f"features must be numbers (item, feature), a row for each of {self.num_items} items; got shape {values.shape}."
-            )
-        if not np.isfinite(values).all():
-            raise RankPolicyError("features must be finite numbers; got others.")
-        return values
+    def empty_statistics(self, num_items: int) -> Numbers:
+        """b = 0 and the prior covariance, (1, feature, 1 + feature).
 
-    def _features(self) -> NDArray[np.float64]:
-        return np.eye(self.num_items) if self.features is None else self.features
-
-    def _empty_statistics(self) -> NDArray[np.float64]:
-        num_features = self.num_items if self.features is None else self.features.shape[1]
-        return np.concatenate([np.zeros((num_features, 1)), self.prior_variance * np.eye(num_features)], 1)[None]
+        Parameters
+        ----------
+        num_items
+            Number of items of the bandit.
+        """
+        size = self.item_features(num_items).shape[1]
+        return np.concatenate([np.zeros((size, 1)), self.prior_variance * np.eye(size)], 1)[None]
 
 
+@documented
 @dataclass(kw_only=True, eq=False)
-class LinearUCB(LinearBandit):
-    """Index x' mean + c sqrt(x' covariance x), c = ``radius``."""
+class LinUCB(LinearIndex):
+    """Linear upper confidence bound (Li, Chu, Langford & Schapire 2010): x' mean + radius sqrt(x' covariance x) for features x."""
 
-    radius: float = 1.0
+    name: ClassVar[str] = "lin-ucb"
 
-    def settings(self) -> tuple[float, ...]:
-        return self.radius, self.noise**2
+    radius: float = setting(
+        1.0, "Width of the confidence bound in posterior standard deviations. Larger values explore more.", at_least=0
+    )
 
-    def _check_settings(self) -> None:
-        super()._check_settings()
-        if self.radius < 0:
-            raise RankPolicyError(f"radius must be 0 or more; got {self.radius}.")
+    def exploration_scale(self) -> float:
+        """The radius."""
+        return self.radius
+
+    def steps(self) -> Program:
+        """The step functions; compiled code is loaded here and not before."""
+        from rankpolicy.kernels.bandits.linear import learn_linear, rank_by_linear_ucb
+
+        return Program(rank_by_linear_ucb, learn_linear)
 
 
+@documented
 @dataclass(kw_only=True, eq=False)
-class LinearTS(LinearBandit):
-    """Index x' parameter, in one draw of the parameter from its posterior, the same for all items of a list."""
+class LinTS(LinearIndex):
+    """Linear Thompson sampling (Agrawal & Goyal 2013): x' parameter, with one draw of the parameter from its posterior per list."""
 
-    def settings(self) -> tuple[float, ...]:
-        return 1.0, self.noise**2
+    name: ClassVar[str] = "lin-ts"
+
+    def steps(self) -> Program:
+        """The step functions; compiled code is loaded here and not before."""
+        from rankpolicy.kernels.bandits.linear import learn_linear, rank_by_linear_thompson_sampling
+
+        return Program(rank_by_linear_thompson_sampling, learn_linear)
+
+
+def checked_features(features: ArrayLike, num_items: int) -> Numbers:
+    """Features as an array of their own, (item, feature), finite, one row per item."""
+    try:
+        values = np.array(features, np.float64, order="C")
+    except (TypeError, ValueError):
+        values = np.empty(0)
+    if values.ndim != 2 or len(values) != num_items or values.shape[1] == 0:
+        raise RankPolicyError(
+            f"features must be numbers (item, feature), one row for each of {num_items} items; got shape {values.shape}."
+        )
+    if not np.isfinite(values).all():
+        raise RankPolicyError("features must be finite; got NaN or infinity.")
+    return values

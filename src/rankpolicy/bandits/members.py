@@ -1,83 +1,60 @@
-"""All bandits, once: this dict feeds the command line, the error texts and the contract tests."""
+"""All bandits and indices, once: these tables feed the command line, the error texts and the contract tests."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
-from numpy.typing import ArrayLike
+from rankpolicy.members import Members
 
-from rankpolicy.bandits.base import Bandit
-from rankpolicy.bandits.bubble_rank import BubbleRank
-from rankpolicy.bandits.cascade_kl_ucb import CascadeKLUCB
-from rankpolicy.bandits.cascade_lin_ts import CascadeLinTS
-from rankpolicy.bandits.cascade_lin_ucb import CascadeLinUCB
-from rankpolicy.bandits.cascade_ts import CascadeTS
-from rankpolicy.bandits.cascade_ucb1 import CascadeUCB1
-from rankpolicy.bandits.ccm_ts import CcmTS
-from rankpolicy.bandits.dbn_ts import DbnTS
-from rankpolicy.bandits.dcm_kl_ucb import DcmKLUCB
-from rankpolicy.bandits.dcm_kl_ucb_log import DcmKLUCBLog
-from rankpolicy.bandits.dcm_lin_ts import DcmLinTS
-from rankpolicy.bandits.dcm_lin_ucb import DcmLinUCB
-from rankpolicy.bandits.dcm_ts import DcmTS
-from rankpolicy.bandits.dcm_ucb1 import DcmUCB1
-from rankpolicy.bandits.epsilon_greedy import EpsilonGreedy
-from rankpolicy.bandits.first_click import FirstClick
-from rankpolicy.bandits.last_click import LastClick
-from rankpolicy.bandits.pbm_ts import PbmTS
-from rankpolicy.bandits.pbm_ucb import PbmUCB
-from rankpolicy.bandits.random_lists import RandomLists
-from rankpolicy.bandits.ranked_exp3 import RankedExp3
-from rankpolicy.bandits.ranked_kl_ucb import RankedKLUCB
-from rankpolicy.bandits.top_rank import TopRank
-from rankpolicy.bandits.ubm_ts import UbmTS
-from rankpolicy.types import RankPolicyError, unknown_name
+if TYPE_CHECKING:
+    from rankpolicy.bandits.base import Bandit
+    from rankpolicy.bandits.indices import Index
 
-BANDITS: dict[str, type[Bandit]] = {
-    bandit.name: bandit
-    for bandit in (
-        DcmKLUCB,
-        DcmKLUCBLog,
-        DcmUCB1,
-        DcmTS,
-        CascadeKLUCB,
-        CascadeUCB1,
-        CascadeTS,
-        DcmLinUCB,
-        DcmLinTS,
-        CascadeLinUCB,
-        CascadeLinTS,
-        FirstClick,
-        LastClick,
-        RankedKLUCB,
-        RankedExp3,
-        PbmUCB,
-        PbmTS,
-        UbmTS,
-        CcmTS,
-        DbnTS,
-        TopRank,
-        BubbleRank,
-        EpsilonGreedy,
-        RandomLists,
-    )
-}
+_BANDITS, _PRESETS = "rankpolicy.bandits", "rankpolicy.bandits.presets"
 
+BANDITS: Members[type[Bandit]] = Members(
+    "bandit",
+    {
+        "dcm-kl-ucb": f"{_PRESETS}:DcmKLUCB",
+        "dcm-kl-ucb-log": f"{_PRESETS}:DcmKLUCBLog",
+        "dcm-ucb1": f"{_PRESETS}:DcmUCB1",
+        "dcm-ts": f"{_PRESETS}:DcmTS",
+        "cascade-kl-ucb": f"{_PRESETS}:CascadeKLUCB",
+        "cascade-ucb1": f"{_PRESETS}:CascadeUCB1",
+        "cascade-ts": f"{_PRESETS}:CascadeTS",
+        "dcm-lin-ucb": f"{_PRESETS}:DcmLinUCB",
+        "dcm-lin-ts": f"{_PRESETS}:DcmLinTS",
+        "cascade-lin-ucb": f"{_PRESETS}:CascadeLinUCB",
+        "cascade-lin-ts": f"{_PRESETS}:CascadeLinTS",
+        "first-click": f"{_PRESETS}:FirstClick",
+        "last-click": f"{_PRESETS}:LastClick",
+        "ranked-kl-ucb": f"{_BANDITS}.ranked_kl_ucb:RankedKLUCB",
+        "ranked-exp3": f"{_BANDITS}.ranked_exp3:RankedExp3",
+        "pbm-ucb": f"{_BANDITS}.pbm_ucb:PbmUCB",
+        "pbm-ts": f"{_BANDITS}.pbm_ts:PbmTS",
+        "ubm-ts": f"{_BANDITS}.ubm_ts:UbmTS",
+        "ccm-ts": f"{_BANDITS}.ccm_ts:CcmTS",
+        "dbn-ts": f"{_BANDITS}.dbn_ts:DbnTS",
+        "top-rank": f"{_BANDITS}.top_rank:TopRank",
+        "bubble-rank": f"{_BANDITS}.bubble_rank:BubbleRank",
+        "epsilon-greedy": f"{_BANDITS}.epsilon_greedy:EpsilonGreedy",
+        "random": f"{_BANDITS}.random_lists:RandomLists",
+    },
+)
 
-def bandit_class_named(name: str) -> type[Bandit]:
-    """The class of a bandit.
+INDICES: Members[type[Index]] = Members(
+    "index",
+    {
+        "kl-ucb": f"{_BANDITS}.indices:KLUCB",
+        "ucb1": f"{_BANDITS}.indices:UCB1",
+        "ts": f"{_BANDITS}.indices:ThompsonSampling",
+        "lin-ucb": f"{_BANDITS}.linear:LinUCB",
+        "lin-ts": f"{_BANDITS}.linear:LinTS",
+    },
+)
 
-    >>> bandit_class_named("dcm-kl-ubc")
-    Traceback (most recent call last):
-    rankpolicy.types.RankPolicyError: Unknown bandit 'dcm-kl-ubc'. Did you mean 'dcm-kl-ucb'? Known: dcm-kl-ucb, ...
-    """
-    try:
-        return BANDITS[name]
-    except (KeyError, TypeError):
-        raise RankPolicyError(unknown_name("bandit", name, BANDITS)) from None
-
-
-def bandit_from_state(state: Mapping[str, ArrayLike]) -> Bandit:
-    """The bandit, of whatever kind, that a state was taken from."""
-    return bandit_class_named(str(np.asarray(state["bandit"]))).from_state(state)
+# Bandits that need more than items and a cutoff: made from Python and kept in files, not on the command line.
+COMPOSED: Members[Any] = Members(
+    "bandit",
+    {"index": f"{_BANDITS}.index_bandit:IndexBandit", "query": f"{_BANDITS}.query_bandit:QueryBandit"},
+)

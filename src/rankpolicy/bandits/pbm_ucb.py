@@ -1,20 +1,22 @@
-"""PBM-UCB: a confidence bound for users who examine each position with a probability of its own (Lagrée, Vernade & Cappé 2016)."""
+"""PBM-UCB: a confidence bound for users of the position-based model (Lagrée, Vernade & Cappé 2016)."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import ClassVar
 
-from rankpolicy.bandits.base import Program
 from rankpolicy.bandits.examined import ExaminedBandit
-from rankpolicy.types import RankPolicyError
+from rankpolicy.kernels.bandits.memory import Program
+from rankpolicy.settings import documented, setting
 
 
+@documented
 @dataclass(kw_only=True, eq=False)
 class PbmUCB(ExaminedBandit):
-    """Index S / E + sqrt(N / E) sqrt(c log t / E), S clicks, N lists, E = sum of ``examination`` over them, c = ``radius``.
+    """PBM-UCB (Lagrée, Vernade & Cappé 2016), for users who examine each position with a fixed probability.
 
-    The best item goes where examination is highest.
+    The index is S / E + sqrt(N / E) sqrt(radius log t / E), S clicks, N lists, E = sum of examination over them. The best item goes where
+    examination is highest.
 
     >>> bandit = PbmUCB(num_items=3, cutoff=2, examination=(0.5, 1.0), radius=0.0)
     >>> bandit.learn_log([[0, 1], [0, 2]], [[1, 1], [0, 0]])  # S / E = 1 / 1, 1 / 1, 0 / 1
@@ -27,19 +29,22 @@ class PbmUCB(ExaminedBandit):
     made_for: ClassVar[str] = "pbm"
     num_tables: ClassVar[int | None] = None
 
-    examination: tuple[float, ...] | None = None
-    radius: float = 0.5
+    examination: tuple[float, ...] | None = setting(
+        None,
+        "Examination probability of each position; None estimates it from the bandit's own lists.",
+        above=0,
+        at_most=1,
+    )
+    radius: float = setting(0.5, "Factor of log t in the confidence radius. Larger values explore more.", at_least=0)
 
-    def settings(self) -> tuple[float, ...]:
-        return self.radius, 0.0, 1.0, *(self.examination or ())
-
-    def _check_settings(self) -> None:
-        self._check_examination(self.examination, self.cutoff)
-        if self.radius < 0:
-            raise RankPolicyError(f"radius must be 0 or more; got {self.radius}.")
-
-    @staticmethod
-    def program() -> Program:
+    def program(self) -> Program:
+        """The step functions; compiled code is loaded here and not before."""
         from rankpolicy.kernels.bandits.examination import learn_by_position, rank_examined_by_ucb
 
         return Program(rank_examined_by_ucb, learn_by_position)
+
+    def _numbers(self) -> tuple[float, ...]:
+        return self.radius, 0.0, 1.0, *(self.examination or ())
+
+    def _check(self) -> None:
+        self._check_number(self.examination, self.cutoff)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
+import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any, final
+from dataclasses import MISSING, dataclass
+from typing import Any, ClassVar, Self, final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -13,22 +13,25 @@ from numpy.typing import ArrayLike, NDArray
 from rankpolicy.bandits.generator_state import generator_from_words, generator_words
 from rankpolicy.bandits.inputs import checked_log
 from rankpolicy.bandits.keys import as_names, checked_names, is_item, keys_of, mixed_keys
-from rankpolicy.bandits.members import BANDITS, bandit_class_named
-from rankpolicy.settings import check_setting
+from rankpolicy.bandits.known_settings import KnownSettings
+from rankpolicy.bandits.members import BANDITS
+from rankpolicy.kernels.bandits.memory import ShownLists, Table
+from rankpolicy.settings import check_settings, documented, plain, setting
 from rankpolicy.types import RankPolicyError, unknown_name
 
 Keys = NDArray[np.uint64]
-FULLEST = 0.7  # share of slots in use; probes get long above it
+FULLEST = 0.7  # largest share of slots in use; above it probes get long
 LISTS_AT_ONCE = 4096
 
 
 @final
+@documented
 @dataclass(kw_only=True, eq=False)
-class QueryBandit:
-    """A bandit of the kind ``bandit`` for every query, each with its own items and steps; 16 bytes a slot, 1 slot a (query, item).
+class QueryBandit(KnownSettings):
+    """A bandit for every query, each with its own items and steps, in one table of 16 bytes per (query, item) pair and free slot.
 
-    Queries and items are texts or whole numbers, the same in all calls. They are kept as 64-bit hashes of the pair: two of ten million
-    pairs share one, and then their counts, with probability 3e-6. For bandits whose statistics are clicks and observations of an item.
+    Queries and items are texts or whole numbers, the same in all calls. They are kept as 64-bit hashes of the pair: with ten million pairs,
+    the probability that two of them share a hash, and then their counts, is 3e-6.
 
     >>> bandit = QueryBandit(bandit="dcm-ts", cutoff=2, random_state=0)
     >>> bandit.learn("shoes", ["red", "blue"], [0, 1])
@@ -38,40 +41,63 @@ class QueryBandit:
     ['blue', 'red']
     """
 
-    bandit: str
-    cutoff: int
-    random_state: int = 0
-    bandit_settings: Mapping[str, Any] = field(default_factory=dict)
+    name: ClassVar[str] = "query"
+
+    bandit: str = setting(
+        MISSING,
+        "Name of the bandit of each query, one that counts clicks and observations: dcm-ts, cascade-kl-ucb, ...",
+    )
+    cutoff: int = setting(MISSING, "Length of the lists that are shown.", at_least=1)
+    random_state: int = setting(0, "Seed of the random generator.")
+    bandit_settings: Mapping[str, Any] | None = setting(
+        None, "Settings of the bandit by name, such as {'log_log_weight': 1.0}, except discount and window."
+    )
 
     def __post_init__(self) -> None:
-        bandit_class = bandit_class_named(self.bandit)
+        bandit_class = BANDITS.named(self.bandit)
         if not _serves(self.bandit):
             raise RankPolicyError(
                 f"a QueryBandit must be of a bandit that counts clicks and observations; got {self.bandit}. "
                 f"These do: {', '.join(filter(_serves, BANDITS))}."
             )
-        for name in self.bandit_settings:
+        check_settings(self)
+        settings = {} if self.bandit_settings is None else self.bandit_settings
+        if not isinstance(settings, Mapping):
+            raise RankPolicyError(
+                f"bandit_settings must be a mapping of names and values; got {self.bandit_settings!r:.80}."
+            )
+        for name in settings:
             if name not in bandit_class.setting_names():
                 raise RankPolicyError(unknown_name(f"setting of {self.bandit}:", name, bandit_class.setting_names()))
-        check_setting(bandit_class, "cutoff", self.cutoff)
-        if self.cutoff < 1:
-            raise RankPolicyError(f"cutoff must be 1 or more; got {self.cutoff}.")
         self._one_list = bandit_class(
-            num_items=self.cutoff, cutoff=self.cutoff, random_state=self.random_state, **self.bandit_settings
+            num_items=self.cutoff, cutoff=self.cutoff, random_state=self.random_state, **settings
         )
         if self._one_list.discount < 1 or self._one_list.window is not None:
             raise RankPolicyError("a QueryBandit cannot forget lists: leave discount at 1 and window at None.")
         self.generator = self._one_list.generator
-        self._keys, self._counts = _empty_table(1024)
+        self._table = _empty_table(1024)
         self._num_keys = 0
 
     @property
     def num_bytes(self) -> int:
-        """Of the table."""
-        return self._keys.nbytes + self._counts.nbytes
+        """Size of the table in bytes."""
+        return self._table.keys.nbytes + self._table.counts.nbytes
+
+    @property
+    def num_keys(self) -> int:
+        """Number of queries and of (query, item) pairs about which something is known."""
+        return self._num_keys
 
     def rank(self, query: str | int, items: ArrayLike) -> NDArray[Any]:
-        """The list to show for a query, best first: at most ``cutoff`` of these items."""
+        """The list to show for a query, best first: at most ``cutoff`` of the items.
+
+        Parameters
+        ----------
+        query
+            A text or whole number.
+        items
+            Names of the items that may be shown, texts or whole numbers.
+        """
         names = checked_names(items)
         statistics = self.counts_of(query, names)[None].astype(np.float64)
         steps = np.zeros((1, 2), np.uint32)
@@ -83,16 +109,36 @@ class QueryBandit:
         return names[ranking]
 
     def learn(self, query: str | int, ranking: ArrayLike, clicks: ArrayLike) -> None:
-        """Learn from a list shown for a query and its clicks (position,), in any order of lists."""
+        """Learn from a list shown for a query; lists may come in any order.
+
+        Parameters
+        ----------
+        query
+            A text or whole number.
+        ranking
+            Names of the shown items (position,).
+        clicks
+            1 where the item was clicked and 0 elsewhere, (position,).
+        """
         self.learn_log([query], np.asarray(ranking)[None], np.asarray(clicks)[None])
 
     def learn_log(self, queries: ArrayLike, rankings: ArrayLike, clicks: ArrayLike) -> None:
-        """Learn from many lists (list, position), -1 or "" past the end of short ones, each shown for its query (list,)."""
+        """Learn from many lists.
+
+        Parameters
+        ----------
+        queries
+            The query of each list, (list,).
+        rankings
+            Names of the shown items (list, position), -1 or "" past the end of short lists.
+        clicks
+            1 where the item was clicked and 0 elsewhere, (list, position).
+        """
         from rankpolicy.kernels.bandits.table import learn_lists
 
         names, asked = as_names(rankings), np.asarray(queries)
         if asked.shape != names.shape[:1]:
-            raise RankPolicyError(f"queries must be one a list, {names.shape[:1]}; got {asked.shape}.")
+            raise RankPolicyError(f"queries must be one per list, {names.shape[:1]}; got {asked.shape}.")
         is_shown = is_item(names)
         places = np.where(is_shown, np.arange(names.shape[-1]), -1) if names.ndim == 2 else names
         lists, marks = checked_log(places, clicks, num_items=self.cutoff, cutoff=self.cutoff)
@@ -103,15 +149,19 @@ class QueryBandit:
             pairs = mixed_keys(query_keys[:, None], keys_of(names[part]))
             _check_distinct(pairs, is_shown[part])
             self._make_room(pairs.size + len(query_keys))
-            lengths = is_shown[part].sum(1)
-            own = mixed_keys(query_keys)
-            memory = self._one_list.memory
-            self._num_keys += learn_lists(
-                learn_list, memory, self._keys, self._counts, own, pairs, marks[part], lengths
-            )
+            shown = ShownLists(mixed_keys(query_keys), pairs, marks[part], is_shown[part].sum(1))
+            self._num_keys += learn_lists(learn_list, self._one_list.memory, self._table, shown)
 
     def counts_of(self, query: str | int, items: ArrayLike) -> NDArray[np.uint32]:
-        """Clicks and observations (item, 2) of items for a query."""
+        """Clicks and observations (item, 2) of items for a query.
+
+        Parameters
+        ----------
+        query
+            A text or whole number.
+        items
+            Names of items, texts or whole numbers.
+        """
         names = checked_names(items)
         found = np.zeros((names.size, 2), np.uint32)
         if names.size > 0:
@@ -120,45 +170,85 @@ class QueryBandit:
             self._read(pairs[0], found)
         return found
 
-    def state(self) -> dict[str, NDArray[Any]]:
-        """All there is to it, as plain arrays: ``np.savez(path, **bandit.state())``, or ``.tolist()`` each for JSON."""
-        used = self._keys != 0
-        own = {"bandit": self.bandit, "cutoff": self.cutoff, "random_state": self.random_state}
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the bandit to a file. ``rp.load(path)`` gives it back, and it decides as this one would have.
+
+        Parameters
+        ----------
+        path
+            Where the file goes; an existing file is replaced.
+        """
+        from rankpolicy.bandits.files import save_bandit
+
+        save_bandit(self, path)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything the bandit knows as plain values, which JSON can hold; ``from_dict`` gives the bandit back."""
+        from rankpolicy.bandits.files import bandit_to_dict
+
+        return bandit_to_dict(self)
+
+    @classmethod
+    def from_dict(cls, document: Mapping[str, Any]) -> Self:
+        """The bandit that ``to_dict`` described; it decides as that one would have.
+
+        Parameters
+        ----------
+        document
+            What ``to_dict`` returned, also after a round trip through JSON.
+        """
+        from rankpolicy.bandits.files import bandit_from_dict
+
+        return bandit_from_dict(document, cls)
+
+    def _plain_settings(self) -> dict[str, Any]:
+        own = {"bandit": self.bandit, "cutoff": int(self.cutoff), "random_state": int(self.random_state)}
+        return own | {"bandit_settings": plain(self.bandit_settings)}
+
+    def _array_settings(self) -> dict[str, NDArray[Any]]:
+        return {}
+
+    @classmethod
+    def _with_arrays(cls, settings: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> dict[str, Any]:
+        if arrays:
+            raise RankPolicyError(f"a QueryBandit has no array {next(iter(arrays))}.")
+        return settings
+
+    def _arrays(self) -> dict[str, NDArray[Any]]:
+        used = self._table.keys != 0
         return {
-            "settings": np.array(json.dumps(own | {"bandit_settings": dict(self.bandit_settings)})),
-            "keys": self._keys[used],
-            "counts": self._counts[used],
+            "keys": self._table.keys[used],
+            "counts": self._table.counts[used],
             "generator": generator_words(self.generator),
         }
 
-    @classmethod
-    def from_state(cls, state: Mapping[str, ArrayLike]) -> QueryBandit:
-        """The bandit that ``state`` was taken from; it decides as that one would have."""
+    def _restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
         from rankpolicy.kernels.bandits.table import add_entries
 
-        bandit = cls(**json.loads(str(np.asarray(state["settings"]))))
-        keys = np.array(state["keys"], np.uint64)
-        bandit._make_room(len(keys))
-        add_entries(bandit._keys, bandit._counts, keys, np.array(state["counts"], np.uint32).reshape(-1, 2))
-        bandit._num_keys = len(keys)
-        bandit.generator = generator_from_words(np.asarray(state["generator"], np.uint64))
-        return bandit
+        keys, counts = arrays["keys"], arrays["counts"]
+        if len(keys) != len(counts):
+            raise RankPolicyError(f"every key must have counts; got {len(keys)} keys and {len(counts)} counts.")
+        if (keys == 0).any() or len(np.unique(keys)) < len(keys):
+            raise RankPolicyError("keys must not be 0, and each must come once; got others.")
+        self._make_room(len(keys))
+        add_entries(self._table, Table(keys, counts))
+        self._num_keys = len(keys)
+        self.generator = generator_from_words(arrays["generator"])
 
     def _read(self, wanted: Keys, found: NDArray[np.uint32]) -> None:
         from rankpolicy.kernels.bandits.table import read_counts
 
-        read_counts(self._keys, self._counts, wanted, found)
+        read_counts(self._table, wanted, found)
 
     def _make_room(self, num_new: int) -> None:
         from rankpolicy.kernels.bandits.table import add_entries
 
-        capacity = len(self._keys)
+        capacity = len(self._table.keys)
         while self._num_keys + num_new > FULLEST * capacity:
             capacity *= 2
-        if capacity > len(self._keys):
-            old_keys, old_counts = self._keys, self._counts
-            self._keys, self._counts = _empty_table(capacity)
-            add_entries(self._keys, self._counts, old_keys, old_counts)
+        if capacity > len(self._table.keys):
+            old, self._table = self._table, _empty_table(capacity)
+            add_entries(self._table, old)
 
 
 def _serves(name: str) -> bool:
@@ -166,8 +256,8 @@ def _serves(name: str) -> bool:
     return bandit.is_additive and bandit.num_tables == 1 and bandit.num_columns == 2
 
 
-def _empty_table(capacity: int) -> tuple[Keys, NDArray[np.uint32]]:
-    return np.zeros(capacity, np.uint64), np.zeros((capacity, 2), np.uint32)
+def _empty_table(capacity: int) -> Table:
+    return Table(np.zeros(capacity, np.uint64), np.zeros((capacity, 2), np.uint32))
 
 
 def _check_distinct(pairs: Keys, is_shown: NDArray[np.bool_]) -> None:

@@ -1,4 +1,4 @@
-"""RankedExp3: an Exp3 bandit at every position (Radlinski, Kleinberg & Joachims 2008; rates of Bubeck & Cesa-Bianchi 2012)."""
+"""RankedExp3: one Exp3 bandit per position (Radlinski, Kleinberg & Joachims 2008; rates of Bubeck & Cesa-Bianchi 2012)."""
 
 from __future__ import annotations
 
@@ -8,17 +8,21 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rankpolicy.bandits.base import Bandit, Program
+from rankpolicy.bandits.base import Bandit
 from rankpolicy.bandits.inputs import checked_items
+from rankpolicy.kernels.bandits.memory import Program
+from rankpolicy.settings import documented
 from rankpolicy.types import RankPolicyError
 
 
+@documented
 @dataclass(kw_only=True, eq=False)
 class RankedExp3(Bandit):
-    """A position draws from exp(-rate x loss) over the n items not placed above it, rate = sqrt(log n / (n t)).
+    """One Exp3 bandit per position (Radlinski, Kleinberg & Joachims 2008). It assumes nothing about users, and learns slowly.
 
-    No click on an examined item is a loss of 1, divided by the probability with which the item was last placed there; so feedback should
-    come before the next list is ranked. Lists that it did not rank itself teach it nothing. It assumes nothing of users, and is slow.
+    A position draws from exp(-rate loss) over the n items not placed above it, rate = sqrt(log n / (n t)) (Bubeck & Cesa-Bianchi 2012). An
+    examined item without a click is a loss of 1, divided by the probability with which the item was last placed there; so feedback should
+    come before the next list is ranked. Lists that it did not rank itself teach it nothing.
     """
 
     name: ClassVar[str] = "ranked-exp3"
@@ -26,24 +30,38 @@ class RankedExp3(Bandit):
     depends_on_order: ClassVar[bool] = True
     num_tables: ClassVar[int | None] = None
 
-    @staticmethod
-    def program() -> Program:
-        from rankpolicy.kernels.bandits.ranked import learn_exp3, rank_by_exp3
+    def program(self) -> Program:
+        """The step functions; compiled code is loaded here and not before."""
+        from rankpolicy.kernels.bandits.exp3 import learn_exp3, rank_by_exp3
 
         return Program(rank_by_exp3, learn_exp3)
 
     def propensities(self, ranking: ArrayLike, available: ArrayLike | None = None) -> NDArray[np.float64]:
-        from rankpolicy.kernels.bandits.ranked import fill_exp3_probabilities
+        """The probability (position,) of each item of a list at its position, given the items above it, if it were ranked now.
+
+        Parameters
+        ----------
+        ranking
+            Item numbers, best first, at most ``cutoff``.
+        available
+            Items that could have been shown; None: all.
+        """
+        from rankpolicy.kernels.bandits.exp3 import fill_exp3_probabilities
 
         left = self._available(available)
         result = []
         for position, item in enumerate(checked_items(ranking, num_items=self.num_items, what="a list")):
             if item not in left or position >= self.cutoff:
                 raise RankPolicyError(
-                    f"a list must be at most {self.cutoff} available items; got {item} at position {position}."
+                    f"a list must hold at most {self.cutoff} available items; got {item} at position {position}."
                 )
             probabilities = np.empty(len(left))
             fill_exp3_probabilities(self.memory, position, left, probabilities)
             result.append(probabilities[left == item][0])
             left = left[left != item]
         return np.array(result)
+
+    def _check_statistics(self, statistics: NDArray[np.float64]) -> None:
+        losses, propensities = statistics[..., 0], statistics[..., 1]
+        if (losses < 0).any() or (propensities < 0).any() or (propensities > 1).any():
+            raise RankPolicyError("losses must be at least 0 and propensities from 0 to 1; got others.")

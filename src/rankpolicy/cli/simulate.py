@@ -95,13 +95,13 @@ def simulate(
     --set discount=0.999 is for every bandit that has this setting, --set epsilon-greedy.epsilon=0.1 for one bandit. To run one bandit
     with two settings, give it a second name: --variant bold=epsilon-greedy --set bold.epsilon=0.3.
     """
-    from rankpolicy.bandits import bandit_class_named
+    from rankpolicy.bandits import BANDITS
     from rankpolicy.cli.support.simulate_problems import SimulationOptions, problems_of
     from rankpolicy.simulation import lower_bound, mean_over_problems, upper_bound
     from rankpolicy.simulation import simulate as simulate_bandits
 
     run = Run(ctx)
-    named = parse_methods(bandits, variant, bandit_class_named, kind="bandit")
+    named = parse_methods(bandits, variant, BANDITS.named, kind="bandit")
     by_bandit = settings_of_methods(named.classes, parse_assignments(settings or []))
     makers = {name: partial(bandit, **by_bandit[name]) for name, bandit in named.classes.items()}
     options = SimulationOptions(

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rankpolicy.bandits import BANDITS, bandit_class_named
+from rankpolicy.bandits import BANDITS
 from rankpolicy.clicks.models.user import User
 from rankpolicy.simulation.problems import stationary
 from rankpolicy.simulation.runs import MakeBandit, ReportRun, mean_over_problems, simulate
@@ -114,7 +114,7 @@ def robustness_matrix(
         Called after every run with the bandit, the runs done and their mean regret.
     """
     given = [name for name in BANDITS if name != "random"] if bandits is None else bandits
-    makers = dict(given) if isinstance(given, Mapping) else {name: bandit_class_named(name) for name in given}
+    makers = dict(given) if isinstance(given, Mapping) else {name: BANDITS.named(name) for name in given}
     kinds = tuple(users)
     columns = []
     for kind in kinds:

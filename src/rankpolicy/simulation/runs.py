@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rankpolicy.bandits import bandit_class_named
+from rankpolicy.bandits import BANDITS
 from rankpolicy.bandits.base import Bandit
 from rankpolicy.clicks.models.user import User
 from rankpolicy.kernels import has_numba
@@ -141,7 +141,7 @@ def simulate(
     """
     if num_steps < 1 or num_runs < 1:
         raise RankPolicyError(f"a simulation must have 1 step and 1 run or more; got {num_steps} and {num_runs}.")
-    makers = bandits if isinstance(bandits, Mapping) else {name: bandit_class_named(name) for name in bandits}
+    makers = bandits if isinstance(bandits, Mapping) else {name: BANDITS.named(name) for name in bandits}
     if not makers:
         raise RankPolicyError("a simulation needs at least one bandit; got none.")
     wanted = log_spaced_steps(num_steps) if steps is None else np.unique(np.asarray(steps, np.int64))
@@ -181,7 +181,7 @@ def log_spaced_steps(num_steps: int, *, num_points: int = 50) -> NDArray[np.int6
 
 
 def _compiled_run(problem: Problem, steps: NDArray[np.int64], free_observations: bool) -> Callable[..., Any]:
-    from rankpolicy.kernels.bandits.loop import simulate_run
+    from rankpolicy.kernels.bandits.loop import ProblemArrays, simulate_run
     from rankpolicy.kernels.clicks.walk import random_source
 
     users = simulated_users(problem)
@@ -190,17 +190,15 @@ def _compiled_run(problem: Problem, steps: NDArray[np.int64], free_observations:
         row[phase.available] = True
     starts, best = np.array([phase.start for phase in problem.phases], np.int64), problem.best_rewards()
 
+    arrays = ProblemArrays(users=users, available=available, starts=starts, best=best, cutoff=int(problem.cutoff))
+
     def run(bandit: Bandit, seed: int, number: int) -> NDArray[np.float64]:
         regret = np.empty(len(steps))
         simulate_run(
             *bandit.program(),
             bandit.memory,
             bandit.generator,
-            users,
-            available,
-            starts,
-            best,
-            problem.cutoff,
+            arrays,
             free_observations,
             random_source(seed, number),
             steps,

@@ -1,15 +1,17 @@
-"""Bandits for users who examine an item with a probability of its cell: a position (PBM), or a position and the last click above (UBM).
+"""Bandits for users who examine each cell with some probability. PBM: cells are positions; UBM: positions with the last click above.
 
-Statistics (cell, item, 2): clicks and lists there, all that PBM and UBM make of a log. settings[0] and settings[1] are the index's own,
-settings[2] is 1 where the best item goes to the position examined most instead of the first; from settings[3] on stands the examination of
-each cell, nothing where it is to be estimated.
+Statistics (cell, item, 2): clicks and lists, which are sufficient statistics of PBM and UBM. settings[0] and settings[1] belong to
+the index; settings[2] is 1 if the best item goes to the most examined position, 0 if to the first; the examination of each cell
+follows from settings[3] on, or nothing if it is to be estimated.
 """
 
 import math
 
 import numpy as np
 
-from rankpolicy.kernels.bandits.index import CLICKS, NEVER_OBSERVED, OBSERVATIONS, current_time, place_largest
+from rankpolicy.kernels.bandits.feedback import count
+from rankpolicy.kernels.bandits.index import current_time, place_largest
+from rankpolicy.kernels.bandits.memory import CLICKS, NEVER_OBSERVED, OBSERVATIONS
 from rankpolicy.kernels.bandits.step import compiled, learn_step, rank_step
 
 NUM_OTHER_SETTINGS = 3
@@ -20,7 +22,7 @@ NUM_ROUNDS = 10
 def fill_examination(memory, examination):
     """Examination of each cell: as set, or by rounds of attraction = clicks / examined, examination = clicks / attracted, 1 at cell 0.
 
-    Rounds start from the click rate of a cell over that of cell 0. One list that a sure click was seen on keeps them from 0 / 0.
+    The first round starts from the click rate of each cell relative to cell 0. One imaginary clicked list per cell avoids 0 / 0.
     """
     num_cells, num_items = len(examination), memory.statistics.shape[1]
     if len(memory.settings) > NUM_OTHER_SETTINGS:
@@ -47,7 +49,7 @@ def fill_examination(memory, examination):
 
 @compiled
 def observed(memory, item, examination):
-    """Clicks on an item, and how often it was examined in expectation."""
+    """Clicks on an item, and the expected number of times it was examined."""
     clicks, examined = 0.0, 0.0
     for cell in range(len(examination)):
         clicks += memory.statistics[cell, item, CLICKS]
@@ -57,7 +59,7 @@ def observed(memory, item, examination):
 
 @compiled
 def place_where_examined(memory, indices, available, examination, generator, ranking):
-    """The items of the largest indices, the largest at the top or where examination is highest."""
+    """Show the items of the largest indices, the largest at the top or where examination is highest."""
     if memory.settings[2] == 0.0:
         place_largest(indices, available, generator, ranking)
         return
@@ -89,7 +91,10 @@ def rank_examined_by_ucb(memory, available, generator, ranking):
 
 @rank_step
 def rank_examined_by_thompson_sampling(memory, available, generator, ranking):
-    """A draw of Beta(settings[0] + n mean, settings[1] + n (1 - mean)), mean = clicks / examined, n = sure examinations that tell it."""
+    """A draw of Beta(settings[0] + n mean, settings[1] + n (1 - mean)), mean = clicks / examined.
+
+    n is the number of sure examinations that would carry the same information about the item.
+    """
     examination = np.empty(len(memory.statistics))
     fill_examination(memory, examination)
     indices = np.empty(len(available))
@@ -107,18 +112,17 @@ def rank_examined_by_thompson_sampling(memory, available, generator, ranking):
 
 @learn_step
 def learn_by_position(memory, ranking, clicks, weight):
+    """PBM: the cell of an item is its position."""
     for position in range(len(ranking)):
-        memory.statistics[position, ranking[position], OBSERVATIONS] += weight
-        memory.statistics[position, ranking[position], CLICKS] += weight * clicks[position]
+        count(memory, position, ranking[position], weight, clicks[position])
 
 
 @learn_step
 def learn_by_last_click_above(memory, ranking, clicks, weight):
-    """Cells of position k (from 0) are numbers k (k + 1) / 2 + r, r the last click above at 1-based position r, 0 for none."""
+    """UBM: cells of position k (from 0) are numbered k (k + 1) / 2 + r, r the 1-based position of the last click above, 0 for none."""
     last = 0
     for position in range(len(ranking)):
         cell = position * (position + 1) // 2 + last
-        memory.statistics[cell, ranking[position], OBSERVATIONS] += weight
-        memory.statistics[cell, ranking[position], CLICKS] += weight * clicks[position]
+        count(memory, cell, ranking[position], weight, clicks[position])
         if clicks[position] == 1:
             last = position + 1

@@ -1,41 +1,56 @@
-"""What clicks on a list say of its items, for users who scan from the top. Statistics (1, item, 2): clicks and observations."""
+"""What clicks reveal about shown items, and the counting of it. Every bandit that scans lists from the top learns through these functions.
 
-from rankpolicy.kernels.bandits.index import CLICKS, OBSERVATIONS
+    all-clicks    DCM: every item down to the last click was examined, and each click counts
+    first-click   cascade: every item down to the first click was examined; later clicks are ignored
+    last-click    every item down to the last click was examined, but only that click counts
+
+Without a click the whole list was examined.
+"""
+
+from rankpolicy.kernels.bandits.memory import CLICKS, FIRST_CLICK, LAST_CLICK, OBSERVATIONS
 from rankpolicy.kernels.bandits.step import compiled, learn_step
 
 
 @compiled
-def last_click(clicks):
-    """Index of the last click; the last position where there is none, as the whole list was then examined."""
-    for position in range(len(clicks) - 1, -1, -1):
-        if clicks[position] == 1:
-            return position
-    return len(clicks) - 1
+def num_examined(memory, clicks):
+    """How many positions of a list were examined for sure."""
+    length = len(clicks)
+    if memory.feedback == FIRST_CLICK:
+        for position in range(length):
+            if clicks[position] == 1:
+                return position + 1
+    else:
+        for position in range(length - 1, -1, -1):
+            if clicks[position] == 1:
+                return position + 1
+    return length
+
+
+@compiled
+def counted_click(memory, clicks, position, examined):
+    """The click at an examined position, 0 where the bandit's feedback ignores it."""
+    if memory.feedback == LAST_CLICK and position < examined - 1:
+        return 0.0
+    return float(clicks[position])
+
+
+@compiled
+def count(memory, table, item, weight, click):
+    memory.statistics[table, item, OBSERVATIONS] += weight
+    memory.statistics[table, item, CLICKS] += weight * click
 
 
 @learn_step
-def learn_to_last_click(memory, ranking, clicks, weight):
-    """DCM: every item down to the last click was examined; what lies below may or may not have been."""
-    for position in range(last_click(clicks) + 1):
-        memory.statistics[0, ranking[position], OBSERVATIONS] += weight
-        memory.statistics[0, ranking[position], CLICKS] += weight * clicks[position]
+def learn_items(memory, ranking, clicks, weight):
+    """Statistics (1, item, 2): clicks and observations of each item."""
+    examined = num_examined(memory, clicks)
+    for position in range(examined):
+        count(memory, 0, ranking[position], weight, counted_click(memory, clicks, position, examined))
 
 
 @learn_step
-def learn_to_first_click(memory, ranking, clicks, weight):
-    """Cascade: the first click ends the session."""
-    for position in range(len(ranking)):
-        memory.statistics[0, ranking[position], OBSERVATIONS] += weight
-        if clicks[position] == 1:
-            memory.statistics[0, ranking[position], CLICKS] += weight
-            break
-
-
-@learn_step
-def learn_last_click_only(memory, ranking, clicks, weight):
-    """Every item down to the last click was examined; only that one counts as clicked."""
-    last = last_click(clicks)
-    for position in range(last + 1):
-        memory.statistics[0, ranking[position], OBSERVATIONS] += weight
-    if len(ranking) > 0:
-        memory.statistics[0, ranking[last], CLICKS] += weight * clicks[last]
+def learn_positions(memory, ranking, clicks, weight):
+    """Statistics (position, item, 2): clicks and observations of each item at each position."""
+    examined = num_examined(memory, clicks)
+    for position in range(examined):
+        count(memory, position, ranking[position], weight, counted_click(memory, clicks, position, examined))

@@ -1,23 +1,22 @@
-"""Index policies: every item has a number, the largest are shown. Statistics (1, item, 2): clicks and observations of each item.
+"""Ranking by an index: every item gets a number from its clicks and observations, and the items of the largest numbers are shown.
 
-settings[0] is the index's own, settings[1] is 1 to show the best item last instead of first. An item that was never observed comes before
-all others; equal indices come in random order.
+An index is two functions in plain Python (formula.py): ``threshold(time, settings)`` is computed once per list, and
+``value(clicks, observations, threshold, settings, generator)`` once per item. Equal indices come in random order.
 """
 
-import math
+from functools import cache
 
 import numpy as np
 
+from rankpolicy.kernels.bandits.formula import code_fingerprint, formula
 from rankpolicy.kernels.bandits.kl_ucb import kl_ucb_index
+from rankpolicy.kernels.bandits.memory import CLICKS, OBSERVATIONS
 from rankpolicy.kernels.bandits.step import compiled, rank_step
-
-CLICKS, OBSERVATIONS = 0, 1
-NEVER_OBSERVED = 1e9  # above every index
 
 
 @compiled
 def current_time(memory):
-    """How many lists count by now, the next one included: steps, but not more than a window or a discount keeps."""
+    """Number of lists that count by now, including the next one; a window or a discount limits it."""
     time = memory.steps[0] + 1.0
     if len(memory.window_rankings) > 0:
         time = min(time, float(len(memory.window_rankings)))
@@ -27,75 +26,92 @@ def current_time(memory):
 
 
 @compiled
-def exploration(time, log_log_weight):
-    """log t + c log log t, and not under 0, as it would be for the first few lists."""
-    if time <= 1.0:
-        return 0.0
-    return max(0.0, math.log(time) + log_log_weight * math.log(math.log(time)))
+def place_of_largest(values, generator):
+    """Where the largest value stands; one of the equal largest at random."""
+    best, num_equal = 0, 0
+    for i in range(len(values)):
+        if num_equal == 0 or values[i] > values[best]:
+            best, num_equal = i, 1
+        elif values[i] == values[best]:
+            num_equal += 1
+            if generator.random() * num_equal < 1.0:
+                best = i
+    return best
 
 
 @compiled
 def place_largest(indices, available, generator, ranking):
     """Fill ranking with the available items of the largest indices, largest first, equal ones at random; overwrites indices."""
     for position in range(len(ranking)):
-        best, num_equal = 0, 0
-        for i in range(len(available)):
-            if num_equal == 0 or indices[i] > indices[best]:
-                best, num_equal = i, 1
-            elif indices[i] == indices[best]:
-                num_equal += 1
-                if generator.random() * num_equal < 1.0:
-                    best = i
+        best = place_of_largest(indices, generator)
         ranking[position] = available[best]
         indices[best] = -np.inf
 
 
 @compiled
 def place_by_index(memory, indices, available, generator, ranking):
+    """Place the items of the largest indices, the largest first or, with ``best_last``, last."""
     place_largest(indices, available, generator, ranking)
-    if memory.settings[1] > 0.0:
+    if memory.best_last:
         for position in range(len(ranking) // 2):
             mirrored = len(ranking) - 1 - position
             ranking[position], ranking[mirrored] = ranking[mirrored], ranking[position]
 
 
-@rank_step
-def rank_by_kl_ucb(memory, available, generator, ranking):
-    """max {q : T kl(mean, q) <= log t + settings[0] log log t}."""
-    threshold = exploration(current_time(memory), memory.settings[0])
-    indices = np.empty(len(available))
-    for i in range(len(available)):
-        observations = memory.statistics[0, available[i], OBSERVATIONS]
-        if observations <= 0.0:
-            indices[i] = NEVER_OBSERVED
-        else:
-            mean = memory.statistics[0, available[i], CLICKS] / observations
-            indices[i] = kl_ucb_index(mean, threshold / observations)
-    place_by_index(memory, indices, available, generator, ranking)
+@compiled
+def remove_item(items, num_items, item):
+    """Put the last of the first num_items in the item's place; returns how many are left."""
+    for i in range(num_items):
+        if items[i] == item:
+            items[i] = items[num_items - 1]
+            return num_items - 1
+    return num_items
 
 
-@rank_step
-def rank_by_ucb1(memory, available, generator, ranking):
-    """mean + sqrt(settings[0] log t / T)."""
-    threshold = memory.settings[0] * exploration(current_time(memory), 0.0)
-    indices = np.empty(len(available))
-    for i in range(len(available)):
-        observations = memory.statistics[0, available[i], OBSERVATIONS]
-        if observations <= 0.0:
-            indices[i] = NEVER_OBSERVED
-        else:
-            mean = memory.statistics[0, available[i], CLICKS] / observations
-            indices[i] = mean + math.sqrt(threshold / observations)
-    place_by_index(memory, indices, available, generator, ranking)
+@cache
+def rank_items_by(threshold, value):
+    """The rank step of an index. Statistics (1, item, 2): clicks and observations of each item."""
+    # Part of the compiled code, so that numba's file cache, which knows formulas by name only, notices when they change.
+    fingerprint = code_fingerprint(formula(threshold), formula(value))
+
+    def rank_by_index(memory, available, generator, ranking):
+        if fingerprint < 0:
+            return
+        limit = threshold(current_time(memory), memory.settings)
+        indices = np.empty(len(available))
+        for i in range(len(available)):
+            clicks = memory.statistics[0, available[i], CLICKS]
+            observations = memory.statistics[0, available[i], OBSERVATIONS]
+            indices[i] = value(clicks, observations, limit, memory.settings, generator)
+        place_by_index(memory, indices, available, generator, ranking)
+
+    return rank_step(rank_by_index)
 
 
-@rank_step
-def rank_by_thompson_sampling(memory, available, generator, ranking):
-    """A draw of Beta(settings[0] + clicks, settings[2] + observations without click)."""
-    indices = np.empty(len(available))
-    for i in range(len(available)):
-        clicks = memory.statistics[0, available[i], CLICKS]
-        others = memory.statistics[0, available[i], OBSERVATIONS] - clicks
-        # Discounts leave a rounding error on either side of 0.
-        indices[i] = generator.beta(memory.settings[0] + max(0.0, clicks), memory.settings[2] + max(0.0, others))
-    place_by_index(memory, indices, available, generator, ranking)
+@cache
+def rank_positions_by(threshold, value):
+    """The rank step of an index per position. Statistics (position, item, 2): each position shows its best item not placed above it."""
+    fingerprint = code_fingerprint(formula(threshold), formula(value))
+
+    def rank_by_position(memory, available, generator, ranking):
+        if fingerprint < 0:
+            return
+        limit = threshold(current_time(memory), memory.settings)
+        left, num_left = available.copy(), len(available)
+        indices = np.empty(num_left)
+        for position in range(len(ranking)):
+            for i in range(num_left):
+                clicks = memory.statistics[position, left[i], CLICKS]
+                observations = memory.statistics[position, left[i], OBSERVATIONS]
+                indices[i] = value(clicks, observations, limit, memory.settings, generator)
+            ranking[position] = left[place_of_largest(indices[:num_left], generator)]
+            num_left = remove_item(left, num_left, ranking[position])
+
+    return rank_step(rank_by_position)
+
+
+@compiled
+def fill_kl_ucb(means, divergences, indices):
+    """The KL-UCB index of each pair, into indices."""
+    for i in range(len(means)):
+        indices[i] = kl_ucb_index(means[i], divergences[i])

@@ -1,11 +1,11 @@
-"""The one place where shown lists enter a memory: steps are counted, old lists are discounted or leave the window."""
+"""Learning from shown lists: steps are counted, old lists are discounted or leave the window, and the bandit's learn does the rest."""
 
 from rankpolicy.kernels.bandits.step import compiled, log_step
 
 
 @compiled
 def num_shown(ranking):
-    """How many items a list of a log holds: -1 ends it."""
+    """Number of items in a list of a log; -1 ends it."""
     for position in range(len(ranking)):
         if ranking[position] < 0:
             return position
@@ -20,7 +20,7 @@ def scale(values, factor):
 
 @log_step
 def learn_log(learn, memory, rankings, clicks):
-    """Learn from shown lists (list, position), -1 past their end, and their clicks (list, position) int8, in this order."""
+    """Learn from shown lists (list, position), -1 past their end, and their clicks (list, position) int8, in the given order."""
     window = len(memory.window_rankings)
     for row in range(len(rankings)):
         length = num_shown(rankings[row])

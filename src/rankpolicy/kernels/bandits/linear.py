@@ -1,19 +1,19 @@
-"""Contextual bandits: attraction is linear in the features of an item, with one parameter for all items.
+"""Contextual bandits: the attraction of an item is linear in its features, with one parameter vector for all items.
 
 Statistics (1, feature, 1 + feature): b = sum of click x over observed items with features x, and the inverse of A = prior precision +
-sum of x x' / noise variance, kept by the formula of Sherman and Morrison. The posterior of the parameter is
-N(inverse b / noise variance, inverse). settings[0] scales exploration, settings[1] is the noise variance.
+sum of x x' / noise variance, updated by the Sherman-Morrison formula. The posterior of the parameter is
+N(inverse b / noise variance, inverse). settings[0] is the noise variance, settings[1] scales exploration.
 """
 
 import math
 
 import numpy as np
 
-from rankpolicy.kernels.bandits.feedback import last_click
-from rankpolicy.kernels.bandits.index import place_largest
+from rankpolicy.kernels.bandits.feedback import counted_click, num_examined
+from rankpolicy.kernels.bandits.index import place_by_index
 from rankpolicy.kernels.bandits.step import compiled, learn_step, rank_step
 
-B = 0  # column; those of the inverse follow
+B = 0  # column of b; the columns of the inverse follow
 
 
 @compiled
@@ -27,7 +27,7 @@ def inverse_times(memory, vector):
 
 @compiled
 def posterior_mean(memory):
-    return inverse_times(memory, memory.statistics[0, :, B].copy()) / memory.settings[1]
+    return inverse_times(memory, memory.statistics[0, :, B].copy()) / memory.settings[0]
 
 
 @compiled
@@ -43,7 +43,7 @@ def observe(memory, item, click):
     """b += click x; inverse -= (inverse x) (inverse x)' / (noise variance + x' inverse x)."""
     features = memory.features[item]
     direction = inverse_times(memory, features)
-    scale = 1.0 / (memory.settings[1] + dot(features, direction))
+    scale = 1.0 / (memory.settings[0] + dot(features, direction))
     for row in range(len(features)):
         memory.statistics[0, row, B] += click * features[row]
         for column in range(len(features)):
@@ -51,35 +51,27 @@ def observe(memory, item, click):
 
 
 @learn_step
-def learn_linear_to_last_click(memory, ranking, clicks, weight):
-    """DCM: every item down to the last click was examined, all where there was none."""
-    for position in range(last_click(clicks) + 1):
-        observe(memory, ranking[position], float(clicks[position]))
-
-
-@learn_step
-def learn_linear_to_first_click(memory, ranking, clicks, weight):
-    """Cascade: the first click ends the session."""
-    for position in range(len(ranking)):
-        observe(memory, ranking[position], float(clicks[position]))
-        if clicks[position] == 1:
-            break
+def learn_linear(memory, ranking, clicks, weight):
+    """One step of ridge regression for every examined item; a list cannot be taken back, so weight is always 1."""
+    examined = num_examined(memory, clicks)
+    for position in range(examined):
+        observe(memory, ranking[position], counted_click(memory, clicks, position, examined))
 
 
 @rank_step
 def rank_by_linear_ucb(memory, available, generator, ranking):
-    """x' mean + settings[0] sqrt(x' inverse x)."""
+    """x' mean + settings[1] sqrt(x' inverse x)."""
     mean, indices = posterior_mean(memory), np.empty(len(available))
     for i in range(len(available)):
         features = memory.features[available[i]]
         variance = dot(features, inverse_times(memory, features))
-        indices[i] = dot(features, mean) + memory.settings[0] * math.sqrt(max(0.0, variance))
-    place_largest(indices, available, generator, ranking)
+        indices[i] = dot(features, mean) + memory.settings[1] * math.sqrt(max(0.0, variance))
+    place_by_index(memory, indices, available, generator, ranking)
 
 
 @rank_step
 def rank_by_linear_thompson_sampling(memory, available, generator, ranking):
-    """x' parameter, the parameter drawn from N(mean, settings[0]^2 inverse): mean + settings[0] L z, L L' = inverse (Cholesky)."""
+    """x' parameter, the parameter drawn from N(mean, settings[1]^2 inverse): mean + settings[1] L z, L L' = inverse (Cholesky)."""
     parameter = posterior_mean(memory)
     size = len(parameter)
     root, noise = np.zeros((size, size)), np.empty(size)
@@ -91,8 +83,8 @@ def rank_by_linear_thompson_sampling(memory, available, generator, ranking):
                 root[row, row] = math.sqrt(max(0.0, rest))
             elif root[column, column] > 0.0:
                 root[row, column] = rest / root[column, column]
-        parameter[row] += memory.settings[0] * dot(root[row, : row + 1], noise[: row + 1])
+        parameter[row] += memory.settings[1] * dot(root[row, : row + 1], noise[: row + 1])
     indices = np.empty(len(available))
     for i in range(len(available)):
         indices[i] = dot(memory.features[available[i]], parameter)
-    place_largest(indices, available, generator, ranking)
+    place_by_index(memory, indices, available, generator, ranking)

@@ -1,54 +1,58 @@
 """A simulated user and a bandit, step by step; simulation/reference.py is the readable specification."""
 
+from typing import NamedTuple
+
 import numba
 import numpy as np
 from numba import types
 
 from rankpolicy.kernels.bandits.learn import learn_log
-from rankpolicy.kernels.bandits.step import GENERATOR, LEARN, MEMORY, RANK
+from rankpolicy.kernels.bandits.step import GENERATOR, LEARN, MEMORY, RANK, type_of
 from rankpolicy.kernels.clicks.walk import SimulatedUsers, Walk, draw_clicks, expected_reward, top_of
 
-_NUMBERS = types.float64[::1]
-_USERS = numba.typeof(SimulatedUsers(np.zeros((1, 1)), np.zeros((1, 1)), np.zeros((1, 1, 1)), 1.0, np.zeros((1, 1, 1))))
+
+class ProblemArrays(NamedTuple):
+    """The simulated users of all phases of a run, and the phases."""
+
+    users: SimulatedUsers
+    available: np.ndarray  # (phase, item) bool
+    starts: np.ndarray  # (phase,) int64, first step of each phase
+    best: np.ndarray  # (phase,) float64, expected reward of the best list
+    cutoff: int
+
+
+_PROBLEM = type_of(
+    ProblemArrays(
+        users=SimulatedUsers(np.zeros((1, 1)), np.zeros((1, 1)), np.zeros((1, 1, 1)), 1.0, np.zeros((1, 1, 1))),
+        available=np.zeros((1, 1), np.bool_),
+        starts=np.zeros(1, np.int64),
+        best=np.zeros(1),
+        cutoff=1,
+    )
+)
 _SIGNATURE = types.void(
     RANK,
     LEARN,
     MEMORY,
     GENERATOR,
-    _USERS,
-    types.boolean[:, ::1],  # available (phase, item)
-    types.int64[::1],  # starts (phase,), the first step of each
-    _NUMBERS,  # best (phase,), expected reward of the best list
-    types.int64,  # cutoff
+    _PROBLEM,
     types.boolean,  # free observations
     types.uint64,  # the user's random state
-    types.int64[::1],  # steps at which regret is wanted, rising
-    _NUMBERS,  # regret there, to be filled
+    types.int64[::1],  # steps at which regret is wanted, ascending
+    types.float64[::1],  # regret at those steps, to be filled
 )
 
 
 @numba.njit(_SIGNATURE, cache=True, nogil=True)
-def simulate_run(
-    rank,
-    learn,
-    memory,
-    generator,
-    users,
-    available,
-    starts,
-    best,
-    cutoff,
-    free_observations,
-    state,
-    steps,
-    regret,
-):
+def simulate_run(rank, learn, memory, generator, problem, free_observations, state, steps, regret):
+    """One run; fills regret. With free_observations every item is shown once, alone, before the first step."""
+    users, cutoff = problem.users, problem.cutoff
     rankings, clicks = np.empty((1, cutoff), np.int64), np.zeros((1, cutoff), np.int8)
     shown = Walk(np.empty(cutoff), users.examination, np.empty(cutoff), users.after_skip)
     rewards, probabilities, reached = np.empty(cutoff), np.empty(cutoff), np.empty(users.examination.shape[1])
     phase, items, length = -1, np.empty(0, np.int64), 0
     if free_observations:
-        items = np.flatnonzero(available[0])
+        items = np.flatnonzero(problem.available[0])
         for i in range(len(items)):
             rankings[0, 0] = items[i]
             shown.attraction[0] = users.attraction[0, items[i]]
@@ -57,9 +61,9 @@ def simulate_run(
             learn(memory, rankings[0, :1], clicks[0, :1], 1.0)
     total, wanted = 0.0, 0
     for step in range(1, steps[-1] + 1):
-        if phase + 1 < len(starts) and starts[phase + 1] <= step:
+        if phase + 1 < len(problem.starts) and problem.starts[phase + 1] <= step:
             phase += 1
-            items = np.flatnonzero(available[phase])
+            items = np.flatnonzero(problem.available[phase])
             length = min(cutoff, len(items))
             rankings[0, :] = -1
         rank(memory, items, generator, rankings[0, :length])
@@ -71,7 +75,7 @@ def simulate_run(
         walk = top_of(shown, length)
         state = draw_clicks(walk, state, clicks[0, :length])
         learn_log(learn, memory, rankings, clicks)
-        total += best[phase] - expected_reward(walk, rewards, reached, probabilities)
+        total += problem.best[phase] - expected_reward(walk, rewards, reached, probabilities)
         if step == steps[wanted]:
             regret[wanted] = total
             wanted += 1

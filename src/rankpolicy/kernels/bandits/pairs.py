@@ -1,7 +1,7 @@
 """Bandits that compare pairs of items shown side by side in random order, and so need no click model: TopRank and BubbleRank.
 
-Statistics (table, item, item): how much more often the first of a pair was clicked, and in how many lists just one of the two was. A pair
-of an item with itself is free, so the diagonals hold what the last list was made of.
+Statistics (table, item, item): how much more often the first of a pair was clicked than the second, and in how many lists exactly one of
+the two was clicked. An item is not compared with itself, so the diagonals are free to describe the last list.
 """
 
 import math
@@ -12,10 +12,10 @@ from rankpolicy.kernels.bandits.index import place_largest
 from rankpolicy.kernels.bandits.random import rank_at_random
 from rankpolicy.kernels.bandits.step import compiled, learn_step, rank_step
 
-DIFFERENCE, DIFFERENT, IS_WORSE = 0, 1, 2  # IS_WORSE[i, j]: i is worse than j for sure, of TopRank only
-BLOCK = DIFFERENCE  # diagonal, TopRank: in which block the item was ranked last, from 1; 0: in none
-PLACE = DIFFERENCE  # diagonal, BubbleRank: place of the item in the leading ranking
-PARTNER = DIFFERENT  # diagonal, BubbleRank: with which item it was shown in random order, from 1; 0: with none
+DIFFERENCE, DIFFERENT, IS_WORSE = 0, 1, 2  # tables; IS_WORSE[i, j] (TopRank only): i is worse than j with confidence
+BLOCK = DIFFERENCE  # diagonal, TopRank: the block, from 1, that the item was in when last ranked; 0: none
+PLACE = DIFFERENCE  # diagonal, BubbleRank: place of the item in the leading ranking, from 0
+PARTNER = DIFFERENT  # diagonal, BubbleRank: 1 + the item with which it was shown in random order; 0: none
 TOP_RANK_CONSTANT = 4.0 * math.sqrt(2.0 / math.pi) / math.erf(math.sqrt(2.0))
 
 
@@ -30,9 +30,9 @@ def add_comparison(memory, item, other, difference):
 
 @rank_step
 def rank_by_blocks(memory, available, generator, ranking):
-    """The first block are the items that no other is known to be better than, the next block those of the rest; random order in each."""
+    """The first block holds the items that none is known to beat, the next block those of the remaining items; random order in each."""
     left = available.copy()
-    for item in range(memory.statistics.shape[1]):  # unavailable items too: they are in no block of this list
+    for item in range(memory.statistics.shape[1]):  # unavailable items too, which are in no block of this list
         memory.statistics[BLOCK, item, item] = 0.0
     num_placed, number = 0, 0
     while num_placed < len(ranking):
@@ -43,7 +43,7 @@ def rank_by_blocks(memory, available, generator, ranking):
                 if memory.statistics[IS_WORSE, left[i], left[j]] > 0.0:
                     is_best[i] = False
         block, rest = left[is_best], left[~is_best]
-        if len(block) == 0:  # a circle, which only false conclusions can close
+        if len(block) == 0:  # a cycle, which only false conclusions can close
             block, rest = left, block
         for i in range(len(block)):
             memory.statistics[BLOCK, block[i], block[i]] = number
@@ -54,7 +54,7 @@ def rank_by_blocks(memory, available, generator, ranking):
 
 @learn_step
 def learn_blocks(memory, ranking, clicks, weight):
-    """Clicked items beat those of their block that were not clicked, shown or not; settings[0] is the probability of a false conclusion."""
+    """A clicked item beats those of its block that were not clicked, shown or not; settings[0] is the probability of a false conclusion."""
     num_items = memory.statistics.shape[1]
     is_clicked = np.zeros(num_items, np.bool_)
     for position in range(len(ranking)):
@@ -75,19 +75,19 @@ def learn_blocks(memory, ranking, clicks, weight):
 
 @compiled
 def is_better(memory, item, other):
-    """For sure, but for a probability of settings[0]: difference > 2 sqrt(lists log(1 / settings[0]))."""
+    """With confidence 1 - settings[0]: difference > 2 sqrt(lists log(1 / settings[0]))."""
     bound = 2.0 * math.sqrt(memory.statistics[DIFFERENT, item, other] * math.log(1.0 / memory.settings[0]))
     return memory.statistics[DIFFERENCE, item, other] > bound
 
 
 @rank_step
 def rank_by_bubbles(memory, available, generator, ranking):
-    """The leading ranking, of which pairs of neighbours are in random order unless the upper one is better for sure."""
+    """The leading ranking, with pairs of neighbours in random order unless the upper item is better with confidence."""
     places = np.empty(len(available))
     for i in range(len(available)):
         places[i] = -memory.statistics[PLACE, available[i], available[i]]
         memory.statistics[PARTNER, available[i], available[i]] = 0.0
-    shown = np.empty(min(len(ranking) + 1, len(available)), np.int64)  # and the item that may come in from below
+    shown = np.empty(min(len(ranking) + 1, len(available)), np.int64)  # and the item that may enter from below
     place_largest(places, available, generator, shown)
     for k in range(len(shown) - 1):
         upper, lower = shown[k], shown[k + 1]
@@ -109,7 +109,7 @@ def rank_by_bubbles(memory, available, generator, ranking):
 
 @learn_step
 def learn_bubbles(memory, ranking, clicks, weight):
-    """Pairs that were in random order are compared; of the pair at the end of the list only one was shown, the other not clicked."""
+    """Compare the pairs that were in random order. Of a pair at the end only one item is shown; the other counts as not clicked."""
     for position in range(len(ranking)):
         item = ranking[position]
         partner = int(memory.statistics[PARTNER, item, item]) - 1

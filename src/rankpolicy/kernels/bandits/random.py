@@ -1,38 +1,37 @@
-"""Bandits that explore at random: a uniform share of every position, or of all."""
+"""Bandits that explore uniformly at random: at a share of the positions, or at all of them."""
 
 import numpy as np
 
-from rankpolicy.kernels.bandits.index import CLICKS, NEVER_OBSERVED, OBSERVATIONS
+from rankpolicy.kernels.bandits.index import place_of_largest
+from rankpolicy.kernels.bandits.memory import CLICKS, NEVER_OBSERVED, OBSERVATIONS
 from rankpolicy.kernels.bandits.step import compiled, learn_step, rank_step
 
 
 @compiled
 def click_rate(memory, item):
+    """Clicks per observation; an item that was never observed comes before all others."""
     observations = memory.statistics[0, item, OBSERVATIONS]
     return memory.statistics[0, item, CLICKS] / observations if observations > 0.0 else NEVER_OBSERVED
 
 
+@compiled
+def random_place(generator, num_places):
+    """A place from 0 to num_places - 1, each equally likely."""
+    return min(int(generator.random() * num_places), num_places - 1)
+
+
 @rank_step
 def rank_epsilon_greedy(memory, available, generator, ranking):
-    """At each position any item not yet placed with probability settings[0], otherwise the one most clicked when observed."""
-    left = available.copy()
-    num_left = len(left)
+    """At each position a random item not yet placed with probability settings[0], otherwise the one with the highest click rate."""
+    left, num_left = available.copy(), len(available)
     rates = np.empty(num_left)
     for i in range(num_left):
         rates[i] = click_rate(memory, left[i])
     for position in range(len(ranking)):
-        chosen = 0
         if generator.random() < memory.settings[0]:
-            chosen = min(int(generator.random() * num_left), num_left - 1)
+            chosen = random_place(generator, num_left)
         else:
-            num_equal = 0
-            for i in range(num_left):
-                if num_equal == 0 or rates[i] > rates[chosen]:
-                    chosen, num_equal = i, 1
-                elif rates[i] == rates[chosen]:
-                    num_equal += 1
-                    if generator.random() * num_equal < 1.0:
-                        chosen = i
+            chosen = place_of_largest(rates[:num_left], generator)
         ranking[position] = left[chosen]
         num_left -= 1
         left[chosen], rates[chosen] = left[num_left], rates[num_left]
@@ -43,7 +42,7 @@ def rank_at_random(memory, available, generator, ranking):
     """Every list of available items is equally likely."""
     left = available.copy()
     for position in range(len(ranking)):
-        chosen = position + min(int(generator.random() * (len(left) - position)), len(left) - position - 1)
+        chosen = position + random_place(generator, len(left) - position)
         ranking[position] = left[chosen]
         left[chosen] = left[position]
 

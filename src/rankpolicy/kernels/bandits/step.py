@@ -1,13 +1,14 @@
-"""What every bandit's compiled steps look like, so that one compiled loop and one Python face drive them all.
+"""The step functions of a bandit: how they look and how they are compiled.
 
 A bandit is two functions over plain arrays:
 
-    rank(memory, available, generator, ranking)   fills ranking with the first items of a list of ``available`` ones, best first
-    learn(memory, ranking, clicks, weight)        adds weight times what the clicks on a shown list say to memory.statistics
+    rank(memory, available, generator, ranking)   fills ranking with the first items of a list of the available ones, best first
+    learn(memory, ranking, clicks, weight)        adds weight times what the clicks on a shown list reveal to memory.statistics
 
-``ranking`` is never longer than ``available``. ``weight`` is 1; an additive bandit is also called with -1 to forget a list that has left
-the window. Counting steps, discounts and windows are not theirs: see kernels/bandit_loop.py. ``generator`` is a numpy Generator, which
-draws the same numbers in compiled code and outside it. Where numba is missing the same functions run as plain Python.
+All bandits share these signatures, so one compiled loop and one Python class serve them all. ``ranking`` is never longer than
+``available``. ``weight`` is 1; an additive bandit is also called with -1 to forget a list that has left the window. Counting steps,
+discounting and windows are done by learn.py. ``generator`` is a numpy Generator, which draws the same numbers in compiled code and
+in Python. Without numba the same functions run as plain Python.
 """
 
 from __future__ import annotations
@@ -18,30 +19,36 @@ from typing import Any
 import numpy as np
 
 from rankpolicy.kernels import has_numba
+from rankpolicy.kernels.bandits.formula import register_formulas
 from rankpolicy.kernels.bandits.memory import Memory
 
 if has_numba():
     import numba
     from numba import types
+    from numba.extending import register_jitable
 
-    _MEMORY = numba.typeof(
+    register_formulas(register_jitable)
+    type_of: Any = numba.typeof
+    MEMORY = type_of(
         Memory(
-            np.zeros(1, np.int64),
-            np.zeros((1, 1, 1)),
-            np.zeros(1),
-            np.zeros((1, 1)),
-            1.0,
-            np.zeros((1, 1), np.int64),
-            np.zeros((1, 1), np.int8),
+            steps=np.zeros(1, np.int64),
+            statistics=np.zeros((1, 1, 1)),
+            settings=np.zeros(1),
+            features=np.zeros((1, 1)),
+            discount=1.0,
+            feedback=0,
+            best_last=False,
+            window_rankings=np.zeros((1, 1), np.int64),
+            window_clicks=np.zeros((1, 1), np.int8),
         )
     )
-    _GENERATOR = numba.typeof(np.random.default_rng(0))
+    GENERATOR = type_of(np.random.default_rng(0))
     _ITEMS, _CLICKS = types.int64[::1], types.int8[::1]
-    _RANK = types.void(_MEMORY, _ITEMS, _GENERATOR, _ITEMS)
-    _LEARN = types.void(_MEMORY, _ITEMS, _CLICKS, types.float64)
-    # Function values: what takes them is compiled once, not once a bandit.
-    RANK, LEARN, MEMORY, GENERATOR = types.FunctionType(_RANK), types.FunctionType(_LEARN), _MEMORY, _GENERATOR
-    LOG = types.void(LEARN, _MEMORY, types.int64[:, ::1], types.int8[:, ::1])
+    _RANK = types.void(MEMORY, _ITEMS, GENERATOR, _ITEMS)
+    _LEARN = types.void(MEMORY, _ITEMS, _CLICKS, types.float64)
+    # As function values: code that takes them is compiled once, not once per bandit.
+    RANK, LEARN = types.FunctionType(_RANK), types.FunctionType(_LEARN)
+    _LOG = types.void(LEARN, MEMORY, types.int64[:, ::1], types.int8[:, ::1])
 
 
 def rank_step(function: Callable[..., None]) -> Any:
@@ -55,10 +62,10 @@ def learn_step(function: Callable[..., None]) -> Any:
 
 
 def log_step(function: Callable[..., None]) -> Any:
-    """Compile what calls a bandit's learn on many lists."""
-    return numba.njit(LOG, cache=True, nogil=True)(function) if has_numba() else function
+    """Compile a function that calls a bandit's learn on many lists."""
+    return numba.njit(_LOG, cache=True, nogil=True)(function) if has_numba() else function
 
 
 def compiled(function: Callable[..., Any]) -> Any:
-    """Compile what these share."""
+    """Compile a function that steps call."""
     return numba.njit(cache=True, nogil=True)(function) if has_numba() else function

@@ -1,0 +1,154 @@
+"""Bandits as files and as plain values, and back. What comes back is checked: a file may be from a stranger."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Protocol, TypeVar, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rankpolicy.bandits.members import BANDITS, COMPOSED
+from rankpolicy.bundle import write_bundle
+from rankpolicy.types import RankPolicyError
+
+_ARRAYS = "arrays.safetensors"
+
+
+class SavedBandit(Protocol):
+    """What can be saved: a Bandit or a QueryBandit."""
+
+    @property
+    def name(self) -> str: ...
+
+    def _plain_settings(self) -> dict[str, Any]: ...
+
+    def _array_settings(self) -> dict[str, NDArray[Any]]: ...
+
+    def _arrays(self) -> dict[str, NDArray[Any]]: ...
+
+    def _restore(self, arrays: Mapping[str, NDArray[Any]]) -> None: ...
+
+    @classmethod
+    def _with_arrays(cls, settings: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> dict[str, Any]: ...
+
+
+SavedT = TypeVar("SavedT")
+
+
+def save_bandit(bandit: SavedBandit, path: str | os.PathLike[str]) -> None:
+    """Write a bandit to a file, whole or not at all."""
+    from safetensors.numpy import save
+
+    arrays = {name: np.ascontiguousarray(array) for name, array in _all_arrays(bandit).items()}
+    content = {"kind": "bandit", "bandit": bandit.name, "settings": bandit._plain_settings()}
+    write_bundle(Path(path), content, {_ARRAYS: save(arrays)})
+
+
+def restore_bandit(manifest: dict[str, Any], files: dict[str, bytes], path: Path) -> Any:
+    """The bandit that a file holds.
+
+    Parameters
+    ----------
+    manifest
+        The manifest of the file: name and settings of the bandit.
+    files
+        Its parts; the arrays are in safetensors format.
+    path
+        The file, for error messages.
+    """
+    from safetensors.numpy import load
+
+    if _ARRAYS not in files:
+        raise RankPolicyError(f"{path} is damaged: {_ARRAYS} is missing. Copy the file or save the bandit again.")
+    try:
+        return _made(manifest.get("bandit"), manifest.get("settings"), load(files[_ARRAYS]))
+    except RankPolicyError as error:
+        raise RankPolicyError(f"{path} does not hold a bandit that this version can use: {error}") from None
+
+
+def bandit_to_dict(bandit: SavedBandit) -> dict[str, Any]:
+    """A bandit as plain values: name, settings and arrays as nested lists."""
+    arrays = {name: array.tolist() for name, array in _all_arrays(bandit).items()}
+    return {"bandit": bandit.name, "settings": bandit._plain_settings(), "arrays": arrays}
+
+
+def bandit_from_dict(document: Mapping[str, Any], cls: type[SavedT]) -> SavedT:
+    """The bandit that ``bandit_to_dict`` described.
+
+    Parameters
+    ----------
+    document
+        What ``bandit_to_dict`` returned.
+    cls
+        The class that is wanted, or a base of it.
+    """
+    if not isinstance(document, Mapping) or not isinstance(document.get("arrays"), Mapping):
+        raise RankPolicyError("a bandit must be a mapping with bandit, settings and arrays, as to_dict() returns it.")
+    found = _class_named(document.get("bandit"))
+    if not issubclass(found, cls):
+        raise RankPolicyError(
+            f"{cls.__name__}.from_dict got a {document['bandit']} bandit. Use {found.__name__}.from_dict, or Bandit.from_dict for any."
+        )
+    arrays = {str(name): value for name, value in document["arrays"].items()}
+    return cast(SavedT, _made(document["bandit"], document.get("settings"), arrays))
+
+
+def _all_arrays(bandit: SavedBandit) -> dict[str, NDArray[Any]]:
+    return bandit._array_settings() | bandit._arrays()
+
+
+def _class_named(name: Any) -> type[Any]:
+    return cast(type[Any], COMPOSED[name] if name in COMPOSED else BANDITS.named(name))
+
+
+def _made(name: Any, settings: Any, arrays: Mapping[str, Any]) -> Any:
+    cls = _class_named(name)
+    if not isinstance(settings, Mapping):
+        raise RankPolicyError("settings of a bandit must be a mapping of names and values.")
+    given = {str(key): _tuples(value) for key, value in settings.items()}
+    learned = ("steps", "statistics", "window_rankings", "window_clicks", "generator", "keys", "counts")
+    extra = {key: array for key, array in arrays.items() if key not in learned}
+    try:
+        bandit: SavedBandit = cls(**cls._with_arrays(given, extra))
+    except TypeError as error:  # a required setting is missing
+        raise RankPolicyError(f"settings of {name} are incomplete ({error}).") from None
+    bandit._restore({key: _checked(key, arrays, own) for key, own in bandit._arrays().items()})
+    return bandit
+
+
+def _checked(name: str, arrays: Mapping[str, Any], own: NDArray[Any]) -> NDArray[Any]:
+    """An array of the shape and kind of the bandit's own; the first axis of ``keys`` and ``counts`` is free."""
+    if name not in arrays:
+        raise RankPolicyError(f"the array {name} is missing.")
+    is_free = name in ("keys", "counts")
+    array = _numbers(name, arrays[name], own.dtype)
+    if array.size == 0 and (own.size == 0 or is_free):  # nested lists lose the shape of an empty array
+        return np.empty((0, *own.shape[1:]) if is_free else own.shape, own.dtype)
+    if array.shape[is_free:] != own.shape[is_free:] or array.ndim != own.ndim:
+        wanted = ("any number", *own.shape[1:]) if is_free else own.shape
+        raise RankPolicyError(f"the array {name} must have shape ({', '.join(map(str, wanted))}); got {array.shape}.")
+    return array
+
+
+def _numbers(name: str, values: Any, kind: np.dtype[Any]) -> NDArray[Any]:
+    """Values, an array or nested lists, as numbers of this kind; nothing is rounded or cut off."""
+    # Nested lists of large integers would become floating-point numbers on the way: they are kept as objects.
+    array = values if isinstance(values, np.ndarray) else np.array(values, dtype=object)
+    if array.dtype == object:
+        allowed = int if kind.kind in "iu" else int | float
+        is_right = all(isinstance(value, allowed) and not isinstance(value, bool) for value in array.flat)
+    else:
+        is_right = np.can_cast(array.dtype, kind)
+    if not is_right:
+        raise RankPolicyError(f"the array {name} must hold {kind} numbers, in lists of equal lengths; got others.")
+    try:
+        return array.astype(kind)
+    except OverflowError:
+        raise RankPolicyError(f"the array {name} must hold {kind} numbers; got larger ones.") from None
+
+
+def _tuples(value: Any) -> Any:
+    return tuple(_tuples(member) for member in value) if isinstance(value, list) else value
