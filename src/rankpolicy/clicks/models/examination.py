@@ -99,7 +99,8 @@ class ExaminationModel(ClickModel):
         positions, num_columns = np.arange(view.num_positions), cls._num_columns(view)
         if num_columns == 1:
             return np.broadcast_to(positions, view.pairs.shape)
-        last_click = np.zeros(view.pairs.shape, np.int64)
-        clicked = np.where(view.clicks[:, :-1], positions[:-1] + 1, 0)
-        last_click[:, 1:] = np.maximum.accumulate(clicked, 1)
-        return positions * num_columns + last_click
+        slots, last_click = np.empty(view.pairs.shape, np.int64), np.zeros(len(view.pairs), np.int64)
+        for k in positions:
+            slots[:, k] = k * num_columns + last_click
+            last_click = np.where(view.clicks[:, k], k + 1, last_click)
+        return slots
