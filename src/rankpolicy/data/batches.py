@@ -88,8 +88,8 @@ class RaggedTensors:
             query_weights=None if self.query_weights is None else self.query_weights[torch.from_numpy(queries)],
         )
 
-    def shuffled_batches(self, batch_queries: int) -> Iterator[Batch]:
-        """All queries once, in a random order drawn from torch's current random state."""
-        order = torch.randperm(len(self.offsets) - 1).numpy()
+    def shuffled_batches(self, batch_queries: int, *, generator: torch.Generator | None = None) -> Iterator[Batch]:
+        """All queries once, in a random order; without a generator it is drawn from torch's current random state."""
+        order = torch.randperm(len(self.offsets) - 1, generator=generator).numpy()
         for start in range(0, len(order), batch_queries):
             yield self.batch(order[start : start + batch_queries])
