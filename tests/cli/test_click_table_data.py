@@ -108,6 +108,12 @@ def test_propensities_weight_the_means_of_a_click_table(rankpolicy, model, tmp_p
     assert document["weighted"]["effective_sample_size"] == pytest.approx(8)
     assert "means are weighted" in rankpolicy(*call, "--propensities", tmp_path / "bias.json").stdout
     assert "means are weighted" not in rankpolicy(*call).stdout
+    both = {"methods": {"em": bias.to_dict(), "dual": bias.to_dict()}}
+    (tmp_path / "both.json").write_text(json.dumps(both))
+    chosen = rankpolicy(*call, "--propensities", tmp_path / "both.json", "--bias-method", "em", "--json").json
+    assert chosen["metrics"] == document["metrics"]
+    assert "several methods, em, dual" in rankpolicy(*call, "--propensities", tmp_path / "both.json").stderr
+    assert "--bias-method names a method" in rankpolicy(*call, "--bias-method", "em").stderr
 
 
 def test_a_warning_is_a_line(capsys):

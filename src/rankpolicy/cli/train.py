@@ -41,9 +41,13 @@ def train(
         Path | None,
         typer.Option(help="Training data: LETOR text (.gz, .zst), .parquet, or a click table: .csv, .parquet."),
     ] = None,
-    valid: Annotated[Path | None, typer.Option(help="Validation data, to stop in time and keep the best.")] = None,
+    valid: Annotated[
+        Path | None,
+        typer.Option(help="Validation data: training stops when it no longer helps there, and the best state is kept."),
+    ] = None,
     clicks: Annotated[
-        Path | None, typer.Option(metavar="LOG", help="A log of clicks on the items of --data, instead of its labels.")
+        Path | None,
+        typer.Option(metavar="LOG", help="A log of clicks on the items of --data; labels are made from it."),
     ] = None,
     propensities: Annotated[
         Path | None,
@@ -57,10 +61,13 @@ def train(
     weighted: Annotated[
         str | None,
         typer.Option(
-            metavar="item|query", help="Clicks as relevances of items (a log), or as whole lists (a click table)."
+            metavar="item|query",
+            help="Weight clicks item by item (default for a log), or whole lists (default for a click table).",
         ),
     ] = None,
-    out: Annotated[Path | None, typer.Option(help="Where the model goes, such as model.rp.")] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="The file of the model, such as model.rp; model.run.json is written beside it.")
+    ] = None,
     settings: Set = None,
     config: Annotated[
         Path | None,
@@ -68,16 +75,16 @@ def train(
             help="A run.toml: method, data, valid, clicks, propensities, bias_method, weighted, out, seed and a table of settings."
         ),
     ] = None,
-    seed: Annotated[int | None, typer.Option(min=0, help="Seed of everything random (0 where none is given).")] = None,
+    seed: Annotated[int | None, typer.Option(min=0, help="Seed of everything random (0 by default).")] = None,
     checkpoint: Annotated[
-        Path | None, typer.Option(help="A file that keeps the training state after every epoch.")
+        Path | None, typer.Option(help="A file for the training state, written after every epoch.")
     ] = None,
-    resume: Annotated[bool, typer.Option("--resume", help="Go on from --checkpoint.")] = False,
+    resume: Annotated[bool, typer.Option("--resume", help="Continue from --checkpoint.")] = False,
     as_json: Json = False,
 ) -> None:
     """Learn a ranker and write it to one file.
 
-    Beside model.rp goes model.run.json: settings, seed, versions, sha256 of the data, validation score, duration.
+    model.run.json beside model.rp records settings, seed, versions, sha256 of the data, validation score and duration.
     """
     from rankpolicy.rankers import ranker_class_named
     from rankpolicy.reports.run_record import write_json
@@ -96,7 +103,7 @@ def train(
     if checkpoint is not None:
         check_can_write(checkpoint, option="--checkpoint")
     elif resume:
-        raise RankPolicyError("--resume needs --checkpoint FILE, the training state to go on from.")
+        raise RankPolicyError("--resume needs --checkpoint FILE, the training state to continue from.")
     ranker_class = ranker_class_named(method)
     texts = run_file.settings | parse_assignments(settings or [])
     ranker = ranker_class().set_params(**{"random_state": seed, **parse_settings(ranker_class, texts)})
@@ -142,6 +149,7 @@ def train(
 
 
 def _click_summary(report: dict[str, Any]) -> str:
+    """One line about the clicks that the ranker learned from."""
     left_out = report["queries_left_out"] | {f"sessions: {why}": n for why, n in report["sessions_left_out"].items()}
     without = "".join(f"; left out, {why}: {count}" for why, count in left_out.items())
     return (
@@ -151,6 +159,7 @@ def _click_summary(report: dict[str, Any]) -> str:
 
 
 def _required(option: str, flag: Any, of_file: Any) -> Any:
+    """The value of an option, from the command line or else from the run file."""
     value = of_file if flag is None else flag
     if value is None:
         raise RankPolicyError(
@@ -160,7 +169,7 @@ def _required(option: str, flag: Any, of_file: Any) -> Any:
 
 
 def _read_alike(files: dict[str, Path]) -> dict[str, RankingDataset]:
-    """Datasets with the same number of features: a sparse file may leave out the last ones."""
+    """Datasets with the same number of features: a sparse file may omit the last ones."""
     from rankpolicy.data import read_dataset
 
     datasets = {role: read_dataset(path) for role, path in files.items()}

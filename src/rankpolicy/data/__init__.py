@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from rankpolicy.optional import lazy_imports
 
 if TYPE_CHECKING:
+    from rankpolicy.data.click_evidence import ClickEvidence, LabelKind
     from rankpolicy.data.click_table.table import from_click_table, read_click_table
     from rankpolicy.data.dataset import RankingDataset, concatenate, from_arrays
     from rankpolicy.data.folds import Fold, read_folds
@@ -29,8 +30,10 @@ if TYPE_CHECKING:
 __getattr__, __dir__ = lazy_imports(__name__, __file__)
 
 __all__ = [
+    "ClickEvidence",
     "Fold",
     "HashingVocabulary",
+    "LabelKind",
     "QueryKFold",
     "RankingDataset",
     "TextFeatures",

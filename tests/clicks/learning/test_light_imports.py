@@ -12,6 +12,16 @@ rp.load({path!r}).rank(test)
 rp.evaluate(ranker, test)
 print([name for name in sys.modules if name.startswith("rankpolicy.clicks")])
 """
+VERBS = """
+import sys
+from rankpolicy.cli.main import main
+sys.argv = {call!r}
+try:
+    main()
+except SystemExit as end:
+    assert not end.code, end.code
+print([name for name in sys.modules if name.startswith("rankpolicy.clicks")])
+"""
 CLICKS = """
 import sys, numpy as np, rankpolicy as rp
 log = rp.read_click_log({path!r})
@@ -31,6 +41,15 @@ def output_of(program):
 
 def test_learning_from_labels_loads_nothing_of_clicks(tmp_path):
     assert output_of(LABELS.format(path=str(tmp_path / "m.rp"))) == "[]"
+
+
+def test_verbs_on_labels_load_nothing_of_clicks(tmp_path):
+    lines = [f"{item % 2} qid:{item // 3} 1:{item * 0.1} 2:{-item * 0.2}" for item in range(12)]
+    (tmp_path / "data.txt").write_text("\n".join(lines) + "\n")
+    data, model = str(tmp_path / "data.txt"), str(tmp_path / "m.rp")
+    train = ["rankpolicy", "train", "--method", "pg-rank", "--data", data, "--out", model, "--set", "epochs=1"]
+    for call in (train, ["rankpolicy", "evaluate", model, "--data", data]):
+        assert output_of(VERBS.format(call=call)).splitlines()[-1] == "[]"
 
 
 def test_position_bias_and_datasets_from_clicks_need_no_torch(tmp_path):

@@ -30,15 +30,17 @@ class GivenClicks:
 
     def training_data(self, train: RankingDataset, ranker: Any) -> RankingDataset:
         """The dataset with labels and weights from the clicks; unchanged where no clicks were given."""
-        import numpy as np
-
-        from rankpolicy.clicks import dataset_from_clicks, weighted_by_propensity
-
         if self.log is not None:
+            import numpy as np
+
+            from rankpolicy.clicks import dataset_from_clicks
+
             bias = np.ones(self.log.num_positions) if self.bias is None else self.bias
             by = self.weighted or _weighting_for(ranker)
             return dataset_from_clicks(train, self.log, bias, by=by)  # type: ignore[arg-type]
         if self.bias is not None or self.is_uncorrected:
+            from rankpolicy.clicks import weighted_by_propensity
+
             return weighted_by_propensity(train, self._of_table(train), by=self.weighted or "query")  # type: ignore[arg-type]
         if self.weighted is not None:
             raise RankPolicyError("--weighted says how clicks are weighted: it needs --propensities FILE.")
@@ -46,11 +48,12 @@ class GivenClicks:
 
     def validation_data(self, valid: RankingDataset) -> RankingDataset:
         """A click table weighted as the training clicks; graded data unchanged."""
+        is_given = self.bias is not None or self.is_uncorrected
+        if not is_given or valid.shown is None or valid.shown.ranks is None:
+            return valid
         from rankpolicy.clicks import weighted_by_propensity
 
-        is_given = self.bias is not None or self.is_uncorrected
-        has_ranks = valid.shown is not None and valid.shown.ranks is not None
-        return weighted_by_propensity(valid, self._of_table(valid)) if is_given and has_ranks else valid
+        return weighted_by_propensity(valid, self._of_table(valid))
 
     def _of_table(self, table: RankingDataset) -> PositionBias | NDArray[np.float64]:
         if self.bias is not None:
@@ -65,8 +68,6 @@ def clicks_to_train_on(
     log: Path | None, propensities: Path | None, bias_method: str | None, weighted: str | None
 ) -> GivenClicks:
     """The files that the options name; read before the data, so that a wrong file is reported at once."""
-    from rankpolicy.clicks import read_click_log
-
     if log is not None and propensities is None:
         raise RankPolicyError(
             "--clicks needs --propensities FILE: 'rankpolicy clicks bias LOG --out DIR' writes DIR/bias.json. "
@@ -78,7 +79,7 @@ def clicks_to_train_on(
     if propensities is not None and bias is not None:
         files["propensities"] = propensities
     return GivenClicks(
-        log=None if log is None else read_click_log(log).collapsed(),
+        log=None if log is None else _log_in(log),
         bias=bias,
         is_uncorrected=is_uncorrected,
         weighted=weighted,
@@ -88,13 +89,19 @@ def clicks_to_train_on(
 
 def position_bias_from(propensities: Path | None, bias_method: str | None) -> PositionBias | None:
     """The position bias in the file of ``--propensities``, by the method of ``--bias-method`` where it holds several."""
-    from rankpolicy.clicks import read_position_bias
-
     if propensities is not None:
+        from rankpolicy.clicks import read_position_bias
+
         return read_position_bias(propensities, method=bias_method)
     if bias_method is not None:
         raise RankPolicyError("--bias-method names a method in a bias.json: it needs --propensities FILE.")
     return None
+
+
+def _log_in(file: Path) -> ClickLog:
+    from rankpolicy.clicks import read_click_log
+
+    return read_click_log(file).collapsed()
 
 
 def _weighting_for(ranker: Any) -> str:
