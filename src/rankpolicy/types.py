@@ -69,8 +69,8 @@ class Conventions:
         Lowest label at which an item counts as relevant, for the metrics that only ask whether it is: ap, avg_rank, p, rbp, recall, rr and
         success. The default is 1.
     max_label
-        Highest grade of the scale, for ERR's stopping probability (2^label - 1) / 2^max_label. The default is 4, as in LETOR's web search
-        data; set it where grades go up to another number.
+        Highest grade of the scale, for ERR's stopping probability (2^label - 1) / 2^max_label. The default is 4, as in MSLR-WEB30K;
+        set it where grades go up to another number.
     """
 
     gain: Literal["exp2", "linear"] = "exp2"
