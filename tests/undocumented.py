@@ -71,8 +71,8 @@ def public_packages(root: str = "rankpolicy") -> list[ModuleType]:
     """The package and those below it that say what is public by ``__all__``."""
     package = importlib.import_module(root)
     names = [root, *(found.name for found in pkgutil.walk_packages(package.__path__, f"{root}.") if found.ispkg)]
-    private = ("rankpolicy.kernels", "rankpolicy.cli")
-    modules = [importlib.import_module(name) for name in names if not name.startswith(private)]
+    private = ("rankpolicy.kernels.", "rankpolicy.cli.")
+    modules = [importlib.import_module(name) for name in names if not f"{name}.".startswith(private)]
     return [module for module in modules if hasattr(module, "__all__")]
 
 

@@ -32,7 +32,8 @@ class ClickChain(CascadeModel):
         cls, parameters: Parameters, pairs: NDArray[np.int64], positions: NDArray[np.int64]
     ) -> NDArray[np.float64]:
         attraction, (_, tau_2, tau_3) = parameters["attraction"][pairs], parameters["continuation"]
-        return tau_2 * (1 - attraction) + tau_3 * attraction
+        result: NDArray[np.float64] = tau_2 * (1 - attraction) + tau_3 * attraction
+        return result
 
     @classmethod
     def after_skip(cls, parameters: Parameters) -> float:

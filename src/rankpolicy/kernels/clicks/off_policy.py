@@ -1,18 +1,25 @@
-"""Plackett-Luce probabilities of logged lists; the reference is clicks/off_policy_target.py."""
+"""Plackett-Luce probabilities of logged lists; the specification is off_policy/targets.py."""
 
 import math
 
 import numba
 import numpy as np
+from numpy.typing import NDArray
 
-_TOO_SMALL = 1e-250  # weights relative to the largest that have lost digits, or are about to
-_LITTLE = 1e-3  # a difference that is this share of what it is taken from has lost three digits of sixteen
-_WORTH_THREADS = 20_000  # shown items; below it threads cost more than they gain
+_TOO_SMALL = 1e-250  # weights this small relative to the largest have lost digits, or are about to
+_LITTLE = 1e-3  # a difference of this share of the minuend has lost three of sixteen digits
+_WORTH_THREADS = 20_000  # shown items; with fewer, threads cost more than they save
 _NUM_BLOCKS = 64
 
 
-def plackett_luce_products(scores, mask, contexts, items, divisors):
-    """Running products of P(item | items above it) / divisor (round, position); a position where none was shown changes nothing."""
+def plackett_luce_products(
+    scores: NDArray[np.float64],
+    mask: NDArray[np.bool_],
+    contexts: NDArray[np.int64],
+    items: NDArray[np.int64],
+    divisors: NDArray[np.float64],
+) -> NDArray[np.float64]:
+    """Cumulative products over positions of P(item | items above it) / divisor (round, position); empty positions change nothing."""
     products = np.empty(items.shape)
     log_weights, weights = _weights(scores, mask)
     arguments = weights, log_weights, weights.sum(1), contexts, items, divisors, products
@@ -23,7 +30,14 @@ def plackett_luce_products(scores, mask, contexts, items, divisors):
     return products
 
 
-def plackett_luce_expected_next(scores, mask, values, contexts, items, position):
+def plackett_luce_expected_next(
+    scores: NDArray[np.float64],
+    mask: NDArray[np.bool_],
+    values: NDArray[np.float64],
+    contexts: NDArray[np.int64],
+    items: NDArray[np.int64],
+    position: int,
+) -> NDArray[np.float64]:
     """Mean of values (context, item) over the next item of each round (round,); 0 where no item is left."""
     expected = np.empty(len(items))
     log_weights, weights = _weights(scores, mask)
@@ -35,7 +49,7 @@ def plackett_luce_expected_next(scores, mask, values, contexts, items, position)
     return expected
 
 
-def _weights(scores, mask):
+def _weights(scores: NDArray[np.float64], mask: NDArray[np.bool_]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Scores with -inf for padded items, and exp(score - largest of the context), both (context, item)."""
     log_weights = np.where(mask, scores, -np.inf)
     largest = np.where(mask.any(1), log_weights.max(1), 0.0)
@@ -51,7 +65,7 @@ def _products(weights, log_weights, totals, contexts, items, divisors, products,
         while length < num_positions and items[round_, length] >= 0:
             placed += own[items[round_, length]]
             length += 1
-        # Subtraction is quick and loses digits where little is left; adding up from the end of the list loses none.
+        # Subtraction is fast but loses digits where little is left; adding up from the end of the list loses none.
         remaining = total - placed
         if remaining < _LITTLE * total:
             remaining = _unplaced(own, items[round_, :length])
