@@ -6,7 +6,7 @@ A user who has reached position k, with the last click at position r (counted fr
     goes on to position k + 1    with after_click[k] after a click there, with after_skip otherwise,
 
 and clicks on nothing below the position where she stops. A click model computes these four arrays from its parameters (see
-clicks/models/base.py); sampling, likelihoods, click probabilities and simulated bandits all follow from them here. The functions are
+clicks/models/definition.py); sampling, likelihoods, click probabilities and simulated bandits all follow from them here. The functions are
 plain Python that numba compiles; where numba is missing they run as they are.
 """
 
