@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from rankpolicy.clicks.log.click_log import ClickLog
 from rankpolicy.clicks.log.pairs import LogView, PairTable
 from rankpolicy.clicks.models.definition import PAIR, POSITION, ModelDefinition
+from rankpolicy.clicks.models.members import CLICK_MODELS
 from rankpolicy.clicks.models.perplexity import Perplexity, perplexity_of
 from rankpolicy.clicks.models.user import User
 from rankpolicy.types import RankPolicyError
@@ -276,9 +277,10 @@ class ClickModel(ModelDefinition):
 
 def needs_sessions_text(name: str) -> str:
     """The message for a model that cannot be used with counts."""
+    others = ", ".join(other for other, kind in CLICK_MODELS.items() if not kind.needs_sessions)
     return (
         f"{name} needs whole sessions; this log holds counts by (query, item, position), which say nothing about the clicks above. "
-        "Use gctr, rctr, dctr or pbm, or a log with sessions."
+        f"Use a log with sessions, or one of the models {others}."
     )
 
 

@@ -48,7 +48,7 @@ def fit_click_model(
     Parameters
     ----------
     name
-        The click model: gctr, rctr, dctr, pbm, cm, dcm, ccm, sdbn, dbn or ubm.
+        Name of the click model, one of ``rankpolicy.clicks.CLICK_MODELS``: pbm, dcm, dbn, ubm, ...
     log
         What was shown and clicked, as ``read_click_log`` reads it.
     prior
