@@ -1,6 +1,6 @@
 """EM for UBM and DBN against the program one would first write: a plain Python loop over sessions, positions and iterations.
 
-The loop has its log as lists of pair codes made beforehand, and no dictionary to look into. Ours is the whole call of fit_click_model:
+The loop is given its log as lists of pair numbers, so it needs no dictionary. Ours is the whole call of fit_click_model:
 codes, counting of equal marks and lists, and EM. Both run the same number of iterations from the same start, and after each of the
 first ones their parameters agree to 1e-6. The log is Yandex's sample where it is at hand, else a simulated one of its size: 35,064
 sessions that share some 1000 lists. UBM's time hardly depends on how many lists differ; DBN's does: where no two sessions share a
@@ -133,7 +133,7 @@ def measure(name: str, log: ClickLog) -> dict[str, object]:
         model = fit_click_model(name, log, iterations=iterations, tolerance=0)
         for parameter, values in wanted.items():
             np.testing.assert_allclose(model.parameters[parameter], values, rtol=0, atol=1e-6)
-    # A loop's iterations take equal time, so few of them tell the time of all.
+    # All iterations of the loop take the same time, so a few of them suffice.
     ratio = speedup(
         lambda: loop(sessions, num_pairs, log.num_positions, TIMED),
         lambda: fit_click_model(name, log, iterations=ITERATIONS, tolerance=0),

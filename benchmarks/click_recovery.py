@@ -1,6 +1,6 @@
 """Parameters of every click model from a million simulated sessions: 0.01 over the largest error, which must be 1 or more.
 
-Two queries of six items, lists of five in random order: few pairs, so that a million sessions tell each to three digits. Examination and
+Two queries of six items, lists of five in random order: few pairs, so that a million sessions give each to three digits. Examination and
 attraction of PBM and UBM have a free factor; it is set so that the mean examination is 1. What follows a click on the last position
 leaves no trace: DCM's last stop is left out, and so are cells of UBM that cannot occur.
 """
@@ -18,7 +18,7 @@ NUM_SESSIONS = 1_000_000
 
 
 def identified(model: ClickModel) -> dict[str, np.ndarray]:
-    """What a log can tell of a model's parameters."""
+    """The parameters of a model that a log determines."""
     found = dict(model.parameters)
     if "examination" in found:
         examination = found["examination"]

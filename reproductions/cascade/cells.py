@@ -15,7 +15,7 @@ NAMES: dict[Cell, str] = {cell: f"L={cell[0]} K={cell[1]} Δ={cell[2]:g}" for ce
 
 
 def problems() -> dict[str, Problem]:
-    """Of L = 16, 32; cutoff 2, 4, 8; Δ = 0.15, 0.075 the nine that the tables have; p = 0.2."""
+    """The nine combinations of L = 16, 32; K = 2, 4, 8; Δ = 0.15, 0.075 that the tables have; p = 0.2."""
     return {
         name: cascade_lower_bound_problem(items, cutoff, best=0.2, gap=gap)
         for (items, cutoff, gap), name in NAMES.items()
@@ -23,7 +23,7 @@ def problems() -> dict[str, Problem]:
 
 
 def regret_figures(found: dict[str, Simulation], bandits: tuple[str, ...], title: str) -> dict[str, Any]:
-    """A figure a bandit, a line a problem."""
+    """One figure per bandit, with one line per problem."""
     from rankpolicy.reports.regret_figure import regret_figure
 
     return {bandit: regret_figure(as_lines(found, bandit), title=f"{bandit}, {title}") for bandit in bandits}

@@ -11,8 +11,8 @@ from reproductions.cascade.cells import NAMES, problems, regret_figures
 from reproductions.regret_cells import RUNS_OF_THE_PAPERS, less, regret_row, simulate_cells
 from reproductions.target import Outcome, Setup
 
-# The list is shown "in increasing order of the index, best item last". The reward is that of a set of items, so order costs nothing, and a
-# user who meets the uncertain items first tells of more of them. No numbers of this table are at hand.
+# The list is shown "in increasing order of the index, best item last". The reward depends only on the set of items, so the order costs
+# nothing, and clicks on uncertain items at the top reveal more about them. The numbers of this table are not available.
 ORDERS: dict[str, dict[str, MakeBandit]] = {
     kind.name: {kind.name: kind, f"{kind.name}, best last": partial(kind, best_last=True)}
     for kind in (CascadeUCB1, CascadeKLUCB)
@@ -45,6 +45,6 @@ def run(setup: Setup) -> Outcome:
 
 
 def _share(simulation: Simulation, first: str, last: str) -> dict[str, float]:
-    """Regret of the list in falling order, and what of it the rising order has."""
+    """Regret with the best item first, and the share of it that the best item last has."""
     other = float(simulation.mean(first)[-1])
     return {"best_first": round(other, 2), "share": round(float(simulation.mean(last)[-1]) / other, 3)}

@@ -1,4 +1,4 @@
-"""Figure 3a: dcmKL-UCB beside bandits that see one click of each list; and, past the paper, what needs less regret still."""
+"""Figure 3a: dcmKL-UCB against bandits that use one click of each list; beyond the paper, bandits with even less regret."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Figure 3b: dcmKL-UCB beside RankedKL-UCB, which learns at every position anew."""
+"""Figure 3b: dcmKL-UCB against RankedKL-UCB, which learns separately at each position."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Figure 3c: users made from a real log, a dependent click model of each query."""
+"""Figure 3c: users from a real log, one dependent click model per query."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def run(setup: Setup) -> Outcome:
 
 def _problem(log: ClickLog, query: str) -> Problem:
     sessions = log.of_query(query)
-    # The click model's own paper takes the last click for a stop; so do iterations = 0.
+    # iterations=0 keeps the estimate of the click model's own paper, which takes the last click for a stop.
     model = fit_click_model("dcm", sessions, iterations=0)
     times_shown = np.bincount(sessions.items[sessions.items >= 0], minlength=len(log.item_names))
     items = np.argsort(-times_shown, kind="stable")[: min(MOST_ITEMS, np.count_nonzero(times_shown))]
@@ -72,7 +72,7 @@ def _termination(problem: Problem) -> np.ndarray:
 
 
 def _cost_of_sorting(problem: Problem) -> float:
-    """Regret a step of the most attractive items in order: what no bandit that puts the best first gets below when v is out of order."""
+    """Regret per step of the most attractive items in order: no bandit that puts the best item first gets below it if v is out of order."""
     user = problem.phases[0].user
     by_attraction = np.argsort(-user.attraction, kind="stable")[:CUTOFF]
     return float(problem.best_rewards()[0] - expected_reward(user, by_attraction))

@@ -1,4 +1,4 @@
-"""Past the paper's Figure 3c: every bandit against every kind of user, of which the DCM with v in order is only one."""
+"""Beyond the paper's Figure 3c: every bandit against every kind of user, of which the DCM with v in order is only one."""
 
 from __future__ import annotations
 

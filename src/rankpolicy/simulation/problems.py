@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rankpolicy.clicks.models.base import PAIR
+from rankpolicy.clicks.models.definition import PAIR
 from rankpolicy.clicks.models.user import User
 from rankpolicy.simulation.best_lists import best_list
 from rankpolicy.simulation.users import cascade_user, dcm_user, expected_reward

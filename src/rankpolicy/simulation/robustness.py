@@ -46,14 +46,16 @@ class RobustnessMatrix:
 
     def shares(self) -> NDArray[np.float64]:
         """Regret as a share of that of random lists (bandit, user): 0 shows the best list from the start, 1 has learned nothing."""
-        return self.regrets.mean(2) / self.random_regrets.mean(1)
+        shares: NDArray[np.float64] = self.regrets.mean(2) / self.random_regrets.mean(1)
+        return shares
 
     def standard_errors(self) -> NDArray[np.float64]:
         """Standard error of the shares (bandit, user) over runs; the regret of random lists varies little and is taken as known."""
         num_runs = self.regrets.shape[2]
         if num_runs == 1:
             return np.zeros(self.regrets.shape[:2])
-        return self.regrets.std(2, ddof=1) / np.sqrt(num_runs) / self.random_regrets.mean(1)
+        errors: NDArray[np.float64] = self.regrets.std(2, ddof=1) / np.sqrt(num_runs) / self.random_regrets.mean(1)
+        return errors
 
     def is_made_for(self) -> NDArray[np.bool_]:
         """Whether each bandit is made for each kind of user (bandit, user); False for bandits under names of your own."""

@@ -70,7 +70,8 @@ def lower_bound(problem: Problem, steps: ArrayLike) -> NDArray[np.float64] | Non
     if len(others) == 0 or np.ptp(best) > 0 or np.ptp(others) > 0 or np.ptp(termination) > 0 or others[0] >= best[0]:
         return None
     slope = termination[0] * alpha * len(others) * (best[0] - others[0]) / bernoulli_kl(others[0], best[0])
-    return slope * np.log(np.asarray(steps, np.float64))
+    bound: NDArray[np.float64] = slope * np.log(np.asarray(steps, np.float64))
+    return bound
 
 
 def bernoulli_kl(p: float, q: float) -> float:

@@ -78,5 +78,5 @@ def test_a_click_table_can_be_read_as_a_log(tmp_path):
     assert (log.query_names, log.item_names) == (same.query_names, same.item_names)
     assert (log.items == same.items).all()
     assert (log.clicks == same.clicks).all()
-    with pytest.raises(RankPolicyError, match="a click table is read whole: leave lenient out"):
+    with pytest.raises(RankPolicyError, match="a click table cannot be read with lenient: leave it out"):
         read_click_log(path, lenient=True)

@@ -73,7 +73,7 @@ def test_pairs_are_found_alike_when_many_names_are_possible():
     ("queries", "items", "clicks", "message"),
     [
         (["a"], [["x"]], [[0, 1]], "row 0 has 1 items and 2 marks"),
-        (["a"], [["x"], ["y"]], [[0], [0]], "a row a session; got 1, 2 and 2"),
+        (["a"], [["x"], ["y"]], [[0], [0]], "one row per session; got 1, 2 and 2"),
         (["a"], [["x"]], [[2]], "clicks must be 0 or 1; got 2"),
         (["a"], [[]], [[]], "every session at least one item"),
         ([], [], [], "at least one session"),

@@ -1,4 +1,4 @@
-"""One door for click logs of every format."""
+"""Reading click logs of every format."""
 
 from __future__ import annotations
 
@@ -7,10 +7,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from rankpolicy.clicks.log.click_log import ClickLog
-from rankpolicy.clicks.log.from_dataset import click_log_of
 from rankpolicy.clicks.log.table_files import COLUMNS, layout_of, read_table_clicks, table_columns
 from rankpolicy.clicks.log.yandex import read_yandex_clicks
-from rankpolicy.data.click_table.table import NEEDED, is_click_table, read_click_table
 from rankpolicy.types import RankPolicyError, unknown_name
 
 CLICK_TABLE = "click-table"
@@ -24,10 +22,26 @@ def read_click_log(
     columns: Mapping[str, str] | None = None,
     lenient: bool = False,
 ) -> ClickLog:
-    """Read a click log of a format of FORMATS, guessed where it is not said: by its columns, or tab-separated Yandex rows.
+    """Read a click log from a file; plain, gzip (.gz) or zstandard (.zst).
 
-    ``columns`` and ``lenient`` are those of ``read_table_clicks``; a click table, whose names are those of
-    ``click_log_of``, takes the ``columns`` of ``read_click_table``.
+    Formats:
+
+    - yandex: tab-separated rows of Yandex's relevance prediction challenge;
+    - rows: a table with one row per item shown (session, query, item, position, clicked);
+    - sessions: a table with one row per session (query, items, clicks), where items and clicks are lists;
+    - counts: a table with one row per (query, item, position), with impressions and clicks;
+    - click-table: what ``read_click_table`` reads.
+
+    Parameters
+    ----------
+    path
+        The file. Tables are .parquet or .csv.
+    format
+        yandex, rows, sessions, counts or click-table; by default guessed from the name and the columns.
+    columns
+        Names of columns that are called differently in the file: ``{"item": "document"}``.
+    lenient
+        Skip and count malformed rows (where they spoil a session, the whole session) instead of raising an error.
     """
     if format is not None and format not in FORMATS:
         raise RankPolicyError(unknown_name("format", format, FORMATS))
@@ -35,8 +49,13 @@ def read_click_log(
     if chosen == "yandex":
         return read_yandex_clicks(path, lenient=lenient)
     if chosen == CLICK_TABLE:
+        from rankpolicy.clicks.log.from_dataset import click_log_of
+        from rankpolicy.data.click_table.table import read_click_table
+
         if lenient:
-            raise RankPolicyError("a click table is read whole: leave lenient out, and mend the rows that do not fit.")
+            raise RankPolicyError(
+                "a click table cannot be read with lenient: leave it out, and correct malformed rows."
+            )
         return click_log_of(read_click_table(path, columns=columns, side=()))
     return read_table_clicks(path, layout=chosen, columns=columns, lenient=lenient)
 
@@ -47,9 +66,11 @@ def _guessed(path: str | os.PathLike[str]) -> str:
         return "yandex"
     columns = table_columns(path)
     layout = layout_of(columns)
-    if layout is None and is_click_table(columns):
-        return CLICK_TABLE
     if layout is None:
+        from rankpolicy.data.click_table.table import NEEDED, is_click_table
+
+        if is_click_table(columns):
+            return CLICK_TABLE
         wanted = "; ".join(f"{name}: {', '.join(needed)}" for name, needed in {**COLUMNS, CLICK_TABLE: NEEDED}.items())
         raise RankPolicyError(
             f"{path} must have the columns of a click log ({wanted}); it has {', '.join(columns[:20])}."

@@ -1,4 +1,4 @@
-"""Logs of simulated users with a known position bias, from the kinds of traffic that estimators of it need."""
+"""Simulated logs with a known position bias, from the kinds of traffic that its estimators need."""
 
 from __future__ import annotations
 
@@ -15,14 +15,24 @@ TRAFFIC = ("random", "rankers", "swaps")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BiasedLog:
-    """A log and what it was made with."""
+    """A simulated log and the truth behind it.
+
+    Parameters
+    ----------
+    log
+        The log.
+    propensities
+        P(examined) at each position (position,).
+    relevance
+        P(click | examined) (query, item).
+    swaps
+        The two positions that were swapped with probability 1/2 in each session (session, 2), counted from 0; -1 for none.
+    """
 
     log: ClickLog
-    propensities: NDArray[np.float64]  # (position,)
-    relevance: NDArray[np.float64]  # (query, item) P(click | examined)
-    swaps: NDArray[
-        np.int64
-    ]  # (session, 2) the positions between which a coin decided, counted from 0; -1 where none did
+    propensities: NDArray[np.float64]
+    relevance: NDArray[np.float64]
+    swaps: NDArray[np.int64]
 
 
 def make_biased_log(
@@ -36,11 +46,24 @@ def make_biased_log(
 ) -> BiasedLog:
     """Sessions of the position-based model: P(click at position k) = propensities[k] x relevance[query, item].
 
-    Queries are drawn uniformly; a list shows as many items as there are propensities. ``traffic`` says in which order:
+    Queries are drawn uniformly; a list shows as many items as there are propensities.
 
-    - random: every order equally likely;
-    - rankers: one of ``num_rankers`` fixed orders of each query, none random, the better items rather on top;
-    - swaps: the first of these orders, after which a coin swaps two positions, drawn at random for each session.
+    Parameters
+    ----------
+    num_sessions
+        Number of sessions.
+    propensities
+        P(examined) at each position (position,).
+    relevance
+        P(click | examined) (query, item).
+    traffic
+        Order of the items. "random": every order is equally likely. "rankers": one of several fixed orders of each query, better items
+        mostly on top. "swaps": the first of these orders, where two positions, drawn at random for each session, are swapped with
+        probability 1/2.
+    num_rankers
+        Number of fixed orders, for "rankers".
+    random_state
+        Seed; the same seed gives the same log.
 
     >>> made = make_biased_log(1000, propensities=np.array([1.0, 0.5]), relevance=np.full((3, 2), 0.4), random_state=0)
     >>> made.log.num_sessions, made.log.items.shape
@@ -58,7 +81,7 @@ def make_biased_log(
     if traffic == "random":
         items = np.argsort(generator.random((num_sessions, num_items), np.float32), axis=1)
     else:
-        # Noise as large as the spread of relevance: rankers agree in part, as those of one search engine do.
+        # Noise as large as the spread of relevance: the rankers agree in part, as those of one search engine do.
         noise = generator.normal(0, relevance.std() + 1e-9, (num_rankers, num_queries, num_items))
         orders = np.argsort(-(relevance + noise), axis=2)
         ranker = generator.integers(0, num_rankers if traffic == "rankers" else 1, num_sessions)

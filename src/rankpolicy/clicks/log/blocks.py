@@ -1,4 +1,4 @@
-"""Work cut for threads where owners change, so that no two threads add to the same sum."""
+"""Rows divided among threads so that no two threads add to the same sum."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ NUM_BLOCKS = 16  # fixed, so that sums do not depend on how many threads there a
 
 
 def cut_at_changes(owners: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Cuts (block + 1,) of rows, whose owners do not fall, into at most NUM_BLOCKS of about equal size; an owner is never divided.
+    """Where to cut rows, sorted by owner, into at most NUM_BLOCKS blocks of about equal size (block + 1,); no owner is divided.
 
     >>> cut_at_changes(np.array([4, 4, 4, 7])).tolist()
     [0, 3, 4]

@@ -1,4 +1,4 @@
-"""Click logs: what was shown to whom in which order, and what was clicked."""
+"""Click logs: which lists were shown, and what was clicked."""
 
 from __future__ import annotations
 
@@ -17,40 +17,64 @@ NOT_SHOWN = -1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClickLog:
-    """Sessions: a query, the list of items it was answered with, and the clicks on it; lists may differ in length.
+    """Sessions: a query, the list of items that was shown for it, and the clicks on that list.
 
-    Sessions stand in the order of the log until ``collapsed`` turns identical ones into counts. A log known only as counts by
-    (query, item, position) has ``has_sessions=False``: each row is one shown item, and what stood around it is not known.
+    Sessions are in the order of the log until ``collapsed`` turns identical ones into counts. ``read_click_log`` and
+    ``log_from_lists`` make logs.
+
+    Parameters
+    ----------
+    query_names, item_names
+        Names of queries and items; the arrays below hold their numbers.
+    queries
+        Number of the query of each session (session,).
+    items
+        Number of the item shown at each position (session, position); -1 below the end of a list.
+    clicks
+        1 where the item was clicked, else 0 (session, position).
+    counts
+        How often each session occurred (session,).
+    has_sessions
+        False for counts by (query, item, position): then each row is one shown item, and the rest of its list is not known.
+    num_dropped_clicks
+        Clicks on items that were not shown, which are left out.
+    num_repeated_clicks
+        Further clicks on the same place of a list, which count once.
+    num_skipped_rows
+        Malformed rows that were skipped.
     """
 
     query_names: tuple[str, ...]
     item_names: tuple[str, ...]
-    queries: NDArray[np.int32]  # (session,) code of the query
-    items: NDArray[np.int32]  # (session, position) code of the item shown there, NOT_SHOWN where none was
-    clicks: NDArray[np.int8]  # (session, position) 1 where clicked
-    counts: NDArray[np.int64]  # (session,) how often this session occurred
+    queries: NDArray[np.int32]
+    items: NDArray[np.int32]
+    clicks: NDArray[np.int8]
+    counts: NDArray[np.int64]
     has_sessions: bool = True
-    num_dropped_clicks: int = 0  # clicks on items that were not shown
-    num_repeated_clicks: int = 0  # further clicks on the same place of a list, which has one mark
-    num_skipped_rows: int = 0  # malformed rows, where these are tolerated
+    num_dropped_clicks: int = 0
+    num_repeated_clicks: int = 0
+    num_skipped_rows: int = 0
 
     def __len__(self) -> int:
         return len(self.queries)
 
     @property
     def num_sessions(self) -> int:
+        """Number of sessions, with their counts."""
         return int(self.counts.sum())
 
     @property
     def num_positions(self) -> int:
-        return self.items.shape[1]
+        """Length of the longest list."""
+        return int(self.items.shape[1])
 
     @property
     def num_clicks(self) -> int:
+        """Number of clicks, with the counts of their sessions."""
         return int((self.clicks.sum(1) * self.counts).sum())
 
     def collapsed(self) -> ClickLog:
-        """The same log with identical (query, list, clicks) counted once, in the order of their first occurrence.
+        """The same log with identical sessions merged into one with a count, in the order of their first occurrence.
 
         >>> log = log_from_lists(["a", "b", "a"], [["x", "y"], ["x"], ["x", "y"]], [[0, 1], [0], [0, 1]])
         >>> log.collapsed().counts.tolist()
@@ -62,9 +86,14 @@ class ClickLog:
         return replace(self._rows(first[order]), counts=totals[order])
 
     def split(self, test_fraction: float) -> tuple[ClickLog, ClickLog]:
-        """The first sessions of each query to learn from, its last ``test_fraction`` to be measured on, in the order of the log.
+        """Split the sessions of each query by their order in the log: the first to fit models to, the last to test them on.
 
-        Within each query, since logs are often sorted by it. A query with one session is learned from.
+        The split is made within each query because logs are often sorted by query. A query with one session goes to the first part.
+
+        Parameters
+        ----------
+        test_fraction
+            Share of each query's sessions in the second part, between 0 and 1.
 
         >>> log = log_from_lists(["a", "a", "b"], [["x"], ["y"], ["x"]], [[0], [1], [0]])
         >>> [part.queries.tolist() for part in log.split(0.5)]
@@ -86,11 +115,23 @@ class ClickLog:
         return self._rows(np.flatnonzero(~is_test)), self._rows(np.flatnonzero(is_test))
 
     def with_clicks(self, clicks: NDArray[np.int8]) -> ClickLog:
-        """The same lists with other clicks (session, position)."""
+        """The same lists with other clicks.
+
+        Parameters
+        ----------
+        clicks
+            0 or 1 (session, position).
+        """
         return replace(self, clicks=clicks)
 
     def of_query(self, name: str) -> ClickLog:
-        """The sessions of one query; names and codes stay."""
+        """The sessions of one query; names and numbers stay as they are.
+
+        Parameters
+        ----------
+        name
+            Name of the query.
+        """
         if name not in self.query_names:
             raise RankPolicyError(
                 f"the log has no query {name!r}; its {len(self.query_names)} queries are query_names."
@@ -98,7 +139,7 @@ class ClickLog:
         return self._rows(np.flatnonzero(self.queries == self.query_names.index(name)))
 
     def _rows(self, rows: NDArray[np.intp]) -> ClickLog:
-        # What was dropped or skipped belongs to the reading of the whole file and stays with every part.
+        # What was dropped or skipped is counted for the whole file; every part keeps these counts.
         return replace(
             self,
             queries=self.queries[rows],
@@ -115,19 +156,30 @@ def log_from_lists(
     *,
     counts: Sequence[int] | None = None,
 ) -> ClickLog:
-    """A log from plain lists: a query, the items shown from the top and 0 or 1 for each, a session.
+    """A log from plain lists, with one entry per session.
+
+    Parameters
+    ----------
+    queries
+        Name of the query of each session.
+    items
+        Names of the items shown in each session, from the top.
+    clicks
+        0 or 1 for each of these items.
+    counts
+        How often each session occurred; by default once.
 
     >>> log_from_lists(["a"], [["x", "y"]], [[0, 1]]).items.tolist()
     [[0, 1]]
     """
     if not len(queries) == len(items) == len(clicks):
         raise RankPolicyError(
-            f"queries, items and clicks must have a row a session; got {len(queries)}, {len(items)} and {len(clicks)}."
+            f"queries, items and clicks must have one row per session; got {len(queries)}, {len(items)} and {len(clicks)}."
         )
     wrong = [row for row, (shown, marks) in enumerate(zip(items, clicks, strict=True)) if len(shown) != len(marks)]
     if wrong:
         raise RankPolicyError(
-            f"clicks must have a mark for every item shown; row {wrong[0]} has {len(items[wrong[0]])} items and "
+            f"clicks must have one mark for every item shown; row {wrong[0]} has {len(items[wrong[0]])} items and "
             f"{len(clicks[wrong[0]])} marks."
         )
     query_names, query_codes = coded(queries)
@@ -150,7 +202,7 @@ def padded_log(
     num_repeated_clicks: int = 0,
     num_skipped_rows: int = 0,
 ) -> ClickLog:
-    """A log from lists that lie one behind the other, ``lengths`` (session,) long; clicks are 0 or 1."""
+    """A log from the concatenated lists of all sessions, whose ``lengths`` are (session,); clicks are 0 or 1."""
     if len(lengths) == 0 or lengths.min() < 1:
         raise RankPolicyError("a click log must hold at least one session, and every session at least one item.")
     wrong = np.flatnonzero((flat_clicks != 0) & (flat_clicks != 1))

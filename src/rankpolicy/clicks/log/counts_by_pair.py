@@ -15,15 +15,23 @@ from rankpolicy.kernels import has_numba
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PairCounts:
-    """Weighted impressions and clicks; a leading axis, where there is one, is that of the weightings."""
+    """Impressions and clicks by pair and position.
 
-    shown: NDArray[np.float64]  # (..., pair, position)
-    clicks: NDArray[np.float64]  # (..., pair, position)
+    Parameters
+    ----------
+    shown
+        How often each pair was shown at each position (..., pair, position); with several weightings of the sessions, one table each.
+    clicks
+        How often it was clicked there (..., pair, position).
+    """
+
+    shown: NDArray[np.float64]
+    clicks: NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cells:
-    """The shown items of a log in codes of owner x position: an owner is a pair, or a whole list."""
+    """The shown items of a log, numbered by owner and position; an owner is a pair, or a whole list."""
 
     codes: NDArray[np.int32]  # (shown,)
     rows: NDArray[np.int32]  # (shown,) the session
@@ -63,6 +71,11 @@ def cells_by_owner(view: LogView, owners: NDArray[Any], num_owners: int) -> Cell
 def pair_counts(log: ClickLog) -> tuple[PairTable, PairCounts]:
     """The pairs of a log and their counts (pair, position).
 
+    Parameters
+    ----------
+    log
+        What was shown and clicked.
+
     >>> from rankpolicy.clicks.log.click_log import log_from_lists
     >>> table, counts = pair_counts(log_from_lists(["a", "a"], [["x", "y"], ["y", "x"]], [[1, 0], [1, 0]]))
     >>> counts.shown.tolist(), counts.clicks.tolist()
@@ -80,5 +93,6 @@ def _weighted_counts(
     if has_numba():
         from rankpolicy.kernels.clicks.counts import weighted_counts_of_rows
 
-        return weighted_counts_of_rows(codes, rows, weights, size)
+        totals: NDArray[np.float64] = weighted_counts_of_rows(codes, rows, weights, size)
+        return totals
     return np.stack([np.bincount(codes, of_rows[rows], size) for of_rows in weights])

@@ -1,4 +1,4 @@
-"""Equal rows and equal keys, counted once."""
+"""Counting equal rows and equal keys."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ _SHIFT = np.uint64(29)
 
 
 def distinct_rows(rows: NDArray[Any]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Where each distinct row of integers stands first, and for every row the number of its distinct row.
+    """The first place of each distinct row of integers, and for every row the number of its distinct row.
 
-    Rows are compared by a hash of 64 bits, which is checked: where two different rows share one, they are sorted column by column.
+    Rows are compared by a 64-bit hash. Where two different rows have the same hash, all rows are sorted column by column instead.
 
     >>> first, inverse = distinct_rows(np.array([[1, 2], [3, 4], [1, 2]]))
     >>> first[inverse].tolist()
@@ -34,7 +34,7 @@ def distinct_rows(rows: NDArray[Any]) -> tuple[NDArray[np.intp], NDArray[np.intp
 
 
 def weighted_counts(codes: NDArray[Any], weights: NDArray[np.float64], size: int) -> NDArray[np.float64]:
-    """The sum of the weights of each code 0, 1, ..., size - 1; any shapes that agree.
+    """The sum of the weights of each code 0, 1, ..., size - 1; codes and weights have the same shape.
 
     >>> weighted_counts(np.array([[0, 2], [2, 0]]), np.array([[1.0, 2.0], [3.0, 4.0]]), 3)
     array([5., 0., 5.])
@@ -45,7 +45,7 @@ def weighted_counts(codes: NDArray[Any], weights: NDArray[np.float64], size: int
 def counted_keys(
     keys: NDArray[np.int64], weights: NDArray[np.float64], bound: int
 ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """Distinct keys, rising, and the sum of the weights of each; keys lie in [0, bound) and weights are above 0.
+    """Distinct keys in ascending order and the sum of the weights of each; keys lie in [0, bound) and weights are above 0.
 
     >>> counted_keys(np.array([5, 2, 5]), np.array([1.0, 1.0, 3.0]), 6)
     (array([2, 5]), array([1., 4.]))

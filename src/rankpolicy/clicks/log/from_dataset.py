@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from rankpolicy.clicks.log.click_log import ClickLog, coded, padded_log
-from rankpolicy.data.dataset import RankingDataset
 from rankpolicy.types import RankPolicyError
+
+if TYPE_CHECKING:
+    from rankpolicy.data.dataset import RankingDataset
 
 
 def click_log_of(dataset: RankingDataset) -> ClickLog:
-    """The lists of a dataset as they were shown, such as those of ``read_click_table``; its labels are the clicks.
+    """The click log of a dataset whose labels are clicks, such as one of ``read_click_table``.
 
-    Queries go by their text (by their id where there are no texts), items by their id, or by their text where there are no ids. So
-    sessions that ask the same are sessions of one query.
+    Queries are named by their text, or their id where there are no texts, so that sessions with the same text share a query; items
+    are named by their id, or their text where there are no ids.
+
+    Parameters
+    ----------
+    dataset
+        Lists that were shown, with the position of every item.
 
     >>> from rankpolicy.data.click_table.table import from_click_table
     >>> import polars

@@ -1,7 +1,8 @@
-"""A log as the compiled E step of cascades reads it: distinct lists, and at each of their positions the clicks and the last clicks.
+"""A log as the compiled E step of cascade models reads it: distinct lists, with the clicks and last clicks at each position.
 
-Nothing more is needed. Down to its last click a session leaves nothing open: every item was examined, and the user went on from each.
-These sums are made once. Below the last click the chain of clicks/cascade.py is the same for all sessions with the same list.
+Nothing more is needed. Down to the last click of a session every item was examined, and the user went on from each: these sums do not
+depend on parameters and are made once. Below the last click the chain of clicks/models/cascade.py is the same for all sessions with the
+same list.
 """
 
 from __future__ import annotations
@@ -18,24 +19,21 @@ from rankpolicy.clicks.log.pairs import LogView
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListCounts:
-    """Distinct lists, sorted by query so that threads share no pair; and what is settled, by pair or in all."""
+    """Distinct lists, sorted by query so that threads share no pair, and the counts that do not depend on parameters."""
 
     pairs: NDArray[np.int64]  # (list, position)
     lengths: NDArray[np.int64]  # (list,)
-    last_clicks: NDArray[
-        np.float64
-    ]  # (list, position + 1) sessions without a click, then those with their last one at a position
-    blocks: NDArray[np.int64]  # (block + 1,) cuts between queries
+    last_clicks: NDArray[np.float64]  # (list, position + 1) sessions without a click, then by the position of the last
+    blocks: NDArray[np.int64]  # (block + 1,) where the queries are cut for threads
     clicks: NDArray[np.float64]  # (pair + 1,)
-    shown_above: NDArray[np.float64]  # (pair + 1,) how often a pair was shown at the last click or above
+    shown_above: NDArray[np.float64]  # (pair + 1,) how often a pair was shown at or above the last click
     skips_above: float  # items not clicked above the last click; all users went on there
-    num_passed: int  # the moves that were not the last click of a session: all users went on there
-    move_pairs: NDArray[
-        np.int64
-    ]  # (passed + last,) clicks with an item below: the passed by (pair, position), then the last by list
+    num_passed: int  # how many of the moves below were not the last click of a session: all users went on there
+    # Clicks with an item below: those that were not the last (passed) by pair and position, then the last ones by list.
+    move_pairs: NDArray[np.int64]  # (passed + last,)
     move_positions: NDArray[np.int64]  # (passed + last,)
     move_counts: NDArray[np.float64]  # (passed + last,)
-    last_starts: NDArray[np.int64]  # (list + 1,) where the last clicks of each list begin among the last moves
+    last_starts: NDArray[np.int64]  # (list + 1,) where the moves of each list begin among the last ones
 
 
 def list_counts(view: LogView) -> ListCounts:
@@ -52,9 +50,8 @@ def list_counts(view: LogView) -> ListCounts:
     sessions, positions = np.nonzero(view.clicks)
     cells = list_of_session[sessions] * width + positions
     clicks = weighted_counts(cells, view.counts[sessions], len(first) * width).reshape(-1, width)
-    last = np.zeros(
-        len(view.pairs), np.int64
-    )  # counted from 1; 0 for none. Clicks come in rising order, so the last one stays.
+    last = np.zeros(len(view.pairs), np.int64)  # counted from 1; 0 for none
+    # Positions are in ascending order within a session, so the last assignment is the last click.
     last[sessions] = positions + 1
     cells = list_of_session * (width + 1) + last
     last_clicks = weighted_counts(cells, view.counts, len(first) * (width + 1)).reshape(-1, width + 1)

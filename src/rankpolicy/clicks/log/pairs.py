@@ -1,4 +1,4 @@
-"""The (query, item) pairs a model knows, and a log seen through them."""
+"""The (query, item) pairs that a model knows, and logs in numbers of these pairs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from rankpolicy.types import RankPolicyError
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PairTable:
-    """Pairs in the order of their query, then of their item; names may include some that no pair uses."""
+    """Pairs sorted by query, then by item; there may be names that no pair uses."""
 
     query_names: tuple[str, ...]
     item_names: tuple[str, ...]
@@ -25,7 +25,7 @@ class PairTable:
         return len(self.queries)
 
     def view(self, log: ClickLog) -> LogView:
-        """The log in codes of these pairs; a pair that is not here has the code ``len(self)``."""
+        """The log in numbers of these pairs; an unknown pair has the number ``len(self)``."""
         queries = _recoded(log.queries, log.query_names, self.query_names)
         items = _recoded(log.items, log.item_names, self.item_names)
         return LogView(
@@ -38,7 +38,7 @@ class PairTable:
         )
 
     def codes(self, query: str, items: list[str]) -> NDArray[np.int64]:
-        """The pairs of one query with these items, ``len(self)`` where a pair is not known."""
+        """The numbers of the pairs of one query with these items, ``len(self)`` where a pair is not known."""
         query_code = self.query_names.index(query) if query in self.query_names else NOT_SHOWN
         known = {self.item_names[item]: pair for pair, item in self._of_query(query_code)}
         return np.array([known.get(item, len(self)) for item in items], np.int64)
@@ -56,17 +56,18 @@ class PairTable:
         if bound <= 4 * keys.size + 1024:
             table = np.full(bound + 1, num_pairs)
             table[known] = np.arange(num_pairs)
-            return table[keys]  # the last entry answers for -1
+            found: NDArray[np.int64] = table[keys]  # -1 reads the last entry
+            return found
         places = np.minimum(np.searchsorted(known, keys), num_pairs - 1)
         return np.where(known[places] == keys, places, num_pairs)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogView:
-    """A log in pair codes. Nothing below here knows names."""
+    """A log in numbers of pairs, which is what all computation works on."""
 
     queries: NDArray[np.int64]  # (session,)
-    pairs: NDArray[np.int64]  # (session, position) num_pairs where a pair is unknown or nothing was shown
+    pairs: NDArray[np.int64]  # (session, position); num_pairs where the pair is unknown or nothing was shown
     is_shown: NDArray[np.bool_]  # (session, position)
     clicks: NDArray[np.bool_]  # (session, position)
     counts: NDArray[np.float64]  # (session,)
@@ -74,31 +75,32 @@ class LogView:
 
     @property
     def num_positions(self) -> int:
-        return self.pairs.shape[1]
+        """Length of the longest list."""
+        return int(self.pairs.shape[1])
 
     @property
     def weights(self) -> NDArray[np.float64]:
-        """(session, position) how often an item was shown there."""
+        """How often each item was shown (session, position); 0 below the end of a list."""
         return np.where(self.is_shown, self.counts[:, None], 0.0)
 
     @property
     def has_next(self) -> NDArray[np.bool_]:
-        """(session, position) whether an item stands below."""
+        """Whether another item follows below (session, position)."""
         return np.pad(self.is_shown, ((0, 0), (0, 1)))[:, 1:]
 
     @property
     def has_later_click(self) -> NDArray[np.bool_]:
-        """(session, position) whether an item further down is clicked."""
+        """Whether an item further down was clicked (session, position)."""
         from_here_on = np.logical_or.accumulate(self.clicks[:, ::-1], 1)[:, ::-1]
         return np.pad(from_here_on, ((0, 0), (0, 1)))[:, 1:]
 
     def sum_by_pair(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
-        """(pair + 1,) sums of values (session, position) that are 0 where nothing was shown."""
+        """Sums by pair (pair + 1,) of values (session, position) that are 0 where nothing was shown."""
         return weighted_counts(self.pairs, values, self.num_pairs + 1)
 
 
 def pairs_of(log: ClickLog) -> PairTable:
-    """Every (query, item) that was shown together.
+    """Every (query, item) pair that was shown.
 
     >>> from rankpolicy.clicks.log.click_log import log_from_lists
     >>> table = pairs_of(log_from_lists(["a", "b"], [["x", "y"], ["y"]], [[0, 1], [0]]))
@@ -123,6 +125,6 @@ def _recoded(codes: NDArray[np.int32], names: tuple[str, ...], known: tuple[str,
     if names is known:
         return codes
     place = {name: code for code, name in enumerate(known)}
-    # One entry more, the last, answers for NOT_SHOWN.
+    # NOT_SHOWN, which is -1, reads the last entry.
     table = np.array([*(place.get(name, NOT_SHOWN) for name in names), NOT_SHOWN], np.int32)
     return table[codes]

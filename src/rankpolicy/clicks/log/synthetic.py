@@ -1,4 +1,4 @@
-"""Made-up users and their logs, to try what is known beforehand."""
+"""Simulated logs of click models with known parameters."""
 
 from __future__ import annotations
 
@@ -11,13 +11,27 @@ from rankpolicy.clicks.models.members import CLICK_MODELS
 from rankpolicy.types import RankPolicyError
 
 RANGE = (0.15, 0.85)
-RANGE_OF_CONTINUATION = (0.7, 0.95)  # users who give up at once tell little of anything else
+RANGE_OF_CONTINUATION = (0.7, 0.95)  # users who give up at once reveal little about the other parameters
 
 
 def make_click_model(
     name: str, *, num_queries: int = 2, num_items: int = 6, num_positions: int = 5, random_state: int
 ) -> ClickModel:
-    """A click model whose parameters are drawn uniformly from 0.15 to 0.85, continuation from 0.7 to 0.95; items are named 0, 1, ..."""
+    """A click model whose parameters are drawn uniformly from 0.15 to 0.85, continuation from 0.7 to 0.95.
+
+    Parameters
+    ----------
+    name
+        Name of the click model.
+    num_queries
+        Number of queries, named 0, 1, ...
+    num_items
+        Number of items of each query, named 0, 1, ...
+    num_positions
+        Length of the longest list it has parameters for.
+    random_state
+        Seed; the same seed gives the same model.
+    """
     kind = CLICK_MODELS.named(name)
     generator = np.random.default_rng(random_state)
     shapes = kind.shapes(num_queries * num_items, num_positions)
@@ -37,7 +51,18 @@ def make_click_model(
 
 
 def make_click_log(model: ClickModel, num_sessions: int, *, num_positions: int = 5, random_state: int) -> ClickLog:
-    """Sessions of users who click as the model says, on lists in random order of the items that their query has in the model.
+    """Sessions of users who click as the model describes, on lists of the query's items in random order.
+
+    Parameters
+    ----------
+    model
+        The click model.
+    num_sessions
+        Number of sessions.
+    num_positions
+        Length of every list.
+    random_state
+        Seed; the same seed gives the same log.
 
     >>> log = make_click_log(make_click_model("pbm", random_state=0), 100, random_state=1)
     >>> log.num_sessions, log.num_positions

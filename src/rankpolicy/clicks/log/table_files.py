@@ -1,4 +1,4 @@
-"""Click logs in Parquet and CSV: a row a shown item, a row a session, or counts by (query, item, position)."""
+"""Click logs in Parquet and CSV: one row per shown item, one row per session, or counts by (query, item, position)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from rankpolicy.files import checked_file, read_text_bytes
 from rankpolicy.optional import require
 from rankpolicy.types import RankPolicyError
 
-# Columns of each kind of table, and the other names they are known by; letter case does not matter.
+# Columns of each layout and the other names they may have; letter case does not matter.
 COLUMNS = {
     "rows": ("session", "query", "item", "position", "clicked"),
     "sessions": ("query", "items", "clicks"),
@@ -41,22 +41,22 @@ def read_table_clicks(
     columns: Mapping[str, str] | None = None,
     lenient: bool = False,
 ) -> ClickLog:
-    """Read a table of the layout ``"rows"``, ``"sessions"`` or ``"counts"``; COLUMNS says what each needs.
+    """Read a table of the layout "rows", "sessions" or "counts"; COLUMNS lists the columns of each.
 
-    - rows: a shown item each, in any order; positions of a session count 1, 2, ... (or from 0, if one is 0); clicked is 0 or 1;
-    - sessions: items and clicks are lists of equal length (in CSV a text such as ``a b c`` and ``0 1 0``);
-    - counts: how often an item was shown at a position and how often it was clicked there; clicks above
-      the impressions are repeated ones, and dropped.
+    - rows: one row per shown item, in any order; positions of a session are 1, 2, ... (or count from 0, if one is 0); clicked is 0 or 1;
+    - sessions: items and clicks are lists of equal length (in CSV texts such as ``a b c`` and ``0 1 0``);
+    - counts: how often an item was shown at a position and how often it was clicked there; clicks in excess of the impressions are
+      repeated ones, and dropped.
 
-    ``columns`` names columns that are called otherwise, {"item": "document"}. A malformed row is an error with its line (CSV) or
-    row (Parquet); with ``lenient`` the row, or the session that it belongs to, is left out and counted.
+    ``columns`` maps names to those of the file: {"item": "document"}. A malformed row is an error with its line (CSV) or row (Parquet);
+    with ``lenient`` the row, or the session that it belongs to, is left out and counted.
     """
     table = _Table.read(path, layout, dict(columns or {}), lenient)
     return {"rows": _rows, "sessions": _sessions, "counts": _counts}[layout](table)
 
 
 def table_columns(path: str | os.PathLike[str]) -> list[str]:
-    """The names of the columns of a Parquet or CSV file, in small letters."""
+    """The names of the columns of a Parquet or CSV file, in lower case."""
     polars = require("polars", "A table of clicks")
     file = checked_file(path)
     if file.suffix == ".parquet":
@@ -69,7 +69,7 @@ def table_columns(path: str | os.PathLike[str]) -> list[str]:
 
 
 def layout_of(columns: list[str]) -> str | None:
-    """The layout that a table with these columns has, None where it has none."""
+    """The layout of a table with these columns; None if it has none of them."""
     for layout, needed in COLUMNS.items():
         if all(_found(name, columns) for name in needed):
             return layout
@@ -77,13 +77,13 @@ def layout_of(columns: list[str]) -> str | None:
 
 
 def _found(name: str, columns: list[str]) -> str | None:
-    """The column that goes by this name."""
+    """The column of this name, or of another name for it."""
     by_small = {column.lower(): column for column in columns}
     return next((by_small[known] for known in (name, *OTHER_NAMES.get(name, ())) if known in by_small), None)
 
 
 class _Table:
-    """A frame with the columns a layout needs, and what to do with rows that do not fit."""
+    """A table with the columns of a layout, which leaves out or refuses malformed rows."""
 
     def __init__(self, path: Path, frame: Any, lenient: bool, first_line: int) -> None:
         self.path, self.frame, self.lenient, self.first_line = path, frame, lenient, first_line
@@ -117,7 +117,7 @@ class _Table:
         return cls(file, frame.with_row_index("_row"), lenient, 1 if is_parquet else 2)
 
     def drop(self, is_bad: NDArray[np.bool_], what: str) -> None:
-        """Leave rows out, or say where the first is."""
+        """Leave rows out if lenient, otherwise raise an error that names the first."""
         if not is_bad.any():
             return
         if not self.lenient:
@@ -131,7 +131,7 @@ class _Table:
             raise RankPolicyError(f"{self.path} must hold at least one good row; all {self.num_skipped} are malformed.")
 
     def whole_numbers(self, name: str, lowest: int, what: str) -> None:
-        """Turn a column into whole numbers from ``lowest`` up."""
+        """Turn a column into whole numbers that are at least ``lowest``."""
         polars = require("polars", "A table of clicks")
         column = self.frame[name]
         if column.dtype == polars.String:
@@ -171,7 +171,7 @@ def _rows(table: _Table) -> ClickLog:
     starts = np.flatnonzero(np.diff(sessions, prepend=-1))
     lengths = np.diff(starts, append=len(sessions))
     _, queries = table.codes("query")
-    # Positions 1, 2, 3, ... without a gap, and one query: anything else spoils the session, not only the row.
+    # Positions 1, 2, 3, ... without a gap, and one query: otherwise the whole session is malformed, not only the row.
     expected = np.arange(len(positions)) - np.repeat(starts, lengths) + (0 if positions.min() == 0 else 1)
     is_bad = (positions != expected) | (queries != np.repeat(queries[starts], lengths))
     if is_bad.any():
@@ -240,10 +240,10 @@ def _counts(table: _Table) -> ClickLog:
     item_names, items = table.codes("item")
     clicks, shown, positions = (table.frame[name].to_numpy() for name in ("clicks", "impressions", "position"))
     positions = positions - (0 if positions.min() == 0 else 1)
-    # Such counts hold repeated clicks; an impression has one mark, so what exceeds the impressions is left out.
+    # Clicks in excess of the impressions are repeated ones: an impression counts as clicked or not.
     num_repeated = int(np.maximum(clicks - shown, 0).sum())
     clicks = np.minimum(clicks, shown)
-    # Two rows of the log a row of the table: the impressions with a click and those without.
+    # Two rows of the log for each row of the table: the impressions with a click and those without.
     rows = np.repeat(np.arange(len(queries)), 2)
     marks = np.tile(np.array([1, 0], np.int8), len(queries))
     counts = np.column_stack([clicks, shown - clicks]).ravel()
@@ -268,7 +268,7 @@ def _counts(table: _Table) -> ClickLog:
 
 
 def _uneven_line(text: bytes) -> str:
-    """The first line of CSV that has another number of fields than the header."""
+    """Describe the first line of CSV whose number of fields differs from that of the header."""
     rows = csv.reader(text.decode("utf-8", "replace").splitlines())
     width = len(next(rows, []))
     line = next((rows.line_num for row in rows if row and len(row) != width), None)

@@ -18,10 +18,11 @@ MOST_SHOWN_LETTERS = 60
 
 
 def read_yandex_clicks(path: str | os.PathLike[str], *, lenient: bool = False) -> ClickLog:
-    """Read a log; a query is named ``query_region``. Plain, gzip or zstandard.
+    """Read a log, plain, gzip or zstandard; queries are named ``query_region``.
 
-    A click counts once (repeated ones are counted apart), and on the first place where its item stands. Clicks on items that the page did
-    not show are dropped and counted. A malformed row is an error that names its line; with ``lenient`` it is skipped and counted.
+    An item of a page is clicked or not: repeated clicks are counted separately, and where an item stands twice the click belongs to the
+    first place. Clicks on items that the page did not show are dropped and counted. A malformed row is an error that names its line; with
+    ``lenient`` it is skipped and counted.
     """
     query_codes: dict[bytes, int] = {}
     item_codes: dict[bytes, int] = {}

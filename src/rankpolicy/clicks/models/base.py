@@ -1,50 +1,27 @@
-"""What every click model is, and what a fitted one can do."""
+"""What every fitted click model can do."""
 
 from __future__ import annotations
 
 import os
-from abc import ABC
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rankpolicy.clicks.log.click_log import ClickLog
 from rankpolicy.clicks.log.pairs import LogView, PairTable
+from rankpolicy.clicks.models.definition import PAIR, POSITION, ModelDefinition
+from rankpolicy.clicks.models.members import CLICK_MODELS
 from rankpolicy.clicks.models.perplexity import Perplexity, perplexity_of
 from rankpolicy.clicks.models.user import User
 from rankpolicy.types import RankPolicyError
 
-if TYPE_CHECKING:
-    from rankpolicy.kernels.clicks.walk import Walk
-
-Parameters = Mapping[str, NDArray[np.float64]]
-Axis = str | int
-PAIR, POSITION, LAST_CLICK = (
-    "item",
-    "position",
-    "position + 1",
-)  # LAST_CLICK: 0 for none, else a position counted from 1
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Expectation:
-    """Expected counts behind each parameter given the clicks of a log: how often it was tried, and how often it came true."""
-
-    successes: dict[str, NDArray[np.float64]]
-    trials: dict[str, NDArray[np.float64]]
-    log_likelihood: float = np.nan  # of the clicks, under the parameters that the expectation was taken with
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ClickModel(ABC):
+class ClickModel(ModelDefinition):
     """A fitted click model. Every parameter is a probability; pairs and positions that were never seen have its default.
-
-    A member declares the shape of its parameters (``axes``), how a user walks down a list (``attraction_of``, ``examination_of``,
-    ``after_click``, ``after_skip``, as kernels/clicks/walk.py explains) and how the parameters are counted from a log (``closed_form``,
-    or the E step ``expect`` and its compiled form). Everything else follows.
 
     Parameters
     ----------
@@ -60,162 +37,11 @@ class ClickModel(ABC):
         Log-likelihood plus log prior before each step of EM; empty for a model in closed form.
     """
 
-    name: ClassVar[str]
-    title: ClassVar[str]
-    axes: ClassVar[Mapping[str, tuple[Axis, ...]]]  # of each parameter: PAIR, POSITION, LAST_CLICK or a number
-    needs_sessions: ClassVar[bool] = True
-    uses_em: ClassVar[bool] = True
-
     pairs: PairTable
     parameters: Mapping[str, NDArray[np.float64]]
     defaults: Mapping[str, float]
     priors: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     objectives: tuple[float, ...] = ()
-
-    # How a user walks down a list ------------------------------------------------------------------------------------------------
-
-    @classmethod
-    def attraction_of(cls, parameters: Parameters, pairs: NDArray[np.int64]) -> NDArray[np.float64]:
-        """P(click | examined) of these pairs, in their shape.
-
-        Parameters
-        ----------
-        parameters
-            Parameters of the model by name.
-        pairs
-            Numbers of pairs, in any shape.
-        """
-        return parameters["attraction"][pairs]
-
-    @classmethod
-    def examination_of(cls, parameters: Parameters, num_positions: int) -> NDArray[np.float64]:
-        """P(examined | reached) (position, last click), or (position, 1) where it does not depend on the last click.
-
-        Parameters
-        ----------
-        parameters
-            Parameters of the model by name.
-        num_positions
-            Length of the list.
-        """
-        return np.ones((num_positions, 1))
-
-    @classmethod
-    def after_click(
-        cls, parameters: Parameters, pairs: NDArray[np.int64], positions: NDArray[np.int64]
-    ) -> NDArray[np.float64]:
-        """P(goes on to the next position | clicked on this pair at this position); pairs and positions broadcast.
-
-        Parameters
-        ----------
-        parameters
-            Parameters of the model by name.
-        pairs
-            Numbers of pairs.
-        positions
-            Positions, counted from 0.
-        """
-        return np.ones(1)
-
-    @classmethod
-    def after_skip(cls, parameters: Parameters) -> float:
-        """P(goes on to the next position | did not click).
-
-        Parameters
-        ----------
-        parameters
-            Parameters of the model by name.
-        """
-        return 1.0
-
-    @classmethod
-    def click_reward(
-        cls, parameters: Parameters, pairs: NDArray[np.int64], positions: NDArray[np.int64]
-    ) -> NDArray[np.float64]:
-        """What a click is worth when bandits are simulated; pairs and positions broadcast.
-
-        P(satisfied | clicked) where the model has satisfaction, so that a list is worth P(satisfied); otherwise 1, so that a list is
-        worth the number of clicks expected.
-
-        Parameters
-        ----------
-        parameters
-            Parameters of the model by name.
-        pairs
-            Numbers of pairs.
-        positions
-            Positions, counted from 0.
-        """
-        return np.ones(1)
-
-    # How parameters are counted --------------------------------------------------------------------------------------------------
-
-    @classmethod
-    def closed_form(cls, view: LogView) -> Expectation | None:
-        """Counts that need no parameters: the whole fit, or where EM starts; None starts EM from 1/2 everywhere.
-
-        Parameters
-        ----------
-        view
-            The log in pair numbers.
-        """
-        return None
-
-    @classmethod
-    def expect(cls, parameters: Parameters, view: LogView) -> Expectation:
-        """The E step in numpy, the specification of ``expect_compiled``.
-
-        Parameters
-        ----------
-        parameters
-            Parameters of the model by name, with one more entry for unknown pairs.
-        view
-            The log in pair numbers.
-        """
-        raise NotImplementedError(f"{cls.name} is fitted in closed form.")
-
-    @classmethod
-    def summarise(cls, view: LogView) -> Any:
-        """What the compiled E step reads, made once per fit.
-
-        Parameters
-        ----------
-        view
-            The log in pair numbers.
-        """
-        raise NotImplementedError(f"{cls.name} is fitted in closed form.")
-
-    @classmethod
-    def expect_compiled(cls, parameters: Parameters, summary: Any) -> Expectation:
-        """The E step by the compiled kernels.
-
-        Parameters
-        ----------
-        parameters
-            Parameters of the model by name, with one more entry for unknown pairs.
-        summary
-            What ``summarise`` made of the log.
-        """
-        raise NotImplementedError(f"{cls.name} is fitted in closed form.")
-
-    @classmethod
-    def shapes(cls, num_pairs: int, num_positions: int) -> dict[str, tuple[int, ...]]:
-        """The shape of each parameter.
-
-        Parameters
-        ----------
-        num_pairs
-            Number of (query, item) pairs.
-        num_positions
-            Length of the longest list.
-        """
-        sizes = {PAIR: num_pairs, POSITION: num_positions, LAST_CLICK: num_positions + 1}
-        return {
-            name: tuple(size if isinstance(size, int) else sizes[size] for size in axes)
-            for name, axes in cls.axes.items()
-        }
-
-    # What a fitted model can do --------------------------------------------------------------------------------------------------
 
     def relevance(self) -> NDArray[np.float64]:
         """How relevant each pair is (pair,), in the order of ``pairs``: its attraction, unless the model says otherwise."""
@@ -409,28 +235,6 @@ class ClickModel(ABC):
 
         write_click_model(self, path)
 
-    @classmethod
-    def walks(cls, parameters: Parameters, pairs: NDArray[np.int64]) -> Walk:
-        """How lists of pairs (..., position) are walked down, for kernels/clicks/walk.py.
-
-        Parameters
-        ----------
-        parameters
-            Parameters of the model by name, for at least as many positions.
-        pairs
-            The pairs shown, from the top.
-        """
-        from rankpolicy.kernels.clicks.walk import Walk
-
-        num_positions = pairs.shape[-1]
-        after_click = cls.after_click(parameters, pairs, np.arange(num_positions))
-        return Walk(
-            np.ascontiguousarray(cls.attraction_of(parameters, pairs), np.float64),
-            np.ascontiguousarray(cls.examination_of(parameters, num_positions), np.float64),
-            np.ascontiguousarray(np.broadcast_to(after_click, pairs.shape), np.float64),
-            float(cls.after_skip(parameters)),
-        )
-
     def _view(self, log: ClickLog) -> LogView:
         if self.needs_sessions and not log.has_sessions:
             raise RankPolicyError(needs_sessions_text(self.name))
@@ -473,9 +277,10 @@ class ClickModel(ABC):
 
 def needs_sessions_text(name: str) -> str:
     """The message for a model that cannot be used with counts."""
+    others = ", ".join(other for other, kind in CLICK_MODELS.items() if not kind.needs_sessions)
     return (
         f"{name} needs whole sessions; this log holds counts by (query, item, position), which say nothing about the clicks above. "
-        "Use gctr, rctr, dctr or pbm, or a log with sessions."
+        f"Use a log with sessions, or one of the models {others}."
     )
 
 

@@ -20,7 +20,8 @@ from numpy.typing import NDArray
 
 from rankpolicy.clicks.log.list_counts import ListCounts, list_counts
 from rankpolicy.clicks.log.pairs import LogView
-from rankpolicy.clicks.models.base import ClickModel, Expectation, Parameters, ratio, weighted_log
+from rankpolicy.clicks.models.base import ClickModel, ratio, weighted_log
+from rankpolicy.clicks.models.definition import Expectation, Parameters
 
 Counts = dict[str, NDArray[np.float64]]
 

@@ -10,8 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankpolicy.clicks.log.distinct import weighted_counts
-from rankpolicy.clicks.models.base import PAIR, Axis, Parameters, ratio
+from rankpolicy.clicks.models.base import ratio
 from rankpolicy.clicks.models.cascade import CascadeModel, Counts, Moves
+from rankpolicy.clicks.models.definition import PAIR, Axis, Parameters
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,7 +33,8 @@ class ClickChain(CascadeModel):
         cls, parameters: Parameters, pairs: NDArray[np.int64], positions: NDArray[np.int64]
     ) -> NDArray[np.float64]:
         attraction, (_, tau_2, tau_3) = parameters["attraction"][pairs], parameters["continuation"]
-        return tau_2 * (1 - attraction) + tau_3 * attraction
+        result: NDArray[np.float64] = tau_2 * (1 - attraction) + tau_3 * attraction
+        return result
 
     @classmethod
     def after_skip(cls, parameters: Parameters) -> float:

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankpolicy.clicks.log.pairs import LogView
-from rankpolicy.clicks.models.base import PAIR, Axis, Expectation, Parameters
 from rankpolicy.clicks.models.cascade import CascadeModel
+from rankpolicy.clicks.models.definition import PAIR, Axis, Expectation, Parameters
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,8 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankpolicy.clicks.log.distinct import weighted_counts
-from rankpolicy.clicks.models.base import PAIR, Axis, Parameters, ratio
+from rankpolicy.clicks.models.base import ratio
 from rankpolicy.clicks.models.cascade import CascadeModel, Counts, Moves
+from rankpolicy.clicks.models.definition import PAIR, Axis, Parameters
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from rankpolicy.clicks.log.distinct import weighted_counts
 from rankpolicy.clicks.log.pairs import LogView
-from rankpolicy.clicks.models.base import PAIR, POSITION, Axis, Expectation, Parameters
 from rankpolicy.clicks.models.cascade import CascadeModel, Counts, Moves, stopped_at_last_click
+from rankpolicy.clicks.models.definition import PAIR, POSITION, Axis, Expectation, Parameters
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from rankpolicy.clicks.log.pairs import LogView
-from rankpolicy.clicks.models.base import PAIR, Axis, ClickModel, Expectation
+from rankpolicy.clicks.models.base import ClickModel
+from rankpolicy.clicks.models.definition import PAIR, Axis, Expectation
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -20,7 +20,8 @@ from numpy.typing import NDArray
 from rankpolicy.clicks.log.blocks import cut_at_changes
 from rankpolicy.clicks.log.distinct import counted_keys, weighted_counts
 from rankpolicy.clicks.log.pairs import LogView
-from rankpolicy.clicks.models.base import ClickModel, Expectation, Parameters, ratio, weighted_log
+from rankpolicy.clicks.models.base import ClickModel, ratio, weighted_log
+from rankpolicy.clicks.models.definition import Expectation, Parameters
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

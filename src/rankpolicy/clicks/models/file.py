@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rankpolicy.clicks.log.pairs import PairTable
+from rankpolicy.clicks.models.definition import PAIR
 from rankpolicy.clicks.models.members import CLICK_MODELS
 from rankpolicy.files import atomic_write
 from rankpolicy.types import RankPolicyError
@@ -90,6 +91,4 @@ def model_of(kind: type[ClickModel], document: Mapping[str, Any]) -> ClickModel:
 
 
 def _parameters_of_pairs(kind: type[ClickModel]) -> list[str]:
-    from rankpolicy.clicks.models.base import PAIR
-
     return [name for name, axes in kind.axes.items() if axes == (PAIR,)]

@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankpolicy.clicks.log.pairs import LogView, pairs_of
-from rankpolicy.clicks.models.base import ClickModel, Expectation, Parameters, needs_sessions_text
+from rankpolicy.clicks.models.base import ClickModel, needs_sessions_text
+from rankpolicy.clicks.models.definition import Expectation, Parameters
 from rankpolicy.clicks.models.fit_settings import ClickFitSettings
 from rankpolicy.clicks.models.members import CLICK_MODELS
 from rankpolicy.clicks.models.prior import (
@@ -47,7 +48,7 @@ def fit_click_model(
     Parameters
     ----------
     name
-        The click model: gctr, rctr, dctr, pbm, cm, dcm, ccm, sdbn, dbn or ubm.
+        Name of the click model, one of ``rankpolicy.clicks.CLICK_MODELS``: pbm, dcm, dbn, ubm, ...
     log
         What was shown and clicked, as ``read_click_log`` reads it.
     prior

@@ -12,7 +12,7 @@ from rankpolicy.settings import ReadWhen, check_settings, documented, setting
 from rankpolicy.types import RankPolicyError
 
 _BY_EM = ReadWhen(
-    condition="the model is fitted by EM (pbm, dcm, ccm, sdbn, dbn, ubm); others are fitted in closed form",
+    condition="the model is fitted by EM, not in closed form",
     holds=lambda settings: CLICK_MODELS[settings.model].uses_em,
 )
 

@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankpolicy.clicks.log.pairs import LogView
-from rankpolicy.clicks.models.base import Axis, ClickModel, Expectation, Parameters
+from rankpolicy.clicks.models.base import ClickModel
+from rankpolicy.clicks.models.definition import Axis, Expectation, Parameters
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

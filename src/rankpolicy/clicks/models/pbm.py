@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from rankpolicy.clicks.models.base import PAIR, POSITION, Axis, Parameters
+from rankpolicy.clicks.models.definition import PAIR, POSITION, Axis, Parameters
 from rankpolicy.clicks.models.examination import ExaminationModel
 
 

@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from rankpolicy.clicks.models.base import LAST_CLICK, PAIR, POSITION, Axis, Parameters
+from rankpolicy.clicks.models.definition import LAST_CLICK, PAIR, POSITION, Axis, Parameters
 from rankpolicy.clicks.models.examination import ExaminationModel
 
 

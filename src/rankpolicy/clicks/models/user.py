@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from rankpolicy.clicks.models.definition import POSITION
 from rankpolicy.clicks.models.members import CLICK_MODELS
 from rankpolicy.types import RankPolicyError
 
 if TYPE_CHECKING:
-    from rankpolicy.clicks.models.base import ClickModel
+    from rankpolicy.clicks.models.definition import ModelDefinition
     from rankpolicy.kernels.clicks.walk import Walk
 
 
@@ -63,15 +64,15 @@ class User:
                 )
 
     @property
-    def model(self) -> type[ClickModel]:
-        """The class of the click model."""
+    def model(self) -> type[ModelDefinition]:
+        """The click model."""
         return CLICK_MODELS.named(self.kind)
 
     @property
     def num_positions(self) -> int | None:
         """The longest list this user has parameters for; None: any."""
         for name, axes in self.model.axes.items():
-            if axes[0] == "position":
+            if axes[0] == POSITION:
                 return max(1, np.shape(self.parameters[name])[0] if np.ndim(self.parameters[name]) else 1)
         return None
 

@@ -1,16 +1,32 @@
-"""The chain of clicks/cascade.py below the last click, one pass up and one down a list for all its sessions; threads over queries."""
+"""The E step of cascade models below the last click: one pass up and one down each list for all its sessions; one thread per query.
+
+The specification is clicks/models/cascade.py.
+"""
 
 import math
 
 import numba
 import numpy as np
+from numpy.typing import NDArray
 
-MANY_LISTS = 20_000  # waking threads costs more than fewer
+MANY_LISTS = 20_000  # with fewer, starting threads costs more than they save
 
 
-def examine_lists(pairs, lengths, last_clicks, last_starts, blocks, attraction, after_click, after_skip):
-    """Below the last click: how often each pair was examined, P(went on | last click here) (last,), skips, those gone on from, and the
-    log-likelihood. Arrays are those of clicks/list_counts.py; ``after_click`` (last,) belongs to its last clicks."""
+def examine_lists(
+    pairs: NDArray[np.int64],
+    lengths: NDArray[np.int64],
+    last_clicks: NDArray[np.float64],
+    last_starts: NDArray[np.int64],
+    blocks: NDArray[np.int64],
+    attraction: NDArray[np.float64],
+    after_click: NDArray[np.float64],
+    after_skip: float,
+) -> tuple[NDArray[np.float64], NDArray[np.float64], float, float, float]:
+    """Below the last clicks: how often each pair was examined, P(went on | last click here) (last,), how many items were skipped, how
+    often the user went on from there, and the log-likelihood.
+
+    Arrays are those of clicks/log/list_counts.py; ``after_click`` (last,) is for the last clicks only.
+    """
     examined, went_on, sums = np.zeros(len(attraction)), np.empty(len(after_click)), np.zeros((len(blocks) - 1, 3))
     program = _in_parallel if len(pairs) >= MANY_LISTS else _one_by_one
     given = (pairs, lengths, last_clicks, last_starts, blocks, attraction, after_click, after_skip)
@@ -54,7 +70,7 @@ def _of_lists(
         later[length] = 1.0
         for k in range(length - 1, -1, -1):
             later[k] = (1.0 - attraction[pairs[row, k]]) * (1.0 - after_skip + after_skip * later[k + 1])
-        # Sessions, in expectation, whose last click is above and that examined this position.
+        # Expected number of sessions that examined this position and have their last click above.
         looking = last_clicks[row, 0]
         if looking > 0.0:
             log_likelihood += looking * math.log(later[0])

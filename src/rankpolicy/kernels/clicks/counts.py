@@ -1,11 +1,14 @@
-"""Weighted counts of codes for many weightings of the same rows; clicks/counts_by_pair.py is the specification."""
+"""Weighted counts of codes for many weightings of the same rows; the specification is clicks/log/counts_by_pair.py."""
 
 import numba
 import numpy as np
+from numpy.typing import NDArray
 
 
-def weighted_counts_of_rows(codes, rows, weights, size):
-    """(resample, size) sums of weights[resample, rows[e]] over the entries e of each code."""
+def weighted_counts_of_rows(
+    codes: NDArray[np.int32], rows: NDArray[np.int32], weights: NDArray[np.float64], size: int
+) -> NDArray[np.float64]:
+    """Sums of weights[resample, rows[e]] over the entries e of each code (resample, size)."""
     totals = np.zeros((len(weights), size))
     _add(codes, rows, weights, totals)
     return totals

@@ -1,14 +1,23 @@
-"""The E step of PBM and UBM over counted marks, threads over pairs; clicks/examination.py is the specification."""
+"""The E step of PBM and UBM over counted marks, one thread per block of pairs; the specification is clicks/models/examination.py."""
 
 import math
 
 import numba
 import numpy as np
+from numpy.typing import NDArray
 
-MANY_CELLS = 100_000  # waking threads costs more than fewer
+MANY_CELLS = 100_000  # with fewer, starting threads costs more than they save
 
 
-def examination_counts(pairs, slots, clicked, counts, blocks, attraction, examination):
+def examination_counts(
+    pairs: NDArray[np.int64],
+    slots: NDArray[np.int64],
+    clicked: NDArray[np.bool_],
+    counts: NDArray[np.float64],
+    blocks: NDArray[np.int64],
+    attraction: NDArray[np.float64],
+    examination: NDArray[np.float64],
+) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64], NDArray[np.float64], float]:
     """Clicks and examinations by pair, examinations and impressions by slot, and the log-likelihood of the marks."""
     num_blocks = len(blocks) - 1
     clicks, examined = np.zeros(len(attraction)), np.zeros(len(attraction))

@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 
-_TOO_SMALL = 1e-250  # weights relative to the largest that have lost digits, or are about to
-_LITTLE = 1e-3  # a difference that is this share of what it is taken from has lost three digits of sixteen
-_WORTH_THREADS = 20_000  # shown items; below it threads cost more than they gain
+_TOO_SMALL = 1e-250  # weights this small relative to the largest have lost digits, or are about to
+_LITTLE = 1e-3  # a difference of this share of the minuend has lost three of sixteen digits
+_WORTH_THREADS = 20_000  # shown items; with fewer, threads cost more than they save
 _NUM_BLOCKS = 64
 
 
@@ -64,7 +64,7 @@ def _products(weights, log_weights, totals, contexts, items, divisors, products,
         while length < num_positions and items[round_, length] >= 0:
             placed += own[items[round_, length]]
             length += 1
-        # Subtraction is quick and loses digits where little is left; adding up from the end of the list loses none.
+        # Subtraction is fast but loses digits where little is left; adding up from the end of the list loses none.
         remaining = total - placed
         if remaining < _LITTLE * total:
             remaining = _unplaced(own, items[round_, :length])

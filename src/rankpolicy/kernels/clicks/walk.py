@@ -6,7 +6,7 @@ A user who has reached position k, with the last click at position r (counted fr
     goes on to position k + 1    with after_click[k] after a click there, with after_skip otherwise,
 
 and clicks on nothing below the position where she stops. A click model computes these four arrays from its parameters (see
-clicks/models/base.py); sampling, likelihoods, click probabilities and simulated bandits all follow from them here. The functions are
+clicks/models/definition.py); sampling, likelihoods, click probabilities and simulated bandits all follow from them here. The functions are
 plain Python that numba compiles; where numba is missing they run as they are.
 """
 
@@ -21,12 +21,15 @@ from rankpolicy.kernels import has_numba
 from rankpolicy.kernels.bandits.step import compiled
 
 if has_numba():
-    from rankpolicy.kernels.plackett_luce.random_stream import stream, uniform
+    from rankpolicy.kernels.plackett_luce import random_stream
+
+    uniform: Any = random_stream.uniform
 else:
 
-    def uniform(source):
-        """The random source and its next number between 0 and 1."""
-        return source, source.random()
+    def _next_number(generator: np.random.Generator) -> tuple[np.random.Generator, float]:
+        return generator, generator.random()
+
+    uniform = _next_number
 
 
 class Walk(NamedTuple):
@@ -50,7 +53,7 @@ class SimulatedUsers(NamedTuple):
 
 def random_source(seed: int, number: int) -> Any:
     """Where the draws of run ``number`` come from: a state of the compiled stream, or a numpy generator without numba."""
-    return np.uint64(stream(seed, number)) if has_numba() else np.random.default_rng([seed, number])
+    return np.uint64(random_stream.stream(seed, number)) if has_numba() else np.random.default_rng([seed, number])
 
 
 @compiled

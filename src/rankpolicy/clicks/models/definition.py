@@ -1,0 +1,211 @@
+"""What defines a click model: its parameters, how a user walks down a list, and how the parameters are counted from a log."""
+
+from __future__ import annotations
+
+from abc import ABC
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from rankpolicy.clicks.log.pairs import LogView
+    from rankpolicy.kernels.clicks.walk import Walk
+
+Parameters = Mapping[str, NDArray[np.float64]]
+Axis = str | int
+PAIR, POSITION = "item", "position"
+LAST_CLICK = "position + 1"  # 0 for none, else a position counted from 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Expectation:
+    """Expected counts behind each parameter given the clicks of a log: how often it was tried, and how often it came true."""
+
+    successes: dict[str, NDArray[np.float64]]
+    trials: dict[str, NDArray[np.float64]]
+    log_likelihood: float = np.nan  # of the clicks, under the parameters that the expectation was taken with
+
+
+class ModelDefinition(ABC):
+    """A click model without fitted parameters; the methods are given parameters and are all class methods.
+
+    A member declares the shape of its parameters (``axes``), how a user walks down a list (``attraction_of``, ``examination_of``,
+    ``after_click``, ``after_skip``, as kernels/clicks/walk.py explains) and how the parameters are counted from a log (``closed_form``,
+    or the E step ``expect`` and its compiled form). Everything else follows.
+    """
+
+    __slots__ = ()
+
+    name: ClassVar[str]
+    title: ClassVar[str]
+    axes: ClassVar[Mapping[str, tuple[Axis, ...]]]  # of each parameter: PAIR, POSITION, LAST_CLICK or a number
+    needs_sessions: ClassVar[bool] = True
+    uses_em: ClassVar[bool] = True
+
+    # How a user walks down a list ------------------------------------------------------------------------------------------------
+
+    @classmethod
+    def attraction_of(cls, parameters: Parameters, pairs: NDArray[np.int64]) -> NDArray[np.float64]:
+        """P(click | examined) of these pairs, in their shape.
+
+        Parameters
+        ----------
+        parameters
+            Parameters of the model by name.
+        pairs
+            Numbers of pairs, in any shape.
+        """
+        return parameters["attraction"][pairs]
+
+    @classmethod
+    def examination_of(cls, parameters: Parameters, num_positions: int) -> NDArray[np.float64]:
+        """P(examined | reached) (position, last click), or (position, 1) where it does not depend on the last click.
+
+        Parameters
+        ----------
+        parameters
+            Parameters of the model by name.
+        num_positions
+            Length of the list.
+        """
+        return np.ones((num_positions, 1))
+
+    @classmethod
+    def after_click(
+        cls, parameters: Parameters, pairs: NDArray[np.int64], positions: NDArray[np.int64]
+    ) -> NDArray[np.float64]:
+        """P(goes on to the next position | clicked on this pair at this position); pairs and positions broadcast.
+
+        Parameters
+        ----------
+        parameters
+            Parameters of the model by name.
+        pairs
+            Numbers of pairs.
+        positions
+            Positions, counted from 0.
+        """
+        return np.ones(1)
+
+    @classmethod
+    def after_skip(cls, parameters: Parameters) -> float:
+        """P(goes on to the next position | did not click).
+
+        Parameters
+        ----------
+        parameters
+            Parameters of the model by name.
+        """
+        return 1.0
+
+    @classmethod
+    def click_reward(
+        cls, parameters: Parameters, pairs: NDArray[np.int64], positions: NDArray[np.int64]
+    ) -> NDArray[np.float64]:
+        """What a click is worth when bandits are simulated; pairs and positions broadcast.
+
+        P(satisfied | clicked) where the model has satisfaction, so that a list is worth P(satisfied); otherwise 1, so that a list is
+        worth the number of clicks expected.
+
+        Parameters
+        ----------
+        parameters
+            Parameters of the model by name.
+        pairs
+            Numbers of pairs.
+        positions
+            Positions, counted from 0.
+        """
+        return np.ones(1)
+
+    @classmethod
+    def walks(cls, parameters: Parameters, pairs: NDArray[np.int64]) -> Walk:
+        """How lists of pairs (..., position) are walked down, for kernels/clicks/walk.py.
+
+        Parameters
+        ----------
+        parameters
+            Parameters of the model by name, for at least as many positions.
+        pairs
+            The pairs shown, from the top.
+        """
+        from rankpolicy.kernels.clicks.walk import Walk
+
+        num_positions = pairs.shape[-1]
+        after_click = cls.after_click(parameters, pairs, np.arange(num_positions))
+        return Walk(
+            np.ascontiguousarray(cls.attraction_of(parameters, pairs), np.float64),
+            np.ascontiguousarray(cls.examination_of(parameters, num_positions), np.float64),
+            np.ascontiguousarray(np.broadcast_to(after_click, pairs.shape), np.float64),
+            float(cls.after_skip(parameters)),
+        )
+
+    # How parameters are counted --------------------------------------------------------------------------------------------------
+
+    @classmethod
+    def closed_form(cls, view: LogView) -> Expectation | None:
+        """Counts that need no parameters: the whole fit, or where EM starts; None starts EM from 1/2 everywhere.
+
+        Parameters
+        ----------
+        view
+            The log in pair numbers.
+        """
+        return None
+
+    @classmethod
+    def expect(cls, parameters: Parameters, view: LogView) -> Expectation:
+        """The E step in numpy, the specification of ``expect_compiled``.
+
+        Parameters
+        ----------
+        parameters
+            Parameters of the model by name, with one more entry for unknown pairs.
+        view
+            The log in pair numbers.
+        """
+        raise NotImplementedError(f"{cls.name} is fitted in closed form.")
+
+    @classmethod
+    def summarise(cls, view: LogView) -> Any:
+        """What the compiled E step reads, made once per fit.
+
+        Parameters
+        ----------
+        view
+            The log in pair numbers.
+        """
+        raise NotImplementedError(f"{cls.name} is fitted in closed form.")
+
+    @classmethod
+    def expect_compiled(cls, parameters: Parameters, summary: Any) -> Expectation:
+        """The E step by the compiled kernels.
+
+        Parameters
+        ----------
+        parameters
+            Parameters of the model by name, with one more entry for unknown pairs.
+        summary
+            What ``summarise`` made of the log.
+        """
+        raise NotImplementedError(f"{cls.name} is fitted in closed form.")
+
+    @classmethod
+    def shapes(cls, num_pairs: int, num_positions: int) -> dict[str, tuple[int, ...]]:
+        """The shape of each parameter.
+
+        Parameters
+        ----------
+        num_pairs
+            Number of (query, item) pairs.
+        num_positions
+            Length of the longest list.
+        """
+        sizes = {PAIR: num_pairs, POSITION: num_positions, LAST_CLICK: num_positions + 1}
+        return {
+            name: tuple(size if isinstance(size, int) else sizes[size] for size in axes)
+            for name, axes in cls.axes.items()
+        }
