@@ -112,7 +112,7 @@ def test_wrong_input_is_named():
         penalized_ranking([1.0], [0], strength=-1.0)
     with pytest.raises(RankPolicyError, match="max_disparity must be 0 or more"):
         constrained_ranking([1.0], [0], max_disparity=math.nan)
-    with pytest.raises(RankPolicyError, match="Call once a query"):
+    with pytest.raises(RankPolicyError, match="Call it once per query"):
         penalized_ranking([[1.0, 2.0]], [[0, 1]], strength=1.0)
     with pytest.raises(RankPolicyError, match="must be finite"):
         penalized_ranking([1.0, math.nan], [0, 1], strength=1.0)
