@@ -19,7 +19,6 @@ from rankpolicy.experiments.processes import each_in_a_process
 from rankpolicy.experiments.tradeoff_curves import BOUND, STRENGTH, SeedValue, Tradeoff, TradeoffPoint, label_of
 from rankpolicy.metrics import reward_to_maximise
 from rankpolicy.rankers.members import ranker_class_named
-from rankpolicy.settings import check_setting
 from rankpolicy.types import RankPolicyError
 
 # From no fairness to as much as a method can give, tried on make_fair_synthetic and German Credit. DELTR's penalty is the square of
@@ -86,8 +85,7 @@ def sweep_tradeoff(
         for place, seed in enumerate(seeds)
     ]
     for task in tasks:
-        for name, value in task.settings.items():
-            check_setting(ranker_class_named(task.method), name, value)
+        ranker_class_named(task.method)().set_params(**task.settings)  # refuses wrong settings before any training
 
     found: dict[int, _Fitted] = {}
     with closing(each_in_a_process(_fit_and_measure, data, tasks, jobs=jobs)) as results:
