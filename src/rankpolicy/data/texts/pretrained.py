@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import torch
 from torch import nn
 
 from rankpolicy.optional import require
@@ -58,7 +59,8 @@ class PretrainedEncoder:
         """The model of the configuration, its weights the pretrained ones or left to be loaded."""
         transformers = require("transformers", "A pretrained language model")
         settings = json.loads(self.files[CONFIG])
-        with _quiet(transformers):
+        # transformers draws initial weights, all of which are replaced: torch's global generator stays as it was.
+        with _quiet(transformers), torch.random.fork_rng(devices=[]):
             network = transformers.AutoModel.from_config(transformers.AutoConfig.for_model(**settings))
         # What reads the first token only, a head that nothing here uses: without it no weight goes untrained.
         if getattr(network, "pooler", None) is not None:
