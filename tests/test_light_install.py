@@ -39,7 +39,7 @@ data = rp.make_web_search(20, random_state=0)
 path = sys.argv[1]
 rp.write_letor(data, path)
 train = rp.read_letor(path)
-ranker = rp.PGRank(epochs=2, num_networks=1, num_samples=4).fit(train, valid=train)
+ranker = rp.PGRank(epochs=2, num_networks=1).fit(train, valid=train)
 table = rp.evaluate(ranker, train, ["ndcg@10", "map"])
 print(table)
 for call in (lambda: rp.LambdaMART().fit(train), lambda: table.to_frame()):

@@ -172,8 +172,11 @@ def setting_of(
     """
     field = next(field for field in dataclasses.fields(cls) if field.name == name)
     declared = declaration_of(cls, name)
-    changes = {} if read_when is None else {"read_when": read_when}
-    changed = dataclasses.replace(declared, help=declared.help if help is None else " ".join(help.split()), **changes)
+    changed = dataclasses.replace(
+        declared,
+        help=declared.help if help is None else " ".join(help.split()),
+        read_when=declared.read_when if read_when is None else read_when,
+    )
     default = field.default if default is dataclasses.MISSING else default
     return dataclasses.field(default=default, metadata={_DECLARATION: changed})
 

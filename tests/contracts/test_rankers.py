@@ -10,6 +10,8 @@ import torch
 
 import rankpolicy as rp
 from rankpolicy.rankers import RANKERS
+from rankpolicy.rankers.networks.network import NetworkRanker
+from rankpolicy.settings import describe_settings
 
 WEB = rp.make_web_search(60, random_state=1)
 DATA = replace(WEB, groups=np.arange(WEB.num_items) % 2)
@@ -226,3 +228,106 @@ def test_exposure_is_exact_and_keeps_the_order_of_rows(name, fitted):
         VALID.features[shuffled], qid=VALID.query_of_item[shuffled], protected=VALID.groups[shuffled]
     )
     np.testing.assert_allclose(given, exposure[shuffled], rtol=1e-4)
+
+
+NETWORKS = [name for name in RANKERS if issubclass(RANKERS[name], NetworkRanker)]
+# A setting that was changed although nothing reads it, and why it is not read.
+UNREAD = {
+    "pg-rank": [
+        ({"num_samples": 4}, "num_samples", "rankings are drawn"),
+        ({"reward": "ap", "control": "mean"}, "control", 'estimator is "reinforce"'),
+        ({"estimator": "exact", "num_samples": 4}, "num_samples", "rankings are drawn"),
+    ],
+    "bandit-rank": [
+        ({"gamma": 0.0, "epsilon": 0.2}, "epsilon", "gamma is above 0"),
+        ({"gamma": 0.0, "num_samples": 2}, "num_samples", "gamma is above 0"),
+        ({"gamma": 0.0, "control": "mean"}, "control", "gamma is above 0"),
+        ({"gamma": 0.0, "max_positions": 3}, "max_positions", "gamma is above 0"),
+        ({"epsilon": 0.0, "exploration": "decaying"}, "exploration", "gamma and epsilon are above 0"),
+    ],
+    "fair-pg-rank": [
+        ({"fairness": "individual", "parity": 0.5}, "parity", 'fairness is "group"'),
+        ({"max_disparity": 0.1, "strength": 2.0}, "strength", "max_disparity is None"),
+        ({"num_samples": 4}, "num_samples", 'estimator is "reinforce"'),
+        ({"control": "mean"}, "control", 'estimator is "reinforce"'),
+        ({"learning_rate": 0.1}, "learning_rate", "training goes in batches"),
+        ({"batch_queries": 1}, "batch_queries", "training goes in batches"),
+        ({"device": "cuda"}, "device", "training goes in batches"),
+        ({"model": "mlp", "max_disparity": 0.1, "patience": 3}, "patience", "max_disparity is None"),
+    ],
+    "regression": [
+        ({"model": "linear", "epochs": 3}, "epochs", "the model is not linear"),
+        ({"model": "linear", "num_networks": 3}, "num_networks", "the model is not linear"),
+    ],
+}
+
+
+@pytest.mark.parametrize("name", NETWORKS)
+def test_a_changed_setting_that_nothing_reads_is_refused(name):
+    unread = list(UNREAD.get(name, []))
+    if RANKERS[name].learns_from_texts:
+        unread.append(({"model": "mcan", "scaling": "none"}, "scaling", "the model reads features"))
+    for settings, setting, condition in unread:
+        message = f"{setting}=.* would not be read: it is read only when {condition}"
+        with pytest.raises(rp.RankPolicyError, match=message):
+            RANKERS[name](**settings)
+        with pytest.raises(rp.RankPolicyError, match=message):
+            RANKERS[name]().set_params(**settings)
+
+
+@pytest.mark.parametrize("name", NETWORKS)
+def test_a_setting_of_a_model_is_sent_there(name):
+    belongs = r"it belongs to the model: model=rp\.models\.MCAN\(compression=\.\.\.\)"
+    message = rf"{RANKERS[name].__name__} has no setting 'compression'; {belongs}"
+    for refused in (
+        lambda: RANKERS[name](compression="nonsense", encoder="/nope"),
+        lambda: RANKERS[name]().set_params(compression="sum"),
+    ):
+        with pytest.raises(rp.RankPolicyError, match=message):
+            refused()
+
+
+@pytest.mark.parametrize("name", NETWORKS)
+def test_settings_are_few_explained_and_checked_when_the_ranker_is_made(name):
+    described = describe_settings(RANKERS[name])
+    assert len(described) <= 21
+    assert all(len(each.help) > 15 for each in described)
+    with pytest.raises(rp.RankPolicyError, match="num_networks must be at least 1; got 0"):
+        RANKERS[name](num_networks=0)
+    ranker = RANKERS[name]()
+    with pytest.raises(rp.RankPolicyError, match="weight_decay must be at least 0"):
+        ranker.set_params(weight_decay=-1.0, num_networks=2)
+    assert ranker.num_networks == RANKERS[name]().num_networks
+    ranker.weight_decay = -1.0  # behind the ranker's back: fit looks again
+    with pytest.raises(rp.RankPolicyError, match="weight_decay must be at least 0"):
+        ranker.fit(TRAIN)
+
+
+@pytest.mark.parametrize("name", NETWORKS)
+def test_scikit_learns_searches_reach_the_settings_of_the_model(name):
+    from sklearn.base import clone
+    from sklearn.model_selection import ParameterGrid
+
+    ranker = RANKERS[name](model="mlp")
+    assert ranker.get_params()["model__hidden"] == (64, 64)
+    for settings in ParameterGrid({"model__hidden": [(8,), (4, 4)], "model__dropout": [0.0, 0.5]}):
+        copy = clone(ranker).set_params(**settings)
+        assert copy.model == rp.models.MLP(hidden=settings["model__hidden"], dropout=settings["model__dropout"])
+        assert clone(copy).get_params() == copy.get_params()
+        assert f"model={copy.model!r}" in repr(copy)
+    assert ranker.model == "mlp"
+    assert ranker.set_params(model="highway", model__hidden=(9,)).model == rp.models.Highway(hidden=(9,))
+    with pytest.raises(
+        rp.RankPolicyError, match=r"MLP has no setting 'hiden'\. Did you mean 'hidden'\? Known: hidden, dropout"
+    ):
+        RANKERS[name](model="mlp").set_params(model__hiden=(4,))
+
+
+@ALL
+def test_to_dict_holds_settings_and_records_as_json(name, fitted):
+    document = fitted[name].to_dict()
+    assert json.loads(json.dumps(document)) == document
+    assert document["ranker"] == name
+    assert set(document["settings"]) == set(fitted[name].setting_names())
+    assert document["fitted"]["best_iteration_"] == fitted[name].best_iteration_
+    assert new_ranker(name).to_dict()["fitted"] == {}

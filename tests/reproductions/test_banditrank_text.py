@@ -109,10 +109,11 @@ def test_table2_claims_compare_the_same_seeds():
 
 
 def test_only_gamma_differs_between_the_rows_of_table2():
-    assert {
-        frozenset((name, str(value)) for name, value in how.items() if name != "gamma")
-        for how in table2.METHODS.values()
-    } == {frozenset((name, str(value)) for name, value in table2.SETTINGS.items())}
+    for how in table2.METHODS.values():
+        # Without a reward no lists are drawn, so that nothing would read how.
+        unread = table2.OF_SAMPLED_LISTS if how["gamma"] == 0 else ()
+        expected = {name: value for name, value in table2.SETTINGS.items() if name not in unread}
+        assert {name: value for name, value in how.items() if name != "gamma"} == expected
     assert sorted(how["gamma"] for how in table2.METHODS.values()) == [0.0, 0.75, 1.0]
 
 

@@ -1,6 +1,6 @@
 """Layers whose initial weights are drawn from a generator that is passed in, not from torch's global one.
 
-Each has the distribution that torch gives the layer by default.
+Each has the distribution that torch gives the layer by default. Layers are first made on the device "meta", where torch draws nothing.
 """
 
 from __future__ import annotations
@@ -9,12 +9,11 @@ import math
 
 import torch
 from torch import nn
-from torch.nn.utils import skip_init
 
 
 def linear(num_inputs: int, num_outputs: int, *, bias: bool = True, generator: torch.Generator | None) -> nn.Linear:
     """A linear layer; weights and biases are uniform within 1 / sqrt(num_inputs) of 0."""
-    layer = skip_init(nn.Linear, num_inputs, num_outputs, bias=bias)
+    layer = nn.Linear(num_inputs, num_outputs, bias=bias, device="meta").to_empty(device="cpu")
     nn.init.kaiming_uniform_(layer.weight, a=math.sqrt(5), generator=generator)
     if bias:
         bound = 1 / math.sqrt(num_inputs) if num_inputs else 0.0
@@ -35,7 +34,7 @@ def lstm(num_inputs: int, width: int, *, bidirectional: bool = False, generator:
 
 def embedding(count: int, size: int, *, scale: float, generator: torch.Generator | None) -> nn.Embedding:
     """A table of vectors from the normal distribution with standard deviation ``scale``."""
-    table = skip_init(nn.Embedding, count, size)
+    table = nn.Embedding(count, size, device="meta").to_empty(device="cpu")
     nn.init.normal_(table.weight, std=scale, generator=generator)
     return table
 

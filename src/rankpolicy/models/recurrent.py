@@ -1,4 +1,4 @@
-"""Recurrent layers and pooling over padded sequences: padding changes nothing."""
+"""Recurrent layers and pooling over padded sequences, unaffected by padding."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 def run_lstm(lstm: nn.LSTM, tokens: Tensor, mask: Tensor) -> Tensor:
     """Outputs (text, token, width) of a batch-first LSTM on tokens (text, token, features); 0 at padding."""
     if not lstm.bidirectional:
-        # Padding comes after a text and does not reach back into it: no need to pack, nor to fetch lengths from a GPU.
-        return lstm(tokens)[0] * mask[..., None]
+        # Padding comes after the text, so that a forward LSTM needs no packing, nor lengths fetched from a GPU.
+        states: Tensor = lstm(tokens)[0] * mask[..., None]
+        return states
     packed = pack_padded_sequence(tokens, mask.sum(1).cpu(), batch_first=True, enforce_sorted=False)
     return pad_packed_sequence(lstm(packed)[0], batch_first=True, total_length=tokens.shape[1])[0]
 

@@ -1,4 +1,4 @@
-"""Scores of everything a network may be asked to score at once."""
+"""Scores of a whole dataset."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from rankpolicy.data.texts.text_pairs import TextPairs
 
 
 def scores_of_all(network: nn.Module, inputs: Tensor | TextPairs) -> Tensor:
-    """Flat scores: features in one go, texts in blocks."""
+    """Flat scores (items,): features all at once, texts in blocks."""
     if isinstance(inputs, Tensor):
-        return network(inputs)
+        scores: Tensor = network(inputs)
+        return scores
     return torch.cat([network(block) for block in inputs.blocks()])

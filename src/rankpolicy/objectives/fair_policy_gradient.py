@@ -146,7 +146,9 @@ class FairPolicyGradient(FairPolicyGradientSettings):
         changes
             Further settings to change.
         """
-        defaults = {field.name: field.default for field in fields(self) if field.name in ("num_samples", "control")}
+        defaults: dict[str, Any] = {
+            field.name: field.default for field in fields(self) if field.name in ("num_samples", "control")
+        }
         return replace(self, estimator="exact", **defaults | changes)
 
     def __call__(self, scores: Tensor, batch: Batch, *, generator: torch.Generator | None = None) -> ObjectiveValue:
@@ -288,7 +290,8 @@ class FairPolicyGradient(FairPolicyGradientSettings):
 
         def penalised_reward(rankings: Tensor, labels: Tensor, mask: Tensor) -> Tensor:
             placed = coefficients.expand(*rankings.shape[:-1], -1).gather(-1, rankings)
-            return self.reward(rankings, labels, mask) - self.strength * (placed * bias[: rankings.shape[-1]]).sum(-1)
+            reward: Tensor = self.reward(rankings, labels, mask)
+            return reward - self.strength * (placed * bias[: rankings.shape[-1]]).sum(-1)
 
         estimate = reinforce(
             scores,

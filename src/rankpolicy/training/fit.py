@@ -124,8 +124,8 @@ def fit_network(
     resume
         Whether to continue from the checkpoint if it exists; the result is that of a run that never stopped.
     """
-    options = {"lr": settings.learning_rate, "weight_decay": settings.weight_decay}
-    state = TrainingState(network, torch.optim.AdamW(network.parameters(), **options), generator)
+    optimizer = torch.optim.AdamW(network.parameters(), lr=settings.learning_rate, weight_decay=settings.weight_decay)
+    state = TrainingState(network, optimizer, generator)
     purpose = _purpose(objective, settings, validation)
     with drawing_from(network, generator), _single_thread_if_small(network):
         if checkpoint is not None and resume and checkpoint.exists():

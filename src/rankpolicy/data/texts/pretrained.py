@@ -77,7 +77,10 @@ class PretrainedEncoder:
         """
         transformers = require("transformers", "A pretrained language model")
         settings = json.loads(self.files[CONFIG])
-        with _quiet(transformers):
+        import torch
+
+        # transformers draws initial weights that are all replaced: torch's global generator stays as it was.
+        with _quiet(transformers), torch.random.fork_rng(devices=[]):
             network: nn.Module = transformers.AutoModel.from_config(transformers.AutoConfig.for_model(**settings))
         # The pooler is a head on the first token that nothing here uses; its weights would stay untrained.
         if getattr(network, "pooler", None) is not None:

@@ -1,4 +1,4 @@
-"""Networks of texts and side information as ONNX files, which run where there is no torch."""
+"""Networks of texts and side information as ONNX files, which run without torch."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from rankpolicy.models.average import Average
 from rankpolicy.models.text_and_side import TextAndSide
 from rankpolicy.types import MissingDependencyError, RankPolicyError
 
-# Every input by the names of its axes; what has no name is as wide as the network was built for.
+# The axes of every input; the last axis of numbers and categories is as wide as the network was built for.
 AXES: dict[str, tuple[str, ...]] = {
     "query_tokens": ("query", "query_token"),
     "item_tokens": ("query", "item", "item_token"),
@@ -32,13 +32,13 @@ AXES: dict[str, tuple[str, ...]] = {
     "mask": ("query", "item"),
 }
 OUTPUT = "scores"
-TOLERANCE = 1e-5  # how far scores of the file may be from torch's, absolutely or relative to them
-# Sizes of query, item, query_token, item_token. The first is traced, where no two axes may be alike or 1.
+TOLERANCE = 1e-5  # allowed difference, absolute or relative, between the scores of the file and of torch
+# Sizes of query, item, query_token, item_token. The first sizes are traced, where no two axes may be equal or 1.
 CHECKED_SIZES = ((2, 3, 4, 5), (1, 1, 1, 1), (3, 7, 2, 9))
 
 
 class PaddedScores(nn.Module):
-    """The mean score of copies of ``networks`` for padded inputs: token 0 is padding, and an item where the mask is False scores -inf."""
+    """The mean score of copies of ``networks`` for padded inputs; token 0 is padding, and items where the mask is False score -inf."""
 
     def __init__(self, networks: Sequence[TextAndSide]) -> None:
         super().__init__()
@@ -64,13 +64,14 @@ class PaddedScores(nn.Module):
 def _means(words: nn.Module, tokens: Tensor) -> Tensor:
     """tokens (..., token) -> mean vectors (..., size)"""
     is_token = tokens != 0
-    return (words(tokens) * is_token[..., None]).sum(-2) / is_token.sum(-1, keepdim=True).clamp(min=1)
+    sums: Tensor = (words(tokens) * is_token[..., None]).sum(-2)
+    return sums / is_token.sum(-1, keepdim=True).clamp(min=1)
 
 
 def export_onnx(network: nn.Module, path: str | os.PathLike[str]) -> None:
     """Write the network as an ONNX file with the inputs of ``AXES`` and the output scores (query, item).
 
-    Where onnxruntime is installed, a file whose scores are not torch's is refused before it is written.
+    If onnxruntime is installed, the scores of the file are compared with torch's before it is written.
     """
     networks = exportable_networks(network)
     content = _onnx_bytes(networks)
@@ -84,7 +85,7 @@ def export_onnx(network: nn.Module, path: str | os.PathLike[str]) -> None:
 
 
 def padded_inputs(pairs: TextPairs, padding: Padding) -> dict[str, NDArray[Any]]:
-    """What the exported network takes, from pairs on the CPU and where each of them goes."""
+    """The inputs of the exported network, from pairs on the CPU and their place in the padded arrays."""
     assert pairs.queries is not None, "query and item were read together"
     num_queries, longest = padding.mask.shape
 
@@ -111,7 +112,7 @@ def _at_least_one_token(tokens: Tensor) -> Tensor:
 
 
 def exportable_networks(network: nn.Module) -> list[TextAndSide]:
-    """The networks of texts and side information whose mean this network is."""
+    """The members of an average of networks of texts and side information."""
     members = list(network.members) if isinstance(network, Average) else [network]
     networks = [member for member in members if isinstance(member, TextAndSide)]
     if len(networks) != len(members):
@@ -137,7 +138,7 @@ def _onnx_bytes(networks: Sequence[TextAndSide]) -> bytes:
             verbose=False,
         )
     assert program is not None, "the program is returned where no file is named"
-    return program.model_proto.SerializeToString()
+    return bytes(program.model_proto.SerializeToString())
 
 
 def _check(content: bytes, networks: Sequence[TextAndSide]) -> None:
@@ -179,7 +180,7 @@ def _random_inputs(network: TextAndSide, sizes: tuple[int, int, int, int]) -> di
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Without the exporter's notes about packages that nothing here needs."""
+    """Silence the exporter's notes about packages that are not needed here."""
     logger = logging.getLogger("torch.onnx")
     level = logger.level
     logger.setLevel(logging.ERROR)
