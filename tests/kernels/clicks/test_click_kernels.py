@@ -7,6 +7,7 @@ from rankpolicy.clicks import CLICK_MODELS
 from rankpolicy.clicks.log.blocks import cut_at_changes
 from rankpolicy.clicks.log.distinct import counted_keys, distinct_rows
 from rankpolicy.clicks.log.pairs import pairs_of
+from rankpolicy.clicks.models.cascade import CascadeModel
 from rankpolicy.clicks.models.fit import first_parameters
 from tests.clicks.log.logs import random_log
 
@@ -25,6 +26,34 @@ def test_threads_change_nothing(name, monkeypatch):
     assert threaded.log_likelihood == pytest.approx(alone.log_likelihood, rel=1e-13)
     for parameter, values in alone.trials.items():
         np.testing.assert_allclose(threaded.trials[parameter], values, rtol=1e-13)
+
+
+class SameStop(CascadeModel):
+    """A cascade model with one probability to stop after any click."""
+
+    name, title, axes = "same-stop", "same stop", {"attraction": ("item",), "stop": (1,)}
+
+    @classmethod
+    def after_click(cls, parameters, pairs, positions):
+        return 1 - parameters["stop"]
+
+    @classmethod
+    def count_moves(cls, parameters, moves, num_pairs):
+        stopped = (moves.counts * (1 - moves.went_on)).sum()
+        return {"stop": np.array([stopped])}, {"stop": np.array([moves.counts.sum()])}
+
+
+def test_a_model_may_have_one_value_for_all_clicks():
+    log = random_log(num_queries=5)
+    view = pairs_of(log).view(log)
+    parameters, _ = first_parameters(SameStop, view, dict.fromkeys(SameStop.axes, (1.0, 1.0)))
+    wanted, found = (
+        SameStop.expect(parameters, view),
+        SameStop.expect_compiled(parameters, SameStop.summarise(view)),
+    )
+    assert found.log_likelihood == pytest.approx(wanted.log_likelihood, rel=1e-12)
+    for parameter, values in wanted.successes.items():
+        np.testing.assert_allclose(found.successes[parameter], values, atol=1e-10)
 
 
 def test_blocks_never_divide_an_owner():

@@ -88,7 +88,9 @@ class CascadeModel(ClickModel):
         from rankpolicy.kernels.clicks.cascade import examine_lists
 
         attraction, after_skip = parameters["attraction"], cls.after_skip(parameters)
-        after_click = cls.after_click(parameters, summary.move_pairs, summary.move_positions)
+        # In full length: the kernel reads one entry per move, also where a member has one value for all of them.
+        each = cls.after_click(parameters, summary.move_pairs, summary.move_positions)
+        after_click = np.ascontiguousarray(np.broadcast_to(each, summary.move_pairs.shape))
         passed = slice(summary.num_passed)
         examined, went_on, skips, skips_gone_on, below = examine_lists(
             summary.pairs,
