@@ -109,12 +109,7 @@ class Ranker(ABC):
         checkpoint: str | Path | None = None,
         resume: bool = False,
     ) -> Self:
-        """Learn from a RankingDataset, or from a matrix with labels and ``qid`` (an id per row, any order) or ``group`` (sizes).
-
-        ``protected`` are the protected groups of the items, one value per row or a function of the dataset, for fair rankers.
-        With validation data training stops when it no longer helps there, and the best state is kept. ``progress`` shows a bar on stderr
-        (by default when that is a terminal). ``checkpoint`` names a file written after every epoch; ``resume`` goes on from it where it
-        exists.
+        """Learn from training data; with validation data, training stops when it no longer helps there, and the best state is kept.
 
         ``clicks`` is a log of clicks on the items of the dataset, which take the place of its labels; or the dataset is itself a click
         table. ``propensities``, such as ``estimate_position_bias(log)``, undo position bias: ``weighted`` by "item" (relevances by item,
@@ -122,6 +117,33 @@ class Ranker(ABC):
         which need it). See ``dataset_from_clicks`` and ``weighted_by_propensity``: what they give, with clipping, trust bias or a click
         model's predictions, can be the dataset too, without propensities then. After fit ``click_report_`` says what this rests on. A
         validation click table is weighted too.
+
+        Parameters
+        ----------
+        X
+            A RankingDataset, a matrix or frame of features (rows, features), or a click table.
+        y
+            The label of each row, where X is a matrix.
+        qid
+            The query of each row, where X is a matrix; rows of a query may stand anywhere.
+        group
+            Sizes of the queries, where the rows of X stand query by query; give ``qid`` or ``group``.
+        protected
+            The protected group of each row, or a function of the dataset that gives it; for fair rankers.
+        valid
+            Validation data: a RankingDataset or a click table.
+        eval_set
+            Validation data as LightGBM takes it: a list of one pair of features and labels.
+        eval_qid
+            A list of one array: the query of each row of ``eval_set``.
+        eval_group
+            A list of one array: the sizes of the queries of ``eval_set``.
+        progress
+            Whether to show a progress bar on stderr; None: when that is a terminal.
+        checkpoint
+            A file that is written after every epoch, for rankers that train in epochs.
+        resume
+            Whether to continue from the checkpoint if it exists.
         """
         # Here, not above: whoever learns from labels need not wait for what learns from clicks.
         from rankpolicy.rankers.networks.click_training import training_data_from_clicks, validation_data_with_clicks

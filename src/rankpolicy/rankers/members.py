@@ -31,7 +31,12 @@ RANKERS: Members[type[Ranker]] = Members(
 def ranker_class_named(name: str) -> type[Ranker]:
     """The class of a method, by the name the command line uses.
 
-    What follows a colon is a label of one's own, by which two settings of one method are told apart: ``pg-rank:linear``.
+    What follows a colon is a label that tells two settings of one method apart: ``pg-rank:linear``.
+
+    Parameters
+    ----------
+    name
+        The name of a method, with or without a label.
 
     >>> ranker_class_named("pg-rnk")
     Traceback (most recent call last):
