@@ -36,7 +36,8 @@ def undocumented(value: Any, name: str) -> Iterator[str]:
     if inspect.isclass(value):
         if issubclass(value, BaseException):
             return
-        yield from _missing(value, name, _parameters(value))
+        is_protocol = getattr(value, "_is_protocol", False)  # nobody constructs one
+        yield from _missing(value, name, [] if is_protocol else _parameters(value))
         for attribute, member in inspect.getmembers_static(value):
             function = member.__func__ if isinstance(member, classmethod | staticmethod) else member
             if attribute.startswith("_") or not inspect.isfunction(function) or not _is_ours(function):

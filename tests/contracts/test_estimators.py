@@ -59,7 +59,7 @@ def queries(num_queries=5, num_items=7):
     return scores, labels, mask
 
 
-@pytest.mark.parametrize("reward", REWARDS, ids=str)
+@pytest.mark.parametrize("reward", REWARDS, ids=lambda reward: getattr(reward, "__name__", reward))
 def test_unbiased_against_all_rankings(member, reward):
     serves = {"exact": ADDITIVE, "pl_rank": ADDITIVE, "gumbel": ADDITIVE + CASCADE}.get(member[1], REWARDS)
     copies = 1500
@@ -96,7 +96,7 @@ def test_later_queries_change_nothing(member):
     torch.testing.assert_close(first_two.reward, together.reward[:2])
 
 
-@pytest.mark.parametrize("reward", ["ndcg@3", first_label], ids=str)
+@pytest.mark.parametrize("reward", ["ndcg@3", first_label], ids=["ndcg@3", "first_label"])
 def test_the_same_seed_gives_the_same_and_torchs_own_generator_rests(member, reward):
     if reward is first_label and member[1] not in ("auto", "reinforce"):
         return

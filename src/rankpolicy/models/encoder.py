@@ -139,10 +139,7 @@ class Encoder(Model):
         return SubwordInputs.restore(files, max_tokens=self.max_tokens)
 
     def new_network(self, inputs: SubwordInputs, *, generator: torch.Generator | None = None) -> FineTunedEncoder:
-        with global_generator_seeded_by(
-            generator
-        ):  # transformers draws initial weights before it reads the pretrained ones
-            network = inputs.encoder.new_network(with_weights="model.safetensors" in inputs.encoder.files)
+        network = inputs.encoder.new_network(with_weights="model.safetensors" in inputs.encoder.files)
         return FineTunedEncoder(
             network,
             inputs.encoder.width,

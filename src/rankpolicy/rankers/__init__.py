@@ -1,4 +1,4 @@
-"""Complete methods with one face: settings in, fit, predict, rank, sample, save."""
+"""Complete ranking methods with a common interface: fit, predict, rank, sample, save."""
 
 from typing import TYPE_CHECKING
 

@@ -1,4 +1,4 @@
-"""What users hand to a ranker, as datasets: a RankingDataset as it is, arrays with qid or group, frames, click tables."""
+"""Turns what users give to a ranker (arrays, frames, click tables, datasets) into a RankingDataset, and checks it."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from rankpolicy.data.dataset import RankingDataset, from_arrays
 from rankpolicy.fairness.groups import encode_groups
 from rankpolicy.types import RankPolicyError
 
-Groups = (
-    ArrayLike | Callable[[RankingDataset], ArrayLike]
-)  # protected groups: a value per row, or a function of the dataset
+# Protected groups: one value per row, or a function of the dataset that gives them.
+Groups = ArrayLike | Callable[[RankingDataset], ArrayLike]
 
 
 def training_dataset(X: Any, y: ArrayLike | None, qid: ArrayLike | None, group: ArrayLike | None) -> RankingDataset:
+    """The training data: a dataset as it is, or one made from arrays, a frame or a click table."""
     if isinstance(X, RankingDataset):
         _refuse_arrays_beside_dataset(y, qid, group)
         return X
@@ -39,7 +39,7 @@ def validation_dataset(
     eval_qid: Sequence[ArrayLike] | None,
     eval_group: Sequence[ArrayLike] | None,
 ) -> RankingDataset | None:
-    """The one validation set, from ``valid`` or from the lists of LightGBM's and XGBoost's calling form."""
+    """The validation data, from ``valid`` or from the lists that LightGBM and XGBoost take; None without any."""
     if valid is not None:
         if eval_set is not None:
             raise RankPolicyError("pass the validation data once: valid= or eval_set=, not both.")
@@ -53,7 +53,7 @@ def validation_dataset(
     if eval_set is None:
         if eval_qid is not None or eval_group is not None:
             raise RankPolicyError(
-                "eval_qid and eval_group tell the queries of eval_set; give eval_set=[(Xv, yv)] with them."
+                "eval_qid and eval_group are the queries of eval_set; give eval_set=[(Xv, yv)] with them."
             )
         return None
     lists = [values for values in (eval_set, eval_qid, eval_group) if values is not None]
@@ -77,7 +77,7 @@ def validation_dataset(
 
 
 def with_groups(dataset: RankingDataset, groups: Groups, *, given_in_rows: bool) -> RankingDataset:
-    """The dataset with protected groups: a value per row as the user's array has them, or what a function of the dataset gives."""
+    """The dataset with protected groups: one value per row of the user's array, or what a function of the dataset gives."""
     values = np.asarray(groups(dataset) if callable(groups) else groups)
     if values.shape != (dataset.num_items,):
         raise RankPolicyError(f"groups must have one value per item, shape ({dataset.num_items},); got {values.shape}.")
@@ -88,7 +88,7 @@ def with_groups(dataset: RankingDataset, groups: Groups, *, given_in_rows: bool)
 def dataset_to_rank(
     X: Any, qid: ArrayLike | None, group: ArrayLike | None, groups: Groups | None, *, needs_queries: bool
 ) -> RankingDataset:
-    """New data; where no step looks at whole queries, rows without qid may stand alone."""
+    """The data to rank; rows may come without qid if scores do not depend on the other items of a query."""
     if isinstance(X, RankingDataset):
         _refuse_arrays_beside_dataset(None, qid, group)
         dataset = X
@@ -115,7 +115,7 @@ def _arrays_to_rank(X: Any, qid: ArrayLike | None, group: ArrayLike | None, *, n
 def check_features(
     dataset: RankingDataset, num_features: int, feature_names: Sequence[str] | None, *, what: str
 ) -> None:
-    """Refuse data whose columns are not those of the training data, in its order; names count where both sides have them."""
+    """Refuse data whose columns are not those of the training data, in its order; names are compared if both sides have them."""
     if feature_names is not None and dataset.feature_names is not None:
         expected, came = list(feature_names), list(dataset.feature_names)
         if expected == came:
@@ -137,7 +137,7 @@ def check_features(
 
 
 def check_kind_of_data(dataset: RankingDataset, *, reads_texts: bool, what: str) -> None:
-    """Refuse features where texts are read, and texts alone where features are."""
+    """Refuse data without texts if the ranker reads texts, and data without features if it reads features."""
     if reads_texts and dataset.texts is None:
         raise RankPolicyError(
             f"this ranker reads texts; {what} has {dataset.num_features} features and no texts. "
@@ -147,16 +147,12 @@ def check_kind_of_data(dataset: RankingDataset, *, reads_texts: bool, what: str)
     if not reads_texts and dataset.num_features == 0:
         raise RankPolicyError(
             f"this ranker reads features; {what} has none"
-            + (
-                ", only texts. Choose a text model, such as BanditRank(model='mcan')."
-                if dataset.texts is not None
-                else "."
-            )
+            + (", only texts. Choose a text model, such as model='mcan'." if dataset.texts is not None else ".")
         )
 
 
 def _is_click_table(X: Any) -> bool:
-    """Whether this is a frame of texts, a row an item: the texts of query and item can be no features."""
+    """Whether this is a frame of texts with one row per item."""
     from rankpolicy.data.click_table.table import is_click_table
 
     return is_click_table(list(getattr(X, "columns", ())))
@@ -169,7 +165,7 @@ def _from_click_table(frame: Any, *, needs_clicks: bool = True) -> RankingDatase
 
 
 def _matrix(X: Any) -> Any:
-    """Frames know how to become a matrix; sparse matrices become dense."""
+    """A matrix from a frame, an array or a sparse matrix."""
     if hasattr(X, "to_numpy"):
         _check_columns(X)
         return X.to_numpy()
@@ -186,7 +182,7 @@ def _matrix(X: Any) -> Any:
 
 
 def _check_columns(frame: Any) -> None:
-    """Name the column of a frame that does not hold numbers."""
+    """Refuse a frame with a column that does not hold numbers, and name the column."""
     for name in getattr(frame, "columns", ()):
         values = frame[name].to_numpy()
         try:
@@ -203,7 +199,7 @@ def _check_columns(frame: Any) -> None:
 
 
 def _column_names(X: Any) -> list[str] | None:
-    """The names of a frame's columns; None where there are none, or they are numbers that pandas made up."""
+    """The column names of a frame; None without names, or if they are the numbers that pandas makes up."""
     names = list(getattr(X, "columns", ()))
     return names if names and all(isinstance(name, str) for name in names) else None
 
@@ -216,7 +212,7 @@ def _refuse_arrays_beside_dataset(y: Any, qid: Any, group: Any) -> None:
 
 
 def num_groups_of(dataset: RankingDataset, *, fairness: str) -> int:
-    """How many protected groups the items have; at least two for fairness between groups, and possibly none for another."""
+    """How many protected groups the items have; fairness between groups needs at least two."""
     num_groups = 0 if dataset.groups is None else len(encode_groups(dataset.groups).names)
     if fairness == "group" and num_groups < 2:
         raise RankPolicyError(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,7 +25,7 @@ def click_model_examination(evidence: Evidence, weights: NDArray[np.float64]) ->
     if isinstance(model, ClickModel):
         return relative_to_first(np.tile(model.examination(log), (len(weights), 1)))
     found = np.empty((len(weights), evidence.num_positions))
-    em = {"iterations": ITERATIONS, "tolerance": TOLERANCE} if CLICK_MODELS.named(model).uses_em else {}
+    em: dict[str, Any] = {"iterations": ITERATIONS, "tolerance": TOLERANCE} if CLICK_MODELS.named(model).uses_em else {}
     for resample, of_sessions in enumerate(weights):
         rows = np.flatnonzero(of_sessions > 0)
         drawn = replace(

@@ -5,9 +5,11 @@ The specification is clicks/models/cascade.py.
 
 import math
 
-import numba
 import numpy as np
+from numba import prange
 from numpy.typing import NDArray
+
+from rankpolicy.kernels.compile import njit
 
 MANY_LISTS = 20_000  # with fewer, starting threads costs more than they save
 
@@ -35,11 +37,11 @@ def examine_lists(
     return examined, went_on, skips, gone_on, log_likelihood
 
 
-@numba.njit(cache=True, parallel=True, error_model="numpy")
+@njit(parallel=True)
 def _in_parallel(
     pairs, lengths, last_clicks, last_starts, blocks, attraction, after_click, after_skip, examined, went_on, sums
 ):
-    for block in numba.prange(len(blocks) - 1):
+    for block in prange(len(blocks) - 1):
         lists = range(blocks[block], blocks[block + 1])
         own = sums[block]
         _of_lists(
@@ -47,7 +49,7 @@ def _in_parallel(
         )
 
 
-@numba.njit(cache=True, error_model="numpy")
+@njit()
 def _one_by_one(
     pairs, lengths, last_clicks, last_starts, blocks, attraction, after_click, after_skip, examined, went_on, sums
 ):
@@ -59,7 +61,7 @@ def _one_by_one(
         )
 
 
-@numba.njit(cache=True, error_model="numpy")
+@njit()
 def _of_lists(
     lists, pairs, lengths, last_clicks, last_starts, attraction, after_click, after_skip, examined, went_on, sums
 ):

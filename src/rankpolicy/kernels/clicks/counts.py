@@ -1,8 +1,10 @@
 """Weighted counts of codes for many weightings of the same rows; the specification is clicks/log/counts_by_pair.py."""
 
-import numba
 import numpy as np
+from numba import prange
 from numpy.typing import NDArray
+
+from rankpolicy.kernels.compile import njit
 
 
 def weighted_counts_of_rows(
@@ -14,8 +16,8 @@ def weighted_counts_of_rows(
     return totals
 
 
-@numba.njit(cache=True, parallel=True)
+@njit(parallel=True)
 def _add(codes, rows, weights, totals):
-    for resample in numba.prange(len(weights)):
+    for resample in prange(len(weights)):
         for entry in range(len(codes)):
             totals[resample, codes[entry]] += weights[resample, rows[entry]]

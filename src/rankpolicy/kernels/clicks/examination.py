@@ -2,9 +2,11 @@
 
 import math
 
-import numba
 import numpy as np
+from numba import prange
 from numpy.typing import NDArray
+
+from rankpolicy.kernels.compile import njit
 
 MANY_CELLS = 100_000  # with fewer, starting threads costs more than they save
 
@@ -29,18 +31,18 @@ def examination_counts(
     return clicks, examined, by_slot.sum(0), shown.sum(0), float(log_likelihoods.sum())
 
 
-@numba.njit(cache=True, parallel=True, error_model="numpy")
+@njit(parallel=True)
 def _in_parallel(
     pairs, slots, clicked, counts, blocks, attraction, examination, clicks, examined, by_slot, shown, log_likelihoods
 ):
-    for block in numba.prange(len(blocks) - 1):
+    for block in prange(len(blocks) - 1):
         log_likelihoods[block] = _of_cells(
             range(blocks[block], blocks[block + 1]), pairs, slots, clicked, counts, attraction, examination, clicks, examined,
             by_slot[block], shown[block],
         )  # fmt: skip
 
 
-@numba.njit(cache=True, error_model="numpy")
+@njit()
 def _one_by_one(
     pairs, slots, clicked, counts, blocks, attraction, examination, clicks, examined, by_slot, shown, log_likelihoods
 ):
@@ -51,7 +53,7 @@ def _one_by_one(
         )  # fmt: skip
 
 
-@numba.njit(cache=True, error_model="numpy")
+@njit()
 def _of_cells(cells, pairs, slots, clicked, counts, attraction, examination, clicks, examined, by_slot, shown):
     log_likelihood = 0.0
     for cell in cells:

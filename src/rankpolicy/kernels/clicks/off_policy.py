@@ -3,9 +3,11 @@
 import math
 from typing import Any
 
-import numba
 import numpy as np
+from numba import prange
 from numpy.typing import NDArray
+
+from rankpolicy.kernels.compile import njit
 
 Floats = NDArray[np.float64]
 
@@ -55,7 +57,7 @@ def _weights(scores: Floats, mask: NDArray[np.bool_]) -> tuple[Floats, Floats]:
     return log_weights, np.exp(log_weights - largest[:, None])
 
 
-@numba.njit(cache=True, error_model="numpy")
+@njit()
 def _products(weights, log_weights, totals, contexts, items, divisors, products, first, last):
     num_positions = items.shape[1]
     for round_ in range(first, last):
@@ -83,16 +85,16 @@ def _products(weights, log_weights, totals, contexts, items, divisors, products,
             products[round_, position] = product
 
 
-@numba.njit(cache=True, parallel=True, error_model="numpy")
+@njit(parallel=True)
 def _products_in_blocks(weights, log_weights, totals, contexts, items, divisors, products):
     n = len(items)
-    for block in numba.prange(_NUM_BLOCKS):
+    for block in prange(_NUM_BLOCKS):
         first, last = n * block // _NUM_BLOCKS, n * (block + 1) // _NUM_BLOCKS
         _products(weights, log_weights, totals, contexts, items, divisors, products, first, last)
 
 
 # Terms may be added in any order, so that the processor adds several at a time.
-@numba.njit(cache=True, fastmath={"reassoc"})
+@njit(fastmath={"reassoc"})
 def _sum(values):
     total = 0.0
     for i in range(len(values)):
@@ -100,7 +102,7 @@ def _sum(values):
     return total
 
 
-@numba.njit(cache=True, fastmath={"reassoc"})
+@njit(fastmath={"reassoc"})
 def _dot(weights, values):
     total = 0.0
     for i in range(len(weights)):
@@ -108,7 +110,7 @@ def _dot(weights, values):
     return total
 
 
-@numba.njit(cache=True)
+@njit()
 def _unplaced(weights, placed):
     left = weights.copy()
     for item in placed:
@@ -116,7 +118,7 @@ def _unplaced(weights, placed):
     return _sum(left)
 
 
-@numba.njit(cache=True, error_model="numpy")
+@njit()
 def _step_in_logs(log_weights, items, position):
     left = log_weights.copy()
     for above in range(position):
@@ -125,7 +127,7 @@ def _step_in_logs(log_weights, items, position):
     return math.exp(left[items[position]] - largest) / np.exp(left - largest).sum()
 
 
-@numba.njit(cache=True, error_model="numpy")
+@njit()
 def _expected_next(weights, log_weights, values, contexts, items, position, expected, first, last):
     left = np.empty(weights.shape[1])
     for round_ in range(first, last):
@@ -146,9 +148,9 @@ def _expected_next(weights, log_weights, values, contexts, items, position, expe
         expected[round_] = _dot(left, values[context]) / total if total > 0 else 0.0
 
 
-@numba.njit(cache=True, parallel=True, error_model="numpy")
+@njit(parallel=True)
 def _expected_next_in_blocks(weights, log_weights, values, contexts, items, position, expected):
     n = len(items)
-    for block in numba.prange(_NUM_BLOCKS):
+    for block in prange(_NUM_BLOCKS):
         first, last = n * block // _NUM_BLOCKS, n * (block + 1) // _NUM_BLOCKS
         _expected_next(weights, log_weights, values, contexts, items, position, expected, first, last)

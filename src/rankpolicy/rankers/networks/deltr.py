@@ -33,7 +33,7 @@ class DELTR(NetworkRanker, DELTRSettings):
             raise RankPolicyError(
                 f"protected_group must be one of the groups of the training data, {known or 'which has none'}; "
                 f"got {self.protected_group!r}. "
-                "Pass protected= (a value per row) to fit, and the protected one of them as protected_group=."
+                "Pass protected= (one value per row) to fit, and the protected one of them as protected_group=."
             )
         self._protected_code = known.index(self.protected_group)
         super()._fit(train, valid, options)
