@@ -2,7 +2,7 @@
 
 import rankpolicy as rp
 
-train = rp.make_fair_synthetic(40, random_state=0)  # a minority whose second feature is missing
+train = rp.data.make_fair_synthetic(40, random_state=0)  # a minority whose second feature is missing
 for strength in (0.0, 5.0, 10.0, 30.0):
     ranker = rp.FairPGRank(strength=strength, scaling="none", epochs=60).fit(train)
     report = ranker.report_

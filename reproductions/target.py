@@ -52,7 +52,7 @@ class Outcome:
     claims: tuple[Claim, ...]
     figures: dict[str, Any] = field(default_factory=dict)
 
-    def to_json(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """Rows and claims as plain values."""
         return {"rows": list(self.rows), "claims": [asdict(claim) for claim in self.claims]}
 

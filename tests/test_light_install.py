@@ -37,7 +37,7 @@ for name in {heavy!r}:
 import rankpolicy as rp
 data = rp.make_web_search(20, random_state=0)
 path = sys.argv[1]
-rp.write_letor(data, path)
+rp.data.write_letor(data, path)
 train = rp.read_letor(path)
 ranker = rp.PGRank(epochs=2, num_networks=1).fit(train, valid=train)
 table = rp.evaluate(ranker, train, ["ndcg@10", "map"])

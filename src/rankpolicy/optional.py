@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import importlib
 from collections.abc import Callable
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -50,9 +51,11 @@ def lazy_imports(package: str, file: str) -> tuple[Callable[[str], Any], Callabl
     module_of = _imports_for_type_checkers(Path(file))
 
     def get(name: str) -> Any:
-        if name not in module_of:
+        if name not in module_of and find_spec(f"{package}.{name}") is None:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
-        if module_of[name] == package:  # from rankpolicy import bandits: the module itself
+        if (
+            module_of.get(name, package) == package
+        ):  # a module of the package itself, as in: from rankpolicy import bandits
             value: Any = importlib.import_module(f"{package}.{name}")
         else:
             value = getattr(importlib.import_module(module_of[name]), name)

@@ -64,7 +64,7 @@ def folder(tmp_path_factory) -> Path:
     for place in (root, root / "folds" / "Fold1", root / "folds" / "Fold2"):
         place.mkdir(parents=True, exist_ok=True)
         for name, part in parts.items():
-            rp.write_letor(part, place / f"{name}.txt")
+            rp.data.write_letor(part, place / f"{name}.txt")
     rp.PGRank(epochs=2, model=rp.models.MLP(hidden=(4,)), num_networks=1).fit(parts["train"], valid=parts["vali"]).save(
         root / "model.rp"
     )

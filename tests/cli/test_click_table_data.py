@@ -54,7 +54,7 @@ def test_scores_stand_in_the_order_of_the_file(rankpolicy, model, tmp_path):
 def test_a_run_is_sorted_and_goes_by_sessions(rankpolicy, model, tmp_path):
     result = rankpolicy("predict", model, "--data", tmp_path / "clicks.csv", "--out", tmp_path / "run.trec")
     assert result.status == 0, result.stderr
-    run = rp.read_run(tmp_path / "run.trec")
+    run = rp.data.read_run(tmp_path / "run.trec")
     assert list(run) == [f"s{number}" for number in range(8)]
     scores = rp.load(model).predict(table())
     np.testing.assert_allclose([run["s1"][str(row)] for row in (3, 4, 5)], scores[3:6], rtol=1e-6)

@@ -25,7 +25,7 @@ def test_scores_stand_in_the_order_of_the_file(rankpolicy, folder, interleaved, 
 
 def test_a_trec_run_names_the_items(rankpolicy, folder, tmp_path):
     rankpolicy("predict", folder / "model.rp", "--data", folder / "test.txt", "--out", tmp_path / "r.trec")
-    run, test = rp.read_run(tmp_path / "r.trec"), rp.read_letor(folder / "test.txt")
+    run, test = rp.data.read_run(tmp_path / "r.trec"), rp.read_letor(folder / "test.txt")
     assert set(run) == set(test.query_ids)
     assert {item for items in run.values() for item in items} == set(test.item_ids)
 
@@ -33,7 +33,7 @@ def test_a_trec_run_names_the_items(rankpolicy, folder, tmp_path):
 def test_items_without_ids_go_by_row(rankpolicy, folder, tmp_path):
     (tmp_path / "plain.txt").write_text("1 qid:q 1:0.5\n0 qid:q 2:0.5\n")
     rankpolicy("predict", folder / "model.rp", "--data", tmp_path / "plain.txt", "--out", tmp_path / "r.run")
-    assert set(rp.read_run(tmp_path / "r.run")["q"]) == {"0", "1"}
+    assert set(rp.data.read_run(tmp_path / "r.run")["q"]) == {"0", "1"}
 
 
 def test_a_table_has_a_row_an_item(rankpolicy, folder, tmp_path):
@@ -46,7 +46,7 @@ def test_sampled_rankings_depend_on_the_seed_only(rankpolicy, folder, tmp_path):
     call = ["predict", folder / "model.rp", "--data", folder / "test.txt", "--sampled"]
     for name, seed in (("a.run", 1), ("b.run", 1), ("c.run", 2)):
         rankpolicy(*call, "--out", tmp_path / name, "--seed", seed)
-    a, b, c = (rp.read_run(tmp_path / name) for name in ("a.run", "b.run", "c.run"))
+    a, b, c = (rp.data.read_run(tmp_path / name) for name in ("a.run", "b.run", "c.run"))
     assert a == b
     assert a != c
     assert all(sorted(items.values()) == list(range(1, len(items) + 1)) for items in a.values())
@@ -61,7 +61,7 @@ def test_bad_input(refused, folder, tmp_path):
 
 def test_parquet_needs_no_labels_and_columns_go_by_name(rankpolicy, tmp_path):
     dataset = rp.make_web_search(6, num_features=8)
-    frame = rp.to_frame(dataset)
+    frame = rp.data.to_frame(dataset)
     frame.write_parquet(tmp_path / "train.parquet")
     new = frame.drop("label")
     new.select(reversed(new.columns)).write_parquet(tmp_path / "new.parquet")

@@ -27,11 +27,11 @@ def test_texts_are_trained_on_evaluated_and_ranked(rankpolicy, questions, tmp_pa
     )
     assert trained.status == 0, trained.stderr
     evaluated = rankpolicy("evaluate", model, "--data", questions, "--metrics", "map", "--json")
-    expected = rp.evaluate(rp.load(model), rp.read_question_answering(questions), ["map"]).means["map"]
+    expected = rp.evaluate(rp.load(model), rp.data.read_question_answering(questions), ["map"]).means["map"]
     assert evaluated.json["metrics"]["map"]["mean"] == pytest.approx(expected)
     rankpolicy("predict", model, "--data", questions, "--out", tmp_path / "s.txt")
     np.testing.assert_allclose(
-        np.loadtxt(tmp_path / "s.txt"), rp.load(model).predict(rp.read_question_answering(questions)), rtol=1e-6
+        np.loadtxt(tmp_path / "s.txt"), rp.load(model).predict(rp.data.read_question_answering(questions)), rtol=1e-6
     )
 
 

@@ -55,7 +55,7 @@ def test_groups_of_a_column_and_the_table_that_is_printed(rankpolicy, table, tmp
 def test_the_values_of_a_feature_are_groups(rankpolicy, tmp_path):
     data = make_fair_synthetic(20, 5)
     features = np.column_stack([data.features, data.groups, data.features[:, 0]])
-    rp.write_letor(rp.from_arrays(features, np.round(data.labels), group=data.sizes), tmp_path / "data.txt")
+    rp.data.write_letor(rp.from_arrays(features, np.round(data.labels), group=data.sizes), tmp_path / "data.txt")
     result = rankpolicy("tradeoff", "--data", tmp_path / "data.txt", "--test", tmp_path / "data.txt", "--group-feature", "3",
                         "--methods", "deltr", "--set", "deltr.protected_group=0", "--strengths", "1", *QUICK, "--out",
                         tmp_path / "out", "--json")  # fmt: skip

@@ -125,9 +125,9 @@ def test_what_was_saved_is_loaded(method, tmp_path):
     for name in ("bias.json", "bias.json.gz"):
         found.save(tmp_path / name)
         assert rp.load(tmp_path / name).to_dict() == found.to_dict()
-        assert rp.read_position_bias(tmp_path / name, method=method).to_dict() == found.to_dict()
+        assert rp.clicks.read_position_bias(tmp_path / name, method=method).to_dict() == found.to_dict()
     with pytest.raises(rp.RankPolicyError, match="Unknown method 'none'"):
-        rp.read_position_bias(tmp_path / "bias.json", method="none")
+        rp.clicks.read_position_bias(tmp_path / "bias.json", method="none")
 
 
 @METHODS

@@ -25,7 +25,7 @@ def test_weighted_mrr_by_hand():
     assert table.num_counted == {"mrr": 2, "success@1": 2}
     assert table.effective_sample_size == pytest.approx(25 / 17)
     assert "means are weighted: 2 queries, worth 1.5 of equal weight" in str(table)
-    assert json.loads(table.to_json())["weighted"] == {"effective_sample_size": pytest.approx(25 / 17)}
+    assert table.to_dict()["weighted"] == {"effective_sample_size": pytest.approx(25 / 17)}
     assert "weighted mrr 0.6000" in repr(table)
     assert table.to_trec().endswith("mrr\tall\t0.6000\nsuccess@1\tall\t0.2000\n")
 
@@ -34,7 +34,7 @@ def test_without_weights_nothing_is_said_of_them():
     table = rp.evaluate(SCORES, TABLE, ["mrr"])
     assert table.means == {"mrr": 0.5}
     assert table.effective_sample_size is None
-    assert "weight" not in str(table) + table.to_json() + repr(table)
+    assert "weight" not in str(table) + json.dumps(table.to_dict()) + repr(table)
 
 
 def test_weights_of_the_dataset_count():

@@ -33,11 +33,11 @@ def test_means_are_over_folds(comparison):
 def test_significance_is_over_the_queries_of_all_folds(comparison):
     pooled = comparison.pooled
     assert len(pooled["listnet"]) == 20
-    assert list(comparison.significance) == rp.compare_tables(pooled)
+    assert list(comparison.significance) == rp.evaluation.compare_tables(pooled)
 
 
 def test_json_holds_plain_values_in_the_agreed_shape(comparison):
-    document = json.loads(json.dumps(comparison.to_json(), allow_nan=False))
+    document = json.loads(json.dumps(comparison.to_dict(), allow_nan=False))
     assert list(document["methods"]) == ["listnet", "lambdamart"]
     assert len(document["methods"]["listnet"]["ndcg@10"]["per_fold"]) == 2
     assert {case["test"] for case in document["significance"]} == {"t-test", "wilcoxon", "fisher-randomization"}
@@ -55,7 +55,7 @@ def test_a_metric_without_a_value_is_none_in_json():
     fold = Fold(name="Fold1", train=DATA[:30], valid=DATA[30:40], test=irrelevant)
     methods = {"lambdamart": {"num_trees": 2}}
     comparison = compare_rankers([fold], methods, ["map"], conventions=rp.Conventions(empty="skip"), tune=False)
-    assert comparison.to_json()["methods"]["lambdamart"]["map"] == {"mean": None, "per_fold": [None]}
+    assert comparison.to_dict()["methods"]["lambdamart"]["map"] == {"mean": None, "per_fold": [None]}
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ DATA = rp.make_web_search(60, random_state=1)
 def test_weights_are_all_multiples_that_add_up_to_one():
     assert len(reward_mixes(["ap", "rr", "ndcg@5"], 3)) == 10
     for reward in reward_mixes(["ap", "rr", "ndcg@5"], 3):
-        assert sum(term.weight for term in rp.parse_metric(reward).terms) == pytest.approx(1.0, abs=1e-5)
+        assert sum(term.weight for term in rp.metrics.parse_metric(reward).terms) == pytest.approx(1.0, abs=1e-5)
 
 
 def test_the_mix_with_the_best_validation_score_is_kept():

@@ -67,7 +67,7 @@ def test_front_and_volumes_of_a_tradeoff():
     found = tradeoff_of({"a": ours, "b": theirs})
     assert found.pareto == (ours[1], ours[0])
     assert found.hypervolume == {"a": 0.3125, "b": 0.125}
-    document = found.to_json()
+    document = found.to_dict()
     assert document["curves"]["a"][1] | {"per_seed": []} == {
         "strength": 1.0, "max_disparity": None, "utility": 0.75, "disparity": 0.25, "utility_spread": None,
         "disparity_spread": None, "per_seed": [], "notes": [], "is_pareto": True,
@@ -84,7 +84,7 @@ def test_front_and_volumes_of_a_tradeoff():
 
 def test_processes_do_not_change_the_numbers():
     def swept(jobs):
-        return sweep_tradeoff(TRAIN, TEST, QUICK, strengths=[0, 10], seeds=[3, 4], jobs=jobs).to_json()
+        return sweep_tradeoff(TRAIN, TEST, QUICK, strengths=[0, 10], seeds=[3, 4], jobs=jobs).to_dict()
 
     serial = swept(1)
     assert serial == swept(2)

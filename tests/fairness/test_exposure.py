@@ -3,8 +3,9 @@ import math
 import pytest
 import torch
 
-from rankpolicy import PlackettLuce, RankPolicyError
+from rankpolicy import RankPolicyError
 from rankpolicy.fairness import POSITION_BIASES, mixture_exposure, position_bias, ranking_exposure, sampled_exposure
+from rankpolicy.policies import PlackettLuce
 from tests.enumeration import all_rankings
 
 

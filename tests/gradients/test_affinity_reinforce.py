@@ -1,9 +1,9 @@
 import pytest
 import torch
 
-from rankpolicy import RankPolicyError, parse_metric
+from rankpolicy import RankPolicyError
 from rankpolicy.gradients import CONTROLS, affinity_log_prob_gradient, affinity_reinforce
-from rankpolicy.metrics import as_reward, term_table
+from rankpolicy.metrics import as_reward, parse_metric, term_table
 from rankpolicy.policies import Affinity
 from tests.gradients.test_reinforce import LABELS, SCORES, assert_unbiased, repeated
 from tests.policies.test_affinity import ordered_subsets

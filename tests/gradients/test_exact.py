@@ -3,9 +3,9 @@ import sys
 import pytest
 import torch
 
-from rankpolicy import RankPolicyError, parse_metric
+from rankpolicy import RankPolicyError
 from rankpolicy.gradients import auto, exact, exposure_gradient, reinforce
-from rankpolicy.metrics import as_reward
+from rankpolicy.metrics import as_reward, parse_metric
 from rankpolicy.policies import PlackettLuce
 from tests.enumeration import all_rankings, enumerated_gradient
 

@@ -4,10 +4,10 @@ import sys
 import pytest
 import torch
 
-from rankpolicy import RankPolicyError, parse_metric
+from rankpolicy import RankPolicyError
 from rankpolicy.gradients import auto, gumbel, gumbel_exposure, gumbel_of_draws, pl_rank, reinforce
 from rankpolicy.gradients.gumbel import sample_noisy_scores
-from rankpolicy.metrics import METRICS, as_reward
+from rankpolicy.metrics import METRICS, as_reward, parse_metric
 from rankpolicy.policies import PlackettLuce
 from tests.enumeration import all_rankings, enumerated_gradient
 

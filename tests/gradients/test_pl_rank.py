@@ -4,9 +4,9 @@ import sys
 import pytest
 import torch
 
-from rankpolicy import RankPolicyError, parse_metric
+from rankpolicy import RankPolicyError
 from rankpolicy.gradients import pl_rank, pl_rank_of_rankings
-from rankpolicy.metrics import METRICS, as_reward
+from rankpolicy.metrics import METRICS, as_reward, parse_metric
 from rankpolicy.policies import PlackettLuce
 from tests.enumeration import all_rankings, enumerated_gradient
 

@@ -3,9 +3,9 @@ import math
 import pytest
 import torch
 
-from rankpolicy import RankPolicyError, parse_metric
+from rankpolicy import RankPolicyError
 from rankpolicy.gradients import CONTROLS, log_prob_gradient, reinforce, reinforce_of_rankings
-from rankpolicy.metrics import METRICS, as_reward, term_table
+from rankpolicy.metrics import METRICS, as_reward, parse_metric, term_table
 from rankpolicy.policies import PlackettLuce
 from tests.enumeration import all_rankings, enumerated_gradient
 

@@ -3,8 +3,9 @@ import math
 import pytest
 import torch
 
-from rankpolicy import Conventions, parse_metric
+from rankpolicy import Conventions
 from rankpolicy.gradients import affinity_reinforce
+from rankpolicy.metrics import parse_metric
 from rankpolicy.objectives import EXPLORATIONS, Hybrid, ScheduledObjective
 from tests.objectives.test_objectives import batch_of
 

@@ -2,10 +2,10 @@ import math
 
 import torch
 
-from rankpolicy import parse_metric
 from rankpolicy.data.batches import Batch
 from rankpolicy.data.padding import Padding
 from rankpolicy.gradients import reinforce
+from rankpolicy.metrics import parse_metric
 from rankpolicy.objectives import ListNetCrossEntropy, PolicyGradient, SquaredError
 
 MASK = torch.tensor([[True, True, False]])

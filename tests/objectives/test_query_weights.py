@@ -5,7 +5,8 @@ from dataclasses import replace
 import pytest
 import torch
 
-from rankpolicy import objectives, parse_metric
+from rankpolicy import objectives
+from rankpolicy.metrics import parse_metric
 from rankpolicy.objectives import (
     DELTRLoss,
     FairPolicyGradient,

@@ -5,8 +5,8 @@ import pytest
 import torch
 from scipy.stats import chisquare
 
-from rankpolicy import PlackettLuce, RankPolicyError
-from rankpolicy.policies import Affinity
+from rankpolicy import RankPolicyError
+from rankpolicy.policies import Affinity, PlackettLuce
 
 AFFINITIES = torch.tensor([[0.9, 0.5, 0.2, 0.05, 0.6]], dtype=torch.float64)
 

@@ -3,7 +3,8 @@ import math
 import pytest
 import torch
 
-from rankpolicy import PlackettLuce, RankPolicyError
+from rankpolicy import RankPolicyError
+from rankpolicy.policies import PlackettLuce
 from rankpolicy.policies.mixture import Mixture
 from tests.enumeration import all_rankings
 

@@ -3,7 +3,8 @@ import math
 import pytest
 import torch
 
-from rankpolicy import PlackettLuce, RankPolicyError
+from rankpolicy import RankPolicyError
+from rankpolicy.policies import PlackettLuce
 from tests.enumeration import all_rankings
 
 SCORES = torch.tensor([[3.0, 2.0, 1.0]], dtype=torch.float64).log()

@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 import torch
 
-from rankpolicy import PlackettLuce
 from rankpolicy.kernels.plackett_luce.race import race
+from rankpolicy.policies import PlackettLuce
 from rankpolicy.policies.race import COARSE, FINE, race_exposure
 from tests.enumeration import all_rankings
 

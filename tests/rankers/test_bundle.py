@@ -65,7 +65,7 @@ def test_every_flipped_byte_is_noticed_or_harmless(model, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("reward", "saved_as"), [(rp.parse_metric("mean(ap, ndcg@5)"), "mean(ap, ndcg@5)"), (ndcg, "ndcg")]
+    ("reward", "saved_as"), [(rp.metrics.parse_metric("mean(ap, ndcg@5)"), "mean(ap, ndcg@5)"), (ndcg, "ndcg")]
 )
 def test_a_reward_is_saved_by_its_name(reward, saved_as, tmp_path):
     rp.PGRank(epochs=1, num_networks=1, reward=reward).fit(TRAIN).save(tmp_path / "model.rp")

@@ -103,7 +103,7 @@ def bias(
             )
     chosen = {"resamples": resamples, "resample": resample, "level": level, "click_model": click_model}
     record = run.record(seed=seed, data={"log": facts_of_file(log)}, settings=dict.fromkeys(biases, chosen))
-    document = {"methods": {name: found.to_dict() for name, found in biases.items()}, "run": record.to_json()}
+    document = {"methods": {name: found.to_dict() for name, found in biases.items()}, "run": record.to_dict()}
     if directory is not None:
         write_results(directory, "bias", document, record)
         with atomic_write(directory / "propensities.csv") as file:

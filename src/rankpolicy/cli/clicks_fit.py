@@ -112,7 +112,7 @@ def fit(
         data["test"] = facts_of_file(test) | _facts(held_out)
     chosen = {"prior": prior, "iterations": iterations, "tolerance": tolerance}
     record = run.record(seed=seed, data=data, settings=dict.fromkeys(comparison.models, chosen))
-    document = comparison.to_dict() | {"run": record.to_json()}
+    document = comparison.to_dict() | {"run": record.to_dict()}
     if directory is not None:
         for name, measured in comparison.models.items():
             measured.model.save(directory / f"{name}.json")

@@ -103,7 +103,7 @@ def compare(
         data=facts_of_folds(chosen_folds, str(data)),
         settings={name: with_defaults(named.classes[name], given) for name, given in by_method.items()},
     )
-    document = comparison.to_json() | {"tuned": tune, "run": record.to_json()}
+    document = comparison.to_dict() | {"tuned": tune, "run": record.to_dict()}
     if directory is not None:
         write_results(directory, "compare", document, record)
         lead = f"{', '.join(comparison.methods)} on {data.name}."

@@ -63,7 +63,7 @@ def demo(
         data=facts_of_folds([fold], "make_web_search"),
         settings={method: with_defaults(RANKERS[method], {"random_state": seed}) for method in METHODS},
     )
-    document = comparison.to_json() | {"samples": [_as_json(sample) for sample in samples], "run": record.to_json()}
+    document = comparison.to_dict() | {"samples": [_as_json(sample) for sample in samples], "run": record.to_dict()}
     for part in ("train", "valid", "test"):
         write_letor(getattr(fold, part), directory / f"{part}.txt")
     for method in METHODS:

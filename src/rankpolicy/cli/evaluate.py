@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -107,7 +106,7 @@ def evaluate(
 
 def _document(table: MetricTable, seed: int) -> dict[str, Any]:
     """The table's own JSON, its intervals drawn with this seed."""
-    document: dict[str, Any] = json.loads(table.to_json())
+    document: dict[str, Any] = table.to_dict()
     for name, facts in document["metrics"].items():
         if facts["mean"] is not None:
             facts["interval"] = list(table.confidence_interval(name, random_state=seed))

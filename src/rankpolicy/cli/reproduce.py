@@ -93,7 +93,7 @@ def reproduce(
         data={dataset: facts_of_file(folder) for dataset, folder in folders.items()},
         settings={"target": target, "smoke": smoke, "device": device},
     )
-    document = {"target": target, **outcome.to_json(), "smoke": smoke, "run": record.to_json()}
+    document = {"target": target, **outcome.to_dict(), "smoke": smoke, "run": record.to_dict()}
     write_results(directory, "reproduce", document, record)
     _write_rows(directory / "rows.csv", outcome.rows)
     for name, figure in outcome.figures.items():

@@ -153,7 +153,7 @@ def simulate(
         data={"users": facts_of_file(Path(users))} if options.users_are_a_file else {},
         settings={name: with_defaults(named.classes[name], given) for name, given in by_bandit.items()},
     )
-    document = found.to_dict() | {"run": record.to_json()}
+    document = found.to_dict() | {"run": record.to_dict()}
     if theory:
         document["theory"] = {name: values.tolist() for name, values in bounds.items()}
     write_results(directory, "simulate", document, record)

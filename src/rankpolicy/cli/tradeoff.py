@@ -156,7 +156,7 @@ def tradeoff(
         data=chosen.facts(),
         settings={name: with_defaults(named.classes[name], given) for name, given in found.settings.items()},
     )
-    document = found.to_json() | {"run": record.to_json()}
+    document = found.to_dict() | {"run": record.to_dict()}
     _write(directory, found, chosen, record, document)
     if as_json:
         print_json(document)

@@ -135,9 +135,9 @@ def train(
         clicks=ranker.click_report_,
     )
     record_path = record_beside(out)
-    write_json(record_path, record.to_json())
+    write_json(record_path, record.to_dict())
     if as_json:
-        print_json(record.to_json() | {"run": str(record_path)})
+        print_json(record.to_dict() | {"run": str(record_path)})
         return
     scored = "".join(f", validation {name} {score:.4f}" for name, score in validation.items())
     evidence = "" if ranker.click_report_ is None else f"{_click_summary(ranker.click_report_)}\n"

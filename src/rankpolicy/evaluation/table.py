@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -25,7 +24,7 @@ if TYPE_CHECKING:
 class MetricTable:
     """Values of metrics for every query, as ``evaluate`` returns them; print it for means with 95% intervals.
 
-    ``means`` is a dict of means over queries, ``table["map"]`` has one value per query, ``to_frame()``, ``to_json()`` and ``to_trec()``
+    ``means`` is a dict of means over queries, ``table["map"]`` has one value per query, ``to_frame()``, ``to_dict()`` and ``to_trec()``
     export. NaN marks a query that the conventions skip; means leave it out.
 
     Parameters
@@ -140,8 +139,8 @@ class MetricTable:
         columns = {name: polars.Series(column, nan_to_null=True) for name, column in self._columns()}
         return polars.DataFrame({"query_id": self.query_ids.astype(str).tolist(), **columns})
 
-    def to_json(self, *, per_query: bool = False) -> str:
-        """A JSON text with means, 95% intervals, numbers of queries and conventions.
+    def to_dict(self, *, per_query: bool = False) -> dict[str, Any]:
+        """Plain values for JSON: means, 95% intervals, numbers of queries and conventions.
 
         Parameters
         ----------
@@ -167,7 +166,7 @@ class MetricTable:
                 {"query": str(query), **dict(zip(self.names, map(_or_null, row), strict=True))}
                 for query, row in zip(self.query_ids, self.values.tolist(), strict=True)
             ]
-        return json.dumps(content)
+        return content
 
     def to_trec(self) -> str:
         """Lines ``metric<TAB>query<TAB>value`` as ``trec_eval -q`` prints, means last as query ``all``; skipped queries are left out."""

@@ -95,7 +95,7 @@ class Comparison:
         """For each method, one table with the test queries of all folds."""
         return {method: _pooled(tables) for method, tables in self.tables.items()}
 
-    def to_json(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """Means, folds, significance, conventions and chosen settings as plain values for JSON; NaN becomes None."""
         return {
             "methods": {

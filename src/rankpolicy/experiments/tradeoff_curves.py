@@ -144,12 +144,12 @@ class Tradeoff:
             for method, curve in self.curves.items()
         }
 
-    def to_json(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """Curves, Pareto front, hypervolumes and what was measured, as plain values for JSON."""
         pareto = self.pareto
         return {
             "curves": {
-                method: [_point_to_json(point) | {"is_pareto": point in pareto} for point in curve]
+                method: [_point_to_dict(point) | {"is_pareto": point in pareto} for point in curve]
                 for method, curve in self.curves.items()
             },
             "pareto": [
@@ -172,7 +172,7 @@ class Tradeoff:
         }
 
 
-def _point_to_json(point: TradeoffPoint) -> dict[str, Any]:
+def _point_to_dict(point: TradeoffPoint) -> dict[str, Any]:
     deviation = point.standard_deviation
     return {
         "strength": point.strength,

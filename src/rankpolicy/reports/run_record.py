@@ -50,7 +50,7 @@ class RunRecord:
     details: dict[str, Any] = field(default_factory=dict)
     versions: dict[str, str] = field(default_factory=lambda: installed_versions())
 
-    def to_json(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """The record as plain values, as ``run.json`` holds it."""
         return {
             "command": self.command,

@@ -104,7 +104,7 @@ def tradeoff_csv(tradeoff: Tradeoff) -> str:
     text = io.StringIO()
     writer = csv.DictWriter(text, COLUMNS, extrasaction="ignore", lineterminator="\n")
     writer.writeheader()
-    for method, points in tradeoff.to_json()["curves"].items():
+    for method, points in tradeoff.to_dict()["curves"].items():
         writer.writerows({"method": method, **point} for point in points)
     return text.getvalue()
 

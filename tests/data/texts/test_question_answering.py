@@ -39,7 +39,7 @@ def test_parts_of_a_dataset_keep_the_texts_of_their_queries():
 @pytest.mark.parametrize("other", [small(), rp.from_texts(["what?"], [["that", "me"]], [[0, 1]])])
 def test_concatenated_datasets_say_what_they_said_before(other):
     first = small()
-    both = rp.concatenate([first, other])
+    both = rp.data.concatenate([first, other])
     assert both.texts.queries == first.texts.queries + other.texts.queries
     said = [both.texts.item(item) for item in range(both.num_items)]
     assert said == [d.texts.item(item) for d in (first, other) for item in range(d.num_items)]
@@ -48,7 +48,7 @@ def test_concatenated_datasets_say_what_they_said_before(other):
 def test_features_and_texts_do_not_concatenate():
     features = rp.from_arrays(np.zeros((1, 0)), group=[1])
     with pytest.raises(rp.RankPolicyError, match="all or none of the datasets to concatenate must have texts"):
-        rp.concatenate([small(), features])
+        rp.data.concatenate([small(), features])
 
 
 def test_the_fingerprint_tells_texts_apart():
@@ -87,7 +87,7 @@ def test_json_lines_and_parquet_hold_the_same(name, tmp_path):
     else:
         lines = "\n".join(json.dumps(row, ensure_ascii=False) for row in ROWS).encode()
         path.write_bytes(gzip.compress(lines) if name.endswith("gz") else lines)
-    dataset = rp.read_question_answering(path)
+    dataset = rp.data.read_question_answering(path)
     assert dataset.texts.queries == tuple(row["query"] for row in ROWS)
     assert dataset.texts.distinct == ("me", "you", "here")
     assert dataset.labels.tolist() == [1, 0, 2.5]
@@ -96,7 +96,7 @@ def test_json_lines_and_parquet_hold_the_same(name, tmp_path):
 
 def test_data_to_rank_may_come_without_labels(tmp_path):
     (tmp_path / "qa.jsonl").write_text('{"query": "who?", "items": ["me", "you"]}\n')
-    assert rp.read_question_answering(tmp_path / "qa.jsonl").labels.tolist() == [0, 0]
+    assert rp.data.read_question_answering(tmp_path / "qa.jsonl").labels.tolist() == [0, 0]
 
 
 @pytest.mark.parametrize(
@@ -116,7 +116,7 @@ def test_data_to_rank_may_come_without_labels(tmp_path):
 def test_a_line_that_is_wrong_is_named(line, message, tmp_path):
     (tmp_path / "qa.jsonl").write_text('{"query": "q", "items": ["a"], "labels": [1]}\n' + line + "\n")
     with pytest.raises(rp.RankPolicyError, match=message):
-        rp.read_question_answering(tmp_path / "qa.jsonl")
+        rp.data.read_question_answering(tmp_path / "qa.jsonl")
 
 
 def wikiqa(tmp_path, *lines):
@@ -132,13 +132,13 @@ def test_wikiqa_keeps_quotes_and_only_questions_with_an_answer(tmp_path):
         'Q1\twho said "x?\tD1\tT\tD1-1\tThis "one\t1',
         "Q2\twhere?\tD2\tT\tD2-0\tNowhere\t0",
     )
-    dataset = rp.read_wikiqa(path)
+    dataset = rp.data.read_wikiqa(path)
     assert dataset.query_ids.tolist() == ["Q1"]
     assert dataset.item_ids.tolist() == ["D1-0", "D1-1"]
     assert dataset.texts.queries == ('who said "x?',)
     assert dataset.texts.distinct == ('"Not this" one', 'This "one')
     assert dataset.labels.tolist() == [0, 1]
-    assert rp.read_wikiqa(path, needs_answer=False).num_queries == 2
+    assert rp.data.read_wikiqa(path, needs_answer=False).num_queries == 2
 
 
 @pytest.mark.parametrize(
@@ -152,13 +152,13 @@ def test_wikiqa_keeps_quotes_and_only_questions_with_an_answer(tmp_path):
 )
 def test_a_wikiqa_line_that_is_wrong_is_named(line, message, tmp_path):
     with pytest.raises(rp.RankPolicyError, match=message):
-        rp.read_wikiqa(wikiqa(tmp_path, line))
+        rp.data.read_wikiqa(wikiqa(tmp_path, line))
 
 
 def test_wikiqa_needs_its_header(tmp_path):
     (tmp_path / "w.tsv").write_text("Q1\tq\tD\tT\tS\ta\t1\n")
     with pytest.raises(rp.RankPolicyError, match="line 1 must be WikiQA's header"):
-        rp.read_wikiqa(tmp_path / "w.tsv")
+        rp.data.read_wikiqa(tmp_path / "w.tsv")
 
 
 def insuranceqa(tmp_path, line="life\tidx_1 idx_2\t3\t1 2 3 4"):
@@ -172,7 +172,7 @@ def insuranceqa(tmp_path, line="life\tidx_1 idx_2\t3\t1 2 3 4"):
 
 
 def test_insuranceqa_adds_the_correct_answers_to_the_pool(tmp_path):
-    dataset = rp.read_insuranceqa(insuranceqa(tmp_path, "life\tidx_1 idx_2\t5 2\t1 4 2"), "train")
+    dataset = rp.data.read_insuranceqa(insuranceqa(tmp_path, "life\tidx_1 idx_2\t5 2\t1 4 2"), "train")
     assert dataset.texts.queries == ("What costs?",)
     assert dataset.item_ids.tolist() == ["1", "2", "4", "5"]
     assert dataset.labels.tolist() == [0, 1, 0, 1]
@@ -182,7 +182,7 @@ def test_insuranceqa_adds_the_correct_answers_to_the_pool(tmp_path):
 def test_shorter_lists_keep_the_correct_answers(tmp_path):
     folder = insuranceqa(tmp_path)
     for seed in range(5):
-        dataset = rp.read_insuranceqa(folder, "train", max_items=2, random_state=seed)
+        dataset = rp.data.read_insuranceqa(folder, "train", max_items=2, random_state=seed)
         assert dataset.num_items == 2
         assert dataset.item_ids[dataset.labels == 1].tolist() == ["3"]
 
@@ -198,20 +198,20 @@ def test_shorter_lists_keep_the_correct_answers(tmp_path):
 )
 def test_an_insuranceqa_line_that_is_wrong_is_named(line, message, tmp_path):
     with pytest.raises(rp.RankPolicyError, match=message):
-        rp.read_insuranceqa(insuranceqa(tmp_path, line), "train")
+        rp.data.read_insuranceqa(insuranceqa(tmp_path, line), "train")
 
 
 @REAL
 def test_wikiqa_has_the_questions_of_the_papers():
     folder = Path(os.environ["RANKPOLICY_DATA"]) / "wikiqa"
-    parts = [rp.read_wikiqa(folder / f"WikiQA-{part}.tsv.gz") for part in ("train", "dev", "test")]
+    parts = [rp.data.read_wikiqa(folder / f"WikiQA-{part}.tsv.gz") for part in ("train", "dev", "test")]
     assert [part.num_queries for part in parts] == [873, 126, 243]
     assert [int(part.labels.sum()) for part in parts] == [1040, 140, 293]
 
 
 @REAL
 def test_insuranceqa_has_all_gold_pairs():
-    dataset = rp.read_insuranceqa(Path(os.environ["RANKPOLICY_DATA"]) / "insuranceqa_v2", "test")
+    dataset = rp.data.read_insuranceqa(Path(os.environ["RANKPOLICY_DATA"]) / "insuranceqa_v2", "test")
     assert dataset.num_queries == 2000
     assert dataset.labels.sum() == 3308
     assert dataset.has_relevant_items().all()

@@ -34,7 +34,7 @@ def test_repeated_words_are_refused():
 def test_word_vectors_become_rows_of_the_vocabulary(name, tmp_path):
     text = b"the 1 2\nof -1 0.5\nthe 9 9\n"
     (tmp_path / name).write_bytes(gzip.compress(text) if name.endswith("gz") else text)
-    vectors = rp.read_glove(tmp_path / name)
+    vectors = rp.data.read_glove(tmp_path / name)
     assert vectors.words == ("the", "of")
     rows = vectors.rows_for(Vocabulary(("of", "xyz", "the")))
     assert rows.shape == (4 + NUM_UNKNOWN, 2)
@@ -56,10 +56,10 @@ def test_word_vectors_become_rows_of_the_vocabulary(name, tmp_path):
 def test_a_line_of_word_vectors_that_is_wrong_is_named(text, message, tmp_path):
     (tmp_path / "glove.txt").write_text(text)
     with pytest.raises(rp.RankPolicyError, match=message):
-        rp.read_glove(tmp_path / "glove.txt")
+        rp.data.read_glove(tmp_path / "glove.txt")
 
 
 def test_word_vectors_of_another_language_are_refused(tmp_path):
     (tmp_path / "glove.txt").write_text("der 1 2\n")
     with pytest.raises(rp.RankPolicyError, match="they share none"):
-        rp.read_glove(tmp_path / "glove.txt").rows_for(Vocabulary(("the",)))
+        rp.data.read_glove(tmp_path / "glove.txt").rows_for(Vocabulary(("the",)))

@@ -4,9 +4,10 @@ import pytest
 import torch
 from scipy.stats import chisquare
 
-from rankpolicy import Conventions, parse_metric
+from rankpolicy import Conventions
 from rankpolicy.gradients import CONTROLS, affinity_reinforce_of_rankings
 from rankpolicy.kernels.plackett_luce.reinforce import WeightedQueries
+from rankpolicy.metrics import parse_metric
 from rankpolicy.policies import Affinity
 from tests.kernels.plackett_luce.test_reinforce_kernel import random_queries, run_weighted, with_padding_last
 from tests.policies.test_affinity import ordered_subsets

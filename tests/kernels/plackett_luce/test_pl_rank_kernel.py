@@ -3,10 +3,10 @@ import numpy as np
 import pytest
 import torch
 
-from rankpolicy import parse_metric
 from rankpolicy.gradients import pl_rank_of_rankings
 from rankpolicy.gradients.exact import additive_forms
 from rankpolicy.kernels.plackett_luce.pl_rank import pl_rank_queries
+from rankpolicy.metrics import parse_metric
 
 REWARDS = ["dcg", "ndcg@10", "ndcg", "p@3", "recall@5", "rbp", "-avg_rank", "ndcg@3 + 0.5*p@8 - 0.2*recall@2"]
 

@@ -5,11 +5,11 @@ import numpy as np
 import pytest
 import torch
 
-from rankpolicy import PlackettLuce, parse_metric
 from rankpolicy.gradients import CONTROLS, reinforce_of_rankings
 from rankpolicy.kernels.metrics.values import metric_terms
 from rankpolicy.kernels.plackett_luce.reinforce import WeightedQueries, reinforce_queries
-from rankpolicy.metrics import term_table
+from rankpolicy.metrics import parse_metric, term_table
+from rankpolicy.policies import PlackettLuce
 from tests.enumeration import all_rankings
 
 REWARDS = [

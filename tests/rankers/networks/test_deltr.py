@@ -7,7 +7,7 @@ from rankpolicy.data.batches import RaggedTensors
 from rankpolicy.objectives import DELTRLoss, ListNetCrossEntropy
 from rankpolicy.rankers.networks.deltr import DELTR
 
-TRAIN = rp.make_fair_synthetic(40, random_state=0)
+TRAIN = rp.data.make_fair_synthetic(40, random_state=0)
 SETTINGS = {"scaling": "none", "epochs": 40, "learning_rate": 0.05}
 
 

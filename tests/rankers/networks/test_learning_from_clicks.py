@@ -99,7 +99,7 @@ def test_a_log_gives_labels_weights_and_a_report(tmp_path):
     learned = dataset_from_clicks(TRAIN, LOG, PROPENSITIES)
     ranker = rp.PGRank(reward="dcg@5", epochs=2).fit(learned, valid=VALID)
     as_grades = replace(learned, label_kind="grades", click_evidence=None)
-    by_hand = rp.PGRank(reward=rp.parse_metric("dcg@5", rp.Conventions(gain="linear")), epochs=2).fit(
+    by_hand = rp.PGRank(reward=rp.metrics.parse_metric("dcg@5", rp.Conventions(gain="linear")), epochs=2).fit(
         as_grades, valid=VALID
     )
     np.testing.assert_array_equal(ranker.predict(VALID), by_hand.predict(VALID))

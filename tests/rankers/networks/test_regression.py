@@ -3,7 +3,7 @@ import pytest
 
 import rankpolicy as rp
 
-TRAIN, TEST = (rp.make_fair_synthetic(20, random_state=seed) for seed in (0, 1))
+TRAIN, TEST = (rp.data.make_fair_synthetic(20, random_state=seed) for seed in (0, 1))
 
 
 def least_squares(x, y, weight_decay=0.0):

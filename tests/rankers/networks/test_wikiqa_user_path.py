@@ -25,7 +25,7 @@ pytestmark = pytest.mark.skipif(
 
 @pytest.fixture(scope="module")
 def train():
-    return rp.read_wikiqa(Path(os.environ["RANKPOLICY_DATA"]) / "wikiqa" / "WikiQA-train.tsv.gz")[:10]
+    return rp.data.read_wikiqa(Path(os.environ["RANKPOLICY_DATA"]) / "wikiqa" / "WikiQA-train.tsv.gz")[:10]
 
 
 @pytest.fixture(scope="module")

@@ -8,7 +8,7 @@ import rankpolicy as rp
 from rankpolicy.fairness import group_disparity, penalized_ranking
 from rankpolicy.rankers.post_processing.fair_lp import FairLP
 
-TRAIN, TEST = (rp.make_fair_synthetic(30, random_state=seed) for seed in (0, 1))
+TRAIN, TEST = (rp.data.make_fair_synthetic(30, random_state=seed) for seed in (0, 1))
 # One feature, which is the label: the regression is exact.
 LABELS, GROUPS, SIZES = np.array([3.0, 2.0, 1.0, 4.0, 0.5]), np.array(["a", "b", "a", "b", "a"]), [2, 3]
 TOY = rp.from_arrays(LABELS[:, None], LABELS, group=SIZES, protected=GROUPS)

@@ -91,7 +91,7 @@ def write_results(directory: Path, name: str, document: dict[str, Any], record: 
     from rankpolicy.reports.run_record import write_json
 
     write_json(directory / f"{name}.json", document)
-    write_json(directory / "run.json", record.to_json())
+    write_json(directory / "run.json", record.to_dict())
 
 
 def record_beside(file: Path) -> Path:
