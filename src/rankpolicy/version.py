@@ -1,3 +1,3 @@
 """The one place that names the version; it is known also where the package runs from its source folder."""
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
