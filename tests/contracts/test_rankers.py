@@ -103,8 +103,10 @@ def test_the_policy_prefers_what_rank_puts_first(name, fitted):
 
 @ALL
 def test_same_seed_same_result(name):
+    before = torch.get_rng_state()
     first, second = (new_ranker(name, random_state=3).fit(TRAIN).predict(VALID) for _ in range(2))
     np.testing.assert_array_equal(first, second)
+    assert torch.equal(torch.get_rng_state(), before)
 
 
 @ALL

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import copy
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
@@ -26,7 +25,8 @@ from rankpolicy.rankers.inputs import (
     validation_dataset,
     with_groups,
 )
-from rankpolicy.settings import changed_settings, check_names, check_settings, plain, setting_names
+from rankpolicy.rankers.named_settings import NamedSettings
+from rankpolicy.settings import plain
 from rankpolicy.types import RankingPolicy, RankPolicyError
 
 
@@ -49,7 +49,7 @@ class FitOptions:
     resume: bool
 
 
-class Ranker(ABC):
+class Ranker(NamedSettings, ABC):
     """A method that learns scores; its policy is Plackett-Luce over these scores, or a mixture of rankings.
 
     Every ranker is a dataclass whose settings are declared with ``rankpolicy.settings.setting`` and checked when it is made. Constructors
@@ -77,13 +77,6 @@ class Ranker(ABC):
     best_score_: float | None
     evals_result_: dict[str, dict[str, list[float]]]
     click_report_: dict[str, Any] | None  # the click_evidence of the training data; None without clicks
-
-    def __post_init__(self) -> None:
-        self._check_settings()
-
-    def _check_settings(self) -> None:
-        """Refuse settings of a wrong kind or range, or that nothing would read."""
-        check_settings(self)
 
     def fit(
         self,
@@ -338,65 +331,6 @@ class Ranker(ABC):
         fitted = {name: plain(getattr(self, name)) for name in self.fitted_attributes} if self.is_fitted else {}
         return {"ranker": self.name, "settings": self._plain_settings(), "fitted": fitted}
 
-    def _plain_settings(self) -> dict[str, Any]:
-        return {name: plain(value) for name, value in self.get_params(deep=False).items()}
-
-    def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """The settings, by name (scikit-learn's protocol).
-
-        Parameters
-        ----------
-        deep
-            Whether to give also the settings of the model, as ``model__hidden``.
-        """
-        settings = {name: getattr(self, name) for name in self.setting_names()}
-        if deep:
-            for name, value in self._nested_settings().items():
-                settings |= {f"{name}__{each}": getattr(value, each) for each in setting_names(type(value))}
-        return settings
-
-    def set_params(self, **settings: Any) -> Self:
-        """Change settings by name (scikit-learn's protocol); nothing changes if one of them is refused.
-
-        Parameters
-        ----------
-        settings
-            New values by name; ``model__hidden=(32,)`` changes a setting of the model.
-        """
-        own = {name: value for name, value in settings.items() if "__" not in name}
-        check_names(type(self), own)
-        changed = copy.copy(self)
-        for name, value in own.items():
-            setattr(changed, name, value)
-        for name, values in _by_owner(settings).items():
-            if name not in self.setting_names():
-                check_names(type(self), [name])
-            nested = changed._nested_settings().get(name)
-            if nested is None:
-                raise RankPolicyError(
-                    f"{type(self).__name__}: {name}={getattr(changed, name)!r:.60} has no settings; "
-                    f"got {', '.join(f'{name}__{each}' for each in values)}."
-                )
-            check_names(type(nested), values)
-            setattr(changed, name, replace(nested, **values))
-        changed._check_settings()
-        for name in self.setting_names():
-            setattr(self, name, getattr(changed, name))
-        return self
-
-    def _nested_settings(self) -> Mapping[str, Any]:
-        """Settings that have settings themselves, as the values they stand for."""
-        return {}
-
-    @classmethod
-    def setting_names(cls) -> tuple[str, ...]:
-        """The names of the settings, in order."""
-        return setting_names(cls)
-
-    def __repr__(self) -> str:
-        changed = (f"{name}={value!r}" for name, value in changed_settings(self).items())
-        return f"{type(self).__name__}({', '.join(changed)})"
-
     @property
     def is_fitted(self) -> bool:
         """Whether ``fit`` was called, or the ranker loaded from a file."""
@@ -475,13 +409,3 @@ class Ranker(ABC):
 def _rows_as_given(X: Any, dataset: RankingDataset) -> NDArray[np.int64]:
     """Row of X of each item: its own index in a dataset, its source row in an array."""
     return np.arange(dataset.num_items) if isinstance(X, RankingDataset) else dataset.source_rows
-
-
-def _by_owner(settings: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-    """``{"model__hidden": value}`` as ``{"model": {"hidden": value}}``; names without two underscores are left out."""
-    by_owner: dict[str, dict[str, Any]] = {}
-    for name, value in settings.items():
-        owner, nested, rest = name.partition("__")
-        if nested:
-            by_owner.setdefault(owner, {})[rest] = value
-    return by_owner
