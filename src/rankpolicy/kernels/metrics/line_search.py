@@ -39,7 +39,7 @@ def _rewards_along_line(scores, direction, steps, labels, offsets, terms, values
         first, last = offsets[query], offsets[query + 1]
         n = last - first
         statistics = query_statistics(labels[first:last], terms)
-        ranking = np.arange(n)
+        ranking, term_values = np.arange(n), np.empty(len(terms.kinds))
         keys = np.empty(n)  # scores in the order of the ranking
         for s in range(len(steps)):
             for p in range(n):
@@ -47,7 +47,7 @@ def _rewards_along_line(scores, direction, steps, labels, offsets, terms, values
                 keys[p] = scores[item] + steps[s] * direction[item]
             order_changed = _sort_again(keys, ranking)
             if order_changed or s == 0:
-                values[query, s] = ranking_value(terms, statistics, ranking, min(n, deepest))
+                values[query, s] = ranking_value(terms, statistics, ranking, min(n, deepest), term_values)
             else:
                 values[query, s] = values[query, s - 1]
 
