@@ -163,16 +163,19 @@ def _ideal_dcg(counts, best, depth, terms):
 
 
 @njit()
-def fill_values(terms, statistics, ranking, depth, values):
-    """Fill ``values`` (term,) for the ranking whose first ``depth`` entries are items of the query; fewer than all items is a prefix."""
+def fill_values(terms, statistics, rankings, depth, values):
+    """Fill ``values`` (ranking, term) for rankings whose first ``depth`` entries are items of the query; fewer than all are a prefix."""
+    # Arrays are taken out of their tuples once: each time counts references, which costs as much as a short list.
     kinds, cutoffs, discounts, empty_value = terms.kinds, terms.cutoffs, terms.discounts, terms.empty_value
     gains, relevant, stops, divisors = statistics
-    for t in range(len(kinds)):
-        if divisors[t] == 0.0:
-            values[t] = empty_value * 0.0 if kinds[t] == DCG else empty_value  # 0 or NaN for DCG
-        else:
-            reach = min(depth, cutoffs[t])
-            values[t] = _value(kinds[t], divisors[t], ranking, reach, gains, relevant, stops, discounts)
+    for r in range(len(values)):
+        ranking = rankings[r]
+        for t in range(len(kinds)):
+            if divisors[t] == 0.0:
+                values[r, t] = empty_value * 0.0 if kinds[t] == DCG else empty_value  # 0 or NaN for DCG
+            else:
+                reach = min(depth, cutoffs[t])
+                values[r, t] = _value(kinds[t], divisors[t], ranking, reach, gains, relevant, stops, discounts)
 
 
 @njit()
@@ -210,9 +213,8 @@ def _value(kind, divisor, ranking, depth, gains, relevant, stops, discounts):
 
 
 @njit()
-def ranking_value(terms, statistics, ranking, depth, values):
-    """The weighted sum of all terms; ``values`` (term,) is filled on the way."""
-    fill_values(terms, statistics, ranking, depth, values)
+def weighted_sum(terms, values):
+    """The weighted sum of the values (term,)."""
     total = 0.0
     for t in range(len(values)):
         total += terms.weights[t] * values[t]
@@ -240,10 +242,10 @@ def _evaluate(scores, labels, offsets, terms, values):
 def _evaluate_block(first, last, scores, labels, offsets, terms, values):
     num_terms, longest = values.shape[1], len(terms.discounts)
     deepest = terms.cutoffs.max()
-    statistics, ranking = new_statistics(longest, num_terms), np.empty(longest, np.int64)
+    statistics, rankings = new_statistics(longest, num_terms), np.empty((1, longest), np.int64)
     for query in range(first, last):
         start, end = offsets[query], offsets[query + 1]
         depth = min(end - start, deepest)
         fill_statistics(labels[start:end], terms, statistics)
-        rank_items(scores[start:end], depth, ranking)
-        fill_values(terms, statistics, ranking, depth, values[query])
+        rank_items(scores[start:end], depth, rankings[0])
+        fill_values(terms, statistics, rankings, depth, values[query : query + 1])
