@@ -24,8 +24,9 @@ def kernel_value(
     kinds, cutoffs = np.array([CODES[metric]]), np.array([cutoff or kernels.NO_CUTOFF])
     terms = kernels.metric_terms(kinds, cutoffs, np.array([2.0]), conventions=conventions, num_positions=len(labels))
     statistics = kernels.query_statistics(labels, terms)
-    value = kernels.term_value(0, terms, statistics, ranking, len(ranking))
-    doubled = kernels.ranking_value(terms, statistics, ranking, len(ranking))
+    values = np.empty((1, 1))
+    kernels.fill_values(terms, statistics, ranking[None], len(ranking), values)
+    value, doubled = values[0, 0], kernels.weighted_sum(terms, values[0])
     assert doubled == pytest.approx(2 * value, nan_ok=True)
     return value
 

@@ -28,7 +28,10 @@ def exact(
     control: str = "none",
     generator: torch.Generator | None = None,
 ) -> GradientEstimate:
-    """dU/dscores by quadrature. EXACT_ERROR
+    """dU/dscores by quadrature, without sampling.
+
+    Measured against the fine quadrature, relative to the largest element of a query's gradient, with cutoff 10: 5e-5 at 10 items, 2e-3 at
+    40 and 120 items, 5e-3 at 500 items with near-uniform scores. Without a cutoff: below 3e-4 up to 120 items, 2e-3 at 500.
 
     Parameters
     ----------

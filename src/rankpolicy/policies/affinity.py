@@ -112,8 +112,8 @@ class Affinity:
 
         Exact where ε is 0 (Plackett-Luce with log weights log a) or 1 (all ranks equally likely). In between, the probability of a rank
         depends on the whole set of items placed before, so it is estimated: the mean over sampled lists of the probability that
-        the item is chosen at each position, given the positions before. That is unbiased, its sum over items is exact, and at 2000 lists
-        the standard error is below 0.005 of the highest rank weight for 10 items.
+        the item is chosen at each position, given the positions before. That is unbiased, and its sum over items is exact; at 2000 lists
+        the standard error was at most 0.009 for 10 to 100 items with the default weights.
 
         Parameters
         ----------

@@ -13,7 +13,7 @@ from numba import prange
 from numpy.typing import NDArray
 
 from rankpolicy.kernels.compile import njit
-from rankpolicy.kernels.metrics.values import MetricTerms, query_statistics, ranking_value
+from rankpolicy.kernels.metrics.values import MetricTerms, fill_values, query_statistics, weighted_sum
 
 
 def rewards_along_line(
@@ -39,7 +39,8 @@ def _rewards_along_line(scores, direction, steps, labels, offsets, terms, values
         first, last = offsets[query], offsets[query + 1]
         n = last - first
         statistics = query_statistics(labels[first:last], terms)
-        ranking = np.arange(n)
+        ranking, of_terms = np.arange(n), np.empty((1, len(terms.kinds)))
+        rankings = ranking.reshape((1, n))  # the same memory
         keys = np.empty(n)  # scores in the order of the ranking
         for s in range(len(steps)):
             for p in range(n):
@@ -47,7 +48,8 @@ def _rewards_along_line(scores, direction, steps, labels, offsets, terms, values
                 keys[p] = scores[item] + steps[s] * direction[item]
             order_changed = _sort_again(keys, ranking)
             if order_changed or s == 0:
-                values[query, s] = ranking_value(terms, statistics, ranking, min(n, deepest))
+                fill_values(terms, statistics, rankings, min(n, deepest), of_terms)
+                values[query, s] = weighted_sum(terms, of_terms[0])
             else:
                 values[query, s] = values[query, s - 1]
 

@@ -148,14 +148,24 @@ def _ideal_dcg(counts, best, depth, terms):
 
 
 @njit()
-def term_value(t, terms, statistics, ranking, depth):
-    """Value of term ``t`` for the ranking whose first ``depth`` entries are items of the query; fewer than all items is a prefix."""
-    kind, divisor = terms.kinds[t], statistics.divisors[t]
-    gains, relevant, stops = statistics.gains, statistics.relevant, statistics.stops
-    discounts = terms.discounts
-    if divisor == 0.0:
-        return terms.empty_value * 0.0 if kind == DCG else terms.empty_value  # 0 or NaN for DCG
-    depth = min(depth, terms.cutoffs[t])
+def fill_values(terms, statistics, rankings, depth, values):
+    """Fill ``values`` (ranking, term) for rankings whose first ``depth`` entries are items of the query; fewer than all are a prefix."""
+    # Arrays are taken out of their tuples once: each time counts references, which costs as much as a short list.
+    kinds, cutoffs, discounts, empty_value = terms.kinds, terms.cutoffs, terms.discounts, terms.empty_value
+    gains, relevant, stops, divisors = statistics
+    for r in range(len(values)):
+        ranking = rankings[r]
+        for t in range(len(kinds)):
+            if divisors[t] == 0.0:
+                values[r, t] = empty_value * 0.0 if kinds[t] == DCG else empty_value  # 0 or NaN for DCG
+            else:
+                reach = min(depth, cutoffs[t])
+                values[r, t] = _value(kinds[t], divisors[t], ranking, reach, gains, relevant, stops, discounts)
+
+
+@njit()
+def _value(kind, divisor, ranking, depth, gains, relevant, stops, discounts):
+    """The value of one metric."""
     total = 0.0
     if kind in (DCG, NDCG):
         for p in range(depth):
@@ -188,11 +198,11 @@ def term_value(t, terms, statistics, ranking, depth):
 
 
 @njit()
-def ranking_value(terms, statistics, ranking, depth):
-    """The weighted sum of all terms."""
+def weighted_sum(terms, values):
+    """The weighted sum of the values (term,)."""
     total = 0.0
-    for t in range(len(terms.kinds)):
-        total += terms.weights[t] * term_value(t, terms, statistics, ranking, depth)
+    for t in range(len(values)):
+        total += terms.weights[t] * values[t]
     return total
 
 
@@ -207,17 +217,20 @@ def evaluate_queries(
 
 @njit(parallel=True)
 def _evaluate(scores, labels, offsets, terms, values):
-    num_queries, num_terms = values.shape
-    deepest = terms.cutoffs.max()
-    longest = len(terms.discounts)
+    num_queries = len(values)
     for block in prange((num_queries + _BLOCK_QUERIES - 1) // _BLOCK_QUERIES):
-        statistics = new_statistics(longest, num_terms)
-        ranking = np.empty(longest, np.int64)
         first = block * _BLOCK_QUERIES
-        for query in range(first, min(first + _BLOCK_QUERIES, num_queries)):
-            start, end = offsets[query], offsets[query + 1]
-            depth = min(end - start, deepest)
-            fill_statistics(labels[start:end], terms, statistics)
-            rank_items(scores[start:end], depth, ranking)
-            for t in range(num_terms):
-                values[query, t] = term_value(t, terms, statistics, ranking, depth)
+        _evaluate_block(first, min(first + _BLOCK_QUERIES, num_queries), scores, labels, offsets, terms, values)
+
+
+@njit()
+def _evaluate_block(first, last, scores, labels, offsets, terms, values):
+    num_terms, longest = values.shape[1], len(terms.discounts)
+    deepest = terms.cutoffs.max()
+    statistics, rankings = new_statistics(longest, num_terms), np.empty((1, longest), np.int64)
+    for query in range(first, last):
+        start, end = offsets[query], offsets[query + 1]
+        depth = min(end - start, deepest)
+        fill_statistics(labels[start:end], terms, statistics)
+        rank_items(scores[start:end], depth, rankings[0])
+        fill_values(terms, statistics, rankings, depth, values[query : query + 1])

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from rankpolicy.kernels.compile import njit
 from rankpolicy.kernels.metrics.sorting import rank_items
-from rankpolicy.kernels.metrics.values import MetricTerms, query_statistics, term_value
+from rankpolicy.kernels.metrics.values import MetricTerms, fill_values, query_statistics, weighted_sum
 from rankpolicy.kernels.plackett_luce.codes import GREEDY, LEAVE_ONE_OUT, MEAN
 from rankpolicy.kernels.plackett_luce.draws import (
     draw_ranking,
@@ -99,9 +99,10 @@ def _reinforce_query(query, items, queries, terms, settings, result):
     by_weight = np.empty(depth, np.int64)
     # One row more than samples: the last is for the greedy list.
     rankings = np.empty((num_samples + 1, depth), np.int64)
-    rewards = np.zeros(num_samples + 1)
+    num_lists = num_samples + (settings.control == GREEDY)
+    rewards, values = np.zeros(num_samples + 1), np.empty((num_lists, num_terms))
     state = stream(settings.seed, query)
-    for sample in range(num_samples + (settings.control == GREEDY)):
+    for sample in range(num_lists):
         ranking = rankings[sample]
         if sample == num_samples:
             rank_items(gather(queries.scores[query], items), depth, ranking)
@@ -110,11 +111,11 @@ def _reinforce_query(query, items, queries, terms, settings, result):
         else:
             state = draw_ranking(state, draws, placed[sample], by_weight)
             state = _weave_in_chance(state, epsilon, by_weight, placed[sample], ranking)
-        for t in range(num_terms):
-            value = term_value(t, terms, statistics, ranking, depth)
-            rewards[sample] += terms.weights[t] * value
-            if sample < num_samples:
-                result.values[query, t] += value / num_samples
+    fill_values(terms, statistics, rankings[:num_lists], depth, values)
+    for sample in range(num_lists):
+        rewards[sample] = weighted_sum(terms, values[sample])
+    for t in range(num_terms):
+        result.values[query, t] = values[:num_samples, t].mean()
     _to_advantages(rewards, settings.control)
     gradient, remaining = np.zeros(n), np.empty(depth)
     for sample in range(num_samples):
