@@ -57,9 +57,9 @@ def fit(
     prior: Annotated[
         str, typer.Option(metavar="A,B|empirical|none", help="Beta prior of every parameter; empirical learns it.")
     ] = "1,1",
-    iterations: Annotated[int, typer.Option(min=0, help="Highest number of EM iterations.")] = 200,
+    iterations: Annotated[int, typer.Option(help="Highest number of EM iterations.")] = 200,
     tolerance: Annotated[
-        float, typer.Option(min=0.0, help="EM ends when an iteration gains less than this per session.")
+        float, typer.Option(help="EM ends when an iteration gains less than this per session.")
     ] = 1e-6,
     lenient: Annotated[bool, typer.Option("--lenient", help="Skip and count malformed rows.")] = False,
     out: Annotated[
