@@ -63,4 +63,5 @@ class Estimator(Protocol):
 
 def draw_seed(generator: torch.Generator | None) -> int:
     """A seed for a kernel, drawn from the generator."""
-    return int(torch.randint(2**62, (), generator=generator))
+    device = None if generator is None else generator.device
+    return int(torch.randint(2**62, (), generator=generator, device=device))
