@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from rankpolicy.cli.support.source import first_line, read_summary, read_table, read_titles
+from rankpolicy.cli.support.source import first_line, read_summary, read_table
 
 if TYPE_CHECKING:
     from rankpolicy.settings import SettingDescription
@@ -44,8 +44,7 @@ class Kind:
         """One line about each member, by name; read from source text where the table allows it."""
         places = read_table(*self.table.split(":"))
         if places is not None:
-            titles = read_titles(*self.table.split(":"))
-            return {name: titles.get(name) or read_summary(place) for name, place in places.items()}
+            return {name: read_summary(place) for name, place in places.items()}
         return {name: _summary_of(member) for name, member in self.members().items()}
 
     def names(self) -> list[str]:

@@ -40,31 +40,8 @@ def read_table(module: str, name: str) -> dict[str, str] | None:
     return places
 
 
-def read_titles(module: str, name: str) -> dict[str, str]:
-    """The titles in a table whose values are calls with ``title="..."``, by name; other members are left out.
-
-    Parameters
-    ----------
-    module
-        The module of the table, or a package that imports it.
-    name
-        The name of the table.
-
-    >>> read_titles("rankpolicy.rankers", "RANKERS")
-    {}
-    """
-    module, name = _definition(module, name)
-    value = _assignments(module).get(name)
-    titles = {}
-    for key, member in zip(value.keys, value.values, strict=True) if isinstance(value, ast.Dict) else ():
-        for keyword in member.keywords if isinstance(member, ast.Call) else ():
-            if isinstance(key, ast.Constant) and keyword.arg == "title" and isinstance(keyword.value, ast.Constant):
-                titles[str(key.value)] = str(keyword.value.value)
-    return titles
-
-
 def read_summary(place: str) -> str:
-    """The first line of the docstring of a class or function, of the function in a value, or else of its module.
+    """The first line of the docstring of a class or function; the ``title`` of a value, or the first line about its ``function``.
 
     Parameters
     ----------
@@ -84,6 +61,9 @@ def read_summary(place: str) -> str:
             return first_line(ast.get_docstring(node) or "")
     value = _assignments(module).get(attribute)
     for keyword in value.keywords if isinstance(value, ast.Call) else ():
+        if keyword.arg == "title" and isinstance(keyword.value, ast.Constant):
+            title = str(keyword.value.value)
+            return f"{title[:1].upper()}{title[1:]}."
         if keyword.arg == "function" and isinstance(keyword.value, ast.Name):
             return read_summary(f"{module}:{keyword.value.id}")
     return first_line(ast.get_docstring(tree) or "")

@@ -43,11 +43,14 @@ def _estimators() -> list[str]:
 @documented
 @dataclass(kw_only=True, eq=False, repr=False)
 class FairLP(Ranker):
-    """Estimate relevance, then give each query the mixture of rankings (Singh & Joachims 2018; 2019, appendix B.3) that maximises
+    """Estimate relevance, then find the best fair mixture of rankings by linear programming (Singh & Joachims 2018; 2019, appendix B.3).
+
+    The mixture of each query maximises
 
     NDCG - strength * group disparity of exposure,    both computed from the estimates r̂ in place of labels,
 
-    by linear programming and the decomposition of Birkhoff and von Neumann. ``max_disparity`` bounds the disparity of every query instead.
+    and is made of rankings by the decomposition of Birkhoff and von Neumann. ``max_disparity`` bounds the disparity of every query
+    instead.
 
     r̂ = a * score + b with the a, b that fit the labels of the training data best, so scores on any scale will do. The gain of an item may
     be negative, its merit not: an estimate below 0 has merit 0.
