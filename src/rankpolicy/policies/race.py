@@ -30,7 +30,7 @@ class Quadrature(NamedTuple):
 
 
 FINE = Quadrature(step=0.2, before=12.0, after=3.8)  # 1e-10 in float64
-COARSE = Quadrature(step=0.5, before=5.0, after=2.8)  # 1e-3 of the gradient: far below what training can tell
+COARSE = Quadrature(step=0.5, before=5.0, after=2.8)  # 1e-3 of the gradient: far below the noise of training
 
 
 def race_exposure(scores: Tensor, mask: Tensor, rank_weights: Tensor, *, quadrature: Quadrature = FINE) -> Tensor:

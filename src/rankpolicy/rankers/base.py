@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from rankpolicy.data.dataset import RankingDataset
 from rankpolicy.fairness import position_bias
+from rankpolicy.metrics import reward_to_maximise
 from rankpolicy.policies.plackett_luce import PlackettLuce
 from rankpolicy.rankers.inputs import (
     Groups,
@@ -84,6 +85,9 @@ class Ranker(ABC):
     def _check_settings(self) -> None:
         """Refuse settings of a wrong kind or range, or that nothing would read."""
         check_settings(self)
+        for name in ("reward", "valid_metric"):
+            if name in self.setting_names() and getattr(self, name) != "objective":
+                reward_to_maximise(getattr(self, name))
 
     def fit(
         self,
@@ -389,6 +393,24 @@ class Ranker(ABC):
         return {}
 
     @classmethod
+    def where_setting_belongs(cls, name: str) -> str | None:
+        """Where a setting that this ranker does not have belongs: to other rankers or to a model; None if nothing has it.
+
+        Parameters
+        ----------
+        name
+            The name of the setting.
+        """
+        from rankpolicy.models.members import models_with_setting
+        from rankpolicy.rankers.members import RANKERS
+
+        rankers = ", ".join(ranker.__name__ for ranker in RANKERS.values() if name in setting_names(ranker))
+        if rankers:
+            return f"it is a setting of {rankers}"
+        models = models_with_setting(name)
+        return f"it belongs to a network: rp.models.{models[0].__name__}({name}=...)" if models else None
+
+    @classmethod
     def setting_names(cls) -> tuple[str, ...]:
         """The names of the settings, in order."""
         return setting_names(cls)
@@ -421,7 +443,7 @@ class Ranker(ABC):
         if train.label_kind == "clicks" and has_ranks and train.query_weights is None:
             warnings.warn(
                 "this learns from clicks as they are, position bias included. Weight them: weighted_by_propensity(train, propensities), "
-                "with those of estimate_position_bias, or with propensities of 1 if that is meant.",
+                "with those of estimate_position_bias, or with propensities of 1 to keep position bias on purpose.",
                 stacklevel=3,
             )
 

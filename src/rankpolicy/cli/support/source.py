@@ -84,7 +84,7 @@ def read_summary(place: str) -> str:
             return first_line(ast.get_docstring(node) or "")
     value = _assignments(module).get(attribute)
     for keyword in value.keywords if isinstance(value, ast.Call) else ():
-        if keyword.arg == "function" and isinstance(keyword.value, ast.Name):
+        if keyword.arg in ("function", "estimate") and isinstance(keyword.value, ast.Name):
             return read_summary(f"{module}:{keyword.value.id}")
     return first_line(ast.get_docstring(tree) or "")
 

@@ -24,7 +24,9 @@ from rankpolicy.types import RankPolicyError
 @documented
 @dataclass(kw_only=True, eq=False, repr=False)
 class RankSVM(LinearRanker):
-    """Scores w·x whose weights w minimise w²/2 + C * loss (Joachims 2002), where
+    """Linear scores trained for a margin between each better and each worse item of a query (Joachims 2002).
+
+    The weights w of the scores w·x minimise w²/2 + C * loss, where
 
     loss = mean over queries of mean over pairs with label_i > label_j of max(0, 1 - w·(x_i - x_j))².
 

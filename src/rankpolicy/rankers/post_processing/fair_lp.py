@@ -43,7 +43,9 @@ def _estimators() -> list[str]:
 @documented
 @dataclass(kw_only=True, eq=False, repr=False)
 class FairLP(Ranker):
-    """Estimate relevance, then give each query the mixture of rankings (Singh & Joachims 2018; 2019, appendix B.3) that maximises
+    """Estimate relevance, then find the best fair mixture of rankings of each query by linear programming (Singh & Joachims 2018).
+
+    The mixture (also Singh & Joachims 2019, appendix B.3) maximises
 
     NDCG - strength * group disparity of exposure,    both computed from the estimates r̂ in place of labels,
 
