@@ -40,7 +40,7 @@ def load(path: str | os.PathLike[str], *, model: Any = None) -> Any:
         return restore_ranker(manifest, files, file, model=model)
     except (RankPolicyError, MissingDependencyError):
         raise
-    except Exception as error:  # whatever a library says of weights or trees that do not fit the settings
+    except Exception as error:  # any error of a library about weights or trees that do not fit the settings
         reason = " ".join(str(error).split())[:200]
         raise RankPolicyError(
             f"{file} is damaged: its parts do not fit together ({reason}). Copy or train the model again."

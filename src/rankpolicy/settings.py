@@ -219,7 +219,8 @@ def _refuse_unknown_settings(cls: type) -> None:
 def check_names(cls: type, names: Iterable[str]) -> None:
     """Refuse names that are no settings of a class.
 
-    The error says where a setting belongs if the class has a function ``where_setting_belongs(name)`` that knows.
+    The error says where a setting belongs if the class has a function ``where_setting_belongs(name)`` that knows; a text ``other_settings``
+    of the class is appended to the list of known settings.
 
     Parameters
     ----------
@@ -234,8 +235,8 @@ def check_names(cls: type, names: Iterable[str]) -> None:
             belongs = getattr(cls, "where_setting_belongs", lambda name: None)(name)
             if belongs is not None:
                 raise RankPolicyError(f"{cls.__name__} has no setting {name!r}; {belongs}.")
-            close = unknown_name("", name, known).partition("'.")[2]
-            raise RankPolicyError(f"{cls.__name__} has no setting {name!r}.{close}")
+            close = unknown_name("", name, known).partition("'.")[2] if known else " It has no settings."
+            raise RankPolicyError(f"{cls.__name__} has no setting {name!r}.{close}{getattr(cls, 'other_settings', '')}")
 
 
 def describe_settings(cls: type) -> list[SettingDescription]:
@@ -288,13 +289,15 @@ def changed_settings(owner: Any) -> dict[str, Any]:
     }
 
 
-def check_settings(owner: Any) -> None:
+def check_settings(owner: Any, *, name_of_owner: str | None = None) -> None:
     """Refuse a setting of the wrong kind, out of its range, not among its choices, or changed although nothing reads it.
 
     Parameters
     ----------
     owner
         An instance of a dataclass whose fields are declared with ``setting``.
+    name_of_owner
+        What error messages call it; by default its class.
     """
     cls = type(owner)
     kinds = _kinds_of(cls)
@@ -304,7 +307,8 @@ def check_settings(owner: Any) -> None:
         read_when = declaration_of(cls, name).read_when
         if read_when is not None and not read_when.holds(owner):
             raise RankPolicyError(
-                f"{cls.__name__}: {name}={value!r:.60} would not be read: it is read only when {read_when.condition}. Leave it out."
+                f"{name_of_owner or cls.__name__}: {name}={value!r:.60} would not be read: it is read only when {read_when.condition}. "
+                "Leave it out."
             )
 
 

@@ -3,7 +3,7 @@
 Glossary (one notion, one word, everywhere)
 
 - **query**: what a user asked; it owns a list of **items**.
-- **scores** ``(query, item)``: what a model says of each item; higher is better.
+- **scores** ``(query, item)``: what a model predicts for each item; higher is better.
 - **labels** ``(query, item)``: given grades of relevance, 0 and up.
 - **mask** ``(query, item)``: True where a padded array holds a real item.
 - **rankings** ``(..., query, position)``: ``rankings[..., p]`` is the item at position p (counted from 0); padded items come last.
@@ -43,7 +43,7 @@ class MissingDependencyError(ImportError):
 
 
 def unknown_name(kind: str, name: object, known: Iterable[str], *, also: Iterable[str] = ()) -> str:
-    """The error text for a name that does not exist; ``also`` are names that may be meant but are not listed.
+    """The error text for a name that does not exist; ``also`` are names that may be suggested but are not listed.
 
     >>> unknown_name("model", "mpl", ["linear", "mlp"])
     "Unknown model 'mpl'. Did you mean 'mlp'? Known: linear, mlp."

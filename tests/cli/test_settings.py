@@ -43,7 +43,12 @@ def test_settings_of_a_model_go_to_the_methods_whose_model_has_them():
     [
         ({"compression": "sum"}, "it belongs to the model: --set model=mcan --set model.compression=..."),
         ({"hidden": "4"}, "it belongs to the model: --set model.hidden=..."),
-        ({"model.compression": "sum"}, "MLP has no setting 'compression'. Known: hidden, dropout"),
+        ({"model.compression": "sum"}, "MLP has no setting 'compression'; it is a setting of MCAN"),
+        ({"gamma": "0.5"}, "pg-rank has no setting 'gamma'; it is a setting of BanditRank"),
+        (
+            {"model.epochs": "4"},
+            "MLP has no setting 'epochs'. Known: hidden, dropout. Settings of training, such as epochs",
+        ),
         ({"model": "linear", "model.hidden": "4"}, "Linear has no setting 'hidden'"),
         ({"epochs.hidden": "4"}, "the setting 'epochs' has no settings of its own"),
     ],

@@ -144,7 +144,7 @@ def test_what_a_method_does_not_use_is_refused(method):
         chosen = POSITION_BIAS_METHODS[method]
         if name in own or name == chosen.takes:
             continue
-        with pytest.raises(rp.RankPolicyError, match=f"'{method}' does not use {name}; leave it out"):
+        with pytest.raises(rp.RankPolicyError, match=f"'{method}' does not use {name}: it is read by "):
             estimate_position_bias(made.log, method=method, **own, **{name: value})
     if own:
         with pytest.raises(rp.RankPolicyError, match=f"'{method}' needs {next(iter(own))}"):

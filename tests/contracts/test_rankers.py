@@ -289,6 +289,29 @@ def test_a_setting_of_a_model_is_sent_there(name):
             refused()
 
 
+@pytest.mark.parametrize("name", RANKERS)
+def test_a_setting_of_another_ranker_is_sent_there(name):
+    for other in RANKERS:
+        for setting in set(RANKERS[other].setting_names()) - set(RANKERS[name].setting_names()):
+            message = (
+                rf"has no setting '{setting}'; it (is a setting of .*{RANKERS[other].__name__}|belongs to the model)"
+            )
+            with pytest.raises(rp.RankPolicyError, match=message):
+                RANKERS[name](**{setting: 1})
+
+
+@pytest.mark.parametrize("name", NETWORKS)
+def test_a_class_of_models_is_not_a_model(name):
+    with pytest.raises(rp.RankPolicyError, match=r"model must be a value, with parentheses: rp\.models\.MLP\(\)"):
+        RANKERS[name](model=rp.models.MLP)
+
+
+def test_an_estimator_that_does_not_work_for_the_reward_is_refused_when_the_ranker_is_made():
+    for estimator, reward in (("exact", "ap"), ("pl_rank", "err"), ("gumbel", lambda rankings, labels, mask: labels)):
+        with pytest.raises(rp.RankPolicyError, match=f"estimator '{estimator}' does not work for the reward"):
+            rp.PGRank(estimator=estimator, reward=reward)
+
+
 @pytest.mark.parametrize("name", NETWORKS)
 def test_settings_are_few_explained_and_checked_when_the_ranker_is_made(name):
     described = describe_settings(RANKERS[name])

@@ -24,7 +24,7 @@ def test_weighted_mrr_by_hand():
     assert table.means == pytest.approx({"mrr": (1 + 4 * 0.5) / 5, "success@1": 1 / 5})
     assert table.num_counted == {"mrr": 2, "success@1": 2}
     assert table.effective_sample_size == pytest.approx(25 / 17)
-    assert "means are weighted: 2 queries, worth 1.5 of equal weight" in str(table)
+    assert "means are weighted: 2 queries, equivalent to 1.5 of equal weight" in str(table)
     assert table.to_dict()["weighted"] == {"effective_sample_size": pytest.approx(25 / 17)}
     assert "weighted mrr 0.6000" in repr(table)
     assert table.to_trec().endswith("mrr\tall\t0.6000\nsuccess@1\tall\t0.2000\n")

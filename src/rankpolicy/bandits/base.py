@@ -47,7 +47,7 @@ class Bandit(KnownSettings, ABC):
     random_state: int = setting(0, "Seed of the bandit's own random generator.")
     discount: float = setting(
         1.0,
-        "Share of what was learned before that each new list leaves; 1 forgets nothing. 0.999 or so for users who change slowly.",
+        "Factor on all earlier observations each time a list is learned; 1 forgets nothing. 0.999 or so for users who change slowly.",
         above=0,
         at_most=1,
         read_when=FORGETS,

@@ -18,7 +18,7 @@ OTHER_QUERY = "query not in the dataset"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClickEvidence:
-    """How many clicks a dataset rests on, and how many clicks of equal weight they are worth.
+    """How many clicks a dataset was made from, and their effective sample size: the equivalent number of clicks of equal weight.
 
     A session counts as often as it occurred. A fitted ranker reports these numbers as ``click_report_``.
 

@@ -62,7 +62,7 @@ class RankingDataset:
         estimated from clicks, any number from 0. ``dataset_from_clicks``, ``weighted_by_propensity`` and the readers of click tables set
         it; rankers and metrics decide by it what they can compute.
     click_evidence
-        How many clicks the labels rest on, where they were made from clicks. It describes the whole dataset; a part of it has None.
+        How many clicks the labels were made from, where they were made from clicks. It describes the whole dataset; a part of it has None.
 
     >>> dataset = from_arrays([[0.5], [0.1], [0.9]], [1, 0, 2], qid=["a", "b", "a"])
     >>> dataset

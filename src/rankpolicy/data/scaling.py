@@ -42,7 +42,7 @@ def with_quantiles(features: Features, knots: NDArray[np.float32]) -> Features:
     """Features (items, features) followed by the quantile of each value: (items, 2 * features).
 
     The quantile of x is the share of the training data below x plus half of the share equal to x, interpolated between ``knots``
-    (features, knots). It tells a network how rare a value is, as the splits of a tree do.
+    (features, knots). It shows a network how rare a value is, as the splits of a tree do.
 
     >>> with_quantiles(np.array([[2.0], [0.0], [9.0]], np.float32), np.array([[0.0, 0.0, 0.0, 1.0, 3.0]], np.float32))
     array([[2.   , 0.875],

@@ -23,7 +23,7 @@ def paired_t_test(a: ArrayLike, b: ArrayLike, *, random_state: int = 0) -> float
     a, b
         Values of one metric for the same queries, in the same order (query,); queries that are NaN in either are left out.
     random_state
-        Not used: the test draws nothing at random. It is there so that all tests are called alike.
+        Not used: the test draws nothing at random. It is there so that all tests are called in the same way.
 
     >>> round(paired_t_test([0.5, 0.7, 0.9], [0.4, 0.5, 0.6]), 4)  # t = 0.2 / (0.1 / sqrt(3)) = 3.4641
     0.0742
@@ -49,7 +49,7 @@ def wilcoxon_signed_rank(a: ArrayLike, b: ArrayLike, *, random_state: int = 0) -
     a, b
         Values of one metric for the same queries, in the same order (query,); queries that are NaN in either are left out.
     random_state
-        Not used: the test draws nothing at random. It is there so that all tests are called alike.
+        Not used: the test draws nothing at random. It is there so that all tests are called in the same way.
 
     >>> wilcoxon_signed_rank([0.5, 0.7, 0.9], [0.4, 0.5, 0.6])  # all signs equal: 2 of 8 equally likely cases
     0.25

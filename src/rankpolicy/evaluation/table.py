@@ -105,7 +105,9 @@ class MetricTable:
         if self.query_weights is None:
             return None
         num_queries = int((self.query_weights > 0).sum())
-        return f"means are weighted: {num_queries} queries, worth {self.effective_sample_size:.1f} of equal weight"
+        return (
+            f"means are weighted: {num_queries} queries, equivalent to {self.effective_sample_size:.1f} of equal weight"
+        )
 
     def confidence_interval(
         self, metric: str, level: float = 0.95, num_resamples: int = 2000, random_state: int = 0

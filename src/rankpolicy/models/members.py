@@ -60,6 +60,8 @@ def as_model(given: Any, *, reads: Collection[str] = ("features", "texts")) -> M
                 f"this ranker needs a model that reads {' or '.join(reads)}; {given} reads {given.reads}."
             )
         return given
+    if isinstance(given, type) and issubclass(given, Model):
+        raise RankPolicyError(f"model must be a value, with parentheses: rp.models.{given.__name__}(); got the class.")
     if callable(given):
         from rankpolicy.models.own import OwnNetwork
 

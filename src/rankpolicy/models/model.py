@@ -25,6 +25,21 @@ class Model(ABC):
 
     name: ClassVar[str]
     reads: ClassVar[Literal["features", "texts"]]
+    other_settings: ClassVar[str] = " Settings of training, such as epochs and learning_rate, belong to the ranker."
+
+    @classmethod
+    def where_setting_belongs(cls, name: str) -> str | None:
+        """Where a setting that this model does not have belongs: to other models; None if no model has it.
+
+        Parameters
+        ----------
+        name
+            The name of the setting.
+        """
+        from rankpolicy.models.members import models_with_setting
+
+        models = ", ".join(model.__name__ for model in models_with_setting(name))
+        return f"it is a setting of {models}" if models else None
 
     def __post_init__(self) -> None:
         for field in fields(self):

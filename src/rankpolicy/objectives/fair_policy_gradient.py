@@ -22,6 +22,7 @@ from rankpolicy.fairness import (
 from rankpolicy.gradients import CONTROLS, additive_forms, exposure_gradient, reinforce
 from rankpolicy.gradients.controls import check_control
 from rankpolicy.metrics import as_reward, reward_to_maximise
+from rankpolicy.objectives.policy_gradient import check_estimator
 from rankpolicy.objectives.value import ObjectiveValue, ascent_loss, choice_entropy
 from rankpolicy.policies.plackett_luce import PlackettLuce
 from rankpolicy.policies.race import COARSE, FINE, Quadrature
@@ -29,6 +30,7 @@ from rankpolicy.settings import ReadWhen, check_settings, documented, setting
 from rankpolicy.types import RankPolicyError
 
 FAIRNESS = ("individual", "group")
+_ESTIMATORS = ("exact", "reinforce")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -53,8 +55,8 @@ class FairPolicyGradientSettings:
     )
     fairness: str = setting(
         "group",
-        """Which disparity of exposure relative to merit is lowered: between the items of each protected "group", or between all pairs of
-        items ("individual").""",
+        """Which disparity of exposure relative to merit is lowered: between the protected groups of a query ("group"), or between all
+        pairs of its items ("individual").""",
         choices=FAIRNESS,
     )
     strength: float = setting(
@@ -76,9 +78,8 @@ class FairPolicyGradientSettings:
     )
     estimator: str = setting(
         "exact",
-        """How the gradient is computed: "exact", or "reinforce" by sampling, as in the paper; the latter is noisier and allows any
-        reward.""",
-        choices=("exact", "reinforce"),
+        """How the gradient is computed: "exact", or "reinforce" by sampling, as in the paper, which is noisier.""",
+        choices=_ESTIMATORS,
     )
     num_samples: int = setting(
         10, "Rankings drawn per query and step. More samples, less noise and more time.", at_least=1, read_when=_DRAWS
@@ -91,8 +92,9 @@ class FairPolicyGradientSettings:
         read_when=_DRAWS,
     )
 
-    def check_samples(self) -> None:
-        """Refuse fewer samples than the control variate needs."""
+    def check_together(self) -> None:
+        """Refuse an estimator that does not work for the reward, and fewer samples than the control variate needs."""
+        check_estimator(self.estimator, self.reward, known=_ESTIMATORS)
         if self.estimator == "reinforce":
             check_control(self.control, self.num_samples)
 
@@ -135,7 +137,7 @@ class FairPolicyGradient(FairPolicyGradientSettings):
 
     def __post_init__(self) -> None:
         check_settings(self)
-        self.check_samples()
+        self.check_together()
         self.reward = reward_to_maximise(self.reward)
 
     def exactly(self, **changes: Any) -> FairPolicyGradient:

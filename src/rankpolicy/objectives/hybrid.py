@@ -76,7 +76,7 @@ class HybridSettings:
         at_least=0,
     )
 
-    def check_samples(self) -> None:
+    def check_together(self) -> None:
         """Refuse fewer samples than the control variate needs."""
         if self.gamma > 0:
             check_control(self.control, self.num_samples)
@@ -103,7 +103,7 @@ class Hybrid(HybridSettings):
 
     def __post_init__(self) -> None:
         check_settings(self)
-        self.check_samples()
+        self.check_together()
         self.reward = reward_to_maximise(self.reward)
 
     def at_epoch(self, epoch: int) -> Hybrid:

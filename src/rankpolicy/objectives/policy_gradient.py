@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,6 +15,7 @@ from rankpolicy.gradients.controls import check_control
 from rankpolicy.metrics import reward_to_maximise
 from rankpolicy.objectives.value import ObjectiveValue, ascent_loss, choice_entropy
 from rankpolicy.settings import ReadWhen, check_settings, documented, setting
+from rankpolicy.types import RankPolicyError
 
 SAMPLING = ("reinforce", "gumbel", "pl_rank")
 
@@ -31,6 +33,27 @@ def subtracts_control(settings: Any) -> bool:
         reward = reward_to_maximise(settings.reward)
         return not (reward.is_additive or reward.has_cascade)
     return bool(settings.estimator == "reinforce")
+
+
+def check_estimator(estimator: str, reward: Any, *, known: Collection[str] = ESTIMATORS) -> None:
+    """Refuse an estimator that cannot give the gradient of a reward.
+
+    Parameters
+    ----------
+    estimator
+        A name of ``ESTIMATORS``.
+    reward
+        A reward, or what stands for one in the settings.
+    known
+        The estimators to choose from, for the error message.
+    """
+    found = reward_to_maximise(reward)
+    works = {"exact": found.is_additive, "pl_rank": found.is_additive, "gumbel": found.has_cascade}
+    if not works.get(estimator, True):
+        able = [name for name in known if works.get(name, True) and name != "auto"]
+        raise RankPolicyError(
+            f"estimator {estimator!r} does not work for the reward {found.name!r}; these do: {', '.join(able)}."
+        )
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -73,8 +96,9 @@ class PolicyGradientSettings:
         at_least=0,
     )
 
-    def check_samples(self) -> None:
-        """Refuse fewer samples than the control variate needs."""
+    def check_together(self) -> None:
+        """Refuse an estimator that does not work for the reward, and fewer samples than the control variate needs."""
+        check_estimator(self.estimator, self.reward)
         if subtracts_control(self):
             check_control(self.control, self.num_samples)
 
@@ -88,7 +112,7 @@ class PolicyGradient(PolicyGradientSettings):
 
     def __post_init__(self) -> None:
         check_settings(self)
-        self.check_samples()
+        self.check_together()
         self.reward = reward_to_maximise(self.reward)
 
     def __call__(self, scores: Tensor, batch: Batch, *, generator: torch.Generator | None = None) -> ObjectiveValue:

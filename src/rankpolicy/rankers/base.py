@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from rankpolicy.data.dataset import RankingDataset
 from rankpolicy.fairness import position_bias
+from rankpolicy.metrics import reward_to_maximise
 from rankpolicy.policies.plackett_luce import PlackettLuce
 from rankpolicy.rankers.inputs import (
     Groups,
@@ -77,6 +78,12 @@ class Ranker(NamedSettings, ABC):
     best_score_: float | None
     evals_result_: dict[str, dict[str, list[float]]]
     click_report_: dict[str, Any] | None  # the click_evidence of the training data; None without clicks
+
+    def _check_settings(self) -> None:
+        super()._check_settings()
+        for name in ("reward", "valid_metric"):
+            if name in self.setting_names() and getattr(self, name) != "objective":
+                reward_to_maximise(getattr(self, name))
 
     def fit(
         self,
@@ -331,6 +338,24 @@ class Ranker(NamedSettings, ABC):
         fitted = {name: plain(getattr(self, name)) for name in self.fitted_attributes} if self.is_fitted else {}
         return {"ranker": self.name, "settings": self._plain_settings(), "fitted": fitted}
 
+    @classmethod
+    def where_setting_belongs(cls, name: str) -> str | None:
+        """Where a setting that this ranker does not have belongs: to other rankers or to a model; None if nothing has it.
+
+        Parameters
+        ----------
+        name
+            The name of the setting.
+        """
+        from rankpolicy.models.members import models_with_setting
+        from rankpolicy.rankers.members import RANKERS
+
+        rankers = ", ".join(ranker.__name__ for ranker in RANKERS.values() if name in setting_names(ranker))
+        if rankers:
+            return f"it is a setting of {rankers}"
+        models = models_with_setting(name)
+        return f"it belongs to a network: rp.models.{models[0].__name__}({name}=...)" if models else None
+
     @property
     def is_fitted(self) -> bool:
         """Whether ``fit`` was called, or the ranker loaded from a file."""
@@ -355,7 +380,7 @@ class Ranker(NamedSettings, ABC):
         if train.label_kind == "clicks" and has_ranks and train.query_weights is None:
             warnings.warn(
                 "this learns from clicks as they are, position bias included. Weight them: weighted_by_propensity(train, propensities), "
-                "with those of estimate_position_bias, or with propensities of 1 if that is meant.",
+                "with those of estimate_position_bias, or with propensities of 1 to keep position bias on purpose.",
                 stacklevel=3,
             )
 

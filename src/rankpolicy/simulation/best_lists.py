@@ -17,7 +17,7 @@ MOST_ENUMERATED = 50_000
 def best_list(user: User, available: NDArray[np.int64], cutoff: int) -> NDArray[np.int64]:
     """The list of at most ``cutoff`` available items that has the highest expected reward.
 
-    - dcm, pbm: the most attractive items, the best of them where v or examination is highest (both rewards gain by sorting alike).
+    - dcm, pbm: the most attractive items, the best of them where v or examination is highest (same order maximises both rewards).
     - ccm, dbn: an item earns x and is passed with probability c, wherever it stands; of two neighbours the one with the larger
       x / (1 - c) goes first, and a dynamic program over the items in that order chooses which ones to show.
     - ubm and any other walk: enumeration where there are few lists, otherwise the best that exchanges of single items find.

@@ -52,7 +52,7 @@ def upper_bound(problem: Problem, steps: ArrayLike) -> NDArray[np.float64] | Non
 def lower_bound(problem: Problem, steps: ArrayLike) -> NDArray[np.float64] | None:
     """Theorem 3: gamma alpha (L - K) Delta / kl(p - Delta, p) x log n for B_LB(L, A*, p, Delta, gamma). None for other problems.
 
-    It rests on E[T_n] / log n >= 1 / kl(p - Delta, p) for each of the L - K items (Lai & Robbins 1985); showing one of them costs Delta.
+    From E[T_n] / log n >= 1 / kl(p - Delta, p) for each of the L - K items (Lai & Robbins 1985); showing one of them costs Delta.
     The paper writes Delta / kl there, which would be one Delta too many; its result is that of 1 / kl.
 
     Parameters

@@ -80,7 +80,7 @@ def test_a_network_of_ones_own(as_instance, tmp_path):
     ranker = rp.BanditRank(model=model, scaling="standardize", num_networks=2, epochs=2).fit(TRAIN, valid=VALID)
     ranker.save(tmp_path / "model.rp")
     with pytest.raises(
-        rp.RankPolicyError, match=r"a network of one's own, OneScore: give it again, load\(path, model="
+        rp.RankPolicyError, match=r"a custom network, OneScore, which the file does not hold: load\(path, model="
     ):
         rp.load(tmp_path / "model.rp")
     loaded = rp.load(tmp_path / "model.rp", model=model)

@@ -134,7 +134,7 @@ def _described(kind: str, name: str, member: Any) -> Described:
 
 
 def _made_by(member: Any) -> Any:
-    """The class or function behind a value that stands for a member: a partial, a metric, a method with an estimate."""
+    """The class or function behind a member that is a value: a partial, a metric, a method with an estimate."""
     for attribute in ("func", "function", "estimate"):
         if callable(getattr(member, attribute, None)):
             return getattr(member, attribute)

@@ -109,7 +109,7 @@ def with_defaults(owner: Any, given: Mapping[str, Any]) -> dict[str, Any]:
     Parameters
     ----------
     owner
-        The class of a method; only a dataclass has defaults to tell.
+        The class of a method; only a dataclass has defaults.
     given
         Settings by name.
     """

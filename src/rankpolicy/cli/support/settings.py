@@ -158,6 +158,9 @@ def _check_belongs(ranker_class: type[Ranker], name: str) -> None:
     """Refuse a name that is no setting of the method, saying which model has it where one does."""
     if name not in ranker_class.setting_names():
         _refuse_setting_of_model(ranker_class, name)
+        belongs = ranker_class.where_setting_belongs(name)
+        if belongs is not None:
+            raise RankPolicyError(f"{ranker_class.name} has no setting {name!r}; {belongs}.")
         raise RankPolicyError(unknown_name(f"setting of {ranker_class.name}:", name, ranker_class.setting_names()))
 
 

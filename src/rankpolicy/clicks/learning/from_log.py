@@ -43,10 +43,10 @@ def dataset_from_clicks(
 ) -> RankingDataset:
     """The dataset with labels and query weights made from clicks on its items, so that position bias cancels.
 
-    Fit any ranker that uses query weights on the result. Its ``label_kind`` says what the labels are, its ``click_evidence`` how many
-    clicks they rest on. Queries and items are matched by ``query_ids`` and ``item_ids``. Sessions of other queries, and queries without a
-    click, are left out and counted: they say nothing about order, though a loss over single items, such as squared error, then does not
-    see the level that they would show.
+    Fit any ranker that uses query weights on the result. Its ``label_kind`` says what the labels are, its ``click_evidence`` how
+    many clicks they were made from. Queries and items are matched by ``query_ids`` and ``item_ids``. Sessions of other queries, and queries
+    without a click, are left out and counted: they hold no information about order, though a loss over single items, such as squared error,
+    then overestimates the mean relevance.
 
     Parameters
     ----------

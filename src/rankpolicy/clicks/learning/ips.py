@@ -1,4 +1,4 @@
-"""Inverse propensity weights in the shape of the clicks, for methods of one's own."""
+"""Inverse propensity weights in the shape of the clicks, for custom methods."""
 
 from __future__ import annotations
 

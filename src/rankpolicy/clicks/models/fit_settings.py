@@ -46,7 +46,7 @@ class ClickFitSettings:
 
     def __post_init__(self) -> None:
         kind = CLICK_MODELS.named(self.model)
-        check_settings(self)
+        check_settings(self, name_of_owner=self.model)
         if isinstance(self.prior, tuple | list) and len(self.prior) != 2:
             raise RankPolicyError(f"prior must be two numbers above 0, 'empirical' or None; got {self.prior!r}.")
         if self.prior == "empirical" and "attraction" not in kind.axes:

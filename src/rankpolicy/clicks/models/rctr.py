@@ -41,5 +41,5 @@ class RankCTR(ClickModel):
         return parameters["rate"][:num_positions, None]
 
     def relevance(self) -> NDArray[np.float64]:
-        """The mean rate, the same for every pair: this model does not tell items apart."""
+        """The mean rate, the same for every pair: this model does not distinguish items."""
         return np.full(len(self.pairs), self.parameters["rate"].mean())

@@ -34,7 +34,7 @@ RIDGE = 1e-9
 
 
 def regression_em(evidence: Evidence, weights: Array) -> Array:
-    """The propensities (resample, position)."""
+    """Regression-EM (Wang et al. 2018): propensities and relevance jointly, by maximum likelihood (resample, position)."""
     counts = evidence.pair_counts(weights)
     if evidence.pair_features is None:
         counts = informative_pairs(counts)

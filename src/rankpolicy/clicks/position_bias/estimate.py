@@ -87,7 +87,8 @@ def estimate_position_bias(
         if value is None and name == chosen.needs:
             raise RankPolicyError(f"{method!r} needs {name}; pass {name}=...")
         if value is not None and name not in (chosen.needs, chosen.takes):
-            raise RankPolicyError(f"{method!r} does not use {name}; leave it out, or choose a method that does.")
+            users = [each for each, other in POSITION_BIAS_METHODS.items() if name in (other.needs, other.takes)]
+            raise RankPolicyError(f"{method!r} does not use {name}: it is read by {', '.join(users)}. Leave it out.")
     if chosen.needs_sessions and not log.has_sessions:
         raise RankPolicyError(
             f"{method!r} needs whole sessions; this log holds counts by (query, item, position). Use all-pairs or em."

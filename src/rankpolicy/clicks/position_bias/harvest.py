@@ -16,7 +16,7 @@ ROUNDS = 2  # of all_pairs; a third round changes nothing that matters
 
 
 def swaps(evidence: Evidence, weights: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Two positions of each session were swapped with probability 1/2 (Joachims, Swaminathan & Schnabel 2017).
+    """Clicks at two positions of each session that were swapped with probability 1/2 (Joachims, Swaminathan & Schnabel 2017).
 
     In such sessions both positions show the same items equally often: E[j, k] = clicks at j in sessions where j and k could be swapped.
     """
@@ -32,17 +32,17 @@ def swaps(evidence: Evidence, weights: NDArray[np.float64]) -> NDArray[np.float6
 
 
 def pivot(evidence: Evidence, weights: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Items shown both at rank 1 and at rank k (Agarwal, Zaitsev, Wang, Li, Najork & Joachims 2019)."""
+    """Clicks on items shown both at rank 1 and at rank k (Agarwal, Zaitsev, Wang, Li, Najork & Joachims 2019)."""
     return pivot_curve(harvested(evidence.pair_counts(weights)))
 
 
 def adjacent(evidence: Evidence, weights: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Items shown both at rank k and at rank k + 1, chained from the first rank down."""
+    """Clicks on items shown both at rank k and at rank k + 1, chained from the first rank down."""
     return adjacent_curve(harvested(evidence.pair_counts(weights)))
 
 
 def all_pairs(evidence: Evidence, weights: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Items shown at any two ranks, with all comparisons in one likelihood.
+    """Clicks on items shown at any two ranks, with all comparisons in one likelihood.
 
     Agarwal et al. (2019) also have a relevance parameter for every two ranks. With Poisson counts of clicks the maximising relevance has a
     closed form, and what remains is the Bradley-Terry likelihood, which has one maximum. The weight of each item depends on the

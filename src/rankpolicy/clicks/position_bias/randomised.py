@@ -30,13 +30,13 @@ def relative_to_first(values: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def randomised(evidence: Evidence, weights: NDArray[np.float64]) -> NDArray[np.float64]:
-    """One curve for all queries (resample, position)."""
+    """Randomised traffic, one curve for all queries: click-through by rank (resample, position)."""
     counts = evidence.position_counts(weights)
     return relative_to_first(ratio(counts.clicks, counts.shown))
 
 
 def randomised_by_segment(evidence: Evidence, weights: NDArray[np.float64]) -> NDArray[np.float64]:
-    """One curve per segment of sessions; the result is their mean, weighted by sessions (resample, position)."""
+    """Randomised traffic, one curve per segment of sessions; the result is their mean, weighted by sessions (resample, position)."""
     assert evidence.segments is not None
     curves, shares = [], []
     for segment in np.unique(evidence.segments):
@@ -47,7 +47,7 @@ def randomised_by_segment(evidence: Evidence, weights: NDArray[np.float64]) -> N
 
 
 def randomised_regression(evidence: Evidence, weights: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Propensities that depend log-linearly on query features; the result is their mean over sessions (resample, position)."""
+    """Randomised traffic, log-linear in query features; the result is the mean curve over sessions (resample, position)."""
     design, codes = evidence.feature_groups
     counts = evidence.group_counts(weights)
     curves = np.full((len(weights), evidence.num_positions), np.nan)

@@ -53,7 +53,7 @@ class MatchInputs:
         vocabulary = HashingVocabulary.of(train, ngrams=ngrams, min_users=min_users, num_buckets=num_buckets)
         if len(vocabulary) == 1:
             warnings.warn(
-                f"no word or n-gram of the training data was seen by {min_users} users, so texts tell nothing: lower min_users.",
+                f"no word or n-gram of the training data was seen by {min_users} users, so texts hold no information: lower min_users.",
                 stacklevel=2,
             )
         users = None if train.shown is None or train.shown.users is None else train.shown.users[train.query_of_item]

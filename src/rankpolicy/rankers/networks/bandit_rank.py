@@ -56,7 +56,7 @@ class BanditRank(NetworkRanker, HybridSettings):
 
     def _check_settings(self) -> None:
         super()._check_settings()
-        self.check_samples()
+        self.check_together()
 
     def _objective(self, train: RankingDataset) -> Hybrid:
         return share_settings(

@@ -60,6 +60,12 @@ class FairPGRank(NetworkRanker, FairPolicyGradientSettings):
     learns_from_texts: ClassVar[bool] = False
     fitted_attributes: ClassVar[tuple[str, ...]] = (*NetworkRanker.fitted_attributes, "report_")
 
+    reward: Any = setting_of(
+        FairPolicyGradientSettings,
+        "reward",
+        help="""Utility to maximise: a metric that is a sum over items, as dcg and ndcg are, or a mix of such metrics. ``report_`` gives
+        its exact value.""",
+    )
     strength: float = setting_of(
         FairPolicyGradientSettings,
         "strength",
@@ -99,7 +105,13 @@ class FairPGRank(NetworkRanker, FairPolicyGradientSettings):
 
     def _check_settings(self) -> None:
         super()._check_settings()
-        self.check_samples()
+        reward = reward_to_maximise(self.reward)
+        if not reward.is_additive:
+            raise RankPolicyError(
+                f"FairPGRank needs a reward of rank weights times item values, such as 'ndcg@10'; got {reward.name!r}. "
+                "PGRank learns any reward, without fairness."
+            )
+        self.check_together()
 
     @property
     def _trains_on_all_queries(self) -> bool:

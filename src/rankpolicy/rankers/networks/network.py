@@ -73,9 +73,6 @@ class NetworkRanker(Ranker, TrainingSettings):
     def _check_settings(self) -> None:
         as_model(self.model, reads=self._readable)
         super()._check_settings()
-        for name in ("reward", "valid_metric"):
-            if name in self.setting_names() and getattr(self, name) != "objective":
-                reward_to_maximise(getattr(self, name))
 
     @property
     def _readable(self) -> tuple[str, ...]:
@@ -93,17 +90,18 @@ class NetworkRanker(Ranker, TrainingSettings):
 
     @classmethod
     def where_setting_belongs(cls, name: str) -> str | None:
-        """Where a setting that this ranker does not have belongs: to a model; None if no model has it either.
+        """Where a setting that this ranker does not have belongs: to a model or to other rankers; None if nothing has it.
 
         Parameters
         ----------
         name
             The name of the setting.
         """
+        name = name.removeprefix("model__")  # set_params takes model__hidden, the constructor a model
         models = models_with_setting(name)
         own = [model for model in models if model.name == cls.model]
         if not models:
-            return None
+            return super().where_setting_belongs(name)
         return f"it belongs to the model: model=rp.models.{(own or models)[0].__name__}({name}=...)"
 
     @abstractmethod
@@ -251,7 +249,7 @@ def _restored_model(saved: Mapping[str, Any]) -> Model:
     """The model whose ``to_dict()`` a file holds."""
     if saved["name"] not in MODELS:
         raise RankPolicyError(
-            f"this ranker was trained with a network of one's own, {saved['name']}: give it again, load(path, model=...)."
+            f"this ranker was trained with a custom network, {saved['name']}, which the file does not hold: load(path, model=...)."
         )
     unknown = sorted(set(saved) - {"name", *setting_names(MODELS[saved["name"]])})
     if unknown:

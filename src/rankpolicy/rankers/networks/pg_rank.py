@@ -31,7 +31,7 @@ class PGRank(NetworkRanker, PolicyGradientSettings):
 
     def _check_settings(self) -> None:
         super()._check_settings()
-        self.check_samples()
+        self.check_together()
 
     def _objective(self, train: RankingDataset) -> PolicyGradient:
         return share_settings(
