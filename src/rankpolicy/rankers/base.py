@@ -350,7 +350,7 @@ class Ranker(NamedSettings, ABC):
         from rankpolicy.models.members import models_with_setting
         from rankpolicy.rankers.members import RANKERS
 
-        rankers = ", ".join(ranker.__name__ for ranker in RANKERS.values() if name in setting_names(ranker))
+        rankers = ", ".join(ranker.__name__ for ranker in RANKERS.values() if name in ranker.setting_names())
         if rankers:
             return f"it is a setting of {rankers}"
         models = models_with_setting(name)
