@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from rankpolicy.clicks.log.any_file import read_click_log
     from rankpolicy.clicks.log.biased_log import BiasedLog, make_biased_log
     from rankpolicy.clicks.log.click_log import ClickLog, log_from_lists
-    from rankpolicy.clicks.log.counts_by_pair import PairCounts, pair_counts
     from rankpolicy.clicks.log.from_dataset import click_log_of
+    from rankpolicy.clicks.log.pairs import PairCounts, pair_counts
     from rankpolicy.clicks.log.synthetic import make_click_log, make_click_model
     from rankpolicy.clicks.models.base import ClickModel
     from rankpolicy.clicks.models.comparison import ClickComparison, compare_click_models

@@ -41,7 +41,7 @@ def exact(
     """
     check_scores(scores, mask)
     gradient, utility = torch.zeros_like(scores), scores.new_zeros(len(scores))
-    for rank_weights, item_values in additive_forms(reward, labels, mask):
+    for rank_weights, item_values in reward.additive_forms(labels, mask):
         exposure, part = exposure_gradient(scores, mask, item_values, rank_weights=rank_weights, quadrature=COARSE)
         gradient += part
         utility += (item_values * exposure).sum(-1)
@@ -81,16 +81,3 @@ def exposure_gradient(
         value = race_exposure(leaf, mask, rank_weights, quadrature=quadrature)
         (slope,) = torch.autograd.grad((value * coefficients).sum(), leaf)
     return value.detach(), slope
-
-
-def additive_forms(reward: Reward, labels: Tensor, mask: Tensor) -> tuple[tuple[Tensor, Tensor], ...]:
-    """Rank weights (position,) and item values (query, item) of an additive reward, one pair per term.
-
-    Parameters
-    ----------
-    reward
-        A weighted sum of additive metrics.
-    labels, mask
-        Padded batch (query, item).
-    """
-    return tuple((form.rank_weights, form.item_values) for form in reward.additive_forms(labels, mask))

@@ -196,11 +196,10 @@ class RewardExpression:
         forms = []
         for term in self.terms:
             (leaf,) = term.factors
-            options = dict(leaf.options)
-            form = additive_form(
-                leaf.metric, labels, mask, cutoff=leaf.cutoff, conventions=self.conventions, options=options
-            )
-            assert form is not None
+            additive = METRICS[leaf.metric].additive
+            assert additive is not None
+            items = judged_items(labels, mask, cutoff=leaf.cutoff)
+            form = additive(items, cutoff=leaf.cutoff, conventions=self.conventions, **dict(leaf.options))
             forms.append(AdditiveForm(form.rank_weights, term.weight * form.item_values))
         return tuple(forms)
 
