@@ -410,7 +410,7 @@ def is_of_kind(value: Any, kind: Any) -> bool:
     if kind in (str, type(None)):
         return isinstance(value, kind)
     if is_union(kind):
-        return any(is_of_kind(value, member) for member in typing.get_args(kind))
+        return any(map(functools.partial(is_of_kind, value), typing.get_args(kind)))
     if typing.get_origin(kind) is tuple:
         member = typing.get_args(kind)[0]
         return isinstance(value, tuple | list) and all(map(functools.partial(is_of_kind, kind=member), value))

@@ -45,7 +45,7 @@ def test_blocks_of_queries_change_nothing() -> None:
 def test_without_numba_torch_serves(monkeypatch: pytest.MonkeyPatch) -> None:
     scores, dataset = random_dataset()
     compiled = evaluate(scores, dataset, "ndcg@10, err")
-    monkeypatch.setattr(sys.modules["rankpolicy.metrics.expression"], "has_numba", lambda: False)
+    monkeypatch.setattr(sys.modules["rankpolicy.metrics.expression"], "HAS_NUMBA", False)
     monkeypatch.setitem(
         sys.modules, "rankpolicy.kernels.metrics.values", None
     )  # and an attempt to import it would be seen

@@ -23,11 +23,11 @@ if TYPE_CHECKING:
     from rankpolicy.clicks.log.synthetic import make_click_log, make_click_model
     from rankpolicy.clicks.models.base import ClickModel
     from rankpolicy.clicks.models.comparison import ClickComparison, compare_click_models
+    from rankpolicy.clicks.models.definition import User
     from rankpolicy.clicks.models.fit import fit_click_model
     from rankpolicy.clicks.models.fit_settings import ClickFitSettings
     from rankpolicy.clicks.models.members import CLICK_MODELS
     from rankpolicy.clicks.models.perplexity import Perplexity
-    from rankpolicy.clicks.models.user import User
     from rankpolicy.clicks.position_bias.bias import PositionBias
     from rankpolicy.clicks.position_bias.estimate import estimate_position_bias
     from rankpolicy.clicks.position_bias.file import read_position_bias

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from rankpolicy.gradients.estimate import GradientEstimate
-from rankpolicy.kernels import has_numba
+from rankpolicy.kernels import HAS_NUMBA
 from rankpolicy.policies.plackett_luce import check_scores
 from rankpolicy.policies.race import COARSE, FINE, Quadrature, race_exposure
 from rankpolicy.types import Reward
@@ -69,7 +69,7 @@ def exposure_gradient(
     (tensor([[0.5000, 0.5000]]), tensor([[ 0.2500, -0.2500]]))
     """
     coefficients = coefficients.to(scores.dtype)
-    if scores.device.type == "cpu" and has_numba():
+    if scores.device.type == "cpu" and HAS_NUMBA:
         from rankpolicy.kernels.plackett_luce.race import race
 
         found = race(

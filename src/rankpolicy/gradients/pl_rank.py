@@ -14,7 +14,7 @@ from torch import Tensor
 
 from rankpolicy.gradients.controls import check_control
 from rankpolicy.gradients.estimate import GradientEstimate, draw_seed
-from rankpolicy.kernels import has_numba
+from rankpolicy.kernels import HAS_NUMBA
 from rankpolicy.policies.choices import log_remaining_weights, ranked_log_weights, summed_shares
 from rankpolicy.policies.plackett_luce import PlackettLuce, check_scores
 from rankpolicy.types import Reward
@@ -52,7 +52,7 @@ def pl_rank(
     weights, values = (torch.stack(parts) for parts in zip(*reward.additive_forms(labels, mask), strict=True))
     counts = weights.any(0).nonzero()
     cutoff = int(counts.max()) + 1 if len(counts) else 1
-    if scores.device.type != "cpu" or not has_numba():
+    if scores.device.type != "cpu" or not HAS_NUMBA:
         rankings = PlackettLuce(scores, mask).sample(num_samples, cutoff=cutoff, generator=generator)
         return pl_rank_of_rankings(scores, labels, mask, rankings=rankings, reward=reward)
 

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankpolicy.data.click_evidence import LabelKind
-from rankpolicy.kernels import has_numba
+from rankpolicy.kernels import HAS_NUMBA
 from rankpolicy.kernels.metrics.codes import NO_CUTOFF
 from rankpolicy.metrics.forms import AdditiveForm
 from rankpolicy.metrics.members import METRICS
@@ -309,7 +309,7 @@ def term_table(reward: Reward) -> TermTable | None:
 
 def leaf_table(leaves: Sequence[Leaf]) -> tuple[NDArray[np.int64], NDArray[np.int64]] | None:
     """Codes and cutoffs of these metrics; None when no kernel computes one of them."""
-    if not has_numba():
+    if not HAS_NUMBA:
         return None
     codes = [None if leaf.options else METRICS[leaf.metric].kernel_code for leaf in leaves]
     if any(code is None for code in codes):

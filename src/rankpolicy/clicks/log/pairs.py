@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from rankpolicy.clicks.log.click_log import NOT_SHOWN, ClickLog
 from rankpolicy.clicks.log.counting import weighted_counts
-from rankpolicy.kernels import has_numba
+from rankpolicy.kernels import HAS_NUMBA
 from rankpolicy.types import RankPolicyError
 
 
@@ -209,7 +209,7 @@ def pair_counts(log: ClickLog) -> tuple[PairTable, PairCounts]:
 def _weighted_counts(
     codes: NDArray[np.int32], rows: NDArray[np.int32], weights: NDArray[np.float64], size: int
 ) -> NDArray[np.float64]:
-    if has_numba():
+    if HAS_NUMBA:
         from rankpolicy.kernels.clicks.counts import weighted_counts_of_rows
 
         totals: NDArray[np.float64] = weighted_counts_of_rows(codes, rows, weights, size)

@@ -13,10 +13,9 @@ from numpy.typing import NDArray
 from rankpolicy.clicks.log.click_log import ClickLog
 from rankpolicy.clicks.log.counting import ratio
 from rankpolicy.clicks.log.pairs import LogView, PairTable
-from rankpolicy.clicks.models.definition import PAIR, POSITION, ModelDefinition
+from rankpolicy.clicks.models.definition import PAIR, POSITION, ModelDefinition, User
 from rankpolicy.clicks.models.members import CLICK_MODELS
 from rankpolicy.clicks.models.perplexity import Perplexity, perplexity_of
-from rankpolicy.clicks.models.user import User
 from rankpolicy.types import RankPolicyError
 
 
