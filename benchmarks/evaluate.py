@@ -12,7 +12,7 @@ import warnings
 import numpy as np
 
 from benchmarks.timing import speedup, use_two_threads
-from rankpolicy.data.dataset import from_arrays
+from rankpolicy.data.arrays import from_arrays
 from rankpolicy.evaluation import evaluate
 
 NUM_QUERIES = 10_000

@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 from rankpolicy.data.dataset import RankingDataset
 from rankpolicy.data.texts.pretrained import CONFIG, TOKENIZER, WEIGHTS, PretrainedEncoder
 from rankpolicy.data.texts.vocabulary import Vocabulary
+from rankpolicy.models.average import scores_of_all
 from rankpolicy.models.encoder import FineTunedEncoder
 from rankpolicy.models.inputs.subwords import SubwordInputs
-from rankpolicy.models.scoring import scores_of_all
 from rankpolicy.optional import require
 from rankpolicy.types import RankPolicyError
 from reproductions.target import Setup

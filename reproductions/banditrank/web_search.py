@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from rankpolicy.data import read_folds, split_queries
-from rankpolicy.data.dataset import concatenate
+from rankpolicy.data.arrays import concatenate
 from rankpolicy.data.folds import Fold
 from rankpolicy.models import Highway
 from rankpolicy.rankers.networks.bandit_rank import PAPER_REWARDS

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import json
 import os
+from dataclasses import fields
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rankpolicy.bundle import is_bundle, read_bundle
 from rankpolicy.files import read_text_bytes
 from rankpolicy.types import MissingDependencyError, RankPolicyError
+
+if TYPE_CHECKING:
+    from rankpolicy.rankers.base import Ranker
 
 
 def load(path: str | os.PathLike[str], *, model: Any = None) -> Any:
@@ -35,9 +39,7 @@ def load(path: str | os.PathLike[str], *, model: Any = None) -> Any:
             from rankpolicy.bandits.files import restore_bandit
 
             return restore_bandit(manifest, files, file)
-        from rankpolicy.rankers.bundle import restore_ranker
-
-        return restore_ranker(manifest, files, file, model=model)
+        return _restore_ranker(manifest, files, file, model)
     except (RankPolicyError, MissingDependencyError):
         raise
     except Exception as error:  # any error of a library about weights or trees that do not fit the settings
@@ -45,6 +47,35 @@ def load(path: str | os.PathLike[str], *, model: Any = None) -> Any:
         raise RankPolicyError(
             f"{file} is damaged: its parts do not fit together ({reason}). Copy or train the model again."
         ) from None
+
+
+def _restore_ranker(manifest: dict[str, Any], files: dict[str, bytes], path: Path, model: Any) -> Ranker:
+    """The ranker in a model file; ``model`` is the torch module of a ranker that was trained with one of the user's own."""
+    from rankpolicy.rankers.members import RANKERS
+
+    if manifest["ranker"] not in RANKERS:
+        raise RankPolicyError(
+            f"{path} holds a {manifest['ranker']!r} ranker. This version knows: {', '.join(RANKERS)}."
+        )
+    ranker_class = RANKERS[manifest["ranker"]]
+    settings = dict(manifest["settings"])
+    unknown = sorted(set(settings) - set(ranker_class.setting_names()))
+    if unknown:
+        raise RankPolicyError(
+            f"{path} has settings this version does not know: {', '.join(unknown)}. Update rankpolicy."
+        )
+    if model is not None:
+        settings["model"] = model
+    # Not by the constructor: a reward of the user's own is known here by its name only, which a check would refuse.
+    ranker = ranker_class.__new__(ranker_class)
+    for field in fields(ranker_class):  # type: ignore[arg-type]  # every ranker is a dataclass
+        value = settings.get(field.name, field.default)
+        setattr(ranker, field.name, tuple(value) if isinstance(value, list) else value)
+    for name in ranker.fitted_attributes:
+        # None: an attribute that rankers of the version that wrote the file did not have.
+        setattr(ranker, name, manifest["fitted"].get(name))
+    ranker._restore(files)
+    return ranker
 
 
 def _from_document(file: Path) -> Any:

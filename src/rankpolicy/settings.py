@@ -405,18 +405,20 @@ def plain(value: Any) -> Any:
 
 def is_of_kind(value: Any, kind: Any) -> bool:
     """Whether a value is of the kind that an annotation names; what is annotated as anything else may be anything."""
-    if is_union(kind):
-        return any(is_of_kind(value, member) for member in typing.get_args(kind))
-    if typing.get_origin(kind) is tuple:
-        member = typing.get_args(kind)[0]
-        return isinstance(value, tuple | list) and all(is_of_kind(part, member) for part in value)
     if kind is bool:
         return isinstance(value, bool) or _is_numpy(value, "bool_")
     if kind is int:
         return isinstance(value, Integral) and not isinstance(value, bool)
     if kind is float:
         return isinstance(value, Real) and not isinstance(value, bool) and math.isfinite(value)
-    return isinstance(value, kind) if kind in (str, type(None)) else True
+    if kind in (str, type(None)):
+        return isinstance(value, kind)
+    if is_union(kind):
+        return any(map(functools.partial(is_of_kind, value), typing.get_args(kind)))
+    if typing.get_origin(kind) is tuple:
+        member = typing.get_args(kind)[0]
+        return isinstance(value, tuple | list) and all(map(functools.partial(is_of_kind, kind=member), value))
+    return True
 
 
 def kind_in_words(kind: Any) -> str:

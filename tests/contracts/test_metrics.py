@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 import rankpolicy.metrics
-from rankpolicy.data.dataset import from_arrays
+from rankpolicy.data.arrays import from_arrays
 from rankpolicy.evaluation import evaluate
 from rankpolicy.kernels.metrics import codes
 from rankpolicy.metrics import METRICS, all_items, metric_named, parse_metric, ranks_of

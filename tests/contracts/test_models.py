@@ -12,7 +12,7 @@ import torch
 
 import rankpolicy as rp
 from rankpolicy.models import MODELS, as_model
-from rankpolicy.models.scoring import scores_of_all
+from rankpolicy.models.average import scores_of_all
 from rankpolicy.settings import declaration_of, describe_settings
 from rankpolicy.types import NetworkInputs
 from tests.tiny_encoder import write_tiny_encoder
@@ -136,7 +136,7 @@ def test_scores_are_finite_and_each_is_that_of_its_item_alone(name, model):
 
 @ALL
 def test_initial_weights_and_dropout_follow_the_generator_and_leave_the_global_one_alone(name, model):
-    from rankpolicy.models.random_module import drawing_from
+    from rankpolicy.models.layers import drawing_from
 
     before = torch.get_rng_state()
     outputs = []

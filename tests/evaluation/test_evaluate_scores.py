@@ -5,7 +5,8 @@ import numpy as np
 import pytest
 import torch
 
-from rankpolicy.data.dataset import RankingDataset, from_arrays
+from rankpolicy.data.arrays import from_arrays
+from rankpolicy.data.dataset import RankingDataset
 from rankpolicy.evaluation import evaluate, evaluate_scores
 from rankpolicy.evaluation.measure import values_by_torch
 from rankpolicy.metrics import METRICS, parse_metric, parse_metrics, term_table
@@ -44,7 +45,7 @@ def test_blocks_of_queries_change_nothing() -> None:
 def test_without_numba_torch_serves(monkeypatch: pytest.MonkeyPatch) -> None:
     scores, dataset = random_dataset()
     compiled = evaluate(scores, dataset, "ndcg@10, err")
-    monkeypatch.setattr(sys.modules["rankpolicy.metrics.kernel_terms"], "has_numba", lambda: False)
+    monkeypatch.setattr(sys.modules["rankpolicy.metrics.expression"], "HAS_NUMBA", False)
     monkeypatch.setitem(
         sys.modules, "rankpolicy.kernels.metrics.values", None
     )  # and an attempt to import it would be seen

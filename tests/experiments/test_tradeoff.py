@@ -3,7 +3,7 @@ import pytest
 
 from rankpolicy import RankPolicyError
 from rankpolicy.data import make_fair_synthetic
-from rankpolicy.data.dataset import from_arrays
+from rankpolicy.data.arrays import from_arrays
 from rankpolicy.evaluation.policy_value import UniformPolicy, policy_value
 from rankpolicy.experiments.pareto import UtilityDisparity, hypervolume, on_pareto_front
 from rankpolicy.experiments.tradeoff import sweep_tradeoff

@@ -52,7 +52,7 @@ def test_auto_is_exact_where_it_can_be_and_samples_elsewhere():
 def test_without_the_kernel_autograd_gives_the_same(monkeypatch):
     weights = torch.tensor([1.0, 0.5, 0.25, 0.0, 0.0], dtype=torch.float64)
     compiled = exposure_gradient(SCORES, MASK, LABELS, rank_weights=weights)
-    monkeypatch.setattr(sys.modules["rankpolicy.gradients.exact"], "has_numba", lambda: False)
+    monkeypatch.setattr(sys.modules["rankpolicy.gradients.exact"], "HAS_NUMBA", False)
     plain = exposure_gradient(SCORES, MASK, LABELS, rank_weights=weights)
     for a, b in zip(compiled, plain, strict=True):
         torch.testing.assert_close(a, b, atol=1e-9, rtol=0)

@@ -27,7 +27,7 @@ def repeated(num_queries):
 
 
 def without_kernel(monkeypatch):
-    monkeypatch.setattr(sys.modules["rankpolicy.gradients.gumbel"], "has_numba", lambda: False)
+    monkeypatch.setattr(sys.modules["rankpolicy.gradients.gumbel"], "HAS_NUMBA", False)
 
 
 def assert_unbiased(estimates, expected):

@@ -79,7 +79,7 @@ def test_long_lists_with_a_cutoff_stay_finite(scale):
 
 
 def test_without_the_kernel_the_reference_serves(monkeypatch):
-    monkeypatch.setattr(sys.modules["rankpolicy.gradients.pl_rank"], "has_numba", lambda: False)
+    monkeypatch.setattr(sys.modules["rankpolicy.gradients.pl_rank"], "HAS_NUMBA", False)
     reward = parse_metric("ndcg@3")
     estimates = [
         pl_rank(SCORES, LABELS, MASK, reward=reward, num_samples=6, generator=torch.Generator().manual_seed(6)),

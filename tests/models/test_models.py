@@ -3,8 +3,8 @@ import torch
 
 from rankpolicy import RankPolicyError
 from rankpolicy.models import MODELS, Average, as_model
-from rankpolicy.models.dropout import ByteDropout
 from rankpolicy.models.highway import HighwayLayer
+from rankpolicy.models.layers import ByteDropout
 
 
 @pytest.mark.parametrize("name", [name for name in MODELS if MODELS[name].reads == "features"])

@@ -51,7 +51,7 @@ class TestKernels:
         log, mask = self.log()
         policy = PlackettLuce(torch.randn(3, 7, dtype=torch.float64, generator=torch.Generator().manual_seed(0)), mask)
         wanted = estimate_policy_value(log, policy, estimator=name)
-        monkeypatch.setattr("rankpolicy.off_policy.targets.has_numba", lambda: False)
+        monkeypatch.setattr("rankpolicy.off_policy.targets.HAS_NUMBA", False)
         assert estimate_policy_value(log, policy, estimator=name).value == pytest.approx(wanted.value, abs=1e-12)
 
     def test_where_nothing_was_shown_nothing_counts(self):

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from rankpolicy.bandits.generator_state import generator_from_words, generator_words
 from rankpolicy.bandits.inputs import checked_items, checked_log
-from rankpolicy.bandits.known_settings import KnownSettings
+from rankpolicy.bandits.other_settings import KnowsOtherSettings
 from rankpolicy.kernels.bandits.memory import ALL_CLICKS, CLICKS, OBSERVATIONS, Memory, Program
 from rankpolicy.settings import ReadWhen, check_settings, documented, plain, setting, setting_names
 from rankpolicy.types import RankPolicyError
@@ -28,7 +28,7 @@ _ROUNDING = 1e-6  # of counts that were discounted
 
 @documented
 @dataclass(kw_only=True, eq=False)
-class Bandit(KnownSettings, ABC):
+class Bandit(KnowsOtherSettings, ABC):
     """Shows lists of items, numbered from 0, and learns from the clicks on them.
 
     Feedback may come late, in batches and in any order: most bandits keep counts, and counts do not depend on order. Steps are lists

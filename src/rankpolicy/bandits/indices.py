@@ -10,7 +10,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from rankpolicy.bandits.known_settings import KnownSettings
+from rankpolicy.bandits.other_settings import KnowsOtherSettings
 from rankpolicy.kernels.bandits.kl_ucb import kl_ucb_index
 from rankpolicy.kernels.bandits.memory import NEVER_OBSERVED, Program
 from rankpolicy.settings import check_settings, documented, setting
@@ -22,7 +22,7 @@ LOG_LOG_WEIGHT = (
 
 
 @dataclass(kw_only=True, eq=False)
-class Index(KnownSettings, ABC):
+class Index(KnowsOtherSettings, ABC):
     """What an index bandit needs to know about its index: settings, statistics and step functions."""
 
     name: ClassVar[str]

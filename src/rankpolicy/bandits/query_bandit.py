@@ -13,8 +13,8 @@ from numpy.typing import ArrayLike, NDArray
 from rankpolicy.bandits.generator_state import generator_from_words, generator_words
 from rankpolicy.bandits.inputs import checked_log
 from rankpolicy.bandits.keys import as_names, checked_names, is_item, keys_of, mixed_keys
-from rankpolicy.bandits.known_settings import KnownSettings
 from rankpolicy.bandits.members import BANDITS
+from rankpolicy.bandits.other_settings import KnowsOtherSettings
 from rankpolicy.kernels.bandits.memory import ShownLists, Table
 from rankpolicy.settings import check_settings, documented, plain, setting
 from rankpolicy.types import RankPolicyError, unknown_name
@@ -27,7 +27,7 @@ LISTS_AT_ONCE = 4096
 @final
 @documented
 @dataclass(kw_only=True, eq=False)
-class QueryBandit(KnownSettings):
+class QueryBandit(KnowsOtherSettings):
     """A bandit for every query, each with its own items and steps, in one table of 16 bytes per (query, item) pair and free slot.
 
     Queries and items are texts or whole numbers, the same in all calls. They are kept as 64-bit hashes of the pair: with ten million pairs,

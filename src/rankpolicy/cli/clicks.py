@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from rankpolicy.cli.support.lazy_verbs import CONTEXT, group_of
+from rankpolicy.cli.main import CONTEXT, group_of
 from rankpolicy.cli.verbs import CLICKS_VERBS
 
 app = typer.Typer(

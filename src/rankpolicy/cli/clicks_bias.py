@@ -11,8 +11,15 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from rankpolicy.cli.support.options import Json, Seed
-from rankpolicy.cli.support.output import console, made_directory, note_if_slow, print_json
-from rankpolicy.cli.support.run import Run, facts_of_file, write_results
+from rankpolicy.cli.support.output import (
+    Run,
+    console,
+    facts_of_file,
+    made_directory,
+    note_if_slow,
+    print_json,
+    write_results,
+)
 from rankpolicy.types import RankPolicyError
 
 if TYPE_CHECKING:

@@ -9,8 +9,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from rankpolicy.cli.support.options import Json
-from rankpolicy.cli.support.output import console, made_directory, note, note_if_slow, print_json
-from rankpolicy.cli.support.run import Run, facts_of_file, write_results
+from rankpolicy.cli.support.output import (
+    Run,
+    console,
+    facts_of_file,
+    made_directory,
+    note,
+    note_if_slow,
+    print_json,
+    write_results,
+)
 from rankpolicy.types import RankPolicyError
 
 if TYPE_CHECKING:

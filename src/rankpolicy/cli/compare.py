@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from rankpolicy.cli.support.chosen_methods import Variant, parse_assignments, parse_methods, settings_of_methods
 from rankpolicy.cli.support.comparison_tables import print_comparison
-from rankpolicy.cli.support.named_methods import Variant, parse_methods
 from rankpolicy.cli.support.options import (
     Empty,
     Gain,
@@ -20,9 +20,7 @@ from rankpolicy.cli.support.options import (
     Set,
     conventions_from,
 )
-from rankpolicy.cli.support.output import console, made_directory, note, print_json
-from rankpolicy.cli.support.run import Run, with_defaults, write_results
-from rankpolicy.cli.support.settings import parse_assignments, settings_of_methods
+from rankpolicy.cli.support.output import Run, console, made_directory, note, print_json, with_defaults, write_results
 
 if TYPE_CHECKING:
     from rankpolicy.data import Fold

@@ -10,8 +10,16 @@ import typer
 from rankpolicy.cli.compare import facts_of_folds
 from rankpolicy.cli.support.comparison_tables import print_comparison
 from rankpolicy.cli.support.options import Json, Seed
-from rankpolicy.cli.support.output import console, made_directory, note, note_if_slow, print_json
-from rankpolicy.cli.support.run import Run, with_defaults, write_results
+from rankpolicy.cli.support.output import (
+    Run,
+    console,
+    made_directory,
+    note,
+    note_if_slow,
+    print_json,
+    with_defaults,
+    write_results,
+)
 
 if TYPE_CHECKING:
     from rankpolicy.data import Fold

@@ -8,11 +8,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rankpolicy.cli.support.named_methods import Variant, parse_by_method, parse_methods
+from rankpolicy.cli.support.chosen_methods import (
+    Variant,
+    parse_assignments,
+    parse_by_method,
+    parse_methods,
+    settings_of_methods,
+)
 from rankpolicy.cli.support.options import Json, Seed, Set
-from rankpolicy.cli.support.output import console, made_directory, note, print_json
-from rankpolicy.cli.support.run import Run, with_defaults, write_results
-from rankpolicy.cli.support.settings import parse_assignments, settings_of_methods
+from rankpolicy.cli.support.output import Run, console, made_directory, note, print_json, with_defaults, write_results
 from rankpolicy.types import RankPolicyError
 
 if TYPE_CHECKING:

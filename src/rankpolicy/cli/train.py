@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from rankpolicy.cli.support.chosen_methods import parse_assignments, parse_settings
 from rankpolicy.cli.support.clicks_to_train_on import clicks_to_train_on
 from rankpolicy.cli.support.options import Json, Set
-from rankpolicy.cli.support.output import check_can_write, console, print_json
-from rankpolicy.cli.support.run import Run, facts_of_file, record_beside
+from rankpolicy.cli.support.output import Run, check_can_write, console, facts_of_file, print_json, record_beside
 from rankpolicy.cli.support.run_file import RunFile, read_run_file
-from rankpolicy.cli.support.settings import parse_assignments, parse_settings
 from rankpolicy.types import RankPolicyError
 
 if TYPE_CHECKING:

@@ -2,9 +2,26 @@
 
 from __future__ import annotations
 
-from rankpolicy.cli.support.lazy_verbs import Verb
+from dataclasses import dataclass
 
 _CLI = "rankpolicy.cli"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verb:
+    """Where a verb is defined, and its line in the list of verbs.
+
+    Parameters
+    ----------
+    place
+        ``"module:function"``, the function that typer makes a command of; its module has EXAMPLES. Or a ``typer.Typer`` with more verbs.
+    summary
+        One short line, known without importing the module.
+    """
+
+    place: str
+    summary: str
+
 
 VERBS: dict[str, Verb] = {
     "demo": Verb(place=f"{_CLI}.demo:demo", summary="Learn and compare two methods on synthetic data."),

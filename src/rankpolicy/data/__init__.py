@@ -5,9 +5,10 @@ from typing import TYPE_CHECKING
 from rankpolicy.optional import lazy_imports
 
 if TYPE_CHECKING:
+    from rankpolicy.data.arrays import concatenate, from_arrays
     from rankpolicy.data.click_evidence import ClickEvidence, LabelKind
     from rankpolicy.data.click_table.table import from_click_table, read_click_table
-    from rankpolicy.data.dataset import RankingDataset, concatenate, from_arrays
+    from rankpolicy.data.dataset import RankingDataset
     from rankpolicy.data.folds import Fold, read_folds
     from rankpolicy.data.formats.any_file import read_dataset
     from rankpolicy.data.formats.frames import from_frame, to_frame

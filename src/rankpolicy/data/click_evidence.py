@@ -6,6 +6,9 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal, get_args
 
+import numpy as np
+from numpy.typing import NDArray
+
 LabelKind = Literal["grades", "clicks", "relevances"]
 LABEL_KINDS: tuple[LabelKind, ...] = get_args(LabelKind)
 
@@ -57,3 +60,20 @@ class ClickEvidence:
     def to_dict(self) -> dict[str, Any]:
         """The numbers by name, as JSON can hold them."""
         return asdict(self)
+
+
+def effective_sample_size(weights: NDArray[np.float64], counts: NDArray[Any] | None = None) -> float:
+    """(sum of weights)^2 / sum of squared weights: the number of equally weighted observations with the same precision (Kish 1965).
+
+    Parameters
+    ----------
+    weights
+        Weight of each observation.
+    counts
+        How often each occurred; None: once.
+
+    >>> effective_sample_size(np.array([1.0, 1.0, 2.0]))
+    2.6666666666666665
+    """
+    times = np.ones(len(weights)) if counts is None else counts
+    return float(times @ weights) ** 2 / float(times @ weights**2)

@@ -2,26 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
-from rankpolicy.data.checks import PER_ITEM, as_float32, check_dataset, checked_sizes
-from rankpolicy.data.click_evidence import ClickEvidence, LabelKind
-from rankpolicy.data.click_table.shown import Shown, joined_shown
-from rankpolicy.data.click_table.side_columns import SideColumns, joined_columns
-from rankpolicy.data.texts.texts import Texts, joined
-from rankpolicy.types import RankPolicyError
+from rankpolicy.data.click_evidence import LABEL_KINDS, ClickEvidence, LabelKind
+from rankpolicy.data.click_table.shown import Shown
+from rankpolicy.data.click_table.side_columns import SideColumns
+from rankpolicy.data.texts.texts import Texts
+from rankpolicy.types import RankPolicyError, unknown_name
 
 if TYPE_CHECKING:
     from torch import Tensor
 
     from rankpolicy.data.padding import Padding
 
-_MISSING = ("None", "nan", "NaT", "<NA>")  # how Python, numpy and pandas write a missing value
+_PER_ITEM = ("labels", "source_rows", "item_ids", "groups")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -64,6 +63,7 @@ class RankingDataset:
     click_evidence
         How many clicks the labels were made from, where they were made from clicks. It describes the whole dataset; a part of it has None.
 
+    >>> from rankpolicy.data.arrays import from_arrays
     >>> dataset = from_arrays([[0.5], [0.1], [0.9]], [1, 0, 2], qid=["a", "b", "a"])
     >>> dataset
     RankingDataset(queries=2, items=3, features=1, labels 0..2)
@@ -87,8 +87,8 @@ class RankingDataset:
     click_evidence: ClickEvidence | None = None
 
     def __post_init__(self) -> None:
-        check_dataset(self)
-        for name in (*PER_ITEM, "features", "offsets", "query_ids", "query_weights"):
+        _check_dataset(self)
+        for name in (*_PER_ITEM, "features", "offsets", "query_ids", "query_weights"):
             array = getattr(self, name)
             if array is not None:
                 view = array.view()
@@ -204,163 +204,6 @@ class RankingDataset:
         return values[np.argsort(self.source_rows, kind="stable")]
 
 
-def from_arrays(
-    features: ArrayLike,
-    labels: ArrayLike | None = None,
-    *,
-    qid: ArrayLike | None = None,
-    group: ArrayLike | None = None,
-    item_ids: ArrayLike | None = None,
-    protected: ArrayLike | None = None,
-    feature_names: Sequence[str] | None = None,
-    label_kind: LabelKind = "grades",
-) -> RankingDataset:
-    """A dataset from a feature matrix and the query of each row.
-
-    Parameters
-    ----------
-    features
-        One row per item, shape (items, features).
-    labels
-        One number per row, 0 or more; without labels (new data to be ranked) they are all 0.
-    qid
-        The query id of each row, in any order. Give either ``qid`` or ``group``.
-    group
-        The number of rows of each query, where the rows of a query follow one another.
-    item_ids
-        An id per row, unique within its query.
-    protected
-        The protected group of each row, for fair rankers and fairness metrics.
-    feature_names
-        Names of the columns.
-    label_kind
-        What the labels mean: "grades", "clicks" (0 or 1) or "relevances" (estimated from clicks).
-    """
-    matrix = np.asarray(features)
-    if matrix.ndim != 2:
-        raise RankPolicyError(
-            f"features must be a matrix (items, features); got {matrix.ndim} dimension(s), shape {matrix.shape}. "
-            "For one feature use X.reshape(-1, 1), for one item X.reshape(1, -1)."
-        )
-    num_items = len(matrix)
-    if (qid is None) == (group is None):
-        raise RankPolicyError(
-            "pass exactly one of qid (a query id per row) and group (the number of rows of each query); "
-            f"got {'both' if qid is not None else 'neither'}. For a single query use group=[{num_items}]."
-        )
-    if group is not None:
-        sizes = checked_sizes(group, num_items)
-        query_of_row = np.repeat(np.arange(len(sizes)), sizes)
-        query_ids = np.arange(len(sizes)).astype(str)
-    else:
-        query_of_row, query_ids = numbered_by_appearance(np.asarray(qid), num_items)
-
-    def checked(name: str, values: ArrayLike | None, dtype: Any = None) -> NDArray[Any] | None:
-        if values is None:
-            return None
-        array = np.asarray(values, dtype=dtype)
-        if array.shape != (num_items,):
-            raise RankPolicyError(
-                f"{name} must have one value per row of features, shape ({num_items},); got {array.shape}."
-            )
-        return array
-
-    given_labels = np.zeros(num_items, np.float32) if labels is None else labels
-    return from_query_numbers(
-        as_float32("features", matrix),
-        as_float32("labels", checked("labels", given_labels)),
-        query_of_row,
-        query_ids=query_ids,
-        item_ids=checked("item_ids", item_ids, dtype=str),
-        groups=checked("protected", protected),
-        feature_names=None if feature_names is None else tuple(map(str, feature_names)),
-        label_kind=label_kind,
-    )
-
-
-def from_query_numbers(
-    features: NDArray[np.float32],
-    labels: NDArray[np.float32],
-    query_of_row: NDArray[np.int64],
-    *,
-    query_ids: NDArray[Any],
-    item_ids: NDArray[Any] | None = None,
-    groups: NDArray[Any] | None = None,
-    feature_names: tuple[str, ...] | None = None,
-    label_kind: LabelKind = "grades",
-) -> RankingDataset:
-    """A dataset from the number of each row's query, 0 to len(query_ids) - 1; rows are sorted by query."""
-    in_order = bool((np.diff(query_of_row) >= 0).all())
-    order = np.arange(len(labels)) if in_order else np.argsort(query_of_row, kind="stable")
-
-    def arranged(values: Any) -> Any:
-        return values if in_order or values is None else values[order]
-
-    return RankingDataset(
-        features=arranged(features),
-        labels=arranged(labels),
-        offsets=np.concatenate([[0], np.cumsum(np.bincount(query_of_row, minlength=len(query_ids)))]),
-        query_ids=query_ids,
-        source_rows=order,
-        item_ids=arranged(item_ids),
-        groups=arranged(groups),
-        feature_names=feature_names,
-        label_kind=label_kind,
-    )
-
-
-def concatenate(datasets: Sequence[RankingDataset]) -> RankingDataset:
-    """All queries of several datasets, one after the other; a query id that occurs twice stays two queries.
-
-    Parameters
-    ----------
-    datasets
-        Datasets with the same features and the same kind of labels. Optional parts (item ids, weights, ...) must be in all or none.
-    """
-    if not datasets:
-        raise RankPolicyError("concatenate needs at least one dataset; got an empty list.")
-    widths = sorted({dataset.num_features for dataset in datasets})
-    if len(widths) > 1:
-        raise RankPolicyError(f"datasets to concatenate must have the same number of features; got {widths}.")
-    named = [dataset for dataset in datasets if dataset.feature_names is not None]
-    for dataset in named:
-        if dataset.feature_names != named[0].feature_names:
-            first, other = map(", ".join, (named[0].feature_names or (), dataset.feature_names or ()))
-            raise RankPolicyError(
-                f"datasets to concatenate must have the same features in the same order; got {first:.80} and {other:.80}."
-            )
-    kinds = sorted({dataset.label_kind for dataset in datasets})
-    if len(kinds) > 1:
-        raise RankPolicyError(
-            f"datasets to concatenate must have labels of one kind; got {' and '.join(kinds)}. "
-            "Make both from clicks in the same way, or learn from one of them."
-        )
-    starts = np.cumsum([0] + [dataset.num_items for dataset in datasets])
-
-    def optional(name: str, join: Callable[[list[Any]], Any] = np.concatenate) -> Any:
-        parts = [getattr(dataset, name) for dataset in datasets]
-        present = [part is not None for part in parts]
-        if any(present) and not all(present):
-            raise RankPolicyError(f"either all or none of the datasets to concatenate must have {name}.")
-        return join(parts) if all(present) else None
-
-    return RankingDataset(
-        features=np.concatenate([dataset.features for dataset in datasets]),
-        labels=np.concatenate([dataset.labels for dataset in datasets]),
-        offsets=np.concatenate([[0], *(d.offsets[1:] + start for d, start in zip(datasets, starts, strict=False))]),
-        query_ids=np.concatenate([dataset.query_ids for dataset in datasets]),
-        source_rows=np.concatenate([d.source_rows + start for d, start in zip(datasets, starts, strict=False)]),
-        item_ids=optional("item_ids"),
-        groups=optional("groups"),
-        feature_names=named[0].feature_names if named else None,
-        texts=optional("texts", joined),
-        side=optional("side", joined_columns),
-        shown=optional("shown", joined_shown),
-        query_weights=optional("query_weights"),
-        label_kind=datasets[0].label_kind,
-    )
-
-
 def rows_of_queries(offsets: NDArray[np.int64], queries: NDArray[np.int64]) -> NDArray[np.int64]:
     """Rows of the items of these queries, query by query."""
     sizes = offsets[queries + 1] - offsets[queries]
@@ -369,25 +212,84 @@ def rows_of_queries(offsets: NDArray[np.int64], queries: NDArray[np.int64]) -> N
     return np.asarray(np.arange(ends[-1] if len(ends) else 0) + np.repeat(first, sizes), np.int64)
 
 
-def numbered_by_appearance(qid: NDArray[Any], num_items: int) -> tuple[NDArray[np.int64], NDArray[Any]]:
-    """Number query ids 0, 1, ... in order of first appearance: number of each row, id of each number."""
-    if qid.shape != (num_items,):
-        raise RankPolicyError(
-            f"qid must have one query id per row of features, shape ({num_items},); got {qid.shape}. "
-            "Sizes of consecutive queries go into group=."
-        )
-    if qid.dtype.kind == "O":
-        missing = [row for row, name in enumerate(qid.tolist()) if not isinstance(name, str) and str(name) in _MISSING]
-        if missing:
+def _check_dataset(data: RankingDataset) -> None:
+    """Refuse parts whose shapes or values do not fit together."""
+    if data.features.ndim != 2:
+        raise RankPolicyError(f"features must be a matrix (items, features); got shape {data.features.shape}.")
+    num_items = len(data.features)
+    if num_items == 0 or len(data.offsets) < 2:
+        raise RankPolicyError("a dataset needs at least one query with one item; got none.")
+    for name in _PER_ITEM:
+        array = getattr(data, name)
+        if array is not None and array.shape != (num_items,):
             raise RankPolicyError(
-                f"qid must hold an id for every row; row {missing[0]} has {qid[missing[0]]!r}. Fill it or drop the row."
+                f"{name} must have one value per row of features, shape ({num_items},); got {array.shape}."
             )
-        qid = qid.astype(str)  # ids of mixed types cannot be sorted
-    if qid.dtype.kind == "f" and not (np.isfinite(qid).all() and (qid == np.round(qid)).all()):
-        raise RankPolicyError("qid must hold ids (integers or strings), not fractions or NaN.")
-    ids, first, number = np.unique(qid, return_index=True, return_inverse=True)
-    by_appearance = np.argsort(first, kind="stable")
-    rank_of_id = np.empty(len(ids), np.int64)
-    rank_of_id[by_appearance] = np.arange(len(ids))
-    names = ids[by_appearance]
-    return rank_of_id[number], (names.astype(np.int64) if qid.dtype.kind == "f" else names).astype(str)
+    if data.offsets[0] != 0 or data.offsets[-1] != num_items or (np.diff(data.offsets) < 1).any():
+        raise RankPolicyError(f"offsets must increase from 0 to the number of items, {num_items}, with no empty query.")
+    if data.query_ids.shape != (len(data.offsets) - 1,):
+        raise RankPolicyError(
+            f"query_ids must have one id per query, shape ({len(data.offsets) - 1},); got {data.query_ids.shape}."
+        )
+    if data.feature_names is not None and len(data.feature_names) != data.features.shape[1]:
+        raise RankPolicyError(
+            f"feature_names must name {data.features.shape[1]} features; got {len(data.feature_names)}."
+        )
+    if data.texts is not None and (len(data.texts.queries), len(data.texts.of_item)) != (data.num_queries, num_items):
+        raise RankPolicyError(
+            f"texts must hold one text per query and one per item, {data.num_queries} and {num_items}; "
+            f"got {len(data.texts.queries)} and {len(data.texts.of_item)}."
+        )
+    if data.side is not None and not data.side.lengths() <= {num_items}:
+        raise RankPolicyError(
+            f"side columns must have one value per item, {num_items}; got {sorted(data.side.lengths())}."
+        )
+    if data.shown is not None:
+        _check_shown(data.shown, data.num_queries, num_items)
+    weights = data.query_weights
+    if weights is not None and (
+        weights.shape != (data.num_queries,) or not (np.isfinite(weights) & (weights >= 0)).all() or not weights.any()
+    ):
+        raise RankPolicyError(
+            f"query_weights must be finite, 0 or more and not all 0, one for each of {data.num_queries} queries; "
+            f"got shape {weights.shape}, {weights!r:.60}."
+        )
+    _check_finite(data)
+    _check_label_kind(data)
+
+
+def _check_shown(shown: Shown, num_queries: int, num_items: int) -> None:
+    for name, length in (("ranks", num_items), ("users", num_queries), ("times", num_queries)):
+        values = getattr(shown, name)
+        if values is not None and values.shape != (length,):
+            raise RankPolicyError(f"the {name} of shown lists must have the shape ({length},); got {values.shape}.")
+    if shown.ranks is not None and shown.ranks.min() < 1:
+        raise RankPolicyError(f"ranks of shown items count from 1; got {int(shown.ranks.min())}.")
+
+
+def _check_label_kind(data: RankingDataset) -> None:
+    if data.label_kind not in LABEL_KINDS:
+        raise RankPolicyError(unknown_name("label kind", data.label_kind, LABEL_KINDS))
+    if data.label_kind == "clicks" and not ((data.labels == 0) | (data.labels == 1)).all():
+        raise RankPolicyError(
+            f"labels that are clicks must be 0 or 1; the highest is {data.labels.max():g}. "
+            "Use label_kind='grades' for grades, 'relevances' for relevances estimated from clicks."
+        )
+
+
+def _check_finite(data: RankingDataset) -> None:
+    if not np.isfinite(data.features).all():
+        item, feature = np.argwhere(~np.isfinite(data.features))[0]
+        raise RankPolicyError(
+            f"features must be finite; row {int(data.source_rows[item])}, feature {int(feature)} is "
+            f"{data.features[item, feature]}. "
+            "Impute missing values (for example with 0 or the feature's median); scale or clip values beyond 3.4e38, which float32 "
+            "cannot hold."
+        )
+    if not np.isfinite(data.labels).all() or (data.labels < 0).any():
+        item = int(np.argwhere(~(np.isfinite(data.labels) & (data.labels >= 0)))[0, 0])
+        raise RankPolicyError(
+            f"labels must be grades of relevance, finite and 0 or more; row {int(data.source_rows[item])} has "
+            f"{data.labels[item]:g}. "
+            "Shift or map them to 0, 1, 2, ..."
+        )

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import numpy as np
 
-from rankpolicy.data.dataset import RankingDataset, concatenate
+from rankpolicy.data.arrays import concatenate
+from rankpolicy.data.dataset import RankingDataset
 from rankpolicy.data.formats.letor import read_letor
 from rankpolicy.types import RankPolicyError
 

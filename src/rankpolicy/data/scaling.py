@@ -114,7 +114,7 @@ class FeatureScaling:
         Mean and standard deviation of the training data (scaled features,), where the kind standardises; the spread of a constant feature
         is infinite, so that it becomes 0.
 
-    >>> from rankpolicy.data.dataset import from_arrays
+    >>> from rankpolicy.data.arrays import from_arrays
     >>> train = from_arrays([[1.0, 7.0], [3.0, 7.0]], group=[2])
     >>> fit_scaling("standardize", train).apply(np.array([[1.0, 7.0], [5.0, 8.0]], np.float32))
     array([[-1.,  0.],

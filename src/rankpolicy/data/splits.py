@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rankpolicy.data.dataset import RankingDataset, numbered_by_appearance
+from rankpolicy.data.arrays import numbered_by_appearance
+from rankpolicy.data.dataset import RankingDataset
 from rankpolicy.types import RankPolicyError
 
 
@@ -27,7 +28,7 @@ def split_queries(
     random_state
         Seed of the random choice; None draws a new one each time.
 
-    >>> from rankpolicy.data.dataset import from_arrays
+    >>> from rankpolicy.data.arrays import from_arrays
     >>> [part.num_queries for part in split_queries(from_arrays(np.zeros((10, 1)), group=[1] * 10))]
     [6, 2, 2]
     """
@@ -50,7 +51,7 @@ def split_by_time(dataset: RankingDataset, fractions: Sequence[float] = (0.8, 0.
         Approximate share of the queries of each part; they add up to 1.
 
     >>> from dataclasses import replace
-    >>> from rankpolicy.data.dataset import from_arrays
+    >>> from rankpolicy.data.arrays import from_arrays
     >>> from rankpolicy.data.click_table.shown import Shown
     >>> dataset = replace(from_arrays(np.zeros((5, 1)), group=[1] * 5), shown=Shown(times=np.array([3.0, 1.0, 2.0, 2.0, 9.0])))
     >>> [part.shown.times.tolist() for part in split_by_time(dataset, (0.4, 0.4, 0.2))]

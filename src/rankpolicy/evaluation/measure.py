@@ -1,20 +1,21 @@
-"""Metrics of every query, from a ranker or its scores."""
+"""Metrics of every query, from a ranker or its scores, and their mean."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rankpolicy.data.dataset import RankingDataset
-from rankpolicy.evaluation.table import MetricTable
-from rankpolicy.metrics.estimated_relevances import reward_for_labels
-from rankpolicy.metrics.expression import RewardExpression
-from rankpolicy.metrics.kernel_terms import leaf_table
+from rankpolicy.metrics.expression import RewardExpression, leaf_table, reward_for_labels
 from rankpolicy.metrics.parse import as_reward, parse_metrics
 from rankpolicy.types import Conventions, RankPolicyError, Reward
+
+if TYPE_CHECKING:
+    from rankpolicy.evaluation.table import MetricTable
 
 
 class Scorer(Protocol):
@@ -55,11 +56,13 @@ def evaluate(
     MetricTable
         Print it for means with 95% intervals; ``means`` is a dict; ``table["map"]`` has one value per query.
 
-    >>> from rankpolicy.data.dataset import from_arrays
+    >>> from rankpolicy.data.arrays import from_arrays
     >>> dataset = from_arrays([[0.0], [1.0], [2.0]], [0, 1, 3], group=[3])
     >>> evaluate([2.0, 1.0, 3.0], dataset, ["ndcg", "map"]).means  # ranking 2, 0, 1: 7.5 / 7.63 and (1/1 + 2/3) / 2
     {'ndcg': 0.98284..., 'map': 0.83333...}
     """
+    from rankpolicy.evaluation.table import MetricTable
+
     if not isinstance(dataset, RankingDataset):
         raise RankPolicyError(
             f"dataset must be a RankingDataset; got {type(dataset).__name__}. Arrays: from_arrays(X, y, qid=qid)."
@@ -111,6 +114,26 @@ def evaluate_scores(
         expressions = [m for m in (measures[column] for column in columns) if isinstance(m, RewardExpression)]
         values[:, columns] = values_by_kernel(scores, dataset, expressions)
     return values
+
+
+def mean_over_queries(values: NDArray[np.float64], query_weights: NDArray[np.float64] | None) -> float:
+    """sum of weight * value / sum of weights over the queries whose value is not NaN; NaN where there are none.
+
+    Parameters
+    ----------
+    values
+        One value per query (query,).
+    query_weights
+        Weight of each query (query,); None for the plain mean.
+
+    >>> mean_over_queries(np.array([1.0, 0.5, np.nan]), np.array([3.0, 1.0, 9.0]))
+    0.875
+    """
+    counted = ~np.isnan(values)
+    if query_weights is None:
+        return float(values[counted].mean()) if counted.any() else math.nan
+    total = float(query_weights[counted].sum())
+    return float(query_weights[counted] @ values[counted]) / total if total else math.nan
 
 
 def values_by_kernel(

@@ -122,7 +122,7 @@ def policy_value(
     merit
         How merit follows from labels, as in ``merit_of``. The default is "identity", the label itself.
 
-    >>> from rankpolicy.data.dataset import from_arrays
+    >>> from rankpolicy.data.arrays import from_arrays
     >>> two = from_arrays([[0.0], [1.0]], [2, 1], group=[2], protected=["a", "b"])
     >>> value = policy_value(UniformPolicy(), two, reward="dcg")
     >>> value.utility, value.disparity  # exposure 0.815 each: (3 + 1) 0.815, and 0.815 / 2 < 0.815 / 1

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rankpolicy.data.query_weights import effective_sample_size
+from rankpolicy.data.click_evidence import effective_sample_size
 from rankpolicy.evaluation.bootstrap import bootstrap_interval
-from rankpolicy.evaluation.weighted import mean_over_queries
+from rankpolicy.evaluation.measure import mean_over_queries
 from rankpolicy.metrics import parse_metric
 from rankpolicy.optional import require
 from rankpolicy.types import Conventions, RankPolicyError

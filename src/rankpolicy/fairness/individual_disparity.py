@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from rankpolicy.fairness.disparity import Disparity, check_exposure, count_reasons
-from rankpolicy.kernels import has_numba
+from rankpolicy.kernels import HAS_NUMBA
 
 LEFT_OUT = "fewer than two items with positive merit"
 
@@ -36,7 +36,7 @@ def individual_disparity(exposure: Tensor, merit: Tensor, mask: Tensor) -> Dispa
     (tensor([0.0500]), tensor([[ 0.1250, -0.1250,  0.0000]]))
     """
     check_exposure(exposure, merit, mask)
-    is_compiled = exposure.device.type == "cpu" and has_numba()
+    is_compiled = exposure.device.type == "cpu" and HAS_NUMBA
     values, gradient = (compiled if is_compiled else pairwise)(exposure.detach(), merit.to(exposure.dtype), mask)
     is_counted, left_out = count_reasons({LEFT_OUT: (mask & (merit > 0)).sum(-1) < 2})
     return Disparity(values=values, gradient=gradient, is_counted=is_counted, left_out=left_out)

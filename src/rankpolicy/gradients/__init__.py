@@ -9,7 +9,7 @@ from rankpolicy.gradients.affinity_reinforce import affinity_reinforce
 from rankpolicy.gradients.auto import auto
 from rankpolicy.gradients.controls import CONTROLS
 from rankpolicy.gradients.estimate import GradientEstimate
-from rankpolicy.gradients.exact import additive_forms, exact, exposure_gradient
+from rankpolicy.gradients.exact import exact, exposure_gradient
 from rankpolicy.gradients.gumbel import gumbel, gumbel_exposure, gumbel_of_draws
 from rankpolicy.gradients.members import AFFINITY_ESTIMATORS, ESTIMATORS
 from rankpolicy.gradients.pl_rank import pl_rank, pl_rank_of_rankings
@@ -26,7 +26,6 @@ __all__ = [
     "CONTROLS",
     "ESTIMATORS",
     "GradientEstimate",
-    "additive_forms",
     "affinity_log_prob_gradient",
     "affinity_reinforce",
     "affinity_reinforce_of_rankings",

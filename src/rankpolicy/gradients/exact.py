@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from rankpolicy.gradients.estimate import GradientEstimate
-from rankpolicy.kernels import has_numba
+from rankpolicy.kernels import HAS_NUMBA
 from rankpolicy.policies.plackett_luce import check_scores
 from rankpolicy.policies.race import COARSE, FINE, Quadrature, race_exposure
 from rankpolicy.types import Reward
@@ -44,7 +44,7 @@ def exact(
     """
     check_scores(scores, mask)
     gradient, utility = torch.zeros_like(scores), scores.new_zeros(len(scores))
-    for rank_weights, item_values in additive_forms(reward, labels, mask):
+    for rank_weights, item_values in reward.additive_forms(labels, mask):
         exposure, part = exposure_gradient(scores, mask, item_values, rank_weights=rank_weights, quadrature=COARSE)
         gradient += part
         utility += (item_values * exposure).sum(-1)
@@ -72,7 +72,7 @@ def exposure_gradient(
     (tensor([[0.5000, 0.5000]]), tensor([[ 0.2500, -0.2500]]))
     """
     coefficients = coefficients.to(scores.dtype)
-    if scores.device.type == "cpu" and has_numba():
+    if scores.device.type == "cpu" and HAS_NUMBA:
         from rankpolicy.kernels.plackett_luce.race import race
 
         found = race(
@@ -84,16 +84,3 @@ def exposure_gradient(
         value = race_exposure(leaf, mask, rank_weights, quadrature=quadrature)
         (slope,) = torch.autograd.grad((value * coefficients).sum(), leaf)
     return value.detach(), slope
-
-
-def additive_forms(reward: Reward, labels: Tensor, mask: Tensor) -> tuple[tuple[Tensor, Tensor], ...]:
-    """Rank weights (position,) and item values (query, item) of an additive reward, one pair per term.
-
-    Parameters
-    ----------
-    reward
-        A weighted sum of additive metrics.
-    labels, mask
-        Padded batch (query, item).
-    """
-    return tuple((form.rank_weights, form.item_values) for form in reward.additive_forms(labels, mask))

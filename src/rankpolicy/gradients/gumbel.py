@@ -16,7 +16,7 @@ from torch import Tensor
 from rankpolicy.gradients.cascade import cascade_form
 from rankpolicy.gradients.controls import check_control
 from rankpolicy.gradients.estimate import GradientEstimate, draw_seed
-from rankpolicy.kernels import has_numba
+from rankpolicy.kernels import HAS_NUMBA
 from rankpolicy.metrics import rank_by_score, ranks_of
 from rankpolicy.policies.choices import add_gumbel_noise
 from rankpolicy.policies.plackett_luce import check_scores
@@ -55,7 +55,7 @@ def gumbel(
     check_scores(scores, mask)
     check_control("none", num_samples)
     form = cascade_form(reward, labels, mask)
-    if scores.device.type != "cpu" or not has_numba():
+    if scores.device.type != "cpu" or not HAS_NUMBA:
         rankings, noisy_scores = sample_noisy_scores(
             scores, mask, num_samples=num_samples, cutoff=form.slopes.shape[-1] + 1, generator=generator
         )
@@ -151,7 +151,7 @@ def gumbel_exposure(
     weights = torch.nn.functional.pad(rank_weights.double(), (0, missing))[: scores.shape[-1]].to(scores.device)
     slopes = weights[:-1] - weights[1:]
     num_swaps = int(slopes.nonzero().max()) + 1 if slopes.any() else 0
-    if scores.device.type == "cpu" and has_numba():
+    if scores.device.type == "cpu" and HAS_NUMBA:
         from rankpolicy.kernels.plackett_luce.gumbel import gumbel_exposures
 
         exposure, _ = gumbel_exposures(

@@ -14,8 +14,7 @@ from torch import Tensor
 
 from rankpolicy.gradients.controls import check_control
 from rankpolicy.gradients.estimate import GradientEstimate, draw_seed
-from rankpolicy.gradients.exact import additive_forms
-from rankpolicy.kernels import has_numba
+from rankpolicy.kernels import HAS_NUMBA
 from rankpolicy.policies.choices import log_remaining_weights, ranked_log_weights, summed_shares
 from rankpolicy.policies.plackett_luce import PlackettLuce, check_scores
 from rankpolicy.types import Reward
@@ -50,10 +49,10 @@ def pl_rank(
     """
     check_scores(scores, mask)
     check_control("none", num_samples)
-    weights, values = (torch.stack(parts) for parts in zip(*additive_forms(reward, labels, mask), strict=True))
+    weights, values = (torch.stack(parts) for parts in zip(*reward.additive_forms(labels, mask), strict=True))
     counts = weights.any(0).nonzero()
     cutoff = int(counts.max()) + 1 if len(counts) else 1
-    if scores.device.type != "cpu" or not has_numba():
+    if scores.device.type != "cpu" or not HAS_NUMBA:
         rankings = PlackettLuce(scores, mask).sample(num_samples, cutoff=cutoff, generator=generator)
         return pl_rank_of_rankings(scores, labels, mask, rankings=rankings, reward=reward)
 
@@ -95,7 +94,7 @@ def pl_rank_of_rankings(
     _, is_item = ranked_log_weights(scores, mask, rankings)
     log_remaining = log_remaining_weights(scores, mask, rankings)
     gradient, utility = torch.zeros_like(scores), scores.new_zeros(len(scores))
-    for rank_weights, item_values in additive_forms(reward, labels, mask):
+    for rank_weights, item_values in reward.additive_forms(labels, mask):
         values = item_values.to(scores.dtype)
         weights = torch.where(is_item, rank_weights[: rankings.shape[-1]].to(scores.dtype), 0.0)
         gained = weights * values.expand(shape).gather(-1, rankings)

@@ -17,7 +17,7 @@ from rankpolicy.gradients.controls import CONTROLS, check_control
 from rankpolicy.gradients.estimate import GradientEstimate, draw_seed
 from rankpolicy.gradients.reinforce_reference import reinforce_of_rankings
 from rankpolicy.metrics import RewardExpression, term_table
-from rankpolicy.metrics.kernel_terms import TermTable
+from rankpolicy.metrics.expression import TermTable
 from rankpolicy.policies.plackett_luce import PlackettLuce, check_scores
 from rankpolicy.types import Reward
 

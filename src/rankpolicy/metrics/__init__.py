@@ -11,15 +11,14 @@ of each is an attribute of this package: ``rp.metrics.ndcg``.
 
 from typing import TYPE_CHECKING, Any
 
-from rankpolicy.metrics.members import METRICS, metric_named
+from rankpolicy.metrics.members import METRICS
 from rankpolicy.optional import lazy_imports
 
 if TYPE_CHECKING:
-    from rankpolicy.metrics.additive import additive_form
-    from rankpolicy.metrics.expression import CustomReward, Leaf, RewardExpression, Term
+    from rankpolicy.metrics.custom_reward import CustomReward
+    from rankpolicy.metrics.expression import Leaf, RewardExpression, Term, TermTable, additive_form, term_table
     from rankpolicy.metrics.forms import AdditiveForm, CascadeForm
-    from rankpolicy.metrics.kernel_terms import TermTable, term_table
-    from rankpolicy.metrics.metric import Metric
+    from rankpolicy.metrics.metric import Metric, metric_named
     from rankpolicy.metrics.parse import as_reward, parse_metric, parse_metrics, reward_to_maximise
     from rankpolicy.metrics.ranked import all_items, rank_by_score, ranks_of
 

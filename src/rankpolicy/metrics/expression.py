@@ -1,23 +1,32 @@
-"""Metrics and mixes of metrics as values: the rewards that policies are trained on and measured by."""
+"""Metrics and mixes of metrics as values: the rewards that policies are trained on and measured by.
+
+Beside them stands what others read from a reward: its additive form, the labels it can read, and the arrays that kernels take.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
 
+import numpy as np
 from numpy.typing import NDArray
 
-from rankpolicy.metrics.additive import additive_form
+from rankpolicy.data.click_evidence import LabelKind
+from rankpolicy.kernels import HAS_NUMBA
+from rankpolicy.kernels.metrics.codes import NO_CUTOFF
 from rankpolicy.metrics.forms import AdditiveForm
 from rankpolicy.metrics.members import METRICS
-from rankpolicy.types import Conventions, RankPolicyError
+from rankpolicy.metrics.metric import metric_named
+from rankpolicy.metrics.ranked import judged_items
+from rankpolicy.types import Conventions, RankPolicyError, Reward
 
 if TYPE_CHECKING:
     from torch import Tensor
 
 Array = TypeVar("Array", "Tensor", NDArray[Any])
+LEAST_RELEVANCE = 1e-9  # the lowest relevance estimated from clicks that counts as relevant
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,76 +196,125 @@ class RewardExpression:
         forms = []
         for term in self.terms:
             (leaf,) = term.factors
-            options = dict(leaf.options)
-            form = additive_form(
-                leaf.metric, labels, mask, cutoff=leaf.cutoff, conventions=self.conventions, options=options
-            )
-            assert form is not None
+            additive = METRICS[leaf.metric].additive
+            assert additive is not None
+            items = judged_items(labels, mask, cutoff=leaf.cutoff)
+            form = additive(items, cutoff=leaf.cutoff, conventions=self.conventions, **dict(leaf.options))
             forms.append(AdditiveForm(form.rank_weights, term.weight * form.item_values))
         return tuple(forms)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CustomReward:
-    """A function of the user's own as a reward; made by ``as_reward``.
+def additive_form(
+    metric: str,
+    labels: Tensor,
+    mask: Tensor,
+    *,
+    cutoff: int | None = None,
+    conventions: Conventions = Conventions(),
+    options: Mapping[str, float] | None = None,
+) -> AdditiveForm | None:
+    """Rank weights θ and item values ρ with metric = Σ_k θ_k ρ_{r(k)} for full rankings r; None for metrics that have no such form.
 
     Parameters
     ----------
-    name
-        Name in tables and error messages.
-    function
-        ``function(rankings, labels, mask)`` returns one value per ranking (..., query).
+    metric
+        Name of a metric, such as ``"ndcg"``.
+    labels
+        Relevance grades (query, item).
+    mask
+        True where an item is real, False where it is padding (query, item).
+    cutoff
+        Number of positions that count; None (the default) counts every position.
     conventions
-        The conventions of the table in which it stands; the function need not follow them.
+        Gain, threshold of relevance and the other conventions of the metric.
+    options
+        Options of the metric, such as ``{"persistence": 0.5}`` for rbp; None for its defaults.
+
+    >>> import torch
+    >>> form = additive_form("ndcg", torch.tensor([[0.0, 1.0, 3.0]]), torch.ones(1, 3, dtype=torch.bool), cutoff=2)
+    >>> form.rank_weights, form.item_values  # values 1/7.63 and 7/7.63
+    (tensor([1.0000, 0.6309, 0.0000]), tensor([[0.0000, 0.1310, 0.9173]]))
+    """
+    additive = metric_named(metric).additive
+    if additive is None:
+        return None
+    return additive(
+        judged_items(labels, mask, cutoff=cutoff), cutoff=cutoff, conventions=conventions, **(options or {})
+    )
+
+
+def binary_metrics(reward: Reward) -> list[str]:
+    """The metrics of a reward that ask which items are relevant, instead of reading labels as gains."""
+    if not isinstance(reward, RewardExpression):
+        return []
+    return [str(leaf) for leaf in reward.leaves if METRICS[leaf.metric].reads != "gains"]
+
+
+def reward_for_labels(reward: Reward, label_kind: LabelKind) -> Reward:
+    """The reward as labels of this kind allow it: gains are linear in estimated relevances, which may be any number from 0.
+
+    A metric that asks which items are relevant is refused for them: an estimated relevance does not say.
+    """
+    if label_kind != "relevances" or not isinstance(reward, RewardExpression):
+        return reward
+    binary = binary_metrics(reward)
+    if binary:
+        graded = " or ".join(name for name, metric in METRICS.items() if metric.reads == "gains")
+        raise RankPolicyError(
+            f"{binary[0]} asks which items are relevant, which relevances estimated from clicks do not say. Make the dataset from whole "
+            f"sessions, by='query', or take {graded}."
+        )
+    return replace(reward, conventions=replace(reward.conventions, gain="linear", relevant_from=LEAST_RELEVANCE))
+
+
+class TermTable(NamedTuple):
+    """Code, cutoff and weight of each metric of a weighted sum.
+
+    Parameters
+    ----------
+    kinds
+        Codes of the metrics (term,), from ``kernels/metrics/codes.py``.
+    cutoffs
+        Cutoffs (term,); ``codes.NO_CUTOFF`` where every position counts.
+    weights
+        Weights (term,).
     """
 
-    name: str
-    function: Callable[[Tensor, Tensor, Tensor], Tensor]
-    conventions: Conventions = field(default_factory=Conventions)
+    kinds: NDArray[np.int64]
+    cutoffs: NDArray[np.int64]
+    weights: NDArray[np.float64]
 
-    # Every position may matter, higher is better, and nothing else is known about the function.
-    cutoff: ClassVar[None] = None
-    lower_is_better: ClassVar[bool] = False
-    is_linear: ClassVar[bool] = False
-    is_additive: ClassVar[bool] = False
-    has_cascade: ClassVar[bool] = False
-    leaves: ClassVar[tuple[Leaf, ...]] = ()
 
-    def __call__(self, rankings: Tensor, labels: Tensor, mask: Tensor) -> Tensor:
-        """Values (..., query) of rankings (..., query, position) for labels and mask (query, item)."""
-        import torch
+def term_table(reward: Reward) -> TermTable | None:
+    """The table of a weighted sum of metrics that kernels know; None for other rewards, and where numba is not installed.
 
-        values = torch.as_tensor(self.function(rankings, labels, mask))
-        if values.shape != rankings.shape[:-1]:
-            raise RankPolicyError(
-                f"reward {self.name!r} must give one value per ranking, shape {tuple(rankings.shape[:-1])}; "
-                f"got {tuple(values.shape)}. Sum or average over positions: values.sum(-1)."
-            )
-        return values
+    Parameters
+    ----------
+    reward
+        Any reward. Products of metrics, constants, metrics without a kernel and functions of the user's own give None.
 
-    def check_labels(self, labels: Tensor | NDArray[Any]) -> None:
-        """Accept all labels: the function decides what it reads.
+    >>> from rankpolicy.metrics import parse_metric
+    >>> term_table(parse_metric("0.7*ndcg@10 + 0.3*p@5")).cutoffs.tolist()
+    [10, 5]
+    >>> term_table(parse_metric("ndcg * ap")) is None
+    True
+    """
+    if not isinstance(reward, RewardExpression) or not reward.is_linear:
+        return None
+    table = leaf_table([term.factors[0] for term in reward.terms])
+    if table is None:
+        return None
+    return TermTable(*table, np.array([term.weight for term in reward.terms]))
 
-        Parameters
-        ----------
-        labels
-            Labels of any shape.
-        """
 
-    def additive_forms(self, labels: Tensor, mask: Tensor) -> tuple[AdditiveForm, ...]:
-        """Raise an error: a function is not known to be rank weights times item values.
-
-        Parameters
-        ----------
-        labels
-            Relevance grades (query, item).
-        mask
-            True where an item is real (query, item).
-        """
-        raise RankPolicyError(
-            f"only a reward of rank weights times item values has an exact gradient; {self.name!r} is a function. "
-            "Estimate its gradient by sampling: estimator='reinforce'."
-        )
+def leaf_table(leaves: Sequence[Leaf]) -> tuple[NDArray[np.int64], NDArray[np.int64]] | None:
+    """Codes and cutoffs of these metrics; None when no kernel computes one of them."""
+    if not HAS_NUMBA:
+        return None
+    codes = [None if leaf.options else METRICS[leaf.metric].kernel_code for leaf in leaves]
+    if any(code is None for code in codes):
+        return None
+    return np.array(codes, np.int64), np.array([leaf.cutoff or NO_CUTOFF for leaf in leaves], np.int64)
 
 
 def written(name: str, cutoff: int | None, options: tuple[tuple[str, float], ...]) -> str:

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from functools import cache
-
 from rankpolicy.members import Members
 from rankpolicy.metrics.metric import Metric
-from rankpolicy.types import RankPolicyError, unknown_name
 
 METRICS: Members[Metric] = Members(
     "metric",
@@ -23,29 +20,3 @@ METRICS: Members[Metric] = Members(
         "success": "rankpolicy.metrics.success_rate:SUCCESS",
     },
 )
-
-
-@cache
-def metric_aliases() -> dict[str, str]:
-    """Other names of metrics, each with the name it stands for: ``{"map": "ap", ...}``."""
-    return {alias: name for name, metric in METRICS.items() for alias in metric.aliases}
-
-
-def metric_named(name: str) -> Metric:
-    """The metric of a name or alias.
-
-    Parameters
-    ----------
-    name
-        A name such as ``"ndcg"``, or an alias such as ``"map"``.
-
-    >>> metric_named("map").name
-    'ap'
-    >>> metric_named("ndgc")
-    Traceback (most recent call last):
-    rankpolicy.types.RankPolicyError: Unknown metric 'ndgc'. Did you mean 'ndcg'? Known: ...
-    """
-    known = name if name in METRICS else metric_aliases().get(name)
-    if known is None:
-        raise RankPolicyError(unknown_name("metric", name, METRICS, also=[*metric_aliases(), "mean"]))
-    return METRICS[known]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from rankpolicy.metrics.forms import AdditiveForm, CascadeForm, cascade_of_additive
@@ -128,6 +129,36 @@ class Metric:
     ) -> Tensor:
         """Values (..., query) of rankings (..., query, position) for labels and mask (query, item)."""
         return self.function(rankings, labels, mask, cutoff=cutoff, conventions=conventions, **(options or {}))
+
+
+@cache
+def metric_aliases() -> dict[str, str]:
+    """Other names of metrics, each with the name it stands for: ``{"map": "ap", ...}``."""
+    from rankpolicy.metrics.members import METRICS
+
+    return {alias: name for name, metric in METRICS.items() for alias in metric.aliases}
+
+
+def metric_named(name: str) -> Metric:
+    """The metric of a name or alias.
+
+    Parameters
+    ----------
+    name
+        A name such as ``"ndcg"``, or an alias such as ``"map"``.
+
+    >>> metric_named("map").name
+    'ap'
+    >>> metric_named("ndgc")
+    Traceback (most recent call last):
+    rankpolicy.types.RankPolicyError: Unknown metric 'ndgc'. Did you mean 'ndcg'? Known: ...
+    """
+    from rankpolicy.metrics.members import METRICS
+
+    known = name if name in METRICS else metric_aliases().get(name)
+    if known is None:
+        raise RankPolicyError(unknown_name("metric", name, METRICS, also=[*metric_aliases(), "mean"]))
+    return METRICS[known]
 
 
 def check_range(name: str, value: float, declared: Declaration) -> None:

@@ -98,7 +98,9 @@ def rank_numbers(num_positions: int, *, like: Tensor) -> Tensor:
 
 def discounts(num_positions: int, *, like: Tensor) -> Tensor:
     """1 / log2(1 + rank) for ranks 1 to ``num_positions`` (position,), in the dtype and on the device of ``like``."""
-    return 1 / (1 + rank_numbers(num_positions, like=like)).log2()
+    import torch
+
+    return 1 / torch.arange(2, num_positions + 2, dtype=like.dtype, device=like.device).log2()
 
 
 def cut_weights(rank_weights: Tensor, cutoff: int | None) -> Tensor:

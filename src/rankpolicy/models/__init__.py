@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from rankpolicy.models.match import Match
     from rankpolicy.models.matching_cross import MatchingCross
     from rankpolicy.models.mcan import MCAN
-    from rankpolicy.models.members import MODELS, as_model
+    from rankpolicy.models.members import MODELS
     from rankpolicy.models.mlp import MLP
-    from rankpolicy.models.model import Model
+    from rankpolicy.models.model import Model, as_model
 
 __getattr__, __dir__ = lazy_imports(__name__, __file__)
 

@@ -1,4 +1,4 @@
-"""Several networks, one score."""
+"""Scores of several networks, and of a whole dataset."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ from collections.abc import Iterable
 
 import torch
 from torch import Tensor, nn
+
+from rankpolicy.data.texts.text_pairs import TextPairs
 
 
 class Average(nn.Module):
@@ -32,3 +34,11 @@ class Average(nn.Module):
             What every member reads.
         """
         return torch.stack([member(features) for member in self.members]).mean(0)
+
+
+def scores_of_all(network: nn.Module, inputs: Tensor | TextPairs) -> Tensor:
+    """Flat scores (items,): features all at once, texts in blocks."""
+    if isinstance(inputs, Tensor):
+        scores: Tensor = network(inputs)
+        return scores
+    return torch.cat([network(block) for block in inputs.blocks()])

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from rankpolicy.data.dataset import RankingDataset
 from rankpolicy.data.texts.text_pairs import Padded, TextPairs
-from rankpolicy.models import initial_weights
+from rankpolicy.models import layers
 from rankpolicy.models.declarations import (
     dropout_rate,
     encoder_folder,
@@ -19,8 +19,8 @@ from rankpolicy.models.declarations import (
     longest_text,
     recurrent_width,
 )
-from rankpolicy.models.dropout import ByteDropout
 from rankpolicy.models.inputs.token_features import TokenFeatureInputs
+from rankpolicy.models.layers import ByteDropout
 from rankpolicy.models.mlp import MLPNetwork
 from rankpolicy.models.model import Model
 from rankpolicy.models.recurrent import joined_pair, masked_mean, run_lstm
@@ -47,8 +47,8 @@ class BiLSTMNetwork(nn.Module):
         super().__init__()
         self.reads_together = reads_together
         # Two modules, because the dropout within a torch LSTM of two layers would draw from torch's global generator.
-        self.lower = initial_weights.lstm(num_features, recurrent, bidirectional=True, generator=generator)
-        self.upper = initial_weights.lstm(2 * recurrent, recurrent, bidirectional=True, generator=generator)
+        self.lower = layers.lstm(num_features, recurrent, bidirectional=True, generator=generator)
+        self.upper = layers.lstm(2 * recurrent, recurrent, bidirectional=True, generator=generator)
         self.dropout = ByteDropout(dropout)
         self.head = MLPNetwork(
             2 * recurrent * (1 if reads_together else 4),

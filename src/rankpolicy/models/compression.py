@@ -7,7 +7,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor, nn
 
-from rankpolicy.models import initial_weights
+from rankpolicy.models import layers
 
 
 class SumCompression(nn.Module):
@@ -26,7 +26,7 @@ class NeuralCompression(nn.Module):
 
     def __init__(self, width: int, generator: torch.Generator | None = None) -> None:
         super().__init__()
-        self.linear = initial_weights.linear(width, 1, generator=generator)
+        self.linear = layers.linear(width, 1, generator=generator)
 
     def forward(self, vectors: Tensor) -> Tensor:
         """(..., width) -> (...)"""
@@ -41,7 +41,7 @@ class FactorizationCompression(nn.Module):
 
     def __init__(self, width: int, generator: torch.Generator | None = None, *, num_factors: int = 10) -> None:
         super().__init__()
-        self.linear = initial_weights.linear(width, 1, generator=generator)
+        self.linear = layers.linear(width, 1, generator=generator)
         self.factors = nn.Parameter(torch.randn(width, num_factors, generator=generator) * 0.01)
 
     def forward(self, vectors: Tensor) -> Tensor:

@@ -8,7 +8,7 @@ from typing import ClassVar, final
 import torch
 from torch import Tensor, nn
 
-from rankpolicy.models import initial_weights
+from rankpolicy.models import layers
 from rankpolicy.models.mlp import MLPNetwork
 from rankpolicy.models.text_and_side import TextAndSideModel
 from rankpolicy.settings import documented
@@ -32,9 +32,7 @@ class DeepCrossNetwork(nn.Module):
     ) -> None:
         super().__init__()
         size = 2 * embedding_size + side_size
-        self.crosses = nn.ModuleList(
-            initial_weights.linear(size, size, generator=generator) for _ in range(num_crosses)
-        )
+        self.crosses = nn.ModuleList(layers.linear(size, size, generator=generator) for _ in range(num_crosses))
         self.net = MLPNetwork(size, hidden=hidden, dropout=dropout, generator=generator)
 
     def forward(self, query: Tensor, item: Tensor, side: Tensor) -> Tensor:

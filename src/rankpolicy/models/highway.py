@@ -8,9 +8,9 @@ from typing import ClassVar, final
 import torch
 from torch import Tensor, nn
 
-from rankpolicy.models import initial_weights
+from rankpolicy.models import layers
 from rankpolicy.models.declarations import dropout_rate, hidden_layers
-from rankpolicy.models.dropout import ByteDropout
+from rankpolicy.models.layers import ByteDropout
 from rankpolicy.models.model import FeatureModel
 from rankpolicy.settings import documented
 from rankpolicy.types import RankPolicyError
@@ -21,8 +21,8 @@ class HighwayLayer(nn.Module):
 
     def __init__(self, width: int, *, dropout: float = 0.0, generator: torch.Generator | None = None) -> None:
         super().__init__()
-        self.transform = initial_weights.linear(width, width, generator=generator)
-        self.gate = initial_weights.linear(width, width, generator=generator)
+        self.transform = layers.linear(width, width, generator=generator)
+        self.gate = layers.linear(width, width, generator=generator)
         self.dropout = ByteDropout(dropout)
         # A negative gate bias starts the layer as nearly the identity, so that deep stacks train.
         nn.init.constant_(self.gate.bias, -1.0)
@@ -47,9 +47,9 @@ class HighwayNetwork(nn.Module):
     ) -> None:
         super().__init__()
         width = hidden[0]
-        self.projection = initial_weights.linear(num_features, width, generator=generator)
+        self.projection = layers.linear(num_features, width, generator=generator)
         self.layers = nn.Sequential(*(HighwayLayer(width, dropout=dropout, generator=generator) for _ in hidden))
-        self.output = initial_weights.linear(width, 1, generator=generator)
+        self.output = layers.linear(width, 1, generator=generator)
 
     def forward(self, features: Tensor) -> Tensor:
         """features (items, features) -> scores (items,)"""

@@ -8,7 +8,7 @@ from typing import ClassVar, final
 import torch
 from torch import Tensor, nn
 
-from rankpolicy.models import initial_weights
+from rankpolicy.models import layers
 from rankpolicy.models.mlp import MLPNetwork
 from rankpolicy.models.text_and_side import TextAndSideModel
 from rankpolicy.settings import documented
@@ -31,7 +31,7 @@ class ScaledBy(nn.Module):
         super().__init__()
         self.weights = None
         if num_context:
-            self.weights = initial_weights.linear(num_context, num_values, bias=False, generator=generator)
+            self.weights = layers.linear(num_context, num_values, bias=False, generator=generator)
             nn.init.normal_(self.weights.weight, std=scale, generator=generator)
 
     def forward(self, values: Tensor, context: Tensor) -> Tensor:

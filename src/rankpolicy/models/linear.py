@@ -8,7 +8,7 @@ from typing import ClassVar, final
 import torch
 from torch import Tensor, nn
 
-from rankpolicy.models import initial_weights
+from rankpolicy.models import layers
 from rankpolicy.models.model import FeatureModel
 from rankpolicy.settings import documented
 
@@ -18,7 +18,7 @@ class LinearNetwork(nn.Module):
 
     def __init__(self, num_features: int, *, generator: torch.Generator | None = None) -> None:
         super().__init__()
-        self.output = initial_weights.linear(num_features, 1, generator=generator)
+        self.output = layers.linear(num_features, 1, generator=generator)
 
     def forward(self, features: Tensor) -> Tensor:
         """features (items, features) -> scores (items,)"""

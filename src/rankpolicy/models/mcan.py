@@ -11,12 +11,12 @@ from torch import Tensor, nn
 
 from rankpolicy.data.dataset import RankingDataset
 from rankpolicy.data.texts.text_pairs import Padded, TextPairs
-from rankpolicy.models import initial_weights
+from rankpolicy.models import layers
 from rankpolicy.models.compression import COMPRESSIONS
 from rankpolicy.models.declarations import dropout_rate, hidden_layers, longest_text, recurrent_width
-from rankpolicy.models.dropout import ByteDropout
 from rankpolicy.models.highway import HighwayLayer, HighwayNetwork, check_equal_widths
 from rankpolicy.models.inputs.words import WordInputs
+from rankpolicy.models.layers import ByteDropout
 from rankpolicy.models.model import Model
 from rankpolicy.models.recurrent import joined_pair, masked_max, masked_mean, run_lstm
 from rankpolicy.settings import ReadWhen, documented, setting
@@ -68,10 +68,10 @@ class MCANNetwork(nn.Module):
         size = word_vectors.shape[1]
         self.words = nn.Embedding.from_pretrained(word_vectors, freeze=True, padding_idx=0)
         self.encoder = HighwayLayer(size, generator=generator)
-        self.cross = initial_weights.linear(size, size, generator=generator)
-        self.intra = initial_weights.linear(size, size, generator=generator)
+        self.cross = layers.linear(size, size, generator=generator)
+        self.intra = layers.linear(size, size, generator=generator)
         self.casts = nn.ModuleList(Cast(size, compression, generator=generator) for _ in range(NUM_CASTS))
-        self.lstm = initial_weights.lstm(size + NUM_CASTS * HINTS_OF_A_CAST, recurrent, generator=generator)
+        self.lstm = layers.lstm(size + NUM_CASTS * HINTS_OF_A_CAST, recurrent, generator=generator)
         self.dropout = ByteDropout(dropout)
         self.head = HighwayNetwork(4 * 2 * recurrent, hidden=hidden, dropout=dropout, generator=generator)
 

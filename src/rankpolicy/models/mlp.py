@@ -8,9 +8,9 @@ from typing import ClassVar, final
 import torch
 from torch import Tensor, nn
 
-from rankpolicy.models import initial_weights
+from rankpolicy.models import layers
 from rankpolicy.models.declarations import HAS_LAYERS, dropout_rate, hidden_layers
-from rankpolicy.models.dropout import ByteDropout
+from rankpolicy.models.layers import ByteDropout
 from rankpolicy.models.model import FeatureModel
 from rankpolicy.settings import documented
 
@@ -29,15 +29,15 @@ class MLPNetwork(nn.Module):
     ) -> None:
         super().__init__()
         widths = (num_features, *hidden)
-        layers: list[nn.Module] = []
+        parts: list[nn.Module] = []
         for width_in, width_out in zip(widths, hidden, strict=False):
-            layers += [
-                initial_weights.linear(width_in, width_out, generator=generator),
+            parts += [
+                layers.linear(width_in, width_out, generator=generator),
                 activation(),
                 ByteDropout(dropout),
             ]
-        self.hidden = nn.Sequential(*layers)
-        self.output = initial_weights.linear(widths[-1], 1, generator=generator)
+        self.hidden = nn.Sequential(*parts)
+        self.output = layers.linear(widths[-1], 1, generator=generator)
 
     def forward(self, features: Tensor) -> Tensor:
         """features (items, features) -> scores (items,)"""

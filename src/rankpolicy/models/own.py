@@ -9,8 +9,8 @@ from typing import Any, ClassVar, final
 import torch
 from torch import Tensor, nn
 
+from rankpolicy.models.layers import RandomModule, global_generator_seeded_by
 from rankpolicy.models.model import FeatureModel
-from rankpolicy.models.random_module import RandomModule, global_generator_seeded_by
 from rankpolicy.settings import documented, plain, setting
 from rankpolicy.types import RankPolicyError
 

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from rankpolicy.data.dataset import RankingDataset
 from rankpolicy.data.texts.text_pairs import TextPairs, TokenTable
-from rankpolicy.models import initial_weights
+from rankpolicy.models import layers
 from rankpolicy.models.declarations import HAS_LAYERS, dropout_rate, hidden_layers, longest_text
 from rankpolicy.models.inputs.text_and_side import MatchInputs
 from rankpolicy.models.model import Model
@@ -43,7 +43,7 @@ class TextAndSide(nn.Module):
         self.core = core
         self.words = nn.Embedding.from_pretrained(word_vectors, freeze=False, padding_idx=0)
         self.categories = nn.ModuleList(
-            initial_weights.embedding(count, category_size, scale=CATEGORY_SCALE, generator=generator)
+            layers.embedding(count, category_size, scale=CATEGORY_SCALE, generator=generator)
             for count in num_categories
         )
         self.num_categories, self.num_numbers = tuple(num_categories), num_numbers

@@ -19,7 +19,7 @@ from rankpolicy.fairness import (
     position_bias,
     sampled_exposure,
 )
-from rankpolicy.gradients import CONTROLS, additive_forms, exposure_gradient, reinforce
+from rankpolicy.gradients import CONTROLS, exposure_gradient, reinforce
 from rankpolicy.gradients.controls import check_control
 from rankpolicy.metrics import as_reward, reward_to_maximise
 from rankpolicy.objectives.policy_gradient import check_estimator
@@ -266,7 +266,7 @@ class FairPolicyGradient(FairPolicyGradientSettings):
         disparity = self.disparity(exposure, batch)
         coefficients = -self._price(disparity, batch) * disparity.gradient.to(scores.dtype)
         utility, gradient = scores.new_zeros(len(scores)), torch.zeros_like(scores)
-        for rank_weights, item_values in additive_forms(self.reward, batch.labels, batch.mask):
+        for rank_weights, item_values in self.reward.additive_forms(batch.labels, batch.mask):
             if torch.allclose(rank_weights.double(), bias):
                 # The reward weighs ranks as exposure does, so that one pass serves both.
                 coefficients = coefficients + item_values

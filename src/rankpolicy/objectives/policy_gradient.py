@@ -12,7 +12,7 @@ from torch import Tensor
 from rankpolicy.data.batches import Batch
 from rankpolicy.gradients import CONTROLS, ESTIMATORS
 from rankpolicy.gradients.controls import check_control
-from rankpolicy.metrics import reward_to_maximise
+from rankpolicy.metrics import as_reward, reward_to_maximise
 from rankpolicy.objectives.value import ObjectiveValue, ascent_loss, choice_entropy
 from rankpolicy.settings import ReadWhen, check_settings, documented, setting
 from rankpolicy.types import RankPolicyError
@@ -23,14 +23,14 @@ SAMPLING = ("reinforce", "gumbel", "pl_rank")
 def draws_rankings(settings: Any) -> bool:
     """Whether the gradient is estimated from samples."""
     if settings.estimator == "auto":
-        return not reward_to_maximise(settings.reward).is_additive
+        return not as_reward(settings.reward).is_additive
     return settings.estimator in SAMPLING
 
 
 def subtracts_control(settings: Any) -> bool:
     """Whether the gradient is estimated by REINFORCE, the estimator with control variates."""
     if settings.estimator == "auto":
-        reward = reward_to_maximise(settings.reward)
+        reward = as_reward(settings.reward)
         return not (reward.is_additive or reward.has_cascade)
     return bool(settings.estimator == "reinforce")
 
@@ -112,8 +112,8 @@ class PolicyGradient(PolicyGradientSettings):
 
     def __post_init__(self) -> None:
         check_settings(self)
-        self.check_together()
         self.reward = reward_to_maximise(self.reward)
+        self.check_together()
 
     def __call__(self, scores: Tensor, batch: Batch, *, generator: torch.Generator | None = None) -> ObjectiveValue:
         """The loss of these scores.

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from rankpolicy.clicks.log.click_log import NOT_SHOWN
-from rankpolicy.kernels import has_numba
+from rankpolicy.kernels import HAS_NUMBA
 from rankpolicy.off_policy.log import OffPolicyLog
 from rankpolicy.policies import Mixture, PlackettLuce
 from rankpolicy.policies.choices import log_remaining_weights, ranked_log_weights
@@ -124,7 +124,7 @@ class _PlackettLuceTarget:
     policy: PlackettLuce  # float64
 
     def prefix_products(self, log: OffPolicyLog, divisors: Floats) -> Floats:
-        if has_numba():
+        if HAS_NUMBA:
             from rankpolicy.kernels.clicks.off_policy import plackett_luce_products
 
             scores, mask = self.policy.scores.numpy(), self.policy.mask.numpy()
@@ -135,7 +135,7 @@ class _PlackettLuceTarget:
         return _looked_up(self.policy, log)
 
     def expected_next(self, log: OffPolicyLog, values: Floats, *, position: int) -> Floats:
-        if has_numba():
+        if HAS_NUMBA:
             from rankpolicy.kernels.clicks import off_policy as kernels
 
             return kernels.plackett_luce_expected_next(

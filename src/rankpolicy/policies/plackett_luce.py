@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from rankpolicy.kernels import has_numba
+from rankpolicy.kernels import HAS_NUMBA
 from rankpolicy.metrics.ranked import rank_by_score
 from rankpolicy.policies.choices import add_gumbel_noise, log_remaining_weights, ranked_log_weights
 from rankpolicy.policies.race import FINE, race_exposure
@@ -93,7 +93,7 @@ class PlackettLuce:
         tensor([[0.8155, 0.8155]])
         """
         weights = full_rank_weights(rank_weights, like=self.scores, cutoff=cutoff)
-        if self.scores.device.type == "cpu" and has_numba():
+        if self.scores.device.type == "cpu" and HAS_NUMBA:
             from rankpolicy.kernels.plackett_luce.race import race
 
             scores = self.scores.detach().numpy()

@@ -13,6 +13,7 @@ import numpy as np
 import torch
 from numpy.typing import ArrayLike, NDArray
 
+from rankpolicy.bundle import write_bundle
 from rankpolicy.data.dataset import RankingDataset
 from rankpolicy.fairness import position_bias
 from rankpolicy.metrics import reward_to_maximise
@@ -325,10 +326,8 @@ class Ranker(NamedSettings, ABC):
         path
             Where the file goes, such as "model.rp".
         """
-        from rankpolicy.rankers.bundle import save_ranker
-
         self._require_fitted()
-        save_ranker(self, Path(path))
+        write_bundle(Path(path), {"kind": "ranker"} | self.to_dict(), self._files())
 
     def to_dict(self) -> dict[str, Any]:
         """Name, settings and (after fit) what was recorded in training, as JSON can hold them.

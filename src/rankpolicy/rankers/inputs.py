@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rankpolicy.data.dataset import RankingDataset, from_arrays
+from rankpolicy.data.arrays import from_arrays
+from rankpolicy.data.dataset import RankingDataset
 from rankpolicy.fairness.groups import encode_groups
 from rankpolicy.types import RankPolicyError
 
@@ -43,13 +44,13 @@ def validation_dataset(
     if valid is not None:
         if eval_set is not None:
             raise RankPolicyError("pass the validation data once: valid= or eval_set=, not both.")
-        if _is_click_table(valid):
-            return _from_click_table(valid)
-        if not isinstance(valid, RankingDataset):
+        if isinstance(valid, RankingDataset):
+            return valid
+        if not _is_click_table(valid):
             raise RankPolicyError(
                 f"valid must be a RankingDataset; got {type(valid).__name__}. Arrays go into eval_set=[(Xv, yv)]."
             )
-        return valid
+        return _from_click_table(valid)
     if eval_set is None:
         if eval_qid is not None or eval_group is not None:
             raise RankPolicyError(

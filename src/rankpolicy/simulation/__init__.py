@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 from rankpolicy.optional import lazy_imports
 
 if TYPE_CHECKING:
-    from rankpolicy.clicks.models.user import User
-    from rankpolicy.simulation.best_lists import best_list
+    from rankpolicy.clicks.models.definition import User
     from rankpolicy.simulation.problems import (
         Phase,
         Problem,
         abrupt_drift,
+        best_list,
         cascade_lower_bound_problem,
         change_items,
         dcm_lower_bound_problem,

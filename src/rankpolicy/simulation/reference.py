@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankpolicy.bandits.base import Bandit
-from rankpolicy.clicks.models.user import User
+from rankpolicy.clicks.models.definition import User
 from rankpolicy.simulation.problems import Problem
 from rankpolicy.simulation.users import expected_reward
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankpolicy.bandits import BANDITS
-from rankpolicy.clicks.models.user import User
+from rankpolicy.clicks.models.definition import User
 from rankpolicy.simulation.problems import stationary
 from rankpolicy.simulation.runs import MakeBandit, ReportRun, mean_over_problems, simulate
 from rankpolicy.simulation.users import dcm_user, random_user

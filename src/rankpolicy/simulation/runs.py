@@ -14,8 +14,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from rankpolicy.bandits import BANDITS
 from rankpolicy.bandits.base import Bandit
-from rankpolicy.clicks.models.user import User
-from rankpolicy.kernels import has_numba
+from rankpolicy.clicks.models.definition import User
+from rankpolicy.kernels import HAS_NUMBA
 from rankpolicy.simulation.problems import Problem
 from rankpolicy.simulation.reference import run_step_by_step
 from rankpolicy.simulation.users import draw_clicks
@@ -150,7 +150,7 @@ def simulate(
     seeds = np.random.SeedSequence(random_state).generate_state(num_runs) % LARGEST_SEED
     one_run = (
         _compiled_run(problem, wanted, free_observations)
-        if has_numba()
+        if HAS_NUMBA
         else partial(_plain_run, problem, wanted, free_observations)
     )
     regrets = {name: np.empty((num_runs, len(wanted))) for name in makers}

@@ -14,13 +14,11 @@ Each is a click model of rankpolicy.clicks, where its formulas are written.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rankpolicy.clicks.models.user import User
-from rankpolicy.kernels import has_numba
+from rankpolicy.clicks.models.definition import User
+from rankpolicy.kernels import HAS_NUMBA
 from rankpolicy.types import RankPolicyError, unknown_name
 
 
@@ -134,18 +132,23 @@ def random_user(kind: str, num_items: int, cutoff: int, *, random_state: int) ->
     generator = np.random.default_rng(random_state)
     attraction, satisfaction = generator.random(num_items), generator.random(num_items)
     positions = np.arange(1, cutoff + 1)
-    builders: dict[str, Callable[[], User]] = {
-        "cascade": lambda: cascade_user(attraction),
-        "dcm": lambda: dcm_user(attraction, np.sort(generator.random(cutoff))[::-1]),
-        "pbm": lambda: pbm_user(attraction, 1 / positions),
-        "ubm": lambda: ubm_user(attraction, 1 / np.maximum(1, positions[:, None] - np.arange(cutoff + 1))),
-        "ccm": lambda: ccm_user(attraction, (0.9, 0.7, 0.3)),
-        "dbn": lambda: dbn_user(attraction, satisfaction, 0.9),
-        "sdbn": lambda: sdbn_user(attraction, satisfaction),
+    termination = np.sort(generator.random(cutoff))[::-1]
+    parameters: dict[str, dict[str, NDArray[np.float64]]] = {
+        "cascade": {},
+        "dcm": {"stop": termination},
+        "pbm": {"examination": 1 / positions},
+        "ubm": {"examination": 1 / np.maximum(1, positions[:, None] - np.arange(cutoff + 1))},
+        "ccm": {"continuation": np.array([0.9, 0.7, 0.3])},
+        "dbn": {"satisfaction": satisfaction, "continuation": np.array([0.9])},
+        "sdbn": {"satisfaction": satisfaction},
     }
-    if kind not in builders:
-        raise RankPolicyError(unknown_name("kind of user", kind, builders))
-    return builders[kind]()
+    if kind not in parameters:
+        raise RankPolicyError(unknown_name("kind of user", kind, parameters))
+    return User(
+        kind="cm" if kind == "cascade" else kind,
+        num_items=num_items,
+        parameters={"attraction": attraction, **parameters[kind]},
+    )
 
 
 def draw_clicks(user: User, ranking: ArrayLike, generator: np.random.Generator) -> NDArray[np.int8]:
@@ -164,7 +167,7 @@ def draw_clicks(user: User, ranking: ArrayLike, generator: np.random.Generator) 
 
     walk = user.walk(ranking)
     clicks = np.zeros(len(walk.attraction), np.int8)
-    draw(walk, generator.integers(2**64, dtype=np.uint64) if has_numba() else generator, clicks)
+    draw(walk, generator.integers(2**64, dtype=np.uint64) if HAS_NUMBA else generator, clicks)
     return clicks
 
 

@@ -1,8 +1,7 @@
 """Training: the fit loop of all networks, its settings, checkpoints and progress bar."""
 
-from rankpolicy.training.fit import TrainingState, Validation, fit_network
+from rankpolicy.training.fit import TrainingSettings, TrainingState, Validation, fit_network
 from rankpolicy.training.progress import epoch_progress
-from rankpolicy.training.settings import TrainingSettings
 
 __all__ = [
     "TrainingSettings",

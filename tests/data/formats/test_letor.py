@@ -18,7 +18,7 @@ from rankpolicy.types import MissingDependencyError, RankPolicyError
 def reader(request, monkeypatch):
     """Both ways to read: the compiled kernel, and the grammar that stands in where numba is missing."""
     if request.param == "plain":
-        monkeypatch.setattr("rankpolicy.data.formats.letor_text.has_numba", lambda: False)
+        monkeypatch.setattr("rankpolicy.data.formats.letor_text.HAS_NUMBA", False)
     return read_letor
 
 
@@ -254,7 +254,7 @@ def test_the_kernel_does_what_the_grammar_says(tmp_path_factory, texts):
 
     def outcome(has_numba: bool):
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr("rankpolicy.data.formats.letor_text.has_numba", lambda: has_numba)
+            patch.setattr("rankpolicy.data.formats.letor_text.HAS_NUMBA", has_numba)
             try:
                 data = read_letor(path)
             except RankPolicyError as error:

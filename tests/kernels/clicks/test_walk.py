@@ -90,7 +90,7 @@ WITHOUT_NUMBA = """
 import sys
 sys.modules["numba"] = None
 import rankpolicy.kernels
-rankpolicy.kernels.has_numba = lambda: False
+rankpolicy.kernels.HAS_NUMBA = False
 import numpy as np
 from rankpolicy.clicks import make_click_log, make_click_model
 from rankpolicy.simulation import dcm_user, draw_clicks, expected_reward

@@ -4,7 +4,6 @@ import pytest
 import torch
 
 from rankpolicy.gradients import pl_rank_of_rankings
-from rankpolicy.gradients.exact import additive_forms
 from rankpolicy.kernels.plackett_luce.pl_rank import pl_rank_queries
 from rankpolicy.metrics import parse_metric
 
@@ -23,7 +22,7 @@ def random_queries(num_queries=6, num_items=30, seed=0):
 
 
 def run_kernel(scores, labels, mask, reward, *, num_samples=7, seed=11):
-    forms = additive_forms(reward, torch.from_numpy(labels), torch.from_numpy(mask))
+    forms = reward.additive_forms(torch.from_numpy(labels), torch.from_numpy(mask))
     weights, values = (torch.stack(parts).numpy() for parts in zip(*forms, strict=True))
     cutoff = int(np.flatnonzero(weights.any(0))[-1]) + 1
     return pl_rank_queries(

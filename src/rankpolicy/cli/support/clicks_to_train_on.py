@@ -107,7 +107,7 @@ def _log_in(file: Path) -> ClickLog:
 def _weighting_for(ranker: Any) -> str:
     """How the clicks of a log are weighted by default: by "query" where the reward asks which items are relevant."""
     from rankpolicy.metrics import reward_to_maximise
-    from rankpolicy.metrics.estimated_relevances import binary_metrics
+    from rankpolicy.metrics.expression import binary_metrics
 
     reward = ranker.get_params().get("reward")
     return "query" if reward is not None and binary_metrics(reward_to_maximise(reward)) else "item"

@@ -22,8 +22,7 @@ from rankpolicy.clicks.learning.weights import (
     propensity_table,
 )
 from rankpolicy.clicks.log.click_log import ClickLog
-from rankpolicy.clicks.log.distinct import distinct_rows, weighted_counts
-from rankpolicy.clicks.models.base import ratio
+from rankpolicy.clicks.log.counting import distinct_rows, ratio, weighted_counts
 from rankpolicy.data.click_evidence import NO_CLICK, NO_RELEVANCE, NO_SESSION, OTHER_QUERY, ClickEvidence
 from rankpolicy.data.dataset import RankingDataset
 from rankpolicy.types import RankPolicyError
@@ -78,7 +77,7 @@ def dataset_from_clicks(
         by="item". With ``trust`` or ``predicted`` estimates may be below 0; these are set to 0 and counted.
 
     >>> from rankpolicy.clicks.log.click_log import log_from_lists
-    >>> from rankpolicy.data.dataset import from_arrays
+    >>> from rankpolicy.data.arrays import from_arrays
     >>> items = from_arrays([[0.1], [0.2]], qid=["a", "a"], item_ids=["x", "y"])
     >>> log = log_from_lists(["a", "a"], [["x", "y"], ["x", "y"]], [[1, 0], [0, 1]])
     >>> train = dataset_from_clicks(items, log, np.array([1.0, 0.25]))

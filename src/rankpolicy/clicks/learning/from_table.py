@@ -7,9 +7,8 @@ from dataclasses import replace
 import numpy as np
 
 from rankpolicy.clicks.learning.weights import Propensities, Weighting, check_weighting, click_weights, propensity_table
-from rankpolicy.data.click_evidence import NO_CLICK, ClickEvidence
+from rankpolicy.data.click_evidence import NO_CLICK, ClickEvidence, effective_sample_size
 from rankpolicy.data.dataset import RankingDataset
-from rankpolicy.data.query_weights import effective_sample_size
 from rankpolicy.types import RankPolicyError
 
 
@@ -36,7 +35,7 @@ def weighted_by_propensity(
     clip
         The largest weight. None (the default) clips nothing; clipping lowers variance and adds bias.
 
-    >>> from rankpolicy.data.dataset import from_arrays
+    >>> from rankpolicy.data.arrays import from_arrays
     >>> from rankpolicy.data.click_table.shown import Shown
     >>> lists = replace(from_arrays([[0.1], [0.2], [0.3]], [0, 1, 1], group=[2, 1]), shown=Shown(ranks=np.array([1, 2, 1])))
     >>> train = weighted_by_propensity(lists, np.array([1.0, 0.25]))
@@ -95,7 +94,7 @@ def one_click_each(dataset: RankingDataset) -> RankingDataset:
     dataset
         A click table, not weighted yet.
 
-    >>> from rankpolicy.data.dataset import from_arrays
+    >>> from rankpolicy.data.arrays import from_arrays
     >>> one_click_each(from_arrays([[0.1], [0.2], [0.3], [0.4]], [1, 1, 0, 0], group=[3, 1])).labels
     array([1., 0., 0., 0., 1., 0.], dtype=float32)
     """

@@ -9,8 +9,7 @@ from numpy.typing import NDArray
 
 from rankpolicy.clicks.learning.weights import Array
 from rankpolicy.clicks.log.click_log import ClickLog
-from rankpolicy.clicks.log.counts_by_pair import PairCounts, cells_by_owner
-from rankpolicy.clicks.log.pairs import PairTable
+from rankpolicy.clicks.log.pairs import PairCounts, PairTable, cells_by_owner
 from rankpolicy.data.dataset import RankingDataset
 from rankpolicy.types import RankPolicyError
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankpolicy.clicks.position_bias.bias import PositionBias
-from rankpolicy.data.query_weights import effective_sample_size
+from rankpolicy.data.click_evidence import effective_sample_size
 from rankpolicy.types import RankPolicyError
 
 Array = NDArray[np.float64]

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rankpolicy.clicks.log.distinct import distinct_rows
+from rankpolicy.clicks.log.counting import distinct_rows
 from rankpolicy.types import RankPolicyError
 
 NOT_SHOWN = -1

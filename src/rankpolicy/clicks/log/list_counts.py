@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankpolicy.clicks.log.blocks import cut_at_changes
-from rankpolicy.clicks.log.distinct import counted_keys, distinct_rows, weighted_counts
+from rankpolicy.clicks.log.counting import counted_keys, distinct_rows, weighted_counts
 from rankpolicy.clicks.log.pairs import LogView
 
 

@@ -11,11 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankpolicy.clicks.log.click_log import ClickLog
+from rankpolicy.clicks.log.counting import ratio
 from rankpolicy.clicks.log.pairs import LogView, PairTable
-from rankpolicy.clicks.models.definition import PAIR, POSITION, ModelDefinition
+from rankpolicy.clicks.models.definition import PAIR, POSITION, ModelDefinition, User
 from rankpolicy.clicks.models.members import CLICK_MODELS
 from rankpolicy.clicks.models.perplexity import Perplexity, perplexity_of
-from rankpolicy.clicks.models.user import User
 from rankpolicy.types import RankPolicyError
 
 
@@ -291,11 +291,6 @@ def weighted_log(weights: NDArray[np.float64], probabilities: NDArray[np.float64
     counts = weights > 0
     with np.errstate(divide="ignore"):
         return float(weights[counts] @ np.log(probabilities[counts]))
-
-
-def ratio(numerator: NDArray[np.float64], denominator: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The quotient, 0 where the denominator is 0: such an event cannot happen, and nothing follows from it."""
-    return np.divide(numerator, denominator, out=np.zeros(np.shape(denominator)), where=denominator != 0)
 
 
 def _corner(shape: tuple[int, ...]) -> tuple[slice, ...]:

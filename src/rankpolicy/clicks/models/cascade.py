@@ -18,9 +18,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from rankpolicy.clicks.log.counting import ratio
 from rankpolicy.clicks.log.list_counts import ListCounts, list_counts
 from rankpolicy.clicks.log.pairs import LogView
-from rankpolicy.clicks.models.base import ClickModel, ratio, weighted_log
+from rankpolicy.clicks.models.base import ClickModel, weighted_log
 from rankpolicy.clicks.models.definition import Expectation, Parameters
 
 Counts = dict[str, NDArray[np.float64]]

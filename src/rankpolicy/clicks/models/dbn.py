@@ -9,8 +9,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from rankpolicy.clicks.log.distinct import weighted_counts
-from rankpolicy.clicks.models.base import ratio
+from rankpolicy.clicks.log.counting import ratio, weighted_counts
 from rankpolicy.clicks.models.cascade import CascadeModel, Counts, Moves
 from rankpolicy.clicks.models.definition import PAIR, Axis, Parameters
 

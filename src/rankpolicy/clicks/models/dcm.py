@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from rankpolicy.clicks.log.distinct import weighted_counts
+from rankpolicy.clicks.log.counting import weighted_counts
 from rankpolicy.clicks.log.pairs import LogView
 from rankpolicy.clicks.models.cascade import CascadeModel, Counts, Moves, stopped_at_last_click
 from rankpolicy.clicks.models.definition import PAIR, POSITION, Axis, Expectation, Parameters

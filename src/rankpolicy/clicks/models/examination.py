@@ -18,9 +18,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankpolicy.clicks.log.blocks import cut_at_changes
-from rankpolicy.clicks.log.distinct import counted_keys, weighted_counts
+from rankpolicy.clicks.log.counting import counted_keys, ratio, weighted_counts
 from rankpolicy.clicks.log.pairs import LogView
-from rankpolicy.clicks.models.base import ClickModel, ratio, weighted_log
+from rankpolicy.clicks.models.base import ClickModel, weighted_log
 from rankpolicy.clicks.models.definition import Expectation, Parameters
 
 

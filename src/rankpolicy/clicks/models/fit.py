@@ -22,7 +22,7 @@ from rankpolicy.clicks.models.prior import (
     log_prior,
     posterior_mean,
 )
-from rankpolicy.kernels import has_numba
+from rankpolicy.kernels import HAS_NUMBA
 from rankpolicy.types import RankPolicyError
 
 if TYPE_CHECKING:
@@ -119,7 +119,7 @@ def fit_with_settings(
 
 def e_step(kind: type[ClickModel], view: LogView) -> ExpectStep:
     """The E step on this log, compiled where numba is installed."""
-    if has_numba():
+    if HAS_NUMBA:
         return partial(kind.expect_compiled, summary=kind.summarise(view))
     return partial(kind.expect, view=view)
 

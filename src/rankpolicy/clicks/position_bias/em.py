@@ -16,11 +16,11 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from rankpolicy.clicks.log.counts_by_pair import PairCounts
-from rankpolicy.clicks.models.base import ratio
+from rankpolicy.clicks.log.counting import ratio
+from rankpolicy.clicks.log.pairs import PairCounts
 from rankpolicy.clicks.position_bias.evidence import Evidence
+from rankpolicy.clicks.position_bias.harvest import linked_to_first
 from rankpolicy.clicks.position_bias.method import PositionBiasMethod
-from rankpolicy.clicks.position_bias.pairwise import linked_to_first
 from rankpolicy.clicks.position_bias.randomised import relative_to_first
 
 Array = NDArray[np.float64]

@@ -9,9 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankpolicy.clicks.log.click_log import ClickLog
-from rankpolicy.clicks.log.counts_by_pair import Cells, PairCounts, cells_by_owner
-from rankpolicy.clicks.log.distinct import distinct_rows
-from rankpolicy.clicks.log.pairs import LogView, PairTable, pairs_of
+from rankpolicy.clicks.log.counting import distinct_rows
+from rankpolicy.clicks.log.pairs import Cells, LogView, PairCounts, PairTable, cells_by_owner, pairs_of
 from rankpolicy.clicks.models.base import ClickModel
 
 

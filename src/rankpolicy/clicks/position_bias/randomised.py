@@ -12,7 +12,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from rankpolicy.clicks.models.base import ratio
+from rankpolicy.clicks.log.counting import ratio
 from rankpolicy.clicks.position_bias.evidence import Evidence
 from rankpolicy.clicks.position_bias.method import PositionBiasMethod
 

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rankpolicy.data.dataset import RankingDataset, from_arrays
+from rankpolicy.data.arrays import from_arrays
+from rankpolicy.data.dataset import RankingDataset
 from rankpolicy.optional import require
 from rankpolicy.types import RankPolicyError
 

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rankpolicy.data.dataset import RankingDataset, from_query_numbers, numbered_by_appearance
+from rankpolicy.data.arrays import from_query_numbers, numbered_by_appearance
+from rankpolicy.data.dataset import RankingDataset
 from rankpolicy.data.formats.group_sizes import read_group_sizes
 from rankpolicy.data.formats.letor_lines import ITEM_ID, Lines
 from rankpolicy.data.formats.letor_text import parse_text, texts_at

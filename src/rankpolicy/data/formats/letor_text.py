@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankpolicy.data.formats.letor_lines import Line, Lines, parse_into, parse_line
-from rankpolicy.kernels import has_numba
+from rankpolicy.kernels import HAS_NUMBA
 from rankpolicy.kernels.letor_codes import ITEM, NOT_UNDERSTOOD
 from rankpolicy.optional import require
 from rankpolicy.types import RankPolicyError
@@ -55,7 +55,7 @@ def texts_at(text: NDArray[np.uint8], places: NDArray[np.int64]) -> NDArray[np.s
         raise RankPolicyError(
             f"line {line}: expected an id or comment of reasonable length; got one of {longest} bytes."
         )
-    if has_numba():
+    if HAS_NUMBA:
         from rankpolicy.kernels.letor import copy_texts
 
         letters = np.zeros((len(places), longest), np.uint32)
@@ -98,7 +98,7 @@ def _parse_rows(
             "features are kept as a dense matrix. Number the features 1, 2, ... without gaps, or split the file."
         )
     lines = Lines.empty(starts, width)
-    if has_numba():
+    if HAS_NUMBA:
         from rankpolicy.kernels.letor import parse_lines
 
         num_threads = max(1, min(_num_threads(), count // ROWS_PER_THREAD))

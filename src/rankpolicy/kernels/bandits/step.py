@@ -18,11 +18,11 @@ from typing import Any
 
 import numpy as np
 
-from rankpolicy.kernels import has_numba
+from rankpolicy.kernels import HAS_NUMBA
 from rankpolicy.kernels.bandits.formula import register_formulas
 from rankpolicy.kernels.bandits.memory import Memory
 
-if has_numba():
+if HAS_NUMBA:
     import numba
     from numba import types
     from numba.extending import register_jitable
@@ -53,19 +53,19 @@ if has_numba():
 
 def rank_step(function: Callable[..., None]) -> Any:
     """Compile a bandit's rank."""
-    return numba.njit(_RANK, cache=True, nogil=True)(function) if has_numba() else function
+    return numba.njit(_RANK, cache=True, nogil=True)(function) if HAS_NUMBA else function
 
 
 def learn_step(function: Callable[..., None]) -> Any:
     """Compile a bandit's learn."""
-    return numba.njit(_LEARN, cache=True, nogil=True)(function) if has_numba() else function
+    return numba.njit(_LEARN, cache=True, nogil=True)(function) if HAS_NUMBA else function
 
 
 def log_step(function: Callable[..., None]) -> Any:
     """Compile a function that calls a bandit's learn on many lists."""
-    return numba.njit(_LOG, cache=True, nogil=True)(function) if has_numba() else function
+    return numba.njit(_LOG, cache=True, nogil=True)(function) if HAS_NUMBA else function
 
 
 def compiled(function: Callable[..., Any]) -> Any:
     """Compile a function that steps call."""
-    return numba.njit(cache=True, nogil=True)(function) if has_numba() else function
+    return numba.njit(cache=True, nogil=True)(function) if HAS_NUMBA else function

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from rankpolicy.kernels import has_numba
+from rankpolicy.kernels import HAS_NUMBA
 from rankpolicy.kernels.bandits.memory import ShownLists, Table
 from rankpolicy.kernels.bandits.step import compiled
 
@@ -70,7 +70,7 @@ def _learn_lists(learn, memory, table, lists):
 
 
 learn_lists: Any = _learn_lists
-if has_numba():
+if HAS_NUMBA:
     import numba
     from numba import types
 

@@ -17,10 +17,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rankpolicy.kernels import has_numba
+from rankpolicy.kernels import HAS_NUMBA
 from rankpolicy.kernels.bandits.step import compiled
 
-if has_numba():
+if HAS_NUMBA:
     from rankpolicy.kernels.plackett_luce import random_stream
 
     uniform: Any = random_stream.uniform
@@ -53,7 +53,7 @@ class SimulatedUsers(NamedTuple):
 
 def random_source(seed: int, number: int) -> Any:
     """Where the draws of run ``number`` come from: a state of the compiled stream, or a numpy generator without numba."""
-    return np.uint64(random_stream.stream(seed, number)) if has_numba() else np.random.default_rng([seed, number])
+    return np.uint64(random_stream.stream(seed, number)) if HAS_NUMBA else np.random.default_rng([seed, number])
 
 
 @compiled

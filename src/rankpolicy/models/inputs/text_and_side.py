@@ -18,7 +18,7 @@ from rankpolicy.data.texts.glove import read_glove
 from rankpolicy.data.texts.hashing_vocabulary import HashingVocabulary
 from rankpolicy.data.texts.pretrained import PretrainedEncoder
 from rankpolicy.data.texts.text_pairs import TextPairs, TokenTable
-from rankpolicy.models import initial_weights
+from rankpolicy.models import layers
 from rankpolicy.models.inputs.pairs import texts_of
 
 _FILE = "match_inputs.json"
@@ -101,7 +101,7 @@ class MatchInputs:
         """Initial vectors (numbers, size): from a file or a pretrained model, or drawn from the standard normal distribution."""
         if self.file_vectors is not None:
             return self.file_vectors.clone()
-        return initial_weights.word_vectors(len(self.vocabulary), self.vector_size, generator=generator)
+        return layers.word_vectors(len(self.vocabulary), self.vector_size, generator=generator)
 
     def read(self, dataset: RankingDataset) -> TextPairs:
         """One pair of texts per item, as numbers of the vocabulary, with its side columns."""

@@ -14,7 +14,7 @@ from rankpolicy.data.dataset import RankingDataset
 from rankpolicy.data.texts.glove import read_glove
 from rankpolicy.data.texts.text_pairs import TextPairs, TokenTable
 from rankpolicy.data.texts.vocabulary import Vocabulary
-from rankpolicy.models import initial_weights
+from rankpolicy.models import layers
 from rankpolicy.models.inputs.pairs import pairs_read_apart, texts_of
 
 _FILE = "vocabulary.json"
@@ -63,7 +63,7 @@ class WordInputs:
         """Initial vectors (numbers, size): those of the file, or drawn from the standard normal distribution."""
         if self.file_vectors is not None:
             return self.file_vectors.clone()
-        return initial_weights.word_vectors(len(self.vocabulary), self.vector_size, generator=generator)
+        return layers.word_vectors(len(self.vocabulary), self.vector_size, generator=generator)
 
     def read(self, dataset: RankingDataset) -> TextPairs:
         """One pair of texts per item, as numbers of the vocabulary."""

@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 
 from rankpolicy.data.dataset import RankingDataset
 from rankpolicy.data.scaling import fit_scaling
-from rankpolicy.evaluation.measure import evaluate_scores
-from rankpolicy.evaluation.weighted import mean_over_queries
+from rankpolicy.evaluation.measure import evaluate_scores, mean_over_queries
 from rankpolicy.metrics import reward_to_maximise
 from rankpolicy.optional import require
 from rankpolicy.rankers.base import FitOptions

@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 
 from rankpolicy.data.dataset import RankingDataset
 from rankpolicy.data.scaling import FeatureScaling, fit_scaling
-from rankpolicy.evaluation.measure import evaluate_scores
-from rankpolicy.evaluation.weighted import mean_over_queries
+from rankpolicy.evaluation.measure import evaluate_scores, mean_over_queries
 from rankpolicy.metrics import CustomReward, reward_to_maximise, term_table
 from rankpolicy.rankers.base import FitOptions
 from rankpolicy.rankers.linear.base import LinearRanker

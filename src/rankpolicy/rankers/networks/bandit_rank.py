@@ -10,7 +10,7 @@ from torch.nn.functional import logsigmoid
 
 from rankpolicy.data.dataset import RankingDataset
 from rankpolicy.metrics import CustomReward, reward_to_maximise
-from rankpolicy.metrics.estimated_relevances import reward_for_labels
+from rankpolicy.metrics.expression import reward_for_labels
 from rankpolicy.objectives.hybrid import Hybrid, HybridSettings
 from rankpolicy.policies.plackett_luce import PlackettLuce
 from rankpolicy.rankers.networks.click_training import check_loss_is_bounded

@@ -15,7 +15,7 @@ from rankpolicy.data.batches import Batch, RaggedTensors
 from rankpolicy.data.dataset import RankingDataset
 from rankpolicy.fairness import encode_groups, parity_offsets
 from rankpolicy.metrics import reward_to_maximise
-from rankpolicy.metrics.estimated_relevances import reward_for_labels
+from rankpolicy.metrics.expression import reward_for_labels
 from rankpolicy.models.average import Average
 from rankpolicy.models.linear import Linear
 from rankpolicy.objectives.fair_policy_gradient import FairPolicyGradient, FairPolicyGradientSettings

@@ -18,15 +18,13 @@ from rankpolicy.data.dataset import RankingDataset
 from rankpolicy.data.scaling import SCALINGS
 from rankpolicy.data.texts.question_answering import from_texts
 from rankpolicy.data.texts.text_pairs import TextPairs
-from rankpolicy.evaluation.measure import evaluate_scores
-from rankpolicy.evaluation.weighted import mean_over_queries
+from rankpolicy.evaluation.measure import evaluate_scores, mean_over_queries
 from rankpolicy.metrics import reward_to_maximise
-from rankpolicy.metrics.estimated_relevances import reward_for_labels
-from rankpolicy.models.average import Average
-from rankpolicy.models.members import MODELS, as_model, models_with_setting
-from rankpolicy.models.model import Model
+from rankpolicy.metrics.expression import reward_for_labels
+from rankpolicy.models.average import Average, scores_of_all
+from rankpolicy.models.members import MODELS, models_with_setting
+from rankpolicy.models.model import Model, as_model
 from rankpolicy.models.own import OwnNetwork
-from rankpolicy.models.scoring import scores_of_all
 from rankpolicy.objectives import Objective
 from rankpolicy.optional import require
 from rankpolicy.rankers.base import FitOptions, Ranker

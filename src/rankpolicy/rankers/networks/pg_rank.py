@@ -7,7 +7,7 @@ from typing import ClassVar, final
 
 from rankpolicy.data.dataset import RankingDataset
 from rankpolicy.metrics import CustomReward, reward_to_maximise
-from rankpolicy.metrics.estimated_relevances import reward_for_labels
+from rankpolicy.metrics.expression import reward_for_labels
 from rankpolicy.objectives.policy_gradient import PolicyGradient, PolicyGradientSettings
 from rankpolicy.rankers.networks.network import NetworkRanker
 from rankpolicy.settings import documented, setting_of, share_settings

@@ -22,7 +22,7 @@ from rankpolicy.fairness import (
     penalized_ranking,
     position_bias,
 )
-from rankpolicy.metrics.additive import additive_form
+from rankpolicy.metrics.expression import additive_form
 from rankpolicy.policies.mixture import Mixture
 from rankpolicy.rankers.base import FitOptions, Ranker
 from rankpolicy.rankers.members import RANKERS

@@ -14,7 +14,7 @@ from torch import Tensor
 from rankpolicy.data.batches import Batch, RaggedTensors
 from rankpolicy.data.dataset import RankingDataset
 from rankpolicy.fairness import position_bias
-from rankpolicy.gradients.exact import additive_forms, exposure_gradient
+from rankpolicy.gradients.exact import exposure_gradient
 from rankpolicy.metrics import reward_to_maximise
 from rankpolicy.objectives import FairPolicyGradient
 from rankpolicy.optional import require
@@ -63,7 +63,7 @@ class PolicyTreeObjective:
         measured = ("reward",) if fair is None else ("reward", "disparity")
         return cls(
             batch=batch,
-            reward_terms=additive_forms(measure, batch.labels, batch.mask),
+            reward_terms=measure.additive_forms(batch.labels, batch.mask),
             hessian=hessian,
             normalize=normalize,
             fair=fair,

@@ -1,4 +1,4 @@
-"""Counting equal rows and equal keys."""
+"""Counting equal rows and equal keys, and ratios of counts."""
 
 from __future__ import annotations
 
@@ -56,3 +56,8 @@ def counted_keys(
         return found, totals[found]
     found, inverse = np.unique(keys, return_inverse=True)
     return found, weighted_counts(inverse, weights, len(found))
+
+
+def ratio(numerator: NDArray[np.float64], denominator: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The quotient, 0 where the denominator is 0: such an event cannot happen, and nothing follows from it."""
+    return np.divide(numerator, denominator, out=np.zeros(np.shape(denominator)), where=denominator != 0)

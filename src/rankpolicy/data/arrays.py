@@ -1,0 +1,227 @@
+"""Datasets made from arrays, and from other datasets."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from rankpolicy.data.click_evidence import LabelKind
+from rankpolicy.data.click_table.shown import joined_shown
+from rankpolicy.data.click_table.side_columns import joined_columns
+from rankpolicy.data.dataset import RankingDataset
+from rankpolicy.data.texts.texts import joined
+from rankpolicy.types import RankPolicyError
+
+_MISSING = ("None", "nan", "NaT", "<NA>")  # how Python, numpy and pandas write a missing value
+
+
+def from_arrays(
+    features: ArrayLike,
+    labels: ArrayLike | None = None,
+    *,
+    qid: ArrayLike | None = None,
+    group: ArrayLike | None = None,
+    item_ids: ArrayLike | None = None,
+    protected: ArrayLike | None = None,
+    feature_names: Sequence[str] | None = None,
+    label_kind: LabelKind = "grades",
+) -> RankingDataset:
+    """A dataset from a feature matrix and the query of each row.
+
+    Parameters
+    ----------
+    features
+        One row per item, shape (items, features).
+    labels
+        One number per row, 0 or more; without labels (new data to be ranked) they are all 0.
+    qid
+        The query id of each row, in any order. Give either ``qid`` or ``group``.
+    group
+        The number of rows of each query, where the rows of a query follow one another.
+    item_ids
+        An id per row, unique within its query.
+    protected
+        The protected group of each row, for fair rankers and fairness metrics.
+    feature_names
+        Names of the columns.
+    label_kind
+        What the labels mean: "grades", "clicks" (0 or 1) or "relevances" (estimated from clicks).
+    """
+    matrix = np.asarray(features)
+    if matrix.ndim != 2:
+        raise RankPolicyError(
+            f"features must be a matrix (items, features); got {matrix.ndim} dimension(s), shape {matrix.shape}. "
+            "For one feature use X.reshape(-1, 1), for one item X.reshape(1, -1)."
+        )
+    num_items = len(matrix)
+    if (qid is None) == (group is None):
+        raise RankPolicyError(
+            "pass exactly one of qid (a query id per row) and group (the number of rows of each query); "
+            f"got {'both' if qid is not None else 'neither'}. For a single query use group=[{num_items}]."
+        )
+    if group is not None:
+        sizes = checked_sizes(group, num_items)
+        query_of_row = np.repeat(np.arange(len(sizes)), sizes)
+        query_ids = np.arange(len(sizes)).astype(str)
+    else:
+        query_of_row, query_ids = numbered_by_appearance(np.asarray(qid), num_items)
+
+    def checked(name: str, values: ArrayLike | None, dtype: Any = None) -> NDArray[Any] | None:
+        if values is None:
+            return None
+        array = np.asarray(values, dtype=dtype)
+        if array.shape != (num_items,):
+            raise RankPolicyError(
+                f"{name} must have one value per row of features, shape ({num_items},); got {array.shape}."
+            )
+        return array
+
+    given_labels = np.zeros(num_items, np.float32) if labels is None else labels
+    return from_query_numbers(
+        as_float32("features", matrix),
+        as_float32("labels", checked("labels", given_labels)),
+        query_of_row,
+        query_ids=query_ids,
+        item_ids=checked("item_ids", item_ids, dtype=str),
+        groups=checked("protected", protected),
+        feature_names=None if feature_names is None else tuple(map(str, feature_names)),
+        label_kind=label_kind,
+    )
+
+
+def from_query_numbers(
+    features: NDArray[np.float32],
+    labels: NDArray[np.float32],
+    query_of_row: NDArray[np.int64],
+    *,
+    query_ids: NDArray[Any],
+    item_ids: NDArray[Any] | None = None,
+    groups: NDArray[Any] | None = None,
+    feature_names: tuple[str, ...] | None = None,
+    label_kind: LabelKind = "grades",
+) -> RankingDataset:
+    """A dataset from the number of each row's query, 0 to len(query_ids) - 1; rows are sorted by query."""
+    in_order = bool((np.diff(query_of_row) >= 0).all())
+    order = np.arange(len(labels)) if in_order else np.argsort(query_of_row, kind="stable")
+
+    def arranged(values: Any) -> Any:
+        return values if in_order or values is None else values[order]
+
+    return RankingDataset(
+        features=arranged(features),
+        labels=arranged(labels),
+        offsets=np.concatenate([[0], np.cumsum(np.bincount(query_of_row, minlength=len(query_ids)))]),
+        query_ids=query_ids,
+        source_rows=order,
+        item_ids=arranged(item_ids),
+        groups=arranged(groups),
+        feature_names=feature_names,
+        label_kind=label_kind,
+    )
+
+
+def concatenate(datasets: Sequence[RankingDataset]) -> RankingDataset:
+    """All queries of several datasets, one after the other; a query id that occurs twice stays two queries.
+
+    Parameters
+    ----------
+    datasets
+        Datasets with the same features and the same kind of labels. Optional parts (item ids, weights, ...) must be in all or none.
+    """
+    if not datasets:
+        raise RankPolicyError("concatenate needs at least one dataset; got an empty list.")
+    widths = sorted({dataset.num_features for dataset in datasets})
+    if len(widths) > 1:
+        raise RankPolicyError(f"datasets to concatenate must have the same number of features; got {widths}.")
+    named = [dataset for dataset in datasets if dataset.feature_names is not None]
+    for dataset in named:
+        if dataset.feature_names != named[0].feature_names:
+            first, other = map(", ".join, (named[0].feature_names or (), dataset.feature_names or ()))
+            raise RankPolicyError(
+                f"datasets to concatenate must have the same features in the same order; got {first:.80} and {other:.80}."
+            )
+    kinds = sorted({dataset.label_kind for dataset in datasets})
+    if len(kinds) > 1:
+        raise RankPolicyError(
+            f"datasets to concatenate must have labels of one kind; got {' and '.join(kinds)}. "
+            "Make both from clicks in the same way, or learn from one of them."
+        )
+    starts = np.cumsum([0] + [dataset.num_items for dataset in datasets])
+
+    def optional(name: str, join: Callable[[list[Any]], Any] = np.concatenate) -> Any:
+        parts = [getattr(dataset, name) for dataset in datasets]
+        present = [part is not None for part in parts]
+        if any(present) and not all(present):
+            raise RankPolicyError(f"either all or none of the datasets to concatenate must have {name}.")
+        return join(parts) if all(present) else None
+
+    return RankingDataset(
+        features=np.concatenate([dataset.features for dataset in datasets]),
+        labels=np.concatenate([dataset.labels for dataset in datasets]),
+        offsets=np.concatenate([[0], *(d.offsets[1:] + start for d, start in zip(datasets, starts, strict=False))]),
+        query_ids=np.concatenate([dataset.query_ids for dataset in datasets]),
+        source_rows=np.concatenate([d.source_rows + start for d, start in zip(datasets, starts, strict=False)]),
+        item_ids=optional("item_ids"),
+        groups=optional("groups"),
+        feature_names=named[0].feature_names if named else None,
+        texts=optional("texts", joined),
+        side=optional("side", joined_columns),
+        shown=optional("shown", joined_shown),
+        query_weights=optional("query_weights"),
+        label_kind=datasets[0].label_kind,
+    )
+
+
+def checked_sizes(group: ArrayLike, num_items: int) -> NDArray[np.int64]:
+    """The number of items of each query (queries,)."""
+    sizes = np.asarray(group)
+    if sizes.ndim != 1 or (sizes.size and not np.issubdtype(sizes.dtype, np.integer)):
+        raise RankPolicyError(f"group must be a list of whole numbers, the items of each query; got {group!r:.80}.")
+    if (sizes < 1).any():
+        raise RankPolicyError(
+            f"every query needs at least one item; group holds {int(sizes.min())} at index {int(sizes.argmin())}."
+        )
+    if sizes.sum() != num_items:
+        raise RankPolicyError(
+            f"the sizes in group must add up to the number of rows, {num_items}; they add up to {int(sizes.sum())}. "
+            "A query id per row goes into qid=."
+        )
+    return sizes.astype(np.int64)
+
+
+def as_float32(name: str, values: Any) -> NDArray[np.float32]:
+    """A copy of the values as float32."""
+    try:
+        # Values beyond float32 become inf here and are reported by the check that follows.
+        with np.errstate(over="ignore"):
+            # A copy: a dataset is checked once, so what its maker does to the array afterwards must not reach it.
+            return np.array(values, dtype=np.float32, order="C")
+    except (TypeError, ValueError) as error:
+        raise RankPolicyError(f"{name} must be numbers; got {np.asarray(values).dtype} values ({error}).") from None
+
+
+def numbered_by_appearance(qid: NDArray[Any], num_items: int) -> tuple[NDArray[np.int64], NDArray[Any]]:
+    """Number query ids 0, 1, ... in order of first appearance: number of each row, id of each number."""
+    if qid.shape != (num_items,):
+        raise RankPolicyError(
+            f"qid must have one query id per row of features, shape ({num_items},); got {qid.shape}. "
+            "Sizes of consecutive queries go into group=."
+        )
+    if qid.dtype.kind == "O":
+        missing = [row for row, name in enumerate(qid.tolist()) if not isinstance(name, str) and str(name) in _MISSING]
+        if missing:
+            raise RankPolicyError(
+                f"qid must hold an id for every row; row {missing[0]} has {qid[missing[0]]!r}. Fill it or drop the row."
+            )
+        qid = qid.astype(str)  # ids of mixed types cannot be sorted
+    if qid.dtype.kind == "f" and not (np.isfinite(qid).all() and (qid == np.round(qid)).all()):
+        raise RankPolicyError("qid must hold ids (integers or strings), not fractions or NaN.")
+    ids, first, number = np.unique(qid, return_index=True, return_inverse=True)
+    by_appearance = np.argsort(first, kind="stable")
+    rank_of_id = np.empty(len(ids), np.int64)
+    rank_of_id[by_appearance] = np.arange(len(ids))
+    names = ids[by_appearance]
+    return rank_of_id[number], (names.astype(np.int64) if qid.dtype.kind == "f" else names).astype(str)

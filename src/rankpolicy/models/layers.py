@@ -1,0 +1,110 @@
+"""Layers of networks whose random numbers, initial weights and dropout, come from a generator that is passed in.
+
+Layers from torch have the distribution of initial weights that torch gives them by default. They are first made on the device "meta",
+where torch draws nothing from its global generator.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import torch
+from torch import Tensor, nn
+
+
+def linear(num_inputs: int, num_outputs: int, *, bias: bool = True, generator: torch.Generator | None) -> nn.Linear:
+    """A linear layer; weights and biases are uniform within 1 / sqrt(num_inputs) of 0."""
+    layer = nn.Linear(num_inputs, num_outputs, bias=bias, device="meta").to_empty(device="cpu")
+    nn.init.kaiming_uniform_(layer.weight, a=math.sqrt(5), generator=generator)
+    if bias:
+        bound = 1 / math.sqrt(num_inputs) if num_inputs else 0.0
+        nn.init.uniform_(layer.bias, -bound, bound, generator=generator)
+    return layer
+
+
+def lstm(num_inputs: int, width: int, *, bidirectional: bool = False, generator: torch.Generator | None) -> nn.LSTM:
+    """One batch-first LSTM layer; weights and biases are uniform within 1 / sqrt(width) of 0."""
+    layer = nn.LSTM(num_inputs, width, batch_first=True, bidirectional=bidirectional, device="meta")
+    layer.to_empty(device="cpu")
+    bound = 1 / math.sqrt(width)
+    for weight in layer.parameters():
+        nn.init.uniform_(weight, -bound, bound, generator=generator)
+    layer.flatten_parameters()
+    return layer
+
+
+def embedding(count: int, size: int, *, scale: float, generator: torch.Generator | None) -> nn.Embedding:
+    """A table of vectors from the normal distribution with standard deviation ``scale``."""
+    table = nn.Embedding(count, size, device="meta").to_empty(device="cpu")
+    nn.init.normal_(table.weight, std=scale, generator=generator)
+    return table
+
+
+def word_vectors(count: int, size: int, *, generator: torch.Generator | None) -> torch.Tensor:
+    """Vectors (count, size) from the standard normal distribution; the first, that of padding, is 0."""
+    vectors = torch.randn(count, size, generator=generator)
+    vectors[0] = 0
+    return vectors
+
+
+class RandomModule(nn.Module):
+    """A module that draws from ``generator`` when it is trained; None stands for torch's global generator."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.generator: torch.Generator | None = None
+
+
+class ByteDropout(RandomModule):
+    """Zero each activation with probability round(256 * rate) / 256 and scale the others up to keep the mean (Srivastava et al. 2014).
+
+    Eight masks come from one random number: on a CPU, one number per activation would be the slowest part of a step.
+
+    >>> ByteDropout(0.5).eval()(torch.ones(3))
+    tensor([1., 1., 1.])
+    """
+
+    def __init__(self, rate: float) -> None:
+        super().__init__()
+        self.threshold = min(round(256 * rate), 255)
+
+    def forward(self, activations: Tensor) -> Tensor:
+        """Activations of any shape -> the same shape; unchanged outside training."""
+        if not self.training or self.threshold == 0:
+            return activations
+        count = activations.numel()
+        numbers = torch.empty((count + 7) // 8, dtype=torch.int64, device=activations.device)
+        # The whole range of int64, so that all eight bytes are random.
+        numbers.random_(-(2**63), None, generator=self.generator)
+        draws = numbers.view(torch.uint8)[:count].view(activations.shape)
+        return activations * (draws >= self.threshold) * (256 / (256 - self.threshold))
+
+
+@contextmanager
+def drawing_from(network: nn.Module, generator: torch.Generator) -> Iterator[None]:
+    """Let all random modules of a network draw from this generator, until the block ends."""
+    modules = [module for module in network.modules() if isinstance(module, RandomModule)]
+    for module in modules:
+        module.generator = generator
+    try:
+        yield
+    finally:
+        for module in modules:
+            module.generator = None
+
+
+@contextmanager
+def global_generator_seeded_by(generator: torch.Generator | None) -> Iterator[None]:
+    """Seed torch's global generators from this one, and put them back when the block ends; None leaves them as they are.
+
+    For code of others, such as a language model or a user's own network, which can draw from torch's global generators alone.
+    """
+    if generator is None:
+        yield
+        return
+    seed = int(torch.randint(2**62, (), generator=generator, device=generator.device))
+    with torch.random.fork_rng(devices=[generator.device] if generator.device.type == "cuda" else []):
+        torch.manual_seed(seed)
+        yield
