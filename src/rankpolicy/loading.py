@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from rankpolicy.bundle import is_bundle, read_bundle
 from rankpolicy.files import read_text_bytes
 from rankpolicy.types import MissingDependencyError, RankPolicyError
+
+_SMALL = 64 << 20
+_MOST_EXPANSION = 50  # packed JSON of numbers and names expands less; a file that expands more was made to
 
 
 def load(path: str | os.PathLike[str], *, model: Any = None) -> Any:
@@ -30,7 +35,7 @@ def load(path: str | os.PathLike[str], *, model: Any = None) -> Any:
     if not is_bundle(file):
         return _from_document(file)
     manifest, files = read_bundle(file)
-    try:
+    with _damage_explained(file):
         if manifest.get("kind") == "bandit":
             from rankpolicy.bandits.files import restore_bandit
 
@@ -38,6 +43,12 @@ def load(path: str | os.PathLike[str], *, model: Any = None) -> Any:
         from rankpolicy.rankers.bundle import restore_ranker
 
         return restore_ranker(manifest, files, file, model=model)
+
+
+@contextmanager
+def _damage_explained(file: Path) -> Iterator[None]:
+    try:
+        yield
     except (RankPolicyError, MissingDependencyError):
         raise
     except Exception as error:  # whatever a library says of weights or trees that do not fit the settings
@@ -49,20 +60,22 @@ def load(path: str | os.PathLike[str], *, model: Any = None) -> Any:
 
 def _from_document(file: Path) -> Any:
     try:
-        document = json.loads(read_text_bytes(file).tobytes())
-    except ValueError as error:
+        largest = max(_SMALL, _MOST_EXPANSION * file.stat().st_size)
+        document = json.loads(read_text_bytes(file, largest=largest).tobytes())
+    except (ValueError, RecursionError) as error:
         if isinstance(error, RankPolicyError):
             raise
         raise RankPolicyError(
             f"{file} is not a rankpolicy model, or is damaged ({error}). Models are written by save()."
         ) from None
     kind = document.get("format") if isinstance(document, dict) else None
-    if kind == "rankpolicy click model":
-        from rankpolicy.clicks.models.file import restore_click_model
+    with _damage_explained(file):
+        if kind == "rankpolicy click model":
+            from rankpolicy.clicks.models.file import restore_click_model
 
-        return restore_click_model(document, file)
-    if kind == "rankpolicy position bias":
-        from rankpolicy.clicks.position_bias.file import read_position_bias
+            return restore_click_model(document, file)
+        if kind == "rankpolicy position bias":
+            from rankpolicy.clicks.position_bias.file import read_position_bias
 
-        return read_position_bias(file)
+            return read_position_bias(file)
     raise RankPolicyError(f"{file} is not a rankpolicy model. Models are written by save().")

@@ -75,7 +75,7 @@ def test_parquet_needs_no_labels_and_columns_go_by_name(rankpolicy, tmp_path):
 @pytest.mark.parametrize("verb", ["predict", "evaluate"])
 def test_a_file_that_holds_something_else_is_refused(refused, folder, tmp_path, verb):
     log = rp.clicks.log_from_lists(queries=["q"], items=[["a", "b"]], clicks=[[1, 0]])
-    rp.clicks.save_click_model(rp.fit_click_model("rctr", log), tmp_path / "rctr.json")
+    rp.fit_click_model("rctr", log).save(tmp_path / "rctr.json")
     options = ["--out", tmp_path / "scores.txt"] if verb == "predict" else []
     message = refused(verb, tmp_path / "rctr.json", "--data", folder / "test.txt", *options)
     assert "must hold a ranker, as 'rankpolicy train' writes it; it holds a RankCTR." in message

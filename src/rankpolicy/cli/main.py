@@ -14,6 +14,7 @@ from rankpolicy.cli.support.lazy_verbs import CONTEXT, group_of
 from rankpolicy.cli.support.output import note
 from rankpolicy.cli.verbs import VERBS
 from rankpolicy.types import MissingDependencyError, RankPolicyError
+from rankpolicy.writing import inputs_kept
 
 BAD_INPUT = 2
 INTERRUPTED = 130
@@ -58,7 +59,8 @@ def run(arguments: Sequence[str] | None = None) -> int:
     """
     given = sys.argv[1:] if arguments is None else list(arguments)
     try:
-        status = app(given, prog_name="rankpolicy", standalone_mode=False, obj=shlex.join(["rankpolicy", *given]))
+        with inputs_kept():
+            status = app(given, prog_name="rankpolicy", standalone_mode=False, obj=shlex.join(["rankpolicy", *given]))
     except (RankPolicyError, MissingDependencyError) as error:
         return _bad_input(str(error))
     except OSError as error:

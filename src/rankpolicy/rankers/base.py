@@ -133,7 +133,8 @@ class Ranker(ABC):
         checkpoint
             A file for the training state, written after every epoch.
         resume
-            Whether to continue from ``checkpoint`` if the file exists.
+            Whether to continue from ``checkpoint``; where the file does not exist yet, training starts afresh with a warning. The
+            settings and the data must be those that the checkpoint was made with.
         """
         self._check_settings()
         train = training_dataset(X, y, qid, group)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rankpolicy.bundle import write_bundle
+from rankpolicy.settings import check_setting
 from rankpolicy.types import RankPolicyError
 
 if TYPE_CHECKING:
@@ -42,12 +44,12 @@ def restore_ranker(manifest: dict[str, Any], files: dict[str, bytes], path: Path
     """
     from rankpolicy.rankers.members import RANKERS
 
-    if manifest["ranker"] not in RANKERS:
-        raise RankPolicyError(
-            f"{path} holds a {manifest['ranker']!r} ranker. This version knows: {', '.join(RANKERS)}."
-        )
-    ranker_class = RANKERS[manifest["ranker"]]
-    settings = dict(manifest["settings"])
+    name = str(manifest.get("ranker"))
+    if name not in RANKERS:
+        raise RankPolicyError(f"{path} holds a {name!r:.80} ranker. This version knows: {', '.join(RANKERS)}.")
+    ranker_class = RANKERS[name]
+    settings, fitted = dict(manifest["settings"]), manifest["fitted"]
+    check_fitted(fitted)
     unknown = sorted(set(settings) - set(ranker_class.setting_names()))
     if unknown:
         raise RankPolicyError(
@@ -59,9 +61,47 @@ def restore_ranker(manifest: dict[str, Any], files: dict[str, bytes], path: Path
     ranker = ranker_class.__new__(ranker_class)
     for field in fields(ranker_class):  # type: ignore[arg-type]  # every ranker is a dataclass
         value = settings.get(field.name, field.default)
-        setattr(ranker, field.name, tuple(value) if isinstance(value, list) else value)
+        value = tuple(value) if isinstance(value, list) else value
+        if field.name not in (
+            "model",
+            "reward",
+            "valid_metric",
+        ):  # which may be the names of functions, or settings in turn
+            check_setting(ranker_class, field.name, value)
+        setattr(ranker, field.name, value)
     for name in ranker.fitted_attributes:
         # None: an attribute that rankers of the version that wrote the file did not have.
-        setattr(ranker, name, manifest["fitted"].get(name))
+        setattr(ranker, name, fitted.get(name))
     ranker._restore(files)
     return ranker
+
+
+def check_fitted(fitted: Mapping[str, Any]) -> None:
+    """Refuse what was recorded in training where it is not of its kind.
+
+    Parameters
+    ----------
+    fitted
+        The values by name, as ``Ranker.to_dict`` gives them.
+    """
+    num_features, names = fitted.get("num_features_"), fitted.get("feature_names_")
+    best, curves = fitted.get("best_iteration_"), fitted.get("evals_result_")
+    is_right = {
+        "num_features_": _is_count(num_features),
+        "feature_names_": names is None
+        or (isinstance(names, list) and len(names) == num_features and all(isinstance(each, str) for each in names)),
+        "best_iteration_": best is None or _is_count(best),
+        "best_score_": fitted.get("best_score_") is None or isinstance(fitted["best_score_"], int | float),
+        "evals_result_": curves is None
+        or (isinstance(curves, dict) and all(isinstance(each, dict) for each in curves.values())),
+        "click_report_": fitted.get("click_report_") is None or isinstance(fitted["click_report_"], dict),
+    }
+    wrong = [name for name, right in is_right.items() if not right]
+    if wrong:
+        raise RankPolicyError(
+            f"{wrong[0]} in the file is {fitted.get(wrong[0])!r:.60}, which no training records. Copy or train the model again."
+        )
+
+
+def _is_count(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**31
