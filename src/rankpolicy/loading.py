@@ -49,8 +49,12 @@ def load(path: str | os.PathLike[str], *, model: Any = None) -> Any:
 def _damage_explained(file: Path) -> Iterator[None]:
     try:
         yield
-    except (RankPolicyError, MissingDependencyError):
+    except MissingDependencyError:
         raise
+    except RankPolicyError as error:
+        if str(file) in str(error):
+            raise
+        raise RankPolicyError(f"{file}: {error}") from None
     except Exception as error:  # whatever a library says of weights or trees that do not fit the settings
         reason = " ".join(str(error).split())[:200]
         raise RankPolicyError(

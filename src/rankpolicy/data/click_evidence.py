@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal, get_args
 
-LabelKind = Literal["grades", "clicks", "relevances"]
+LabelKind = Literal["grades", "clicks", "relevances", "none"]
 LABEL_KINDS: tuple[LabelKind, ...] = get_args(LabelKind)
 
 # Why a query or a session was left out.

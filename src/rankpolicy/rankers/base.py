@@ -15,6 +15,7 @@ import torch
 from numpy.typing import ArrayLike, NDArray
 
 from rankpolicy.data.dataset import RankingDataset
+from rankpolicy.evaluation.measure import check_has_labels
 from rankpolicy.fairness import position_bias
 from rankpolicy.policies.plackett_luce import PlackettLuce
 from rankpolicy.rankers.inputs import (
@@ -140,6 +141,7 @@ class Ranker(ABC):
         train = training_dataset(X, y, qid, group)
         if protected is not None:
             train = with_groups(train, protected, given_in_rows=not isinstance(X, RankingDataset))
+        check_has_labels(train, "training data")
         check_kind_of_data(train, reads_texts=self._reads_texts, what="training data")
         self._check_clicks(train)
         self.click_report_ = None if train.click_evidence is None else train.click_evidence.to_dict()
@@ -147,6 +149,7 @@ class Ranker(ABC):
         if validation is not None:
             if callable(protected):
                 validation = with_groups(validation, protected, given_in_rows=False)
+            check_has_labels(validation, "validation data")
             check_kind_of_data(validation, reads_texts=self._reads_texts, what="validation data")
             check_features(validation, train.num_features, train.feature_names, what="validation data")
         if resume and checkpoint is None:

@@ -192,6 +192,10 @@ def _validate(state: TrainingState, validation: Validation) -> None:
     state.network.eval()
     with torch.no_grad():
         score = validation.score(scores_of_all(state.network, validation.features))
+    if math.isnan(score):
+        raise RankPolicyError(
+            f"the validation metric {validation.name!r} must give a number; it gave NaN. Check the metric and the validation labels."
+        )
     state.scores.append(score)
     if score > state.best_score:
         state.best_score, state.best_epoch = score, state.epoch
