@@ -13,13 +13,16 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from rankpolicy.files import atomic_write
 from rankpolicy.types import RankPolicyError
 from rankpolicy.version import __version__
+from rankpolicy.writing import atomic_write, note_input
 
 FORMAT = 2
 _MANIFEST = "manifest.json"
 _ZIP_MAGIC = b"PK\x03\x04"
+_ENCRYPTED = 1  # a bit of a part's flags
+_LARGEST_MANIFEST = 64 << 20
+_MOST_PARTS = 1000
 
 
 def is_bundle(path: Path) -> bool:
@@ -47,19 +50,17 @@ def write_bundle(path: Path, content: Mapping[str, Any], files: Mapping[str, byt
         "sha256": {name: hashlib.sha256(part).hexdigest() for name, part in files.items()},
     }
     text = json.dumps(manifest, indent=1)
-    try:
-        with atomic_write(path) as stream, zipfile.ZipFile(stream, "w") as archive:
-            archive.writestr(_MANIFEST, text)
-            for name, part in files.items():
-                archive.writestr(name, part)
-    except OSError as error:
-        raise RankPolicyError(
-            f"cannot write {path}: {error.strerror or error}. Check that the folder exists and is writable."
-        ) from None
+    with atomic_write(path) as stream, zipfile.ZipFile(stream, "w") as archive:
+        archive.writestr(_MANIFEST, text)
+        for name, part in files.items():
+            archive.writestr(name, part)
 
 
 def read_bundle(path: Path) -> tuple[dict[str, Any], dict[str, bytes]]:
-    """The manifest and the parts of a model file, after its format and checksums are checked.
+    """The manifest and the parts of a model file, after its format, sizes and checksums are checked.
+
+    A file may come from a stranger. Parts are stored as they are, so that none is larger than the file, and only parts that the manifest
+    lists may be there.
 
     Parameters
     ----------
@@ -68,20 +69,27 @@ def read_bundle(path: Path) -> tuple[dict[str, Any], dict[str, bytes]]:
     """
     if not path.is_file():
         raise RankPolicyError(f"no model file at {path}." + (" It is a folder." if path.is_dir() else ""))
+    note_input(path)
     try:
         with zipfile.ZipFile(path) as archive:
-            manifest = json.loads(archive.read(_MANIFEST))
-            files = {name: archive.read(name) for name in archive.namelist() if name != _MANIFEST}
-        if not isinstance(manifest, dict) or not isinstance(manifest.get("sha256", {}), dict):
-            raise KeyError(f"no {_MANIFEST} of a model")
-    except (zipfile.BadZipFile, KeyError, ValueError, OSError, EOFError, RuntimeError) as error:
+            members = _checked_members(archive, path.stat().st_size)
+            if _MANIFEST not in members:
+                raise KeyError(f"there is no {_MANIFEST} in it")
+            if members[_MANIFEST].file_size > _LARGEST_MANIFEST:
+                raise KeyError(f"{_MANIFEST} is larger than {_LARGEST_MANIFEST} bytes")
+            manifest = json.loads(archive.read(members[_MANIFEST]))
+            _check_manifest(manifest)
+            listed = manifest.get("sha256", {})
+            files = {name: archive.read(member) for name, member in members.items() if name in listed}
+    except (zipfile.BadZipFile, LookupError, ValueError, OSError, EOFError, RuntimeError, TypeError) as error:
+        reason = error.args[0] if isinstance(error, KeyError) and error.args else error
         raise RankPolicyError(
-            f"{path} is not a rankpolicy model, or is damaged ({error}). Models are written by save()."
+            f"{path} is not a rankpolicy model, or is damaged ({reason}). Models are written by save()."
         ) from None
-    if manifest.get("format") != FORMAT:
+    if manifest["format"] != FORMAT:
         made_with = manifest.get("versions", {}).get("rankpolicy", "an unknown version")
         raise RankPolicyError(
-            f"{path} has model format {manifest.get('format')}, made with rankpolicy {made_with}; this version reads format {FORMAT}. "
+            f"{path} has model format {manifest['format']}, made with rankpolicy {made_with}; this version reads format {FORMAT}. "
             "Load it with that version, or train the model again."
         )
     _warn_if_newer(manifest.get("versions", {}), path)
@@ -90,10 +98,43 @@ def read_bundle(path: Path) -> tuple[dict[str, Any], dict[str, bytes]]:
             raise RankPolicyError(
                 f"{path} is damaged: {name} does not match its sha256. Copy or train the model again."
             )
-    unchecked = sorted(set(files) - set(manifest.get("sha256", {})))
+    unchecked = sorted(set(members) - {_MANIFEST, *files})
     if unchecked:
         raise RankPolicyError(f"{path} is damaged: {unchecked[0]} has no sha256. Copy or train the model again.")
     return manifest, files
+
+
+def _checked_members(archive: zipfile.ZipFile, size: int) -> dict[str, zipfile.ZipInfo]:
+    """The parts by name, if they are stored as they are and fit into the file together."""
+    members = archive.infolist()
+    if len(members) > _MOST_PARTS:
+        raise KeyError(f"it has {len(members)} parts, a model at most {_MOST_PARTS}")
+    by_name = {member.filename: member for member in members}
+    if len(by_name) < len(members):
+        raise KeyError("a part is there twice")
+    for member in members:
+        if member.compress_type != zipfile.ZIP_STORED or member.flag_bits & _ENCRYPTED:
+            raise KeyError(f"its part {member.filename:.80} is compressed or encrypted, which save() does not do")
+        if member.file_size != member.compress_size:
+            raise KeyError(f"its part {member.filename:.80} has two sizes")
+    if sum(member.file_size for member in members) > size:
+        raise KeyError("its parts are larger than the file")
+    return by_name
+
+
+def _check_manifest(manifest: Any) -> None:
+    """Refuse a manifest whose fields have the wrong types."""
+    if not isinstance(manifest, dict):
+        raise KeyError(f"{_MANIFEST} must hold names and values")
+    if not isinstance(manifest.get("format"), int) or isinstance(manifest["format"], bool):
+        raise KeyError(f"{_MANIFEST} has no format number")
+    for name, kind in (("sha256", str), ("versions", str), ("settings", object), ("fitted", object)):
+        field = manifest.get(name, {})
+        if not isinstance(field, dict) or not all(isinstance(value, kind) for value in field.values()):
+            raise KeyError(f"{name} in {_MANIFEST} must hold names and {'texts' if kind is str else 'values'}")
+    for name in ("kind", "ranker", "bandit"):
+        if not isinstance(manifest.get(name, ""), str):
+            raise KeyError(f"{name} in {_MANIFEST} must be a text")
 
 
 def _versions(*packages: str) -> dict[str, str]:
@@ -107,8 +148,12 @@ def _versions(*packages: str) -> dict[str, str]:
 
 def _warn_if_newer(versions: dict[str, str], path: Path) -> None:
     made, here = versions.get("rankpolicy", "0"), __version__
-    if [int(part) for part in re.findall(r"\d+", made)] > [int(part) for part in re.findall(r"\d+", here)]:
+    if _numbers_in(made) > _numbers_in(here):
         warnings.warn(
             f"{path} was made with rankpolicy {made}, newer than {here} here: it may rank otherwise. Update rankpolicy.",
             stacklevel=4,
         )
+
+
+def _numbers_in(version: str) -> list[int]:
+    return [int(part) for part in re.findall(r"[0-9]{1,9}", version[:100])]

@@ -1,36 +1,43 @@
-"""Files: bytes of a plain, gzip or zstandard file, and files that appear whole or not at all."""
+"""Reading files: the bytes of a plain, gzip or zstandard file. How files are written: ``rankpolicy.writing``."""
 
 from __future__ import annotations
 
 import gzip
 import os
-import tempfile
 import zlib
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rankpolicy.optional import require
 from rankpolicy.types import RankPolicyError
+from rankpolicy.writing import atomic_write as atomic_write
+from rankpolicy.writing import note_input
 
 GZIP_MAGIC = b"\x1f\x8b"
 ZSTANDARD_MAGIC = b"\x28\xb5\x2f\xfd"
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
-def read_text_bytes(path: str | os.PathLike[str]) -> NDArray[np.uint8]:
-    """The text of a file, unpacked if its first bytes say gzip or zstandard; read-only, and ends in a newline."""
+def read_text_bytes(path: str | os.PathLike[str], *, largest: int | None = None) -> NDArray[np.uint8]:
+    """The text of a file, unpacked if its first bytes say gzip or zstandard; read-only, and ends in a newline.
+
+    Parameters
+    ----------
+    path
+        The file.
+    largest
+        The most bytes that a packed file may unpack to, where it may come from a stranger; None: any number.
+    """
     file = checked_file(path)
     text = _read(file)
     head = text[:4].tobytes()
     if head.startswith(GZIP_MAGIC):
-        text = np.frombuffer(_unpacked_gzip(file) + b"\n", np.uint8)
+        text = np.frombuffer(_unpacked_gzip(file, largest) + b"\n", np.uint8)
     elif head == ZSTANDARD_MAGIC:
-        text = np.frombuffer(_unpacked_zstandard(file) + b"\n", np.uint8)
+        text = np.frombuffer(_unpacked_zstandard(file, largest) + b"\n", np.uint8)
     if text[:3].tobytes() == BYTE_ORDER_MARK:
         text = text[3:]
     if text[-2:].tobytes() == b"\n\n":
@@ -50,66 +57,8 @@ def checked_file(path: str | os.PathLike[str]) -> Path:
         raise RankPolicyError(
             f"{file} must be a file; there is none. Check the path (the working directory is {Path.cwd().name!r})."
         )
+    note_input(file)
     return file
-
-
-@contextmanager
-def atomic_write(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
-    """A stream whose content appears at ``path`` whole or not at all, when the block ends without an error.
-
-    It is written under a unique name in the same folder, flushed to disk and renamed. Names that end in .gz or .zst are compressed.
-
-    Parameters
-    ----------
-    path
-        The file to write; its folder must exist.
-    """
-    target = Path(path)
-    if not target.parent.is_dir():
-        raise RankPolicyError(
-            f"{target} must be in a directory that exists; {target.parent} does not. Create it first."
-        )
-    if target.is_dir():
-        raise RankPolicyError(f"{target} must be a file to write; it is a directory. Name a file in it.")
-    target = target.resolve()  # a link is followed: the file it names is replaced, not the link
-    handle, name = tempfile.mkstemp(prefix=f".{target.name}.", suffix=".unfinished", dir=target.parent)
-    unfinished = Path(name)
-    try:
-        with open(handle, "wb") as raw:
-            with _packing(target.suffix, raw) as stream:
-                yield stream
-            raw.flush()
-            os.fsync(raw.fileno())
-        os.chmod(unfinished, _permissions(target))
-        os.replace(unfinished, target)
-    finally:
-        unfinished.unlink(missing_ok=True)
-
-
-def _permissions(target: Path) -> int:
-    """Those of the file that is replaced, or of a new file."""
-    if target.exists():
-        return target.stat().st_mode & 0o777
-    mask = os.umask(0)
-    os.umask(mask)
-    return 0o666 & ~mask
-
-
-@contextmanager
-def _packing(suffix: str, raw: BinaryIO) -> Iterator[Any]:
-    if suffix == ".gz":
-        # Without a name and a time in the header, the same data give the same bytes.
-        with gzip.GzipFile(filename="", mode="wb", fileobj=raw, mtime=0) as stream:
-            yield stream
-    elif suffix == ".zst":
-        with (
-            require("zstandard", "A file packed with Zstandard")
-            .ZstdCompressor()
-            .stream_writer(raw, closefd=False) as stream
-        ):
-            yield stream
-    else:
-        yield raw
 
 
 def _read(file: Path) -> NDArray[np.uint8]:
@@ -124,15 +73,24 @@ def _read(file: Path) -> NDArray[np.uint8]:
     return text[: filled + 1]
 
 
-def _unpacked_gzip(file: Path) -> bytes:
+def _unpacked_gzip(file: Path, largest: int | None) -> bytes:
     try:
-        return gzip.decompress(file.read_bytes())
+        if largest is None:
+            return gzip.decompress(file.read_bytes())
+        with gzip.open(file) as stream:
+            return _at_most(stream, largest, file)
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
         raise _damaged(file, "gzip", error) from None
 
 
-def _unpacked_zstandard(file: Path) -> bytes:
+def _unpacked_zstandard(file: Path, largest: int | None) -> bytes:
     zstandard = require("zstandard", "A file packed with Zstandard")
+    if largest is not None:
+        try:
+            with open(file, "rb") as raw, zstandard.ZstdDecompressor().stream_reader(raw) as stream:
+                return _at_most(stream, largest, file)
+        except zstandard.ZstdError as error:
+            raise _damaged(file, "zstandard", error) from None
     data, parts = file.read_bytes(), []
     try:
         while data:
@@ -144,6 +102,15 @@ def _unpacked_zstandard(file: Path) -> bytes:
     except (EOFError, zstandard.ZstdError) as error:
         raise _damaged(file, "zstandard", error) from None
     return b"".join(parts)
+
+
+def _at_most(stream: Any, largest: int, file: Path) -> bytes:
+    content: bytes = stream.read(largest + 1)
+    if len(content) > largest:
+        raise RankPolicyError(
+            f"{file} must not unpack to more than {largest} bytes; it does. Unpack it first if it is to be trusted."
+        )
+    return content
 
 
 def _damaged(file: Path, kind: str, error: Exception) -> RankPolicyError:

@@ -4,16 +4,23 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rankpolicy.bundle import is_bundle, read_bundle
 from rankpolicy.files import read_text_bytes
+from rankpolicy.settings import check_setting
 from rankpolicy.types import MissingDependencyError, RankPolicyError
 
 if TYPE_CHECKING:
     from rankpolicy.rankers.base import Ranker
+
+_SMALL = 64 << 20
+_MAY_BE_FUNCTIONS = ("model", "reward", "valid_metric")  # a file has their names only
+_MOST_EXPANSION = 50  # packed JSON of numbers and names expands less; a file that expands more was made to
 
 
 def load(path: str | os.PathLike[str], *, model: Any = None) -> Any:
@@ -34,15 +41,25 @@ def load(path: str | os.PathLike[str], *, model: Any = None) -> Any:
     if not is_bundle(file):
         return _from_document(file)
     manifest, files = read_bundle(file)
-    try:
+    with _damage_explained(file):
         if manifest.get("kind") == "bandit":
             from rankpolicy.bandits.files import restore_bandit
 
             return restore_bandit(manifest, files, file)
         return _restore_ranker(manifest, files, file, model)
-    except (RankPolicyError, MissingDependencyError):
+
+
+@contextmanager
+def _damage_explained(file: Path) -> Iterator[None]:
+    try:
+        yield
+    except MissingDependencyError:
         raise
-    except Exception as error:  # any error of a library about weights or trees that do not fit the settings
+    except RankPolicyError as error:
+        if str(file) in str(error):
+            raise
+        raise RankPolicyError(f"{file}: {error}") from None
+    except Exception as error:  # whatever a library says of weights or trees that do not fit the settings
         reason = " ".join(str(error).split())[:200]
         raise RankPolicyError(
             f"{file} is damaged: its parts do not fit together ({reason}). Copy or train the model again."
@@ -51,14 +68,15 @@ def load(path: str | os.PathLike[str], *, model: Any = None) -> Any:
 
 def _restore_ranker(manifest: dict[str, Any], files: dict[str, bytes], path: Path, model: Any) -> Ranker:
     """The ranker in a model file; ``model`` is the torch module of a ranker that was trained with one of the user's own."""
+    from rankpolicy.rankers.fitted_facts import check_fitted
     from rankpolicy.rankers.members import RANKERS
 
-    if manifest["ranker"] not in RANKERS:
-        raise RankPolicyError(
-            f"{path} holds a {manifest['ranker']!r} ranker. This version knows: {', '.join(RANKERS)}."
-        )
-    ranker_class = RANKERS[manifest["ranker"]]
-    settings = dict(manifest["settings"])
+    name = str(manifest.get("ranker"))
+    if name not in RANKERS:
+        raise RankPolicyError(f"{path} holds a {name!r:.80} ranker. This version knows: {', '.join(RANKERS)}.")
+    ranker_class = RANKERS[name]
+    settings, fitted = dict(manifest["settings"]), manifest["fitted"]
+    check_fitted(fitted)
     unknown = sorted(set(settings) - set(ranker_class.setting_names()))
     if unknown:
         raise RankPolicyError(
@@ -70,30 +88,35 @@ def _restore_ranker(manifest: dict[str, Any], files: dict[str, bytes], path: Pat
     ranker = ranker_class.__new__(ranker_class)
     for field in fields(ranker_class):  # type: ignore[arg-type]  # every ranker is a dataclass
         value = settings.get(field.name, field.default)
-        setattr(ranker, field.name, tuple(value) if isinstance(value, list) else value)
+        value = tuple(value) if isinstance(value, list) else value
+        if field.name not in _MAY_BE_FUNCTIONS:
+            check_setting(ranker_class, field.name, value)
+        setattr(ranker, field.name, value)
     for name in ranker.fitted_attributes:
         # None: an attribute that rankers of the version that wrote the file did not have.
-        setattr(ranker, name, manifest["fitted"].get(name))
+        setattr(ranker, name, fitted.get(name))
     ranker._restore(files)
     return ranker
 
 
 def _from_document(file: Path) -> Any:
     try:
-        document = json.loads(read_text_bytes(file).tobytes())
-    except ValueError as error:
+        largest = max(_SMALL, _MOST_EXPANSION * file.stat().st_size)
+        document = json.loads(read_text_bytes(file, largest=largest).tobytes())
+    except (ValueError, RecursionError) as error:
         if isinstance(error, RankPolicyError):
             raise
         raise RankPolicyError(
             f"{file} is not a rankpolicy model, or is damaged ({error}). Models are written by save()."
         ) from None
     kind = document.get("format") if isinstance(document, dict) else None
-    if kind == "rankpolicy click model":
-        from rankpolicy.clicks.models.file import restore_click_model
+    with _damage_explained(file):
+        if kind == "rankpolicy click model":
+            from rankpolicy.clicks.models.file import restore_click_model
 
-        return restore_click_model(document, file)
-    if kind == "rankpolicy position bias":
-        from rankpolicy.clicks.position_bias.file import read_position_bias
+            return restore_click_model(document, file)
+        if kind == "rankpolicy position bias":
+            from rankpolicy.clicks.position_bias.file import read_position_bias
 
-        return read_position_bias(file)
+            return read_position_bias(file)
     raise RankPolicyError(f"{file} is not a rankpolicy model. Models are written by save().")

@@ -96,7 +96,7 @@ def test_concatenate_errors(three_queries):
     with pytest.raises(RankPolicyError, match=r"same number of features; got \[1, 2\]"):
         concatenate([three_queries, from_arrays(np.zeros((1, 2)), group=[1])])
     with pytest.raises(RankPolicyError, match=r"all or none .* item_ids"):
-        concatenate([three_queries, from_arrays(np.zeros((1, 1)), group=[1])])
+        concatenate([three_queries, from_arrays(np.zeros((1, 1)), [0], group=[1])])
 
 
 def test_queries_without_relevant_items_can_be_dropped(three_queries):
@@ -214,7 +214,7 @@ def test_numbers_beyond_float32_are_explained() -> None:
 
 def test_the_kind_of_labels_stays_with_parts_of_the_data(three_queries) -> None:
     clicks = dataclasses.replace(three_queries, labels=np.minimum(three_queries.labels, 1), label_kind="clicks")
-    assert from_arrays([[0.0]], group=[1]).label_kind == three_queries.label_kind == "grades"
+    assert from_arrays([[0.0]], [0], group=[1]).label_kind == three_queries.label_kind == "grades"
     assert clicks[1:].label_kind == concatenate([clicks, clicks]).label_kind == "clicks"
     assert {part.label_kind for part in split_queries(clicks, (0.4, 0.6))} == {"clicks"}
     assert repr(clicks) == "RankingDataset(queries=3, items=6, features=1, clicks 0..1)"

@@ -33,11 +33,14 @@ def changed(model, path, change):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda manifest, files: manifest.pop("ranker"), "parts do not fit together"),
-        (lambda manifest, files: manifest.update(settings=[1]), "parts do not fit together"),
-        (lambda manifest, files: manifest["fitted"].clear(), "parts do not fit together"),
-        (lambda manifest, files: manifest["settings"]["model"].update(hidden=[9]), r"fit together \(.*size mismatch"),
-        (lambda manifest, files: manifest["fitted"].update(num_features_=9), r"fit together \(.*size mismatch"),
+        (lambda manifest, files: manifest.pop("ranker"), "holds a 'None' ranker"),
+        (lambda manifest, files: manifest.update(settings=[1]), "settings in manifest.json must hold"),
+        (lambda manifest, files: manifest["fitted"].clear(), "num_features_ in the file is None"),
+        (lambda manifest, files: manifest["settings"]["model"].update(hidden=[9]), r"weight is .* of shape \(4, 16\)"),
+        (
+            lambda manifest, files: manifest["fitted"].update(num_features_=9),
+            "knots of the scaling must be .* for 9 features",
+        ),
         (lambda manifest, files: manifest.update(sha256={}), "safetensors has no sha256"),
         (lambda manifest, files: manifest.pop("sha256"), "safetensors has no sha256"),
         (lambda manifest, files: manifest.update(sha256=3), "not a rankpolicy model"),

@@ -15,6 +15,8 @@ from rankpolicy.bundle import write_bundle
 from rankpolicy.types import RankPolicyError
 
 _ARRAYS = "arrays.safetensors"
+_LARGEST_CUTOFF = 100_000  # where no array has that size
+_SMALL = 1000  # what takes little memory may be made before its arrays are compared
 
 
 class SavedBandit(Protocol):
@@ -109,6 +111,7 @@ def _made(name: Any, settings: Any, arrays: Mapping[str, Any]) -> Any:
     if not isinstance(settings, Mapping):
         raise RankPolicyError("settings of a bandit must be a mapping of names and values.")
     given = {str(key): _tuples(value) for key, value in settings.items()}
+    _check_sizes(given, arrays)
     learned = ("steps", "statistics", "window_rankings", "window_clicks", "generator", "keys", "counts")
     extra = {key: array for key, array in arrays.items() if key not in learned}
     try:
@@ -117,6 +120,27 @@ def _made(name: Any, settings: Any, arrays: Mapping[str, Any]) -> Any:
         raise RankPolicyError(f"settings of {name} are incomplete ({error}).") from None
     bandit._restore({key: _checked(key, arrays, own) for key, own in bandit._arrays().items()})
     return bandit
+
+
+def _check_sizes(settings: Mapping[str, Any], arrays: Mapping[str, Any]) -> None:
+    """Refuse sizes far above those of the arrays, before a bandit of that size is made."""
+    sizes: dict[str, int] = {}
+    if len(shape := _shape(arrays.get("statistics"))) == 3:
+        sizes["num_items"] = shape[1]
+    if len(shape := _shape(arrays.get("window_rankings"))) == 2:
+        sizes["window"], sizes["cutoff"] = shape
+    for name in ("num_items", "window", "cutoff"):
+        value = settings.get(name) or 0
+        largest = sizes.get(name, _LARGEST_CUTOFF)
+        if isinstance(value, int) and value > max(4 * largest, _SMALL):
+            raise RankPolicyError(f"{name} is {value}, but the arrays are of {largest}.")
+
+
+def _shape(values: Any) -> tuple[int, ...]:
+    try:
+        return np.shape(values)
+    except ValueError:  # lists of different lengths, which are refused later
+        return ()
 
 
 def _checked(name: str, arrays: Mapping[str, Any], own: NDArray[Any]) -> NDArray[Any]:

@@ -79,7 +79,8 @@ def evaluate(
     if per_query is not None:
         if per_query.suffix not in SUFFIXES:
             raise RankPolicyError(f"--per-query must end in {' or '.join(SUFFIXES)}; got {per_query.name!r}.")
-        check_can_write(per_query, option="--per-query")
+        read = {"the model": model, "--data": data, "--propensities": propensities}
+        check_can_write(per_query, option="--per-query", inputs=read)
     bias = position_bias_from(propensities, bias_method)
     ranker = load_ranker(model)
     dataset = read_dataset(data, num_features=ranker.num_features_, feature_names=ranker.feature_names_)

@@ -19,6 +19,7 @@ from typer.core import TyperCommand, TyperGroup
 from rankpolicy.cli.support.output import note
 from rankpolicy.cli.verbs import VERBS, Verb
 from rankpolicy.types import MissingDependencyError, RankPolicyError
+from rankpolicy.writing import inputs_kept
 
 BAD_INPUT = 2
 INTERRUPTED = 130
@@ -108,7 +109,8 @@ def run(arguments: Sequence[str] | None = None) -> int:
     """
     given = sys.argv[1:] if arguments is None else list(arguments)
     try:
-        status = app(given, prog_name="rankpolicy", standalone_mode=False, obj=shlex.join(["rankpolicy", *given]))
+        with inputs_kept():
+            status = app(given, prog_name="rankpolicy", standalone_mode=False, obj=shlex.join(["rankpolicy", *given]))
     except (RankPolicyError, MissingDependencyError) as error:
         return _bad_input(str(error))
     except OSError as error:

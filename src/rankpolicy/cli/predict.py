@@ -61,7 +61,7 @@ def predict(
 
     if out.suffix not in WRITERS:
         raise RankPolicyError(f"--out must end in {', '.join(WRITERS)}; got {out.name!r}.")
-    check_can_write(out, option="--out")
+    check_can_write(out, option="--out", inputs={"the model": model, "--data": data})
     ranker = load_ranker(model)
     dataset = read_dataset(
         data, num_features=ranker.num_features_, feature_names=ranker.feature_names_, needs_labels=False

@@ -13,6 +13,7 @@ from rankpolicy.cli.support.options import Json, Set
 from rankpolicy.cli.support.output import Run, check_can_write, console, facts_of_file, print_json, record_beside
 from rankpolicy.cli.support.run_file import RunFile, read_run_file
 from rankpolicy.types import RankPolicyError
+from rankpolicy.writing import is_special
 
 if TYPE_CHECKING:
     from rankpolicy.data import RankingDataset
@@ -98,9 +99,18 @@ def train(
     bias_method = run_file.bias_method if bias_method is None else bias_method
     weighted = run_file.weighted if weighted is None else weighted
     seed = next(value for value in (seed, run_file.seed, 0) if value is not None)
-    check_can_write(out, option="--out")
+    inputs = {
+        "--data": data,
+        "--valid": valid,
+        "--clicks": clicks,
+        "--propensities": propensities,
+        "--config": config,
+    }
+    check_can_write(out, option="--out", inputs=inputs)
+    if not is_special(out):
+        check_can_write(record_beside(out), option="the record beside --out", inputs=inputs)
     if checkpoint is not None:
-        check_can_write(checkpoint, option="--checkpoint")
+        check_can_write(checkpoint, option="--checkpoint", inputs=inputs | {"--out": out})
     elif resume:
         raise RankPolicyError("--resume needs --checkpoint FILE, the training state to continue from.")
     ranker_class = ranker_class_named(method)
@@ -133,16 +143,17 @@ def train(
         metrics={"valid": validation, "best_iteration": ranker.best_iteration_},
         clicks=ranker.click_report_,
     )
-    record_path = record_beside(out)
-    write_json(record_path, record.to_dict())
+    record_path = None if is_special(out) else record_beside(out)  # nothing is put beside a device or pipe
+    if record_path is not None:
+        write_json(record_path, record.to_dict())
     if as_json:
-        print_json(record.to_dict() | {"run": str(record_path)})
+        print_json(record.to_dict() | {"run": None if record_path is None else str(record_path)})
         return
     scored = "".join(f", validation {name} {score:.4f}" for name, score in validation.items())
     evidence = "" if ranker.click_report_ is None else f"{_click_summary(ranker.click_report_)}\n"
     console().print(
         f"{method}: kept iteration {ranker.best_iteration_}{scored}, {record.duration_seconds:.1f} s\n{evidence}"
-        f"model  {out}\nrecord {record_path}",
+        f"model  {out}" + ("" if record_path is None else f"\nrecord {record_path}"),
         markup=False,
     )
 

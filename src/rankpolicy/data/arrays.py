@@ -36,7 +36,7 @@ def from_arrays(
     features
         One row per item, shape (items, features).
     labels
-        One number per row, 0 or more; without labels (new data to be ranked) they are all 0.
+        One number per row, 0 or more; None for new data to be ranked, which has ``label_kind`` "none".
     qid
         The query id of each row, in any order. Give either ``qid`` or ``group``.
     group
@@ -88,7 +88,7 @@ def from_arrays(
         item_ids=checked("item_ids", item_ids, dtype=str),
         groups=checked("protected", protected),
         feature_names=None if feature_names is None else tuple(map(str, feature_names)),
-        label_kind=label_kind,
+        label_kind="none" if labels is None and label_kind == "grades" else label_kind,
     )
 
 

@@ -9,7 +9,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-LabelKind = Literal["grades", "clicks", "relevances"]
+LabelKind = Literal["grades", "clicks", "relevances", "none"]
 LABEL_KINDS: tuple[LabelKind, ...] = get_args(LabelKind)
 
 # Why a query or a session was left out.

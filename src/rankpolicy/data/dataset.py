@@ -58,8 +58,9 @@ class RankingDataset:
         Weight of each query in losses and means, 0 or more; None: all queries count the same.
     label_kind
         What the labels mean. "grades": judged relevance, 0, 1, 2, ... "clicks": 1 where the user clicked, else 0. "relevances": relevance
-        estimated from clicks, any number from 0. ``dataset_from_clicks``, ``weighted_by_propensity`` and the readers of click tables set
-        it; rankers and metrics decide by it what they can compute.
+        estimated from clicks, any number from 0. "none": there are no labels, all are 0; such data can be ranked, but neither learned from
+        nor measured. ``dataset_from_clicks``, ``weighted_by_propensity`` and the readers set it; rankers and metrics decide by it what they
+        can compute.
     click_evidence
         How many clicks the labels were made from, where they were made from clicks. It describes the whole dataset; a part of it has None.
 
@@ -87,6 +88,8 @@ class RankingDataset:
     click_evidence: ClickEvidence | None = None
 
     def __post_init__(self) -> None:
+        if self.label_kind == "none" and np.any(self.labels):  # labels were put in, as by dataclasses.replace
+            object.__setattr__(self, "label_kind", "grades")
         _check_dataset(self)
         for name in (*_PER_ITEM, "features", "offsets", "query_ids", "query_weights"):
             array = getattr(self, name)
@@ -124,9 +127,10 @@ class RankingDataset:
         texts = "" if self.texts is None else "texts, "
         labels = "labels" if self.label_kind == "grades" else self.label_kind
         weighted = "" if self.query_weights is None else ", weighted"
+        known = "no labels" if self.label_kind == "none" else f"{labels} {self.labels.min():g}..{self.labels.max():g}"
         return (
             f"RankingDataset(queries={self.num_queries}, items={self.num_items}, features={self.num_features}, {texts}"
-            f"{labels} {self.labels.min():g}..{self.labels.max():g}{weighted})"
+            f"{known}{weighted})"
         )
 
     def __getitem__(self, queries: int | slice | Sequence[int] | NDArray[Any]) -> RankingDataset:

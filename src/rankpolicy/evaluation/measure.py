@@ -67,6 +67,7 @@ def evaluate(
         raise RankPolicyError(
             f"dataset must be a RankingDataset; got {type(dataset).__name__}. Arrays: from_arrays(X, y, qid=qid)."
         )
+    check_has_labels(dataset, "data to measure on")
     measures = _measures(metrics, conventions)
     for measure in measures:
         _check_reads_labels(measure, dataset)
@@ -78,6 +79,22 @@ def evaluate(
         conventions=conventions,
         query_weights=dataset.query_weights,
     )
+
+
+def check_has_labels(dataset: RankingDataset, what: str) -> None:
+    """Refuse data without labels, on which every metric would be 0.
+
+    Parameters
+    ----------
+    dataset
+        The data.
+    what
+        What it is for, for error messages.
+    """
+    if dataset.label_kind == "none":
+        raise RankPolicyError(
+            f"{what} must have labels; it has none. Give the labels with the data, such as from_arrays(X, y, qid=qid)."
+        )
 
 
 def _check_reads_labels(measure: Reward, dataset: RankingDataset) -> None:

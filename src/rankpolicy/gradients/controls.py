@@ -8,7 +8,7 @@ from typing import NamedTuple
 from torch import Tensor
 
 from rankpolicy.kernels.plackett_luce import codes
-from rankpolicy.types import RankPolicyError, unknown_name
+from rankpolicy.types import RankPolicyError, Reward, unknown_name
 
 
 class Control(NamedTuple):
@@ -62,4 +62,22 @@ def check_control(control: str, num_samples: int) -> None:
         raise RankPolicyError(
             "control='leave_one_out' compares samples with each other: num_samples must be at least 2; got 1. "
             "Draw more, or use control='greedy'."
+        )
+
+
+def check_rewards(reward: Reward, values: Tensor) -> None:
+    """Refuse rewards of a user's function that are not finite, which training would take for a network that diverged.
+
+    Parameters
+    ----------
+    reward
+        The reward.
+    values
+        What it gave, of any shape.
+    """
+    wrong = ~values.isfinite()
+    if wrong.any():
+        raise RankPolicyError(
+            f"the reward {reward.name!r} must give finite numbers; {int(wrong.sum())} of {values.numel()} rankings got NaN or infinity. "
+            "Let the function return 0 for a query that it cannot judge."
         )

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import logsigmoid
 
-from rankpolicy.gradients.controls import CONTROLS, check_control
+from rankpolicy.gradients.controls import CONTROLS, check_control, check_rewards
 from rankpolicy.gradients.estimate import GradientEstimate
 from rankpolicy.metrics import RewardExpression
 from rankpolicy.policies.affinity import Affinity
@@ -134,6 +134,7 @@ def _estimate(
         metrics = {str(leaf): value.mean(0) for leaf, value in values.items()}
     else:
         rewards = reward(rankings, labels, mask).to(dtype)
+        check_rewards(reward, rewards)
     greedy_reward = reward(policy.mode()[..., : rankings.shape[-1]], labels, mask).to(dtype)
     # A query that is left out of means has the reward NaN, and nothing to learn from.
     advantages = CONTROLS[control].advantages(rewards, greedy_reward).nan_to_num(nan=0.0)

@@ -16,7 +16,7 @@ from torch import Tensor, nn
 
 def linear(num_inputs: int, num_outputs: int, *, bias: bool = True, generator: torch.Generator | None) -> nn.Linear:
     """A linear layer; weights and biases are uniform within 1 / sqrt(num_inputs) of 0."""
-    layer = nn.Linear(num_inputs, num_outputs, bias=bias, device="meta").to_empty(device="cpu")
+    layer = nn.Linear(num_inputs, num_outputs, bias=bias, device="meta").to_empty(device=_device())
     nn.init.kaiming_uniform_(layer.weight, a=math.sqrt(5), generator=generator)
     if bias:
         bound = 1 / math.sqrt(num_inputs) if num_inputs else 0.0
@@ -27,7 +27,7 @@ def linear(num_inputs: int, num_outputs: int, *, bias: bool = True, generator: t
 def lstm(num_inputs: int, width: int, *, bidirectional: bool = False, generator: torch.Generator | None) -> nn.LSTM:
     """One batch-first LSTM layer; weights and biases are uniform within 1 / sqrt(width) of 0."""
     layer = nn.LSTM(num_inputs, width, batch_first=True, bidirectional=bidirectional, device="meta")
-    layer.to_empty(device="cpu")
+    layer.to_empty(device=_device())
     bound = 1 / math.sqrt(width)
     for weight in layer.parameters():
         nn.init.uniform_(weight, -bound, bound, generator=generator)
@@ -37,7 +37,7 @@ def lstm(num_inputs: int, width: int, *, bidirectional: bool = False, generator:
 
 def embedding(count: int, size: int, *, scale: float, generator: torch.Generator | None) -> nn.Embedding:
     """A table of vectors from the normal distribution with standard deviation ``scale``."""
-    table = nn.Embedding(count, size, device="meta").to_empty(device="cpu")
+    table = nn.Embedding(count, size, device="meta").to_empty(device=_device())
     nn.init.normal_(table.weight, std=scale, generator=generator)
     return table
 
@@ -108,3 +108,8 @@ def global_generator_seeded_by(generator: torch.Generator | None) -> Iterator[No
     with torch.random.fork_rng(devices=[generator.device] if generator.device.type == "cuda" else []):
         torch.manual_seed(seed)
         yield
+
+
+def _device() -> str:
+    """The CPU, unless only shapes are wanted, in a block ``with torch.device("meta"):``, where nothing is allocated."""
+    return "meta" if torch.get_default_device().type == "meta" else "cpu"

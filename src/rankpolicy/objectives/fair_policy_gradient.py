@@ -20,7 +20,7 @@ from rankpolicy.fairness import (
     sampled_exposure,
 )
 from rankpolicy.gradients import CONTROLS, exposure_gradient, reinforce
-from rankpolicy.gradients.controls import check_control
+from rankpolicy.gradients.controls import check_control, check_rewards
 from rankpolicy.metrics import as_reward, reward_to_maximise
 from rankpolicy.objectives.policy_gradient import check_estimator
 from rankpolicy.objectives.value import ObjectiveValue, ascent_loss, choice_entropy
@@ -31,6 +31,7 @@ from rankpolicy.types import RankPolicyError
 
 FAIRNESS = ("individual", "group")
 _ESTIMATORS = ("exact", "reinforce")
+_RANKINGS_MEASURED = 200  # per query, for the utility of a reward that is no sum over items
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -203,7 +204,7 @@ class FairPolicyGradient(FairPolicyGradientSettings):
         return self._multiplier(disparity, batch) * len(disparity.values) / weight_counted
 
     def report(self, scores: Tensor, batch: Batch) -> dict[str, Any]:
-        """Utility and disparity at these scores, both exact; the strength; and how many queries were left out of the disparity and why.
+        """Utility and disparity at these scores (see ``measure``), the strength, and how many queries have no disparity and why.
 
         Parameters
         ----------
@@ -212,13 +213,40 @@ class FairPolicyGradient(FairPolicyGradientSettings):
         batch
             The queries.
         """
-        value = self.exactly(quadrature=FINE).evaluate(scores, batch)
+        value = replace(self, quadrature=FINE).measure(scores, batch)
         return {
             "utility": float(batch.mean_over_queries(value.utility)),
             "disparity": value.disparity.weighted_mean(batch.query_weights),
             "strength": self.strength,
             "queries_left_out": dict(value.disparity.left_out),
         }
+
+    def measure(self, scores: Tensor, batch: Batch) -> FairValue:
+        """Utility and disparity at these scores, for reports and validation.
+
+        Both are exact where the reward is a sum over items. Otherwise utility is the mean over 200 rankings per query, always the same ones
+        for the same scores, and the gradient is 0.
+
+        Parameters
+        ----------
+        scores
+            Scores (query, item).
+        batch
+            The queries: labels, mask, weights, protected groups.
+        """
+        if self.reward.is_additive:
+            return self.exactly().evaluate(scores, batch)
+        if self.parity:
+            offsets = parity_offsets(scores.double(), batch.mask, _groups_of(batch), num_groups=self.num_groups or None)
+            scores = scores + self.parity * offsets.values.to(scores.dtype)
+        bias = position_bias(scores.shape[-1], dtype=torch.float64, device=scores.device)
+        exposure = self._exposure_gradient(scores, batch.mask, torch.zeros_like(scores), bias)[0]
+        generator = torch.Generator(scores.device).manual_seed(0)
+        rankings = PlackettLuce(scores, batch.mask).sample(
+            _RANKINGS_MEASURED, cutoff=self.reward.cutoff, generator=generator
+        )
+        utility = self._rewards(rankings, batch.labels, batch.mask).to(scores.dtype).mean(0)
+        return FairValue(utility, self.disparity(exposure, batch), torch.zeros_like(scores))
 
     def evaluate(self, scores: Tensor, batch: Batch, *, generator: torch.Generator | None = None) -> FairValue:
         """Utility, disparity and gradient at these scores; autograd does not follow.
@@ -292,8 +320,7 @@ class FairPolicyGradient(FairPolicyGradientSettings):
 
         def penalised_reward(rankings: Tensor, labels: Tensor, mask: Tensor) -> Tensor:
             placed = coefficients.expand(*rankings.shape[:-1], -1).gather(-1, rankings)
-            reward: Tensor = self.reward(rankings, labels, mask)
-            return reward - self.strength * (placed * bias[: rankings.shape[-1]]).sum(-1)
+            return self._rewards(rankings, labels, mask) - self.strength * (placed * bias[: rankings.shape[-1]]).sum(-1)
 
         estimate = reinforce(
             scores,
@@ -306,6 +333,13 @@ class FairPolicyGradient(FairPolicyGradientSettings):
         )
         penalty = self.strength * (coefficients * sampled_exposure(rankings, batch.mask, bias)).sum(-1)
         return FairValue(estimate.reward + penalty, disparity, estimate.gradient)
+
+    def _rewards(self, rankings: Tensor, labels: Tensor, mask: Tensor) -> Tensor:
+        """Rewards of rankings; 0 for queries that the conventions leave out of means."""
+        rewards: Tensor = self.reward(rankings, labels, mask)
+        if not self.reward.leaves:
+            check_rewards(self.reward, rewards)
+        return rewards.nan_to_num(nan=0.0)
 
 
 def _groups_of(batch: Batch) -> Tensor:

@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from rankpolicy.bundle import write_bundle
 from rankpolicy.data.dataset import RankingDataset
+from rankpolicy.evaluation.measure import check_has_labels
 from rankpolicy.fairness import position_bias
 from rankpolicy.metrics import reward_to_maximise
 from rankpolicy.policies.plackett_luce import PlackettLuce
@@ -134,12 +135,14 @@ class Ranker(NamedSettings, ABC):
         checkpoint
             A file for the training state, written after every epoch.
         resume
-            Whether to continue from ``checkpoint`` if the file exists.
+            Whether to continue from ``checkpoint``; where the file does not exist yet, training starts afresh with a warning. The
+            settings and the data must be those that the checkpoint was made with.
         """
         self._check_settings()
         train = training_dataset(X, y, qid, group)
         if protected is not None:
             train = with_groups(train, protected, given_in_rows=not isinstance(X, RankingDataset))
+        check_has_labels(train, "training data")
         check_kind_of_data(train, reads_texts=self._reads_texts, what="training data")
         self._check_clicks(train)
         self.click_report_ = None if train.click_evidence is None else train.click_evidence.to_dict()
@@ -147,6 +150,7 @@ class Ranker(NamedSettings, ABC):
         if validation is not None:
             if callable(protected):
                 validation = with_groups(validation, protected, given_in_rows=False)
+            check_has_labels(validation, "validation data")
             check_kind_of_data(validation, reads_texts=self._reads_texts, what="validation data")
             check_features(validation, train.num_features, train.feature_names, what="validation data")
         if resume and checkpoint is None:

@@ -11,14 +11,15 @@ import torch
 
 from rankpolicy.optional import require
 from rankpolicy.types import RankPolicyError
+from rankpolicy.writing import atomic_write, checked_target, is_special
 
 if TYPE_CHECKING:
     from rankpolicy.training.fit import TrainingState
 
 
-def write_checkpoint(path: Path, state: TrainingState, *, purpose: str) -> None:
-    """Write a checkpoint, whole or not at all. ``purpose`` describes the run."""
-    save_file = require("safetensors.torch", "A checkpoint").save_file
+def write_checkpoint(path: Path, state: TrainingState, *, purpose: str, data: str) -> None:
+    """Write a checkpoint, whole or not at all. ``purpose`` describes the run, ``data`` is the fingerprint of its data."""
+    save = require("safetensors.torch", "A checkpoint").save
     optimizer = state.optimizer.state_dict()
     tensors: dict[str, torch.Tensor] = {"generator": state.generator.get_state()}
     tensors |= {f"network.{name}": weight for name, weight in state.network.state_dict().items()}
@@ -32,17 +33,44 @@ def write_checkpoint(path: Path, state: TrainingState, *, purpose: str) -> None:
         "parts": state.parts,
         "scores": state.scores,
         "purpose": purpose,
+        "data": data,
     }
-    path.parent.mkdir(parents=True, exist_ok=True)
-    beside = path.with_name(path.name + ".part")
     # clone: safetensors refuses tensors that share memory
-    save_file(
-        {name: tensor.clone().contiguous() for name, tensor in tensors.items()}, beside, {"state": json.dumps(numbers)}
+    content = save(
+        {name: tensor.clone().contiguous() for name, tensor in tensors.items()}, {"state": json.dumps(numbers)}
     )
-    os.replace(beside, path)
+    with atomic_write(path) as file:
+        file.write(content)
 
 
-def read_checkpoint(path: Path, state: TrainingState, *, purpose: str) -> None:
+def check_place(path: Path) -> None:
+    """Refuse, before training, a file that a checkpoint cannot or must not replace; make its folder where it is missing."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise RankPolicyError(
+            f"checkpoint must be in a folder that can be written; {path.parent} cannot be made ({error.strerror})."
+        ) from None
+    target = checked_target(path)
+    writable = target if is_special(target) else target.resolve().parent
+    if not os.access(writable, os.W_OK):
+        raise RankPolicyError(f"checkpoint must be writable; {writable} is not. Choose another place.")
+    if target.is_file() and target.stat().st_size and not _is_checkpoint(target):
+        raise RankPolicyError(
+            f"checkpoint must not replace another file; {path} is there and is no checkpoint. Choose another name, or delete it."
+        )
+
+
+def _is_checkpoint(path: Path) -> bool:
+    safetensors = require("safetensors", "A checkpoint")
+    try:
+        with safetensors.safe_open(path, framework="pt") as file:
+            return "state" in (file.metadata() or {})
+    except (safetensors.SafetensorError, OSError):
+        return False
+
+
+def read_checkpoint(path: Path, state: TrainingState, *, purpose: str, data: str) -> None:
     """Put ``state``, a new one of the same network and optimizer, where the checkpoint left off, its generator included."""
     safetensors = require("safetensors", "A checkpoint")
     try:
@@ -51,22 +79,31 @@ def read_checkpoint(path: Path, state: TrainingState, *, purpose: str) -> None:
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - a handle, not a dict
         if numbers["purpose"] != purpose:
             raise KeyError(f"it was made by {numbers['purpose']}, this is {purpose}")
+        if numbers["data"] != data:
+            raise RankPolicyError(
+                f"cannot resume from {path}: it was made with other training or validation data. "
+                "Resume with the data it was made with, or train without resume."
+            )
         state.network.load_state_dict(_under("network.", tensors))
-        state.best_score, state.best_epoch = numbers["best_score"], numbers["best_epoch"]
-        state.reports, state.parts, state.scores = numbers["reports"], numbers["parts"], numbers["scores"]
-    except (safetensors.SafetensorError, RuntimeError, KeyError, TypeError, json.JSONDecodeError) as error:
+        state.best_score, state.best_epoch = float(numbers["best_score"]), int(numbers["best_epoch"])
+        state.reports, state.parts = list(numbers["reports"]), dict(numbers["parts"])
+        state.scores = list(numbers["scores"])
+        slots: dict[int, dict[str, Any]] = {}
+        for name, tensor in _under("optimizer.", tensors).items():
+            index, slot = name.split(".", 1)
+            slots.setdefault(int(index), {})[slot] = tensor
+        groups = state.optimizer.state_dict()["param_groups"]
+        state.optimizer.load_state_dict({"state": slots, "param_groups": groups})
+        state.best_weights = _under("best.", tensors)
+        state.generator.set_state(tensors["generator"])
+    except RankPolicyError:
+        raise
+    except (safetensors.SafetensorError, OSError, RuntimeError, LookupError, TypeError, ValueError) as error:
+        reason = str(error).splitlines()[0][:1000] if str(error) else type(error).__name__
         raise RankPolicyError(
-            f"cannot resume from {path}: it is not a checkpoint of this training ({str(error).splitlines()[0]}). "
+            f"cannot resume from {path}: it is not a checkpoint of this training ({reason}). "
             "Train without resume, or with the settings the checkpoint was made with."
         ) from None
-    optimizer = state.optimizer.state_dict()
-    slots: dict[int, dict[str, Any]] = {}
-    for name, tensor in _under("optimizer.", tensors).items():
-        index, slot = name.split(".", 1)
-        slots.setdefault(int(index), {})[slot] = tensor
-    state.optimizer.load_state_dict({"state": slots, "param_groups": optimizer["param_groups"]})
-    state.best_weights = _under("best.", tensors)
-    state.generator.set_state(tensors["generator"])
 
 
 def _under(prefix: str, tensors: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:

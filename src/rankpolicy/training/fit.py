@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import math
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, fields, is_dataclass, replace
@@ -18,7 +19,7 @@ from rankpolicy.models.average import Average, scores_of_all
 from rankpolicy.models.layers import drawing_from
 from rankpolicy.objectives.value import Objective, ObjectiveValue, ScheduledObjective
 from rankpolicy.settings import check_settings, documented, setting
-from rankpolicy.training.checkpoint import read_checkpoint, write_checkpoint
+from rankpolicy.training.checkpoint import check_place, read_checkpoint, write_checkpoint
 from rankpolicy.types import RankPolicyError
 
 ScoreValidation = Callable[[Tensor], float]  # flat validation scores (items,) -> higher is better
@@ -132,6 +133,7 @@ def fit_network(
     report_epoch: ReportEpoch | None = None,
     checkpoint: Path | None = None,
     resume: bool = False,
+    data: str = "",
 ) -> TrainingState:
     """Train ``network`` in place; with validation it ends with the weights of the best epoch, otherwise with the last.
 
@@ -155,13 +157,17 @@ def fit_network(
         A file that is written after every epoch.
     resume
         Whether to continue from the checkpoint if it exists; the result is that of a run that never stopped.
+    data
+        Fingerprint of training and validation data; a checkpoint of other data is refused.
     """
     optimizer = torch.optim.AdamW(network.parameters(), lr=settings.learning_rate, weight_decay=settings.weight_decay)
     state = TrainingState(network, optimizer, generator)
     purpose = _purpose(objective, settings, validation)
     with drawing_from(network, generator), _single_thread_if_small(network):
-        if checkpoint is not None and resume and checkpoint.exists():
-            read_checkpoint(checkpoint, state, purpose=purpose)
+        if checkpoint is not None:
+            if resume:
+                _resume(checkpoint, state, purpose=purpose, data=data)
+            check_place(checkpoint)
         while not _is_finished(state, settings, validation):
             _train_epoch(state, train, objective, settings)
             latest = {objective.report_name: state.reports[-1]}
@@ -169,13 +175,21 @@ def fit_network(
                 _validate(state, validation)
                 latest[f"validation {validation.name}"] = state.scores[-1]
             if checkpoint is not None:
-                write_checkpoint(checkpoint, state, purpose=purpose)
+                write_checkpoint(checkpoint, state, purpose=purpose, data=data)
             if report_epoch is not None:
                 report_epoch(state.epoch, latest)
     if state.best_weights:
         network.load_state_dict(state.best_weights)
     network.eval()
     return state
+
+
+def _resume(checkpoint: Path, state: TrainingState, *, purpose: str, data: str) -> None:
+    """Continue from a checkpoint; where there is none, say so, because the same command may be meant to start and to continue."""
+    if checkpoint.exists():
+        read_checkpoint(checkpoint, state, purpose=purpose, data=data)
+    else:
+        warnings.warn(f"nothing to resume: {checkpoint} does not exist. Training starts afresh.", stacklevel=6)
 
 
 def _train_epoch(state: TrainingState, train: RaggedTensors, objective: Objective, settings: TrainingSettings) -> None:
@@ -210,6 +224,10 @@ def _validate(state: TrainingState, validation: Validation) -> None:
     state.network.eval()
     with torch.no_grad():
         score = validation.score(scores_of_all(state.network, validation.features))
+    if math.isnan(score):
+        raise RankPolicyError(
+            f"the validation metric {validation.name!r} must give a number; it gave NaN. Check the metric and the validation labels."
+        )
     state.scores.append(score)
     if score > state.best_score:
         state.best_score, state.best_epoch = score, state.epoch

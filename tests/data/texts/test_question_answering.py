@@ -46,7 +46,7 @@ def test_concatenated_datasets_say_what_they_said_before(other):
 
 
 def test_features_and_texts_do_not_concatenate():
-    features = rp.from_arrays(np.zeros((1, 0)), group=[1])
+    features = rp.from_arrays(np.zeros((1, 0)), [0], group=[1])
     with pytest.raises(rp.RankPolicyError, match="all or none of the datasets to concatenate must have texts"):
         rp.data.concatenate([small(), features])
 

@@ -192,7 +192,7 @@ def another_vocabulary(manifest, files):
         (lambda manifest, files: manifest["settings"].update(num_networks=2), "weights of another network: members.1"),
         (
             lambda manifest, files: manifest["settings"]["model"].update(recurrent=16),
-            "parts do not fit together .*lstm",
+            "model 'mcan', but members.0.lstm.* is torch.float32 of shape",
         ),
         (lambda manifest, files: manifest["settings"].update(model={"name": "encoder"}), "parts do not fit together"),
         (lambda manifest, files: manifest["settings"].update(model={"name": "mlp"}), "Is the file damaged"),

@@ -27,6 +27,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from rankpolicy.types import RankPolicyError
+from rankpolicy.writing import checked_target, is_special
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -67,16 +68,43 @@ def note_if_slow(text: str, *, after_seconds: float = 2.0) -> Iterator[None]:
         timer.cancel()
 
 
-def check_can_write(path: Path, *, option: str) -> None:
-    """Refuse a path that cannot be written, before any work is done."""
+def check_can_write(path: Path, *, option: str, inputs: Mapping[str, Path | None] | None = None) -> None:
+    """Refuse, before any work is done, a path that cannot be written or that is one of the inputs.
+
+    Parameters
+    ----------
+    path
+        The file to write.
+    option
+        The option that names it, for error messages.
+    inputs
+        The files that are read, by the option that names each.
+    """
     if path.is_dir():
         raise RankPolicyError(f"{option} must name a file; {path} is a directory. Name a file in it.")
-    if not path.parent.is_dir():
+    if path.parent != path and not path.parent.is_dir():
         raise RankPolicyError(f"{option} must be in a directory that exists; {path.parent} does not. Create it first.")
-    if not os.access(path.parent, os.W_OK) or (path.exists() and not os.access(path, os.W_OK)):
+    try:
+        checked_target(path)
+    except RankPolicyError as error:
+        raise RankPolicyError(f"{option}: {error}") from None
+    place = path if is_special(path) else path.resolve().parent
+    if not os.access(place, os.W_OK) or (path.exists() and not os.access(path, os.W_OK)):
         raise RankPolicyError(
             f"{option} must be writable; {path} is not. Choose another place or change its permissions."
         )
+    for name, read in (inputs or {}).items():
+        if read is not None and _is_same_file(path, read):
+            raise RankPolicyError(
+                f"{option} must not be a file that is read; {path} is {name}, and would be replaced. Name another file."
+            )
+
+
+def _is_same_file(first: Path, second: Path) -> bool:
+    """Whether two paths name one file, also through links; devices and pipes may be read and written."""
+    if first.resolve() == second.resolve():
+        return not is_special(first)
+    return first.is_file() and second.is_file() and first.samefile(second)
 
 
 def made_directory(path: Path, *, option: str) -> Path:

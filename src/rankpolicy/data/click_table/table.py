@@ -158,7 +158,7 @@ def _dataset(
     return RankingDataset(
         features=np.empty((len(order), 0), np.float32),
         labels=labels[order],
-        label_kind="clicks",
+        label_kind="clicks" if table.has("clicked") else "none",
         offsets=offsets,
         query_ids=np.arange(len(first)).astype(str) if sessions is None else _as_array(sessions, first),
         source_rows=order,

@@ -68,7 +68,7 @@ def _with_meaning(dataset: RankingDataset, about: dict[str, Any], weights: Any) 
     evidence = about["click_evidence"]
     return replace(
         dataset,
-        label_kind=about["label_kind"],
+        label_kind="none" if dataset.label_kind == "none" else about["label_kind"],
         click_evidence=None if evidence is None else ClickEvidence(**evidence),
         query_weights=None if weights is None else weights[dataset.source_rows[dataset.offsets[:-1]]],
     )

@@ -57,6 +57,7 @@ def from_texts(
     return RankingDataset(
         features=np.empty((num_items, 0), np.float32),
         labels=np.array(flat_labels, np.float32),
+        label_kind="none" if labels is None else "grades",
         offsets=np.concatenate([[0], np.cumsum(sizes)]),
         query_ids=np.array(range(len(queries)) if query_ids is None else query_ids).astype(str),
         source_rows=np.arange(num_items),

@@ -18,6 +18,7 @@ from rankpolicy.data.texts.pretrained import PretrainedEncoder
 from rankpolicy.data.texts.text_pairs import TokenTable
 from rankpolicy.optional import require
 from rankpolicy.types import RankPolicyError
+from rankpolicy.writing import atomic_write
 
 Text = str | tuple[str, str]  # a text, or two that are read together
 _TEXTS_PER_FILE = 1024
@@ -149,13 +150,12 @@ class TextFeatures:
         keys = list(computed)
         lengths = [len(features) for features in computed.values()]
         path = self.cache / f"{_key(' '.join(keys))[:32]}.safetensors"
-        beside = path.with_suffix(f".{os.getpid()}.part")
-        require("safetensors.torch", "Cached text features").save_file(
+        content = require("safetensors.torch", "Cached text features").save(
             {"features": torch.cat(list(computed.values()))},
-            beside,
             {"keys": json.dumps(keys), "lengths": json.dumps(lengths)},
         )
-        os.replace(beside, path)
+        with atomic_write(path) as file:
+            file.write(content)
 
 
 @contextmanager

@@ -10,6 +10,7 @@ import torch
 
 from rankpolicy.data.dataset import RankingDataset
 from rankpolicy.data.scaling import FeatureScaling, fit_scaling
+from rankpolicy.data.scaling_arrays import restored_scaling
 from rankpolicy.optional import require
 from rankpolicy.types import RankPolicyError
 
@@ -35,7 +36,7 @@ class FeatureInputs:
             raise RankPolicyError(f"the model reads features, but {_FILE} is missing. Is the file damaged?")
         tensors = require("safetensors.torch", "A model file").load(files[_FILE])
         arrays = {name: tensor.numpy() for name, tensor in tensors.items()}
-        return cls(FeatureScaling.from_arrays(kind, arrays), num_features)
+        return cls(restored_scaling(kind, arrays, num_features=num_features), num_features)
 
     @property
     def num_columns(self) -> int:

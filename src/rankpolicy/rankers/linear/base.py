@@ -10,7 +10,8 @@ import torch
 from numpy.typing import NDArray
 
 from rankpolicy.data.dataset import RankingDataset
-from rankpolicy.data.scaling import SCALINGS, FeatureScaling
+from rankpolicy.data.scaling import SCALINGS
+from rankpolicy.data.scaling_arrays import restored_scaling
 from rankpolicy.optional import require
 from rankpolicy.rankers.base import FitOptions, Ranker
 from rankpolicy.settings import setting
@@ -52,4 +53,10 @@ class LinearRanker(Ranker):
         tensors = require("safetensors.torch", "A model file").load(files["weights.safetensors"])
         self._weights: NDArray[np.float64] = tensors.pop("weights").numpy()
         arrays = {name.removeprefix("scaling."): tensor.numpy() for name, tensor in tensors.items()}
-        self._scaling = FeatureScaling.from_arrays(self.scaling, arrays)
+        self._scaling = restored_scaling(self.scaling, arrays, num_features=self.num_features_)
+        wanted = (self._scaling.num_scaled(self.num_features_),)
+        if self._weights.shape != wanted or self._weights.dtype.kind != "f" or not np.isfinite(self._weights).all():
+            raise RankPolicyError(
+                f"the weights must be finite numbers of shape {wanted}; got {self._weights.dtype} of shape {self._weights.shape}. "
+                "Copy or train the model again."
+            )

@@ -38,6 +38,10 @@ class RewardSurface(NamedTuple):
         if not isinstance(reward, CustomReward):
             lowest, highest = (f.reduceat(train.labels, train.offsets[:-1]) for f in (np.minimum, np.maximum))
             informative &= lowest < highest
+        if not informative.any() and isinstance(reward, CustomReward):
+            raise RankPolicyError(
+                f"the reward {reward.name!r} must give finite numbers; it gave NaN for every query. Check the function."
+            )
         if not informative.any():
             raise RankPolicyError(
                 "no query has items of different labels, so all rankings have the same reward and there is nothing to learn. "

@@ -92,12 +92,12 @@ def fit_by_dual_ascent(
     All epochs are run: disparity crosses the bound early, before it has a price, and returns to it later.
     """
     ascent = DualAscent(objective=objective, bound=bound)
-    exact = objective.exactly(quadrature=FINE)
+    measured = replace(objective, quadrature=FINE)
     epochs: list[BoundedEpoch] = []
 
     def score(scores: Tensor) -> float:
         of_training, of_validation = scores[: len(whole.features)], scores[len(whole.features) :]
-        value = exact.evaluate(whole.padding.pad(of_training.cpu().double()), whole)
+        value = measured.measure(whole.padding.pad(of_training.cpu().double()), whole)
         disparity = value.disparity.weighted_mean(whole.query_weights) if value.disparity.num_counted else 0.0
         utility = (
             float(whole.mean_over_queries(value.utility)) if validation is None else validation.score(of_validation)

@@ -42,7 +42,7 @@ _IN_BATCHES = ReadWhen(
 @documented
 @dataclass(kw_only=True, eq=False, repr=False)
 class FairPGRank(NetworkRanker, FairPolicyGradientSettings):
-    """Maximise utility - strength * disparity (Singh & Joachims 2019, eq. 1), by exact gradients.
+    """Maximise utility - strength * disparity (Singh & Joachims 2019, eq. 1), by exact or sampled gradients.
 
     ``fairness`` "group" needs the protected group of every item. Instead of ``strength``, ``max_disparity`` may bound the disparity of the
     training data; a network then runs all its epochs, and of those that meet the bound the one with the highest utility is kept (on the
@@ -51,8 +51,8 @@ class FairPGRank(NetworkRanker, FairPolicyGradientSettings):
     With ``parity`` 1 the groups of every query get the same mean exposure when items are ranked, which leaves no group disparity whatever
     the merits are.
 
-    After fit, ``report_`` holds utility and disparity (both exact, on the training data), the strength used, and how many queries were left
-    out of the disparity and why.
+    After fit, ``report_`` holds utility and disparity on the training data (both exact; the utility of a reward that is no sum over items,
+    such as "ap", is the mean over 200 rankings per query), the strength used, and how many queries were left out of the disparity and why.
     """
 
     name: ClassVar[str] = "fair-pg-rank"
@@ -243,10 +243,10 @@ class FairPGRank(NetworkRanker, FairPolicyGradientSettings):
         if self.valid_metric != "objective":
             return super()._validation(valid, inputs, device)
         batch = _whole_batch(valid, inputs)
-        objective = self._objective(valid).exactly(entropy=0.0)
+        objective = replace(self._objective(valid), entropy=0.0)
 
         def score(scores: torch.Tensor) -> float:
-            return objective.worth(objective.evaluate(batch.padding.pad(scores.cpu().double()), batch), batch)
+            return objective.worth(objective.measure(batch.padding.pad(scores.cpu().double()), batch), batch)
 
         return Validation(batch.features.float().to(device), score, "objective")
 

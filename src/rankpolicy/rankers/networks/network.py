@@ -11,10 +11,11 @@ from typing import Any, ClassVar
 import numpy as np
 import torch
 from numpy.typing import ArrayLike, NDArray
-from torch import Tensor, nn
+from torch import Tensor
 
 from rankpolicy.data.batches import RaggedTensors
 from rankpolicy.data.dataset import RankingDataset
+from rankpolicy.data.fingerprints import fingerprint
 from rankpolicy.data.scaling import SCALINGS
 from rankpolicy.data.texts.question_answering import from_texts
 from rankpolicy.data.texts.text_pairs import TextPairs
@@ -28,6 +29,7 @@ from rankpolicy.models.own import OwnNetwork
 from rankpolicy.objectives import Objective
 from rankpolicy.optional import require
 from rankpolicy.rankers.base import FitOptions, Ranker
+from rankpolicy.rankers.networks.restored_weights import check_num_networks, check_weights
 from rankpolicy.settings import ReadWhen, setting, setting_names, share_settings
 from rankpolicy.training import TrainingSettings, Validation, epoch_progress, fit_network
 from rankpolicy.types import NetworkInputs, RankPolicyError
@@ -127,6 +129,7 @@ class NetworkRanker(Ranker, TrainingSettings):
                 report_epoch=report_epoch,
                 checkpoint=options.checkpoint,
                 resume=options.resume,
+                data="" if options.checkpoint is None else _fingerprint(train, valid),
             )
         self._network, self._inputs = network, inputs
         self.best_iteration_ = state.best_epoch if valid is not None else state.epoch
@@ -236,11 +239,22 @@ class NetworkRanker(Ranker, TrainingSettings):
         if isinstance(self.model, dict):
             self.model = _restored_model(self.model)
         self._inputs = self._model.restore_inputs(files, scaling=self.scaling, num_features=self.num_features_)
-        self._network = self._new_network(self._inputs)
         weights = require("safetensors.torch", "A model file").load(files[_WEIGHTS])
+        if not isinstance(self._model, OwnNetwork):
+            # The settings in a file may ask for any size: shapes are compared before anything is allocated.
+            check_num_networks(self.num_networks, weights)
+            with torch.device("meta"):
+                shapes = Average(self._model.new_network(self._inputs) for _ in range(self.num_networks))
+            check_weights(shapes, weights, what=f"model {self._model.name!r}")
+        self._network = self._new_network(self._inputs)
         check_weights(self._network, weights, what=f"model {self._model.name!r}")
         self._network.load_state_dict(weights)
         self._network.eval()
+
+
+def _fingerprint(train: RankingDataset, valid: RankingDataset | None) -> str:
+    """The data of a training run, in a few characters."""
+    return " ".join(fingerprint(dataset)[:32] for dataset in (train, valid) if dataset is not None)
 
 
 def _restored_model(saved: Mapping[str, Any]) -> Model:
@@ -255,23 +269,6 @@ def _restored_model(saved: Mapping[str, Any]) -> Model:
             f"the file has settings of the model that this version does not know: {', '.join(unknown)}. Update rankpolicy."
         )
     return as_model(saved)
-
-
-def check_weights(network: nn.Module, weights: Mapping[str, Tensor], *, what: str) -> None:
-    """Refuse weights of another network, or of another vocabulary."""
-    expected = network.state_dict()
-    differ = sorted(set(expected) ^ set(weights))
-    if differ:
-        raise RankPolicyError(
-            f"the file says {what}, but holds the weights of another network: {differ[0]} is "
-            f"{'missing' if differ[0] in expected else 'not part of it'}. Train the model again."
-        )
-    for name in expected:
-        if name.endswith("words.weight") and expected[name].shape != weights[name].shape:
-            raise RankPolicyError(
-                f"the vocabulary must be the one the network was trained with: it has {expected[name].shape[0]} numbers, "
-                f"the network vectors for {weights[name].shape[0]}. Copy or train the model again."
-            )
 
 
 def usable_device(name: str) -> torch.device:

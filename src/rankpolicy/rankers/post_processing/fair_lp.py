@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import json
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, final
@@ -25,6 +26,7 @@ from rankpolicy.fairness import (
 from rankpolicy.metrics.expression import additive_form
 from rankpolicy.policies.mixture import Mixture
 from rankpolicy.rankers.base import FitOptions, Ranker
+from rankpolicy.rankers.fitted_facts import check_fitted
 from rankpolicy.rankers.members import RANKERS
 from rankpolicy.settings import ReadWhen, documented, setting
 from rankpolicy.types import Conventions, RankPolicyError
@@ -151,9 +153,13 @@ class FairLP(Ranker):
 
     def _restore(self, files: dict[str, bytes]) -> None:
         state = json.loads(files[_STATE])
-        self._line, self._estimator = tuple(state["line"]), self._new_estimator()
-        for name, value in state["fitted"].items():
-            setattr(self._estimator, name, value)
+        slope, intercept = map(float, state["line"])
+        if not math.isfinite(slope + intercept):
+            raise RankPolicyError("the line from scores to relevances must be finite. Copy or train the model again.")
+        self._line, self._estimator = (slope, intercept), self._new_estimator()
+        check_fitted(state["fitted"])
+        for name in self._estimator.fitted_attributes:
+            setattr(self._estimator, name, state["fitted"].get(name))
         self._estimator._restore({name: content for name, content in files.items() if name != _STATE})
 
 

@@ -14,6 +14,7 @@ from rankpolicy.evaluation.measure import evaluate_scores, mean_over_queries
 from rankpolicy.metrics import reward_to_maximise
 from rankpolicy.optional import require
 from rankpolicy.rankers.base import FitOptions, Ranker
+from rankpolicy.rankers.trees.model_text import checked_model_text
 from rankpolicy.settings import setting
 from rankpolicy.training import epoch_progress
 from rankpolicy.types import RankPolicyError
@@ -21,6 +22,7 @@ from rankpolicy.types import RankPolicyError
 if TYPE_CHECKING:
     import lightgbm
 
+_TREES = "booster.txt"
 
 ValidationMeasure = Callable[
     [NDArray[np.float64]], float
@@ -168,7 +170,8 @@ class TreeRanker(Ranker):
         return np.asarray(self._booster.predict(dataset.features, num_iteration=self.best_iteration_))
 
     def _files(self) -> dict[str, bytes]:
-        return {"booster.txt": self._booster.model_to_string(num_iteration=self.best_iteration_).encode()}
+        return {_TREES: self._booster.model_to_string(num_iteration=self.best_iteration_).encode()}
 
     def _restore(self, files: dict[str, bytes]) -> None:
-        self._booster = require("lightgbm", type(self).__name__).Booster(model_str=files["booster.txt"].decode())
+        text = checked_model_text(files[_TREES], num_features=self.num_features_)
+        self._booster = require("lightgbm", type(self).__name__).Booster(model_str=text)
