@@ -39,7 +39,7 @@ def changed(model, path, change):
         (lambda manifest, files: manifest["settings"]["model"].update(hidden=[9]), r"weight is .* of shape \(4, 16\)"),
         (
             lambda manifest, files: manifest["fitted"].update(num_features_=9),
-            "knots of the scaling must be .* for 9 features",
+            "of the scaling must be .* for 9 features",
         ),
         (lambda manifest, files: manifest.update(sha256={}), "safetensors has no sha256"),
         (lambda manifest, files: manifest.pop("sha256"), "safetensors has no sha256"),
