@@ -1,4 +1,4 @@
-"""The rule of ``--out`` and ``run.json``, over all verbs: see rankpolicy/cli/support/run.py."""
+"""The rule of ``--out`` and ``run.json``, over all verbs: see rankpolicy/cli/support/output.py."""
 
 import json
 

@@ -41,10 +41,4 @@ class Concatenation(TextAndSideModel):
     """A feed-forward network over query, item and side information side by side; any match it has to learn itself."""
 
     name: ClassVar[str] = "concatenation"
-
-    def new_core(
-        self, embedding_size: int, side_size: int, *, generator: torch.Generator | None = None
-    ) -> ConcatenationNetwork:
-        return ConcatenationNetwork(
-            embedding_size, side_size, hidden=self.hidden, dropout=self.dropout, generator=generator
-        )
+    core: ClassVar[type[nn.Module]] = ConcatenationNetwork

@@ -52,10 +52,4 @@ class CrossNetwork(TextAndSideModel):
     """DCN-v2: three layers that multiply their input by the first one, then a feed-forward network (Wang et al. 2021)."""
 
     name: ClassVar[str] = "cross-network"
-
-    def new_core(
-        self, embedding_size: int, side_size: int, *, generator: torch.Generator | None = None
-    ) -> DeepCrossNetwork:
-        return DeepCrossNetwork(
-            embedding_size, side_size, hidden=self.hidden, dropout=self.dropout, generator=generator
-        )
+    core: ClassVar[type[nn.Module]] = DeepCrossNetwork

@@ -76,10 +76,4 @@ class LatentCross(TextAndSideModel):
     """A network over item and side information whose last layer is scaled by the query (Beutel et al. 2018; Qin et al. 2020)."""
 
     name: ClassVar[str] = "latent-cross"
-
-    def new_core(
-        self, embedding_size: int, side_size: int, *, generator: torch.Generator | None = None
-    ) -> LatentCrossNetwork:
-        return LatentCrossNetwork(
-            embedding_size, side_size, hidden=self.hidden, dropout=self.dropout, generator=generator
-        )
+    core: ClassVar[type[nn.Module]] = LatentCrossNetwork

@@ -41,8 +41,4 @@ class Match(TextAndSideModel):
     """A network over the elementwise product of query and item, with side information beside it."""
 
     name: ClassVar[str] = "match"
-
-    def new_core(
-        self, embedding_size: int, side_size: int, *, generator: torch.Generator | None = None
-    ) -> MatchNetwork:
-        return MatchNetwork(embedding_size, side_size, hidden=self.hidden, dropout=self.dropout, generator=generator)
+    core: ClassVar[type[nn.Module]] = MatchNetwork

@@ -47,10 +47,4 @@ class MatchingCross(TextAndSideModel):
     """Matching Cross Network: the elementwise product of query and item, scaled by side information (Qin et al. 2020)."""
 
     name: ClassVar[str] = "matching-cross"
-
-    def new_core(
-        self, embedding_size: int, side_size: int, *, generator: torch.Generator | None = None
-    ) -> MatchingCrossNetwork:
-        return MatchingCrossNetwork(
-            embedding_size, side_size, hidden=self.hidden, dropout=self.dropout, generator=generator
-        )
+    core: ClassVar[type[nn.Module]] = MatchingCrossNetwork

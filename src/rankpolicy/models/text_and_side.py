@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Literal
@@ -91,6 +90,7 @@ class TextAndSideModel(Model):
     """A model over the texts of query and item and side columns; what is left to each is how it joins their vectors."""
 
     reads: ClassVar[Literal["features", "texts"]] = "texts"
+    core: ClassVar[type[nn.Module]]  # the network that joins the vectors
 
     min_users: int = setting(
         1,
@@ -120,7 +120,6 @@ class TextAndSideModel(Model):
         if self.embeddings is not None and self.encoder is not None:
             raise RankPolicyError("initial word vectors come from one place: give embeddings= or encoder=, not both.")
 
-    @abstractmethod
     def new_core(self, embedding_size: int, side_size: int, *, generator: torch.Generator | None = None) -> nn.Module:
         """A new network: query (rows, embedding), item (rows, embedding), side (rows, side) -> scores (rows,).
 
@@ -133,6 +132,7 @@ class TextAndSideModel(Model):
         generator
             Where initial weights are drawn from; None: from torch's global generator.
         """
+        return self.core(embedding_size, side_size, hidden=self.hidden, dropout=self.dropout, generator=generator)
 
     def fit_inputs(self, train: RankingDataset, *, scaling: str, device: str) -> MatchInputs:
         return MatchInputs.fit(

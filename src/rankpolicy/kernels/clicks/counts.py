@@ -1,4 +1,4 @@
-"""Weighted counts of codes for many weightings of the same rows; the specification is clicks/log/counts_by_pair.py."""
+"""Weighted counts of codes for many weightings of the same rows; the specification is clicks/log/pairs.py."""
 
 import numpy as np
 from numba import prange
