@@ -15,21 +15,38 @@ class KnownSettings:
         """Check the names of the settings; the constructor does the rest."""
         for name in settings:
             if name not in setting_names(cls):
-                raise RankPolicyError(_where_it_belongs(cls, name))
+                kind, belongs = cls._kind(), cls.where_setting_belongs(name)
+                if belongs is None:
+                    raise RankPolicyError(unknown_name(f"setting of {kind}:", name, setting_names(cls)))
+                raise RankPolicyError(f"{kind} would not read {name}: {belongs}.")
         return super().__new__(cls)
 
+    @classmethod
+    def where_setting_belongs(cls, name: str) -> str | None:
+        """Where a setting that this class does not have belongs: to other bandits or indices; None if nothing has it.
 
-def _where_it_belongs(cls: type, name: str) -> str:
+        Parameters
+        ----------
+        name
+            The name of the setting.
+        """
+        return _where_it_belongs(cls._kind(), name)
+
+    @classmethod
+    def _kind(cls) -> str:
+        return str(getattr(cls, "name", cls.__name__))
+
+
+def _where_it_belongs(kind: str, name: str) -> str | None:
     from rankpolicy.bandits.members import BANDITS, INDICES
 
-    kind = str(getattr(cls, "name", cls.__name__))
     bandits = [owner for owner, member in BANDITS.items() if name in setting_names(member)]
     indices = [owner for owner, member in INDICES.items() if name in setting_names(member)]
-    begin = f"{kind} would not read {name}: it is a setting of"
+    begin = "it is a setting of"
     if indices and kind not in BANDITS and kind != "query":
-        hint = f" Give it to the index: index={INDICES[indices[0]].__name__}({name}=...)." if kind == "index" else ""
-        return f"{begin} the {'index' if len(indices) == 1 else 'indices'} {', '.join(indices)}.{hint}"
+        hint = f". Give it to the index: index={INDICES[indices[0]].__name__}({name}=...)" if kind == "index" else ""
+        return f"{begin} the {'index' if len(indices) == 1 else 'indices'} {', '.join(indices)}{hint}"
     if bandits:
-        hint = f" Give it in bandit_settings={{{name!r}: ...}}." if kind == "query" else ""
-        return f"{begin} the {'bandit' if len(bandits) == 1 else 'bandits'} {', '.join(bandits)}.{hint}"
-    return unknown_name(f"setting of {kind}:", name, setting_names(cls))
+        hint = f". Give it in bandit_settings={{{name!r}: ...}}" if kind == "query" else ""
+        return f"{begin} the {'bandit' if len(bandits) == 1 else 'bandits'} {', '.join(bandits)}{hint}"
+    return None

@@ -40,7 +40,7 @@ def problems_of(options: SimulationOptions) -> list[Problem]:
     if options.users_are_a_file:
         if options.items is not None:
             raise RankPolicyError(
-                "--items must not come with --users FILE: the click model says how many items there are."
+                "--items must not come with --users FILE: the click model has its own items; leave --items out."
             )
         return _of_click_model(options)
     if options.queries:
