@@ -49,7 +49,9 @@ def test_bad_input(refused, folder, tmp_path):
     assert "Unknown method 'lambdamrt'. Did you mean 'lambdamart'?" in refused(*call, "pg-rank,lambdamrt")
     assert "at least one method" in refused(*call, ",")
     assert "Unknown metric 'mapp'" in refused(*call, "pg-rank", "--metrics", "mapp")
-    assert "Unknown setting of pg-rank: 'num_leaves'" in refused(*call, "pg-rank", "--set", "pg-rank.num_leaves=3")
+    assert "pg-rank has no setting 'num_leaves'; it is a setting of BoostedPolicy, LambdaMART" in refused(
+        *call, "pg-rank", "--set", "pg-rank.num_leaves=3"
+    )
     assert "Unknown setting 'epoch'. Did you mean 'epochs'?" in refused(*call, "pg-rank", "--set", "epoch=3")
     assert "Unknown method in --set: 'listnet'" in refused(*call, "pg-rank", "--set", "listnet.epochs=3")
     assert "it holds none" in refused("compare", "--data", tmp_path, "--methods", "pg-rank")

@@ -68,3 +68,11 @@ def test_an_unknown_setting_lists_the_known():
         match=r"Unknown setting of lambdamart: 'leaves'. Did you mean 'num_leaves'\? Known: num_trees, ",
     ):
         parse_settings(LambdaMART, {"leaves": "3"})
+
+
+def test_a_setting_of_another_bandit_names_its_bandit():
+    from rankpolicy.bandits import DcmTS
+
+    for assignments in ({"epsilon": "0.2"}, {"dcm_ts.epsilon": "0.2"}):
+        with pytest.raises(RankPolicyError, match="it is a setting of the bandit epsilon-greedy"):
+            settings_of_methods({"dcm-ts": DcmTS}, assignments)

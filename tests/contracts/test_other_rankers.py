@@ -7,17 +7,10 @@ import pytest
 
 import rankpolicy as rp
 from rankpolicy.rankers import RANKERS
+from rankpolicy.rankers.networks.network import NetworkRanker
 from rankpolicy.settings import declaration_of, describe_settings, setting_names
 
-NAMES = (
-    "lambdamart",
-    "boosted-policy",
-    "boosted-regression",
-    "adarank",
-    "coordinate-ascent",
-    "rank-svm",
-    "fair-lp",
-)
+NAMES = [name for name in RANKERS if not issubclass(RANKERS[name], NetworkRanker)]
 SETTINGS = [(name, setting) for name in NAMES for setting in setting_names(RANKERS[name])]
 
 

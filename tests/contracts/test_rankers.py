@@ -23,7 +23,6 @@ QUICK = {
     "lambdamart": {"num_trees": 5},
     "boosted-policy": {"num_trees": 5},
     "boosted-regression": {"num_trees": 5},
-    "rank-svm": {},
     "adarank": {"rounds": 10},
     "coordinate-ascent": {"restarts": 2, "max_passes": 2},
     "fair-lp": {"strength": 0.1},
@@ -34,7 +33,8 @@ RANKS_BY_GROUPS = ("fair-lp",)
 
 
 def new_ranker(name, **settings):
-    return RANKERS[name](**QUICK.get(name, {"epochs": 3}) | settings)
+    quick = {"epochs": 3} if "epochs" in RANKERS[name].setting_names() else {}
+    return RANKERS[name](**QUICK.get(name, quick) | settings)
 
 
 def beside_rows(name, rows=slice(None)):

@@ -17,14 +17,12 @@ from rankpolicy.objectives.value import ObjectiveValue, ascent_loss, choice_entr
 from rankpolicy.settings import ReadWhen, check_settings, documented, setting
 from rankpolicy.types import RankPolicyError
 
-SAMPLING = ("reinforce", "gumbel", "pl_rank")
-
 
 def draws_rankings(settings: Any) -> bool:
     """Whether the gradient is estimated from samples."""
     if settings.estimator == "auto":
         return not as_reward(settings.reward).is_additive
-    return settings.estimator in SAMPLING
+    return bool(settings.estimator != "exact")
 
 
 def subtracts_control(settings: Any) -> bool:
@@ -76,7 +74,7 @@ class PolicyGradientSettings:
         "Rankings drawn per query and step. More samples, less noise and more time; 10 to 50 is usual.",
         at_least=1,
         read_when=ReadWhen(
-            condition='rankings are drawn: estimator "reinforce", "gumbel" or "pl_rank", or "auto" with a reward that is no sum over items',
+            condition='rankings are drawn: by any estimator but "exact", and by "auto" with a reward that is no sum over items',
             holds=draws_rankings,
         ),
     )

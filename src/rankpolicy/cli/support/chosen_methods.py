@@ -283,6 +283,7 @@ def _refuse_setting_of_model(ranker_class: type[Ranker], name: str) -> None:
     """Refuse the name of a setting that a model has."""
     from rankpolicy.models.members import models_with_setting
 
+    name = name.removeprefix("model__")  # as set_params has it in Python
     models = models_with_setting(name) if _MODEL in ranker_class.setting_names() else []
     if models:
         own = [model for model in models if model.name == getattr(ranker_class, _MODEL)]
@@ -295,5 +296,8 @@ def _refuse_setting_of_model(ranker_class: type[Ranker], name: str) -> None:
 def _refuse_setting_of_none(classes: Mapping[str, type[Ranker]], name: str) -> None:
     for each in classes.values():
         _refuse_setting_of_model(each, name)
+    belongs = next(iter(classes.values())).where_setting_belongs(name)
+    if belongs is not None:
+        raise RankPolicyError(f"{', '.join(classes)} would not read {name}: {belongs}.")
     names = sorted({known for each in classes.values() for known in each.setting_names()})
     raise RankPolicyError(unknown_name("setting", name, names))

@@ -124,7 +124,9 @@ class _Table:
             row = self.frame.row(int(np.argmax(is_bad)), named=True)
             place = f"{'row' if self.first_line == 1 else 'line'} {row.pop('_row') + self.first_line}"
             shown = ", ".join(f"{name}={value!r}" for name, value in row.items())
-            raise RankPolicyError(f"{self.path}, {place}: expected {what}; got {shown}. Skip such rows with lenient.")
+            raise RankPolicyError(
+                f"{self.path}, {place}: expected {what}; got {shown}. Skip such rows with lenient=True, or --lenient."
+            )
         self.num_skipped += int(is_bad.sum())
         self.frame = self.frame.filter(~is_bad)
         if len(self.frame) == 0:

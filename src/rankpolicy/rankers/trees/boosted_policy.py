@@ -16,6 +16,7 @@ from rankpolicy.rankers.inputs import num_groups_of
 from rankpolicy.rankers.trees.boosting import TreeRanker, ValidationMeasure
 from rankpolicy.rankers.trees.policy_tree_objective import HESSIANS, PolicyTreeObjective, batch_of_all_queries
 from rankpolicy.settings import ReadWhen, documented, setting, share_settings
+from rankpolicy.types import RankPolicyError
 
 _IS_FAIR = ReadWhen(condition="strength is above 0", holds=lambda ranker: ranker.strength > 0)
 _IS_NOT_FAIR = ReadWhen(
@@ -79,6 +80,15 @@ class BoostedPolicy(TreeRanker):
     )
 
     report_: dict[str, Any] | None = field(default=None, init=False)
+
+    def _check_settings(self) -> None:
+        super()._check_settings()
+        reward = reward_to_maximise(self.reward)
+        if not reward.is_additive:
+            raise RankPolicyError(
+                f"BoostedPolicy needs a reward of rank weights times item values, such as 'ndcg@10'; got {reward.name!r}. "
+                "PGRank learns any reward: PGRank(reward=..., estimator='reinforce')."
+            )
 
     def _objective(self, train: RankingDataset) -> PolicyTreeObjective:
         return PolicyTreeObjective.of(

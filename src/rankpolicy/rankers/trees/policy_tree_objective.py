@@ -19,7 +19,6 @@ from rankpolicy.metrics import reward_to_maximise
 from rankpolicy.objectives import FairPolicyGradient
 from rankpolicy.optional import require
 from rankpolicy.policies.race import COARSE
-from rankpolicy.types import RankPolicyError
 
 
 def batch_of_all_queries(dataset: RankingDataset) -> Batch:
@@ -55,11 +54,6 @@ class PolicyTreeObjective:
         """The objective of a training set, for a reward that is a sum of rank weights times item values."""
         batch = batch_of_all_queries(train)
         measure = reward_to_maximise(reward)
-        if not measure.is_additive:
-            raise RankPolicyError(
-                f"BoostedPolicy needs a reward of rank weights times item values, such as 'ndcg@10'; got {measure.name!r}. "
-                "PGRank learns any reward: PGRank(reward=..., estimator='reinforce')."
-            )
         measured = ("reward",) if fair is None else ("reward", "disparity")
         return cls(
             batch=batch,
