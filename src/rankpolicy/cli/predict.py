@@ -76,7 +76,7 @@ def predict(
 
 
 def _sampled_scores(ranker: Ranker, dataset: RankingDataset, seed: int) -> Any:
-    """Scores (items,) in the order of one ranking per query drawn from the policy; the last item has score 1."""
+    """Scores of the rows (items,) by one ranking per query drawn from the policy; the last item has score 1."""
     import numpy as np
 
     scores = np.empty(dataset.num_items)
@@ -95,7 +95,7 @@ def _write_scores(dataset: RankingDataset, scores: Any, out: Path, method: str) 
     from rankpolicy.files import atomic_write
 
     with atomic_write(out) as file:
-        file.writelines(f"{score!r}\n".encode() for score in dataset.in_source_order(scores).tolist())
+        file.writelines(f"{score!r}\n".encode() for score in scores.tolist())
 
 
 def _write_table(dataset: RankingDataset, scores: Any, out: Path, method: str) -> None:
@@ -103,10 +103,9 @@ def _write_table(dataset: RankingDataset, scores: Any, out: Path, method: str) -
 
     from rankpolicy.files import atomic_write
 
-    columns = {"qid": dataset.query_ids[dataset.query_of_item], "item_id": dataset.item_ids, "score": scores}
-    frame = polars.DataFrame(
-        {name: dataset.in_source_order(values).tolist() for name, values in columns.items() if values is not None}
-    )
+    columns = {"qid": dataset.query_ids[dataset.query_of_item], "item_id": dataset.item_ids}
+    rows = {name: dataset.in_source_order(values).tolist() for name, values in columns.items() if values is not None}
+    frame = polars.DataFrame(rows | {"score": scores.tolist()})
     with atomic_write(out) as file:
         if out.suffix == ".csv":
             frame.write_csv(file)

@@ -28,6 +28,12 @@ _MISSING = ("None", "nan", "NaT", "<NA>")  # how Python, numpy and pandas write 
 class RankingDataset:
     """The items of many queries, stored query by query: query q owns rows ``offsets[q]:offsets[q + 1]``.
 
+    The arrays of a dataset are the one place where items stand query by query. Whatever goes in or comes out beside a dataset with one
+    value per item (predicted scores, exposures, scores to evaluate, protected groups, frames) is in the order of the rows that the dataset
+    was made from: ``frame["score"] = ranker.predict(from_frame(frame))`` is right however the queries are mixed. A part of a dataset keeps
+    ``source_rows`` and their order; a dataset that holds a row more than once (a session or a drawn query each time) is its own order.
+    ``in_source_order`` and ``in_query_order`` convert between the two.
+
     Made by ``from_arrays``, ``from_frame``, ``from_click_table`` and the readers (``read_letor``, ``read_parquet``, ...). All values are
     checked when the dataset is made; the arrays are read-only.
 
@@ -42,7 +48,7 @@ class RankingDataset:
     query_ids
         One id per query.
     source_rows
-        Row of each item in the file or array it came from.
+        Row of each item in the file, frame or array it came from.
     item_ids
         One id per item, unique within its query.
     groups
@@ -194,14 +200,43 @@ class RankingDataset:
         return self[kept], int((~kept).sum())
 
     def in_source_order(self, values: NDArray[Any]) -> NDArray[Any]:
-        """Values of the items in the row order of the file or array the dataset was made from.
+        """Values of the items in the order of the rows that the dataset was made from: the order in which rankers give scores.
 
         Parameters
         ----------
         values
-            One value (or row of values) per item, in the order of the dataset.
+            One value (or row of values) per item, query by query, as the arrays of the dataset are.
+
+        >>> dataset = from_arrays([[0.5], [0.1], [0.9]], qid=["a", "b", "a"])
+        >>> dataset.in_source_order(dataset.features[:, 0])
+        array([0.5, 0.1, 0.9], dtype=float32)
         """
-        return values[np.argsort(self.source_rows, kind="stable")]
+        order = self._source_order()
+        return values if order is None else values[order]
+
+    def in_query_order(self, values: NDArray[Any]) -> NDArray[Any]:
+        """Values of the items query by query, as the arrays of the dataset are; the inverse of ``in_source_order``.
+
+        Parameters
+        ----------
+        values
+            One value (or row of values) per item, in the order of the rows that the dataset was made from.
+        """
+        return values if self._source_order() is None else values[self.row_numbers()]
+
+    def row_numbers(self) -> NDArray[np.int64]:
+        """Place of each item (items,) in the order of the rows that the dataset was made from; for a whole dataset its ``source_rows``."""
+        numbers, order = np.arange(self.num_items), self._source_order()
+        if order is not None:
+            numbers[order] = np.arange(self.num_items)
+        return numbers
+
+    def _source_order(self) -> NDArray[np.int64] | None:
+        """Items by their source row; None where this is the order of the dataset."""
+        if (self.source_rows[1:] >= self.source_rows[:-1]).all():
+            return None
+        order = np.argsort(self.source_rows, kind="stable")
+        return order if (np.diff(self.source_rows[order]) > 0).all() else None
 
 
 def from_arrays(
@@ -312,6 +347,8 @@ def from_query_numbers(
 def concatenate(datasets: Sequence[RankingDataset]) -> RankingDataset:
     """All queries of several datasets, one after the other; a query id that occurs twice stays two queries.
 
+    Its rows are those of the first dataset, then those of the second, and so on.
+
     Parameters
     ----------
     datasets
@@ -336,6 +373,8 @@ def concatenate(datasets: Sequence[RankingDataset]) -> RankingDataset:
             "Make both from clicks in the same way, or learn from one of them."
         )
     starts = np.cumsum([0] + [dataset.num_items for dataset in datasets])
+    # A part of a dataset has rows beyond its number of items.
+    row_starts = np.cumsum([0] + [int(dataset.source_rows.max()) + 1 for dataset in datasets])
 
     def optional(name: str, join: Callable[[list[Any]], Any] = np.concatenate) -> Any:
         parts = [getattr(dataset, name) for dataset in datasets]
@@ -349,7 +388,7 @@ def concatenate(datasets: Sequence[RankingDataset]) -> RankingDataset:
         labels=np.concatenate([dataset.labels for dataset in datasets]),
         offsets=np.concatenate([[0], *(d.offsets[1:] + start for d, start in zip(datasets, starts, strict=False))]),
         query_ids=np.concatenate([dataset.query_ids for dataset in datasets]),
-        source_rows=np.concatenate([d.source_rows + start for d, start in zip(datasets, starts, strict=False)]),
+        source_rows=np.concatenate([d.source_rows + start for d, start in zip(datasets, row_starts, strict=False)]),
         item_ids=optional("item_ids"),
         groups=optional("groups"),
         feature_names=named[0].feature_names if named else None,

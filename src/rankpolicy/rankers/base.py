@@ -138,14 +138,14 @@ class Ranker(ABC):
         self._check_settings()
         train = training_dataset(X, y, qid, group)
         if protected is not None:
-            train = with_groups(train, protected, given_in_rows=not isinstance(X, RankingDataset))
+            train = with_groups(train, protected)
         check_kind_of_data(train, reads_texts=self._reads_texts, what="training data")
         self._check_clicks(train)
         self.click_report_ = None if train.click_evidence is None else train.click_evidence.to_dict()
         validation = validation_dataset(valid, eval_set, eval_qid, eval_group)
         if validation is not None:
             if callable(protected):
-                validation = with_groups(validation, protected, given_in_rows=False)
+                validation = with_groups(validation, protected)
             check_kind_of_data(validation, reads_texts=self._reads_texts, what="validation data")
             check_features(validation, train.num_features, train.feature_names, what="validation data")
         if resume and checkpoint is None:
@@ -169,7 +169,7 @@ class Ranker(ABC):
         group: ArrayLike | None = None,
         protected: Groups | None = None,
     ) -> NDArray[np.float64]:
-        """One score per row of X, in its order; higher is better.
+        """One score per row of X, in its order; higher is better. Rows of a RankingDataset are those that it was made from.
 
         Parameters
         ----------
@@ -183,8 +183,7 @@ class Ranker(ABC):
             The protected group of each row, or a function of the dataset that gives it; for rankers that rank by groups.
         """
         dataset = self._to_rank(X, qid, group, protected, needs_queries=self._needs_queries)
-        scores = self._scores(dataset)
-        return scores if isinstance(X, RankingDataset) else dataset.in_source_order(scores)
+        return dataset.in_source_order(self._scores(dataset))
 
     def rank(
         self,
@@ -194,7 +193,7 @@ class Ranker(ABC):
         group: ArrayLike | None = None,
         protected: Groups | None = None,
     ) -> list[NDArray[np.int64]]:
-        """For each query, in order of first appearance, its rows of X, best first.
+        """For each query, in order of first appearance, its rows of X, best first: numbers as ``predict`` counts them.
 
         Parameters
         ----------
@@ -209,7 +208,7 @@ class Ranker(ABC):
         """
         dataset = self._to_rank(X, qid, group, protected)
         order = np.lexsort((np.arange(dataset.num_items), -self._scores(dataset), dataset.query_of_item))
-        return np.split(_rows_as_given(X, dataset)[order], dataset.offsets[1:-1])
+        return np.split(dataset.row_numbers()[order], dataset.offsets[1:-1])
 
     def sample(
         self,
@@ -221,7 +220,7 @@ class Ranker(ABC):
         num_samples: int = 1,
         random_state: int | None = None,
     ) -> list[NDArray[np.int64]]:
-        """For each query, rankings drawn from the policy: rows of X (sample, position).
+        """For each query, rankings drawn from the policy: rows of X (sample, position), numbered as ``predict`` counts them.
 
         Parameters
         ----------
@@ -247,7 +246,7 @@ class Ranker(ABC):
         else:
             generator.manual_seed(random_state)
         rankings = self._policy_of(dataset).sample(num_samples, generator=generator).numpy()
-        rows = _rows_as_given(X, dataset)
+        rows = dataset.row_numbers()
         return [
             rows[start + rankings[:, query, :size]]
             for query, (start, size) in enumerate(zip(dataset.offsets[:-1], dataset.sizes, strict=True))
@@ -263,7 +262,7 @@ class Ranker(ABC):
         rank_weights: ArrayLike | None = None,
         cutoff: int | None = None,
     ) -> NDArray[np.float64]:
-        """Expected exposure of each row of X under the policy, computed exactly: E[weight of its rank].
+        """Expected exposure of each row of X under the policy, in its order, computed exactly: E[weight of its rank].
 
         Parameters
         ----------
@@ -291,8 +290,7 @@ class Ranker(ABC):
         if weights is None:
             weights = position_bias(int(dataset.sizes.max()), dtype=torch.float64)
         exposure = self._policy_of(dataset).exposure(weights[:cutoff])
-        flat = dataset.padding().unpad(exposure).numpy()
-        return flat if isinstance(X, RankingDataset) else dataset.in_source_order(flat)
+        return dataset.in_source_order(dataset.padding().unpad(exposure).numpy())
 
     def policy(
         self,
@@ -302,7 +300,7 @@ class Ranker(ABC):
         group: ArrayLike | None = None,
         protected: Groups | None = None,
     ) -> RankingPolicy:
-        """The policy over the queries of X, padded to (query, item).
+        """The policy over the queries of X, padded to (query, item): items of a query as a RankingDataset of X holds them.
 
         Parameters
         ----------
@@ -470,11 +468,6 @@ class Ranker(ABC):
     @abstractmethod
     def _restore(self, files: dict[str, bytes]) -> None:
         """Take the fitted state from those files."""
-
-
-def _rows_as_given(X: Any, dataset: RankingDataset) -> NDArray[np.int64]:
-    """Row of X of each item: its own index in a dataset, its source row in an array."""
-    return np.arange(dataset.num_items) if isinstance(X, RankingDataset) else dataset.source_rows
 
 
 def _by_owner(settings: Mapping[str, Any]) -> dict[str, dict[str, Any]]:

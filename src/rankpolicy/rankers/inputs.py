@@ -76,13 +76,16 @@ def validation_dataset(
         raise RankPolicyError(f"eval_set: {error}") from None
 
 
-def with_groups(dataset: RankingDataset, groups: Groups, *, given_in_rows: bool) -> RankingDataset:
-    """The dataset with protected groups: one value per row of the user's array, or what a function of the dataset gives."""
+def with_groups(dataset: RankingDataset, groups: Groups) -> RankingDataset:
+    """The dataset with protected groups: one value per row that it was made from, or what a function of the dataset gives.
+
+    A function reads the arrays of the dataset, so its values are query by query as these are.
+    """
     values = np.asarray(groups(dataset) if callable(groups) else groups)
     if values.shape != (dataset.num_items,):
         raise RankPolicyError(f"groups must have one value per item, shape ({dataset.num_items},); got {values.shape}.")
     encode_groups(values)  # refuses missing ones
-    return replace(dataset, groups=values[dataset.source_rows] if given_in_rows and not callable(groups) else values)
+    return replace(dataset, groups=values if callable(groups) else dataset.in_query_order(values))
 
 
 def dataset_to_rank(
@@ -97,7 +100,7 @@ def dataset_to_rank(
         dataset = _from_click_table(X, needs_clicks=False)
     else:
         dataset = _arrays_to_rank(X, qid, group, needs_queries=needs_queries)
-    return dataset if groups is None else with_groups(dataset, groups, given_in_rows=dataset is not X)
+    return dataset if groups is None else with_groups(dataset, groups)
 
 
 def _arrays_to_rank(X: Any, qid: ArrayLike | None, group: ArrayLike | None, *, needs_queries: bool) -> RankingDataset:

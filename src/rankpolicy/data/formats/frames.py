@@ -79,7 +79,8 @@ def from_frame(
 def to_frame(dataset: RankingDataset) -> Any:
     """A polars frame with the columns qid, label, item_id and group (where known), and one column per feature.
 
-    A frame has no place for the kind of the labels and the query weights; ``write_parquet`` keeps both.
+    Its rows are in the order of the rows that the dataset was made from. A frame has no place for the kind of the labels and the query
+    weights; ``write_parquet`` keeps both.
 
     Parameters
     ----------
@@ -100,7 +101,8 @@ def to_frame(dataset: RankingDataset) -> Any:
             f"feature names must differ from one another and from qid, label, item_id, group; got {taken[0]!r}."
         )
     columns |= {name: dataset.features[:, place] for place, name in enumerate(names)}
-    return require("polars", "Reading and writing frames").DataFrame(columns)
+    rows = {name: dataset.in_source_order(values) for name, values in columns.items()}
+    return require("polars", "Reading and writing frames").DataFrame(rows)
 
 
 def _columns_of(frame: Any) -> Any:

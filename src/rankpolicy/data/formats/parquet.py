@@ -104,7 +104,7 @@ def write_parquet(dataset: RankingDataset, path: str | os.PathLike[str]) -> None
         The file; one that exists is replaced.
     """
     polars = require("polars", "A Parquet file")
-    frame = to_frame(dataset)
+    frame = to_frame(dataset)[dataset.row_numbers()]  # query by query, so that queries keep their order when read
     metadata = None
     if dataset.label_kind != "grades" or dataset.query_weights is not None:
         evidence = None if dataset.click_evidence is None else dataset.click_evidence.to_dict()

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from rankpolicy.kernels.compile import njit
 from rankpolicy.kernels.metrics.codes import AP, AVG_RANK, DCG, ERR, NDCG, NO_CUTOFF, RR, SUCCESS, P
 from rankpolicy.kernels.metrics.sorting import rank_items
+from rankpolicy.kernels.metrics.ties import num_in_tied_groups, tied_term_value
 from rankpolicy.types import Conventions
 
 _NUM_GRADES = 32  # labels 0, 1, ..., 31 are sorted by counting
@@ -199,7 +200,10 @@ def ranking_value(terms, statistics, ranking, depth):
 def evaluate_queries(
     scores: NDArray[np.float64], labels: NDArray[Any], offsets: NDArray[np.int64], *, terms: MetricTerms
 ) -> NDArray[np.float64]:
-    """Values (query, term) of the rankings by flat scores (items,); ``offsets`` (queries + 1,) say where queries start."""
+    """Values (query, term) of the rankings by flat scores (items,), in expectation over ties.
+
+    ``offsets`` (queries + 1,) say where queries start.
+    """
     values = np.empty((len(offsets) - 1, len(terms.kinds)))
     _evaluate(scores, labels, offsets, terms, values)
     return values
@@ -213,11 +217,21 @@ def _evaluate(scores, labels, offsets, terms, values):
     for block in prange((num_queries + _BLOCK_QUERIES - 1) // _BLOCK_QUERIES):
         statistics = new_statistics(longest, num_terms)
         ranking = np.empty(longest, np.int64)
+        keys = np.empty(longest)
         first = block * _BLOCK_QUERIES
         for query in range(first, min(first + _BLOCK_QUERIES, num_queries)):
             start, end = offsets[query], offsets[query + 1]
             depth = min(end - start, deepest)
             fill_statistics(labels[start:end], terms, statistics)
             rank_items(scores[start:end], depth, ranking)
+            num_ranked = num_in_tied_groups(scores[start:end], ranking, depth)
+            if num_ranked == 0:
+                for t in range(num_terms):
+                    values[query, t] = term_value(t, terms, statistics, ranking, depth)
+                continue
+            if num_ranked > depth:
+                rank_items(scores[start:end], num_ranked, ranking)
+            for p in range(num_ranked):
+                keys[p] = scores[start + ranking[p]]
             for t in range(num_terms):
-                values[query, t] = term_value(t, terms, statistics, ranking, depth)
+                values[query, t] = tied_term_value(t, terms, statistics, keys, ranking, num_ranked)
