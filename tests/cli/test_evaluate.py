@@ -82,3 +82,9 @@ def test_json_stays_json_when_a_metric_has_no_value(rankpolicy, folder, tmp_path
 def test_conventions_are_numbers(refused, folder, option, value):
     line = refused("evaluate", folder / "model.rp", "--data", folder / "test.txt", option, value, "--json")
     assert "must be a label, a finite number 0 or more" in line
+
+
+def test_ties_are_measured_as_asked(rankpolicy, refused, folder):
+    call = ["evaluate", folder / "model.rp", "--data", folder / "test.txt"]
+    assert "ties=worst" in rankpolicy(*call, "--ties", "worst").stdout
+    assert "--ties must be expected, worst or item_id; got 'best'" in refused(*call, "--ties", "best")

@@ -111,13 +111,11 @@ def _check_label_kind(data: RankingDataset) -> None:
 
 
 def _check_finite(data: RankingDataset) -> None:
-    if not np.isfinite(data.features).all():
-        item, feature = np.argwhere(~np.isfinite(data.features))[0]
+    if np.isinf(data.features).any():
+        item, feature = np.argwhere(np.isinf(data.features))[0]
         raise RankPolicyError(
-            f"features must be finite; row {int(data.source_rows[item])}, feature {int(feature)} is "
-            f"{data.features[item, feature]}. "
-            "Impute missing values (for example with 0 or the feature's median); scale or clip values beyond 3.4e38, which float32 "
-            "cannot hold."
+            f"features must be finite, or NaN where a value is missing; row {int(data.source_rows[item])}, feature {int(feature)} is "
+            f"{data.features[item, feature]}. Scale or clip values beyond 3.4e38, which float32 cannot hold."
         )
     if not np.isfinite(data.labels).all() or (data.labels < 0).any():
         item = int(np.argwhere(~(np.isfinite(data.labels) & (data.labels >= 0)))[0, 0])

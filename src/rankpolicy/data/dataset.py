@@ -40,7 +40,7 @@ class RankingDataset:
     Parameters
     ----------
     features
-        One row per item, shape (items, features), float32; no columns where items have texts only.
+        One row per item, shape (items, features), float32; NaN is a missing value. No columns where items have texts only.
     labels
         One number per item, 0 or more; ``label_kind`` says what they mean.
     offsets
@@ -55,6 +55,9 @@ class RankingDataset:
         Protected group of each item.
     feature_names
         Names of the feature columns.
+    categories
+        For categorical feature columns: the categories by the name of the column. ``features`` then holds the place of each item's category
+        among them, NaN where it is missing.
     texts
         Texts of queries and items, for rankers that read texts.
     side
@@ -91,6 +94,7 @@ class RankingDataset:
     query_weights: NDArray[np.float64] | None = None  # (queries,)
     label_kind: LabelKind = "grades"
     click_evidence: ClickEvidence | None = None
+    categories: dict[str, tuple[str, ...]] | None = None
 
     def __post_init__(self) -> None:
         check_dataset(self)
@@ -158,6 +162,7 @@ class RankingDataset:
             shown=None if self.shown is None else self.shown.take(chosen, rows),
             query_weights=None if self.query_weights is None else self.query_weights[chosen],
             label_kind=self.label_kind,
+            categories=self.categories,
         )
 
     def padding(self) -> Padding:
@@ -255,7 +260,7 @@ def from_arrays(
     Parameters
     ----------
     features
-        One row per item, shape (items, features).
+        One row per item, shape (items, features); NaN is a missing value.
     labels
         One number per row, 0 or more; without labels (new data to be ranked) they are all 0.
     qid
@@ -372,6 +377,16 @@ def concatenate(datasets: Sequence[RankingDataset]) -> RankingDataset:
             f"datasets to concatenate must have labels of one kind; got {' and '.join(kinds)}. "
             "Make both from clicks in the same way, or learn from one of them."
         )
+    categories = {
+        name: tuple(sorted({each for dataset in datasets for each in (dataset.categories or {}).get(name, ())}))
+        for name in datasets[0].categories or {}
+    }
+    if any(set(dataset.categories or {}) != set(categories) for dataset in datasets):
+        raise RankPolicyError("datasets to concatenate must have the same categorical columns.")
+    if categories:
+        from rankpolicy.data.categories import with_categories
+
+        datasets = [with_categories(dataset, categories) for dataset in datasets]
     starts = np.cumsum([0] + [dataset.num_items for dataset in datasets])
     # A part of a dataset has rows beyond its number of items.
     row_starts = np.cumsum([0] + [int(dataset.source_rows.max()) + 1 for dataset in datasets])
@@ -397,6 +412,7 @@ def concatenate(datasets: Sequence[RankingDataset]) -> RankingDataset:
         shown=optional("shown", joined_shown),
         query_weights=optional("query_weights"),
         label_kind=datasets[0].label_kind,
+        categories=categories or None,
     )
 
 

@@ -80,7 +80,7 @@ def expected_cascade(form: CascadeForm, rankings: Tensor, starts: Tensor) -> Ten
     """Expectation (query,) of a metric in its cascade form, over all orders within groups of tied items.
 
     A group of m items at positions a, a + 1, ... adds Σ_j θ_{a+j} E[ρ c_{a+j}], and E[ρ c_{a+j}] = c_a B_j + Σ_{t < j} G_t with means over
-    all choices of different items of the group: A_j of the product of j keeps κ, B_j of ρ times j keeps, H_j of α times j keeps, and G_j of ρ
+    all choices of different items of the group: A_j of the product of j keeps κ, B_j of ρ times j keeps, H_j of α times j keeps, G_j of ρ
     times α times j keeps. The group below starts with c = c_a A_m + Σ_t H_t. Each mean over m items follows from those over m - 1.
 
     Parameters

@@ -19,9 +19,9 @@ from rankpolicy.fairness import position_bias
 from rankpolicy.policies.plackett_luce import PlackettLuce
 from rankpolicy.rankers.inputs import (
     Groups,
-    check_features,
     check_kind_of_data,
     dataset_to_rank,
+    matched_features,
     training_dataset,
     validation_dataset,
     with_groups,
@@ -65,6 +65,7 @@ class Ranker(ABC):
     fitted_attributes: ClassVar[tuple[str, ...]] = (
         "num_features_",
         "feature_names_",
+        "categories_",
         "best_iteration_",
         "best_score_",
         "evals_result_",
@@ -73,6 +74,9 @@ class Ranker(ABC):
 
     num_features_: int
     feature_names_: list[str] | None  # where the training data had names
+    categories_: (
+        dict[str, list[str]] | None
+    )  # of the categorical columns; a category that is not here counts as missing
     best_iteration_: int
     best_score_: float | None
     evals_result_: dict[str, dict[str, list[float]]]
@@ -142,12 +146,14 @@ class Ranker(ABC):
         check_kind_of_data(train, reads_texts=self._reads_texts, what="training data")
         self._check_clicks(train)
         self.click_report_ = None if train.click_evidence is None else train.click_evidence.to_dict()
-        validation = validation_dataset(valid, eval_set, eval_qid, eval_group)
+        validation = validation_dataset(valid, eval_set, eval_qid, eval_group, feature_names=train.feature_names)
         if validation is not None:
             if callable(protected):
                 validation = with_groups(validation, protected)
             check_kind_of_data(validation, reads_texts=self._reads_texts, what="validation data")
-            check_features(validation, train.num_features, train.feature_names, what="validation data")
+            validation = matched_features(
+                validation, train.num_features, train.feature_names, train.categories, what="validation data"
+            )
         if resume and checkpoint is None:
             raise RankPolicyError("resume=True needs checkpoint=, the file to go on from.")
         if checkpoint is not None and Path(checkpoint).is_dir():
@@ -159,6 +165,7 @@ class Ranker(ABC):
         )
         self.num_features_ = train.num_features
         self.feature_names_ = None if train.feature_names is None else list(train.feature_names)
+        self.categories_ = None if train.categories is None else {k: list(v) for k, v in train.categories.items()}
         return self
 
     def predict(
@@ -433,12 +440,12 @@ class Ranker(ABC):
         needs_queries: bool = True,
     ) -> RankingDataset:
         self._require_fitted()
-        dataset = dataset_to_rank(X, qid, group, protected, needs_queries=needs_queries)
+        names = None if self._reads_texts else self.feature_names_
+        dataset = dataset_to_rank(X, qid, group, protected, needs_queries=needs_queries, feature_names=names)
         check_kind_of_data(dataset, reads_texts=self._reads_texts, what="data to rank")
         if self._reads_texts:
             return dataset
-        check_features(dataset, self.num_features_, self.feature_names_, what="data to rank")
-        return dataset
+        return matched_features(dataset, self.num_features_, self.feature_names_, self.categories_, what="data to rank")
 
     def _policy_of(self, dataset: RankingDataset) -> RankingPolicy:
         padding = dataset.padding()
