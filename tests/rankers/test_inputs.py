@@ -2,8 +2,10 @@ import numpy as np
 import pandas
 import polars
 import pytest
+from scipy import sparse
 
 import rankpolicy as rp
+from rankpolicy.rankers.inputs import dense_blocks
 
 X = np.random.default_rng(0).normal(size=(12, 3))
 Y = np.tile([0, 1, 2], 4)
@@ -89,3 +91,11 @@ def test_options_of_the_policy_that_cannot_be_meant():
     for weights in ([np.nan], [[1.0]]):
         with pytest.raises(rp.RankPolicyError, match="rank_weights must be finite numbers, one per rank"):
             ranker.exposure(X, qid=QID, rank_weights=weights)
+
+
+def test_a_sparse_matrix_is_scored_in_blocks_of_rows():
+    ranker = new_ranker().fit(sparse.csr_matrix(X), Y, qid=QID)
+    np.testing.assert_allclose(ranker.predict(sparse.coo_matrix(X)), ranker.predict(X))
+    blocks = list(dense_blocks(sparse.csr_matrix(X), cells_per_block=10))
+    assert [len(block) for block in blocks] == [3, 3, 3, 3]
+    np.testing.assert_allclose(np.concatenate(blocks), X, rtol=1e-6)

@@ -21,6 +21,7 @@ from rankpolicy.rankers.inputs import (
     Groups,
     check_kind_of_data,
     dataset_to_rank,
+    dense_blocks,
     matched_features,
     training_dataset,
     validation_dataset,
@@ -181,7 +182,8 @@ class Ranker(ABC):
         Parameters
         ----------
         X
-            A RankingDataset, a matrix or frame of features (rows, features), or a click table.
+            A RankingDataset, a matrix or frame of features (rows, features), or a click table. A sparse matrix without ``qid`` is scored
+            some rows at a time, so that it is never dense as a whole.
         qid
             The query of each row, where X is a matrix; rows of a query may stand anywhere.
         group
@@ -189,6 +191,9 @@ class Ranker(ABC):
         protected
             The protected group of each row, or a function of the dataset that gives it; for rankers that rank by groups.
         """
+        by_row = qid is None and group is None and protected is None and not self._needs_queries
+        if by_row and hasattr(X, "tocsr") and X.shape[0] > 0:
+            return np.concatenate([self.predict(rows) for rows in dense_blocks(X)])
         dataset = self._to_rank(X, qid, group, protected, needs_queries=self._needs_queries)
         return dataset.in_source_order(self._scores(dataset))
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from rankpolicy.data.categories import with_categories
 from rankpolicy.data.dataset import RankingDataset, from_arrays
@@ -225,7 +225,7 @@ def _from_click_table(frame: Any, *, needs_clicks: bool = True) -> RankingDatase
 def _matrix(X: Any) -> Any:
     """A matrix from an array or a sparse matrix."""
     try:
-        matrix = X.toarray() if hasattr(X, "toarray") else np.asarray(X)
+        matrix = X.astype(np.float32).toarray() if hasattr(X, "toarray") else np.asarray(X)
     except ValueError:
         raise RankPolicyError("features must be a matrix (items, features); got rows of different lengths.") from None
     if matrix.ndim == 0:
@@ -240,6 +240,14 @@ def _column_names(X: Any) -> list[str] | None:
     """The column names of a frame; None without names, or if they are the numbers that pandas makes up."""
     names = list(getattr(X, "columns", ()))
     return names if names and all(isinstance(name, str) for name in names) else None
+
+
+def dense_blocks(X: Any, *, cells_per_block: int = 1 << 22) -> Iterator[NDArray[np.float32]]:
+    """The rows of a sparse matrix as dense matrices, some at a time, so that memory does not grow with the number of rows."""
+    rows = X.tocsr()
+    step = max(1, cells_per_block // max(1, rows.shape[1]))
+    for start in range(0, rows.shape[0], step):
+        yield rows[start : start + step].astype(np.float32).toarray()
 
 
 def _refuse_arrays_beside_dataset(y: Any, qid: Any, group: Any) -> None:
