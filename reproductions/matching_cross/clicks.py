@@ -128,7 +128,7 @@ def measure(study: Study, task: Task) -> Measured:
     def scores_of(part: RankingDataset) -> Any:
         if ranker is not None:
             return ranker.predict(part)
-        return parts.relevance[part.source_rows] if task.arm == BEST_POSSIBLE else -_ranks(part)
+        return part.in_source_order(parts.relevance[part.source_rows] if task.arm == BEST_POSSIBLE else -_ranks(part))
 
     return Measured(
         clicks=evaluate(scores_of(parts.test), parts.test, ["mrr", "success@1"]),

@@ -71,18 +71,26 @@ class Conventions:
     max_label
         Highest grade of the scale, for ERR's stopping probability (2^label - 1) / 2^max_label. The default is 4, as in MSLR-WEB30K;
         set it where grades go up to another number.
+    ties
+        How items with equal scores are measured; a ranker itself keeps them in their given order. ``"expected"`` is the mean over all their
+        orders (the default; McSherry & Najork 2008, scikit-learn's ndcg_score), so that a constant scorer is worth as much as a random one.
+        ``"worst"`` is the order that is worst for the scorer, ascending labels. ``"item_id"`` is trec_eval's rule, descending item ids,
+        which ir_measures and pytrec_eval follow; it needs data with item ids.
     """
 
     gain: Literal["exp2", "linear"] = "exp2"
     empty: Literal[0, 1, "skip"] = 0
     relevant_from: float = 1.0
     max_label: float = 4.0
+    ties: Literal["expected", "worst", "item_id"] = "expected"
 
     def __post_init__(self) -> None:
         if self.gain not in ("exp2", "linear"):
             raise RankPolicyError(f"gain must be 'exp2' or 'linear'; got {self.gain!r}.")
         if self.empty not in (0, 1, "skip"):
             raise RankPolicyError(f"empty must be 0, 1 or 'skip'; got {self.empty!r}.")
+        if self.ties not in ("expected", "worst", "item_id"):
+            raise RankPolicyError(f"ties must be 'expected', 'worst' or 'item_id'; got {self.ties!r}.")
         for name in ("relevant_from", "max_label"):
             value = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, Real) or not math.isfinite(value) or value < 0:

@@ -13,7 +13,13 @@ def test_json_is_what_the_python_api_measures(rankpolicy, folder):
     assert result.status == 0
     table = rp.evaluate(rp.load(folder / "model.rp"), rp.read_letor(folder / "test.txt"), ["ndcg@5", "mean(ap, rr)"])
     assert {name: facts["mean"] for name, facts in result.json["metrics"].items()} == pytest.approx(table.means)
-    assert result.json["conventions"] == {"gain": "exp2", "empty": 0, "relevant_from": 1.0, "max_label": 4.0}
+    assert result.json["conventions"] == {
+        "gain": "exp2",
+        "empty": 0,
+        "relevant_from": 1.0,
+        "max_label": 4.0,
+        "ties": "expected",
+    }
     assert result.json["queries"] == 15
     assert result.json["method"] == "pg-rank"
 
@@ -24,7 +30,7 @@ def test_conventions_are_followed_and_printed(rankpolicy, folder):
     table = rp.evaluate(rp.load(folder / "model.rp"), test, ["ndcg@10", "map"], conventions=conventions)
     result = rankpolicy("evaluate", folder / "model.rp", "--data", folder / "test.txt",
                         "--gain", "linear", "--empty", "skip", "--relevant-from", 2)  # fmt: skip
-    assert "conventions: gain=linear, empty=skip, relevant_from=2, max_label=4" in result.stdout
+    assert "conventions: gain=linear, empty=skip, relevant_from=2, max_label=4, ties=expected" in result.stdout
     for mean in table.means.values():
         assert f"{mean:.4f}" in result.stdout
 
@@ -76,3 +82,9 @@ def test_json_stays_json_when_a_metric_has_no_value(rankpolicy, folder, tmp_path
 def test_conventions_are_numbers(refused, folder, option, value):
     line = refused("evaluate", folder / "model.rp", "--data", folder / "test.txt", option, value, "--json")
     assert "must be a label, a finite number 0 or more" in line
+
+
+def test_ties_are_measured_as_asked(rankpolicy, refused, folder):
+    call = ["evaluate", folder / "model.rp", "--data", folder / "test.txt"]
+    assert "ties=worst" in rankpolicy(*call, "--ties", "worst").stdout
+    assert "--ties must be expected, worst or item_id; got 'best'" in refused(*call, "--ties", "best")

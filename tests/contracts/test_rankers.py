@@ -173,7 +173,7 @@ def test_wrong_input_is_named(name, fitted):
         (lambda: new_ranker(name).fit(X, y), "exactly one of qid .* and group"),
         (lambda: new_ranker(name).fit(X, y[:-1], group=sizes), "labels must have one value per row"),
         (lambda: new_ranker(name).fit(X, y - 1, group=sizes), "labels must be grades"),
-        (lambda: new_ranker(name).fit(X * np.nan, y, group=sizes), "features must be finite"),
+        (lambda: new_ranker(name).fit(X * np.inf, y, group=sizes), "features must be finite"),
         (lambda: new_ranker(name).fit(X[:0], y[:0], group=[]), "at least one query"),
         (lambda: new_ranker(name).fit(TRAIN, y), "pass no y, qid or group"),
         (lambda: new_ranker(name).fit(TRAIN, valid=X), "valid must be a RankingDataset"),

@@ -153,7 +153,7 @@ MATRIX = np.zeros((3, 2))
         ({"features": MATRIX, "labels": [0, np.nan, 0], "group": [3]}, "labels must be grades.* row 1 has nan"),
         ({"features": MATRIX, "labels": ["a", "b", "c"], "group": [3]}, "labels must be numbers"),
         ({"features": [["x"], ["y"]], "group": [2]}, "features must be numbers"),
-        ({"features": [[1.0], [np.inf]], "group": [2]}, "row 1, feature 0 is inf. Impute"),
+        ({"features": [[1.0], [np.inf]], "group": [2]}, "row 1, feature 0 is inf. Scale or clip"),
         ({"features": [[1.0], [1e300]], "group": [2]}, "row 1, feature 0 is inf"),
         ({"features": MATRIX, "group": [3], "item_ids": ["a"]}, "item_ids must have one value per row"),
         ({"features": MATRIX, "group": [3], "protected": [0]}, "protected must have one value per row"),
@@ -167,7 +167,7 @@ def test_errors_say_what_must_hold_and_what_came(arguments, message):
 
 def test_errors_name_rows_as_they_were_given():
     with pytest.raises(RankPolicyError, match="row 1, feature 0"):
-        from_arrays([[0.0], [np.nan], [0.0]], qid=["a", "b", "a"])
+        from_arrays([[0.0], [np.inf], [0.0]], qid=["a", "b", "a"])
 
 
 @pytest.mark.parametrize(
@@ -208,7 +208,7 @@ def test_datasets_whose_features_have_other_names_are_not_concatenated() -> None
 
 
 def test_numbers_beyond_float32_are_explained() -> None:
-    with pytest.raises(RankPolicyError, match=r"scale or clip values beyond 3.4e38"):
+    with pytest.raises(RankPolicyError, match=r"Scale or clip values beyond 3.4e38"):
         from_arrays([[1e300]], group=[1])
 
 

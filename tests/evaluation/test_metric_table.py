@@ -30,7 +30,7 @@ def test_as_text_with_its_conventions() -> None:
         "metric          mean  95% interval      queries",
         "map           0.7500  [0.5000, 1.0000]        2",
         "mean(ap, rr)  0.5000  [0.2500, 0.7500]        2",
-        "conventions: gain=exp2, empty=skip, relevant_from=1, max_label=4",
+        "conventions: gain=exp2, empty=skip, relevant_from=1, max_label=4, ties=expected",
     ]
     assert repr(TABLE) == "MetricTable(queries=3, map 0.7500, mean(ap, rr) 0.5000)"
 

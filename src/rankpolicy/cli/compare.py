@@ -18,6 +18,7 @@ from rankpolicy.cli.support.options import (
     RelevantFrom,
     Seed,
     Set,
+    Ties,
     conventions_from,
 )
 from rankpolicy.cli.support.output import Run, console, made_directory, note, print_json, with_defaults, write_results
@@ -58,6 +59,7 @@ def compare(
     empty: Empty = "0",
     relevant_from: RelevantFrom = 1.0,
     max_label: MaxLabel = 4.0,
+    ties: Ties = "expected",
     out: Annotated[Path | None, typer.Option(help="A directory for compare.json, report.html and run.json.")] = None,
     seed: Seed = 0,
     as_json: Json = False,
@@ -76,7 +78,7 @@ def compare(
     from rankpolicy.reports.html import write_page
 
     run = Run(ctx)
-    conventions = conventions_from(gain, empty, relevant_from, max_label)
+    conventions = conventions_from(gain, empty, relevant_from, max_label, ties)
     measures = parse_metrics(metrics, conventions)
     named = parse_methods(methods, variant, ranker_class_named)
     by_method = settings_of_methods(named.classes, parse_assignments(settings or []))

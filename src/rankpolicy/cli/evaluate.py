@@ -12,12 +12,18 @@ from rankpolicy.cli.support.models import load_ranker
 from rankpolicy.cli.support.options import (
     Empty,
     Gain,
+    Group,
+    Ignore,
     Json,
+    Label,
     MaxLabel,
     Metrics,
     Model,
+    Qid,
     RelevantFrom,
     Seed,
+    Ties,
+    columns_from,
     conventions_from,
 )
 from rankpolicy.cli.support.output import check_can_write, console, note, print_json
@@ -45,7 +51,8 @@ def evaluate(
     data: Annotated[
         Path,
         typer.Option(
-            help="Test data: LETOR text (.gz, .zst), .parquet, or a click table: .csv, .parquet.", show_default=False
+            help="Test data: LETOR text (.gz, .zst), .csv or .parquet of features, or a click table: .csv, .parquet.",
+            show_default=False,
         ),
     ],
     metrics: Metrics = "ndcg@10,map",
@@ -53,6 +60,7 @@ def evaluate(
     empty: Empty = "0",
     relevant_from: RelevantFrom = 1.0,
     max_label: MaxLabel = 4.0,
+    ties: Ties = "expected",
     propensities: Annotated[
         Path | None,
         typer.Option(
@@ -64,6 +72,10 @@ def evaluate(
     ] = None,
     per_query: Annotated[Path | None, typer.Option(help="Write the metrics of every query: .csv or .parquet.")] = None,
     trec: Annotated[bool, typer.Option("--trec", help="Print every query's metrics as trec_eval -q does.")] = False,
+    qid: Qid = "qid",
+    label: Label = "label",
+    group: Group = None,
+    ignore: Ignore = None,
     seed: Seed = 0,
     as_json: Json = False,
 ) -> None:
@@ -72,7 +84,7 @@ def evaluate(
     from rankpolicy.data import read_dataset
     from rankpolicy.metrics import parse_metrics
 
-    conventions = conventions_from(gain, empty, relevant_from, max_label)
+    conventions = conventions_from(gain, empty, relevant_from, max_label, ties)
     parse_metrics(metrics, conventions)
     if trec and as_json:
         raise RankPolicyError("stdout takes one form: choose --json or --trec, not both.")
@@ -83,7 +95,12 @@ def evaluate(
         check_can_write(per_query, option="--per-query", inputs=read)
     bias = position_bias_from(propensities, bias_method)
     ranker = load_ranker(model)
-    dataset = read_dataset(data, num_features=ranker.num_features_, feature_names=ranker.feature_names_)
+    dataset = read_dataset(
+        data,
+        num_features=ranker.num_features_,
+        feature_names=ranker.feature_names_,
+        **columns_from(qid, label, group, ignore),
+    )
     if bias is not None:
         from rankpolicy.clicks import weighted_by_propensity
 

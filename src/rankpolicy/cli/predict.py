@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from rankpolicy.cli.support.models import load_ranker
-from rankpolicy.cli.support.options import Json, Model, Seed
+from rankpolicy.cli.support.options import Group, Ignore, Json, Label, Model, Qid, Seed, columns_from
 from rankpolicy.cli.support.output import check_can_write, console, print_json
 from rankpolicy.types import RankPolicyError
 
@@ -26,6 +26,8 @@ rankpolicy predict model.rp --data test.txt --out scores.txt
 
 rankpolicy predict model.rp --data test.txt --out sampled.trec --sampled --seed 3
 
+rankpolicy predict model.rp --data items.csv --qid search_id --out scores.csv
+
 rankpolicy predict search.rp --data rows.csv --out scores.txt
 """
 
@@ -35,7 +37,7 @@ def predict(
     data: Annotated[
         Path,
         typer.Option(
-            help="Items to rank: LETOR text (.gz, .zst), .parquet, or a click table: .csv, .parquet.",
+            help="Items to rank: LETOR text (.gz, .zst), .csv or .parquet of features, or a click table: .csv, .parquet.",
             show_default=False,
         ),
     ],
@@ -49,6 +51,10 @@ def predict(
         bool,
         typer.Option("--sampled", help="Draw each ranking from the policy; scores are then n, n - 1, ..., 1."),
     ] = False,
+    qid: Qid = "qid",
+    label: Label = "label",
+    group: Group = None,
+    ignore: Ignore = None,
     seed: Seed = 0,
     as_json: Json = False,
 ) -> None:
@@ -64,7 +70,11 @@ def predict(
     check_can_write(out, option="--out", inputs={"the model": model, "--data": data})
     ranker = load_ranker(model)
     dataset = read_dataset(
-        data, num_features=ranker.num_features_, feature_names=ranker.feature_names_, needs_labels=False
+        data,
+        num_features=ranker.num_features_,
+        feature_names=ranker.feature_names_,
+        needs_labels=False,
+        **columns_from(qid, label, group, ignore),
     )
     scores = _sampled_scores(ranker, dataset, seed) if sampled else ranker.predict(dataset)
     WRITERS[out.suffix](dataset, scores, out, ranker.name)
@@ -76,7 +86,7 @@ def predict(
 
 
 def _sampled_scores(ranker: Ranker, dataset: RankingDataset, seed: int) -> Any:
-    """Scores (items,) in the order of one ranking per query drawn from the policy; the last item has score 1."""
+    """Scores of the rows (items,) by one ranking per query drawn from the policy; the last item has score 1."""
     import numpy as np
 
     scores = np.empty(dataset.num_items)
@@ -95,7 +105,7 @@ def _write_scores(dataset: RankingDataset, scores: Any, out: Path, method: str) 
     from rankpolicy.files import atomic_write
 
     with atomic_write(out) as file:
-        file.writelines(f"{score!r}\n".encode() for score in dataset.in_source_order(scores).tolist())
+        file.writelines(f"{score!r}\n".encode() for score in scores.tolist())
 
 
 def _write_table(dataset: RankingDataset, scores: Any, out: Path, method: str) -> None:
@@ -103,10 +113,9 @@ def _write_table(dataset: RankingDataset, scores: Any, out: Path, method: str) -
 
     from rankpolicy.files import atomic_write
 
-    columns = {"qid": dataset.query_ids[dataset.query_of_item], "item_id": dataset.item_ids, "score": scores}
-    frame = polars.DataFrame(
-        {name: dataset.in_source_order(values).tolist() for name, values in columns.items() if values is not None}
-    )
+    columns = {"qid": dataset.query_ids[dataset.query_of_item], "item_id": dataset.item_ids}
+    rows = {name: dataset.in_source_order(values).tolist() for name, values in columns.items() if values is not None}
+    frame = polars.DataFrame(rows | {"score": scores.tolist()})
     with atomic_write(out) as file:
         if out.suffix == ".csv":
             frame.write_csv(file)

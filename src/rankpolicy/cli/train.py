@@ -9,7 +9,7 @@ import typer
 
 from rankpolicy.cli.support.chosen_methods import parse_assignments, parse_settings
 from rankpolicy.cli.support.clicks_to_train_on import clicks_to_train_on
-from rankpolicy.cli.support.options import Json, Set
+from rankpolicy.cli.support.options import Group, Ignore, Json, Label, Qid, Set, columns_from
 from rankpolicy.cli.support.output import Run, check_can_write, console, facts_of_file, print_json, record_beside
 from rankpolicy.cli.support.run_file import RunFile, read_run_file
 from rankpolicy.types import RankPolicyError
@@ -25,6 +25,8 @@ rankpolicy train --method pg-rank --data train.txt --valid vali.txt --out model.
 
 rankpolicy train --method lambdamart --data train.txt --valid vali.txt --out trees.rp --set num_leaves=31
 
+rankpolicy train --method lambdamart --data items.csv --qid search_id --label grade --ignore title,url --out trees.rp
+
 rankpolicy train --method matching-cross --data clicks.parquet --propensities bias.json --bias-method em --out search.rp
 
 rankpolicy train --config run.toml --seed 1
@@ -39,7 +41,9 @@ def train(
     ] = None,
     data: Annotated[
         Path | None,
-        typer.Option(help="Training data: LETOR text (.gz, .zst), .parquet, or a click table: .csv, .parquet."),
+        typer.Option(
+            help="Training data: LETOR text (.gz, .zst), .csv or .parquet of features, or a click table: .csv, .parquet."
+        ),
     ] = None,
     valid: Annotated[
         Path | None,
@@ -68,6 +72,10 @@ def train(
     out: Annotated[
         Path | None, typer.Option(help="The file of the model, such as model.rp; model.run.json is written beside it.")
     ] = None,
+    qid: Qid = "qid",
+    label: Label = "label",
+    group: Group = None,
+    ignore: Ignore = None,
     settings: Set = None,
     config: Annotated[
         Path | None,
@@ -120,7 +128,7 @@ def train(
     run = Run(ctx)
     files = {"train": data} | ({} if valid is None else {"valid": valid})
     given = clicks_to_train_on(clicks, propensities, bias_method, weighted)
-    datasets = _read_alike(files)
+    datasets = _read_alike(files, columns_from(qid, label, group, ignore))
     ranker.fit(
         given.training_data(datasets["train"], ranker),
         valid=given.validation_data(datasets["valid"]) if "valid" in datasets else None,
@@ -178,13 +186,15 @@ def _required(option: str, flag: Any, of_file: Any) -> Any:
     return value
 
 
-def _read_alike(files: dict[str, Path]) -> dict[str, RankingDataset]:
-    """Datasets with the same number of features: a sparse file may omit the last ones."""
+def _read_alike(files: dict[str, Path], columns: dict[str, Any]) -> dict[str, RankingDataset]:
+    """Datasets with the same number of features: a sparse file may omit the last ones. Named columns are matched by ``fit``."""
     from rankpolicy.data import read_dataset
 
-    datasets = {role: read_dataset(path) for role, path in files.items()}
+    datasets = {role: read_dataset(path, **columns) for role, path in files.items()}
     width = max(dataset.num_features for dataset in datasets.values())
     return {
-        role: dataset if dataset.num_features == width else read_dataset(files[role], num_features=width)
+        role: dataset
+        if dataset.num_features == width or dataset.feature_names is not None
+        else read_dataset(files[role], num_features=width)
         for role, dataset in datasets.items()
     }

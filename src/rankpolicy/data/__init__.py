@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from rankpolicy.data.dataset import RankingDataset
     from rankpolicy.data.folds import Fold, read_folds
     from rankpolicy.data.formats.any_file import read_dataset
+    from rankpolicy.data.formats.csv import read_csv
     from rankpolicy.data.formats.frames import from_frame, to_frame
     from rankpolicy.data.formats.letor import read_letor, write_letor
     from rankpolicy.data.formats.parquet import read_parquet, write_parquet
@@ -50,6 +51,7 @@ __all__ = [
     "make_fair_synthetic",
     "make_web_search",
     "read_click_table",
+    "read_csv",
     "read_dataset",
     "read_folds",
     "read_german_credit",

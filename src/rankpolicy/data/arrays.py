@@ -34,7 +34,7 @@ def from_arrays(
     Parameters
     ----------
     features
-        One row per item, shape (items, features).
+        One row per item, shape (items, features); NaN is a missing value.
     labels
         One number per row, 0 or more; None for new data to be ranked, which has ``label_kind`` "none".
     qid
@@ -126,6 +126,8 @@ def from_query_numbers(
 def concatenate(datasets: Sequence[RankingDataset]) -> RankingDataset:
     """All queries of several datasets, one after the other; a query id that occurs twice stays two queries.
 
+    Its rows are those of the first dataset, then those of the second, and so on.
+
     Parameters
     ----------
     datasets
@@ -149,7 +151,19 @@ def concatenate(datasets: Sequence[RankingDataset]) -> RankingDataset:
             f"datasets to concatenate must have labels of one kind; got {' and '.join(kinds)}. "
             "Make both from clicks in the same way, or learn from one of them."
         )
+    categories = {
+        name: tuple(sorted({each for dataset in datasets for each in (dataset.categories or {}).get(name, ())}))
+        for name in datasets[0].categories or {}
+    }
+    if any(set(dataset.categories or {}) != set(categories) for dataset in datasets):
+        raise RankPolicyError("datasets to concatenate must have the same categorical columns.")
+    if categories:
+        from rankpolicy.data.categories import with_categories
+
+        datasets = [with_categories(dataset, categories) for dataset in datasets]
     starts = np.cumsum([0] + [dataset.num_items for dataset in datasets])
+    # A part of a dataset has rows beyond its number of items.
+    row_starts = np.cumsum([0] + [int(dataset.source_rows.max()) + 1 for dataset in datasets])
 
     def optional(name: str, join: Callable[[list[Any]], Any] = np.concatenate) -> Any:
         parts = [getattr(dataset, name) for dataset in datasets]
@@ -163,7 +177,7 @@ def concatenate(datasets: Sequence[RankingDataset]) -> RankingDataset:
         labels=np.concatenate([dataset.labels for dataset in datasets]),
         offsets=np.concatenate([[0], *(d.offsets[1:] + start for d, start in zip(datasets, starts, strict=False))]),
         query_ids=np.concatenate([dataset.query_ids for dataset in datasets]),
-        source_rows=np.concatenate([d.source_rows + start for d, start in zip(datasets, starts, strict=False)]),
+        source_rows=np.concatenate([d.source_rows + start for d, start in zip(datasets, row_starts, strict=False)]),
         item_ids=optional("item_ids"),
         groups=optional("groups"),
         feature_names=named[0].feature_names if named else None,
@@ -172,6 +186,7 @@ def concatenate(datasets: Sequence[RankingDataset]) -> RankingDataset:
         shown=optional("shown", joined_shown),
         query_weights=optional("query_weights"),
         label_kind=datasets[0].label_kind,
+        categories=categories or None,
     )
 
 

@@ -27,13 +27,19 @@ _PER_ITEM = ("labels", "source_rows", "item_ids", "groups")
 class RankingDataset:
     """The items of many queries, stored query by query: query q owns rows ``offsets[q]:offsets[q + 1]``.
 
+    The arrays of a dataset are the one place where items stand query by query. Whatever goes in or comes out beside a dataset with one
+    value per item (predicted scores, exposures, scores to evaluate, protected groups, frames) is in the order of the rows that the dataset
+    was made from: ``frame["score"] = ranker.predict(from_frame(frame))`` is right however the queries are mixed. A part of a dataset keeps
+    ``source_rows`` and their order; a dataset that holds a row more than once (a session or a drawn query each time) is its own order.
+    ``in_source_order`` and ``in_query_order`` convert between the two.
+
     Made by ``from_arrays``, ``from_frame``, ``from_click_table`` and the readers (``read_letor``, ``read_parquet``, ...). All values are
     checked when the dataset is made; the arrays are read-only.
 
     Parameters
     ----------
     features
-        One row per item, shape (items, features), float32; no columns where items have texts only.
+        One row per item, shape (items, features), float32; NaN is a missing value. No columns where items have texts only.
     labels
         One number per item, 0 or more; ``label_kind`` says what they mean.
     offsets
@@ -41,13 +47,16 @@ class RankingDataset:
     query_ids
         One id per query.
     source_rows
-        Row of each item in the file or array it came from.
+        Row of each item in the file, frame or array it came from.
     item_ids
         One id per item, unique within its query.
     groups
         Protected group of each item.
     feature_names
         Names of the feature columns.
+    categories
+        For categorical feature columns: the categories by the name of the column. ``features`` then holds the place of each item's category
+        among them, NaN where it is missing.
     texts
         Texts of queries and items, for rankers that read texts.
     side
@@ -86,6 +95,7 @@ class RankingDataset:
     query_weights: NDArray[np.float64] | None = None  # (queries,)
     label_kind: LabelKind = "grades"
     click_evidence: ClickEvidence | None = None
+    categories: dict[str, tuple[str, ...]] | None = None
 
     def __post_init__(self) -> None:
         if self.label_kind == "none" and np.any(self.labels):  # labels were put in, as by dataclasses.replace
@@ -156,6 +166,7 @@ class RankingDataset:
             shown=None if self.shown is None else self.shown.take(chosen, rows),
             query_weights=None if self.query_weights is None else self.query_weights[chosen],
             label_kind=self.label_kind,
+            categories=self.categories,
         )
 
     def padding(self) -> Padding:
@@ -198,14 +209,44 @@ class RankingDataset:
         return self[kept], int((~kept).sum())
 
     def in_source_order(self, values: NDArray[Any]) -> NDArray[Any]:
-        """Values of the items in the row order of the file or array the dataset was made from.
+        """Values of the items in the order of the rows that the dataset was made from: the order in which rankers give scores.
 
         Parameters
         ----------
         values
-            One value (or row of values) per item, in the order of the dataset.
+            One value (or row of values) per item, query by query, as the arrays of the dataset are.
+
+        >>> from rankpolicy.data.arrays import from_arrays
+        >>> dataset = from_arrays([[0.5], [0.1], [0.9]], qid=["a", "b", "a"])
+        >>> dataset.in_source_order(dataset.features[:, 0])
+        array([0.5, 0.1, 0.9], dtype=float32)
         """
-        return values[np.argsort(self.source_rows, kind="stable")]
+        order = self._source_order()
+        return values if order is None else values[order]
+
+    def in_query_order(self, values: NDArray[Any]) -> NDArray[Any]:
+        """Values of the items query by query, as the arrays of the dataset are; the inverse of ``in_source_order``.
+
+        Parameters
+        ----------
+        values
+            One value (or row of values) per item, in the order of the rows that the dataset was made from.
+        """
+        return values if self._source_order() is None else values[self.row_numbers()]
+
+    def row_numbers(self) -> NDArray[np.int64]:
+        """Place of each item (items,) in the order of the rows that the dataset was made from; for a whole dataset its ``source_rows``."""
+        numbers, order = np.arange(self.num_items), self._source_order()
+        if order is not None:
+            numbers[order] = np.arange(self.num_items)
+        return numbers
+
+    def _source_order(self) -> NDArray[np.int64] | None:
+        """Items by their source row; None where this is the order of the dataset."""
+        if (self.source_rows[1:] >= self.source_rows[:-1]).all():
+            return None
+        order = np.argsort(self.source_rows, kind="stable")
+        return order if (np.diff(self.source_rows[order]) > 0).all() else None
 
 
 def rows_of_queries(offsets: NDArray[np.int64], queries: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -282,13 +323,11 @@ def _check_label_kind(data: RankingDataset) -> None:
 
 
 def _check_finite(data: RankingDataset) -> None:
-    if not np.isfinite(data.features).all():
-        item, feature = np.argwhere(~np.isfinite(data.features))[0]
+    if np.isinf(data.features).any():
+        item, feature = np.argwhere(np.isinf(data.features))[0]
         raise RankPolicyError(
-            f"features must be finite; row {int(data.source_rows[item])}, feature {int(feature)} is "
-            f"{data.features[item, feature]}. "
-            "Impute missing values (for example with 0 or the feature's median); scale or clip values beyond 3.4e38, which float32 "
-            "cannot hold."
+            f"features must be finite, or NaN where a value is missing; row {int(data.source_rows[item])}, feature {int(feature)} is "
+            f"{data.features[item, feature]}. Scale or clip values beyond 3.4e38, which float32 cannot hold."
         )
     if not np.isfinite(data.labels).all() or (data.labels < 0).any():
         item = int(np.argwhere(~(np.isfinite(data.labels) & (data.labels >= 0)))[0, 0])

@@ -60,5 +60,7 @@ def _parts(dataset: RankingDataset) -> Iterator[bytes]:
             yield b"" if values is None else repr(values.tolist()).encode()
     if dataset.query_weights is not None:
         yield dataset.query_weights.astype("<f8").tobytes()
+    if dataset.categories is not None:
+        yield repr(dataset.categories).encode()
     if dataset.label_kind != "grades":
         yield dataset.label_kind.encode()

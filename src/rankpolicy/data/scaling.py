@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankpolicy.data.dataset import RankingDataset
+from rankpolicy.data.encoding import ARRAY_NAMES, FeatureEncoding, fit_encoding
 from rankpolicy.types import RankPolicyError, unknown_name
 
 Features = NDArray[np.float32]  # (items, features)
@@ -113,6 +114,8 @@ class FeatureScaling:
     center, spread
         Mean and standard deviation of the training data (scaled features,), where the kind standardises; the spread of a constant feature
         is infinite, so that it becomes 0.
+    encoding
+        How missing values and categories were encoded before; None where the training data had none. Its extra columns come last, unscaled.
 
     >>> from rankpolicy.data.arrays import from_arrays
     >>> train = from_arrays([[1.0, 7.0], [3.0, 7.0]], group=[2])
@@ -125,6 +128,7 @@ class FeatureScaling:
     knots: NDArray[np.float32] | None = None
     center: NDArray[np.float32] | None = None
     spread: NDArray[np.float32] | None = None
+    encoding: FeatureEncoding | None = None
 
     @property
     def needs_queries(self) -> bool:
@@ -139,7 +143,8 @@ class FeatureScaling:
         num_features
             Number of columns before scaling.
         """
-        return 2 * num_features if SCALINGS[self.kind].adds_quantiles else num_features
+        extra = 0 if self.encoding is None else self.encoding.num_extra
+        return (2 * num_features if SCALINGS[self.kind].adds_quantiles else num_features) + extra
 
     def apply(self, features: Features, offsets: Offsets | None = None) -> Features:
         """Scaled features (items, scaled features).
@@ -147,26 +152,40 @@ class FeatureScaling:
         Parameters
         ----------
         features
-            Features (items, features), with the columns of the training data.
+            Features (items, features), with the columns of the training data. A missing value in a column that was complete in training
+            becomes the middle of the training data: its median with quantiles, else its mean, or 0 where nothing is standardised.
         offsets
             Where the items of each query start (queries + 1,), for kinds that need queries.
         """
-        if self.center is not None and self.num_scaled(features.shape[1]) != len(self.center):
-            fitted = len(self.center) * features.shape[1] // self.num_scaled(features.shape[1])
+        width = features.shape[1] * (2 if SCALINGS[self.kind].adds_quantiles else 1)
+        if self.center is not None and width != len(self.center):
+            fitted = len(self.center) * features.shape[1] // width
             raise RankPolicyError(
                 f"features must have the {fitted} columns the scaling was fitted on; got {features.shape[1]}."
             )
+        extra = None
+        if self.encoding is not None:
+            features, extra = self.encoding.split(features)
+        missing = None if extra is not None else _missing_values(features)
+        if missing is not None:
+            middle = np.float32(0) if self.knots is None else self.knots[:, self.knots.shape[1] // 2]
+            features = np.where(missing, middle, features)
         scaled = SCALINGS[self.kind].transform(features, offsets)
         if self.knots is not None:
             scaled = with_quantiles(scaled, self.knots)
         if self.center is not None and self.spread is not None:
             scaled = (scaled - self.center) / self.spread
+        if missing is not None and self.knots is None:
+            scaled = np.where(missing, np.float32(0), scaled)
+        if extra is not None:
+            scaled = np.concatenate([scaled, extra], axis=1)
         # Writable, because torch shares the memory and warns when it is read-only.
         return np.require(scaled, np.float32, ["C", "W"])
 
     def to_arrays(self) -> dict[str, NDArray[np.float32]]:
         """The arrays to save with the kind."""
-        return {name: getattr(self, name) for name in sorted(SCALINGS[self.kind].array_names)}
+        encoding = {} if self.encoding is None else self.encoding.to_arrays()
+        return {name: getattr(self, name) for name in sorted(SCALINGS[self.kind].array_names)} | encoding
 
     @classmethod
     def from_arrays(cls, kind: str, arrays: Mapping[str, NDArray[np.float32]]) -> FeatureScaling:
@@ -179,12 +198,16 @@ class FeatureScaling:
         arrays
             The saved arrays by name.
         """
+        encoding = None
+        if set(arrays) >= ARRAY_NAMES:
+            encoding = FeatureEncoding.from_arrays({name: arrays[name] for name in ARRAY_NAMES})
+            arrays = {name: array for name, array in arrays.items() if name not in ARRAY_NAMES}
         expected = scaling_kind(kind).array_names
         if set(arrays) != expected:
             raise RankPolicyError(
                 f"scaling {kind!r} is saved as arrays {sorted(expected)}; got {sorted(arrays)}. Is the file damaged?"
             )
-        return cls(kind=kind, **arrays)
+        return cls(kind=kind, encoding=encoding, **arrays)
 
 
 def fit_scaling(kind: str, dataset: RankingDataset) -> FeatureScaling:
@@ -197,7 +220,9 @@ def fit_scaling(kind: str, dataset: RankingDataset) -> FeatureScaling:
     dataset
         The training data.
     """
-    features = scaling_kind(kind).transform(dataset.features, dataset.offsets)
+    encoding = fit_encoding(dataset)
+    complete = dataset.features if encoding is None else encoding.split(dataset.features)[0]
+    features = scaling_kind(kind).transform(complete, dataset.offsets)
     arrays: dict[str, NDArray[np.float32]] = {}
     if SCALINGS[kind].adds_quantiles:
         levels = np.linspace(0, 1, _NUM_KNOTS)
@@ -210,7 +235,16 @@ def fit_scaling(kind: str, dataset: RankingDataset) -> FeatureScaling:
         spread = np.array([column.std(dtype=np.float64) for column in features.T], np.float32)
         constant = (features.min(axis=0) == features.max(axis=0)) | (spread == 0)
         arrays["spread"] = np.where(constant, np.float32(np.inf), spread)
-    return FeatureScaling(kind=kind, **arrays)
+    return FeatureScaling(kind=kind, encoding=encoding, **arrays)
+
+
+def _missing_values(features: Features) -> NDArray[np.bool_] | None:
+    """Where values are missing (items, features); None where none is."""
+    # The sum is NaN if a value is: one pass without an array of the size of the features. Large values of opposed signs may give NaN too.
+    if not np.isnan(features.sum(dtype=np.float64)):
+        return None
+    missing = np.isnan(features)
+    return missing if missing.any() else None
 
 
 def scaling_kind(kind: str) -> ScalingKind:

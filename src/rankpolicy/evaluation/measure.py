@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from rankpolicy.data.dataset import RankingDataset
 from rankpolicy.metrics.expression import RewardExpression, leaf_table, reward_for_labels
 from rankpolicy.metrics.parse import as_reward, parse_metrics
+from rankpolicy.metrics.ties import has_exact_expectation
 from rankpolicy.types import Conventions, RankPolicyError, Reward
 
 if TYPE_CHECKING:
@@ -22,7 +23,7 @@ class Scorer(Protocol):
     """Anything that gives a score to each item of a dataset, as every ranker does."""
 
     def predict(self, data: RankingDataset, /) -> Any:
-        """Scores (items,) in dataset order."""
+        """Scores (items,), in the order of the rows that the dataset was made from: ``data.in_source_order(values)``."""
         ...
 
 
@@ -35,12 +36,14 @@ def evaluate(
 ) -> MetricTable:
     """Measure a ranker, or scores, on a dataset: the value of every metric for every query.
 
-    Items are ranked by descending score; equal scores keep the item order of the dataset.
+    Items are ranked by descending score. Equal scores do not flatter: the value is the mean over all orders of the items that have the same
+    score (``Conventions(ties=...)`` has other rules), so that it does not depend on the order of the rows.
 
     Parameters
     ----------
     ranker_or_scores
-        A fitted ranker, or any object with ``predict(dataset)``; or one score per item, in dataset order. Higher scores rank first.
+        A fitted ranker, or any object with ``predict(dataset)``; or one score per item, in the order of the rows that the dataset was made
+        from, as ``predict`` gives them. Higher scores rank first.
     dataset
         Queries, their items and labels. Where it has query weights the means are weighted: for a click table, "mrr" on
         ``weighted_by_propensity(test, bias)`` is the weighted MRR (Wang et al. 2016).
@@ -72,10 +75,11 @@ def evaluate(
     for measure in measures:
         _check_reads_labels(measure, dataset)
     scores = ranker_or_scores.predict(dataset) if hasattr(ranker_or_scores, "predict") else ranker_or_scores
+    flat = dataset.in_query_order(_flat_scores(scores, dataset))
     return MetricTable(
         query_ids=dataset.query_ids,
         names=tuple(measure.name for measure in measures),
-        values=evaluate_scores(_flat_scores(scores, dataset), dataset, measures),
+        values=evaluate_scores(flat, dataset, measures),
         conventions=conventions,
         query_weights=dataset.query_weights,
     )
@@ -109,27 +113,30 @@ def _check_reads_labels(measure: Reward, dataset: RankingDataset) -> None:
 def evaluate_scores(
     scores: NDArray[np.floating], dataset: RankingDataset, measures: Sequence[Reward]
 ) -> NDArray[np.float64]:
-    """Values (query, metric) of the rankings by descending score, by compiled kernels where they know the metrics and by torch elsewhere.
+    """Values (query, metric) of the rankings by descending score, ties resolved as the conventions of the measures say.
+
+    Compiled kernels serve where they know the metrics, torch elsewhere.
 
     Parameters
     ----------
     scores
-        One score per item (items,), in dataset order.
+        One score per item (items,), query by query as the arrays of the dataset are.
     dataset
         Queries, their items and labels.
     measures
         Metrics and rewards, from ``parse_metrics`` or ``as_reward``.
     """
     values = np.empty((dataset.num_queries, len(measures)))
+    untied = {rule: without_ties(scores, dataset, rule) for rule in {measure.conventions.ties for measure in measures}}
     columns_of: dict[Conventions, list[int]] = {}
     for column, measure in enumerate(measures):
-        if isinstance(measure, RewardExpression) and leaf_table(measure.leaves) is not None:
+        if isinstance(measure, RewardExpression) and _kernels_know(measure):
             columns_of.setdefault(measure.conventions, []).append(column)
         else:
-            values[:, column] = values_by_torch(scores, dataset, measure)
-    for columns in columns_of.values():
+            values[:, column] = values_by_torch(untied[measure.conventions.ties], dataset, measure)
+    for conventions, columns in columns_of.items():
         expressions = [m for m in (measures[column] for column in columns) if isinstance(m, RewardExpression)]
-        values[:, columns] = values_by_kernel(scores, dataset, expressions)
+        values[:, columns] = values_by_kernel(untied[conventions.ties], dataset, expressions)
     return values
 
 
@@ -151,6 +158,28 @@ def mean_over_queries(values: NDArray[np.float64], query_weights: NDArray[np.flo
         return float(values[counted].mean()) if counted.any() else math.nan
     total = float(query_weights[counted].sum())
     return float(query_weights[counted] @ values[counted]) / total if total else math.nan
+
+
+def _kernels_know(measure: RewardExpression) -> bool:
+    """Whether kernels compute all its metrics, and the reward in expectation over ties follows from these."""
+    return has_exact_expectation(measure) and leaf_table(measure.leaves) is not None
+
+
+def without_ties(scores: NDArray[np.floating], dataset: RankingDataset, rule: str) -> NDArray[np.floating]:
+    """Scores (items,) in which "worst" or "item_id" has ordered equal ones; "expected" leaves them as they are."""
+    if rule == "expected":
+        return scores
+    if rule == "item_id" and dataset.item_ids is None:
+        raise RankPolicyError(
+            "ties='item_id' orders items with equal scores by their ids, and the data has no item ids. Name their column (item_id=), or "
+            "use ties='expected'."
+        )
+    # Ascending, read from the end: trec_eval puts the item with the higher id first.
+    last_first: Any = -dataset.labels if rule == "worst" else dataset.item_ids
+    order = np.lexsort((last_first, scores, dataset.query_of_item))
+    ordered = np.empty(dataset.num_items)
+    ordered[order] = np.arange(dataset.num_items)
+    return ordered
 
 
 def values_by_kernel(
@@ -175,11 +204,11 @@ def values_by_kernel(
 def values_by_torch(
     scores: NDArray[np.floating], dataset: RankingDataset, measure: Reward, *, cells_per_block: int = 1 << 21
 ) -> NDArray[np.float64]:
-    """Values (query,) of any metric, computed in blocks of queries to bound the memory that padding takes."""
+    """Values (query,) of any metric in expectation over ties, in blocks of queries to bound the memory that padding takes."""
     import torch
 
     from rankpolicy.data.padding import Padding
-    from rankpolicy.metrics.ranked import rank_by_score
+    from rankpolicy.metrics.ties import expected_value
 
     queries_per_block = max(1, cells_per_block // int(dataset.sizes.max()))
     values = []
@@ -189,7 +218,7 @@ def values_by_torch(
         padding = Padding.of_sizes(np.diff(ends))
         padded_scores = padding.pad(torch.from_numpy(scores[items].astype(np.float64)))
         padded_labels = padding.pad(torch.from_numpy(dataset.labels[items].astype(np.float64)))
-        values.append(measure(rank_by_score(padded_scores, padding.mask), padded_labels, padding.mask).double().numpy())
+        values.append(expected_value(measure, padded_scores, padded_labels, padding.mask).double().numpy())
     return np.concatenate(values)
 
 
@@ -215,7 +244,7 @@ def _flat_scores(scores: Any, dataset: RankingDataset) -> NDArray[np.floating]:
     if array.shape != (dataset.num_items,):
         raise RankPolicyError(
             f"scores must have one value per item of the dataset, shape ({dataset.num_items},); got {array.shape}. "
-            "Give them in dataset order, or give a ranker with predict(dataset)."
+            "Give them in the order of the rows that the dataset was made from, or give a ranker with predict(dataset)."
         )
     if array.dtype.kind not in "fiub":
         raise RankPolicyError(f"scores must be numbers; got {array.dtype} values.")
@@ -223,9 +252,9 @@ def _flat_scores(scores: Any, dataset: RankingDataset) -> NDArray[np.floating]:
         array = array.astype(np.float64)
     if np.isnan(array).any():
         missing = np.flatnonzero(np.isnan(array))
-        query = dataset.query_ids[np.searchsorted(dataset.offsets, missing[0], side="right") - 1]
+        query = dataset.in_source_order(dataset.query_ids[dataset.query_of_item])[missing[0]]
         raise RankPolicyError(
-            f"scores must not be NaN; {len(missing)} of {len(array)} are, first at item {missing[0]} (query {query}). "
+            f"scores must not be NaN; {len(missing)} of {len(array)} are, first at row {missing[0]} (query {query}). "
             "A ranker that returns NaN has diverged: lower its learning rate, or check its features."
         )
     return array

@@ -21,7 +21,7 @@ class Exposer(Protocol):
     """Anything that computes the exposure of its policy, as every ranker does."""
 
     def exposure(self, data: RankingDataset, /, *, rank_weights: ArrayLike) -> NDArray[np.floating]:
-        """Expected weight of each item's rank (items,), in dataset order."""
+        """Expected weight of each item's rank (items,), in the order of the rows that the dataset was made from."""
         ...
 
 
@@ -29,7 +29,7 @@ class Scorer(Protocol):
     """Anything that gives a score to each item, as every ranker does."""
 
     def predict(self, data: RankingDataset, /) -> NDArray[np.floating]:
-        """Scores (items,), in dataset order."""
+        """Scores (items,), in the order of the rows that the dataset was made from."""
         ...
 
 
@@ -44,9 +44,9 @@ class PolicyValue:
     disparities
         Disparity of exposure of each query, and which queries have one.
     exposure
-        Exposure of each item (items,), in dataset order.
+        Exposure of each item (items,), in the order of the rows that the dataset was made from.
     merit
-        Merit of each item (items,), in dataset order.
+        Merit of each item (items,), in the same order.
     """
 
     utilities: NDArray[np.float64]
@@ -71,7 +71,7 @@ class UniformPolicy:
     def exposure(self, data: RankingDataset, /, *, rank_weights: ArrayLike) -> NDArray[np.floating]:
         """Exposure of each item: the mean weight of the ranks of its query."""
         means = np.cumsum(np.asarray(rank_weights, dtype=np.float64)) / np.arange(1, len(np.asarray(rank_weights)) + 1)
-        return np.repeat(means[data.sizes - 1], data.sizes)
+        return data.in_source_order(np.repeat(means[data.sizes - 1], data.sizes))
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,12 +88,13 @@ class SortedPolicy:
 
     def exposure(self, data: RankingDataset, /, *, rank_weights: ArrayLike) -> NDArray[np.floating]:
         """Exposure of each item: the weight of its rank."""
-        order = np.lexsort((np.arange(data.num_items), -self.ranker.predict(data), data.query_of_item))
+        scores = data.in_query_order(np.asarray(self.ranker.predict(data)))
+        order = np.lexsort((np.arange(data.num_items), -scores, data.query_of_item))
         exposure = np.empty(data.num_items)
         exposure[order] = np.asarray(rank_weights, dtype=np.float64)[
             np.arange(data.num_items) - data.offsets[data.query_of_item]
         ]
-        return exposure
+        return data.in_source_order(exposure)
 
 
 def policy_value(
@@ -134,7 +135,7 @@ def policy_value(
 
     def exposure_of(rank_weights: Tensor) -> Tensor:
         flat = ranker.exposure(dataset, rank_weights=rank_weights.numpy())
-        return padding.pad(torch.from_numpy(np.asarray(flat, dtype=np.float64)))
+        return padding.pad(torch.from_numpy(dataset.in_query_order(np.asarray(flat, dtype=np.float64))))
 
     bias = position_bias(labels.shape[-1], dtype=torch.float64)
     exposure = exposure_of(bias)
@@ -146,8 +147,8 @@ def policy_value(
     return PolicyValue(
         utilities=utilities.numpy(),
         disparities=_disparity(exposure, merits, dataset, fairness),
-        exposure=padding.unpad(exposure).numpy(),
-        merit=padding.unpad(merits).numpy(),
+        exposure=dataset.in_source_order(padding.unpad(exposure).numpy()),
+        merit=dataset.in_source_order(padding.unpad(merits).numpy()),
     )
 
 

@@ -46,7 +46,7 @@ class MetricTable:
     >>> print(table)
     metric    mean  95% interval      queries
     map     0.7500  [0.5000, 1.0000]        2
-    conventions: gain=exp2, empty=0, relevant_from=1, max_label=4
+    conventions: gain=exp2, empty=0, relevant_from=1, max_label=4, ties=expected
     """
 
     query_ids: NDArray[Any]

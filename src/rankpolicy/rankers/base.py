@@ -21,9 +21,10 @@ from rankpolicy.metrics import reward_to_maximise
 from rankpolicy.policies.plackett_luce import PlackettLuce
 from rankpolicy.rankers.inputs import (
     Groups,
-    check_features,
     check_kind_of_data,
     dataset_to_rank,
+    dense_blocks,
+    matched_features,
     training_dataset,
     validation_dataset,
     with_groups,
@@ -68,6 +69,7 @@ class Ranker(NamedSettings, ABC):
     fitted_attributes: ClassVar[tuple[str, ...]] = (
         "num_features_",
         "feature_names_",
+        "categories_",
         "best_iteration_",
         "best_score_",
         "evals_result_",
@@ -76,6 +78,9 @@ class Ranker(NamedSettings, ABC):
 
     num_features_: int
     feature_names_: list[str] | None  # where the training data had names
+    categories_: (
+        dict[str, list[str]] | None
+    )  # of the categorical columns; a category that is not here counts as missing
     best_iteration_: int
     best_score_: float | None
     evals_result_: dict[str, dict[str, list[float]]]
@@ -141,18 +146,20 @@ class Ranker(NamedSettings, ABC):
         self._check_settings()
         train = training_dataset(X, y, qid, group)
         if protected is not None:
-            train = with_groups(train, protected, given_in_rows=not isinstance(X, RankingDataset))
+            train = with_groups(train, protected)
         check_has_labels(train, "training data")
         check_kind_of_data(train, reads_texts=self._reads_texts, what="training data")
         self._check_clicks(train)
         self.click_report_ = None if train.click_evidence is None else train.click_evidence.to_dict()
-        validation = validation_dataset(valid, eval_set, eval_qid, eval_group)
+        validation = validation_dataset(valid, eval_set, eval_qid, eval_group, feature_names=train.feature_names)
         if validation is not None:
             if callable(protected):
-                validation = with_groups(validation, protected, given_in_rows=False)
+                validation = with_groups(validation, protected)
             check_has_labels(validation, "validation data")
             check_kind_of_data(validation, reads_texts=self._reads_texts, what="validation data")
-            check_features(validation, train.num_features, train.feature_names, what="validation data")
+            validation = matched_features(
+                validation, train.num_features, train.feature_names, train.categories, what="validation data"
+            )
         if resume and checkpoint is None:
             raise RankPolicyError("resume=True needs checkpoint=, the file to go on from.")
         if checkpoint is not None and Path(checkpoint).is_dir():
@@ -164,6 +171,7 @@ class Ranker(NamedSettings, ABC):
         )
         self.num_features_ = train.num_features
         self.feature_names_ = None if train.feature_names is None else list(train.feature_names)
+        self.categories_ = None if train.categories is None else {k: list(v) for k, v in train.categories.items()}
         return self
 
     def predict(
@@ -174,12 +182,13 @@ class Ranker(NamedSettings, ABC):
         group: ArrayLike | None = None,
         protected: Groups | None = None,
     ) -> NDArray[np.float64]:
-        """One score per row of X, in its order; higher is better.
+        """One score per row of X, in its order; higher is better. Rows of a RankingDataset are those that it was made from.
 
         Parameters
         ----------
         X
-            A RankingDataset, a matrix or frame of features (rows, features), or a click table.
+            A RankingDataset, a matrix or frame of features (rows, features), or a click table. A sparse matrix without ``qid`` is scored
+            some rows at a time, so that it is never dense as a whole.
         qid
             The query of each row, where X is a matrix; rows of a query may stand anywhere.
         group
@@ -187,9 +196,11 @@ class Ranker(NamedSettings, ABC):
         protected
             The protected group of each row, or a function of the dataset that gives it; for rankers that rank by groups.
         """
+        by_row = qid is None and group is None and protected is None and not self._needs_queries
+        if by_row and hasattr(X, "tocsr") and X.shape[0] > 0:
+            return np.concatenate([self.predict(rows) for rows in dense_blocks(X)])
         dataset = self._to_rank(X, qid, group, protected, needs_queries=self._needs_queries)
-        scores = self._scores(dataset)
-        return scores if isinstance(X, RankingDataset) else dataset.in_source_order(scores)
+        return dataset.in_source_order(self._scores(dataset))
 
     def rank(
         self,
@@ -199,7 +210,7 @@ class Ranker(NamedSettings, ABC):
         group: ArrayLike | None = None,
         protected: Groups | None = None,
     ) -> list[NDArray[np.int64]]:
-        """For each query, in order of first appearance, its rows of X, best first.
+        """For each query, in order of first appearance, its rows of X, best first: numbers as ``predict`` counts them.
 
         Parameters
         ----------
@@ -214,7 +225,7 @@ class Ranker(NamedSettings, ABC):
         """
         dataset = self._to_rank(X, qid, group, protected)
         order = np.lexsort((np.arange(dataset.num_items), -self._scores(dataset), dataset.query_of_item))
-        return np.split(_rows_as_given(X, dataset)[order], dataset.offsets[1:-1])
+        return np.split(dataset.row_numbers()[order], dataset.offsets[1:-1])
 
     def sample(
         self,
@@ -226,7 +237,7 @@ class Ranker(NamedSettings, ABC):
         num_samples: int = 1,
         random_state: int | None = None,
     ) -> list[NDArray[np.int64]]:
-        """For each query, rankings drawn from the policy: rows of X (sample, position).
+        """For each query, rankings drawn from the policy: rows of X (sample, position), numbered as ``predict`` counts them.
 
         Parameters
         ----------
@@ -252,7 +263,7 @@ class Ranker(NamedSettings, ABC):
         else:
             generator.manual_seed(random_state)
         rankings = self._policy_of(dataset).sample(num_samples, generator=generator).numpy()
-        rows = _rows_as_given(X, dataset)
+        rows = dataset.row_numbers()
         return [
             rows[start + rankings[:, query, :size]]
             for query, (start, size) in enumerate(zip(dataset.offsets[:-1], dataset.sizes, strict=True))
@@ -268,7 +279,7 @@ class Ranker(NamedSettings, ABC):
         rank_weights: ArrayLike | None = None,
         cutoff: int | None = None,
     ) -> NDArray[np.float64]:
-        """Expected exposure of each row of X under the policy, computed exactly: E[weight of its rank].
+        """Expected exposure of each row of X under the policy, in its order, computed exactly: E[weight of its rank].
 
         Parameters
         ----------
@@ -296,8 +307,7 @@ class Ranker(NamedSettings, ABC):
         if weights is None:
             weights = position_bias(int(dataset.sizes.max()), dtype=torch.float64)
         exposure = self._policy_of(dataset).exposure(weights[:cutoff])
-        flat = dataset.padding().unpad(exposure).numpy()
-        return flat if isinstance(X, RankingDataset) else dataset.in_source_order(flat)
+        return dataset.in_source_order(dataset.padding().unpad(exposure).numpy())
 
     def policy(
         self,
@@ -307,7 +317,7 @@ class Ranker(NamedSettings, ABC):
         group: ArrayLike | None = None,
         protected: Groups | None = None,
     ) -> RankingPolicy:
-        """The policy over the queries of X, padded to (query, item).
+        """The policy over the queries of X, padded to (query, item): items of a query as a RankingDataset of X holds them.
 
         Parameters
         ----------
@@ -397,12 +407,12 @@ class Ranker(NamedSettings, ABC):
         needs_queries: bool = True,
     ) -> RankingDataset:
         self._require_fitted()
-        dataset = dataset_to_rank(X, qid, group, protected, needs_queries=needs_queries)
+        names = None if self._reads_texts else self.feature_names_
+        dataset = dataset_to_rank(X, qid, group, protected, needs_queries=needs_queries, feature_names=names)
         check_kind_of_data(dataset, reads_texts=self._reads_texts, what="data to rank")
         if self._reads_texts:
             return dataset
-        check_features(dataset, self.num_features_, self.feature_names_, what="data to rank")
-        return dataset
+        return matched_features(dataset, self.num_features_, self.feature_names_, self.categories_, what="data to rank")
 
     def _policy_of(self, dataset: RankingDataset) -> RankingPolicy:
         padding = dataset.padding()
@@ -432,8 +442,3 @@ class Ranker(NamedSettings, ABC):
     @abstractmethod
     def _restore(self, files: dict[str, bytes]) -> None:
         """Take the fitted state from those files."""
-
-
-def _rows_as_given(X: Any, dataset: RankingDataset) -> NDArray[np.int64]:
-    """Row of X of each item: its own index in a dataset, its source row in an array."""
-    return np.arange(dataset.num_items) if isinstance(X, RankingDataset) else dataset.source_rows

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from rankpolicy.data.arrays import from_arrays
+from rankpolicy.data.categories import with_categories
 from rankpolicy.data.dataset import RankingDataset
+from rankpolicy.data.formats.frames import frame_features
 from rankpolicy.fairness.groups import encode_groups
 from rankpolicy.types import RankPolicyError
 
@@ -31,7 +33,7 @@ def training_dataset(X: Any, y: ArrayLike | None, qid: ArrayLike | None, group: 
             "fit needs labels: fit(X, y, qid=...), a RankingDataset that holds them, or a click table, a frame with the columns "
             "query_text, item_text and clicked."
         )
-    return from_arrays(_matrix(X), y, qid=qid, group=group, feature_names=_column_names(X))
+    return _from_matrix(X, y, qid, group)
 
 
 def validation_dataset(
@@ -39,6 +41,8 @@ def validation_dataset(
     eval_set: Sequence[tuple[Any, ArrayLike]] | None,
     eval_qid: Sequence[ArrayLike] | None,
     eval_group: Sequence[ArrayLike] | None,
+    *,
+    feature_names: Sequence[str] | None = None,
 ) -> RankingDataset | None:
     """The validation data, from ``valid`` or from the lists that LightGBM and XGBoost take; None without any."""
     if valid is not None:
@@ -66,30 +70,41 @@ def validation_dataset(
         raise RankPolicyError("eval_set must hold one pair of features and labels: eval_set=[(Xv, yv)].")
     features, labels = eval_set[0]
     try:
-        return from_arrays(
-            _matrix(features),
+        return _from_matrix(
+            _with_columns(features, feature_names, what="it"),
             labels,
-            qid=None if eval_qid is None else eval_qid[0],
-            group=None if eval_group is None else eval_group[0],
-            feature_names=_column_names(features),
+            None if eval_qid is None else eval_qid[0],
+            None if eval_group is None else eval_group[0],
         )
     except RankPolicyError as error:
         raise RankPolicyError(f"eval_set: {error}") from None
 
 
-def with_groups(dataset: RankingDataset, groups: Groups, *, given_in_rows: bool) -> RankingDataset:
-    """The dataset with protected groups: one value per row of the user's array, or what a function of the dataset gives."""
+def with_groups(dataset: RankingDataset, groups: Groups) -> RankingDataset:
+    """The dataset with protected groups: one value per row that it was made from, or what a function of the dataset gives.
+
+    A function reads the arrays of the dataset, so its values are query by query as these are.
+    """
     values = np.asarray(groups(dataset) if callable(groups) else groups)
     if values.shape != (dataset.num_items,):
         raise RankPolicyError(f"groups must have one value per item, shape ({dataset.num_items},); got {values.shape}.")
     encode_groups(values)  # refuses missing ones
-    return replace(dataset, groups=values[dataset.source_rows] if given_in_rows and not callable(groups) else values)
+    return replace(dataset, groups=values if callable(groups) else dataset.in_query_order(values))
 
 
 def dataset_to_rank(
-    X: Any, qid: ArrayLike | None, group: ArrayLike | None, groups: Groups | None, *, needs_queries: bool
+    X: Any,
+    qid: ArrayLike | None,
+    group: ArrayLike | None,
+    groups: Groups | None,
+    *,
+    needs_queries: bool,
+    feature_names: Sequence[str] | None = None,
 ) -> RankingDataset:
-    """The data to rank; rows may come without qid if scores do not depend on the other items of a query."""
+    """The data to rank; of a frame only the columns ``feature_names`` are read.
+
+    Rows may come without qid if scores do not depend on the other items of a query.
+    """
     if isinstance(X, RankingDataset):
         _refuse_arrays_beside_dataset(None, qid, group)
         dataset = X
@@ -97,43 +112,86 @@ def dataset_to_rank(
         _refuse_arrays_beside_dataset(None, qid, group)
         dataset = _from_click_table(X, needs_clicks=False)
     else:
+        X = _with_columns(X, feature_names, what="data to rank")
         dataset = _arrays_to_rank(X, qid, group, needs_queries=needs_queries)
-    return dataset if groups is None else with_groups(dataset, groups, given_in_rows=dataset is not X)
+    return dataset if groups is None else with_groups(dataset, groups)
 
 
 def _arrays_to_rank(X: Any, qid: ArrayLike | None, group: ArrayLike | None, *, needs_queries: bool) -> RankingDataset:
-    matrix = _matrix(X)
     if qid is None and group is None:
+        num_rows = len(X) if hasattr(X, "columns") else len(_matrix(X))
         if needs_queries:
             raise RankPolicyError(
                 "which rows belong to one query must be known here: pass qid= (an id per row) or group= (sizes). "
-                f"For a single query use group=[{len(matrix)}]."
+                f"For a single query use group=[{num_rows}]."
             )
-        group = np.full(len(matrix), 1)
-    return from_arrays(matrix, qid=qid, group=group, feature_names=_column_names(X))
+        group = np.full(num_rows, 1)
+    return _from_matrix(X, None, qid, group)
 
 
-def check_features(
-    dataset: RankingDataset, num_features: int, feature_names: Sequence[str] | None, *, what: str
-) -> None:
-    """Refuse data whose columns are not those of the training data, in its order; names are compared if both sides have them."""
+def _from_matrix(X: Any, y: ArrayLike | None, qid: ArrayLike | None, group: ArrayLike | None) -> RankingDataset:
+    """A dataset from a matrix or a frame of features, whose categorical columns are encoded."""
+    if not hasattr(X, "columns"):
+        return from_arrays(_matrix(X), y, qid=qid, group=group)
+    matrix, categories = frame_features(X)
+    dataset = from_arrays(matrix, y, qid=qid, group=group, feature_names=_column_names(X))
+    return replace(dataset, categories=categories) if categories else dataset
+
+
+def _with_columns(X: Any, feature_names: Sequence[str] | None, *, what: str) -> Any:
+    """Of a frame the feature columns of the training data, in its order; anything else as it is."""
+    names = _column_names(X)
+    if feature_names is None or names is None:
+        return X
+    _check_names(names, feature_names, what=what)
+    return X if names == list(feature_names) else X[list(feature_names)]
+
+
+def matched_features(
+    dataset: RankingDataset,
+    num_features: int,
+    feature_names: Sequence[str] | None,
+    categories: Mapping[str, Sequence[str]] | None,
+    *,
+    what: str,
+) -> RankingDataset:
+    """The data with the feature columns of the training data: by name where both sides have names, else by their number.
+
+    Columns may come in another order and beside others. Categories that the training data did not have become missing values.
+    """
     if feature_names is not None and dataset.feature_names is not None:
-        expected, came = list(feature_names), list(dataset.feature_names)
-        if expected == came:
-            return
-        missing = [name for name in expected if name not in came]
-        extra = [name for name in came if name not in expected]
-        differ = "; ".join(
-            f"{kind} {', '.join(names[:5])}" for kind, names in (("without", missing), ("with", extra)) if names
-        )
-        raise RankPolicyError(
-            f"{what} must have the {num_features} feature columns of the training data, in its order; "
-            f"it comes {differ or 'in another order'}. Select them: frame[{expected!r:.60}]."
-        )
+        has = {name: place for place, name in enumerate(dataset.feature_names)}
+        _check_names(list(has), feature_names, what=what)
+        if tuple(feature_names) != dataset.feature_names:
+            dataset = replace(
+                dataset,
+                features=dataset.features[:, [has[name] for name in feature_names]],
+                feature_names=tuple(feature_names),
+                categories={k: v for k, v in (dataset.categories or {}).items() if k in feature_names} or None,
+            )
     if dataset.num_features != num_features:
         raise RankPolicyError(
             f"{what} must have the {num_features} features of the training data; it has {dataset.num_features}. "
             f"Pass the same columns; sparse files: read_letor(path, num_features={num_features})."
+        )
+    wanted, given = categories or {}, dataset.categories or {}
+    if set(wanted) != set(given):
+        name = sorted(set(wanted) ^ set(given))[0]
+        kinds = ("categories", "numbers") if name in wanted else ("numbers", "categories")
+        raise RankPolicyError(
+            f"{what} must have the columns of the training data; there, {name!r} held {kinds[0]}, here it holds {kinds[1]}. "
+            "Give it as a frame with columns of the same types."
+        )
+    return with_categories(dataset, wanted) if wanted else dataset
+
+
+def _check_names(has: Sequence[str], wanted: Sequence[str], *, what: str) -> None:
+    missing = [name for name in wanted if name not in has]
+    if missing:
+        others = f" and {len(missing) - 5} more" if len(missing) > 5 else ""
+        raise RankPolicyError(
+            f"{what} must have the {len(wanted)} feature columns of the training data, in any order; it has no "
+            f"{', '.join(missing[:5])}{others}. It has {', '.join(has[:10])}{', ...' if len(has) > 10 else ''}."
         )
 
 
@@ -166,12 +224,9 @@ def _from_click_table(frame: Any, *, needs_clicks: bool = True) -> RankingDatase
 
 
 def _matrix(X: Any) -> Any:
-    """A matrix from a frame, an array or a sparse matrix."""
-    if hasattr(X, "to_numpy"):
-        _check_columns(X)
-        return X.to_numpy()
+    """A matrix from an array or a sparse matrix."""
     try:
-        matrix = X.toarray() if hasattr(X, "toarray") else np.asarray(X)
+        matrix = X.astype(np.float32).toarray() if hasattr(X, "toarray") else np.asarray(X)
     except ValueError:
         raise RankPolicyError("features must be a matrix (items, features); got rows of different lengths.") from None
     if matrix.ndim == 0:
@@ -182,27 +237,18 @@ def _matrix(X: Any) -> Any:
     return matrix
 
 
-def _check_columns(frame: Any) -> None:
-    """Refuse a frame with a column that does not hold numbers, and name the column."""
-    for name in getattr(frame, "columns", ()):
-        values = frame[name].to_numpy()
-        try:
-            # Numbers may come as objects, such as pandas' nullable ones.
-            is_number = values.dtype.kind in "iufb" or (
-                values.dtype.kind == "O" and values.astype(np.float32) is not None
-            )
-        except (TypeError, ValueError):
-            is_number = False
-        if not is_number:
-            raise RankPolicyError(
-                f"features must be numbers; column {name!r} holds {frame[name].dtype}. Encode it as numbers, or leave it out."
-            )
-
-
 def _column_names(X: Any) -> list[str] | None:
     """The column names of a frame; None without names, or if they are the numbers that pandas makes up."""
     names = list(getattr(X, "columns", ()))
     return names if names and all(isinstance(name, str) for name in names) else None
+
+
+def dense_blocks(X: Any, *, cells_per_block: int = 1 << 22) -> Iterator[NDArray[np.float32]]:
+    """The rows of a sparse matrix as dense matrices, some at a time, so that memory does not grow with the number of rows."""
+    rows = X.tocsr()
+    step = max(1, cells_per_block // max(1, rows.shape[1]))
+    for start in range(0, rows.shape[0], step):
+        yield rows[start : start + step].astype(np.float32).toarray()
 
 
 def _refuse_arrays_beside_dataset(y: Any, qid: Any, group: Any) -> None:

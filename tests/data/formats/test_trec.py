@@ -19,9 +19,9 @@ def test_qrels(dataset, tmp_path):
 
 def test_run_is_ranked_by_score_and_ties_keep_their_order(dataset, tmp_path):
     path = tmp_path / "run.gz"
-    write_run(dataset, np.array([0.5, 0.75, 0.5, 1.0], np.float32), path, tag="mine")
+    write_run(dataset, np.array([0.5, 1.0, 0.75, 0.5], np.float32), path, tag="mine")
     assert read_run(path) == {"a": {"y": 0.75, "x": 0.5, "z": 0.5}, "b": {"x": 1.0}}
-    write_run(dataset, [0.5, 0.75, 0.5, 1.0], tmp_path / "run", tag="mine")
+    write_run(dataset, [0.5, 1.0, 0.75, 0.5], tmp_path / "run", tag="mine")
     lines = (tmp_path / "run").read_text().splitlines()
     assert lines == ["a Q0 y 1 0.75 mine", "a Q0 x 2 0.5 mine", "a Q0 z 3 0.5 mine", "b Q0 x 1 1.0 mine"]
 

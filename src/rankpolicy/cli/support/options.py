@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -36,10 +36,34 @@ Empty = Annotated[
 RelevantFrom = Annotated[
     float, typer.Option("--relevant-from", help="Lowest label that binary metrics (map, mrr, p, recall) count.")
 ]
+Ties = Annotated[
+    str,
+    typer.Option(
+        "--ties",
+        metavar="expected|worst|item_id",
+        help="Items with equal scores: mean over their orders, the worst order, or by item id as trec_eval.",
+    ),
+]
+Qid = Annotated[
+    str, typer.Option("--qid", metavar="COLUMN", help="Column of query ids, for .csv and .parquet of features.")
+]
+Label = Annotated[
+    str, typer.Option("--label", metavar="COLUMN", help="Column of labels, for .csv and .parquet of features.")
+]
+Group = Annotated[
+    str | None,
+    typer.Option("--group", metavar="COLUMN", help="Column of protected groups; by default 'group' if there is one."),
+]
+Ignore = Annotated[
+    str | None,
+    typer.Option("--ignore", metavar="COLUMNS", help="Columns of .csv and .parquet to leave out, separated by commas."),
+]
 MaxLabel = Annotated[float, typer.Option("--max-label", help="Highest label of the scale, for err.")]
 
 
-def conventions_from(gain: str, empty: str, relevant_from: float, max_label: float) -> Conventions:
+def conventions_from(
+    gain: str, empty: str, relevant_from: float, max_label: float, ties: str = "expected"
+) -> Conventions:
     """The conventions that the options describe."""
     from rankpolicy.types import Conventions
 
@@ -47,9 +71,18 @@ def conventions_from(gain: str, empty: str, relevant_from: float, max_label: flo
         raise RankPolicyError(f"--empty must be 0, 1 or skip; got {empty!r}.")
     if gain not in ("exp2", "linear"):
         raise RankPolicyError(f"--gain must be exp2 or linear; got {gain!r}.")
+    if ties not in ("expected", "worst", "item_id"):
+        raise RankPolicyError(f"--ties must be expected, worst or item_id; got {ties!r}.")
     return Conventions(
         gain=gain,  # type: ignore[arg-type]
         empty="skip" if empty == "skip" else int(empty),  # type: ignore[arg-type]
         relevant_from=relevant_from,
         max_label=max_label,
+        ties=ties,  # type: ignore[arg-type]
     )
+
+
+def columns_from(qid: str, label: str, group: str | None, ignore: str | None) -> dict[str, Any]:
+    """What the options say about columns, as ``read_dataset`` takes it."""
+    left_out = [name.strip() for name in (ignore or "").split(",") if name.strip()]
+    return {"qid": qid, "label": label, "protected": group, "ignore": left_out}

@@ -73,8 +73,9 @@ def dataset_from_clicks(
         Chance (position,) of a click that the rank alone earns. (click - trust_k) / propensity_k is then counted instead of
         click / propensity_k (Vardasbi, Oosterhuis & de Rijke 2020). For by="item".
     predicted
-        Relevances (items,) predicted by a click model, corrected by the clicks that they do not explain (``doubly_robust_relevance``). For
-        by="item". With ``trust`` or ``predicted`` estimates may be below 0; these are set to 0 and counted.
+        Relevances (items,) predicted by a click model, in the order of the rows that the dataset was made from; they are corrected by the
+        clicks that they do not explain (``doubly_robust_relevance``). For by="item". With ``trust`` or ``predicted`` estimates may be
+        below 0; these are set to 0 and counted.
 
     >>> from rankpolicy.clicks.log.click_log import log_from_lists
     >>> from rankpolicy.data.arrays import from_arrays
@@ -123,7 +124,7 @@ def _relevances(
             estimates = doubly_robust_relevance(
                 found.shown,
                 found.clicks,
-                np.asarray(predicted, np.float64),
+                _by_query(np.asarray(predicted, np.float64), dataset),
                 propensities=examined,
                 trust=extra,
                 num_sessions=sessions_of_item,
@@ -202,6 +203,10 @@ def _evidence_of_sessions(matched: MatchedClicks, weights: ClickWeights, queries
             {OTHER_QUERY: matched.num_sessions_elsewhere, NO_CLICK: int(matched.counts.sum()) - num_used}
         ),
     )
+
+
+def _by_query(predicted: Array, dataset: RankingDataset) -> Array:
+    return dataset.in_query_order(predicted) if predicted.shape == (dataset.num_items,) else predicted
 
 
 def _of_positions(table: Array, trust: Array | None, num_positions: int) -> tuple[Array, Array]:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from rankpolicy.data.dataset import RankingDataset
+from rankpolicy.data.formats.csv import csv_columns, read_csv
 from rankpolicy.data.formats.letor import read_letor
 from rankpolicy.data.formats.parquet import parquet_columns, read_parquet
 from rankpolicy.data.texts.question_answering import read_question_answering
@@ -19,11 +20,15 @@ def read_dataset(
     num_features: int | None = None,
     feature_names: Sequence[str] | None = None,
     needs_labels: bool = True,
+    qid: str = "qid",
+    label: str = "label",
+    protected: str | None = None,
+    ignore: Sequence[str] = (),
 ) -> RankingDataset:
     """Read a file in the format that its name ends in.
 
     - ``.jsonl``: questions with candidate answers (``read_question_answering``);
-    - ``.csv``: a click table (``read_click_table``);
+    - ``.csv``: a click table if it has columns query_text and item_text (``read_click_table``), and features otherwise (``read_csv``);
     - ``.tsv``: WikiQA (``read_wikiqa``);
     - ``.parquet``: questions with answers if it has columns query and items, a click table if it has query_text and item_text, and
       features otherwise (``read_parquet``);
@@ -38,25 +43,41 @@ def read_dataset(
     num_features
         Number of features that a model expects, if known.
     feature_names
-        Names of the feature columns to read from Parquet, in the order of the model; None: all.
+        Names of the feature columns to read from Parquet and CSV, in the order of the model; None: all.
     needs_labels
-        False for data still to be ranked: Parquet and click tables may then come without labels. A LETOR line always has one.
+        False for data still to be ranked: Parquet, CSV and click tables may then come without labels. A LETOR line always has one.
+    qid
+        Name of the column of query ids, for Parquet and CSV of features.
+    label
+        Name of the column of labels, for Parquet and CSV of features.
+    protected
+        Name of the column of protected groups, for Parquet and CSV of features; None: the column group if there is one.
+    ignore
+        Names of columns of Parquet and CSV to leave out.
     """
     suffixes = Path(path).suffixes[-2:]
     if ".jsonl" in suffixes or (suffixes[-1:] == [".parquet"] and {"query", "items"} <= set(parquet_columns(path))):
         return read_question_answering(path)
     from rankpolicy.data.click_table.table import is_click_table, read_click_table
 
-    if ".csv" in suffixes or (suffixes[-1:] == [".parquet"] and is_click_table(parquet_columns(path))):
+    is_parquet, is_csv = suffixes[-1:] == [".parquet"], ".csv" in suffixes
+    columns = parquet_columns(path) if is_parquet else csv_columns(path) if is_csv else []
+    if is_click_table(columns) or (columns and num_features == 0):  # a model without features reads texts
         return read_click_table(path, needs_clicks=needs_labels)
     if ".tsv" in suffixes:
         from rankpolicy.data.sets.wikiqa import read_wikiqa
 
         return read_wikiqa(path, needs_answer=needs_labels)
-    if Path(path).suffix != ".parquet":
+    if not is_parquet and not is_csv:
         return read_letor(path, num_features=num_features)
-    has_labels = needs_labels or "label" in parquet_columns(path)
-    dataset = read_parquet(path, label="label" if has_labels else None, features=feature_names)
+    dataset = (read_parquet if is_parquet else read_csv)(
+        path,
+        qid=qid,
+        label=label if needs_labels or label in columns else None,
+        features=feature_names,
+        protected=protected,
+        ignore=[name for name in ignore if feature_names is None or name in columns],
+    )
     if num_features is not None and dataset.num_features != num_features:
         raise RankPolicyError(f"{path} must have {num_features} feature columns; it has {dataset.num_features}.")
     return dataset

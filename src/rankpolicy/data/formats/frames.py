@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from dataclasses import replace
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rankpolicy.data.arrays import from_arrays
+from rankpolicy.data.categories import decoded, encoded
 from rankpolicy.data.dataset import RankingDataset
 from rankpolicy.optional import require
 from rankpolicy.types import RankPolicyError
+
+MOST_CATEGORIES = 1000  # more are a text or an id, which a ranker cannot learn from
 
 
 def from_frame(
@@ -22,6 +26,8 @@ def from_frame(
     features: Sequence[str] | None = None,
     item_id: str | None = None,
     protected: str | None = None,
+    ignore: Sequence[str] = (),
+    text_is: Literal["error", "categories"] = "error",
 ) -> RankingDataset:
     """A dataset from a pandas or polars frame with one row per item.
 
@@ -34,11 +40,16 @@ def from_frame(
     label
         Name of the column of labels; None for data still to be ranked.
     features
-        Names of the feature columns, which must be numbers without missing values; None: all remaining columns.
+        Names of the feature columns; None: all remaining columns. They hold numbers, or categories (pandas' category, polars' Categorical
+        and Enum). Missing values are allowed: rankers learn from them. Infinity is not.
     item_id
         Name of the column of item ids; None: the column item_id if there is one.
     protected
         Name of the column of protected groups; None: the column group if there is one.
+    ignore
+        Names of columns to leave out.
+    text_is
+        What a feature column of text is: an "error" (the default), or "categories".
 
     >>> import polars
     >>> from_frame(polars.DataFrame({"qid": [7, 7], "label": [0, 2], "bm25": [0.5, 1.5]})).feature_names
@@ -58,16 +69,17 @@ def from_frame(
             raise RankPolicyError(
                 f"the frame must have the {role} column {column!r}; it has {_listed(columns)}.{advice}"
             )
+    strangers = [column for column in ignore if column not in columns]
+    if strangers:
+        raise RankPolicyError(f"the columns to ignore must be in the frame; it has no {_listed(strangers)}.")
     if features is None:
-        features = [column for column in columns if column not in roles.values()]
+        features = [column for column in columns if column not in roles.values() and column not in ignore]
     unknown = [column for column in features if column not in columns]
     if unknown or not features:
         wanted = f"the feature columns {_listed(unknown)}" if unknown else "at least one feature column"
         raise RankPolicyError(f"the frame must have {wanted}; it has {_listed(columns)}.")
-    matrix = np.empty((len(frame), len(features)), np.float32)
-    for place, column in enumerate(features):
-        matrix[:, place] = _numbers(frame, column, "feature")
-    return from_arrays(
+    matrix, categories = frame_features(frame, features, text_is=text_is)
+    dataset = from_arrays(
         matrix,
         None if label is None else _numbers(frame, label, "label"),
         qid=_names(frame, qid, "qid"),
@@ -75,12 +87,14 @@ def from_frame(
         protected=None if protected is None else _names(frame, protected, "protected"),
         feature_names=features,
     )
+    return replace(dataset, categories=categories) if categories else dataset
 
 
 def to_frame(dataset: RankingDataset) -> Any:
     """A polars frame with the columns qid, label, item_id and group (where known), and one column per feature.
 
-    A frame has no place for the kind of the labels and the query weights; ``write_parquet`` keeps both.
+    Its rows are in the order of the rows that the dataset was made from. A frame has no place for the kind of the labels and the query
+    weights; ``write_parquet`` keeps both.
 
     Parameters
     ----------
@@ -101,7 +115,25 @@ def to_frame(dataset: RankingDataset) -> Any:
             f"feature names must differ from one another and from qid, label, item_id, group; got {taken[0]!r}."
         )
     columns |= {name: dataset.features[:, place] for place, name in enumerate(names)}
-    return require("polars", "Reading and writing frames").DataFrame(columns)
+    rows: dict[str, Any] = {name: dataset.in_source_order(values) for name, values in columns.items()}
+    polars = require("polars", "Reading and writing frames")
+    for name, categories in (dataset.categories or {}).items():
+        rows[name] = polars.Series(decoded(rows[name], categories), dtype=polars.Categorical)
+    return polars.DataFrame(rows)
+
+
+def frame_features(
+    frame: Any, features: Sequence[Any] | None = None, *, text_is: str = "error"
+) -> tuple[NDArray[np.float32], dict[str, tuple[str, ...]]]:
+    """Feature columns (rows, features) of a frame as numbers, NaN where a value is missing, and the categories of categorical ones."""
+    names = list(frame.columns) if features is None else list(features)
+    matrix, categories = np.empty((len(frame), len(names)), np.float32), {}
+    for place, column in enumerate(names):
+        if _is_categorical(frame[column], text_is):
+            matrix[:, place], categories[str(column)] = _categories(frame[column], column)
+        else:
+            matrix[:, place] = _numbers(frame, column, "feature")
+    return matrix, categories
 
 
 def _columns_of(frame: Any) -> Any:
@@ -119,34 +151,59 @@ def _values(frame: Any, column: str, role: str) -> NDArray[Any]:
     if getattr(series, "ndim", 1) != 1:
         raise RankPolicyError(f"column names must differ; the frame has {column!r} more than once.")
     num_missing = series.null_count() if hasattr(series, "null_count") else int(series.isna().sum())
+    if num_missing and role == "feature":
+        return _with_nan(series)
     if num_missing:
-        advice = (
-            " Fill them first (for example with 0 or the median)."
-            if role == "feature"
-            else " Fill them or drop these rows."
-        )
         raise RankPolicyError(
-            f"{role} column {column!r} must not have missing values; {num_missing} of {len(frame)} are missing.{advice}"
+            f"{role} column {column!r} must not have missing values; {num_missing} of {len(frame)} are missing. "
+            "Fill them or drop these rows."
         )
     return np.asarray(series.to_numpy())
+
+
+def _with_nan(series: Any) -> NDArray[Any]:
+    """A column of numbers with missing values, which become NaN; a column of something else as it is."""
+    try:
+        if hasattr(series, "null_count"):
+            return np.asarray(series.cast(require("polars", "A frame").Float64).to_numpy())
+        return np.asarray(series.to_numpy(dtype=np.float64, na_value=np.nan))
+    except (TypeError, ValueError, require("polars", "A frame").exceptions.PolarsError):
+        return np.asarray(series.to_numpy())
+
+
+def _is_categorical(series: Any, text_is: str) -> bool:
+    """Whether a column holds categories, not numbers."""
+    kind = str(getattr(series, "dtype", "")).split("(")[0]
+    return kind in ("category", "Categorical", "Enum") or (
+        text_is == "categories" and kind in ("String", "Utf8", "object", "str", "string")
+    )
+
+
+def _categories(series: Any, column: str) -> tuple[NDArray[np.float32], tuple[str, ...]]:
+    codes, names = encoded(series.to_list() if hasattr(series, "null_count") else series.astype(object).tolist())
+    if len(names) > MOST_CATEGORIES:
+        raise RankPolicyError(
+            f"a categorical column must have at most {MOST_CATEGORIES} categories; {column!r} has {len(names)}. Leave it out "
+            "(ignore=, on the command line --ignore), or join rare ones."
+        )
+    return codes, names
 
 
 def _numbers(frame: Any, column: str, role: str) -> NDArray[np.float32]:
     values = _values(frame, column, role)
     if values.dtype.kind not in "iufb":
         advice = (
-            "Encode it as numbers, or name the feature columns with features=[...]."
+            "Make it categories (pandas .astype('category'), polars .cast(pl.Categorical)), or leave it out (ignore=)."
             if role == "feature"
             else "Map it to 0, 1, 2, ..."
         )
         raise RankPolicyError(f"{role} column {column!r} must be numbers; got {frame[column].dtype}. {advice}")
     with np.errstate(over="ignore"):
         numbers = values.astype(np.float32)
-    if not np.isfinite(numbers).all():
-        row = int(np.argmin(np.isfinite(numbers)))
-        raise RankPolicyError(
-            f"{role} column {column!r} must be finite; row {row} is {values[row]}. Impute or clip it first."
-        )
+    allowed = ~np.isinf(numbers) if role == "feature" else np.isfinite(numbers)
+    if not allowed.all():
+        row = int(np.argmin(allowed))
+        raise RankPolicyError(f"{role} column {column!r} must be finite; row {row} is {values[row]}. Clip it first.")
     return numbers
 
 

@@ -72,7 +72,8 @@ def read_letor(path: str | os.PathLike[str], *, num_features: int | None = None)
 def write_letor(dataset: RankingDataset, path: str | os.PathLike[str]) -> None:
     """Write a dataset as a LETOR file; ``read_letor`` returns exactly the same values.
 
-    Item ids are written as ``#docid = id``. The format cannot hold groups and feature names.
+    Item ids are written as ``#docid = id``. The format cannot hold groups, feature names, missing values and categories; with one of the
+    last two, ``write_parquet`` is the way.
 
     Parameters
     ----------
@@ -81,6 +82,10 @@ def write_letor(dataset: RankingDataset, path: str | os.PathLike[str]) -> None:
     path
         The file; a name that ends in .gz or .zst is compressed.
     """
+    if dataset.categories is not None or np.isnan(dataset.features).any():
+        raise RankPolicyError(
+            "a LETOR file can hold neither missing values nor categories, and the dataset has some: use write_parquet."
+        )
     query_ids = _checked_query_ids(dataset)
     comments = (
         [""] * dataset.num_items

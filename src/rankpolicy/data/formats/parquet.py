@@ -28,8 +28,11 @@ def read_parquet(
     features: Sequence[str] | None = None,
     item_id: str | None = None,
     protected: str | None = None,
+    ignore: Sequence[str] = (),
 ) -> RankingDataset:
-    """Read a Parquet file. A file of ``write_parquet`` also gives back the kind of the labels and the query weights.
+    """Read a Parquet file; feature columns of text are categories.
+
+    A file of ``write_parquet`` also gives back the kind of the labels and the query weights.
 
     Parameters
     ----------
@@ -40,11 +43,13 @@ def read_parquet(
     label
         Name of the column of labels; None for data still to be ranked.
     features
-        Names of the feature columns, which must be numbers without missing values; None: all remaining columns.
+        Names of the feature columns, numbers or categories, possibly with missing values; None: all remaining columns.
     item_id
         Name of the column of item ids; None: the column item_id if there is one.
     protected
         Name of the column of protected groups; None: the column group if there is one.
+    ignore
+        Names of columns to leave out.
     """
     polars = require("polars", "A Parquet file")
     file = checked_file(path)
@@ -53,12 +58,13 @@ def read_parquet(
         about = polars.read_parquet_metadata(file).get(_METADATA)
     except (polars.exceptions.PolarsError, OSError) as error:
         raise _unreadable(file, error) from None
+    roles: dict[str, Any] = {"qid": qid, "label": label, "item_id": item_id, "protected": protected}
     try:
         if about is None:
-            return from_frame(frame, qid=qid, label=label, features=features, item_id=item_id, protected=protected)
+            return from_frame(frame, features=features, ignore=ignore, text_is="categories", **roles)
         weights = frame[_WEIGHT].to_numpy() if _WEIGHT in frame.columns else None
         columns = frame if weights is None else frame.drop(_WEIGHT)
-        dataset = from_frame(columns, qid=qid, label=label, features=features, item_id=item_id, protected=protected)
+        dataset = from_frame(columns, features=features, ignore=ignore, text_is="categories", **roles)
         return _with_meaning(dataset, json.loads(about), weights)
     except RankPolicyError as error:
         raise RankPolicyError(f"{file}: {error}") from None
@@ -104,7 +110,7 @@ def write_parquet(dataset: RankingDataset, path: str | os.PathLike[str]) -> None
         The file; one that exists is replaced.
     """
     polars = require("polars", "A Parquet file")
-    frame = to_frame(dataset)
+    frame = to_frame(dataset)[dataset.row_numbers()]  # query by query, so that queries keep their order when read
     metadata = None
     if dataset.label_kind != "grades" or dataset.query_weights is not None:
         evidence = None if dataset.click_evidence is None else dataset.click_evidence.to_dict()

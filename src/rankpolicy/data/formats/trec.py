@@ -79,7 +79,8 @@ def write_run(
     dataset
         The dataset that was scored.
     scores
-        One score per item, in the order of the dataset (items,).
+        One score per item (items,), in the order in which a ranker's ``predict(dataset)`` gives them: that of the rows that the dataset was
+        made from.
     path
         The file; a name that ends in .gz or .zst is compressed.
     tag
@@ -94,6 +95,7 @@ def write_run(
         )
     if not re.fullmatch(r"\S+", tag):
         raise RankPolicyError(f"tag must be a word without space; got {tag!r}.")
+    values = dataset.in_query_order(values)
     query_ids, item_ids = _words(dataset)
     order = np.lexsort((-values, dataset.query_of_item))
     ranks = np.arange(dataset.num_items) - np.repeat(dataset.offsets[:-1], dataset.sizes) + 1

@@ -13,6 +13,7 @@ from numba import prange
 from numpy.typing import NDArray
 
 from rankpolicy.kernels.compile import njit
+from rankpolicy.kernels.metrics.ties import tied_term_value
 from rankpolicy.kernels.metrics.values import MetricTerms, fill_values, query_statistics, weighted_sum
 
 
@@ -39,19 +40,43 @@ def _rewards_along_line(scores, direction, steps, labels, offsets, terms, values
         first, last = offsets[query], offsets[query + 1]
         n = last - first
         statistics = query_statistics(labels[first:last], terms)
+        depth = min(n, deepest)
         ranking, of_terms = np.arange(n), np.empty((1, len(terms.kinds)))
         rankings = ranking.reshape((1, n))  # the same memory
+        had_ties = True
         keys = np.empty(n)  # scores in the order of the ranking
         for s in range(len(steps)):
             for p in range(n):
                 item = first + ranking[p]
                 keys[p] = scores[item] + steps[s] * direction[item]
             order_changed = _sort_again(keys, ranking)
-            if order_changed or s == 0:
-                fill_values(terms, statistics, rankings, min(n, deepest), of_terms)
+            has_ties = _has_ties(keys, depth)
+            if has_ties:
+                values[query, s] = _tied_value(terms, statistics, keys, ranking, n)
+            elif order_changed or had_ties:
+                fill_values(terms, statistics, rankings, depth, of_terms)
                 values[query, s] = weighted_sum(terms, of_terms[0])
             else:
                 values[query, s] = values[query, s - 1]
+            had_ties = has_ties
+
+
+@njit()
+def _has_ties(keys, depth):
+    """Whether one of the first ``depth`` keys, which are sorted, equals the next key."""
+    has_ties = False
+    for p in range(1, min(depth + 1, len(keys))):
+        has_ties |= keys[p] == keys[p - 1]
+    return has_ties
+
+
+@njit()
+def _tied_value(terms, statistics, keys, ranking, num_ranked):
+    """The weighted sum of all terms, in expectation over ties."""
+    total = 0.0
+    for t in range(len(terms.kinds)):
+        total += terms.weights[t] * tied_term_value(t, terms, statistics, keys, ranking, num_ranked)
+    return total
 
 
 @njit()

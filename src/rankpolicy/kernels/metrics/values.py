@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from rankpolicy.kernels.compile import njit
 from rankpolicy.kernels.metrics.codes import AP, AVG_RANK, DCG, ERR, NDCG, NO_CUTOFF, RR, SUCCESS, P
 from rankpolicy.kernels.metrics.sorting import rank_items
+from rankpolicy.kernels.metrics.ties import num_in_tied_groups, tied_term_value
 from rankpolicy.types import Conventions
 
 _NUM_GRADES = 32  # labels 0, 1, ..., 31 are sorted by counting
@@ -209,7 +210,10 @@ def weighted_sum(terms, values):
 def evaluate_queries(
     scores: NDArray[np.float64], labels: NDArray[Any], offsets: NDArray[np.int64], *, terms: MetricTerms
 ) -> NDArray[np.float64]:
-    """Values (query, term) of the rankings by flat scores (items,); ``offsets`` (queries + 1,) say where queries start."""
+    """Values (query, term) of the rankings by flat scores (items,), in expectation over ties.
+
+    ``offsets`` (queries + 1,) say where queries start.
+    """
     values = np.empty((len(offsets) - 1, len(terms.kinds)))
     _evaluate(scores, labels, offsets, terms, values)
     return values
@@ -228,9 +232,19 @@ def _evaluate_block(first, last, scores, labels, offsets, terms, values):
     num_terms, longest = values.shape[1], len(terms.discounts)
     deepest = terms.cutoffs.max()
     statistics, rankings = new_statistics(longest, num_terms), np.empty((1, longest), np.int64)
+    keys = np.empty(longest)
     for query in range(first, last):
         start, end = offsets[query], offsets[query + 1]
         depth = min(end - start, deepest)
         fill_statistics(labels[start:end], terms, statistics)
         rank_items(scores[start:end], depth, rankings[0])
-        fill_values(terms, statistics, rankings, depth, values[query : query + 1])
+        num_ranked = num_in_tied_groups(scores[start:end], rankings[0], depth)
+        if num_ranked == 0:
+            fill_values(terms, statistics, rankings, depth, values[query : query + 1])
+            continue
+        if num_ranked > depth:
+            rank_items(scores[start:end], num_ranked, rankings[0])
+        for p in range(num_ranked):
+            keys[p] = scores[start + rankings[0, p]]
+        for t in range(num_terms):
+            values[query, t] = tied_term_value(t, terms, statistics, keys, rankings[0], num_ranked)

@@ -99,7 +99,7 @@ class FairLP(Ranker):
         self._estimator = self._new_estimator().fit(
             train, valid=valid, progress=options.progress, checkpoint=options.checkpoint, resume=options.resume
         )
-        self._line = _least_squares_line(self._estimator.predict(train), train.labels.astype(np.float64))
+        self._line = _least_squares_line(self._estimator._scores(train), train.labels.astype(np.float64))
         self.best_iteration_, self.best_score_ = self._estimator.best_iteration_, self._estimator.best_score_
         self.evals_result_ = {
             data: {f"relevance {metric}": curve for metric, curve in curves.items()}
@@ -115,7 +115,7 @@ class FairLP(Ranker):
 
     def _relevances(self, dataset: RankingDataset) -> NDArray[np.float64]:
         slope, intercept = self._line
-        return slope * self._estimator.predict(dataset) + intercept
+        return slope * self._estimator._scores(dataset) + intercept
 
     def _policy_of(self, dataset: RankingDataset) -> Mixture:
         if dataset.groups is None:

@@ -44,7 +44,10 @@ class TreeObjective(Protocol):
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class TreeRanker(Ranker):
-    """The settings that all tree rankers share, with LightGBM's meaning under self-explanatory names."""
+    """The settings that all tree rankers share, with LightGBM's meaning under self-explanatory names.
+
+    Missing values and categories are LightGBM's own: a split sends missing values, and categories not seen in training, to one side.
+    """
 
     settings_to_try: ClassVar[tuple[dict[str, Any], ...]] = tuple(
         {"num_leaves": leaves, "min_items_in_leaf": items} for leaves in (15, 7, 31) for items in (50, 20, 100)
@@ -162,6 +165,7 @@ class TreeRanker(Ranker):
             group=dataset.sizes,
             reference=reference,
             params=self._parameters(),
+            categorical_feature=[(dataset.feature_names or ()).index(name) for name in dataset.categories or ()],
             free_raw_data=False,
         )
         return data
