@@ -16,8 +16,7 @@ Variant = Annotated[
     typer.Option(
         "--variant",
         metavar="NAME=METHOD",
-        help="Run METHOD once more under a name of your own, with settings of its own: --variant wide=pg-rank "
-        "--set wide.epochs=50. May be repeated.",
+        help="Run METHOD once more under a name of your own, whose settings are --set NAME.SETTING=VALUE. May be repeated.",
     ),
 ]
 _NAME = re.compile(r"[A-Za-z0-9_-]+")
