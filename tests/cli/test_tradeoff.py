@@ -92,7 +92,7 @@ def test_bad_input(refused, table, folder, tmp_path):
     assert "Unknown fairness 'both'" in wrong("--fairness", "both")
     assert "rank weights times item values" in wrong("--reward", "map")
     assert "Unknown merit" in wrong("--merit", "x")
-    assert "fair-pg-rank strength 1 seed 0: Unknown model 'x'" in wrong(
+    assert "Unknown model 'x'. Known: linear, mlp, highway" in wrong(
         "--strengths", "1", "--set", "fair-pg-rank.model=x"
     )
     assert "has no column 'group'" in wrong(data=folder / "train.txt")
