@@ -31,7 +31,7 @@ from typing import Any, TypeVar
 
 from rankpolicy.types import RankPolicyError, unknown_name
 
-KINDS: dict[Any, str] = {int: "a whole number", float: "a number", bool: "true or false", str: "a text"}
+KINDS: dict[Any, str] = {int: "a whole number", float: "a number", bool: "true or false", str: "a string"}
 HIGHEST_SEED = 2**31 - 1  # LightGBM keeps seeds as 32-bit integers
 _DECLARATION = "rankpolicy setting"
 _LINE = 110

@@ -105,7 +105,7 @@ class Conventions:
 class Reward(Protocol):
     """What a policy is trained on and measured by: a metric, a mix of metrics, or a function of the user's own.
 
-    ``as_reward`` makes one from a text or a function.
+    ``as_reward`` makes one from a string or a function.
     """
 
     @property

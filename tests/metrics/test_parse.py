@@ -115,7 +115,7 @@ def test_anything_that_rewards_becomes_a_reward() -> None:
     assert as_reward("map", conventions) == reward
     assert as_reward(ndcg, conventions) == parse_metric("ndcg", conventions)
     assert as_reward(lambda rankings, labels, mask: labels.sum(-1)).cutoff is None
-    with pytest.raises(RankPolicyError, match=r"a reward must be a text such as 'ndcg@10'.*got 3"):
+    with pytest.raises(RankPolicyError, match=r"a reward must be a string such as 'ndcg@10'.*got 3"):
         as_reward(3)
 
 

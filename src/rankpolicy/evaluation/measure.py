@@ -48,7 +48,7 @@ def evaluate(
         Queries, their items and labels. Where it has query weights the means are weighted: for a click table, "mrr" on
         ``weighted_by_propensity(test, bias)`` is the weighted MRR (Wang et al. 2016).
     metrics
-        Metrics separated by commas (``"ndcg@10, map"``), or a list of texts, metric functions (``rp.metrics.ndcg``) and functions of your
+        Metrics separated by commas (``"ndcg@10, map"``), or a list of names, metric functions (``rp.metrics.ndcg``) and functions of your
         own of (rankings, labels, mask). Metrics can be combined: ``"mean(ap, rr)"``. The default is ndcg@10 and map.
     conventions
         Gain, value of queries without relevant items, threshold of relevance and highest grade. Change them to compare with numbers

@@ -107,7 +107,7 @@ def as_reward(value: object, conventions: Conventions = Conventions()) -> Reward
         name = getattr(value, "__name__", type(value).__name__)
         return CustomReward(name=name, function=value, conventions=conventions)
     raise RankPolicyError(
-        "a reward must be a text such as 'ndcg@10', a metric or a function of (rankings, labels, mask); "
+        "a reward must be a string such as 'ndcg@10', a metric or a function of (rankings, labels, mask); "
         f"got {value!r:.80}."
     )
 

@@ -49,9 +49,9 @@ def test_without_a_prior_what_was_never_seen_has_the_mean():
     [
         ((1.0,), "prior must be two numbers above 0, 'empirical' or None"),
         ((0.0, 1.0), "prior must be above 0 or None"),
-        ((1.0, np.inf), "prior must be a list of numbers or a text or None"),
+        ((1.0, np.inf), "prior must be a list of numbers or a string or None"),
         ("flat", "Unknown prior 'flat'. Known: empirical"),
-        (3, "prior must be a list of numbers or a text or None"),
+        (3, "prior must be a list of numbers or a string or None"),
     ],
 )
 def test_bad_priors(prior, message):

@@ -19,7 +19,7 @@ Set = Annotated[
     typer.Option(
         "--set",
         metavar="NAME=VALUE",
-        help="A setting, such as epochs=50; may be repeated. Lists: model.hidden=64,64. All settings: rankpolicy methods METHOD.",
+        help="A setting, such as epochs=50; may be repeated. Lists: model.hidden=64,64. All settings: rankpolicy methods NAME.",
     ),
 ]
 Model = Annotated[

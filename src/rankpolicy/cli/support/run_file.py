@@ -54,7 +54,7 @@ def read_run_file(path: Path) -> RunFile:
         if key not in KEYS:
             raise RankPolicyError(f"{path}: {unknown_name('key', key, KEYS)}")
         if not isinstance(value, KEYS[key]) or isinstance(value, bool):
-            kind = {str: "a text", int: "a whole number", dict: "a table, [settings]"}[KEYS[key]]
+            kind = {str: "a string", int: "a whole number", dict: "a table, [settings]"}[KEYS[key]]
             raise RankPolicyError(f"{path}: {key} must be {kind}; got {value!r}.")
     return RunFile(
         method=document.get("method"),
