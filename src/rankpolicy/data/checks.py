@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rankpolicy.data.click_evidence import LABEL_KINDS
-from rankpolicy.types import RankPolicyError, unknown_name
+from rankpolicy.types import RankPolicyError, RankPolicyTypeError, unknown_name
 
 if TYPE_CHECKING:
     from rankpolicy.data.click_table.shown import Shown
@@ -36,13 +36,18 @@ def checked_sizes(group: ArrayLike, num_items: int) -> NDArray[np.int64]:
 
 def as_float32(name: str, values: Any) -> NDArray[np.float32]:
     """A copy of the values as float32."""
+    if np.asarray(values).dtype.kind == "c":
+        raise RankPolicyError(
+            f"{name} must be real numbers. Complex data not supported; pass their real parts or sizes."
+        )
     try:
         # Values beyond float32 become inf here and are reported by the check that follows.
         with np.errstate(over="ignore"):
             # A copy: a dataset is checked once, so what its maker does to the array afterwards must not reach it.
             return np.array(values, dtype=np.float32, order="C")
     except (TypeError, ValueError) as error:
-        raise RankPolicyError(f"{name} must be numbers; got {np.asarray(values).dtype} values ({error}).") from None
+        kind = RankPolicyTypeError if isinstance(error, TypeError) else RankPolicyError
+        raise kind(f"{name} must be numbers; got {np.asarray(values).dtype} values ({error}).") from None
 
 
 def check_dataset(data: RankingDataset) -> None:
@@ -114,7 +119,7 @@ def _check_finite(data: RankingDataset) -> None:
     if not np.isfinite(data.features).all():
         item, feature = np.argwhere(~np.isfinite(data.features))[0]
         raise RankPolicyError(
-            f"features must be finite; row {int(data.source_rows[item])}, feature {int(feature)} is "
+            f"features must be finite, without NaN and infinity; row {int(data.source_rows[item])}, feature {int(feature)} is "
             f"{data.features[item, feature]}. "
             "Impute missing values (for example with 0 or the feature's median); scale or clip values beyond 3.4e38, which float32 "
             "cannot hold."
@@ -122,7 +127,7 @@ def _check_finite(data: RankingDataset) -> None:
     if not np.isfinite(data.labels).all() or (data.labels < 0).any():
         item = int(np.argwhere(~(np.isfinite(data.labels) & (data.labels >= 0)))[0, 0])
         raise RankPolicyError(
-            f"labels must be grades of relevance, finite and 0 or more; row {int(data.source_rows[item])} has "
+            f"labels must be grades of relevance, finite (no NaN, no infinity) and 0 or more; row {int(data.source_rows[item])} has "
             f"{data.labels[item]:g}. "
             "Shift or map them to 0, 1, 2, ..."
         )

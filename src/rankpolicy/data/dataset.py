@@ -240,7 +240,7 @@ def from_arrays(
     if matrix.ndim != 2:
         raise RankPolicyError(
             f"features must be a matrix (items, features); got {matrix.ndim} dimension(s), shape {matrix.shape}. "
-            "For one feature use X.reshape(-1, 1), for one item X.reshape(1, -1)."
+            "Reshape your data: X.reshape(-1, 1) for one feature, X.reshape(1, -1) for one item."
         )
     num_items = len(matrix)
     if (qid is None) == (group is None):

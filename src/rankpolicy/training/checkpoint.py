@@ -31,6 +31,7 @@ def write_checkpoint(path: Path, state: TrainingState, *, purpose: str) -> None:
         "reports": state.reports,
         "parts": state.parts,
         "scores": state.scores,
+        "other_scores": state.other_scores,
         "purpose": purpose,
     }
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -54,6 +55,7 @@ def read_checkpoint(path: Path, state: TrainingState, *, purpose: str) -> None:
         state.network.load_state_dict(_under("network.", tensors))
         state.best_score, state.best_epoch = numbers["best_score"], numbers["best_epoch"]
         state.reports, state.parts, state.scores = numbers["reports"], numbers["parts"], numbers["scores"]
+        state.other_scores = numbers.get("other_scores", {})
     except (safetensors.SafetensorError, RuntimeError, KeyError, TypeError, json.JSONDecodeError) as error:
         raise RankPolicyError(
             f"cannot resume from {path}: it is not a checkpoint of this training ({str(error).splitlines()[0]}). "

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from pathlib import Path
+from types import MappingProxyType
 
 import torch
 from torch import Tensor, nn
@@ -25,7 +26,8 @@ from rankpolicy.types import RankPolicyError
 ScoreValidation = Callable[[Tensor], float]  # flat validation scores (items,) -> higher is better
 _FEW_PARAMETERS = 500_000
 
-ReportEpoch = Callable[[int, dict[str, float]], None]  # epochs done, the latest numbers by name
+# Epochs done, the latest numbers by name -> whether to stop; None: go on.
+ReportEpoch = Callable[[int, dict[str, float]], bool | None]
 
 
 @dataclass(slots=True)
@@ -52,6 +54,8 @@ class TrainingState:
         Further numbers of the objective by name, one per epoch.
     scores
         Validation scores, one per epoch.
+    other_scores
+        Scores on further held-out data by name, one per epoch; they are recorded only.
     """
 
     network: nn.Module
@@ -63,6 +67,7 @@ class TrainingState:
     reports: list[float] = field(default_factory=list)
     parts: dict[str, list[float]] = field(default_factory=dict)
     scores: list[float] = field(default_factory=list)
+    other_scores: dict[str, list[float]] = field(default_factory=dict)
 
     @property
     def epoch(self) -> int:
@@ -97,6 +102,7 @@ def fit_network(
     settings: TrainingSettings,
     generator: torch.Generator,
     validation: Validation | None = None,
+    other_validations: Mapping[str, Validation] = MappingProxyType({}),
     report_epoch: ReportEpoch | None = None,
     checkpoint: Path | None = None,
     resume: bool = False,
@@ -117,8 +123,10 @@ def fit_network(
         Where the order of queries, dropout and sampled rankings are drawn from; on the device of the training data.
     validation
         Held-out data for early stopping; None trains all epochs.
+    other_validations
+        Further held-out data by name, scored after every epoch and recorded.
     report_epoch
-        Called after every epoch with the number of epochs done and the latest numbers by name.
+        Called after every epoch with the number of epochs done and the latest numbers by name; training stops where it returns True.
     checkpoint
         A file that is written after every epoch.
     resume
@@ -136,10 +144,13 @@ def fit_network(
             if validation is not None:
                 _validate(state, validation)
                 latest[f"validation {validation.name}"] = state.scores[-1]
+            for name, other in other_validations.items():
+                state.other_scores.setdefault(name, []).append(_score(state.network, other))
+                latest[f"{name} {other.name}"] = state.other_scores[name][-1]
             if checkpoint is not None:
                 write_checkpoint(checkpoint, state, purpose=purpose)
-            if report_epoch is not None:
-                report_epoch(state.epoch, latest)
+            if report_epoch is not None and report_epoch(state.epoch, latest):
+                break
     if state.best_weights:
         network.load_state_dict(state.best_weights)
     network.eval()
@@ -175,13 +186,17 @@ def _train_epoch(state: TrainingState, train: RaggedTensors, objective: Objectiv
 
 
 def _validate(state: TrainingState, validation: Validation) -> None:
-    state.network.eval()
-    with torch.no_grad():
-        score = validation.score(scores_of_all(state.network, validation.features))
+    score = _score(state.network, validation)
     state.scores.append(score)
     if score > state.best_score:
         state.best_score, state.best_epoch = score, state.epoch
         state.best_weights = copy.deepcopy(state.network.state_dict())
+
+
+def _score(network: nn.Module, validation: Validation) -> float:
+    network.eval()
+    with torch.no_grad():
+        return validation.score(scores_of_all(network, validation.features))
 
 
 def _is_finished(state: TrainingState, settings: TrainingSettings, validation: Validation | None) -> bool:

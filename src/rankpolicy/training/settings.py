@@ -34,7 +34,9 @@ class TrainingSettings:
         "With validation data: epochs without a better score before training stops. None: never stop early.",
         at_least=1,
     )
-    random_state: int = setting(0, "Seed of initial weights, order of queries, dropout and sampled rankings.")
+    random_state: int | None = setting(
+        0, "Seed of initial weights, order of queries, dropout and sampled rankings. None draws a new one each time."
+    )
 
     def __post_init__(self) -> None:
         check_settings(self)

@@ -29,7 +29,8 @@ from rankpolicy.models.own import OwnNetwork
 from rankpolicy.models.scoring import scores_of_all
 from rankpolicy.objectives import Objective
 from rankpolicy.optional import require
-from rankpolicy.rankers.base import FitOptions, Ranker
+from rankpolicy.rankers.base import DECISIVE, FitOptions, Ranker
+from rankpolicy.rankers.networks.fine_tuning import check_network_init
 from rankpolicy.settings import ReadWhen, setting, setting_names, share_settings
 from rankpolicy.training import TrainingSettings, Validation, epoch_progress, fit_network
 from rankpolicy.types import NetworkInputs, RankPolicyError
@@ -45,6 +46,7 @@ class NetworkRanker(Ranker, TrainingSettings):
     """Settings and methods that all network rankers share."""
 
     uses_query_weights: ClassVar[bool] = True
+    learns_from_relevances: ClassVar[bool] = True
     learns_from_texts: ClassVar[bool] = True
 
     model: Any = setting(
@@ -117,10 +119,11 @@ class NetworkRanker(Ranker, TrainingSettings):
     def _fit(self, train: RankingDataset, valid: RankingDataset | None, options: FitOptions) -> None:
         objective, device = self._objective(train), usable_device(self.device)
         train = self._trainable(train)
-        inputs = self._model.fit_inputs(train, scaling=self.scaling, device=self.device)
-        network = self._new_network(inputs).to(device)
+        inputs = self._inputs_for(train, options)
+        network = self._initial_network(inputs, options).to(device)
         validation = None if valid is None else self._validation(valid, inputs, device)
-        with epoch_progress(type(self).__name__, self.epochs, enabled=options.progress) as report_epoch:
+        others = {name: self._validation(data, inputs, device) for name, data in options.other_sets.items()}
+        with epoch_progress(type(self).__name__, self.epochs, options.report) as report_epoch:
             state = fit_network(
                 network,
                 RaggedTensors.of(train, inputs.read(train), device),
@@ -128,6 +131,7 @@ class NetworkRanker(Ranker, TrainingSettings):
                 settings=self._training_settings(),
                 generator=self._new_generator(device),
                 validation=validation,
+                other_validations=others,
                 report_epoch=report_epoch,
                 checkpoint=options.checkpoint,
                 resume=options.resume,
@@ -137,13 +141,33 @@ class NetworkRanker(Ranker, TrainingSettings):
         self.best_score_ = state.best_score if valid is not None else None
         self.evals_result_ = {"training": {objective.report_name: state.reports, **state.parts}}
         if validation is not None:
-            self.evals_result_["valid_0"] = {validation.name: state.scores}
+            self.evals_result_[DECISIVE] = {validation.name: state.scores}
+        self.evals_result_ |= {name: {others[name].name: scores} for name, scores in state.other_scores.items()}
+
+    def _inputs_for(self, train: RankingDataset, options: FitOptions) -> NetworkInputs:
+        """How the network reads data: fitted on the training data, or as the ranker to continue from does."""
+        if isinstance(options.init, NetworkRanker):
+            return options.init._inputs
+        return self._model.fit_inputs(train, scaling=self.scaling, device=self.device)
+
+    def _initial_network(self, inputs: NetworkInputs, options: FitOptions) -> Average:
+        network = self._new_network(inputs)
+        if isinstance(options.init, NetworkRanker):
+            network.load_state_dict(options.init._network.state_dict())
+        return network
+
+    def _check_init(self, init: Any, train: RankingDataset) -> None:
+        check_network_init(self, init, train)
 
     def _training_settings(self) -> TrainingSettings:
         return share_settings(TrainingSettings, self)
 
     def _new_generator(self, device: torch.device | None = None) -> torch.Generator:
-        return torch.Generator(device or "cpu").manual_seed(int(self.random_state))
+        generator = torch.Generator(device or "cpu")
+        if self.random_state is None:
+            generator.seed()
+            return generator
+        return generator.manual_seed(int(self.random_state))
 
     @property
     def _reads_texts(self) -> bool:
