@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from sklearn.utils.metadata_routing import MetadataRequest
 
 _ROWS = ("qid", "protected")  # arguments with one value per row, which nothing else in a pipeline or search reads
+_OF_FIT = ("valid", "eval_set", "eval_qid", "eval_group", "eval_names", "init", "callbacks", "verbose", "progress")
 
 
 class ScikitLearnEstimator:
@@ -27,7 +28,7 @@ class ScikitLearnEstimator:
 
     # Arguments of each method that metadata routing may pass on: True where it does by default, None where the user has to say so.
     _metadata_requests: ClassVar[dict[str, dict[str, bool | None]]] = {
-        "fit": dict.fromkeys((*_ROWS, "valid", "eval_set", "eval_qid", "eval_group"), True)
+        "fit": dict.fromkeys((*_ROWS, *_OF_FIT), True)
         | {"sample_weight": None, "group": None},
         "predict": dict.fromkeys(_ROWS, True) | {"group": None},
         "score": dict.fromkeys(_ROWS, True) | {"sample_weight": None, "group": None},
