@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Any, Self
 
+from rankpolicy.display import ShortRepr
 from rankpolicy.settings import setting_names
 from rankpolicy.types import RankPolicyError, unknown_name
 
 
-class KnownSettings:
+class KnownSettings(ShortRepr):
     """Base of bandits and indices: a setting that the class does not have is an error that names the classes that have it."""
 
     def __new__(cls, *_: Any, **settings: Any) -> Self:

@@ -15,6 +15,7 @@ import torch
 from numpy.typing import ArrayLike, NDArray
 
 from rankpolicy.data.dataset import RankingDataset
+from rankpolicy.display import short
 from rankpolicy.evaluation.measure import evaluate_scores
 from rankpolicy.evaluation.weighted import mean_over_queries
 from rankpolicy.fairness import position_bias
@@ -30,6 +31,7 @@ from rankpolicy.rankers.inputs import (
     training_dataset,
     with_groups,
 )
+from rankpolicy.rankers.notebook import ranker_html
 from rankpolicy.rankers.query_weights import with_sample_weight
 from rankpolicy.rankers.scikit_learn import ScikitLearnEstimator, not_fitted_error
 from rankpolicy.settings import changed_settings, check_names, check_settings, plain, setting_names
@@ -492,8 +494,11 @@ class Ranker(ScikitLearnEstimator, ABC):
         return setting_names(cls)
 
     def __repr__(self) -> str:
-        changed = (f"{name}={value!r}" for name, value in changed_settings(self).items())
+        changed = (f"{name}={short(value)}" for name, value in changed_settings(self).items())
         return f"{type(self).__name__}({', '.join(changed)})"
+
+    def _repr_html_(self) -> str:
+        return ranker_html(self)
 
     @property
     def is_fitted(self) -> bool:

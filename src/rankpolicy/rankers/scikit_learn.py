@@ -28,8 +28,7 @@ class ScikitLearnEstimator:
 
     # Arguments of each method that metadata routing may pass on: True where it does by default, None where the user has to say so.
     _metadata_requests: ClassVar[dict[str, dict[str, bool | None]]] = {
-        "fit": dict.fromkeys((*_ROWS, *_OF_FIT), True)
-        | {"sample_weight": None, "group": None},
+        "fit": dict.fromkeys((*_ROWS, *_OF_FIT), True) | {"sample_weight": None, "group": None},
         "predict": dict.fromkeys(_ROWS, True) | {"group": None},
         "score": dict.fromkeys(_ROWS, True) | {"sample_weight": None, "group": None},
     }

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from rankpolicy.display import short_repr
 from rankpolicy.types import RankPolicyError
 
 
@@ -32,6 +33,8 @@ class TrainingProgress:
     num_iterations: int
     metrics: Mapping[str, float]
     settings: Mapping[str, Any]
+
+    __repr__ = short_repr
 
 
 class Callback:

@@ -15,6 +15,7 @@ from torch import Tensor, nn
 
 from rankpolicy.data.batches import RaggedTensors
 from rankpolicy.data.texts.text_pairs import TextPairs
+from rankpolicy.display import short_repr
 from rankpolicy.models.average import Average
 from rankpolicy.models.random_module import drawing_from
 from rankpolicy.models.scoring import scores_of_all
@@ -69,6 +70,8 @@ class TrainingState:
     scores: list[float] = field(default_factory=list)
     other_scores: dict[str, list[float]] = field(default_factory=dict)
 
+    __repr__ = short_repr
+
     @property
     def epoch(self) -> int:
         """How many epochs are done."""
@@ -92,6 +95,8 @@ class Validation:
     features: Tensor | TextPairs
     score: ScoreValidation
     name: str
+
+    __repr__ = short_repr
 
 
 def fit_network(

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from rankpolicy.clicks.log.click_log import NOT_SHOWN, ClickLog
 from rankpolicy.clicks.log.distinct import weighted_counts
+from rankpolicy.display import short_repr
 from rankpolicy.types import RankPolicyError
 
 
@@ -20,6 +21,8 @@ class PairTable:
     item_names: tuple[str, ...]
     queries: NDArray[np.int32]  # (pair,)
     items: NDArray[np.int32]  # (pair,)
+
+    __repr__ = short_repr
 
     def __len__(self) -> int:
         return len(self.queries)
@@ -72,6 +75,8 @@ class LogView:
     clicks: NDArray[np.bool_]  # (session, position)
     counts: NDArray[np.float64]  # (session,)
     num_pairs: int
+
+    __repr__ = short_repr
 
     @property
     def num_positions(self) -> int:

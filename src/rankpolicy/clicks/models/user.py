@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from rankpolicy.clicks.models.definition import POSITION
 from rankpolicy.clicks.models.members import CLICK_MODELS
+from rankpolicy.display import short_repr
 from rankpolicy.types import RankPolicyError
 
 if TYPE_CHECKING:
@@ -40,6 +41,8 @@ class User:
     kind: str
     num_items: int
     parameters: Mapping[str, NDArray[np.float64]]
+
+    __repr__ = short_repr
 
     def __post_init__(self) -> None:
         axes = self.model.axes
