@@ -119,15 +119,15 @@ def _check_finite(data: RankingDataset) -> None:
     if not np.isfinite(data.features).all():
         item, feature = np.argwhere(~np.isfinite(data.features))[0]
         raise RankPolicyError(
-            f"features must be finite, without NaN and infinity; row {int(data.source_rows[item])}, feature {int(feature)} is "
+            f"features must be finite; row {int(data.source_rows[item])}, feature {int(feature)} is "
             f"{data.features[item, feature]}. "
-            "Impute missing values (for example with 0 or the feature's median); scale or clip values beyond 3.4e38, which float32 "
+            "Impute missing values (NaN), for example with 0 or the feature's median; scale or clip values beyond 3.4e38, which float32 "
             "cannot hold."
         )
     if not np.isfinite(data.labels).all() or (data.labels < 0).any():
         item = int(np.argwhere(~(np.isfinite(data.labels) & (data.labels >= 0)))[0, 0])
         raise RankPolicyError(
-            f"labels must be grades of relevance, finite (no NaN, no infinity) and 0 or more; row {int(data.source_rows[item])} has "
+            f"labels must be grades of relevance, finite and 0 or more; row {int(data.source_rows[item])} has "
             f"{data.labels[item]:g}. "
             "Shift or map them to 0, 1, 2, ..."
         )
