@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankpolicy.data.dataset import RankingDataset
+from rankpolicy.display import short_repr
 from rankpolicy.types import RankPolicyError, unknown_name
 
 Features = NDArray[np.float32]  # (items, features)
@@ -125,6 +126,8 @@ class FeatureScaling:
     knots: NDArray[np.float32] | None = None
     center: NDArray[np.float32] | None = None
     spread: NDArray[np.float32] | None = None
+
+    __repr__ = short_repr
 
     @property
     def needs_queries(self) -> bool:

@@ -29,7 +29,7 @@ def training_dataset(X: Any, y: ArrayLike | None, qid: ArrayLike | None, group: 
     if y is None:
         raise RankPolicyError(
             "fit needs labels: fit(X, y, qid=...), a RankingDataset that holds them, or a click table, a frame with the columns "
-            "query_text, item_text and clicked."
+            "query_text, item_text and clicked. fit(X) requires y to be passed, but the target y is None."
         )
     return from_arrays(_matrix(X), y, qid=qid, group=group, feature_names=_column_names(X))
 
@@ -114,7 +114,12 @@ def _arrays_to_rank(X: Any, qid: ArrayLike | None, group: ArrayLike | None, *, n
 
 
 def check_features(
-    dataset: RankingDataset, num_features: int, feature_names: Sequence[str] | None, *, what: str
+    dataset: RankingDataset,
+    num_features: int,
+    feature_names: Sequence[str] | None,
+    *,
+    what: str,
+    ranker: str = "fit",
 ) -> None:
     """Refuse data whose columns are not those of the training data, in its order; names are compared if both sides have them."""
     if feature_names is not None and dataset.feature_names is not None:
@@ -133,7 +138,8 @@ def check_features(
     if dataset.num_features != num_features:
         raise RankPolicyError(
             f"{what} must have the {num_features} features of the training data; it has {dataset.num_features}. "
-            f"Pass the same columns; sparse files: read_letor(path, num_features={num_features})."
+            f"Pass the same columns; sparse files: read_letor(path, num_features={num_features}). "
+            f"(X has {dataset.num_features} features, but {ranker} is expecting {num_features} features as input.)"
         )
 
 
@@ -148,7 +154,11 @@ def check_kind_of_data(dataset: RankingDataset, *, reads_texts: bool, what: str)
     if not reads_texts and dataset.num_features == 0:
         raise RankPolicyError(
             f"this ranker reads features; {what} has none"
-            + (", only texts. Choose a text model, such as model='mcan'." if dataset.texts is not None else ".")
+            + (
+                ", only texts. Choose a text model, such as model='mcan'."
+                if dataset.texts is not None
+                else f": 0 feature(s) (shape=({dataset.num_items}, 0)) while a minimum of 1 is required."
+            )
         )
 
 
