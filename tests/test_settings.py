@@ -20,7 +20,7 @@ TRAIN = rp.make_web_search(4, num_features=8)
         ({"learning_rate": float("nan")}, "learning_rate must be a number; got nan"),
         ({"model": {"name": "mlp", "dropout": None}}, "dropout must be a number; got None"),
         ({"device": None}, "device must be a string; got None"),
-        ({"random_state": None}, "random_state must be a whole number; got None"),
+        ({"random_state": "0"}, "random_state must be a whole number or None; got '0'"),
         ({"random_state": -1}, "random_state must be a seed from 0 to 2147483647; got -1"),
     ],
 )

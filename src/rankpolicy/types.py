@@ -38,6 +38,10 @@ class RankPolicyError(ValueError):
     """Input that cannot be used. The message says what must hold, what came, and what to do."""
 
 
+class RankPolicyTypeError(RankPolicyError, TypeError):
+    """Input that holds objects where numbers are needed; a TypeError too, as scikit-learn expects it."""
+
+
 class MissingDependencyError(ImportError):
     """A feature needs a package that is not installed; the message names it."""
 

@@ -71,7 +71,8 @@ def test_a_run_file_trains_matching_cross_on_a_click_table(rankpolicy, folder, b
     config = folder / "run.toml"
     config.write_text(
         f'method = "matching-cross"\ndata = "{folder}/table.csv"\nvalid = "{folder}/table.csv"\nout = "{folder}/search.rp"\n'
-        f'propensities = "{bias_file}"\nbias_method = "all-pairs"\n[settings]\nepochs = 2\n[settings.model]\nembedding_size = 4\nhidden = [4]\n'
+        f'propensities = "{bias_file}"\nbias_method = "all-pairs"\n[settings]\nepochs = 2\n'
+        "[settings.model]\nembedding_size = 4\nhidden = [4]\n"
     )
     result = rankpolicy("train", "--config", config)
     assert result.status == 0, result.stderr

@@ -69,7 +69,7 @@ def test_query_k_fold_in_scikit_learn():
         assert not set(groups[train]) & set(groups[test])
         assert len(train) + len(test) == dataset.num_items
     assert repr(clone(splitter, safe=False)) == repr(splitter)
-    with pytest.raises(RankPolicyError, match=r"groups must be the query id of each row; got none"):
+    with pytest.raises(RankPolicyError, match=r"qid or groups must be the query id of each row; got none"):
         next(splitter.split(dataset.features))
 
 

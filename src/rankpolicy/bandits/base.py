@@ -14,8 +14,9 @@ from numpy.typing import ArrayLike, NDArray
 from rankpolicy.bandits.generator_state import generator_from_words, generator_words
 from rankpolicy.bandits.inputs import checked_items, checked_log
 from rankpolicy.bandits.other_settings import KnowsOtherSettings
+from rankpolicy.display import html_block, html_table, short
 from rankpolicy.kernels.bandits.memory import ALL_CLICKS, CLICKS, OBSERVATIONS, Memory, Program
-from rankpolicy.settings import ReadWhen, check_settings, documented, plain, setting, setting_names
+from rankpolicy.settings import ReadWhen, changed_settings, check_settings, documented, plain, setting, setting_names
 from rankpolicy.types import RankPolicyError
 
 Items = NDArray[np.int64]
@@ -106,6 +107,17 @@ class Bandit(KnowsOtherSettings, ABC):
     def setting_names(cls) -> tuple[str, ...]:
         """Names of the settings that do not come from the problem (number of items, cutoff, seed)."""
         return tuple(name for name in setting_names(cls) if name not in ("num_items", "cutoff", "random_state"))
+
+    def _repr_html_(self) -> str:
+        facts = {
+            "made for": f"users of the click model {self.made_for}",
+            "learned from": f"{int(self.memory.steps[0])} lists",
+            "items": self.num_items,
+            "list length": self.cutoff,
+        }
+        others = {name: value for name, value in changed_settings(self).items() if name in self.setting_names()}
+        rows = [*facts.items(), *((name, short(value)) for name, value in others.items())]
+        return html_block(type(self).__name__, html_table(rows))
 
     @final
     def rank(self, available: ArrayLike | None = None) -> Items:

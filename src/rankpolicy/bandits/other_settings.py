@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from rankpolicy.display import ShortRepr
 from rankpolicy.settings import setting_names
 
 
-class KnowsOtherSettings:
+class KnowsOtherSettings(ShortRepr):
     """Base of bandits and indices: the error about a setting that the class does not have names the classes that have it."""
 
     @classmethod

@@ -15,6 +15,7 @@ from rankpolicy.bandits.inputs import checked_log
 from rankpolicy.bandits.keys import as_names, checked_names, is_item, keys_of, mixed_keys
 from rankpolicy.bandits.members import BANDITS
 from rankpolicy.bandits.other_settings import KnowsOtherSettings
+from rankpolicy.display import html_block, html_table, short
 from rankpolicy.kernels.bandits.memory import ShownLists, Table
 from rankpolicy.settings import check_settings, documented, plain, setting
 from rankpolicy.types import RankPolicyError, unknown_name
@@ -87,6 +88,11 @@ class QueryBandit(KnowsOtherSettings):
     def num_keys(self) -> int:
         """Number of queries and of (query, item) pairs about which something is known."""
         return self._num_keys
+
+    def _repr_html_(self) -> str:
+        facts = {"bandit of each query": self.bandit, "list length": self.cutoff, "keys in use": self.num_keys}
+        settings = {name: short(value) for name, value in (self.bandit_settings or {}).items()}
+        return html_block("QueryBandit", html_table((facts | settings).items()))
 
     def rank(self, query: str | int, items: ArrayLike) -> NDArray[Any]:
         """The list to show for a query, best first: at most ``cutoff`` of the items.

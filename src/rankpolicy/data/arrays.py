@@ -13,7 +13,7 @@ from rankpolicy.data.click_table.shown import joined_shown
 from rankpolicy.data.click_table.side_columns import joined_columns
 from rankpolicy.data.dataset import RankingDataset
 from rankpolicy.data.texts.texts import joined
-from rankpolicy.types import RankPolicyError
+from rankpolicy.types import RankPolicyError, RankPolicyTypeError
 
 _MISSING = ("None", "nan", "NaT", "<NA>")  # how Python, numpy and pandas write a missing value
 
@@ -54,7 +54,7 @@ def from_arrays(
     if matrix.ndim != 2:
         raise RankPolicyError(
             f"features must be a matrix (items, features); got {matrix.ndim} dimension(s), shape {matrix.shape}. "
-            "For one feature use X.reshape(-1, 1), for one item X.reshape(1, -1)."
+            "Reshape your data: X.reshape(-1, 1) for one feature, X.reshape(1, -1) for one item."
         )
     num_items = len(matrix)
     if (qid is None) == (group is None):
@@ -209,13 +209,18 @@ def checked_sizes(group: ArrayLike, num_items: int) -> NDArray[np.int64]:
 
 def as_float32(name: str, values: Any) -> NDArray[np.float32]:
     """A copy of the values as float32."""
+    if np.asarray(values).dtype.kind == "c":
+        raise RankPolicyError(
+            f"{name} must be real numbers. Complex data not supported; pass their real parts or sizes."
+        )
     try:
         # Values beyond float32 become inf here and are reported by the check that follows.
         with np.errstate(over="ignore"):
             # A copy: a dataset is checked once, so what its maker does to the array afterwards must not reach it.
             return np.array(values, dtype=np.float32, order="C")
     except (TypeError, ValueError) as error:
-        raise RankPolicyError(f"{name} must be numbers; got {np.asarray(values).dtype} values ({error}).") from None
+        kind = RankPolicyTypeError if isinstance(error, TypeError) else RankPolicyError
+        raise kind(f"{name} must be numbers; got {np.asarray(values).dtype} values ({error}).") from None
 
 
 def numbered_by_appearance(qid: NDArray[Any], num_items: int) -> tuple[NDArray[np.int64], NDArray[Any]]:

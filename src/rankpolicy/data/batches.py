@@ -14,6 +14,7 @@ from torch import Tensor
 from rankpolicy.data.dataset import RankingDataset, rows_of_queries
 from rankpolicy.data.padding import Padding
 from rankpolicy.data.texts.text_pairs import TextPairs
+from rankpolicy.display import short_repr
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -42,6 +43,8 @@ class Batch:
     padding: Padding
     groups: Tensor | None = None
     query_weights: Tensor | None = None
+
+    __repr__ = short_repr
 
     def mean_over_queries(self, values: Tensor) -> Tensor:
         """Mean of values (query,), weighted by the query weights.
@@ -95,6 +98,8 @@ class RaggedTensors:
     offsets: NDArray[np.int64]
     groups: Tensor | None = None
     query_weights: Tensor | None = None
+
+    __repr__ = short_repr
 
     @classmethod
     def of(

@@ -13,6 +13,7 @@ from rankpolicy.data.click_evidence import LABEL_KINDS, ClickEvidence, LabelKind
 from rankpolicy.data.click_table.shown import Shown
 from rankpolicy.data.click_table.side_columns import SideColumns
 from rankpolicy.data.texts.texts import Texts
+from rankpolicy.display import html_block, html_table
 from rankpolicy.types import RankPolicyError, unknown_name
 
 if TYPE_CHECKING:
@@ -142,6 +143,24 @@ class RankingDataset:
             f"RankingDataset(queries={self.num_queries}, items={self.num_items}, features={self.num_features}, {texts}"
             f"{known}{weighted})"
         )
+
+    def _repr_html_(self) -> str:
+        sizes = self.sizes
+        facts = {
+            "queries": self.num_queries,
+            "items": f"{self.num_items} ({sizes.min()} to {sizes.max()} per query, median {np.median(sizes):g})",
+            "features": self.num_features,
+            "labels": "none",
+        }
+        if self.label_kind != "none":
+            facts["labels"] = (
+                f"{self.label_kind}, {self.labels.min():g} to {self.labels.max():g}; "
+                f"{(self.labels > 0).mean():.1%} of the items above 0"
+            )
+            facts["queries without a label above 0"] = int((~self.has_relevant_items(1e-9)).sum())
+        optional = ("item_ids", "groups", "feature_names", "texts", "side", "shown", "query_weights")
+        facts["also has"] = ", ".join(name for name in optional if getattr(self, name) is not None) or "nothing"
+        return html_block("RankingDataset", html_table(facts.items()))
 
     def __getitem__(self, queries: int | slice | Sequence[int] | NDArray[Any]) -> RankingDataset:
         """The dataset of these queries: an index, a slice, a list of indices or a boolean array over queries."""

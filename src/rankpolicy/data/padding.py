@@ -12,6 +12,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from rankpolicy.display import short_repr
+
 
 @dataclass(frozen=True, slots=True)
 class Padding:
@@ -34,6 +36,8 @@ class Padding:
 
     mask: Tensor  # (query, item) bool
     cells: Tensor  # (items,)
+
+    __repr__ = short_repr
 
     @classmethod
     def of_sizes(cls, sizes: NDArray[np.int64]) -> Padding:

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from rankpolicy.data.dataset import RankingDataset
 from rankpolicy.data.encoding import ARRAY_NAMES, FeatureEncoding, fit_encoding
+from rankpolicy.display import short_repr
 from rankpolicy.types import RankPolicyError, unknown_name
 
 Features = NDArray[np.float32]  # (items, features)
@@ -129,6 +130,8 @@ class FeatureScaling:
     center: NDArray[np.float32] | None = None
     spread: NDArray[np.float32] | None = None
     encoding: FeatureEncoding | None = None
+
+    __repr__ = short_repr
 
     @property
     def needs_queries(self) -> bool:

@@ -124,18 +124,27 @@ class QueryKFold:
     def __repr__(self) -> str:
         return f"QueryKFold(n_splits={self.n_splits}, shuffle={self.shuffle}, random_state={self.random_state})"
 
-    def get_n_splits(self, X: Any = None, y: Any = None, groups: Any = None) -> int:
+    def get_n_splits(self, X: Any = None, y: Any = None, groups: Any = None, qid: Any = None) -> int:
         """Number of folds.
 
         Parameters
         ----------
-        X, y, groups
+        X, y, groups, qid
             Ignored; part of scikit-learn's protocol.
         """
         return self.n_splits
 
+    def get_metadata_routing(self) -> Any:
+        """Which arguments of ``split`` scikit-learn's searches pass on (its protocol): ``qid`` and ``groups``."""
+        from sklearn.utils.metadata_routing import MetadataRequest
+
+        routing = MetadataRequest(owner=type(self).__name__)
+        for name in ("qid", "groups"):
+            routing.split.add_request(param=name, alias=True)
+        return routing
+
     def split(
-        self, X: Any, y: Any = None, groups: ArrayLike | None = None
+        self, X: Any, y: Any = None, groups: ArrayLike | None = None, *, qid: ArrayLike | None = None
     ) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
         """Row numbers (train, test) of each fold.
 
@@ -144,13 +153,17 @@ class QueryKFold:
         X, y
             Ignored; part of scikit-learn's protocol.
         groups
-            The query id of each row.
+            The query id of each row, under scikit-learn's own name.
+        qid
+            The query id of each row, under the name that rankers use; metadata routing passes it on.
         """
-        if groups is None:
+        if groups is None and qid is None:
             raise RankPolicyError(
-                "groups must be the query id of each row; got none. Pass groups=qid, for example to cross_val_score."
+                "qid or groups must be the query id of each row; got none. For rankers call "
+                "sklearn.set_config(enable_metadata_routing=True) and pass qid to the search or to cross_val_score(params={'qid': qid}); "
+                "for other estimators pass groups=qid."
             )
-        query_ids = np.asarray(groups)
+        query_ids = np.asarray(groups if qid is None else qid)
         query_of_row, names = numbered_by_appearance(query_ids, len(query_ids))
         generator = np.random.default_rng(self.random_state) if self.shuffle else None
         fold_of_row = _folds(len(names), self.n_splits, generator)[query_of_row]

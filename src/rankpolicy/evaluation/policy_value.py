@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 
 from rankpolicy.data.dataset import RankingDataset
+from rankpolicy.display import short_repr
 from rankpolicy.fairness import Disparity, encode_groups, group_disparity, individual_disparity, merit_of, position_bias
 from rankpolicy.metrics import reward_to_maximise
 from rankpolicy.objectives import FAIRNESS
@@ -53,6 +54,8 @@ class PolicyValue:
     disparities: Disparity
     exposure: NDArray[np.float64]
     merit: NDArray[np.float64]
+
+    __repr__ = short_repr
 
     @property
     def utility(self) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import math
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -10,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankpolicy.data.click_evidence import effective_sample_size
+from rankpolicy.display import html_block, html_table
 from rankpolicy.evaluation.bootstrap import bootstrap_interval
 from rankpolicy.evaluation.measure import mean_over_queries
 from rankpolicy.metrics import parse_metric
@@ -194,6 +196,16 @@ class MetricTable:
     def __repr__(self) -> str:
         means = ", ".join(f"{name} {mean:.4f}" for name, mean in self.means.items())
         return f"MetricTable(queries={len(self)}, {'' if self.query_weights is None else 'weighted '}{means})"
+
+    def _repr_html_(self) -> str:
+        intervals = {name: self.confidence_interval(name) for name in self.names}
+        rows = [
+            (name, f"{mean:.4f}", f"[{intervals[name][0]:.4f}, {intervals[name][1]:.4f}]", self.num_counted[name])
+            for name, mean in self.means.items()
+        ]
+        notes = [note for note in (self.weighting, str(self.conventions)) if note is not None]
+        table = html_table(rows, header=("metric", "mean", "95% interval", "queries"))
+        return html_block("MetricTable", table, *(f"<small>{html.escape(note)}</small><br>" for note in notes))
 
     def _columns(self) -> list[tuple[str, NDArray[np.float64]]]:
         return list(zip(self.names, self.values.T, strict=True))

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from rankpolicy.data.folds import Fold
+from rankpolicy.display import short_repr
 from rankpolicy.evaluation import MetricTable, PairedComparison, compare_tables, evaluate
 from rankpolicy.experiments.methods import Methods, methods_to_run
 from rankpolicy.experiments.selection import Selection, fit_best, settings_to_try
@@ -43,6 +44,8 @@ class Comparison:
     selections: dict[str, tuple[Selection, ...]]
     significance: tuple[PairedComparison, ...]
     conventions: Conventions
+
+    __repr__ = short_repr
 
     @property
     def methods(self) -> tuple[str, ...]:

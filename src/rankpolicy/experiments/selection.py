@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from rankpolicy.data.dataset import RankingDataset
+from rankpolicy.display import short_repr
 from rankpolicy.experiments.methods import new_ranker
 from rankpolicy.rankers.base import Ranker
 from rankpolicy.types import RankPolicyError
@@ -29,6 +30,8 @@ class Selection:
     ranker: Ranker
     settings: dict[str, Any]
     tried: tuple[tuple[dict[str, Any], float], ...]
+
+    __repr__ = short_repr
 
 
 def settings_to_try(ranker_class: type[Ranker], settings: Mapping[str, Any]) -> list[dict[str, Any]]:

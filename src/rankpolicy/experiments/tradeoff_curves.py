@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from rankpolicy.display import short_repr
 from rankpolicy.experiments.pareto import UtilityDisparity, hypervolume, on_pareto_front
 from rankpolicy.settings import plain
 
@@ -55,6 +56,8 @@ class TradeoffPoint:
     per_seed: tuple[SeedValue, ...]
     exposure: NDArray[np.float64]
     notes: tuple[str, ...] = ()
+
+    __repr__ = short_repr
 
     @property
     def mean(self) -> UtilityDisparity:
@@ -111,6 +114,8 @@ class Tradeoff:
     num_queries: tuple[int, ...]
     left_out: tuple[dict[str, int], ...]
     reference: UtilityDisparity
+
+    __repr__ = short_repr
 
     @property
     def methods(self) -> tuple[str, ...]:

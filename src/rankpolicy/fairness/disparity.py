@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from rankpolicy.display import short_repr
 from rankpolicy.types import RankPolicyError
 
 
@@ -38,6 +39,8 @@ class Disparity:
     is_counted: Tensor  # (query,) bool
     left_out: Mapping[str, int]
     amortized: float | None = None
+
+    __repr__ = short_repr
 
     @property
     def num_counted(self) -> int:

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from rankpolicy.display import short_repr
 from rankpolicy.fairness.exposure import position_bias
 from rankpolicy.fairness.groups import GroupMembers, group_members
 from rankpolicy.gradients.exact import exposure_gradient
@@ -44,6 +45,8 @@ class ParityOffsets:
     values: Tensor  # (query, item)
     given: GroupMembers
     jacobian: Tensor  # (query, group, group)
+
+    __repr__ = short_repr
 
     def multipliers(self, slope: Tensor) -> Tensor:
         """μ (query, group) with jacobian μ = the sums of dU/dscores over groups.

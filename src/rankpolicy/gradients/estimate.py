@@ -9,6 +9,7 @@ from typing import Protocol
 import torch
 from torch import Tensor
 
+from rankpolicy.display import short_repr
 from rankpolicy.types import Reward
 
 
@@ -29,6 +30,8 @@ class GradientEstimate:
     gradient: Tensor  # (query, item)
     reward: Tensor  # (query,)
     metrics: Mapping[str, Tensor] = field(default_factory=dict)
+
+    __repr__ = short_repr
 
     def to(self, device: torch.device) -> GradientEstimate:
         """The same estimate on another device.

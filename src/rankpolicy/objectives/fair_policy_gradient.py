@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from rankpolicy.data.batches import Batch
+from rankpolicy.display import short_repr
 from rankpolicy.fairness import (
     MERITS,
     Disparity,
@@ -41,6 +42,8 @@ class FairValue:
     utility: Tensor  # (query,)
     disparity: Disparity
     gradient: Tensor  # (query, item) of each query, without its weight
+
+    __repr__ = short_repr
 
 
 _DRAWS = ReadWhen(condition='estimator is "reinforce"', holds=lambda owner: owner.estimator == "reinforce")

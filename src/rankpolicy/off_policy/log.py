@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rankpolicy.clicks.log.click_log import NOT_SHOWN
+from rankpolicy.display import short_repr
 from rankpolicy.types import RankPolicyError
 
 
@@ -45,6 +46,8 @@ class OffPolicyLog:
     propensities: NDArray[np.float64] | None = None
     marginal_propensities: NDArray[np.float64] | None = None
     list_propensities: NDArray[np.float64] | None = None
+
+    __repr__ = short_repr
 
     def __post_init__(self) -> None:
         items, rewards = _array(self.items, np.int32), _array(self.rewards, np.float64)

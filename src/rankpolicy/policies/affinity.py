@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import logsigmoid
 
+from rankpolicy.display import short_repr
 from rankpolicy.metrics.ranked import rank_by_score
 from rankpolicy.policies.choices import add_gumbel_noise, log_remaining_weights, sequential_choices, summed_shares
 from rankpolicy.policies.plackett_luce import PlackettLuce, check_scores
@@ -47,6 +48,8 @@ class Affinity:
     mask: Tensor  # (query, item) bool
     epsilon: float | Tensor = 0.1
     max_positions: int | None = None
+
+    __repr__ = short_repr
 
     def __post_init__(self) -> None:
         check_scores(self.scores, self.mask)

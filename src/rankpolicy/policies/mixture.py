@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from rankpolicy.display import short_repr
 from rankpolicy.policies.rank_weights import full_rank_weights
 from rankpolicy.types import RankPolicyError
 
@@ -38,6 +39,8 @@ class Mixture:
     rankings: Tensor  # (ranking, query, position)
     weights: Tensor  # (ranking, query)
     mask: Tensor  # (query, item) bool
+
+    __repr__ = short_repr
 
     def __post_init__(self) -> None:
         _check(self.rankings, self.weights, self.mask)

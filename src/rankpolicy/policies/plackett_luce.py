@@ -8,6 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from rankpolicy.display import short_repr
 from rankpolicy.kernels import HAS_NUMBA
 from rankpolicy.metrics.ranked import rank_by_score
 from rankpolicy.policies.choices import add_gumbel_noise, log_remaining_weights, ranked_log_weights
@@ -39,6 +40,8 @@ class PlackettLuce:
 
     scores: Tensor  # (query, item)
     mask: Tensor  # (query, item) bool
+
+    __repr__ = short_repr
 
     def __post_init__(self) -> None:
         check_scores(self.scores, self.mask)

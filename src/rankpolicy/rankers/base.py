@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
@@ -15,10 +15,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from rankpolicy.bundle import write_bundle
 from rankpolicy.data.dataset import RankingDataset
-from rankpolicy.evaluation.measure import check_has_labels
+from rankpolicy.evaluation.measure import check_has_labels, evaluate_scores, mean_over_queries
 from rankpolicy.fairness import position_bias
 from rankpolicy.metrics import reward_to_maximise
+from rankpolicy.metrics.expression import reward_for_labels
 from rankpolicy.policies.plackett_luce import PlackettLuce
+from rankpolicy.rankers.eval_sets import named_eval_sets
 from rankpolicy.rankers.inputs import (
     Groups,
     check_kind_of_data,
@@ -26,12 +28,19 @@ from rankpolicy.rankers.inputs import (
     dense_blocks,
     matched_features,
     training_dataset,
-    validation_dataset,
     with_groups,
 )
 from rankpolicy.rankers.named_settings import NamedSettings
+from rankpolicy.rankers.notebook import ranker_html
+from rankpolicy.rankers.query_weights import with_sample_weight
+from rankpolicy.rankers.scikit_learn import ScikitLearnEstimator, not_fitted_error
 from rankpolicy.settings import plain
+from rankpolicy.training import Callback, ReportOptions, TrainingProgress
+from rankpolicy.training.progress import report_options
 from rankpolicy.types import RankingPolicy, RankPolicyError
+
+# The key under which ``_fit`` records the validation data that decides; ``fit`` then gives it the name that the user knows.
+DECISIVE = "(decisive)"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,20 +49,26 @@ class FitOptions:
 
     Parameters
     ----------
-    progress
-        Whether to show a progress bar on stderr; None: when that is a terminal.
+    report
+        How progress is shown, and the callbacks.
     checkpoint
         A file that is written after every epoch; None: none.
     resume
         Whether to continue from the checkpoint if it exists.
+    init
+        A fitted ranker to start from; None: start afresh.
+    other_sets
+        Further validation sets by name, which are only measured.
     """
 
-    progress: bool | None
-    checkpoint: Path | None
-    resume: bool
+    report: ReportOptions = field(default_factory=ReportOptions)
+    checkpoint: Path | None = None
+    resume: bool = False
+    init: Ranker | None = None
+    other_sets: Mapping[str, RankingDataset] = field(default_factory=dict)
 
 
-class Ranker(NamedSettings, ABC):
+class Ranker(NamedSettings, ScikitLearnEstimator, ABC):
     """A method that learns scores; its policy is Plackett-Luce over these scores, or a mixture of rankings.
 
     Every ranker is a dataclass whose settings are declared with ``rankpolicy.settings.setting`` and checked when it is made. Constructors
@@ -62,6 +77,7 @@ class Ranker(NamedSettings, ABC):
 
     name: ClassVar[str]
     uses_query_weights: ClassVar[bool] = False  # whether queries with higher weights count more in training
+    learns_from_relevances: ClassVar[bool] = False  # whether labels may be relevances estimated from clicks
     ranks_by_sorting: ClassVar[bool] = True  # whether it learns scores to sort by; otherwise it learns a policy
     # What `compare` tries on validation data, each a change of settings as set_params takes it; the first is the default.
     settings_to_try: ClassVar[tuple[dict[str, Any], ...]] = ({},)
@@ -100,10 +116,15 @@ class Ranker(NamedSettings, ABC):
         qid: ArrayLike | None = None,
         group: ArrayLike | None = None,
         protected: Groups | None = None,
+        sample_weight: ArrayLike | None = None,
         valid: RankingDataset | None = None,
         eval_set: Sequence[tuple[Any, ArrayLike]] | None = None,
         eval_qid: Sequence[ArrayLike] | None = None,
         eval_group: Sequence[ArrayLike] | None = None,
+        eval_names: Sequence[str] | None = None,
+        init: Ranker | None = None,
+        callbacks: Sequence[Callback | Callable[[TrainingProgress], Any]] | None = None,
+        verbose: bool | int | None = None,
         progress: bool | None = None,
         checkpoint: str | Path | None = None,
         resume: bool = False,
@@ -127,16 +148,31 @@ class Ranker(NamedSettings, ABC):
             The number of rows of each query, instead of ``qid``, where the rows of a query follow one another.
         protected
             The protected group of each item, for fair rankers: one value per row, or a function of the dataset.
+        sample_weight
+            How much each query counts: one weight per query, in the order of first appearance, or one per row, equal within a query.
+            Only their ratios matter to networks and trees.
         valid
             Validation data as a RankingDataset. Weight validation clicks as the training clicks: ``weighted_by_propensity(valid, bias)``.
         eval_set
-            Validation data as ``[(Xv, yv)]``, the calling form of LightGBM and XGBoost.
+            Validation data as ``[(Xv, yv)]``, the calling form of LightGBM and XGBoost. With several sets the last one decides, as in
+            XGBoost, when training stops and which state is kept; the others are only recorded in ``evals_result_``.
         eval_qid
             The query ids of ``eval_set``, as ``[qid]``.
         eval_group
             The query sizes of ``eval_set``, as ``[sizes]``.
+        eval_names
+            Names of the validation sets in ``evals_result_``; by default valid_0, valid_1, ...
+        init
+            A fitted ranker to continue from (fine-tuning): its weights or trees, and its scaling or vocabulary, are kept and trained
+            further on this data. For networks any network ranker with the same model; for trees the same kind of ranker, to which up to
+            ``num_trees`` trees are added. ``init`` itself does not change.
+        callbacks
+            Functions of a ``rankpolicy.training.TrainingProgress``, called after every epoch or tree, or ``Callback`` objects, such as
+            ``rankpolicy.training.TensorBoard()``. Training stops where one returns True.
+        verbose
+            False is silent, True shows progress, a number n above 1 a line after every n epochs or trees; None: as ``progress``.
         progress
-            Whether to show a progress bar on stderr; by default when that is a terminal.
+            Whether to show progress on stderr: a bar in a terminal, elsewhere a line every few seconds. By default it is shown.
         checkpoint
             A file for the training state, written after every epoch.
         resume
@@ -147,32 +183,58 @@ class Ranker(NamedSettings, ABC):
         train = training_dataset(X, y, qid, group)
         if protected is not None:
             train = with_groups(train, protected)
+        if sample_weight is not None:
+            train = with_sample_weight(train, sample_weight)
         check_has_labels(train, "training data")
         check_kind_of_data(train, reads_texts=self._reads_texts, what="training data")
         self._check_clicks(train)
         self.click_report_ = None if train.click_evidence is None else train.click_evidence.to_dict()
-        validation = validation_dataset(valid, eval_set, eval_qid, eval_group, feature_names=train.feature_names)
-        if validation is not None:
+        if init is not None:
+            self._check_init(init, train)
+            if train.texts is None:
+                what = "training data, to continue from init,"
+                train = matched_features(train, init.num_features_, init.feature_names_, init.categories_, what=what)
+        eval_sets = named_eval_sets(
+            valid, eval_set, eval_qid, eval_group, eval_names, feature_names=train.feature_names
+        )
+        for name, validation in eval_sets.items():
             if callable(protected):
                 validation = with_groups(validation, protected)
             check_has_labels(validation, "validation data")
             check_kind_of_data(validation, reads_texts=self._reads_texts, what="validation data")
-            validation = matched_features(
+            eval_sets[name] = matched_features(
                 validation, train.num_features, train.feature_names, train.categories, what="validation data"
             )
         if resume and checkpoint is None:
             raise RankPolicyError("resume=True needs checkpoint=, the file to go on from.")
         if checkpoint is not None and Path(checkpoint).is_dir():
             raise RankPolicyError(f"checkpoint must name a file; {checkpoint} is a directory. Name a file in it.")
-        self._fit(
-            train,
-            validation,
-            FitOptions(progress=progress, checkpoint=None if checkpoint is None else Path(checkpoint), resume=resume),
+        decisive = next(reversed(eval_sets), None)
+        options = FitOptions(
+            report=report_options(progress, verbose, callbacks, settings=self._plain_settings()),
+            checkpoint=None if checkpoint is None else Path(checkpoint),
+            resume=resume,
+            init=init,
+            other_sets={name: data for name, data in eval_sets.items() if name != decisive},
         )
+        self._fit(train, None if decisive is None else eval_sets[decisive], options)
         self.num_features_ = train.num_features
         self.feature_names_ = None if train.feature_names is None else list(train.feature_names)
         self.categories_ = None if train.categories is None else {k: list(v) for k, v in train.categories.items()}
+        if decisive is not None:
+            self.evals_result_ = self._named_curves(decisive, options.other_sets)
         return self
+
+    def _named_curves(self, decisive: str, others: Mapping[str, RankingDataset]) -> dict[str, dict[str, list[float]]]:
+        """The curves by the names of the validation sets; a set that training did not follow is measured once, at the end."""
+        curves = dict(self.evals_result_)
+        of_decisive = curves.pop(DECISIVE, {})
+        for name, dataset in others.items():
+            if name not in curves:
+                measure = reward_for_labels(reward_to_maximise(_metric_of(self)), dataset.label_kind)
+                values = evaluate_scores(self._scores(dataset), dataset, [measure])[:, 0]
+                curves[name] = {measure.name: [mean_over_queries(values, dataset.query_weights)]}
+        return curves | {decisive: of_decisive}
 
     def predict(
         self,
@@ -226,6 +288,46 @@ class Ranker(NamedSettings, ABC):
         dataset = self._to_rank(X, qid, group, protected)
         order = np.lexsort((np.arange(dataset.num_items), -self._scores(dataset), dataset.query_of_item))
         return np.split(dataset.row_numbers()[order], dataset.offsets[1:-1])
+
+    def score(
+        self,
+        X: Any,
+        y: ArrayLike | None = None,
+        *,
+        qid: ArrayLike | None = None,
+        group: ArrayLike | None = None,
+        protected: Groups | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> float:
+        """Mean NDCG@10 over queries, higher is better: what scikit-learn's searches and cross-validation compare.
+
+        ``rankpolicy.evaluate`` measures other metrics, with intervals.
+
+        Parameters
+        ----------
+        X
+            A RankingDataset with labels, a matrix or frame of features (rows, features), or a click table.
+        y
+            The label of each row of a matrix; a RankingDataset holds its own.
+        qid
+            The query of each row, where X is a matrix; rows of a query may stand anywhere.
+        group
+            Sizes of the queries, where the rows of X stand query by query; give ``qid`` or ``group``.
+        protected
+            The protected group of each row, or a function of the dataset that gives it; for rankers that rank by groups.
+        sample_weight
+            How much each query counts in the mean: one weight per query, or one per row, equal within a query.
+        """
+        self._require_fitted()
+        dataset = training_dataset(X, y, qid, group)
+        check_has_labels(dataset, "data to score")
+        if sample_weight is not None:
+            dataset = with_sample_weight(dataset, sample_weight)
+        if protected is not None:
+            dataset = with_groups(dataset, protected)
+        scores = self._scores(self._to_rank(dataset, None, None, None))
+        measure = reward_for_labels(reward_to_maximise("ndcg@10"), dataset.label_kind)
+        return mean_over_queries(evaluate_scores(scores, dataset, [measure])[:, 0], dataset.query_weights)
 
     def sample(
         self,
@@ -369,6 +471,9 @@ class Ranker(NamedSettings, ABC):
         models = models_with_setting(name)
         return f"it belongs to a network: rp.models.{models[0].__name__}({name}=...)" if models else None
 
+    def _repr_html_(self) -> str:
+        return ranker_html(self)
+
     @property
     def is_fitted(self) -> bool:
         """Whether ``fit`` was called, or the ranker loaded from a file."""
@@ -376,15 +481,27 @@ class Ranker(NamedSettings, ABC):
 
     def _require_fitted(self) -> None:
         if not self.is_fitted:
-            raise RankPolicyError(
+            raise not_fitted_error(
                 f"this {type(self).__name__} is not fitted yet: call fit(train) or rankpolicy.load(path) first."
             )
 
+    def _check_init(self, init: Any, train: RankingDataset) -> None:
+        """Refuse to continue from another ranker, unless a subclass can."""
+        raise RankPolicyError(
+            f"{type(self).__name__} cannot continue from a fitted ranker: it has no state to train further. Leave init out; "
+            "rankers over networks and trees can continue."
+        )
+
     def _check_clicks(self, train: RankingDataset) -> None:
         """Refuse weighted clicks where weights have no effect; warn of position bias in clicks without weights."""
-        if not self.uses_query_weights and (train.query_weights is not None or train.label_kind == "relevances"):
-            from rankpolicy.rankers import RANKERS
+        from rankpolicy.rankers import RANKERS
 
+        if self.uses_query_weights and not self.learns_from_relevances and train.label_kind == "relevances":
+            able = ", ".join(ranker.__name__ for ranker in RANKERS.values() if ranker.learns_from_relevances)
+            raise RankPolicyError(
+                f"{type(self).__name__} does not learn from relevances that were estimated from clicks. These rankers do: {able}."
+            )
+        if not self.uses_query_weights and (train.query_weights is not None or train.label_kind == "relevances"):
             able = ", ".join(ranker.__name__ for ranker in RANKERS.values() if ranker.uses_query_weights)
             raise RankPolicyError(
                 f"{type(self).__name__} does not use query weights, which weighted data and clicks need. These rankers use them: {able}."
@@ -412,7 +529,14 @@ class Ranker(NamedSettings, ABC):
         check_kind_of_data(dataset, reads_texts=self._reads_texts, what="data to rank")
         if self._reads_texts:
             return dataset
-        return matched_features(dataset, self.num_features_, self.feature_names_, self.categories_, what="data to rank")
+        return matched_features(
+            dataset,
+            self.num_features_,
+            self.feature_names_,
+            self.categories_,
+            what="data to rank",
+            ranker=type(self).__name__,
+        )
 
     def _policy_of(self, dataset: RankingDataset) -> RankingPolicy:
         padding = dataset.padding()
@@ -442,3 +566,9 @@ class Ranker(NamedSettings, ABC):
     @abstractmethod
     def _restore(self, files: dict[str, bytes]) -> None:
         """Take the fitted state from those files."""
+
+
+def _metric_of(ranker: Ranker) -> Any:
+    """The metric of validation data; ndcg@10 where the ranker has none or uses its objective."""
+    metric = getattr(ranker, "valid_metric", "ndcg@10")
+    return "ndcg@10" if isinstance(metric, str) and metric == "objective" else metric

@@ -31,7 +31,7 @@ def training_dataset(X: Any, y: ArrayLike | None, qid: ArrayLike | None, group: 
     if y is None:
         raise RankPolicyError(
             "fit needs labels: fit(X, y, qid=...), a RankingDataset that holds them, or a click table, a frame with the columns "
-            "query_text, item_text and clicked."
+            "query_text, item_text and clicked. fit(X) requires y to be passed, but the target y is None."
         )
     return _from_matrix(X, y, qid, group)
 
@@ -154,6 +154,7 @@ def matched_features(
     categories: Mapping[str, Sequence[str]] | None,
     *,
     what: str,
+    ranker: str = "fit",
 ) -> RankingDataset:
     """The data with the feature columns of the training data: by name where both sides have names, else by their number.
 
@@ -172,7 +173,8 @@ def matched_features(
     if dataset.num_features != num_features:
         raise RankPolicyError(
             f"{what} must have the {num_features} features of the training data; it has {dataset.num_features}. "
-            f"Pass the same columns; sparse files: read_letor(path, num_features={num_features})."
+            f"Pass the same columns; sparse files: read_letor(path, num_features={num_features}). "
+            f"(X has {dataset.num_features} features, but {ranker} is expecting {num_features} features as input.)"
         )
     wanted, given = categories or {}, dataset.categories or {}
     if set(wanted) != set(given):
@@ -206,7 +208,11 @@ def check_kind_of_data(dataset: RankingDataset, *, reads_texts: bool, what: str)
     if not reads_texts and dataset.num_features == 0:
         raise RankPolicyError(
             f"this ranker reads features; {what} has none"
-            + (", only texts. Choose a text model, such as model='mcan'." if dataset.texts is not None else ".")
+            + (
+                ", only texts. Choose a text model, such as model='mcan'."
+                if dataset.texts is not None
+                else f": 0 feature(s) (shape=({dataset.num_items}, 0)) while a minimum of 1 is required."
+            )
         )
 
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Self
 
+from rankpolicy.display import short
 from rankpolicy.settings import changed_settings, check_names, check_settings, plain, setting_names
 from rankpolicy.types import RankPolicyError
 
@@ -77,7 +78,7 @@ class NamedSettings:
         return setting_names(cls)
 
     def __repr__(self) -> str:
-        changed = (f"{name}={value!r}" for name, value in changed_settings(self).items())
+        changed = (f"{name}={short(value)}" for name, value in changed_settings(self).items())
         return f"{type(self).__name__}({', '.join(changed)})"
 
 

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rankpolicy.clicks.models.definition import PAIR, User
+from rankpolicy.display import short_repr
 from rankpolicy.simulation.users import cascade_user, dcm_user, expected_reward
 from rankpolicy.types import RankPolicyError
 
@@ -35,6 +36,8 @@ class Phase:
     user: User
     available: NDArray[np.int64]
 
+    __repr__ = short_repr
+
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Problem:
@@ -53,6 +56,8 @@ class Problem:
     phases: tuple[Phase, ...]
     cutoff: int
     name: str = ""
+
+    __repr__ = short_repr
 
     def __post_init__(self) -> None:
         users = [phase.user for phase in self.phases]

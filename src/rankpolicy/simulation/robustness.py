@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from rankpolicy.bandits import BANDITS
 from rankpolicy.clicks.models.definition import User
+from rankpolicy.display import short_repr
 from rankpolicy.simulation.problems import stationary
 from rankpolicy.simulation.runs import MakeBandit, ReportRun, mean_over_problems, simulate
 from rankpolicy.simulation.users import dcm_user, random_user
@@ -43,6 +44,8 @@ class RobustnessMatrix:
     regrets: NDArray[np.float64]
     random_regrets: NDArray[np.float64]
     num_steps: int
+
+    __repr__ = short_repr
 
     def shares(self) -> NDArray[np.float64]:
         """Regret as a share of that of random lists (bandit, user): 0 shows the best list from the start, 1 has learned nothing."""

@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from rankpolicy.bandits import BANDITS
 from rankpolicy.bandits.base import Bandit
 from rankpolicy.clicks.models.definition import User
+from rankpolicy.display import short_repr
 from rankpolicy.kernels import HAS_NUMBA
 from rankpolicy.simulation.problems import Problem
 from rankpolicy.simulation.reference import run_step_by_step
@@ -43,6 +44,8 @@ class Simulation:
     problems: tuple[Problem, ...]
     steps: NDArray[np.int64]
     regrets: dict[str, NDArray[np.float64]]
+
+    __repr__ = short_repr
 
     def mean(self, bandit: str) -> NDArray[np.float64]:
         """Mean regret over runs (step,).

@@ -1,12 +1,20 @@
-"""Training: the fit loop of all networks, its settings, checkpoints and progress bar."""
+"""Training: the fit loop of all networks, its settings, checkpoints, progress reports and callbacks."""
 
+from rankpolicy.training.callbacks import Callback, TrainingProgress
 from rankpolicy.training.fit import TrainingSettings, TrainingState, Validation, fit_network
-from rankpolicy.training.progress import epoch_progress
+from rankpolicy.training.progress import ReportOptions, epoch_progress
+from rankpolicy.training.trackers import MLflow, TensorBoard, WeightsAndBiases
 
 __all__ = [
+    "Callback",
+    "MLflow",
+    "ReportOptions",
+    "TensorBoard",
+    "TrainingProgress",
     "TrainingSettings",
     "TrainingState",
     "Validation",
+    "WeightsAndBiases",
     "epoch_progress",
     "fit_network",
 ]

@@ -32,6 +32,7 @@ def write_checkpoint(path: Path, state: TrainingState, *, purpose: str, data: st
         "reports": state.reports,
         "parts": state.parts,
         "scores": state.scores,
+        "other_scores": state.other_scores,
         "purpose": purpose,
         "data": data,
     }
@@ -88,6 +89,7 @@ def read_checkpoint(path: Path, state: TrainingState, *, purpose: str, data: str
         state.best_score, state.best_epoch = float(numbers["best_score"]), int(numbers["best_epoch"])
         state.reports, state.parts = list(numbers["reports"]), dict(numbers["parts"])
         state.scores = list(numbers["scores"])
+        state.other_scores = {name: list(scores) for name, scores in dict(numbers.get("other_scores", {})).items()}
         slots: dict[int, dict[str, Any]] = {}
         for name, tensor in _under("optimizer.", tensors).items():
             index, slot = name.split(".", 1)

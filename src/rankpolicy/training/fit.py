@@ -5,16 +5,18 @@ from __future__ import annotations
 import copy
 import math
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from pathlib import Path
+from types import MappingProxyType
 
 import torch
 from torch import Tensor, nn
 
 from rankpolicy.data.batches import RaggedTensors
 from rankpolicy.data.texts.text_pairs import TextPairs
+from rankpolicy.display import short_repr
 from rankpolicy.models.average import Average, scores_of_all
 from rankpolicy.models.layers import drawing_from
 from rankpolicy.objectives.value import Objective, ObjectiveValue, ScheduledObjective
@@ -25,7 +27,8 @@ from rankpolicy.types import RankPolicyError
 ScoreValidation = Callable[[Tensor], float]  # flat validation scores (items,) -> higher is better
 _FEW_PARAMETERS = 500_000
 
-ReportEpoch = Callable[[int, dict[str, float]], None]  # epochs done, the latest numbers by name
+# Epochs done, the latest numbers by name -> whether to stop; None: go on.
+ReportEpoch = Callable[[int, dict[str, float]], bool | None]
 
 
 @documented
@@ -55,7 +58,9 @@ class TrainingSettings:
         "With validation data: epochs without a better score before training stops. None: never stop early.",
         at_least=1,
     )
-    random_state: int = setting(0, "Seed of initial weights, order of queries, dropout and sampled rankings.")
+    random_state: int | None = setting(
+        0, "Seed of initial weights, order of queries, dropout and sampled rankings. None draws a new one each time."
+    )
 
     def __post_init__(self) -> None:
         check_settings(self)
@@ -85,6 +90,8 @@ class TrainingState:
         Further numbers of the objective by name, one per epoch.
     scores
         Validation scores, one per epoch.
+    other_scores
+        Scores on further held-out data by name, one per epoch; they are recorded only.
     """
 
     network: nn.Module
@@ -96,6 +103,9 @@ class TrainingState:
     reports: list[float] = field(default_factory=list)
     parts: dict[str, list[float]] = field(default_factory=dict)
     scores: list[float] = field(default_factory=list)
+    other_scores: dict[str, list[float]] = field(default_factory=dict)
+
+    __repr__ = short_repr
 
     @property
     def epoch(self) -> int:
@@ -121,6 +131,8 @@ class Validation:
     score: ScoreValidation
     name: str
 
+    __repr__ = short_repr
+
 
 def fit_network(
     network: nn.Module,
@@ -130,6 +142,7 @@ def fit_network(
     settings: TrainingSettings,
     generator: torch.Generator,
     validation: Validation | None = None,
+    other_validations: Mapping[str, Validation] = MappingProxyType({}),
     report_epoch: ReportEpoch | None = None,
     checkpoint: Path | None = None,
     resume: bool = False,
@@ -151,8 +164,10 @@ def fit_network(
         Where the order of queries, dropout and sampled rankings are drawn from; on the device of the training data.
     validation
         Held-out data for early stopping; None trains all epochs.
+    other_validations
+        Further held-out data by name, scored after every epoch and recorded.
     report_epoch
-        Called after every epoch with the number of epochs done and the latest numbers by name.
+        Called after every epoch with the number of epochs done and the latest numbers by name; training stops where it returns True.
     checkpoint
         A file that is written after every epoch.
     resume
@@ -174,10 +189,13 @@ def fit_network(
             if validation is not None:
                 _validate(state, validation)
                 latest[f"validation {validation.name}"] = state.scores[-1]
+            for name, other in other_validations.items():
+                state.other_scores.setdefault(name, []).append(_score(state.network, other))
+                latest[f"{name} {other.name}"] = state.other_scores[name][-1]
             if checkpoint is not None:
                 write_checkpoint(checkpoint, state, purpose=purpose, data=data)
-            if report_epoch is not None:
-                report_epoch(state.epoch, latest)
+            if report_epoch is not None and report_epoch(state.epoch, latest):
+                break
     if state.best_weights:
         network.load_state_dict(state.best_weights)
     network.eval()
@@ -221,17 +239,22 @@ def _train_epoch(state: TrainingState, train: RaggedTensors, objective: Objectiv
 
 
 def _validate(state: TrainingState, validation: Validation) -> None:
-    state.network.eval()
-    with torch.no_grad():
-        score = validation.score(scores_of_all(state.network, validation.features))
-    if math.isnan(score):
-        raise RankPolicyError(
-            f"the validation metric {validation.name!r} must give a number; it gave NaN. Check the metric and the validation labels."
-        )
+    score = _score(state.network, validation)
     state.scores.append(score)
     if score > state.best_score:
         state.best_score, state.best_epoch = score, state.epoch
         state.best_weights = copy.deepcopy(state.network.state_dict())
+
+
+def _score(network: nn.Module, validation: Validation) -> float:
+    network.eval()
+    with torch.no_grad():
+        score = validation.score(scores_of_all(network, validation.features))
+    if math.isnan(score):
+        raise RankPolicyError(
+            f"the validation metric {validation.name!r} must give a number; it gave NaN. Check the metric and the validation labels."
+        )
+    return score
 
 
 def _is_finished(state: TrainingState, settings: TrainingSettings, validation: Validation | None) -> bool:

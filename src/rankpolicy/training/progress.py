@@ -1,33 +1,175 @@
-"""A progress bar on stderr for long training."""
+"""Reports of training: a progress bar in a terminal, a line every few seconds elsewhere, Python logging, and the user's callbacks."""
 
 from __future__ import annotations
 
+import logging
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field, replace
 from importlib.util import find_spec
+from numbers import Integral
+from typing import Any
 
+from rankpolicy.training.callbacks import Callback, TrainingProgress, as_callbacks
 from rankpolicy.training.fit import ReportEpoch
+from rankpolicy.types import RankPolicyError
+
+logger = logging.getLogger("rankpolicy.training")
+SECONDS_BETWEEN_LINES = 5.0
+
+_Show = Callable[[TrainingProgress], None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReportOptions:
+    """Who hears of training.
+
+    Parameters
+    ----------
+    progress
+        Whether to show progress on stderr: None does so unless it would take a bar and rich is missing.
+    every
+        Show a line after every so many iterations instead of a bar or a line every few seconds; None: not.
+    callbacks
+        The user's callbacks.
+    settings
+        The settings of the ranker, for the callbacks.
+    """
+
+    progress: bool | None = None
+    every: int | None = None
+    callbacks: tuple[Callback, ...] = ()
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+
+def report_options(
+    progress: bool | None, verbose: bool | int | None, callbacks: Any, *, settings: Mapping[str, Any]
+) -> ReportOptions:
+    """Who hears of training, from what a user gave to ``fit``.
+
+    Parameters
+    ----------
+    progress
+        Whether to show progress on stderr; None: yes, as it suits the place.
+    verbose
+        The same in the words of other libraries: a truth value, or after how many iterations to show a line.
+    callbacks
+        A list of functions and ``Callback`` objects.
+    settings
+        The settings of the ranker.
+    """
+    every = None
+    if verbose is not None:
+        if not isinstance(verbose, Integral) or verbose < 0:
+            raise RankPolicyError(f"verbose must be True, False or a number of iterations; got {verbose!r:.60}.")
+        if progress is not None and bool(verbose) != progress:
+            raise RankPolicyError(f"give progress or verbose, not both; got progress={progress} and verbose={verbose}.")
+        progress = bool(verbose)
+        every = None if isinstance(verbose, bool) or verbose < 2 else int(verbose)
+    return ReportOptions(progress=progress, every=every, callbacks=as_callbacks(callbacks), settings=settings)
 
 
 @contextmanager
-def epoch_progress(description: str, num_epochs: int, *, enabled: bool | None) -> Iterator[ReportEpoch | None]:
-    """A progress bar: gives a callback for the fit loop that shows epochs, the latest numbers and the time left.
+def epoch_progress(description: str, num_epochs: int, options: ReportOptions) -> Iterator[ReportEpoch]:
+    """Report training: gives a function for the fit loop that takes the epochs done and the latest numbers, and says whether to stop.
+
+    Every epoch is logged at level DEBUG by the logger "rankpolicy.training", a line every few seconds and at the end at level INFO. These
+    lines go to stderr where no handler shows them.
 
     Parameters
     ----------
     description
-        The text before the bar.
+        Class name of the ranker.
     num_epochs
         How many epochs there are at most.
-    enabled
-        Whether to show it; None: when stderr is a terminal and rich is installed. Without a bar the callback is None.
+    options
+        Who hears of it.
     """
-    if enabled is None:
-        enabled = sys.stderr.isatty() and find_spec("rich") is not None
-    if not enabled:
-        yield None
+    state = TrainingProgress(
+        ranker=description, iteration=0, num_iterations=num_epochs, metrics={}, settings=options.settings
+    )
+    with ExitStack() as stack:
+        show = stack.enter_context(_shown(state, options))
+        started: list[Callback] = []
+
+        def report_epoch(epoch: int, latest: dict[str, float]) -> bool:
+            nonlocal state
+            state = replace(state, iteration=epoch, metrics=dict(latest))
+            show(state)
+            logger.debug("%s", _line(state))
+            wishes = [callback.on_iteration(state) for callback in options.callbacks]
+            return any(wish is True for wish in wishes)
+
+        try:
+            for callback in options.callbacks:
+                started.append(callback)
+                callback.on_start(state)
+            yield report_epoch
+        finally:
+            for callback in started:
+                callback.on_end(state)
+
+
+@contextmanager
+def _shown(state: TrainingProgress, options: ReportOptions) -> Iterator[_Show]:
+    """What shows progress: a bar, lines, or nothing but the log."""
+    in_terminal = sys.stderr.isatty() and find_spec("rich") is not None
+    if options.progress is not False and options.every is None and in_terminal:
+        with _bar(state) as show:
+            yield show
         return
+    lines = _Lines(quiet=options.progress is False, every=options.every)
+    yield lines.show
+    lines.end()
+
+
+class _Lines:
+    """A line every few seconds, the first after as long, or after every so many iterations; and one at the end of a long training."""
+
+    def __init__(self, *, quiet: bool, every: int | None) -> None:
+        self.quiet, self.every = quiet, every
+        self.start = self.last = time.monotonic()
+        self.latest: TrainingProgress | None = None
+        self.num_lines = 0
+
+    def show(self, state: TrainingProgress) -> None:
+        self.latest, now = state, time.monotonic()
+        seconds = now - self.last
+        if seconds >= SECONDS_BETWEEN_LINES if self.every is None else state.iteration % self.every == 0:
+            self.last = now
+            self.num_lines += 1
+            self._write(_line(state))
+
+    def end(self) -> None:
+        if self.latest is not None:
+            done = f"{_line(self.latest)}  done in {time.monotonic() - self.start:.1f} s"
+            if self.num_lines:
+                self._write(done)
+            else:
+                logger.info("%s", done)
+
+    def _write(self, line: str) -> None:
+        logger.info("%s", line)
+        if not self.quiet and not (logger.isEnabledFor(logging.INFO) and logger.hasHandlers()):
+            print(line, file=sys.stderr, flush=True)
+
+
+def _line(state: TrainingProgress) -> str:
+    """
+    >>> _line(TrainingProgress(ranker="PGRank", iteration=3, num_iterations=10, metrics={"reward": 0.5}, settings={}))
+    'PGRank 3/10  reward 0.5000'
+    """
+    return f"{state.ranker} {state.iteration}/{state.num_iterations}  {_numbers(state)}".rstrip()
+
+
+def _numbers(state: TrainingProgress) -> str:
+    return "  ".join(f"{name} {number:.4f}" for name, number in state.metrics.items())
+
+
+@contextmanager
+def _bar(state: TrainingProgress) -> Iterator[_Show]:
     from rich.console import Console
     from rich.progress import (
         BarColumn,
@@ -47,10 +189,5 @@ def epoch_progress(description: str, num_epochs: int, *, enabled: bool | None) -
         TimeRemainingColumn(),
     )
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task(description, total=num_epochs, numbers="")
-
-        def report_epoch(epoch: int, latest: dict[str, float]) -> None:
-            numbers = "  ".join(f"{name} {number:.4f}" for name, number in latest.items())
-            bar.update(task, completed=epoch, numbers=numbers)
-
-        yield report_epoch
+        task = bar.add_task(state.ranker, total=state.num_iterations, numbers="")
+        yield lambda state: bar.update(task, completed=state.iteration, numbers=_numbers(state))

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankpolicy.clicks.log.click_log import ClickLog
+from rankpolicy.display import short_repr
 from rankpolicy.types import RankPolicyError
 
 TRAFFIC = ("random", "rankers", "swaps")
@@ -33,6 +34,8 @@ class BiasedLog:
     propensities: NDArray[np.float64]
     relevance: NDArray[np.float64]
     swaps: NDArray[np.int64]
+
+    __repr__ = short_repr
 
 
 def make_biased_log(

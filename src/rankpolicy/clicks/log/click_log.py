@@ -10,9 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankpolicy.clicks.log.counting import distinct_rows
+from rankpolicy.display import html_block, html_table
 from rankpolicy.types import RankPolicyError
 
 NOT_SHOWN = -1
+_RANKS_SHOWN = 10  # in notebooks
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,6 +59,30 @@ class ClickLog:
 
     def __len__(self) -> int:
         return len(self.queries)
+
+    def __repr__(self) -> str:
+        facts = ", ".join(f"{name}={number}" for name, number in self._facts().items())
+        return f"ClickLog({facts}{'' if self.has_sessions else ', counts by query, item and position'})"
+
+    def _repr_html_(self) -> str:
+        shown = self.items != NOT_SHOWN
+        impressions, clicks = (self.counts @ shown).tolist(), (self.counts @ (self.clicks * shown)).tolist()
+        rows = [
+            (rank, num_shown, num_clicks, f"{num_clicks / num_shown:.4f}")
+            for rank, (num_shown, num_clicks) in enumerate(zip(impressions, clicks, strict=True), 1)
+            if num_shown and rank <= _RANKS_SHOWN
+        ]
+        by_rank = html_table(rows, header=("rank", "shown", "clicks", "click-through"))
+        return html_block("ClickLog", html_table(self._facts().items()), by_rank if self.has_sessions else "")
+
+    def _facts(self) -> dict[str, int]:
+        return {
+            "sessions": self.num_sessions,
+            "queries": len(self.query_names),
+            "items": len(self.item_names),
+            "positions": self.num_positions,
+            "clicks": self.num_clicks,
+        }
 
     @property
     def num_sessions(self) -> int:

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from rankpolicy.clicks.log.click_log import NOT_SHOWN, ClickLog
 from rankpolicy.clicks.log.counting import weighted_counts
+from rankpolicy.display import short_repr
 from rankpolicy.kernels import HAS_NUMBA
 from rankpolicy.types import RankPolicyError
 
@@ -22,6 +23,8 @@ class PairTable:
     item_names: tuple[str, ...]
     queries: NDArray[np.int32]  # (pair,)
     items: NDArray[np.int32]  # (pair,)
+
+    __repr__ = short_repr
 
     def __len__(self) -> int:
         return len(self.queries)
@@ -74,6 +77,8 @@ class LogView:
     clicks: NDArray[np.bool_]  # (session, position)
     counts: NDArray[np.float64]  # (session,)
     num_pairs: int
+
+    __repr__ = short_repr
 
     @property
     def num_positions(self) -> int:

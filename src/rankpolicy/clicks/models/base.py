@@ -16,11 +16,12 @@ from rankpolicy.clicks.log.pairs import LogView, PairTable
 from rankpolicy.clicks.models.definition import PAIR, POSITION, ModelDefinition, User
 from rankpolicy.clicks.models.members import CLICK_MODELS
 from rankpolicy.clicks.models.perplexity import Perplexity, perplexity_of
+from rankpolicy.display import ShortRepr
 from rankpolicy.types import RankPolicyError
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ClickModel(ModelDefinition):
+class ClickModel(ShortRepr, ModelDefinition):
     """A fitted click model. Every parameter is a probability; pairs and positions that were never seen have its default.
 
     Parameters

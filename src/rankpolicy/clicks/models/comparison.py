@@ -16,6 +16,7 @@ from rankpolicy.clicks.models.fit import fit_with_settings
 from rankpolicy.clicks.models.fit_settings import ClickFitSettings, settings_by_model
 from rankpolicy.clicks.models.perplexity import Perplexity
 from rankpolicy.clicks.models.prior import PriorChoice
+from rankpolicy.display import short_repr
 
 ReportModel = Callable[[str, int, float], None]  # the model, the iteration of EM and its objective per session
 
@@ -30,6 +31,8 @@ class Measured:
     perplexity: Perplexity
     conditional_perplexity: Perplexity
     examination: NDArray[np.float64]  # (position,) the position effect
+
+    __repr__ = short_repr
 
     def to_dict(self) -> dict[str, Any]:
         """Plain numbers; None stands for infinity and for ranks where nothing was shown."""
@@ -63,6 +66,8 @@ class ClickComparison:
     models: Mapping[str, Measured]
     num_train_sessions: int
     num_test_sessions: int
+
+    __repr__ = short_repr
 
     def to_dict(self) -> dict[str, Any]:
         """Plain numbers: train_sessions, test_sessions and for each model its measurements."""

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rankpolicy.clicks.models.members import CLICK_MODELS
+from rankpolicy.display import short_repr
 from rankpolicy.types import RankPolicyError
 
 if TYPE_CHECKING:
@@ -239,6 +240,8 @@ class User:
     kind: str
     num_items: int
     parameters: Mapping[str, NDArray[np.float64]]
+
+    __repr__ = short_repr
 
     def __post_init__(self) -> None:
         axes = CLICK_MODELS.named(self.kind).axes

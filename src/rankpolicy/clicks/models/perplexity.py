@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankpolicy.clicks.log.click_log import ClickLog
+from rankpolicy.display import short_repr
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,6 +25,8 @@ class Perplexity:
 
     overall: float
     by_rank: NDArray[np.float64]  # (position,)
+
+    __repr__ = short_repr
 
 
 def perplexity_of(probabilities: NDArray[np.float64], log: ClickLog) -> Perplexity:

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from rankpolicy.display import short_repr
 from rankpolicy.files import atomic_write
 from rankpolicy.types import RankPolicyError, unknown_name
 
@@ -63,6 +64,8 @@ class PositionBias:
     num_swap_pairs: int
     by_segment: Mapping[str, PositionBias] = field(default_factory=dict)
     feature_weights: Array = field(default_factory=lambda: np.empty((0, 0)))
+
+    __repr__ = short_repr
 
     @property
     def is_identified(self) -> NDArray[np.bool_]:

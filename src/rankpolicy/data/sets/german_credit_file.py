@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from rankpolicy.display import short_repr
 from rankpolicy.types import RankPolicyError
 
 # The codes of each attribute, as documented with the data; None for a number.
@@ -64,6 +65,8 @@ class People:
     labels: NDArray[np.float64]
     groups: NDArray[np.int64]
     feature_names: tuple[str, ...]
+
+    __repr__ = short_repr
 
 
 def read_people(path: str | Path) -> People:

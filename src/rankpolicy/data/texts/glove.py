@@ -10,6 +10,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from rankpolicy.display import short_repr
 from rankpolicy.files import checked_file, read_text_bytes
 from rankpolicy.types import RankPolicyError
 
@@ -41,6 +42,8 @@ class WordVectors:
 
     words: tuple[str, ...]
     vectors: NDArray[np.float32]
+
+    __repr__ = short_repr
 
     def rows_for(self, vocabulary: NumberedWords, *, random_state: int = 0) -> NDArray[np.float32]:
         """A vector for every number of a vocabulary (numbers, size).

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from rankpolicy.data.dataset import RankingDataset
 from rankpolicy.data.texts.users_of_tokens import distinct_pairs, parts_seen, user_of_query
 from rankpolicy.data.texts.vocabulary import tokenize
+from rankpolicy.display import short_repr
 from rankpolicy.types import RankPolicyError
 
 _BOUNDARY = "#"  # before and after a word; no word of tokenize contains it
@@ -44,6 +45,8 @@ class HashingVocabulary:
     num_buckets: int
     number_of: dict[str, int] = field(init=False, repr=False)  # of words
     number_of_ngram: dict[str, int] = field(init=False, repr=False)
+
+    __repr__ = short_repr
 
     def __post_init__(self) -> None:
         if self.num_buckets < 1:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from rankpolicy.display import short_repr
 from rankpolicy.optional import require
 from rankpolicy.types import RankPolicyError
 
@@ -31,6 +32,8 @@ class PretrainedEncoder:
     """
 
     files: Mapping[str, bytes]
+
+    __repr__ = short_repr
 
     @classmethod
     def from_folder(cls, folder: str | os.PathLike[str]) -> PretrainedEncoder:

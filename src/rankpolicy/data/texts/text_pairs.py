@@ -8,6 +8,8 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
+from rankpolicy.display import short_repr
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TokenTable:
@@ -32,6 +34,8 @@ class TokenTable:
     tokens: Tensor
     starts: Tensor
     lengths: Tensor
+
+    __repr__ = short_repr
 
     @classmethod
     def of(cls, numbers: Sequence[Sequence[int]]) -> TokenTable:
@@ -104,6 +108,8 @@ class Padded:
     mask: Tensor
     of_pair: Tensor
 
+    __repr__ = short_repr
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SideTensors:
@@ -119,6 +125,8 @@ class SideTensors:
 
     numbers: Tensor
     categories: Tensor
+
+    __repr__ = short_repr
 
     def __getitem__(self, rows: Tensor | slice) -> SideTensors:
         return SideTensors(self.numbers[rows], self.categories[rows])
@@ -155,6 +163,8 @@ class TextPairs:
     query_of_pair: Tensor
     item_of_pair: Tensor
     side: SideTensors | None = None
+
+    __repr__ = short_repr
 
     def __len__(self) -> int:
         return len(self.item_of_pair)

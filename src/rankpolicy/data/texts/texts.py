@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from rankpolicy.display import short_repr
 from rankpolicy.types import RankPolicyError
 
 
@@ -33,6 +34,8 @@ class Texts:
     queries: tuple[str, ...]
     distinct: tuple[str, ...]
     of_item: NDArray[np.int64]
+
+    __repr__ = short_repr
 
     @classmethod
     def of(cls, queries: Sequence[str], items: Sequence[str]) -> Texts:

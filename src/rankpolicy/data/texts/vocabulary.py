@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
+from rankpolicy.display import short_repr
 from rankpolicy.types import RankPolicyError
 
 # A word is a run of letters, digits and underscores, or one other sign; endings such as 's are words of their own, as in GloVe.
@@ -49,6 +50,8 @@ class Vocabulary:
 
     words: tuple[str, ...]
     number_of: dict[str, int] = field(init=False, repr=False)
+
+    __repr__ = short_repr
 
     def __post_init__(self) -> None:
         numbers = {word: number for number, word in enumerate(self.words, 1)}

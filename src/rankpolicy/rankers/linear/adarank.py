@@ -22,7 +22,8 @@ class AdaRank(RewardAscent):
     """Boosting with a weight on every query (Xu & Li 2007); the reward must lie between -1 and 1.
 
     Let E(q, h) be the reward of ranking query q by h, and P(q) the query weights, equal at first. Each round chooses the feature h with the
-    highest e = Σ_q P(q) E(q, h), adds alpha * h to the scores f with alpha = ln((1 + e) / (1 - e)) / 2, and sets P(q) ∝ exp(-E(q, f)).
+    highest e = Σ_q P(q) E(q, h), adds alpha * h to the scores f with alpha = ln((1 + e) / (1 - e)) / 2, and sets P(q) ∝ exp(-E(q, f)),
+    times the weight of the query where ``sample_weight`` gives one.
 
     A feature is discarded when adding it lowers the mean training reward by more than ``tolerance`` (the addition is undone), or when it
     was chosen ``max_repeats`` times in a row. Training ends when no feature is left or after ``rounds``.
@@ -61,7 +62,9 @@ class AdaRank(RewardAscent):
                 f"{weak_rewards.flat[np.abs(weak_rewards).argmax()]:g}. CoordinateAscent takes any reward."
             )
         weights, scores = np.zeros(num_features), np.zeros(surface.dataset.num_items)
-        query_weights = np.full(surface.dataset.num_queries, 1 / surface.dataset.num_queries)
+        given = surface.dataset.query_weights
+        given = np.ones(surface.dataset.num_queries) if given is None else given
+        query_weights = given / given.sum()
         is_left = np.ones(len(weak_rewards), bool)
         training_reward, last_chosen, repeats = -np.inf, -1, 0
         for _ in range(self.rounds):
@@ -73,14 +76,14 @@ class AdaRank(RewardAscent):
             alpha = sign * np.arctanh(np.clip(edges[chosen], -_NEARLY_ONE, _NEARLY_ONE))
             new_scores = scores + alpha * surface.columns[feature]
             new_rewards = surface.rewards(new_scores)
-            if new_rewards.mean() < training_reward - self.tolerance:
+            if surface.mean(new_rewards) < training_reward - self.tolerance:
                 is_left[chosen] = False
                 continue
             repeats = repeats + 1 if chosen == last_chosen else 1
             if repeats == self.max_repeats:
                 is_left[chosen] = False
-            last_chosen, training_reward, scores = chosen, float(new_rewards.mean()), new_scores
+            last_chosen, training_reward, scores = chosen, surface.mean(new_rewards), new_scores
             weights[feature] += alpha
-            query_weights = np.exp(-new_rewards)
+            query_weights = given * np.exp(-new_rewards)
             query_weights /= query_weights.sum()
             yield weights, training_reward

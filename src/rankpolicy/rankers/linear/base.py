@@ -28,7 +28,9 @@ class LinearRanker(Ranker):
         choices=SCALINGS,
     )
     valid_metric: Any = setting("ndcg@10", "Metric measured on validation data, by name or as a metric.")
-    random_state: int = setting(0, "Seed of random choices, for the rankers that make any (CoordinateAscent).")
+    random_state: int | None = setting(
+        0, "Seed of random choices, for the rankers that make any (CoordinateAscent). None draws a new one each time."
+    )
 
     def _refuse_checkpoint(self, options: FitOptions) -> None:
         if options.checkpoint is not None:

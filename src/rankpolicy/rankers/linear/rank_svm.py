@@ -13,7 +13,7 @@ from rankpolicy.data.scaling import fit_scaling
 from rankpolicy.evaluation.measure import evaluate_scores, mean_over_queries
 from rankpolicy.metrics import reward_to_maximise
 from rankpolicy.optional import require
-from rankpolicy.rankers.base import FitOptions
+from rankpolicy.rankers.base import DECISIVE, FitOptions
 from rankpolicy.rankers.linear.base import LinearRanker
 from rankpolicy.settings import documented, setting
 from rankpolicy.types import RankPolicyError
@@ -30,10 +30,11 @@ class RankSVM(LinearRanker):
     loss = mean over queries of mean over pairs with label_i > label_j of max(0, 1 - w·(x_i - x_j))².
 
     The hinge is squared so that Newton's method applies (Chapelle & Keerthi 2010). Every query with two different labels has the same
-    weight, however many pairs it has. The solution is unique: random_state has no effect.
+    weight (or that of sample_weight), however many pairs it has. The solution is unique: random_state has no effect.
     """
 
     name: ClassVar[str] = "rank-svm"
+    uses_query_weights: ClassVar[bool] = True
     settings_to_try: ClassVar[tuple[dict[str, Any], ...]] = tuple({"C": C} for C in (1.0, 0.1, 0.3, 3.0, 10.0))
 
     C: float = setting(
@@ -51,7 +52,7 @@ class RankSVM(LinearRanker):
             self.best_score_ = mean_over_queries(
                 evaluate_scores(self._scores(valid), valid, [metric])[:, 0], valid.query_weights
             )
-            self.evals_result_ = {"valid_0": {metric.name: [self.best_score_]}}
+            self.evals_result_ = {DECISIVE: {metric.name: [self.best_score_]}}
 
 
 class PairLoss(NamedTuple):
@@ -69,9 +70,12 @@ class PairLoss(NamedTuple):
         pairs = np.add.reduceat(wins, train.offsets[:-1])
         if not pairs.any():
             raise RankPolicyError(
-                "RankSVM learns from pairs of items with different labels in one query; there is none. Check labels and qid."
+                "RankSVM learns from pairs of items with different labels in one query; there is none"
+                + (", since there is one sample only." if train.num_items == 1 else ". Check labels and qid.")
             )
         query_weights = np.divide(1 / np.count_nonzero(pairs), pairs, out=np.zeros(len(pairs)), where=pairs > 0)
+        if train.query_weights is not None:
+            query_weights *= train.query_weights / train.query_weights[pairs > 0].mean()
         return cls(label_ranks, train.offsets, np.repeat(query_weights, train.sizes))
 
     def value_and_gradient(self, scores: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +14,7 @@ from rankpolicy.data.dataset import RankingDataset
 from rankpolicy.data.scaling import FeatureScaling, fit_scaling
 from rankpolicy.evaluation.measure import evaluate_scores, mean_over_queries
 from rankpolicy.metrics import CustomReward, reward_to_maximise, term_table
-from rankpolicy.rankers.base import FitOptions
+from rankpolicy.rankers.base import DECISIVE, FitOptions
 from rankpolicy.rankers.linear.base import LinearRanker
 from rankpolicy.settings import setting
 from rankpolicy.training import epoch_progress
@@ -45,7 +45,7 @@ class RewardSurface(NamedTuple):
         if not informative.any():
             raise RankPolicyError(
                 "no query has items of different labels, so all rankings have the same reward and there is nothing to learn. "
-                "Check labels and qid."
+                + ("There is one sample only." if train.num_items == 1 else "Check labels and qid.")
             )
         kept = train if informative.all() else train[informative]
         scaled = scaling.apply(kept.features, kept.offsets)
@@ -55,13 +55,17 @@ class RewardSurface(NamedTuple):
         """Rewards (query,) of the rankings by flat scores (items,)."""
         return evaluate_scores(scores, self.dataset, [self.reward])[:, 0]
 
+    def mean(self, values: NDArray[np.float64]) -> float:
+        """The mean of values (query,), weighted by the query weights."""
+        return mean_over_queries(values, self.dataset.query_weights)
+
     def along(
         self, scores: NDArray[np.float64], direction: NDArray[np.float64], steps: NDArray[np.float64]
     ) -> NDArray[np.float64]:
         """Mean rewards (step,) of ``scores + step * direction``; ``steps`` must be ascending."""
         table = term_table(self.reward)
         if table is None:
-            return np.array([self.rewards(scores + step * direction).mean() for step in steps])
+            return np.array([self.mean(self.rewards(scores + step * direction)) for step in steps])
         from rankpolicy.kernels.metrics.line_search import rewards_along_line
         from rankpolicy.kernels.metrics.values import metric_terms
 
@@ -70,12 +74,14 @@ class RewardSurface(NamedTuple):
         values = rewards_along_line(
             scores, direction, steps, labels=dataset.labels, offsets=dataset.offsets, terms=terms
         )
-        return np.asarray(values.mean(axis=0))
+        return np.asarray(np.average(values, axis=0, weights=dataset.query_weights))
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class RewardAscent(LinearRanker):
     """Keeps the weights of the best iteration on validation data, or on the training data where there is none."""
+
+    uses_query_weights: ClassVar[bool] = True
 
     reward: Any = setting("map", "What is maximised: a metric or a mix of metrics by name, or a function of rankings.")
 
@@ -97,7 +103,7 @@ class RewardAscent(LinearRanker):
         rewards: list[float] = []
         scores: list[float] = []
         best, best_iteration = np.zeros(0), 0
-        with epoch_progress(type(self).__name__, self._most_iterations, enabled=options.progress) as report_epoch:
+        with epoch_progress(type(self).__name__, self._most_iterations, options.report) as report_epoch:
             for weights, training_reward in self._climb(surface):
                 rewards.append(training_reward)
                 latest = {reward.name: training_reward}
@@ -111,11 +117,11 @@ class RewardAscent(LinearRanker):
                 curve = rewards if valid is None else scores
                 if len(curve) == 1 or curve[-1] > curve[best_iteration - 1]:
                     best, best_iteration = weights.copy(), len(curve)
-                if report_epoch is not None:
-                    report_epoch(len(rewards), latest)
+                if report_epoch(len(rewards), latest):
+                    break
         self._weights, self._scaling = best, scaling
         self.best_iteration_ = best_iteration
         self.best_score_ = None if valid is None else scores[best_iteration - 1]
         self.evals_result_ = {"training": {reward.name: rewards}}
         if valid is not None:
-            self.evals_result_["valid_0"] = {metric.name: scores}
+            self.evals_result_[DECISIVE] = {metric.name: scores}

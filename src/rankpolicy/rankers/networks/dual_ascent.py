@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import NamedTuple, final
 
@@ -13,6 +12,7 @@ from rankpolicy.data.batches import Batch, RaggedTensors
 from rankpolicy.objectives import FairPolicyGradient, ObjectiveValue
 from rankpolicy.policies.race import FINE
 from rankpolicy.training import TrainingSettings, Validation, fit_network
+from rankpolicy.training.fit import ReportEpoch
 
 TOLERANCE = 0.05  # allowed distance of the training disparity from the bound, relative to the bound
 LEAST_TOLERANCE = 1e-6  # absolute tolerance, for a bound of 0
@@ -84,7 +84,7 @@ def fit_by_dual_ascent(
     settings: TrainingSettings,
     generator: torch.Generator,
     validation: Validation | None,
-    report_epoch: Callable[[int, dict[str, float]], None] | None,
+    report_epoch: ReportEpoch | None,
 ) -> tuple[list[BoundedEpoch], int]:
     """Train ``network`` in place. Of the epochs that meet the bound on the training data (``whole``) the one with the highest utility is
     kept; if none meets it, the closest. Returns the epochs and the number, from 1, of the one kept.
@@ -107,9 +107,10 @@ def fit_by_dual_ascent(
         ascent.observe(disparity)
         return utility if is_met else -_UNMET - abs(disparity - bound)
 
-    def report(epoch: int, latest: dict[str, float]) -> None:
-        if report_epoch is not None:
-            report_epoch(epoch, {"utility": epochs[-1].utility, "disparity": epochs[-1].disparity})
+    def report(epoch: int, latest: dict[str, float]) -> bool | None:
+        if report_epoch is None:
+            return None
+        return report_epoch(epoch, {"utility": epochs[-1].utility, "disparity": epochs[-1].disparity})
 
     features = whole.features.to(train.features)
     if validation is not None:

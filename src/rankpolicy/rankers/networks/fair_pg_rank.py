@@ -20,7 +20,7 @@ from rankpolicy.models.average import Average
 from rankpolicy.models.linear import Linear
 from rankpolicy.objectives.fair_policy_gradient import FairPolicyGradient, FairPolicyGradientSettings
 from rankpolicy.policies.race import FINE
-from rankpolicy.rankers.base import FitOptions
+from rankpolicy.rankers.base import DECISIVE, FitOptions
 from rankpolicy.rankers.inputs import num_groups_of
 from rankpolicy.rankers.networks.dual_ascent import LEAST_TOLERANCE, TOLERANCE, fit_by_dual_ascent
 from rankpolicy.rankers.networks.network import NetworkRanker, usable_device
@@ -130,14 +130,14 @@ class FairPGRank(NetworkRanker, FairPolicyGradientSettings):
     def _fit(self, train: RankingDataset, valid: RankingDataset | None, options: FitOptions) -> None:
         self._used_strength = self.strength if self.max_disparity is None else 0.0
         self._num_groups = num_groups_of(train, fairness=self.fairness)
-        inputs = self._model.fit_inputs(train, scaling=self.scaling, device=self.device)
+        inputs = self._inputs_for(train, options)
         everything = _whole_batch(train, inputs)
         if self._trains_on_all_queries:
             if options.checkpoint is not None:
                 raise RankPolicyError(
                     "a linear FairPGRank keeps no checkpoints: it is trained in one go. Leave checkpoint out."
                 )
-            self._fit_linear(self._objective(train), everything, inputs)
+            self._fit_linear(self._objective(train), everything, inputs, options)
             self._record_validation(valid, inputs)
         elif self.max_disparity is not None:
             if options.checkpoint is not None:
@@ -150,8 +150,10 @@ class FairPGRank(NetworkRanker, FairPolicyGradientSettings):
         scores = everything.padding.pad(self._network_scores(everything.features))
         self.report_ = self._objective(train).report(scores, everything)
 
-    def _fit_linear(self, objective: FairPolicyGradient, batch: Batch, inputs: NetworkInputs) -> None:
-        network = self._new_network(inputs).double()
+    def _fit_linear(
+        self, objective: FairPolicyGradient, batch: Batch, inputs: NetworkInputs, options: FitOptions
+    ) -> None:
+        network = self._initial_network(inputs, options).double()
         objective = replace(objective, quadrature=FINE)
         values = self._fit_full_batch(network, batch, objective)
         if self.max_disparity is not None and _disparity_of(network, batch, objective) > self.max_disparity:
@@ -196,9 +198,9 @@ class FairPGRank(NetworkRanker, FairPolicyGradientSettings):
         bound: float,
     ) -> None:
         device = usable_device(self.device)
-        network = self._new_network(inputs).to(device)
+        network = self._initial_network(inputs, options).to(device)
         validation = None if valid is None else self._validation(valid, inputs, device)
-        with epoch_progress(type(self).__name__, self.epochs, enabled=options.progress) as report_epoch:
+        with epoch_progress(type(self).__name__, self.epochs, options.report) as report_epoch:
             epochs, best = fit_by_dual_ascent(
                 network,
                 RaggedTensors.of(train, inputs.read(train), device),
@@ -222,7 +224,7 @@ class FairPGRank(NetworkRanker, FairPolicyGradientSettings):
         if validation is None:
             self.evals_result_["training"]["utility"] = utilities
         else:
-            self.evals_result_["valid_0"] = {validation.name: utilities}
+            self.evals_result_[DECISIVE] = {validation.name: utilities}
 
     def _missed(self, bound: float, reached: float) -> str:
         way_out = "That much can be reached; raise max_disparity to it, or allow" if reached > bound else "Allow"
@@ -236,7 +238,7 @@ class FairPGRank(NetworkRanker, FairPolicyGradientSettings):
         if valid is not None:
             validation = self._validation(valid, inputs, torch.device("cpu"))
             self.best_score_ = validation.score(self._network_scores(validation.features))
-            self.evals_result_["valid_0"] = {validation.name: [self.best_score_]}
+            self.evals_result_[DECISIVE] = {validation.name: [self.best_score_]}
 
     def _validation(self, valid: RankingDataset, inputs: NetworkInputs, device: torch.device) -> Validation:
         """Validation by the objective itself, unless a metric is asked for."""

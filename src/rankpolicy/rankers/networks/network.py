@@ -28,7 +28,8 @@ from rankpolicy.models.model import Model, as_model
 from rankpolicy.models.own import OwnNetwork
 from rankpolicy.objectives import Objective
 from rankpolicy.optional import require
-from rankpolicy.rankers.base import FitOptions, Ranker
+from rankpolicy.rankers.base import DECISIVE, FitOptions, Ranker
+from rankpolicy.rankers.networks.fine_tuning import check_network_init
 from rankpolicy.rankers.networks.restored_weights import check_num_networks, check_weights
 from rankpolicy.settings import ReadWhen, setting, setting_names, share_settings
 from rankpolicy.training import TrainingSettings, Validation, epoch_progress, fit_network
@@ -45,6 +46,7 @@ class NetworkRanker(Ranker, TrainingSettings):
     """Settings and methods that all network rankers share."""
 
     uses_query_weights: ClassVar[bool] = True
+    learns_from_relevances: ClassVar[bool] = True
     learns_from_texts: ClassVar[bool] = True
 
     model: Any = setting(
@@ -115,10 +117,11 @@ class NetworkRanker(Ranker, TrainingSettings):
     def _fit(self, train: RankingDataset, valid: RankingDataset | None, options: FitOptions) -> None:
         objective, device = self._objective(train), usable_device(self.device)
         train = self._trainable(train)
-        inputs = self._model.fit_inputs(train, scaling=self.scaling, device=self.device)
-        network = self._new_network(inputs).to(device)
+        inputs = self._inputs_for(train, options)
+        network = self._initial_network(inputs, options).to(device)
         validation = None if valid is None else self._validation(valid, inputs, device)
-        with epoch_progress(type(self).__name__, self.epochs, enabled=options.progress) as report_epoch:
+        others = {name: self._validation(data, inputs, device) for name, data in options.other_sets.items()}
+        with epoch_progress(type(self).__name__, self.epochs, options.report) as report_epoch:
             state = fit_network(
                 network,
                 RaggedTensors.of(train, inputs.read(train), device),
@@ -126,23 +129,44 @@ class NetworkRanker(Ranker, TrainingSettings):
                 settings=self._training_settings(),
                 generator=self._new_generator(device),
                 validation=validation,
+                other_validations=others,
                 report_epoch=report_epoch,
                 checkpoint=options.checkpoint,
                 resume=options.resume,
-                data="" if options.checkpoint is None else _fingerprint(train, valid),
+                data="" if options.checkpoint is None else _fingerprint(train, valid, *options.other_sets.values()),
             )
         self._network, self._inputs = network, inputs
         self.best_iteration_ = state.best_epoch if valid is not None else state.epoch
         self.best_score_ = state.best_score if valid is not None else None
         self.evals_result_ = {"training": {objective.report_name: state.reports, **state.parts}}
         if validation is not None:
-            self.evals_result_["valid_0"] = {validation.name: state.scores}
+            self.evals_result_[DECISIVE] = {validation.name: state.scores}
+        self.evals_result_ |= {name: {others[name].name: scores} for name, scores in state.other_scores.items()}
+
+    def _inputs_for(self, train: RankingDataset, options: FitOptions) -> NetworkInputs:
+        """How the network reads data: fitted on the training data, or as the ranker to continue from does."""
+        if isinstance(options.init, NetworkRanker):
+            return options.init._inputs
+        return self._model.fit_inputs(train, scaling=self.scaling, device=self.device)
+
+    def _initial_network(self, inputs: NetworkInputs, options: FitOptions) -> Average:
+        network = self._new_network(inputs)
+        if isinstance(options.init, NetworkRanker):
+            network.load_state_dict(options.init._network.state_dict())
+        return network
+
+    def _check_init(self, init: Any, train: RankingDataset) -> None:
+        check_network_init(self, init, train)
 
     def _training_settings(self) -> TrainingSettings:
         return share_settings(TrainingSettings, self)
 
     def _new_generator(self, device: torch.device | None = None) -> torch.Generator:
-        return torch.Generator(device or "cpu").manual_seed(int(self.random_state))
+        generator = torch.Generator(device or "cpu")
+        if self.random_state is None:
+            generator.seed()
+            return generator
+        return generator.manual_seed(int(self.random_state))
 
     @property
     def _reads_texts(self) -> bool:
@@ -252,9 +276,9 @@ class NetworkRanker(Ranker, TrainingSettings):
         self._network.eval()
 
 
-def _fingerprint(train: RankingDataset, valid: RankingDataset | None) -> str:
+def _fingerprint(*datasets: RankingDataset | None) -> str:
     """The data of a training run, in a few characters."""
-    return " ".join(fingerprint(dataset)[:32] for dataset in (train, valid) if dataset is not None)
+    return " ".join(fingerprint(dataset)[:32] for dataset in datasets if dataset is not None)
 
 
 def _restored_model(saved: Mapping[str, Any]) -> Model:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from rankpolicy.data.dataset import RankingDataset
 from rankpolicy.models.linear import Linear, LinearNetwork
 from rankpolicy.objectives import SquaredError
-from rankpolicy.rankers.base import FitOptions
+from rankpolicy.rankers.base import DECISIVE, FitOptions
 from rankpolicy.rankers.networks.network import NetworkRanker
 from rankpolicy.settings import ReadWhen, documented, setting_of
 from rankpolicy.types import RankPolicyError
@@ -52,6 +52,13 @@ class Regression(NetworkRanker):
     def _objective(self, train: RankingDataset) -> SquaredError:
         return SquaredError()
 
+    def _check_init(self, init: Any, train: RankingDataset) -> None:
+        if isinstance(self._model, Linear):
+            raise RankPolicyError(
+                "a linear Regression cannot continue from a fitted ranker: it is solved for, not trained. Leave init out."
+            )
+        super()._check_init(init, train)
+
     def _fit(self, train: RankingDataset, valid: RankingDataset | None, options: FitOptions) -> None:
         if not isinstance(self._model, Linear):
             super()._fit(train, valid, options)
@@ -78,7 +85,7 @@ class Regression(NetworkRanker):
         if valid is not None:
             validation = self._validation(valid, self._inputs, torch.device("cpu"))
             self.best_score_ = validation.score(self._network_scores(validation.features))
-            self.evals_result_["valid_0"] = {validation.name: [self.best_score_]}
+            self.evals_result_[DECISIVE] = {validation.name: [self.best_score_]}
 
 
 def _shares(train: RankingDataset) -> NDArray[np.float64]:

@@ -25,7 +25,7 @@ from rankpolicy.fairness import (
 )
 from rankpolicy.metrics.expression import additive_form
 from rankpolicy.policies.mixture import Mixture
-from rankpolicy.rankers.base import FitOptions, Ranker
+from rankpolicy.rankers.base import DECISIVE, FitOptions, Ranker
 from rankpolicy.rankers.fitted_facts import check_fitted
 from rankpolicy.rankers.members import RANKERS
 from rankpolicy.settings import ReadWhen, documented, setting
@@ -89,7 +89,9 @@ class FairLP(Ranker):
         choices=("exp2", "linear"),
     )
     merit: str = setting("identity", "Merit of an item, as a function of its estimate.", choices=MERITS)
-    random_state: int = setting(0, "Seed of the ranker that estimates relevance, unless its settings have one.")
+    random_state: int | None = setting(
+        0, "Seed of the ranker that estimates relevance, unless its settings have one. None draws a new one each time."
+    )
 
     def _check_settings(self) -> None:
         super()._check_settings()
@@ -97,14 +99,29 @@ class FairLP(Ranker):
 
     def _fit(self, train: RankingDataset, valid: RankingDataset | None, options: FitOptions) -> None:
         self._estimator = self._new_estimator().fit(
-            train, valid=valid, progress=options.progress, checkpoint=options.checkpoint, resume=options.resume
+            train,
+            valid=valid,
+            init=None if options.init is None else options.init._estimator,  # type: ignore[attr-defined]
+            callbacks=options.report.callbacks,
+            verbose=options.report.every,
+            progress=options.report.progress,
+            checkpoint=options.checkpoint,
+            resume=options.resume,
         )
         self._line = _least_squares_line(self._estimator._scores(train), train.labels.astype(np.float64))
         self.best_iteration_, self.best_score_ = self._estimator.best_iteration_, self._estimator.best_score_
         self.evals_result_ = {
-            data: {f"relevance {metric}": curve for metric, curve in curves.items()}
+            DECISIVE if data == "valid_0" else data: {f"relevance {metric}": curve for metric, curve in curves.items()}
             for data, curves in self._estimator.evals_result_.items()
         }
+
+    def _check_init(self, init: Any, train: RankingDataset) -> None:
+        if not isinstance(init, FairLP):
+            raise RankPolicyError(
+                f"init must be a fitted FairLP, whose estimator of relevance is trained further; got {type(init).__name__}."
+            )
+        init._require_fitted()
+        self._new_estimator()._check_init(init._estimator, train)
 
     def _new_estimator(self) -> Ranker:
         """The unfitted estimator of relevance; refuses settings that it does not have or would not read."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
@@ -13,7 +14,7 @@ from rankpolicy.data.dataset import RankingDataset
 from rankpolicy.evaluation.measure import evaluate_scores, mean_over_queries
 from rankpolicy.metrics import reward_to_maximise
 from rankpolicy.optional import require
-from rankpolicy.rankers.base import FitOptions, Ranker
+from rankpolicy.rankers.base import DECISIVE, FitOptions, Ranker
 from rankpolicy.rankers.trees.model_text import checked_model_text
 from rankpolicy.settings import setting
 from rankpolicy.training import epoch_progress
@@ -49,6 +50,7 @@ class TreeRanker(Ranker):
     Missing values and categories are LightGBM's own: a split sends missing values, and categories not seen in training, to one side.
     """
 
+    uses_query_weights: ClassVar[bool] = True
     settings_to_try: ClassVar[tuple[dict[str, Any], ...]] = tuple(
         {"num_leaves": leaves, "min_items_in_leaf": items} for leaves in (15, 7, 31) for items in (50, 20, 100)
     )
@@ -77,7 +79,9 @@ class TreeRanker(Ranker):
     valid_metric: Any = setting(
         "ndcg@10", "Metric that chooses the best number of trees on validation data, by name or as a metric."
     )
-    random_state: int = setting(0, "Seed of the random choice of features and items.")
+    random_state: int | None = setting(
+        0, "Seed of the random choice of features and items. None draws a new one each time."
+    )
 
     def _objective(self, train: RankingDataset) -> TreeObjective | None:
         """The loss on this training data; None where ``_parameters`` names one that LightGBM has built in."""
@@ -93,47 +97,72 @@ class TreeRanker(Ranker):
             raise RankPolicyError(f"{name} keeps no checkpoints: it trains quickly. Leave checkpoint out.")
         lightgbm = require("lightgbm", name)
         train = self._trainable(train)
+        if train.num_items < 2:
+            raise RankPolicyError(f"{name} needs two items to split at least; got one sample (n_samples=1).")
         parameters, objective = self._parameters(), self._objective(train)
-        metric, measure = ("", None) if valid is None else self._validation(valid)
+        measures = {key: self._validation(data) for key, data in options.other_sets.items()}
+        if valid is not None:
+            measures[DECISIVE] = self._validation(valid)
         train_set = self._lightgbm_data(train)
-        valid_sets = None if valid is None else [self._lightgbm_data(valid, reference=train_set)]
+        sets = {**options.other_sets, **({} if valid is None else {DECISIVE: valid})}
+        valid_sets = {key: self._lightgbm_data(data, reference=train_set) for key, data in sets.items()}
         if objective is not None:
             # A function rather than the object: LightGBM deep-copies its parameters.
             parameters["objective"] = lambda scores, data: objective(scores)
-        history: list[float] = []
-        with epoch_progress(name, self.num_trees, enabled=options.progress) as report_epoch:
+        curves: dict[str, list[float]] = {key: [] for key in valid_sets}
+        start = None if options.init is None else _kept_trees(options.init)
+        with epoch_progress(name, self.num_trees, options.report) as report_epoch:
 
             def score(scores: NDArray[np.float64], data: Any) -> tuple[str, float, bool]:
-                assert measure is not None
-                history.append(measure(scores))
-                if report_epoch is not None:
-                    report_epoch(len(history), {metric: history[-1]})
-                return metric, history[-1], True
+                key = next(key for key, each in valid_sets.items() if each is data)
+                metric, measure = measures[key]
+                curves[key].append(measure(scores))
+                return metric, curves[key][-1], True
 
-            callbacks = []
-            if valid is not None and self.patience is not None:
-                callbacks.append(lightgbm.early_stopping(self.patience, verbose=False))
+            def after_tree(env: Any) -> None:
+                latest = {} if objective is None else {key: curve[-1] for key, curve in objective.history.items()}
+                for key, (metric, _) in measures.items():
+                    latest[f"{'validation' if key == DECISIVE else key} {metric}"] = curves[key][-1]
+                done = env.iteration + 1 - env.begin_iteration
+                is_patient = valid is None or self.patience is None or done - _best(curves[DECISIVE]) < self.patience
+                if report_epoch(done, latest) or not is_patient:
+                    raise lightgbm.callback.EarlyStopException(env.iteration, [])
+
             try:
                 self._booster = lightgbm.train(
                     parameters,
                     train_set,
                     self.num_trees,
-                    valid_sets=valid_sets,
-                    feval=None if valid is None else score,
-                    callbacks=callbacks,
+                    valid_sets=list(valid_sets.values()) or None,
+                    feval=score if valid_sets else None,
+                    init_model=start,
+                    callbacks=[after_tree],
                 )
             except (lightgbm.basic.LightGBMError, ValueError) as error:
                 if isinstance(error, RankPolicyError):
                     raise
+                if "num_features()" in str(error):
+                    raise RankPolicyError(
+                        f"no feature splits the {train.num_items} items into leaves of min_items_in_leaf={self.min_items_in_leaf} items "
+                        "(n_samples=1 or n_features=1 may be too few). Lower min_items_in_leaf, or check the features."
+                    ) from None
                 raise RankPolicyError(
                     f"LightGBM refuses these settings: {str(error).split(' at /')[0]}. Change them on {self!r}."
                 ) from None
         # Counted here because LightGBM keeps no best iteration without early stopping.
-        self.best_iteration_ = self.num_trees if valid is None else int(np.argmax(history)) + 1
-        self.best_score_ = None if valid is None else history[self.best_iteration_ - 1]
+        before = 0 if start is None else start.current_iteration()
+        grown = self._booster.current_iteration() - before
+        self.best_iteration_ = before + (grown if valid is None else _best(curves[DECISIVE]))
+        self.best_score_ = None if valid is None else max(curves[DECISIVE])
         self.evals_result_ = {} if objective is None else {"training": objective.history}
-        if valid is not None:
-            self.evals_result_["valid_0"] = {metric: history}
+        self.evals_result_ |= {key: {measures[key][0]: curve} for key, curve in curves.items()}
+
+    def _check_init(self, init: Any, train: RankingDataset) -> None:
+        if type(init) is not type(self):
+            raise RankPolicyError(
+                f"init must be a fitted {type(self).__name__}, whose trees are kept and added to; got {type(init).__name__}."
+            )
+        init._require_fitted()
 
     def _validation(self, valid: RankingDataset) -> tuple[str, ValidationMeasure]:
         """Name and function of the measure by which trees are judged on held-out queries."""
@@ -152,7 +181,8 @@ class TreeRanker(Ranker):
             "bagging_fraction": self.bagging_fraction,
             "bagging_freq": 1,
             "lambda_l2": self.l2,
-            "seed": self.random_state,
+            # LightGBM itself takes the same seed each time where none is given.
+            "seed": secrets.randbelow(1 << 31) if self.random_state is None else self.random_state,
             "deterministic": True,
             "force_row_wise": True,
             "verbosity": -1,
@@ -163,6 +193,7 @@ class TreeRanker(Ranker):
             dataset.features,
             dataset.labels,
             group=dataset.sizes,
+            weight=_row_weights(dataset),
             reference=reference,
             params=self._parameters(),
             categorical_feature=[(dataset.feature_names or ()).index(name) for name in dataset.categories or ()],
@@ -179,3 +210,22 @@ class TreeRanker(Ranker):
     def _restore(self, files: dict[str, bytes]) -> None:
         text = checked_model_text(files[_TREES], num_features=self.num_features_)
         self._booster = require("lightgbm", type(self).__name__).Booster(model_str=text)
+
+
+def _best(curve: list[float]) -> int:
+    """The number, from 1, of the highest value; of equal ones the first."""
+    return int(np.argmax(curve)) + 1
+
+
+def _kept_trees(init: Any) -> lightgbm.Booster:
+    """The trees up to the best iteration of a fitted ranker, as a booster of its own."""
+    text = init._booster.model_to_string(num_iteration=init.best_iteration_)
+    booster: lightgbm.Booster = require("lightgbm", type(init).__name__).Booster(model_str=text)
+    return booster
+
+
+def _row_weights(dataset: RankingDataset) -> NDArray[np.float64] | None:
+    """The weight of each item's query (items,), with mean 1 over queries; None where all are equal."""
+    if dataset.query_weights is None:
+        return None
+    return np.asarray(np.repeat(dataset.query_weights / dataset.query_weights.mean(), dataset.sizes), np.float64)

@@ -87,13 +87,16 @@ class PolicyTreeObjective:
             exposure, part = exposure_gradient(scores, mask, coefficients, rank_weights=rank_weights, quadrature=COARSE)
             gradient += part
             hessian += HESSIANS[self.hessian](scores, mask, part, coefficients=coefficients, rank_weights=rank_weights)
-            values.append(float((coefficients * exposure).sum(-1).mean()))
+            values.append(float(self.batch.mean_over_queries((coefficients * exposure).sum(-1))))
         self.history["reward"].append(sum(values[: len(self.reward_terms)]))
         if self.normalize:
             length = gradient.norm(dim=-1, keepdim=True).clamp(min=torch.finfo(scores.dtype).tiny)
             gradient /= length
             if self.hessian != "constant":
                 hessian /= length
+        if self.batch.query_weights is not None:
+            gradient *= self.batch.query_weights[:, None]
+            hessian *= self.batch.query_weights[:, None]
         return -padding.unpad(gradient).double().numpy(), padding.unpad(hessian).double().numpy()
 
 

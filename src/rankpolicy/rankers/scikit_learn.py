@@ -1,0 +1,135 @@
+"""What scikit-learn asks of an estimator: tags, fitted state, metadata routing. scikit-learn itself is imported only when it asks."""
+
+from __future__ import annotations
+
+import copy
+import sys
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rankpolicy.types import RankPolicyError
+
+if TYPE_CHECKING:
+    from sklearn.utils import Tags
+    from sklearn.utils.metadata_routing import MetadataRequest
+
+_ROWS = ("qid", "protected")  # arguments with one value per row, which nothing else in a pipeline or search reads
+_OF_FIT = ("valid", "eval_set", "eval_qid", "eval_group", "eval_names", "init", "callbacks", "verbose", "progress")
+
+
+class ScikitLearnEstimator:
+    """The protocol of scikit-learn's estimators, version 1.6 and later, for a class with ``is_fitted`` and the settings' protocol.
+
+    With metadata routing (``sklearn.set_config(enable_metadata_routing=True)``), ``qid`` and ``protected`` reach ``fit``, ``predict`` and
+    ``score`` without further ado; ``sample_weight`` is asked for as everywhere in scikit-learn: ``set_fit_request(sample_weight=True)``.
+    """
+
+    # Arguments of each method that metadata routing may pass on: True where it does by default, None where the user has to say so.
+    _metadata_requests: ClassVar[dict[str, dict[str, bool | None]]] = {
+        "fit": dict.fromkeys((*_ROWS, *_OF_FIT), True) | {"sample_weight": None, "group": None},
+        "predict": dict.fromkeys(_ROWS, True) | {"group": None},
+        "score": dict.fromkeys(_ROWS, True) | {"sample_weight": None, "group": None},
+    }
+
+    num_features_: int
+    feature_names_: list[str] | None
+
+    @property
+    def n_features_in_(self) -> int:
+        """Number of features of the training data; there after ``fit``."""
+        if "num_features_" not in vars(self):
+            raise AttributeError(f"{type(self).__name__} has n_features_in_ only after fit.")
+        return self.num_features_
+
+    @property
+    def feature_names_in_(self) -> NDArray[Any]:
+        """Names of the features; there after ``fit`` on data whose columns have names."""
+        names = vars(self).get("feature_names_")
+        if names is None:
+            raise AttributeError(f"{type(self).__name__} has feature_names_in_ only after fit on columns with names.")
+        return np.array(names, dtype=object)
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return "num_features_" in vars(self)
+
+    def __sklearn_tags__(self) -> Tags:
+        from sklearn.utils import InputTags, Tags, TargetTags
+
+        return Tags(
+            estimator_type=None,  # neither classifier nor regressor: scores are only compared within a query
+            target_tags=TargetTags(required=True, positive_only=True),
+            input_tags=InputTags(sparse=True, allow_nan=False),
+            non_deterministic=False,
+        )
+
+    def get_metadata_routing(self) -> MetadataRequest:
+        """Which arguments of ``fit``, ``predict`` and ``score`` scikit-learn's searches and pipelines pass on (its protocol)."""
+        from sklearn.utils.metadata_routing import MetadataRequest
+
+        stored: MetadataRequest | None = vars(self).get("_metadata_request")
+        if stored is not None:
+            return stored
+        routing = MetadataRequest(owner=type(self).__name__)
+        for method, requests in self._metadata_requests.items():
+            for name, request in requests.items():
+                getattr(routing, method).add_request(param=name, alias=request)
+        return routing
+
+    def set_fit_request(self, **requests: bool | str | None) -> Self:
+        """Which arguments metadata routing passes to ``fit`` (scikit-learn's protocol).
+
+        Parameters
+        ----------
+        requests
+            By name of the argument: True passes it on, False does not, None is an error if it is given, a text is its name outside.
+        """
+        return self._request("fit", requests)
+
+    def set_predict_request(self, **requests: bool | str | None) -> Self:
+        """Which arguments metadata routing passes to ``predict`` (scikit-learn's protocol).
+
+        Parameters
+        ----------
+        requests
+            By name of the argument, as for ``set_fit_request``.
+        """
+        return self._request("predict", requests)
+
+    def set_score_request(self, **requests: bool | str | None) -> Self:
+        """Which arguments metadata routing passes to ``score`` (scikit-learn's protocol).
+
+        Parameters
+        ----------
+        requests
+            By name of the argument, as for ``set_fit_request``.
+        """
+        return self._request("score", requests)
+
+    def _request(self, method: str, requests: dict[str, Any]) -> Self:
+        known = self._metadata_requests[method]
+        for name in requests:
+            if name not in known:
+                raise RankPolicyError(f"{method} has no argument {name!r} to route. Known: {', '.join(known)}.")
+        routing = copy.deepcopy(self.get_metadata_routing())  # copies of a ranker share the old one
+        for name, request in requests.items():
+            getattr(routing, method).add_request(param=name, alias=request)
+        self._metadata_request = routing  # the name under which scikit-learn's clone copies it
+        return self
+
+
+def not_fitted_error(message: str) -> RankPolicyError:
+    """The error of a ranker that is not fitted; where scikit-learn is loaded, it is a ``NotFittedError`` too.
+
+    Parameters
+    ----------
+    message
+        The text of the error.
+    """
+    exceptions = sys.modules.get("sklearn.exceptions")
+    if exceptions is None:
+        return RankPolicyError(message)
+    kind = type("NotFittedError", (RankPolicyError, exceptions.NotFittedError), {"__module__": __name__})
+    error: RankPolicyError = kind(message)
+    return error
