@@ -105,12 +105,6 @@ class FairPGRank(NetworkRanker, FairPolicyGradientSettings):
 
     def _check_settings(self) -> None:
         super()._check_settings()
-        reward = reward_to_maximise(self.reward)
-        if not reward.is_additive:
-            raise RankPolicyError(
-                f"FairPGRank needs a reward of rank weights times item values, such as 'ndcg@10'; got {reward.name!r}. "
-                "PGRank learns any reward, without fairness."
-            )
         self.check_together()
 
     @property
