@@ -13,7 +13,7 @@ from ir_measures import AP, RR, P, R, Success, nDCG
 from sklearn.metrics import ndcg_score
 
 import rankpolicy as rp
-from rankpolicy.data.dataset import from_arrays
+from rankpolicy.data.arrays import from_arrays
 from rankpolicy.evaluation import evaluate, evaluate_scores
 from rankpolicy.evaluation.measure import values_by_torch
 from rankpolicy.metrics import METRICS, all_items, as_reward, parse_metric

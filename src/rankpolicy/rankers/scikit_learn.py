@@ -60,7 +60,7 @@ class ScikitLearnEstimator:
         return Tags(
             estimator_type=None,  # neither classifier nor regressor: scores are only compared within a query
             target_tags=TargetTags(required=True, positive_only=True),
-            input_tags=InputTags(sparse=True, allow_nan=False),
+            input_tags=InputTags(sparse=True, allow_nan=True),
             non_deterministic=False,
         )
 
