@@ -11,6 +11,7 @@ Names are loaded when they are first used, so that importing the package costs n
 from typing import TYPE_CHECKING
 
 from rankpolicy.optional import lazy_imports
+from rankpolicy.threads import prepare_threads
 from rankpolicy.types import Conventions, MissingDependencyError, RankPolicyError
 from rankpolicy.version import __version__
 
@@ -68,6 +69,8 @@ if TYPE_CHECKING:
         RankSVM,
         Regression,
     )
+
+prepare_threads()
 
 __getattr__, __dir__ = lazy_imports(__name__, __file__)
 

@@ -5,7 +5,7 @@ def test_it_tells_what_is_there(rankpolicy, monkeypatch, tmp_path):
     (tmp_path / "letor").mkdir()
     monkeypatch.setenv("RANKPOLICY_DATA", str(tmp_path))
     document = rankpolicy("doctor", "--json").json
-    assert set(document) == {"versions", "fast_paths", "packages", "data"}
+    assert set(document) == {"versions", "threads", "fast_paths", "packages", "data"}
     assert set(document["packages"]) == set(PACKAGES)
     assert document["data"]["holds"] == ["letor"]
     assert document["fast_paths"]["torch on CPU"]["on"]

@@ -13,6 +13,7 @@ import typer
 
 from rankpolicy.cli.support.options import Json
 from rankpolicy.cli.support.output import console, print_json
+from rankpolicy.threads import affinity_cpus, cpu_quota, usable_cpus
 from rankpolicy.version import __version__
 
 EXAMPLES = """
@@ -50,6 +51,7 @@ def doctor(
     """Show what is installed, which fast paths are on, and where tests and reproductions look for data."""
     document = {
         "versions": _versions(),
+        "threads": _threads(),
         "fast_paths": _fast_paths(),
         "packages": _packages(),
         "data": _data_directory(),
@@ -72,15 +74,10 @@ def _fast_paths() -> dict[str, dict[str, Any]]:
     import torch
 
     numba_on = importlib.util.find_spec("numba") is not None
-    num_threads = 0
-    if numba_on:
-        import numba
-
-        num_threads = numba.get_num_threads()
     cuda = torch.cuda.is_available()
     triton_on = cuda and importlib.util.find_spec("triton") is not None
     return {
-        "numba kernels": {"on": numba_on, "detail": f"{num_threads} threads" if numba_on else "pip install numba"},
+        "numba kernels": {"on": numba_on, "detail": _numba_threads() if numba_on else "pip install numba"},
         "torch on CPU": {"on": True, "detail": f"{torch.get_num_threads()} threads of {os.cpu_count()} cores"},
         "torch on CUDA": {"on": cuda, "detail": torch.cuda.get_device_name(0) if cuda else "no CUDA device"},
         "triton": {
@@ -88,6 +85,32 @@ def _fast_paths() -> dict[str, dict[str, Any]]:
             "detail": "installed" if triton_on else "needs a CUDA device and the package triton",
         },
     }
+
+
+def _threads() -> dict[str, Any]:
+    """The cores and the CPU quota of this process, and how OpenMP threads wait."""
+    return {
+        "cores": affinity_cpus(),
+        "quota": cpu_quota(),
+        "usable": usable_cpus(),
+        "openmp_waiting": os.environ.get("OMP_WAIT_POLICY", "as GOMP_SPINCOUNT or KMP_BLOCKTIME say").lower(),
+    }
+
+
+def _numba_threads() -> str:
+    """Number of threads and threading layer of compiled kernels, as they are when a kernel runs."""
+    import numba
+    import numpy as np
+
+    from rankpolicy.kernels.clicks.counts import weighted_counts_of_rows
+
+    num_threads = min(numba.get_num_threads(), usable_cpus())
+    if num_threads == 1:
+        return "1 thread"
+    # numba chooses the layer when the first parallel kernel runs.
+    codes, weights = np.zeros(100_000, np.int32), np.ones((2, 100_000))
+    weighted_counts_of_rows(codes, codes, weights, 1)
+    return f"{num_threads} threads, layer {numba.threading_layer()}"  # type: ignore[attr-defined]
 
 
 def _packages() -> dict[str, dict[str, Any]]:
@@ -118,6 +141,11 @@ def _print(document: dict[str, Any]) -> None:
 
     out = console()
     out.print(", ".join(f"{name} {version}" for name, version in document["versions"].items()))
+    threads = document["threads"]
+    quota = "no CPU quota" if threads["quota"] is None else f"CPU quota {threads['quota']:g}"
+    out.print(
+        f"threads: {threads['usable']} usable ({threads['cores']} cores, {quota}), OpenMP waits {threads['openmp_waiting']}"
+    )
     paths = Table("fast path", "", "detail", box=SIMPLE_HEAD)
     for name, facts in document["fast_paths"].items():
         paths.add_row(name, "[green]on[/green]" if facts["on"] else "[yellow]off[/yellow]", facts["detail"])

@@ -1,9 +1,20 @@
 """How kernels are compiled: numba's ``njit`` with the options they share, and types that ``mypy --strict`` accepts."""
 
+import threading
 from collections.abc import Callable
+from functools import cache, cached_property
+from types import FunctionType
 from typing import Any, Literal
 
 import numba
+
+from rankpolicy.threads import usable_cpus
+
+# If numba was loaded before rankpolicy, it has not seen what rankpolicy.threads chose.
+numba.config.reload_config()  # type: ignore[no-untyped-call]
+
+# Waking a thread takes up to 0.1 ms where the cores are busy.
+_ENOUGH_NANOSECONDS = 200_000
 
 
 def njit(
@@ -24,7 +35,7 @@ def njit(
     Parameters
     ----------
     parallel
-        Whether ``prange`` loops run on all threads.
+        Whether ``prange`` loops run on all threads; the result is then a ``ParallelKernel``, to be called from Python.
     fastmath
         Liberties with floating-point arithmetic, by their LLVM names: ``{"reassoc", "contract"}``. By default none.
     nogil
@@ -32,7 +43,70 @@ def njit(
     error_model
         ``"numpy"``: division by zero gives inf or NaN. ``"python"``: it raises, at the cost of a test per division.
     """
-    compiled: Callable[[Callable[..., Any]], Any] = numba.njit(
-        cache=True, parallel=parallel, fastmath=fastmath, nogil=nogil, error_model=error_model
-    )
+    options: dict[str, Any] = {"cache": True, "fastmath": fastmath, "nogil": nogil, "error_model": error_model}
+    if parallel:
+        return lambda function: ParallelKernel(function, options)
+    compiled: Callable[[Callable[..., Any]], Any] = numba.njit(**options)
     return compiled
+
+
+class ParallelKernel:
+    """A function with a ``prange`` loop, compiled twice: for all threads, and for one.
+
+    One thread runs it where the work is too little to wake others, and while another Python thread is running a parallel kernel: numba's
+    own threads (its layer "workqueue") end the process when two Python threads call them at once.
+    """
+
+    # Shared by all kernels, as numba's threads are.
+    _threads_in_use = threading.Lock()
+
+    def __init__(self, function: Callable[..., Any], options: dict[str, Any]) -> None:
+        assert isinstance(function, FunctionType)
+        self.function = function
+        self.options = options
+
+    @cached_property
+    def on_all_threads(self) -> Callable[..., Any]:
+        """The function compiled for all threads."""
+        compiled: Callable[..., Any] = numba.njit(parallel=True, **self.options)(self.function)
+        return compiled
+
+    @cached_property
+    def on_one_thread(self) -> Callable[..., Any]:
+        """The function compiled for one thread."""
+        function = self.function
+        single = FunctionType(function.__code__, function.__globals__, function.__name__)
+        # numba keeps compiled code by name, whatever the options.
+        single.__qualname__, single.__module__ = f"{function.__qualname__}_on_one_thread", function.__module__
+        compiled: Callable[..., Any] = numba.njit(**self.options)(single)
+        return compiled
+
+    def __call__(self, *arguments: Any, num_tasks: int, nanoseconds: float) -> Any:
+        """Run the kernel.
+
+        Parameters
+        ----------
+        arguments
+            The arguments of the function.
+        num_tasks
+            The length of its ``prange`` loop.
+        nanoseconds
+            About how long one thread takes for the whole loop.
+        """
+        if num_tasks < 2 or nanoseconds < _ENOUGH_NANOSECONDS:
+            return self.on_one_thread(*arguments)
+        allowed = numba.get_num_threads()
+        num_threads = min(allowed, _usable_cpus())
+        if num_threads < 2 or not self._threads_in_use.acquire(blocking=False):
+            return self.on_one_thread(*arguments)
+        try:
+            numba.set_num_threads(num_threads)
+            return self.on_all_threads(*arguments)
+        finally:
+            numba.set_num_threads(allowed)
+            self._threads_in_use.release()
+
+
+@cache
+def _usable_cpus() -> int:
+    return usable_cpus()

@@ -20,8 +20,7 @@ def test_threads_change_nothing(name, monkeypatch):
     summary = kind.summarise(view)
     assert len(summary.blocks) > 10
     alone = kind.expect_compiled(parameters, summary)
-    monkeypatch.setattr("rankpolicy.kernels.clicks.cascade.MANY_LISTS", 0)
-    monkeypatch.setattr("rankpolicy.kernels.clicks.examination.MANY_CELLS", 0)
+    monkeypatch.setattr("rankpolicy.kernels.compile._ENOUGH_NANOSECONDS", 0)
     threaded = kind.expect_compiled(parameters, summary)
     assert threaded.log_likelihood == pytest.approx(alone.log_likelihood, rel=1e-13)
     for parameter, values in alone.trials.items():

@@ -11,8 +11,6 @@ from numpy.typing import NDArray
 
 from rankpolicy.kernels.compile import njit
 
-MANY_LISTS = 20_000  # with fewer, starting threads costs more than they save
-
 
 def examine_lists(
     pairs: NDArray[np.int64],
@@ -30,30 +28,17 @@ def examine_lists(
     Arrays are those of clicks/log/list_counts.py; ``after_click`` (last,) is for the last clicks only.
     """
     examined, went_on, sums = np.zeros(len(attraction)), np.empty(len(after_click)), np.zeros((len(blocks) - 1, 3))
-    program = _in_parallel if len(pairs) >= MANY_LISTS else _one_by_one
     given = (pairs, lengths, last_clicks, last_starts, blocks, attraction, after_click, after_skip)
-    program(*given, examined, went_on, sums)
+    _of_blocks(*given, examined, went_on, sums, num_tasks=len(sums), nanoseconds=10 * pairs.size)
     skips, gone_on, log_likelihood = sums.sum(0).tolist()
     return examined, went_on, skips, gone_on, log_likelihood
 
 
 @njit(parallel=True)
-def _in_parallel(
+def _of_blocks(
     pairs, lengths, last_clicks, last_starts, blocks, attraction, after_click, after_skip, examined, went_on, sums
 ):
     for block in prange(len(blocks) - 1):
-        lists = range(blocks[block], blocks[block + 1])
-        own = sums[block]
-        _of_lists(
-            lists, pairs, lengths, last_clicks, last_starts, attraction, after_click, after_skip, examined, went_on, own
-        )
-
-
-@njit()
-def _one_by_one(
-    pairs, lengths, last_clicks, last_starts, blocks, attraction, after_click, after_skip, examined, went_on, sums
-):
-    for block in range(len(blocks) - 1):
         lists = range(blocks[block], blocks[block + 1])
         own = sums[block]
         _of_lists(

@@ -12,7 +12,7 @@ def weighted_counts_of_rows(
 ) -> NDArray[np.float64]:
     """Sums of weights[resample, rows[e]] over the entries e of each code (resample, size)."""
     totals = np.zeros((len(weights), size))
-    _add(codes, rows, weights, totals)
+    _add(codes, rows, weights, totals, num_tasks=len(weights), nanoseconds=2 * len(codes) * len(weights))
     return totals
 
 

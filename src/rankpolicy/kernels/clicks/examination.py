@@ -8,8 +8,6 @@ from numpy.typing import NDArray
 
 from rankpolicy.kernels.compile import njit
 
-MANY_CELLS = 100_000  # with fewer, starting threads costs more than they save
-
 
 def examination_counts(
     pairs: NDArray[np.int64],
@@ -26,27 +24,17 @@ def examination_counts(
     by_slot, shown = np.zeros((num_blocks, len(examination))), np.zeros((num_blocks, len(examination)))
     log_likelihoods = np.zeros(num_blocks)
     arguments = (pairs, slots, clicked, counts, blocks, attraction, examination)
-    program = _in_parallel if len(pairs) >= MANY_CELLS else _one_by_one
-    program(*arguments, clicks, examined, by_slot, shown, log_likelihoods)
+    _of_blocks(
+        *arguments, clicks, examined, by_slot, shown, log_likelihoods, num_tasks=num_blocks, nanoseconds=10 * len(pairs)
+    )
     return clicks, examined, by_slot.sum(0), shown.sum(0), float(log_likelihoods.sum())
 
 
 @njit(parallel=True)
-def _in_parallel(
+def _of_blocks(
     pairs, slots, clicked, counts, blocks, attraction, examination, clicks, examined, by_slot, shown, log_likelihoods
 ):
     for block in prange(len(blocks) - 1):
-        log_likelihoods[block] = _of_cells(
-            range(blocks[block], blocks[block + 1]), pairs, slots, clicked, counts, attraction, examination, clicks, examined,
-            by_slot[block], shown[block],
-        )  # fmt: skip
-
-
-@njit()
-def _one_by_one(
-    pairs, slots, clicked, counts, blocks, attraction, examination, clicks, examined, by_slot, shown, log_likelihoods
-):
-    for block in range(len(blocks) - 1):
         log_likelihoods[block] = _of_cells(
             range(blocks[block], blocks[block + 1]), pairs, slots, clicked, counts, attraction, examination, clicks, examined,
             by_slot[block], shown[block],

@@ -13,7 +13,6 @@ Floats = NDArray[np.float64]
 
 _TOO_SMALL = 1e-250  # weights this small relative to the largest have lost digits, or are about to
 _LITTLE = 1e-3  # a difference of this share of the minuend has lost three of sixteen digits
-_WORTH_THREADS = 20_000  # shown items; with fewer, threads cost more than they save
 _NUM_BLOCKS = 64
 
 
@@ -24,10 +23,7 @@ def plackett_luce_products(
     products = np.empty(items.shape)
     log_weights, weights = _weights(scores, mask)
     arguments: tuple[Any, ...] = weights, log_weights, weights.sum(1), contexts, items, divisors, products
-    if items.size < _WORTH_THREADS:
-        _products(*arguments, 0, len(items))
-    else:
-        _products_in_blocks(*arguments)
+    _products_in_blocks(*arguments, num_tasks=_NUM_BLOCKS, nanoseconds=20 * items.size)
     return products
 
 
@@ -43,10 +39,7 @@ def plackett_luce_expected_next(
     expected = np.empty(len(items))
     log_weights, weights = _weights(scores, mask)
     arguments: tuple[Any, ...] = weights, log_weights, values, contexts, items, position, expected
-    if items.size < _WORTH_THREADS:
-        _expected_next(*arguments, 0, len(items))
-    else:
-        _expected_next_in_blocks(*arguments)
+    _expected_next_in_blocks(*arguments, num_tasks=_NUM_BLOCKS, nanoseconds=20 * len(items) * scores.shape[1])
     return expected
 
 

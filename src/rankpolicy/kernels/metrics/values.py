@@ -201,7 +201,8 @@ def evaluate_queries(
 ) -> NDArray[np.float64]:
     """Values (query, term) of the rankings by flat scores (items,); ``offsets`` (queries + 1,) say where queries start."""
     values = np.empty((len(offsets) - 1, len(terms.kinds)))
-    _evaluate(scores, labels, offsets, terms, values)
+    num_blocks = (len(values) + _BLOCK_QUERIES - 1) // _BLOCK_QUERIES
+    _evaluate(scores, labels, offsets, terms, values, num_tasks=num_blocks, nanoseconds=10 * scores.size)
     return values
 
 

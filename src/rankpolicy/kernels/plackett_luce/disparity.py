@@ -25,21 +25,14 @@ def individual_disparities(
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Values (query,) and gradients (query, item) in float64; 0 where fewer than two items have merit."""
     values, gradient = np.zeros(len(exposure)), np.zeros(exposure.shape)
-    # Starting threads costs more than one query.
-    program = _in_parallel if len(exposure) > 1 else _one_query
-    program(exposure, merit, mask, values, gradient)
+    _disparities(exposure, merit, mask, values, gradient, num_tasks=len(exposure), nanoseconds=200 * exposure.size)
     return values, gradient
 
 
 @njit(parallel=True)
-def _in_parallel(exposure, merit, mask, values, gradient):
+def _disparities(exposure, merit, mask, values, gradient):
     for query in prange(len(exposure)):
         values[query] = _of_query(exposure[query], merit[query], mask[query], gradient[query])
-
-
-@njit()
-def _one_query(exposure, merit, mask, values, gradient):
-    values[0] = _of_query(exposure[0], merit[0], mask[0], gradient[0])
 
 
 @njit()

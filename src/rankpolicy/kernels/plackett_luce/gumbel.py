@@ -64,7 +64,10 @@ def gumbel_queries(
     result = GumbelResult(
         np.zeros(scores.shape), np.zeros(len(scores)), _room(scores.shape, num_swaps, num_samples if keep_draws else 0)
     )
-    _gumbel(scores, mask, cascade, num_swaps, num_samples, seed, result.gradient, result.utility, result.kept)
+    _gumbel(
+        scores, mask, cascade, num_swaps, num_samples, seed, result.gradient, result.utility, result.kept,
+        num_tasks=len(scores), nanoseconds=_nanoseconds(scores.shape, num_swaps, num_samples),
+    )  # fmt: skip
     return result
 
 
@@ -81,8 +84,16 @@ def gumbel_exposures(
     """Exposure (query, item) for rank weights (position,), and the draws."""
     exposure = np.zeros(scores.shape)
     kept = _room(scores.shape, num_swaps, num_samples if keep_draws else 0)
-    _exposures(scores, mask, rank_weights, num_swaps, num_samples, seed, exposure, kept)
+    _exposures(
+        scores, mask, rank_weights, num_swaps, num_samples, seed, exposure, kept,
+        num_tasks=len(scores), nanoseconds=_nanoseconds(scores.shape, num_swaps, num_samples),
+    )  # fmt: skip
     return exposure, kept
+
+
+def _nanoseconds(shape: tuple[int, ...], num_swaps: int, num_samples: int) -> int:
+    """About how long one thread takes."""
+    return 5 * math.prod(shape) * (1 + min(shape[1], num_swaps)) * num_samples
 
 
 def _room(shape: tuple[int, ...], num_swaps: int, num_draws: int) -> KeptDraws:

@@ -25,7 +25,17 @@ def active_pairs(
     """
     wins, losses = np.zeros(len(scores), np.int64), np.zeros(len(scores), np.int64)
     partner_sums = np.zeros(len(scores))
-    _active_pairs(scores, values, label_ranks, offsets, wins, losses, partner_sums)
+    _active_pairs(
+        scores,
+        values,
+        label_ranks,
+        offsets,
+        wins,
+        losses,
+        partner_sums,
+        num_tasks=len(offsets) - 1,
+        nanoseconds=200 * scores.size,
+    )
     return wins, losses, partner_sums
 
 

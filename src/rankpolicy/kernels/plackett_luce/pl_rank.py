@@ -51,7 +51,10 @@ def pl_rank_queries(
         np.zeros(num_queries),
         np.full((num_samples, num_queries, depth) if keep_rankings else (0, 0, 0), -1, np.int64),
     )
-    _pl_rank(scores, mask, rank_weights, item_values, num_samples, seed, result)
+    _pl_rank(
+        scores, mask, rank_weights, item_values, num_samples, seed, result,
+        num_tasks=num_queries, nanoseconds=10 * scores.size * num_samples,
+    )  # fmt: skip
     return result
 
 

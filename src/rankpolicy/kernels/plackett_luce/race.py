@@ -67,7 +67,10 @@ def race(
     nonzero = np.flatnonzero(rank_weights)
     cutoff = int(nonzero[-1]) + 1 if len(nonzero) else 1
     weights = rank_weights[:cutoff].astype(scores.dtype)
-    _race(scores, mask, weights, coefficients.astype(scores.dtype, copy=False), quadrature, result)
+    _race(
+        scores, mask, weights, coefficients.astype(scores.dtype, copy=False), quadrature, result,
+        num_tasks=len(scores), nanoseconds=30 * scores.size * min(scores.shape[1], cutoff),
+    )  # fmt: skip
     return result
 
 

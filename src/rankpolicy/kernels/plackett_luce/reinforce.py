@@ -77,7 +77,10 @@ def reinforce_queries(
         np.zeros((num_queries, len(terms.kinds))),
         np.full((num_samples, num_queries, depth) if keep_rankings else (0, 0, 0), -1, np.int64),
     )
-    _reinforce(queries, terms, SampleSettings(num_samples, depth, control, seed), result)
+    _reinforce(
+        queries, terms, SampleSettings(num_samples, depth, control, seed), result,
+        num_tasks=num_queries, nanoseconds=10 * queries.mask.size * num_samples,
+    )  # fmt: skip
     return result
 
 
