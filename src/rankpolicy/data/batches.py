@@ -13,6 +13,7 @@ from torch import Tensor
 
 from rankpolicy.data.dataset import RankingDataset, rows_of_queries
 from rankpolicy.data.padding import Padding
+from rankpolicy.data.scaled_rows import ScaledRows
 from rankpolicy.data.texts.text_pairs import TextPairs
 
 
@@ -79,7 +80,7 @@ class RaggedTensors:
     Parameters
     ----------
     features
-        Scaled features (items, features), or one pair of texts per item.
+        Scaled features (items, features), features that are scaled when a batch is made, or one pair of texts per item.
     labels
         Labels (items,).
     offsets
@@ -90,7 +91,7 @@ class RaggedTensors:
         Weights (queries,) with mean 1; None: all equal.
     """
 
-    features: Tensor | TextPairs
+    features: Tensor | ScaledRows | TextPairs
     labels: Tensor
     offsets: NDArray[np.int64]
     groups: Tensor | None = None
@@ -98,7 +99,10 @@ class RaggedTensors:
 
     @classmethod
     def of(
-        cls, dataset: RankingDataset, features: NDArray[np.float32] | Tensor | TextPairs, device: torch.device
+        cls,
+        dataset: RankingDataset,
+        features: NDArray[np.float32] | Tensor | ScaledRows | TextPairs,
+        device: torch.device,
     ) -> RaggedTensors:
         """The tensors of a dataset.
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rankpolicy.data.dataset import RankingDataset
+from rankpolicy.kernels import has_numba
 from rankpolicy.types import RankPolicyError, unknown_name
 
 Features = NDArray[np.float32]  # (items, features)
@@ -125,6 +127,14 @@ class FeatureScaling:
     knots: NDArray[np.float32] | None = None
     center: NDArray[np.float32] | None = None
     spread: NDArray[np.float32] | None = None
+    _quantile_table: Any = field(default=None, init=False, repr=False)  # the knots as the kernel searches them
+
+    def __post_init__(self) -> None:
+        if self.knots is not None and self.center is not None and has_numba():
+            from rankpolicy.kernels.quantiles import MOST_KNOTS, quantile_table
+
+            if self.knots.shape[1] <= MOST_KNOTS:
+                object.__setattr__(self, "_quantile_table", quantile_table(self.knots))
 
     @property
     def needs_queries(self) -> bool:
@@ -157,6 +167,10 @@ class FeatureScaling:
                 f"features must have the {fitted} columns the scaling was fitted on; got {features.shape[1]}."
             )
         scaled = SCALINGS[self.kind].transform(features, offsets)
+        if self._quantile_table is not None and self.center is not None and self.spread is not None:
+            from rankpolicy.kernels.quantiles import scaled_with_quantiles
+
+            return scaled_with_quantiles(scaled, self._quantile_table, self.center, self.spread)
         if self.knots is not None:
             scaled = with_quantiles(scaled, self.knots)
         if self.center is not None and self.spread is not None:
@@ -199,18 +213,26 @@ def fit_scaling(kind: str, dataset: RankingDataset) -> FeatureScaling:
     """
     features = scaling_kind(kind).transform(dataset.features, dataset.offsets)
     arrays: dict[str, NDArray[np.float32]] = {}
+    # One column at a time: sums in float64 and sorted values without a second copy of all features.
+    columns = features.T
     if SCALINGS[kind].adds_quantiles:
         levels = np.linspace(0, 1, _NUM_KNOTS)
-        knots = np.quantile(features, levels, axis=0, method="nearest").T
-        arrays["knots"] = np.ascontiguousarray(knots, dtype=np.float32)
-        features = with_quantiles(features, arrays["knots"])
+        knots = [np.quantile(np.sort(column), levels, method="nearest", overwrite_input=True) for column in columns]
+        arrays["knots"] = np.array(knots, dtype=np.float32)
     if SCALINGS[kind].standardizes:
-        # One column at a time: sums in float64 without a float64 copy of all features.
-        arrays["center"] = np.array([column.mean(dtype=np.float64) for column in features.T], np.float32)
-        spread = np.array([column.std(dtype=np.float64) for column in features.T], np.float32)
-        constant = (features.min(axis=0) == features.max(axis=0)) | (spread == 0)
-        arrays["spread"] = np.where(constant, np.float32(np.inf), spread)
+        moments = [_moments(column) for column in columns]
+        if SCALINGS[kind].adds_quantiles:
+            for column, own in zip(columns, arrays["knots"], strict=True):
+                moments.append(_moments(with_quantiles(column[:, None], own[None])[:, 1]))
+        center, spread, constant = (np.array(values) for values in zip(*moments, strict=True))
+        arrays["center"] = center.astype(np.float32)
+        arrays["spread"] = np.where(constant | (spread.astype(np.float32) == 0), np.inf, spread).astype(np.float32)
     return FeatureScaling(kind=kind, **arrays)
+
+
+def _moments(column: NDArray[np.float32]) -> tuple[float, float, bool]:
+    """Mean and standard deviation in float64, and whether all values are equal."""
+    return column.mean(dtype=np.float64), column.std(dtype=np.float64), bool(column.min() == column.max())
 
 
 def scaling_kind(kind: str) -> ScalingKind:

@@ -182,6 +182,10 @@ class Ranker(ABC):
         protected
             The protected group of each row, or a function of the dataset that gives it; for rankers that rank by groups.
         """
+        if type(X) is np.ndarray and qid is None and group is None and protected is None:
+            quick = self._quick_scores(X)
+            if quick is not None:
+                return quick
         dataset = self._to_rank(X, qid, group, protected, needs_queries=self._needs_queries)
         scores = self._scores(dataset)
         return scores if isinstance(X, RankingDataset) else dataset.in_source_order(scores)
@@ -441,6 +445,10 @@ class Ranker(ABC):
             return dataset
         check_features(dataset, self.num_features_, self.feature_names_, what="data to rank")
         return dataset
+
+    def _quick_scores(self, features: NDArray[Any]) -> NDArray[np.float64] | None:
+        """Scores of a plain matrix in which there is nothing to prepare or to refuse; None leaves it to the ordinary way."""
+        return None
 
     def _policy_of(self, dataset: RankingDataset) -> RankingPolicy:
         padding = dataset.padding()

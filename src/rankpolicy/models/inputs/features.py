@@ -9,6 +9,7 @@ from typing import Any
 import torch
 
 from rankpolicy.data.dataset import RankingDataset
+from rankpolicy.data.scaled_rows import ScaledRows
 from rankpolicy.data.scaling import FeatureScaling, fit_scaling
 from rankpolicy.optional import require
 from rankpolicy.types import RankPolicyError
@@ -50,6 +51,14 @@ class FeatureInputs:
     def read(self, dataset: RankingDataset) -> torch.Tensor:
         """Scaled features (items, columns)."""
         return torch.from_numpy(self.scaling.apply(dataset.features, dataset.offsets))
+
+    def read_by_rows(self, dataset: RankingDataset) -> ScaledRows | torch.Tensor:
+        """The same, scaled when rows of it are read, where an item does not depend on the others of its query."""
+        return (
+            self.read(dataset)
+            if self.needs_queries
+            else ScaledRows(dataset.features, self.scaling, torch.device("cpu"))
+        )
 
     def files(self) -> dict[str, bytes]:
         """What is fitted, as a file to save."""
