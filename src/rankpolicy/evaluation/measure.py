@@ -8,7 +8,8 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rankpolicy.data.dataset import RankingDataset
+from rankpolicy.data.dataset import RankingDataset, rows_of_queries
+from rankpolicy.data.lengths import queries_by_length
 from rankpolicy.evaluation.table import MetricTable
 from rankpolicy.metrics.estimated_relevances import reward_for_labels
 from rankpolicy.metrics.expression import RewardExpression
@@ -135,22 +136,21 @@ def values_by_kernel(
 def values_by_torch(
     scores: NDArray[np.floating], dataset: RankingDataset, measure: Reward, *, cells_per_block: int = 1 << 21
 ) -> NDArray[np.float64]:
-    """Values (query,) of any metric, computed in blocks of queries to bound the memory that padding takes."""
+    """Values (query,) of any metric, computed in blocks of queries of similar length to bound what padding takes."""
     import torch
 
     from rankpolicy.data.padding import Padding
     from rankpolicy.metrics.ranked import rank_by_score
 
-    queries_per_block = max(1, cells_per_block // int(dataset.sizes.max()))
-    values = []
-    for first in range(0, dataset.num_queries, queries_per_block):
-        ends = dataset.offsets[first : first + queries_per_block + 1]
-        items = slice(int(ends[0]), int(ends[-1]))
-        padding = Padding.of_sizes(np.diff(ends))
+    values = np.empty(dataset.num_queries)
+    for queries in queries_by_length(dataset.sizes, most_cells=cells_per_block):
+        items = rows_of_queries(dataset.offsets, queries)
+        padding = Padding.of_sizes(dataset.sizes[queries])
         padded_scores = padding.pad(torch.from_numpy(scores[items].astype(np.float64)))
         padded_labels = padding.pad(torch.from_numpy(dataset.labels[items].astype(np.float64)))
-        values.append(measure(rank_by_score(padded_scores, padding.mask), padded_labels, padding.mask).double().numpy())
-    return np.concatenate(values)
+        rankings = rank_by_score(padded_scores, padding.mask)
+        values[queries] = measure(rankings, padded_labels, padding.mask).double().numpy()
+    return values
 
 
 def _measures(metrics: str | Sequence[object], conventions: Conventions) -> list[Reward]:
