@@ -223,11 +223,19 @@ def fit_scaling(kind: str, dataset: RankingDataset) -> FeatureScaling:
         moments = [_moments(column) for column in columns]
         if SCALINGS[kind].adds_quantiles:
             for column, own in zip(columns, arrays["knots"], strict=True):
-                moments.append(_moments(with_quantiles(column[:, None], own[None])[:, 1]))
+                moments.append(_moments(_quantiles(column, own)))
         center, spread, constant = (np.array(values) for values in zip(*moments, strict=True))
         arrays["center"] = center.astype(np.float32)
         arrays["spread"] = np.where(constant | (spread.astype(np.float32) == 0), np.inf, spread).astype(np.float32)
     return FeatureScaling(kind=kind, **arrays)
+
+
+def _quantiles(column: NDArray[np.float32], knots: NDArray[np.float32]) -> NDArray[np.float32]:
+    """The quantile of each value of a column."""
+    unchanged_values = FeatureScaling(
+        kind="quantile", knots=knots[None], center=np.zeros(2, np.float32), spread=np.ones(2, np.float32)
+    )
+    return np.ascontiguousarray(unchanged_values.apply(column[:, None])[:, 1])
 
 
 def _moments(column: NDArray[np.float32]) -> tuple[float, float, bool]:

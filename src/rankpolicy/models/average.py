@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from rankpolicy.data.texts.text_pairs import TextPairs
 from rankpolicy.models.random_module import RandomModule
-from rankpolicy.models.stacked import StackedLayers, dropout_factors, stacked_layers
+from rankpolicy.models.stacked import StackedLayers, dropout_draws, stacked_layers
 
 
 class Average(nn.Module):
@@ -52,8 +52,8 @@ class Average(nn.Module):
             return torch.stack([member(features) for member in self.members])
         if not self.training or not any(layers.thresholds):
             return layers.scores(features)
-        drops = dropout_factors(layers, len(features), generator=self._generator())
-        return layers.scores(features, drops=drops)
+        draws = dropout_draws(layers, len(features), generator=self._generator())
+        return layers.scores(features, draws=draws)
 
     def _layers(self) -> StackedLayers | None:
         """The members as one network; kept until their weights change, unless gradients are wanted."""

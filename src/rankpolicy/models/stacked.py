@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from rankpolicy.models.dropout import ByteDropout
 from rankpolicy.models.linear import LinearNetwork
 from rankpolicy.models.mlp import MLPNetwork
+from rankpolicy.models.relu_dropout import relu_dropout
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -39,23 +40,27 @@ class StackedLayers:
             self.thresholds,
         )
 
-    def scores(self, features: Tensor, *, drops: Sequence[Tensor | None] | None = None) -> Tensor:
+    def scores(self, features: Tensor, *, draws: Sequence[Tensor | None] | None = None) -> Tensor:
         """Scores (member, item) of features (items, features).
 
         Parameters
         ----------
         features
             What every member reads.
-        drops
-            For each layer but the last, factors (member, item, output) of its activations, or None; by default none.
+        draws
+            For each layer but the last, the random bytes (member, item * output) of its dropout, or None; by default none.
         """
         num_members = len(self.later[0][0]) if self.later else len(self.first[1])
-        layer = torch.addmm(self.first[1], features, self.first[0]).view(len(features), num_members, -1).transpose(0, 1)
+        by_item = torch.addmm(self.first[1], features, self.first[0]).view(len(features), num_members, -1)
+        layer = by_item.transpose(0, 1)
         for place, (weights, biases) in enumerate(self.later):
-            layer = layer.relu()
-            drop = None if drops is None else drops[place]
-            if drop is not None:
-                layer = layer * drop
+            own = None if draws is None else draws[place]
+            if own is None:
+                layer = layer.relu()
+            else:
+                threshold = self.thresholds[place]
+                inputs = by_item if place == 0 else layer
+                layer = relu_dropout(inputs, own, threshold=threshold, by_item=place == 0)
             layer = torch.baddbmm(biases, layer, weights)
         return layer.squeeze(-1)
 
@@ -79,10 +84,10 @@ def stacked_layers(members: Sequence[nn.Module]) -> StackedLayers | None:
     )
 
 
-def dropout_factors(layers: StackedLayers, num_items: int, *, generator: torch.Generator | None) -> list[Tensor | None]:
-    """Factors of the activations (member, item, output) of each layer but the last; None where a layer drops nothing.
+def dropout_draws(layers: StackedLayers, num_items: int, *, generator: torch.Generator | None) -> list[Tensor | None]:
+    """Random bytes (member, item * output) for each layer but the last; None where a layer drops nothing.
 
-    The random numbers are those that the members would draw one after the other.
+    They are those that the members would draw one after the other.
     """
     num_members, device = len(layers.later[0][0]), layers.first[0].device
     widths = [weights.shape[1] for weights, _ in layers.later]
@@ -91,15 +96,12 @@ def dropout_factors(layers: StackedLayers, num_items: int, *, generator: torch.G
         for width, threshold in zip(widths, layers.thresholds, strict=True)
     ]
     numbers = torch.empty(num_members, sum(counts), dtype=torch.int64, device=device)
+    # The whole range of int64, so that all eight bytes are random.
     numbers.view(-1).random_(-(2**63), None, generator=generator)
-    factors: list[Tensor | None] = []
-    for own, width, threshold in zip(numbers.split(counts, 1), widths, layers.thresholds, strict=True):
-        if threshold == 0:
-            factors.append(None)
-            continue
-        draws = own.contiguous().view(torch.uint8)[:, : num_items * width].view(num_members, num_items, width)
-        factors.append((draws >= threshold) * (256 / (256 - threshold)))
-    return factors
+    return [
+        own.contiguous().view(torch.uint8)[:, : num_items * width].contiguous() if own.shape[1] else None
+        for own, width in zip(numbers.split(counts, 1), widths, strict=True)
+    ]
 
 
 def _linear_layers(network: nn.Module) -> list[tuple[nn.Linear, int]] | None:

@@ -126,7 +126,11 @@ def fit_network(
     resume
         Whether to continue from the checkpoint if it exists; the result is that of a run that never stopped.
     """
-    optimizer = torch.optim.AdamW(network.parameters(), lr=settings.learning_rate, weight_decay=settings.weight_decay)
+    weights = list(network.parameters())
+    is_fused = all(weight.is_floating_point() and weight.device.type == "cpu" for weight in weights)
+    optimizer = torch.optim.AdamW(
+        weights, lr=settings.learning_rate, weight_decay=settings.weight_decay, fused=is_fused or None
+    )
     state = TrainingState(network, optimizer, generator)
     purpose = _purpose(objective, settings, validation)
     with drawing_from(network, generator), _single_thread_if_small(network, train, settings):
