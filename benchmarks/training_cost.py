@@ -7,11 +7,11 @@ path is kept here in plain torch. Memory is that of a whole fit, dataset include
 from __future__ import annotations
 
 import json
-import resource
 import subprocess
 import sys
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 import torch
@@ -86,17 +86,24 @@ def epoch_ratios() -> list[dict[str, object]]:
     ]
 
 
+def resident(name: str) -> int:
+    """Bytes of this process by their name in Linux's status file: VmRSS now, VmHWM at most."""
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return 1024 * next(int(line.split()[1]) for line in lines if line.startswith(name))
+
+
 def memory_ratio() -> dict[str, object]:
     rp.PGRank(epochs=1).fit(make_data(40), progress=False)  # loads libraries and compiled kernels
-    at_first = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    at_first = resident("VmRSS")
     data = make_data(QUERIES_WEIGHED)
+    Path("/proc/self/clear_refs").write_text("5")  # forgets the copy from which the dataset was made
     rp.PGRank(epochs=1).fit(data, progress=False)
-    peak = 1024 * (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - at_first)
+    peak = resident("VmHWM") - at_first
     return {
         "name": "training-memory",
         "ratio": round(data.features.nbytes / peak, 2),
-        "floor": 0.4,
-        "what": f"array / peak memory of making it a dataset and fitting ({peak / data.features.nbytes:.2f} arrays)",
+        "floor": 0.66,
+        "what": f"array / peak memory of fitting, array included ({peak / data.features.nbytes:.2f} arrays)",
     }
 
 

@@ -26,7 +26,7 @@ class Average(nn.Module):
     def __init__(self, members: Iterable[nn.Module]) -> None:
         super().__init__()
         self.members = nn.ModuleList(members)
-        self._stacked: tuple[list[tuple[int, int]], StackedLayers | None] | None = None
+        self._stacked: tuple[tuple[int, int], StackedLayers | None] | None = None
         self._weights: list[nn.Parameter] = list(self.members.parameters())
 
     def forward(self, features: Tensor | TextPairs) -> Tensor:
@@ -37,6 +37,10 @@ class Average(nn.Module):
         features
             What every member reads.
         """
+        if not self.training and not torch.is_grad_enabled() and isinstance(features, Tensor):
+            layers = self._layers()
+            if layers is not None:
+                return layers.mean_scores(features)
         return self.member_scores(features).mean(0)
 
     def member_scores(self, features: Tensor | TextPairs) -> Tensor:
@@ -57,9 +61,10 @@ class Average(nn.Module):
 
     def _layers(self) -> StackedLayers | None:
         """The members as one network; kept until their weights change, unless gradients are wanted."""
-        if torch.is_grad_enabled():
+        if torch.is_grad_enabled() or not self._weights:
             return stacked_layers(list(self.members))
-        state = [(weight.data_ptr(), weight._version) for weight in self._weights]
+        # Every change in place counts up a version; a move to another device or dtype moves the first weight too.
+        state = (self._weights[0].data_ptr(), sum(weight._version for weight in self._weights))
         known = self._stacked
         if known is None or known[0] != state:
             layers = stacked_layers(list(self.members))

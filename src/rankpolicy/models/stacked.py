@@ -64,6 +64,24 @@ class StackedLayers:
             layer = torch.baddbmm(biases, layer, weights)
         return layer.squeeze(-1)
 
+    def mean_scores(self, features: Tensor) -> Tensor:
+        """The mean of ``scores`` over members (item,), in as few operations as possible and without gradients.
+
+        Parameters
+        ----------
+        features
+            What every member reads.
+        """
+        first = torch.addmm(self.first[1], features, self.first[0])
+        if not self.later:
+            return first.mean(1)
+        *hidden, (weights, biases) = self.later
+        num_members = len(weights)
+        layer = first.relu_().view(len(features), num_members, -1).transpose(0, 1)
+        for inner_weights, inner_biases in hidden:
+            layer = torch.baddbmm(inner_biases, layer, inner_weights).relu_()
+        return torch.addbmm(biases.sum(0), layer, weights).view(-1).div_(num_members)
+
 
 def stacked_layers(members: Sequence[nn.Module]) -> StackedLayers | None:
     """The members as one network, through which gradients reach their own weights; None where they cannot be stacked."""

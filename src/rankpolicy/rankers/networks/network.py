@@ -236,12 +236,16 @@ class NetworkRanker(Ranker, TrainingSettings):
         is_small = features.ndim == 2 and 0 < len(features) <= _FEW_ITEMS
         if not is_small or features.shape[1] != self.num_features_ or features.dtype not in _FLOATS:
             return None
-        with np.errstate(over="ignore"):
-            matrix = np.ascontiguousarray(features, np.float32)
+        if features.dtype == np.float32 and features.flags.c_contiguous:
+            matrix = features
+        else:
+            with np.errstate(over="ignore"):
+                matrix = np.ascontiguousarray(features, np.float32)
         if not np.isfinite(matrix).all():
             return None
         with torch.no_grad():
-            scores: Tensor = self._network(torch.from_numpy(inputs.scaling.apply(matrix)))
+            # Not called as a module, which costs as much as a layer.
+            scores = self._network.forward(torch.from_numpy(inputs.scaling.apply(matrix)))
         return scores.double().numpy()
 
     def _network_scores(self, features: Tensor | ScaledRows | TextPairs) -> Tensor:
