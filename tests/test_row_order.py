@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 import rankpolicy as rp
 from rankpolicy.cli.main import app
 from rankpolicy.data import from_arrays, from_frame, read_run, split_queries, to_frame, write_run
-from rankpolicy.data.dataset import concatenate
+from rankpolicy.data.arrays import concatenate
 from rankpolicy.evaluation.policy_value import SortedPolicy, UniformPolicy, policy_value
 
 RNG = np.random.default_rng(0)

@@ -60,6 +60,20 @@ def test_a_change_of_the_weights_is_seen_at_once():
         torch.testing.assert_close(network(FEATURES), before)
 
 
+def test_steps_of_a_fused_optimizer_are_seen():
+    network = average(MLP())
+    optimizer = torch.optim.AdamW(network.parameters(), lr=0.1, fused=True)
+    for _ in range(3):
+        network.train()
+        optimizer.zero_grad()
+        (network.member_scores(FEATURES) * torch.arange(13.0)).sum().backward()
+        optimizer.step()
+        network.eval()
+        with torch.no_grad():
+            expected = torch.stack([member(FEATURES) for member in network.members]).mean(0)
+            torch.testing.assert_close(network(FEATURES), expected)
+
+
 def test_networks_that_cannot_be_stacked_run_one_after_the_other():
     class Doubled(nn.Module):
         def forward(self, features):

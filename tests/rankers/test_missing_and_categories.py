@@ -7,7 +7,7 @@ import pytest
 
 import rankpolicy as rp
 from rankpolicy.data import from_frame, read_csv, read_parquet, to_frame, write_parquet
-from rankpolicy.data.dataset import concatenate
+from rankpolicy.data.arrays import concatenate
 from rankpolicy.rankers import RANKERS
 
 RNG = np.random.default_rng(0)

@@ -30,6 +30,19 @@ class Average(nn.Module):
         self._stacked: tuple[tuple[int, int], StackedLayers | None] | None = None
         self._weights: list[nn.Parameter] = list(self.members.parameters())
 
+    def train(self, mode: bool = True) -> Average:
+        """Switch between training and scoring.
+
+        Parameters
+        ----------
+        mode
+            Whether to train.
+        """
+        # Steps of a fused optimizer do not count up the versions of the weights.
+        self._stacked = None
+        super().train(mode)
+        return self
+
     def forward(self, features: Tensor | TextPairs) -> Tensor:
         """features (items, features) or pairs of texts -> scores (items,)
 
