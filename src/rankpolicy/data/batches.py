@@ -13,6 +13,7 @@ from torch import Tensor
 
 from rankpolicy.data.dataset import RankingDataset, rows_of_queries
 from rankpolicy.data.padding import Padding
+from rankpolicy.data.scaled_rows import ScaledRows
 from rankpolicy.data.texts.text_pairs import TextPairs
 from rankpolicy.display import short_repr
 
@@ -82,7 +83,7 @@ class RaggedTensors:
     Parameters
     ----------
     features
-        Scaled features (items, features), or one pair of texts per item.
+        Scaled features (items, features), features that are scaled when a batch is made, or one pair of texts per item.
     labels
         Labels (items,).
     offsets
@@ -93,7 +94,7 @@ class RaggedTensors:
         Weights (queries,) with mean 1; None: all equal.
     """
 
-    features: Tensor | TextPairs
+    features: Tensor | ScaledRows | TextPairs
     labels: Tensor
     offsets: NDArray[np.int64]
     groups: Tensor | None = None
@@ -103,7 +104,10 @@ class RaggedTensors:
 
     @classmethod
     def of(
-        cls, dataset: RankingDataset, features: NDArray[np.float32] | Tensor | TextPairs, device: torch.device
+        cls,
+        dataset: RankingDataset,
+        features: NDArray[np.float32] | Tensor | ScaledRows | TextPairs,
+        device: torch.device,
     ) -> RaggedTensors:
         """The tensors of a dataset.
 

@@ -225,7 +225,8 @@ class RankingDataset:
                 f"no query has an item with label >= {relevant_from:g} (the highest label is {self.labels.max():g}). "
                 "Check the labels, or lower relevant_from."
             )
-        return self[kept], int((~kept).sum())
+        # Without a copy of the features where nothing is dropped.
+        return (self, 0) if kept.all() else (self[kept], int((~kept).sum()))
 
     def in_source_order(self, values: NDArray[Any]) -> NDArray[Any]:
         """Values of the items in the order of the rows that the dataset was made from: the order in which rankers give scores.

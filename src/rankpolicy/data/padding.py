@@ -56,13 +56,16 @@ class Padding:
         return cls(mask, torch.from_numpy(query_of_item * longest + column))
 
     def pad(self, flat: Tensor) -> Tensor:
-        """Flat values (items,) as a padded array (query, item), with 0 in the padding.
+        """Flat values (items,) as a padded array (query, item), with 0 in the padding; several rows (row, items) one after the other.
 
         Parameters
         ----------
         flat
-            One value per item.
+            One value per item, or several rows of them.
         """
+        if flat.dim() == 2:
+            padded = flat.new_zeros(len(flat), self.mask.numel()).index_copy(1, self.cells, flat)
+            return padded.view(-1, self.mask.shape[1])
         return flat.new_zeros(self.mask.numel()).index_put((self.cells,), flat).view(self.mask.shape)
 
     def unpad(self, padded: Tensor) -> Tensor:

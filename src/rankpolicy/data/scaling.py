@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +12,7 @@ from numpy.typing import NDArray
 from rankpolicy.data.dataset import RankingDataset
 from rankpolicy.data.encoding import ARRAY_NAMES, FeatureEncoding, fit_encoding
 from rankpolicy.display import short_repr
+from rankpolicy.kernels import HAS_NUMBA
 from rankpolicy.types import RankPolicyError, unknown_name
 
 Features = NDArray[np.float32]  # (items, features)
@@ -132,6 +134,21 @@ class FeatureScaling:
     encoding: FeatureEncoding | None = None
 
     __repr__ = short_repr
+    _quantile_table: Any = field(default=None, init=False, repr=False)  # the knots as the kernel searches them
+
+    def __post_init__(self) -> None:
+        if self.encoding is None and self._has_knots_of_all_columns() and HAS_NUMBA:
+            from rankpolicy.kernels.quantiles import MOST_KNOTS, quantile_table
+
+            if self.knots is not None and 2 <= self.knots.shape[1] <= MOST_KNOTS:
+                object.__setattr__(self, "_quantile_table", quantile_table(self.knots))
+
+    def _has_knots_of_all_columns(self) -> bool:
+        """Whether shapes are such as a fit gives, which the kernel relies on; arrays may come from a damaged file."""
+        if self.knots is None or self.center is None or self.spread is None:
+            return False
+        is_float = all(array.dtype == np.float32 for array in (self.knots, self.center, self.spread))
+        return is_float and self.knots.ndim == 2 and self.center.shape == self.spread.shape == (2 * len(self.knots),)
 
     @property
     def needs_queries(self) -> bool:
@@ -174,6 +191,10 @@ class FeatureScaling:
             middle = np.float32(0) if self.knots is None else self.knots[:, self.knots.shape[1] // 2]
             features = np.where(missing, middle, features)
         scaled = SCALINGS[self.kind].transform(features, offsets)
+        if self._quantile_table is not None and self.center is not None and self.spread is not None:
+            from rankpolicy.kernels.quantiles import scaled_with_quantiles
+
+            return scaled_with_quantiles(scaled, self._quantile_table, self.center, self.spread)
         if self.knots is not None:
             scaled = with_quantiles(scaled, self.knots)
         if self.center is not None and self.spread is not None:
@@ -227,17 +248,20 @@ def fit_scaling(kind: str, dataset: RankingDataset) -> FeatureScaling:
     complete = dataset.features if encoding is None else encoding.split(dataset.features)[0]
     features = scaling_kind(kind).transform(complete, dataset.offsets)
     arrays: dict[str, NDArray[np.float32]] = {}
+    # One column at a time: sums in float64 and sorted values without a second copy of all features.
+    columns = features.T
     if SCALINGS[kind].adds_quantiles:
         levels = np.linspace(0, 1, _NUM_KNOTS)
-        knots = np.quantile(features, levels, axis=0, method="nearest").T
-        arrays["knots"] = np.ascontiguousarray(knots, dtype=np.float32)
-        features = with_quantiles(features, arrays["knots"])
+        knots = [np.quantile(np.sort(column), levels, method="nearest", overwrite_input=True) for column in columns]
+        arrays["knots"] = np.array(knots, dtype=np.float32)
     if SCALINGS[kind].standardizes:
-        # One column at a time: sums in float64 without a float64 copy of all features.
-        arrays["center"] = np.array([column.mean(dtype=np.float64) for column in features.T], np.float32)
-        spread = np.array([column.std(dtype=np.float64) for column in features.T], np.float32)
-        constant = (features.min(axis=0) == features.max(axis=0)) | (spread == 0)
-        arrays["spread"] = np.where(constant, np.float32(np.inf), spread)
+        moments = [_moments(column) for column in columns]
+        if SCALINGS[kind].adds_quantiles:
+            for column, own in zip(columns, arrays["knots"], strict=True):
+                moments.append(_moments(_quantiles(column, own)))
+        center, spread, constant = (np.array(values) for values in zip(*moments, strict=True))
+        arrays["center"] = center.astype(np.float32)
+        arrays["spread"] = np.where(constant | (spread.astype(np.float32) == 0), np.inf, spread).astype(np.float32)
     return FeatureScaling(kind=kind, encoding=encoding, **arrays)
 
 
@@ -248,6 +272,19 @@ def _missing_values(features: Features) -> NDArray[np.bool_] | None:
         return None
     missing = np.isnan(features)
     return missing if missing.any() else None
+
+
+def _quantiles(column: NDArray[np.float32], knots: NDArray[np.float32]) -> NDArray[np.float32]:
+    """The quantile of each value of a column."""
+    unchanged_values = FeatureScaling(
+        kind="quantile", knots=knots[None], center=np.zeros(2, np.float32), spread=np.ones(2, np.float32)
+    )
+    return np.ascontiguousarray(unchanged_values.apply(column[:, None])[:, 1])
+
+
+def _moments(column: NDArray[np.float32]) -> tuple[float, float, bool]:
+    """Mean and standard deviation in float64, and whether all values are equal."""
+    return column.mean(dtype=np.float64), column.std(dtype=np.float64), bool(column.min() == column.max())
 
 
 def scaling_kind(kind: str) -> ScalingKind:

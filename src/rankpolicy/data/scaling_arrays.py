@@ -25,7 +25,9 @@ def restored_scaling(kind: str, arrays: Mapping[str, NDArray[Any]], *, num_featu
         How many features are scaled.
     """
     scaling = FeatureScaling.from_arrays(kind, arrays)
-    lengths = (num_features, scaling.num_scaled(num_features))
+    # The extra columns of an encoding are not scaled.
+    num_extra = 0 if scaling.encoding is None else scaling.encoding.num_extra
+    lengths = (num_features, scaling.num_scaled(num_features) - num_extra)
     for name, array in arrays.items():
         if array.dtype != np.float32 or array.ndim not in (1, 2) or len(array) not in lengths or 0 in array.shape:
             raise RankPolicyError(

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rankpolicy.data.dataset import RankingDataset
+from rankpolicy.data.dataset import RankingDataset, rows_of_queries
+from rankpolicy.data.lengths import queries_by_length
 from rankpolicy.metrics.expression import RewardExpression, leaf_table, reward_for_labels
 from rankpolicy.metrics.parse import as_reward, parse_metrics
 from rankpolicy.metrics.ties import has_exact_expectation
@@ -204,22 +205,20 @@ def values_by_kernel(
 def values_by_torch(
     scores: NDArray[np.floating], dataset: RankingDataset, measure: Reward, *, cells_per_block: int = 1 << 21
 ) -> NDArray[np.float64]:
-    """Values (query,) of any metric in expectation over ties, in blocks of queries to bound the memory that padding takes."""
+    """Values (query,) of any metric in expectation over ties, in blocks of queries of similar length to bound what padding takes."""
     import torch
 
     from rankpolicy.data.padding import Padding
     from rankpolicy.metrics.ties import expected_value
 
-    queries_per_block = max(1, cells_per_block // int(dataset.sizes.max()))
-    values = []
-    for first in range(0, dataset.num_queries, queries_per_block):
-        ends = dataset.offsets[first : first + queries_per_block + 1]
-        items = slice(int(ends[0]), int(ends[-1]))
-        padding = Padding.of_sizes(np.diff(ends))
+    values = np.empty(dataset.num_queries)
+    for queries in queries_by_length(dataset.sizes, most_cells=cells_per_block):
+        items = rows_of_queries(dataset.offsets, queries)
+        padding = Padding.of_sizes(dataset.sizes[queries])
         padded_scores = padding.pad(torch.from_numpy(scores[items].astype(np.float64)))
         padded_labels = padding.pad(torch.from_numpy(dataset.labels[items].astype(np.float64)))
-        values.append(expected_value(measure, padded_scores, padded_labels, padding.mask).double().numpy())
-    return np.concatenate(values)
+        values[queries] = expected_value(measure, padded_scores, padded_labels, padding.mask).double().numpy()
+    return values
 
 
 def _measures(metrics: str | Sequence[object], conventions: Conventions) -> list[Reward]:

@@ -261,6 +261,10 @@ class Ranker(NamedSettings, ScikitLearnEstimator, ABC):
         by_row = qid is None and group is None and protected is None and not self._needs_queries
         if by_row and hasattr(X, "tocsr") and X.shape[0] > 0:
             return np.concatenate([self.predict(rows) for rows in dense_blocks(X)])
+        if type(X) is np.ndarray and qid is None and group is None and protected is None:
+            quick = self._quick_scores(X)
+            if quick is not None:
+                return quick
         dataset = self._to_rank(X, qid, group, protected, needs_queries=self._needs_queries)
         return dataset.in_source_order(self._scores(dataset))
 
@@ -537,6 +541,10 @@ class Ranker(NamedSettings, ScikitLearnEstimator, ABC):
             what="data to rank",
             ranker=type(self).__name__,
         )
+
+    def _quick_scores(self, features: NDArray[Any]) -> NDArray[np.float64] | None:
+        """Scores of a plain matrix in which there is nothing to prepare or to refuse; None leaves it to the ordinary way."""
+        return None
 
     def _policy_of(self, dataset: RankingDataset) -> RankingPolicy:
         padding = dataset.padding()

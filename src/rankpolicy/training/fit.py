@@ -15,6 +15,7 @@ import torch
 from torch import Tensor, nn
 
 from rankpolicy.data.batches import RaggedTensors
+from rankpolicy.data.scaled_rows import ScaledRows
 from rankpolicy.data.texts.text_pairs import TextPairs
 from rankpolicy.display import short_repr
 from rankpolicy.models.average import Average, scores_of_all
@@ -26,6 +27,7 @@ from rankpolicy.types import RankPolicyError
 
 ScoreValidation = Callable[[Tensor], float]  # flat validation scores (items,) -> higher is better
 _FEW_PARAMETERS = 500_000
+_FEW_PRODUCTS = 100_000_000  # of a weight and an activation in one step
 
 # Epochs done, the latest numbers by name -> whether to stop; None: go on.
 ReportEpoch = Callable[[int, dict[str, float]], bool | None]
@@ -127,7 +129,7 @@ class Validation:
         The name of that value in progress bars and records.
     """
 
-    features: Tensor | TextPairs
+    features: Tensor | ScaledRows | TextPairs
     score: ScoreValidation
     name: str
 
@@ -175,10 +177,14 @@ def fit_network(
     data
         Fingerprint of training and validation data; a checkpoint of other data is refused.
     """
-    optimizer = torch.optim.AdamW(network.parameters(), lr=settings.learning_rate, weight_decay=settings.weight_decay)
+    weights = list(network.parameters())
+    is_fused = all(weight.is_floating_point() and weight.device.type == "cpu" for weight in weights)
+    optimizer = torch.optim.AdamW(
+        weights, lr=settings.learning_rate, weight_decay=settings.weight_decay, fused=is_fused or None
+    )
     state = TrainingState(network, optimizer, generator)
     purpose = _purpose(objective, settings, validation)
-    with drawing_from(network, generator), _single_thread_if_small(network):
+    with drawing_from(network, generator), _single_thread_if_small(network, train, settings):
         if checkpoint is not None:
             if resume:
                 _resume(checkpoint, state, purpose=purpose, data=data)
@@ -216,11 +222,11 @@ def _train_epoch(state: TrainingState, train: RaggedTensors, objective: Objectiv
     if isinstance(objective, ScheduledObjective):
         objective = objective.at_epoch(state.epoch)
     values: list[tuple[ObjectiveValue, int]] = []
-    members = list(state.network.members) if isinstance(state.network, Average) else [state.network]
+    num_members = len(state.network.members) if isinstance(state.network, Average) else 1
     for batch in train.shuffled_batches(settings.batch_queries, generator=state.generator):
         # Networks whose scores will be averaged are trained side by side, each on its own rankings, as if the batch had more queries.
-        scores = torch.cat([batch.padding.pad(member(batch.features)) for member in members])
-        value = objective(scores, batch.repeated(len(members)), generator=state.generator)
+        scores = batch.padding.pad(_member_scores(state.network, batch.features))
+        value = objective(scores, batch.repeated(num_members), generator=state.generator)
         if not math.isfinite(value.report) or not torch.isfinite(value.loss):
             raise RankPolicyError(
                 f"training stopped in epoch {state.epoch + 1}: the loss is not finite ({float(value.loss.detach()):g}). "
@@ -228,7 +234,7 @@ def _train_epoch(state: TrainingState, train: RaggedTensors, objective: Objectiv
                 "or map labels to small grades."
             )
         state.optimizer.zero_grad(set_to_none=True)
-        (value.loss * len(members)).backward()
+        (value.loss * num_members).backward()
         state.optimizer.step()
         values.append((replace(value, loss=value.loss.detach()), len(batch.labels)))
     num_queries = sum(size for _, size in values)
@@ -236,6 +242,14 @@ def _train_epoch(state: TrainingState, train: RaggedTensors, objective: Objectiv
     for name in values[0][0].parts:
         mean = sum(value.parts[name] * size for value, size in values) / num_queries
         state.parts.setdefault(name, []).append(mean)
+
+
+def _member_scores(network: nn.Module, features: Tensor | TextPairs) -> Tensor:
+    """Flat scores of each network that is trained (member, item)."""
+    if isinstance(network, Average):
+        return network.member_scores(features)
+    scores: Tensor = network(features)
+    return scores[None]
 
 
 def _validate(state: TrainingState, validation: Validation) -> None:
@@ -282,10 +296,12 @@ def _purpose(objective: Objective, settings: TrainingSettings, validation: Valid
 
 
 @contextmanager
-def _single_thread_if_small(network: nn.Module) -> Iterator[None]:
-    """Use one torch thread for a small network, whose matrices are done before a second thread has started."""
+def _single_thread_if_small(network: nn.Module, train: RaggedTensors, settings: TrainingSettings) -> Iterator[None]:
+    """Use one torch thread for small matrices, which are done before a second thread has started."""
     before = torch.get_num_threads()
-    if sum(parameter.numel() for parameter in network.parameters()) < _FEW_PARAMETERS:
+    num_parameters = sum(parameter.numel() for parameter in network.parameters())
+    items_per_batch = len(train.labels) / (len(train.offsets) - 1) * settings.batch_queries
+    if num_parameters < _FEW_PARAMETERS and num_parameters * items_per_batch < _FEW_PRODUCTS:
         torch.set_num_threads(1)
     try:
         yield

@@ -155,6 +155,6 @@ def test_settings_that_do_not_fit_are_refused(changes, message):
 def test_a_vocabulary_that_is_empty_is_told():
     texts_alone = from_click_table(TABLE.drop("age", "kind"))
     with pytest.warns(
-        UserWarning, match="no word or n-gram of the training data was seen by 4 users, so texts tell nothing"
+        UserWarning, match="no word or n-gram of the training data was seen by 4 users, so texts hold no information"
     ):
         fit(new_model(min_users=4), texts_alone)

@@ -8,7 +8,7 @@ from rankpolicy.fairness import group_disparity
 from rankpolicy.metrics import as_reward
 from rankpolicy.objectives import FairPolicyGradient
 from rankpolicy.policies import PlackettLuce
-from rankpolicy.rankers.trees.policy_tree_objective import HESSIANS, PolicyTreeObjective
+from rankpolicy.rankers.trees.policy_tree_objective import HESSIANS, PolicyTreeObjective, batch_of_all_queries
 from tests.enumeration import all_rankings, enumerated_gradient
 
 pytest.importorskip("lightgbm")
@@ -119,7 +119,7 @@ def test_a_stronger_fairness_term_buys_fairness_with_utility(fairness):
 @pytest.mark.parametrize("fairness", ["group", "individual"])
 def test_with_validation_fairness_carries_over_to_new_queries(fairness):
     fair = FairPolicyGradient(reward=as_reward("ndcg"), fairness=fairness, num_groups=2)
-    batch = objective(FAIR_TEST).batch
+    batch = batch_of_all_queries(FAIR_TEST)
     utilities, disparities = [], []
     for strength in (0.0, 30.0, 100.0):  # of 60 queries, weaker ones are within the noise
         settings = {"strength": strength, "fairness": fairness} if strength else {}

@@ -9,6 +9,7 @@ from typing import Any
 import torch
 
 from rankpolicy.data.dataset import RankingDataset
+from rankpolicy.data.scaled_rows import ScaledRows
 from rankpolicy.data.scaling import FeatureScaling, fit_scaling
 from rankpolicy.data.scaling_arrays import restored_scaling
 from rankpolicy.optional import require
@@ -51,6 +52,12 @@ class FeatureInputs:
     def read(self, dataset: RankingDataset) -> torch.Tensor:
         """Scaled features (items, columns)."""
         return torch.from_numpy(self.scaling.apply(dataset.features, dataset.offsets))
+
+    def read_by_rows(self, dataset: RankingDataset) -> ScaledRows | torch.Tensor:
+        """The same, scaled when rows of it are read; all at once where an item depends on its query or values are encoded."""
+        if self.needs_queries or self.scaling.encoding is not None:
+            return self.read(dataset)
+        return ScaledRows(dataset.features, self.scaling, torch.device("cpu"))
 
     def files(self) -> dict[str, bytes]:
         """What is fitted, as a file to save."""

@@ -114,8 +114,8 @@ def fit_by_dual_ascent(
 
     features = whole.features.to(train.features)
     if validation is not None:
-        assert isinstance(validation.features, Tensor)
-        features = torch.cat([features, validation.features])
+        held_out = validation.features
+        features = torch.cat([features, *([held_out] if isinstance(held_out, Tensor) else held_out.blocks())])
     state = fit_network(
         network,
         train,

@@ -16,6 +16,7 @@ from torch import Tensor
 from rankpolicy.data.batches import RaggedTensors
 from rankpolicy.data.dataset import RankingDataset
 from rankpolicy.data.fingerprints import fingerprint
+from rankpolicy.data.scaled_rows import ScaledRows
 from rankpolicy.data.scaling import SCALINGS
 from rankpolicy.data.texts.question_answering import from_texts
 from rankpolicy.data.texts.text_pairs import TextPairs
@@ -23,6 +24,7 @@ from rankpolicy.evaluation.measure import evaluate_scores, mean_over_queries
 from rankpolicy.metrics import reward_to_maximise
 from rankpolicy.metrics.expression import reward_for_labels
 from rankpolicy.models.average import Average, scores_of_all
+from rankpolicy.models.inputs.features import FeatureInputs
 from rankpolicy.models.members import MODELS, models_with_setting
 from rankpolicy.models.model import Model, as_model
 from rankpolicy.models.own import OwnNetwork
@@ -36,6 +38,8 @@ from rankpolicy.training import TrainingSettings, Validation, epoch_progress, fi
 from rankpolicy.types import NetworkInputs, RankPolicyError
 
 _WEIGHTS = "weights.safetensors"
+_FLOATS = (np.dtype(np.float32), np.dtype(np.float64))
+_FEW_ITEMS = 8192  # scored all at once
 _READS_FEATURES = ReadWhen(
     condition="the model reads features, not texts", holds=lambda ranker: ranker._model.reads == "features"
 )
@@ -124,7 +128,7 @@ class NetworkRanker(Ranker, TrainingSettings):
         with epoch_progress(type(self).__name__, self.epochs, options.report) as report_epoch:
             state = fit_network(
                 network,
-                RaggedTensors.of(train, inputs.read(train), device),
+                RaggedTensors.of(train, _read_by_rows(inputs, train, device), device),
                 objective,
                 settings=self._training_settings(),
                 generator=self._new_generator(device),
@@ -179,7 +183,7 @@ class NetworkRanker(Ranker, TrainingSettings):
 
     def _validation(self, valid: RankingDataset, inputs: NetworkInputs, device: torch.device) -> Validation:
         metric = reward_for_labels(reward_to_maximise(self.valid_metric), valid.label_kind)
-        features = RaggedTensors.of(valid, inputs.read(valid), device).features
+        features = RaggedTensors.of(valid, _read_by_rows(inputs, valid, device), device).features
 
         def score(scores: Tensor) -> float:
             return mean_over_queries(evaluate_scores(scores.cpu().numpy(), valid, [metric])[:, 0], valid.query_weights)
@@ -246,12 +250,33 @@ class NetworkRanker(Ranker, TrainingSettings):
         return padded_inputs(read, dataset.padding())
 
     def _scores(self, dataset: RankingDataset) -> NDArray[np.float64]:
-        return self._network_scores(self._inputs.read(dataset)).numpy()
+        return self._network_scores(_read_by_rows(self._inputs, dataset, torch.device("cpu"))).numpy()
 
-    def _network_scores(self, features: Tensor | TextPairs) -> Tensor:
-        """Scores (items,) of scaled features or texts on any device, in float64 on the CPU."""
+    def _quick_scores(self, features: NDArray[Any]) -> NDArray[np.float64] | None:
+        inputs = getattr(self, "_inputs", None)
+        if not isinstance(inputs, FeatureInputs) or self._needs_queries or self.device != "cpu":
+            return None
+        if inputs.scaling.encoding is not None:
+            return None
+        is_small = features.ndim == 2 and 0 < len(features) <= _FEW_ITEMS
+        if not is_small or features.shape[1] != self.num_features_ or features.dtype not in _FLOATS:
+            return None
+        if features.dtype == np.float32 and features.flags.c_contiguous:
+            matrix = features
+        else:
+            with np.errstate(over="ignore"):
+                matrix = np.ascontiguousarray(features, np.float32)
+        if not np.isfinite(matrix).all():
+            return None
+        with torch.no_grad():
+            # Not called as a module, which costs as much as a layer.
+            scores = self._network.forward(torch.from_numpy(inputs.scaling.apply(matrix)))
+        return scores.double().numpy()
+
+    def _network_scores(self, features: Tensor | ScaledRows | TextPairs) -> Tensor:
+        """Scores (items,) of features or texts on any device, in float64 on the CPU."""
         weight = next(self._network.parameters())
-        there = features.to(weight.device) if isinstance(features, TextPairs) else features.to(weight)
+        there = features.to(weight) if isinstance(features, Tensor) else features.to(weight.device)
         with torch.no_grad():
             return scores_of_all(self._network, there).double().cpu()
 
@@ -279,6 +304,16 @@ class NetworkRanker(Ranker, TrainingSettings):
 def _fingerprint(*datasets: RankingDataset | None) -> str:
     """The data of a training run, in a few characters."""
     return " ".join(fingerprint(dataset)[:32] for dataset in datasets if dataset is not None)
+
+
+def _read_by_rows(
+    inputs: NetworkInputs, dataset: RankingDataset, device: torch.device
+) -> Tensor | ScaledRows | TextPairs:
+    """What the network reads: features by rows on the CPU, so that no scaled copy of all is held; else all of it."""
+    if isinstance(inputs, FeatureInputs) and device.type == "cpu":
+        return inputs.read_by_rows(dataset)
+    read: Tensor | TextPairs = inputs.read(dataset)
+    return read
 
 
 def _restored_model(saved: Mapping[str, Any]) -> Model:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -12,8 +13,10 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from rankpolicy.data.batches import Batch, RaggedTensors
-from rankpolicy.data.dataset import RankingDataset
+from rankpolicy.data.dataset import RankingDataset, rows_of_queries
+from rankpolicy.data.lengths import queries_by_length
 from rankpolicy.fairness import position_bias
+from rankpolicy.fairness.disparity import Disparity
 from rankpolicy.gradients.exact import exposure_gradient
 from rankpolicy.metrics import reward_to_maximise
 from rankpolicy.objectives import FairPolicyGradient
@@ -23,19 +26,32 @@ from rankpolicy.policies.race import COARSE
 
 def batch_of_all_queries(dataset: RankingDataset) -> Batch:
     """All queries as one batch, without features (LightGBM has them)."""
-    no_features = np.empty((dataset.num_items, 0), np.float32)
-    return RaggedTensors.of(dataset, no_features, torch.device("cpu")).batch(np.arange(dataset.num_queries))
+    return _tensors_of(dataset).batch(np.arange(dataset.num_queries))
+
+
+def _tensors_of(dataset: RankingDataset) -> RaggedTensors:
+    return RaggedTensors.of(dataset, np.empty((dataset.num_items, 0), np.float32), torch.device("cpu"))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Part:
+    """Some of the queries, padded to their longest, and the terms of their reward."""
+
+    batch: Batch
+    rows: Tensor  # (items of the part,) their places among all items
+    reward_terms: tuple[tuple[Tensor, Tensor], ...]  # rank weights (position,) and item values (query, item)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class PolicyTreeObjective:
     """The loss -E[reward] + strength * disparity, summed over queries, as LightGBM takes it.
 
-    Called with flat scores (items,) it returns the gradient and a positive Hessian diagonal, both (items,).
+    Called with flat scores (items,) it returns the gradient and a positive Hessian diagonal, both (items,). Queries of similar length are
+    computed together, so that one long list does not lengthen all others.
     """
 
-    batch: Batch
-    reward_terms: tuple[tuple[Tensor, Tensor], ...]  # rank weights (position,) and item values (query, item)
+    parts: tuple[_Part, ...]
+    num_queries: int
     hessian: str
     normalize: bool
     fair: FairPolicyGradient | None
@@ -52,52 +68,86 @@ class PolicyTreeObjective:
         fair: FairPolicyGradient | None = None,
     ) -> PolicyTreeObjective:
         """The objective of a training set, for a reward that is a sum of rank weights times item values."""
-        batch = batch_of_all_queries(train)
         measure = reward_to_maximise(reward)
         measured = ("reward",) if fair is None else ("reward", "disparity")
+        tensors = _tensors_of(train)
+        parts = []
+        for queries in queries_by_length(train.sizes):
+            batch = tensors.batch(queries)
+            terms = measure.additive_forms(batch.labels, batch.mask)
+            rows = torch.from_numpy(rows_of_queries(train.offsets, queries))
+            parts.append(_Part(batch=batch, rows=rows, reward_terms=terms))
         return cls(
-            batch=batch,
-            reward_terms=measure.additive_forms(batch.labels, batch.mask),
+            parts=tuple(parts),
+            num_queries=train.num_queries,
             hessian=hessian,
             normalize=normalize,
             fair=fair,
             history={name: [] for name in measured},
         )
 
-    def exposure_terms(self, scores: Tensor) -> tuple[tuple[Tensor, Tensor], ...]:
-        """The terms that are maximised: for each, rank weights (position,) and coefficients dU/dexposure (query, item) at these scores."""
+    def _exposure_terms(
+        self, scores: Tensor, part: _Part, disparities: list[Disparity]
+    ) -> tuple[tuple[Tensor, Tensor], ...]:
+        """The terms that are maximised: for each, rank weights (position,) and coefficients dU/dexposure (query, item) at these scores.
+
+        The disparity, where there is one, is added to ``disparities``.
+        """
         if self.fair is None:
-            return self.reward_terms
+            return part.reward_terms
         bias = position_bias(scores.shape[-1], dtype=scores.dtype)
         exposure, _ = exposure_gradient(
-            scores, self.batch.mask, torch.zeros_like(scores), rank_weights=bias, quadrature=COARSE
+            scores, part.batch.mask, torch.zeros_like(scores), rank_weights=bias, quadrature=COARSE
         )
-        disparity = self.fair.disparity(exposure, self.batch)
-        self.history["disparity"].append(disparity.mean)
-        return *self.reward_terms, (bias, -self.fair.strength * disparity.gradient)
+        disparity = self.fair.disparity(exposure, part.batch)
+        disparities.append(disparity)
+        return *part.reward_terms, (bias, -self.fair.strength * disparity.gradient)
 
     def __call__(self, flat_scores: NDArray[np.float64], /) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        padding = self.batch.padding
-        scores = padding.pad(torch.from_numpy(flat_scores.astype(np.float32)))
+        all_scores = torch.from_numpy(flat_scores.astype(np.float32))
+        gradient, hessian = (
+            torch.zeros(len(all_scores), dtype=torch.float64),
+            torch.zeros(len(all_scores), dtype=torch.float64),
+        )
+        reward = 0.0
+        disparities: list[Disparity] = []
+        for part in self.parts:
+            padding = part.batch.padding
+            part_gradient, part_hessian, earned = self._of_part(padding.pad(all_scores[part.rows]), part, disparities)
+            gradient[part.rows] = padding.unpad(part_gradient).double()
+            hessian[part.rows] = padding.unpad(part_hessian).double()
+            reward += earned
+        self.history["reward"].append(reward / self.num_queries)
+        if disparities:
+            num_counted = sum(disparity.num_counted for disparity in disparities)
+            total = sum(float(disparity.values.sum()) for disparity in disparities)
+            self.history["disparity"].append(total / num_counted if num_counted else math.nan)
+        return -gradient.numpy(), hessian.numpy()
+
+    def _of_part(self, scores: Tensor, part: _Part, disparities: list[Disparity]) -> tuple[Tensor, Tensor, float]:
+        """Gradient and Hessian (query, item) of what is maximised, and the summed reward of the queries."""
         gradient, hessian = torch.zeros_like(scores), torch.zeros_like(scores)
+        weights = part.batch.query_weights
         values: list[float] = []
-        for rank_weights, coefficients in self.exposure_terms(scores):
+        for rank_weights, coefficients in self._exposure_terms(scores, part, disparities):
             # A query whose coefficients are all 0 (no relevant item, or already fair) has no gradient.
-            mask = padding.mask & coefficients.any(-1, keepdim=True)
-            exposure, part = exposure_gradient(scores, mask, coefficients, rank_weights=rank_weights, quadrature=COARSE)
-            gradient += part
-            hessian += HESSIANS[self.hessian](scores, mask, part, coefficients=coefficients, rank_weights=rank_weights)
-            values.append(float(self.batch.mean_over_queries((coefficients * exposure).sum(-1))))
-        self.history["reward"].append(sum(values[: len(self.reward_terms)]))
+            mask = part.batch.mask & coefficients.any(-1, keepdim=True)
+            exposure, slope = exposure_gradient(
+                scores, mask, coefficients, rank_weights=rank_weights, quadrature=COARSE
+            )
+            gradient += slope
+            hessian += HESSIANS[self.hessian](scores, mask, slope, coefficients=coefficients, rank_weights=rank_weights)
+            earned = (coefficients * exposure).sum(-1)
+            values.append(float((earned if weights is None else weights * earned).sum()))
         if self.normalize:
             length = gradient.norm(dim=-1, keepdim=True).clamp(min=torch.finfo(scores.dtype).tiny)
             gradient /= length
             if self.hessian != "constant":
                 hessian /= length
-        if self.batch.query_weights is not None:
-            gradient *= self.batch.query_weights[:, None]
-            hessian *= self.batch.query_weights[:, None]
-        return -padding.unpad(gradient).double().numpy(), padding.unpad(hessian).double().numpy()
+        if weights is not None:
+            gradient *= weights[:, None]
+            hessian *= weights[:, None]
+        return gradient, hessian, sum(values[: len(part.reward_terms)])
 
 
 def magnitude(scores: Tensor, mask: Tensor, gradient: Tensor, *, coefficients: Tensor, rank_weights: Tensor) -> Tensor:
