@@ -87,7 +87,7 @@ def test_a_fitted_click_model_is_a_user(rankpolicy, refused, tmp_path):
     assert [each["items"] for each in both["problem"]["mean_over"]] == [3, 2]
     assert "Unknown query of the click model 'p'" in refused(*call, "--query", "p")
     assert "smaller --cutoff" in refused(*call, "--cutoff", 9)
-    assert "--items must not come with --users FILE" in refused(*call, "--items", 3)
+    assert "leave --items out" in refused(*call, "--items", 3)
 
 
 def test_bad_input(refused, tmp_path):

@@ -8,9 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import numpy as np
 import typer
-from numpy.typing import NDArray
 
 from rankpolicy.cli.support.chosen_methods import Variant, parse_assignments, parse_methods, settings_of_methods
 from rankpolicy.cli.support.options import Json, Seed, Set
@@ -28,6 +26,9 @@ from rankpolicy.cli.support.output import (
 from rankpolicy.types import RankPolicyError, unknown_name
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
     from rankpolicy.simulation import Problem, Simulation
 
 MOST_QUERIES, DEFAULT_ITEMS, DEFAULT_TERMINATION = 20, 16, "0.5"
@@ -240,6 +241,8 @@ def _problems_of(options: SimulationOptions) -> list[Problem]:
 
 
 def _of_options(options: SimulationOptions, num_items: int) -> Problem:
+    import numpy as np
+
     from rankpolicy.simulation import random_user, stationary
 
     user = random_user(options.users, num_items, options.cutoff, random_state=options.seed)
@@ -265,6 +268,8 @@ def _of_options(options: SimulationOptions, num_items: int) -> Problem:
 
 
 def _attraction(options: SimulationOptions, num_items: int) -> NDArray[np.float64]:
+    import numpy as np
+
     numbers = _numbers(options.attraction, "--attraction")
     if len(numbers) == num_items and num_items != 2:
         return numbers
@@ -278,6 +283,8 @@ def _attraction(options: SimulationOptions, num_items: int) -> NDArray[np.float6
 
 
 def _numbers(text: str, option: str) -> NDArray[np.float64]:
+    import numpy as np
+
     try:
         return np.array([float(part) for part in text.split(",") if part.strip()])
     except ValueError:
@@ -287,6 +294,8 @@ def _numbers(text: str, option: str) -> NDArray[np.float64]:
 
 
 def _of_click_model(options: SimulationOptions) -> list[Problem]:
+    import numpy as np
+
     from rankpolicy.clicks import ClickModel
     from rankpolicy.loading import load
     from rankpolicy.simulation import stationary

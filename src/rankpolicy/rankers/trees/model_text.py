@@ -21,8 +21,8 @@ _HIGHEST_WORD = 2**32 - 1
 def checked_model_text(content: bytes, *, num_features: int) -> str:
     """The part of a model text that LightGBM needs: header and trees, after all of it was checked.
 
-    Every node must be the child of exactly one other node, every leaf likewise, features must exist, and leaf values and thresholds must
-    be finite numbers.
+    Every node must be the child of exactly one other node, every leaf likewise, features must exist, leaf values must be finite and
+    thresholds numbers.
 
     Parameters
     ----------
@@ -78,7 +78,11 @@ def _check_tree(block: str, number: int, num_features: int) -> None:
     if nodes == 0:
         return
     _integers(fields, "split_feature", nodes, where, low=0, high=num_features - 1)
-    thresholds = _numbers(fields, "threshold", nodes, where, finite=True)
+    thresholds = _numbers(
+        fields, "threshold", nodes, where, finite=False
+    )  # infinite where only missing values go the other way
+    if any(map(math.isnan, thresholds)):
+        raise _damaged(f"threshold of {where} must be a number")
     decisions = _integers(fields, "decision_type", nodes, where, low=0, high=_HIGHEST_DECISION)
     _check_categories(fields, categorical, decisions, thresholds, where)
     left = _integers(fields, "left_child", nodes, where, low=-leaves, high=nodes - 1)
@@ -105,7 +109,7 @@ def _check_categories(
     if bounds[0] != 0 or bounds[-1] != len(words) or any(a > b for a, b in itertools.pairwise(bounds)):
         raise _damaged(f"the categories of {where} lie outside its words")
     for is_one, threshold in zip(is_categorical, thresholds, strict=True):
-        if is_one and not (threshold == int(threshold) and 0 <= threshold < count):
+        if is_one and not (math.isfinite(threshold) and threshold == int(threshold) and 0 <= threshold < count):
             raise _damaged(f"{where} splits by a category that is not there")
 
 
