@@ -21,6 +21,7 @@ def check_fitted(fitted: Mapping[str, Any]) -> None:
         "evals_result_": curves is None
         or (isinstance(curves, dict) and all(isinstance(each, dict) for each in curves.values())),
         "click_report_": fitted.get("click_report_") is None or isinstance(fitted["click_report_"], dict),
+        "categories_": _are_categories(fitted.get("categories_"), names),
     }
     wrong = [name for name, right in is_right.items() if not right]
     if wrong:
@@ -31,3 +32,16 @@ def check_fitted(fitted: Mapping[str, Any]) -> None:
 
 def _is_count(value: Any) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**31
+
+
+def _are_categories(value: Any, feature_names: Any) -> bool:
+    """Whether these are lists of different names by columns of the ranker, or None."""
+    if value is None:
+        return True
+    return isinstance(value, dict) and all(
+        name in (feature_names or ())
+        and isinstance(known, list)
+        and all(isinstance(each, str) for each in known)
+        and len(set(known)) == len(known)
+        for name, known in value.items()
+    )
