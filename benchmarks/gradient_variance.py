@@ -8,7 +8,8 @@ import torch
 from torch import Tensor
 
 from benchmarks.timing import use_two_threads
-from rankpolicy.gradients import Estimator, gumbel, pl_rank, reinforce
+from rankpolicy.gradients import gumbel, pl_rank, reinforce
+from rankpolicy.gradients.estimate import Estimator
 from rankpolicy.metrics import parse_metric
 
 NUM_SAMPLES, NUM_PROBLEMS, NUM_REPEATS = 10, 20, 500
