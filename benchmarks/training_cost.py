@@ -17,8 +17,7 @@ import numpy as np
 import torch
 
 import rankpolicy as rp
-from rankpolicy.data.batches import RaggedTensors
-from rankpolicy.data.scaled_rows import ScaledRows
+from rankpolicy.data.batches import RaggedTensors, ScaledRows
 from rankpolicy.data.scaling import fit_scaling
 from rankpolicy.models import MLP
 from rankpolicy.models.average import Average

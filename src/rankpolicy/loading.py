@@ -68,15 +68,13 @@ def _damage_explained(file: Path) -> Iterator[None]:
 
 def _restore_ranker(manifest: dict[str, Any], files: dict[str, bytes], path: Path, model: Any) -> Ranker:
     """The ranker in a model file; ``model`` is the torch module of a ranker that was trained with one of the user's own."""
-    from rankpolicy.rankers.fitted_facts import check_fitted
     from rankpolicy.rankers.members import RANKERS
 
     name = str(manifest.get("ranker"))
     if name not in RANKERS:
         raise RankPolicyError(f"{path} holds a {name!r:.80} ranker. This version knows: {', '.join(RANKERS)}.")
     ranker_class = RANKERS[name]
-    settings, fitted = dict(manifest["settings"]), manifest["fitted"]
-    check_fitted(fitted)
+    settings = dict(manifest["settings"])
     unknown = sorted(set(settings) - set(ranker_class.setting_names()))
     if unknown:
         raise RankPolicyError(
@@ -92,10 +90,7 @@ def _restore_ranker(manifest: dict[str, Any], files: dict[str, bytes], path: Pat
         if field.name not in _MAY_BE_FUNCTIONS:
             check_setting(ranker_class, field.name, value)
         setattr(ranker, field.name, value)
-    for name in ranker.fitted_attributes:
-        # None: an attribute that rankers of the version that wrote the file did not have.
-        setattr(ranker, name, fitted.get(name))
-    ranker._restore(files)
+    ranker._restore_fitted(manifest["fitted"], files)
     return ranker
 
 

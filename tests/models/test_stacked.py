@@ -5,9 +5,8 @@ import torch
 from torch import nn
 
 from rankpolicy.models import MLP, Linear
-from rankpolicy.models.average import Average
+from rankpolicy.models.average import Average, stacked_layers
 from rankpolicy.models.layers import drawing_from
-from rankpolicy.models.stacked import stacked_layers
 
 FEATURES = torch.randn(13, 5, generator=torch.Generator().manual_seed(1))
 

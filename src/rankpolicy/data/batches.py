@@ -1,4 +1,4 @@
-"""Minibatches of queries as tensors."""
+"""Minibatches of queries as tensors; features stay as they are given and are scaled when a batch is made."""
 
 from __future__ import annotations
 
@@ -13,9 +13,11 @@ from torch import Tensor
 
 from rankpolicy.data.dataset import RankingDataset, rows_of_queries
 from rankpolicy.data.padding import Padding
-from rankpolicy.data.scaled_rows import ScaledRows
+from rankpolicy.data.scaling import FeatureScaling
 from rankpolicy.data.texts.text_pairs import TextPairs
 from rankpolicy.display import short_repr
+
+_BLOCK_ITEMS = 8192
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -74,6 +76,49 @@ class Batch:
             groups=None if self.groups is None else self.groups.repeat(times, 1),
             query_weights=None if self.query_weights is None else self.query_weights.repeat(times),
         )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ScaledRows:
+    """Rows of features, for a scaling that takes every item on its own.
+
+    Parameters
+    ----------
+    features
+        Features before scaling (items, features).
+    scaling
+        How they are scaled.
+    device
+        Where the scaled rows go.
+    """
+
+    features: NDArray[np.float32]
+    scaling: FeatureScaling
+    device: torch.device
+
+    __repr__ = short_repr
+
+    def __len__(self) -> int:
+        return len(self.features)
+
+    def __getitem__(self, rows: Tensor) -> Tensor:
+        """Scaled features (rows, columns) of some items."""
+        return torch.from_numpy(self.scaling.apply(self.features[rows.cpu().numpy()])).to(self.device)
+
+    def to(self, device: torch.device) -> ScaledRows:
+        """The same rows, scaled onto another device.
+
+        Parameters
+        ----------
+        device
+            Where the scaled rows go.
+        """
+        return ScaledRows(self.features, self.scaling, device)
+
+    def blocks(self) -> Iterator[Tensor]:
+        """All items in order, scaled, some thousands at a time."""
+        for start in range(0, len(self), _BLOCK_ITEMS):
+            yield torch.from_numpy(self.scaling.apply(self.features[start : start + _BLOCK_ITEMS])).to(self.device)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

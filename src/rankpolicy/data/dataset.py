@@ -356,3 +356,19 @@ def _check_finite(data: RankingDataset) -> None:
             f"{data.labels[item]:g}. "
             "Shift or map them to 0, 1, 2, ..."
         )
+
+
+def check_has_labels(dataset: RankingDataset, what: str) -> None:
+    """Refuse data without labels, on which every metric would be 0.
+
+    Parameters
+    ----------
+    dataset
+        The data.
+    what
+        What it is for, for error messages.
+    """
+    if dataset.label_kind == "none":
+        raise RankPolicyError(
+            f"{what} must have labels; it has none. Give the labels with the data, such as from_arrays(X, y, qid=qid)."
+        )

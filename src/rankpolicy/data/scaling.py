@@ -244,7 +244,8 @@ def fit_scaling(kind: str, dataset: RankingDataset) -> FeatureScaling:
     dataset
         The training data.
     """
-    encoding = fit_encoding(dataset)
+    is_plain = dataset.categories is None and _missing_values(dataset.features) is None
+    encoding = None if is_plain else fit_encoding(dataset)
     complete = dataset.features if encoding is None else encoding.split(dataset.features)[0]
     features = scaling_kind(kind).transform(complete, dataset.offsets)
     arrays: dict[str, NDArray[np.float32]] = {}
@@ -263,6 +264,39 @@ def fit_scaling(kind: str, dataset: RankingDataset) -> FeatureScaling:
         arrays["center"] = center.astype(np.float32)
         arrays["spread"] = np.where(constant | (spread.astype(np.float32) == 0), np.inf, spread).astype(np.float32)
     return FeatureScaling(kind=kind, encoding=encoding, **arrays)
+
+
+def restored_scaling(kind: str, arrays: Mapping[str, NDArray[Any]], *, num_features: int) -> FeatureScaling:
+    """The scaling whose arrays a file holds, if they are such as a fit gives.
+
+    Parameters
+    ----------
+    kind
+        A name of ``SCALINGS``.
+    arrays
+        The saved arrays by name.
+    num_features
+        How many features are scaled.
+    """
+    scaling = FeatureScaling.from_arrays(kind, arrays)
+    # The extra columns of an encoding are not scaled.
+    num_extra = 0 if scaling.encoding is None else scaling.encoding.num_extra
+    lengths = (num_features, scaling.num_scaled(num_features) - num_extra)
+    for name, array in arrays.items():
+        if array.dtype != np.float32 or array.ndim not in (1, 2) or len(array) not in lengths or 0 in array.shape:
+            raise RankPolicyError(
+                f"{name} of the scaling must be float32 numbers for {num_features} features; got {array.dtype} of shape {array.shape}. "
+                "Is the file damaged?"
+            )
+        # The spread of a constant feature is infinite.
+        is_right = array > 0 if name == "spread" else np.isfinite(array)
+        if not is_right.all():
+            raise RankPolicyError(f"{name} of the scaling holds numbers that no data give. Is the file damaged?")
+    if "center" in arrays and len(arrays["center"]) != lengths[1]:
+        raise RankPolicyError(
+            f"the scaling is of other features than the {num_features} of the ranker. Is the file damaged?"
+        )
+    return scaling
 
 
 def _missing_values(features: Features) -> NDArray[np.bool_] | None:

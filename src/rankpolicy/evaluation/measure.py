@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rankpolicy.data.dataset import RankingDataset, rows_of_queries
+from rankpolicy.data.dataset import RankingDataset, check_has_labels, rows_of_queries
 from rankpolicy.data.lengths import queries_by_length
 from rankpolicy.metrics.expression import RewardExpression, leaf_table, reward_for_labels
 from rankpolicy.metrics.parse import as_reward, parse_metrics
-from rankpolicy.metrics.ties import has_exact_expectation
 from rankpolicy.types import Conventions, RankPolicyError, Reward
 
 if TYPE_CHECKING:
@@ -86,22 +85,6 @@ def evaluate(
     )
 
 
-def check_has_labels(dataset: RankingDataset, what: str) -> None:
-    """Refuse data without labels, on which every metric would be 0.
-
-    Parameters
-    ----------
-    dataset
-        The data.
-    what
-        What it is for, for error messages.
-    """
-    if dataset.label_kind == "none":
-        raise RankPolicyError(
-            f"{what} must have labels; it has none. Give the labels with the data, such as from_arrays(X, y, qid=qid)."
-        )
-
-
 def _check_reads_labels(measure: Reward, dataset: RankingDataset) -> None:
     readable = reward_for_labels(measure, dataset.label_kind)
     if readable.conventions.gain != measure.conventions.gain:
@@ -163,7 +146,7 @@ def mean_over_queries(values: NDArray[np.float64], query_weights: NDArray[np.flo
 
 def _kernels_know(measure: RewardExpression) -> bool:
     """Whether kernels compute all its metrics, and the reward in expectation over ties follows from these."""
-    return has_exact_expectation(measure) and leaf_table(measure.leaves) is not None
+    return measure.has_exact_expectation and leaf_table(measure.leaves) is not None
 
 
 def without_ties(scores: NDArray[np.floating], dataset: RankingDataset, rule: str) -> NDArray[np.floating]:

@@ -2,7 +2,7 @@
 
 import threading
 from collections.abc import Callable
-from functools import cache, cached_property
+from functools import cached_property
 from types import FunctionType
 from typing import Any, Literal
 
@@ -13,6 +13,7 @@ from rankpolicy.threads import usable_cpus
 # If numba was loaded before rankpolicy, it has not seen what rankpolicy.threads chose.
 numba.config.reload_config()  # type: ignore[no-untyped-call]
 
+_USABLE_CPUS = usable_cpus()
 # Waking a thread takes up to 0.1 ms where the cores are busy.
 _ENOUGH_NANOSECONDS = 200_000
 
@@ -96,7 +97,7 @@ class ParallelKernel:
         if num_tasks < 2 or nanoseconds < _ENOUGH_NANOSECONDS:
             return self.on_one_thread(*arguments)
         allowed = numba.get_num_threads()
-        num_threads = min(allowed, _usable_cpus())
+        num_threads = min(allowed, _USABLE_CPUS)
         if num_threads < 2 or not self._threads_in_use.acquire(blocking=False):
             return self.on_one_thread(*arguments)
         try:
@@ -105,8 +106,3 @@ class ParallelKernel:
         finally:
             numba.set_num_threads(allowed)
             self._threads_in_use.release()
-
-
-@cache
-def _usable_cpus() -> int:
-    return usable_cpus()

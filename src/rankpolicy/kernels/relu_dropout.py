@@ -1,4 +1,4 @@
-"""Relu followed by dropout and its gradient, one pass over the activations each; models/relu_dropout.py is the specification."""
+"""Relu followed by dropout and its gradient, one pass over the activations each; models/layers.py is the specification."""
 
 from __future__ import annotations
 

@@ -162,6 +162,13 @@ class RewardExpression:
         """Whether it is a weighted sum of metrics that all have a cascade form."""
         return self.is_linear and all(METRICS[leaf.metric].has_cascade for leaf in self.leaves)
 
+    @property
+    def has_exact_expectation(self) -> bool:
+        """Whether its expectation over ties follows from those of its metrics: a weighted sum of cascade forms and constants."""
+        return all(len(term.factors) <= 1 for term in self.terms) and all(
+            METRICS[leaf.metric].has_cascade for leaf in self.leaves
+        )
+
     def check_labels(self, labels: Tensor | NDArray[Any]) -> None:
         """Refuse labels that one of its metrics cannot read, such as a grade above ``max_label`` for err.
 

@@ -16,6 +16,7 @@ import ast
 import math
 import re
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import NamedTuple, NoReturn
 
 from rankpolicy.metrics.custom_reward import CustomReward
@@ -53,6 +54,11 @@ def parse_metric(text: str, conventions: Conventions = Conventions()) -> RewardE
     Traceback (most recent call last):
     rankpolicy.types.RankPolicyError: Unknown metric 'ndgc'. Did you mean 'ndcg'? Known: ...
     """
+    return _parsed(text, conventions) if isinstance(text, str) else parse_metrics(text, conventions)[0]
+
+
+@lru_cache(maxsize=1024)
+def _parsed(text: str, conventions: Conventions) -> RewardExpression:
     scanner = _Scanner(text)
     rewritten = scanner.reward()
     scanner.end("expected '+', '-', '*' or the end")
@@ -99,7 +105,7 @@ def as_reward(value: object, conventions: Conventions = Conventions()) -> Reward
     if isinstance(value, RewardExpression | CustomReward | Reward):
         return value
     if isinstance(value, str):
-        return parse_metric(value, conventions)
+        return _parsed(value, conventions)
     for name, metric in METRICS.items():
         if value is metric or value is metric.function:
             return parse_metric(name, conventions)

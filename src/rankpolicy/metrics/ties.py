@@ -47,17 +47,10 @@ def expected_value(measure: Reward, scores: Tensor, labels: Tensor, mask: Tensor
     values = values.clone()
     values[tied] = (
         _of_expression(measure, *part)
-        if isinstance(measure, RewardExpression) and has_exact_expectation(measure)
+        if isinstance(measure, RewardExpression) and measure.has_exact_expectation
         else _over_random_orders(measure, *part)
     ).to(values.dtype)
     return values
-
-
-def has_exact_expectation(measure: RewardExpression) -> bool:
-    """Whether the expectation over ties follows from those of its metrics: a weighted sum of metrics and constants."""
-    return all(len(term.factors) <= 1 for term in measure.terms) and all(
-        METRICS[leaf.metric].has_cascade for leaf in measure.leaves
-    )
 
 
 def _of_expression(measure: RewardExpression, scores: Tensor, labels: Tensor, mask: Tensor) -> Tensor:

@@ -23,8 +23,8 @@ from rankpolicy.fairness import (
 from rankpolicy.gradients import CONTROLS, exposure_gradient, reinforce
 from rankpolicy.gradients.controls import check_control, check_rewards
 from rankpolicy.metrics import as_reward, reward_to_maximise
-from rankpolicy.objectives.policy_gradient import check_estimator
-from rankpolicy.objectives.value import ObjectiveValue, ascent_loss, choice_entropy
+from rankpolicy.objectives.policy_gradient import ascent_loss, check_estimator, choice_entropy
+from rankpolicy.objectives.value import ObjectiveValue
 from rankpolicy.policies.plackett_luce import PlackettLuce
 from rankpolicy.policies.race import COARSE, FINE, Quadrature
 from rankpolicy.settings import ReadWhen, check_settings, documented, setting

@@ -14,7 +14,8 @@ from rankpolicy.gradients import CONTROLS, affinity_reinforce
 from rankpolicy.gradients.controls import check_control
 from rankpolicy.metrics import reward_to_maximise
 from rankpolicy.objectives.exploration import EXPLORATIONS
-from rankpolicy.objectives.value import ObjectiveValue, ascent_loss, item_weights
+from rankpolicy.objectives.policy_gradient import ascent_loss
+from rankpolicy.objectives.value import ObjectiveValue, item_weights
 from rankpolicy.settings import ReadWhen, check_settings, documented, setting
 
 _USES_REWARD = ReadWhen(

@@ -13,7 +13,7 @@ from rankpolicy.data.batches import Batch
 from rankpolicy.gradients import CONTROLS, ESTIMATORS
 from rankpolicy.gradients.controls import check_control
 from rankpolicy.metrics import as_reward, reward_to_maximise
-from rankpolicy.objectives.value import ObjectiveValue, ascent_loss, choice_entropy
+from rankpolicy.objectives.value import ObjectiveValue
 from rankpolicy.settings import ReadWhen, check_settings, documented, setting
 from rankpolicy.types import RankPolicyError
 
@@ -138,3 +138,19 @@ class PolicyGradient(PolicyGradientSettings):
         if self.entropy:
             loss = loss - self.entropy * choice_entropy(scores, batch)
         return ObjectiveValue(loss, float(batch.mean_over_queries(estimate.reward)))
+
+
+def ascent_loss(scores: Tensor, gradient: Tensor, batch: Batch, *, share: float = 1.0) -> Tensor:
+    """-share * sum of scores * gradient (query, item), mean over queries: its gradient in the scores is minus the given one."""
+    pull = gradient if batch.query_weights is None else gradient * batch.query_weights[:, None]
+    return -share * (scores * pull).sum() / len(scores)
+
+
+def choice_entropy(scores: Tensor, batch: Batch) -> Tensor:
+    """Entropy of softmax(scores), the policy's first choice, mean over queries."""
+    # Finite, not -inf: 0 * -inf would be NaN.
+    log_choice = scores.masked_fill(~batch.mask, -1e30).log_softmax(-1)
+    entropy = log_choice.exp() * log_choice
+    if batch.query_weights is not None:
+        entropy = entropy * batch.query_weights[:, None]
+    return -entropy.sum() / len(scores)

@@ -31,22 +31,6 @@ class ObjectiveValue:
     parts: Mapping[str, float] = field(default_factory=dict)
 
 
-def ascent_loss(scores: Tensor, gradient: Tensor, batch: Batch, *, share: float = 1.0) -> Tensor:
-    """-share * sum of scores * gradient (query, item), mean over queries: its gradient in the scores is minus the given one."""
-    pull = gradient if batch.query_weights is None else gradient * batch.query_weights[:, None]
-    return -share * (scores * pull).sum() / len(scores)
-
-
-def choice_entropy(scores: Tensor, batch: Batch) -> Tensor:
-    """Entropy of softmax(scores), the policy's first choice, mean over queries."""
-    # Finite, not -inf: 0 * -inf would be NaN.
-    log_choice = scores.masked_fill(~batch.mask, -1e30).log_softmax(-1)
-    entropy = log_choice.exp() * log_choice
-    if batch.query_weights is not None:
-        entropy = entropy * batch.query_weights[:, None]
-    return -entropy.sum() / len(scores)
-
-
 def item_weights(batch: Batch) -> Tensor | None:
     """The weight of each real item (items,), that of its query; None without weights.
 

@@ -13,25 +13,24 @@ import numpy as np
 import torch
 from numpy.typing import ArrayLike, NDArray
 
-from rankpolicy.bundle import write_bundle
-from rankpolicy.data.dataset import RankingDataset
-from rankpolicy.evaluation.measure import check_has_labels, evaluate_scores, mean_over_queries
-from rankpolicy.fairness import position_bias
+from rankpolicy.bundle import check_fitted, write_bundle
+from rankpolicy.data.dataset import RankingDataset, check_has_labels
+from rankpolicy.evaluation.measure import evaluate_scores, mean_over_queries
 from rankpolicy.metrics import reward_to_maximise
 from rankpolicy.metrics.expression import reward_for_labels
 from rankpolicy.policies.plackett_luce import PlackettLuce
-from rankpolicy.rankers.eval_sets import named_eval_sets
 from rankpolicy.rankers.inputs import (
     Groups,
     check_kind_of_data,
     dataset_to_rank,
     dense_blocks,
     matched_features,
+    named_eval_sets,
     training_dataset,
     with_groups,
 )
-from rankpolicy.rankers.named_settings import NamedSettings
 from rankpolicy.rankers.notebook import ranker_html
+from rankpolicy.rankers.policy_methods import RanksAsPolicy
 from rankpolicy.rankers.query_weights import with_sample_weight
 from rankpolicy.rankers.scikit_learn import ScikitLearnEstimator, not_fitted_error
 from rankpolicy.settings import plain
@@ -68,7 +67,7 @@ class FitOptions:
     other_sets: Mapping[str, RankingDataset] = field(default_factory=dict)
 
 
-class Ranker(NamedSettings, ScikitLearnEstimator, ABC):
+class Ranker(ScikitLearnEstimator, RanksAsPolicy, ABC):
     """A method that learns scores; its policy is Plackett-Luce over these scores, or a mixture of rankings.
 
     Every ranker is a dataclass whose settings are declared with ``rankpolicy.settings.setting`` and checked when it is made. Constructors
@@ -333,111 +332,6 @@ class Ranker(NamedSettings, ScikitLearnEstimator, ABC):
         measure = reward_for_labels(reward_to_maximise("ndcg@10"), dataset.label_kind)
         return mean_over_queries(evaluate_scores(scores, dataset, [measure])[:, 0], dataset.query_weights)
 
-    def sample(
-        self,
-        X: Any,
-        *,
-        qid: ArrayLike | None = None,
-        group: ArrayLike | None = None,
-        protected: Groups | None = None,
-        num_samples: int = 1,
-        random_state: int | None = None,
-    ) -> list[NDArray[np.int64]]:
-        """For each query, rankings drawn from the policy: rows of X (sample, position), numbered as ``predict`` counts them.
-
-        Parameters
-        ----------
-        X
-            A RankingDataset, a matrix or frame of features (rows, features), or a click table.
-        qid
-            The query of each row, where X is a matrix; rows of a query may stand anywhere.
-        group
-            Sizes of the queries, where the rows of X stand query by query; give ``qid`` or ``group``.
-        protected
-            The protected group of each row, or a function of the dataset that gives it; for rankers that rank by groups.
-        num_samples
-            How many rankings to draw per query.
-        random_state
-            Seed; the same seed gives the same rankings. None draws new ones each time.
-        """
-        if not isinstance(num_samples, int | np.integer) or num_samples < 1:
-            raise RankPolicyError(f"num_samples must be a whole number, 1 or more; got {num_samples!r}.")
-        dataset = self._to_rank(X, qid, group, protected)
-        generator = torch.Generator()
-        if random_state is None:
-            generator.seed()
-        else:
-            generator.manual_seed(random_state)
-        rankings = self._policy_of(dataset).sample(num_samples, generator=generator).numpy()
-        rows = dataset.row_numbers()
-        return [
-            rows[start + rankings[:, query, :size]]
-            for query, (start, size) in enumerate(zip(dataset.offsets[:-1], dataset.sizes, strict=True))
-        ]
-
-    def exposure(
-        self,
-        X: Any,
-        *,
-        qid: ArrayLike | None = None,
-        group: ArrayLike | None = None,
-        protected: Groups | None = None,
-        rank_weights: ArrayLike | None = None,
-        cutoff: int | None = None,
-    ) -> NDArray[np.float64]:
-        """Expected exposure of each row of X under the policy, in its order, computed exactly: E[weight of its rank].
-
-        Parameters
-        ----------
-        X
-            A RankingDataset, a matrix or frame of features (rows, features), or a click table.
-        qid
-            The query of each row, where X is a matrix; rows of a query may stand anywhere.
-        group
-            Sizes of the queries, where the rows of X stand query by query; give ``qid`` or ``group``.
-        protected
-            The protected group of each row, or a function of the dataset that gives it; for rankers that rank by groups.
-        rank_weights
-            Weights of the ranks, from the first; by default 1 / log2(1 + rank).
-        cutoff
-            How many ranks count; None: all.
-        """
-        dataset = self._to_rank(X, qid, group, protected)
-        weights = None if rank_weights is None else torch.from_numpy(np.array(rank_weights, dtype=np.float64))
-        if weights is not None and (weights.ndim != 1 or not weights.isfinite().all()):
-            raise RankPolicyError(
-                f"rank_weights must be finite numbers, one per rank from the first; got shape {tuple(weights.shape)}, {rank_weights!r:.60}."
-            )
-        if cutoff is not None and (not isinstance(cutoff, int | np.integer) or cutoff < 1):
-            raise RankPolicyError(f"cutoff must be a whole number, 1 or more; got {cutoff!r}.")
-        if weights is None:
-            weights = position_bias(int(dataset.sizes.max()), dtype=torch.float64)
-        exposure = self._policy_of(dataset).exposure(weights[:cutoff])
-        return dataset.in_source_order(dataset.padding().unpad(exposure).numpy())
-
-    def policy(
-        self,
-        X: Any,
-        *,
-        qid: ArrayLike | None = None,
-        group: ArrayLike | None = None,
-        protected: Groups | None = None,
-    ) -> RankingPolicy:
-        """The policy over the queries of X, padded to (query, item): items of a query as a RankingDataset of X holds them.
-
-        Parameters
-        ----------
-        X
-            A RankingDataset, a matrix or frame of features (rows, features), or a click table.
-        qid
-            The query of each row, where X is a matrix; rows of a query may stand anywhere.
-        group
-            Sizes of the queries, where the rows of X stand query by query; give ``qid`` or ``group``.
-        protected
-            The protected group of each row, or a function of the dataset that gives it; for rankers that rank by groups.
-        """
-        return self._policy_of(self._to_rank(X, qid, group, protected))
-
     def save(self, path: str | Path) -> None:
         """Write one file that ``rankpolicy.load`` reads: weights, settings, versions and checksums; no pickle.
 
@@ -559,6 +453,14 @@ class Ranker(NamedSettings, ScikitLearnEstimator, ABC):
     def _needs_queries(self) -> bool:
         """Whether the score of an item depends on the other items of its query."""
         return False
+
+    def _restore_fitted(self, fitted: Mapping[str, Any], files: dict[str, bytes]) -> None:
+        """Take what training recorded, and the fitted state, from the manifest and the parts of a file."""
+        check_fitted(fitted)
+        for name in self.fitted_attributes:
+            # None: an attribute that rankers of the version that wrote the file did not have.
+            setattr(self, name, fitted.get(name))
+        self._restore(files)
 
     @abstractmethod
     def _fit(self, train: RankingDataset, valid: RankingDataset | None, options: FitOptions) -> None: ...

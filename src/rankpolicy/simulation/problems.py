@@ -87,10 +87,10 @@ class Problem:
 
     def best_rewards(self) -> NDArray[np.float64]:
         """Expected reward of the best list of each phase (phase,)."""
-        lists = [best_list(phase.user, phase.available, self.cutoff) for phase in self.phases]
-        return np.array(
-            [expected_reward(phase.user, ranking) for phase, ranking in zip(self.phases, lists, strict=True)]
-        )
+        rewards = np.empty(len(self.phases))
+        for place, phase in enumerate(self.phases):
+            rewards[place] = expected_reward(phase.user, best_list(phase.user, phase.available, self.cutoff))
+        return rewards
 
     def to_dict(self) -> dict[str, Any]:
         """The problem as plain numbers and texts."""

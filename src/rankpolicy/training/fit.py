@@ -14,8 +14,7 @@ from types import MappingProxyType
 import torch
 from torch import Tensor, nn
 
-from rankpolicy.data.batches import RaggedTensors
-from rankpolicy.data.scaled_rows import ScaledRows
+from rankpolicy.data.batches import RaggedTensors, ScaledRows
 from rankpolicy.data.texts.text_pairs import TextPairs
 from rankpolicy.display import short_repr
 from rankpolicy.models.average import Average, scores_of_all

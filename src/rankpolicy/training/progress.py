@@ -68,7 +68,8 @@ def report_options(
             raise RankPolicyError(f"give progress or verbose, not both; got progress={progress} and verbose={verbose}.")
         progress = bool(verbose)
         every = None if isinstance(verbose, bool) or verbose < 2 else int(verbose)
-    return ReportOptions(progress=progress, every=every, callbacks=as_callbacks(callbacks), settings=settings)
+    named = () if callbacks is None else as_callbacks(callbacks)
+    return ReportOptions(progress=progress, every=every, callbacks=named, settings=settings)
 
 
 @contextmanager

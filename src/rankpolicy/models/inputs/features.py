@@ -8,10 +8,9 @@ from typing import Any
 
 import torch
 
+from rankpolicy.data.batches import ScaledRows
 from rankpolicy.data.dataset import RankingDataset
-from rankpolicy.data.scaled_rows import ScaledRows
-from rankpolicy.data.scaling import FeatureScaling, fit_scaling
-from rankpolicy.data.scaling_arrays import restored_scaling
+from rankpolicy.data.scaling import FeatureScaling, fit_scaling, restored_scaling
 from rankpolicy.optional import require
 from rankpolicy.types import RankPolicyError
 

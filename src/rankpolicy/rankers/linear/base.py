@@ -10,8 +10,7 @@ import torch
 from numpy.typing import NDArray
 
 from rankpolicy.data.dataset import RankingDataset
-from rankpolicy.data.scaling import SCALINGS
-from rankpolicy.data.scaling_arrays import restored_scaling
+from rankpolicy.data.scaling import SCALINGS, restored_scaling
 from rankpolicy.optional import require
 from rankpolicy.rankers.base import FitOptions, Ranker
 from rankpolicy.settings import setting

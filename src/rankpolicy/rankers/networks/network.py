@@ -13,17 +13,16 @@ import torch
 from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 
-from rankpolicy.data.batches import RaggedTensors
+from rankpolicy.data.batches import RaggedTensors, ScaledRows
 from rankpolicy.data.dataset import RankingDataset
 from rankpolicy.data.fingerprints import fingerprint
-from rankpolicy.data.scaled_rows import ScaledRows
 from rankpolicy.data.scaling import SCALINGS
 from rankpolicy.data.texts.question_answering import from_texts
 from rankpolicy.data.texts.text_pairs import TextPairs
 from rankpolicy.evaluation.measure import evaluate_scores, mean_over_queries
 from rankpolicy.metrics import reward_to_maximise
 from rankpolicy.metrics.expression import reward_for_labels
-from rankpolicy.models.average import Average, scores_of_all
+from rankpolicy.models.average import Average, check_num_networks, check_weights, scores_of_all
 from rankpolicy.models.inputs.features import FeatureInputs
 from rankpolicy.models.members import MODELS, models_with_setting
 from rankpolicy.models.model import Model, as_model
@@ -32,7 +31,6 @@ from rankpolicy.objectives import Objective
 from rankpolicy.optional import require
 from rankpolicy.rankers.base import DECISIVE, FitOptions, Ranker
 from rankpolicy.rankers.networks.fine_tuning import check_network_init
-from rankpolicy.rankers.networks.restored_weights import check_num_networks, check_weights
 from rankpolicy.settings import ReadWhen, setting, setting_names, share_settings
 from rankpolicy.training import TrainingSettings, Validation, epoch_progress, fit_network
 from rankpolicy.types import NetworkInputs, RankPolicyError

@@ -26,7 +26,6 @@ from rankpolicy.fairness import (
 from rankpolicy.metrics.expression import additive_form
 from rankpolicy.policies.mixture import Mixture
 from rankpolicy.rankers.base import DECISIVE, FitOptions, Ranker
-from rankpolicy.rankers.fitted_facts import check_fitted
 from rankpolicy.rankers.members import RANKERS
 from rankpolicy.settings import ReadWhen, documented, setting
 from rankpolicy.types import Conventions, RankPolicyError
@@ -174,10 +173,8 @@ class FairLP(Ranker):
         if not math.isfinite(slope + intercept):
             raise RankPolicyError("the line from scores to relevances must be finite. Copy or train the model again.")
         self._line, self._estimator = (slope, intercept), self._new_estimator()
-        check_fitted(state["fitted"])
-        for name in self._estimator.fitted_attributes:
-            setattr(self._estimator, name, state["fitted"].get(name))
-        self._estimator._restore({name: content for name, content in files.items() if name != _STATE})
+        own = {name: content for name, content in files.items() if name != _STATE}
+        self._estimator._restore_fitted(state["fitted"], own)
 
 
 def _as_settings(given: Any) -> dict[str, Any]:
