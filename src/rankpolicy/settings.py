@@ -9,8 +9,8 @@
         control: str = setting("mean", "What is subtracted from rewards.", choices=("mean", "none"))
 
 Everything else is derived from the declaration: the check (``check_settings``), its error messages, the parameter section that
-``help()`` shows (``documented``), ``rankpolicy methods`` (``describe_settings``) and what ``--set name=value`` accepts
-(``parse_setting``). The kind of a setting is its annotation. Rankers, models, bandits, click models and objectives all declare their
+``help()`` shows (``documented``), ``rankpolicy methods`` and what ``--set name=value`` accepts
+(setting_texts.py). The kind of a setting is its annotation. Rankers, models, bandits, click models and objectives all declare their
 settings this way.
 """
 
@@ -21,7 +21,6 @@ import functools
 import inspect
 import math
 import sys
-import textwrap
 import types
 import typing
 from collections.abc import Callable, Collection, Iterable, Mapping
@@ -34,7 +33,6 @@ from rankpolicy.types import RankPolicyError, unknown_name
 KINDS: dict[Any, str] = {int: "a whole number", float: "a number", bool: "true or false", str: "a string"}
 HIGHEST_SEED = 2**31 - 1  # LightGBM keeps seeds as 32-bit integers
 _DECLARATION = "rankpolicy setting"
-_LINE = 110
 
 T = TypeVar("T")
 
@@ -91,19 +89,6 @@ class Declaration:
             and (self.at_most is None or value <= self.at_most)
             and (self.below is None or value < self.below)
         )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SettingDescription:
-    """One setting as ``rankpolicy methods NAME`` and the reference show it."""
-
-    name: str
-    kind: str
-    default: Any
-    help: str
-    range: str
-    choices: tuple[str, ...]
-    read_when: str
 
 
 def setting(
@@ -186,20 +171,10 @@ def documented(cls: type[T]) -> type[T]:
 
     Its constructor then refuses unknown settings with an error that lists the known ones, or says where the setting belongs.
     """
+    from rankpolicy.setting_texts import parameter_section
+
     _refuse_unknown_settings(cls)
-    lines = ["Parameters", "----------"]
-    for described in describe_settings(cls):
-        facts = [described.kind]
-        if described.choices:
-            facts = [" | ".join(map(repr, described.choices))]
-        if described.range:
-            facts.append(described.range)
-        if described.default is not dataclasses.MISSING:
-            facts.append(f"default {described.default!r}")
-        text = described.help + (f" Read only when {described.read_when}." if described.read_when else "")
-        lines.append(f"{described.name} : {', '.join(facts)}")
-        lines += textwrap.wrap(text, _LINE, initial_indent="    ", subsequent_indent="    ")
-    cls.__doc__ = inspect.cleandoc(cls.__doc__ or "").rstrip() + "\n\n" + "\n".join(lines) + "\n"
+    cls.__doc__ = inspect.cleandoc(cls.__doc__ or "").rstrip() + "\n\n" + parameter_section(cls)
     return cls
 
 
@@ -239,34 +214,6 @@ def check_names(cls: type, names: Iterable[str]) -> None:
             raise RankPolicyError(f"{cls.__name__} has no setting {name!r}.{close}{getattr(cls, 'other_settings', '')}")
 
 
-def describe_settings(cls: type) -> list[SettingDescription]:
-    """The settings of a dataclass, in order: name, kind, default, help, range and choices.
-
-    Parameters
-    ----------
-    cls
-        A dataclass whose fields are declared with ``setting``.
-    """
-    kinds = _kinds_of(cls)
-    described = []
-    for field in dataclasses.fields(cls):
-        if not field.init:
-            continue
-        declared = declaration_of(cls, field.name)
-        described.append(
-            SettingDescription(
-                name=field.name,
-                kind=kind_in_words(kinds[field.name]),
-                default=field.default,
-                help=declared.help,
-                range=declared.range_in_words(),
-                choices=tuple(declared.known_choices()),
-                read_when="" if declared.read_when is None else declared.read_when.condition,
-            )
-        )
-    return described
-
-
 def declaration_of(cls: type, name: str) -> Declaration:
     """What is declared about a setting; a field without a declaration has no help and no range."""
     for field in dataclasses.fields(cls):
@@ -300,7 +247,7 @@ def check_settings(owner: Any, *, name_of_owner: str | None = None) -> None:
         What error messages call it; by default its class.
     """
     cls = type(owner)
-    kinds = _kinds_of(cls)
+    kinds = kinds_of(cls)
     for name in setting_names(cls):
         check_setting(cls, name, getattr(owner, name), kind=kinds[name])
     for name, value in changed_settings(owner).items():
@@ -326,7 +273,7 @@ def check_setting(cls: type, name: str, value: Any, *, kind: Any = None) -> None
     kind
         Its annotation, where the caller has looked it up already.
     """
-    kind = _kinds_of(cls)[name] if kind is None else kind
+    kind = kinds_of(cls)[name] if kind is None else kind
     declared = declaration_of(cls, name)
     if not is_of_kind(value, kind):
         single = typing.get_origin(kind) is tuple and is_of_kind((value,), kind)
@@ -337,28 +284,10 @@ def check_setting(cls: type, name: str, value: Any, *, kind: Any = None) -> None
         if isinstance(member, str) and declared.choices is not None and member not in declared.known_choices():
             raise RankPolicyError(unknown_name(name, member, declared.known_choices()))
         if isinstance(member, Real) and not isinstance(member, bool) and not declared.allows(float(member)):
-            or_none = " or None" if _allows_none(kind) else ""
+            or_none = " or None" if allows_none(kind) else ""
             raise RankPolicyError(f"{name} must be {declared.range_in_words()}{or_none}; got {value!r:.80}.")
     if name == "random_state" and isinstance(value, Integral) and not 0 <= int(value) <= HIGHEST_SEED:
         raise RankPolicyError(f"random_state must be a seed from 0 to {HIGHEST_SEED}; got {value}.")
-
-
-def parse_setting(cls: type, name: str, text: str) -> Any:
-    """The value of a setting from text, as ``--set name=text`` gives it, read as the kind of the setting.
-
-    Parameters
-    ----------
-    cls
-        The dataclass that declares the setting.
-    name
-        The setting.
-    text
-        Its value in words: ``none`` for None, numbers, ``true`` or ``false``, lists separated by commas.
-    """
-    kinds = _kinds_of(cls)
-    if name not in kinds or name not in setting_names(cls):
-        raise RankPolicyError(unknown_name(f"setting of {cls.__name__}:", name, setting_names(cls)))
-    return _parsed(name, text, kinds[name])
 
 
 def share_settings(target: Callable[..., T], source: Any, **others: Any) -> T:
@@ -413,7 +342,7 @@ def is_of_kind(value: Any, kind: Any) -> bool:
         return isinstance(value, Real) and not isinstance(value, bool) and math.isfinite(value)
     if kind in (str, type(None)):
         return isinstance(value, kind)
-    if is_union(kind):
+    if isinstance(kind, types.UnionType) or typing.get_origin(kind) is typing.Union:
         return any(map(functools.partial(is_of_kind, value), typing.get_args(kind)))
     if typing.get_origin(kind) is tuple:
         member = typing.get_args(kind)[0]
@@ -446,7 +375,8 @@ def _is_numpy(value: Any, kind: str) -> bool:
     return numpy is not None and isinstance(value, getattr(numpy, kind))
 
 
-def _kinds_of(cls: type) -> dict[str, Any]:
+def kinds_of(cls: type) -> dict[str, Any]:
+    """The kinds of the settings of a class: their annotations, by name."""
     found = _KINDS_OF.get(cls)
     if found is None:
         found = _KINDS_OF[cls] = typing.get_type_hints(cls)
@@ -463,41 +393,6 @@ def _same(value: Any, default: Any) -> bool:
         return False
 
 
-def _allows_none(kind: Any) -> bool:
+def allows_none(kind: Any) -> bool:
+    """Whether None is of this kind."""
     return is_union(kind) and type(None) in typing.get_args(kind)
-
-
-def _parsed(name: str, text: str, kind: Any) -> Any:
-    if is_union(kind):
-        if text.lower() == "none" and _allows_none(kind):
-            return None
-        return _first_parsed(name, text, (member for member in typing.get_args(kind) if member is not type(None)), kind)
-    if typing.get_origin(kind) is tuple:
-        member = typing.get_args(kind)[0]
-        return tuple(_parsed(name, part.strip(), member) for part in text.split(",") if part.strip())
-    if kind is bool:
-        if text.lower() not in ("true", "false"):
-            raise _wrong_kind(name, text, kind)
-        return text.lower() == "true"
-    if kind in (int, float):
-        try:
-            number = kind(text)
-        except ValueError:
-            raise _wrong_kind(name, text, kind) from None
-        if not math.isfinite(number):
-            raise _wrong_kind(name, text, kind)
-        return number
-    return text
-
-
-def _first_parsed(name: str, text: str, kinds: Iterable[Any], whole: Any) -> Any:
-    for kind in kinds:
-        try:
-            return _parsed(name, text, kind)
-        except RankPolicyError:
-            continue
-    raise _wrong_kind(name, text, whole)
-
-
-def _wrong_kind(name: str, text: str, kind: Any) -> RankPolicyError:
-    return RankPolicyError(f"setting {name} must be {kind_in_words(kind)}; got {text!r}.")

@@ -13,7 +13,8 @@ import torch
 import rankpolicy as rp
 from rankpolicy.models import MODELS, as_model
 from rankpolicy.models.average import scores_of_all
-from rankpolicy.settings import declaration_of, describe_settings
+from rankpolicy.setting_texts import describe_settings
+from rankpolicy.settings import declaration_of
 from rankpolicy.types import NetworkInputs
 from tests.tiny_encoder import write_tiny_encoder
 

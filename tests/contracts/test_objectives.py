@@ -10,7 +10,7 @@ import rankpolicy as rp
 from rankpolicy import objectives
 from rankpolicy.data.batches import Batch, RaggedTensors
 from rankpolicy.data.padding import Padding
-from rankpolicy.settings import describe_settings
+from rankpolicy.setting_texts import describe_settings
 
 OBJECTIVES = {
     "DELTRLoss": {"protected": 1},

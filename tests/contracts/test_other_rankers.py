@@ -8,7 +8,8 @@ import pytest
 import rankpolicy as rp
 from rankpolicy.rankers import RANKERS
 from rankpolicy.rankers.networks.network import NetworkRanker
-from rankpolicy.settings import declaration_of, describe_settings, setting_names
+from rankpolicy.setting_texts import describe_settings
+from rankpolicy.settings import declaration_of, setting_names
 
 NAMES = [name for name in RANKERS if not issubclass(RANKERS[name], NetworkRanker)]
 SETTINGS = [(name, setting) for name in NAMES for setting in setting_names(RANKERS[name])]

@@ -11,7 +11,7 @@ import torch
 import rankpolicy as rp
 from rankpolicy.rankers import RANKERS
 from rankpolicy.rankers.networks.network import NetworkRanker
-from rankpolicy.settings import describe_settings
+from rankpolicy.setting_texts import describe_settings
 
 WEB = rp.make_web_search(60, random_state=1)
 DATA = replace(WEB, groups=np.arange(WEB.num_items) % 2)

@@ -88,7 +88,7 @@ def fit(
     from rankpolicy.reports import figures
     from rankpolicy.reports.click_report import click_figure, click_page
     from rankpolicy.reports.html import write_page
-    from rankpolicy.settings import parse_setting
+    from rankpolicy.setting_texts import parse_setting
 
     run = Run(ctx)
     names = None if models is None else _parsed_names(models)

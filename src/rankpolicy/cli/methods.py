@@ -14,7 +14,7 @@ from rankpolicy.cli.support.output import console, print_json
 from rankpolicy.types import RankPolicyError
 
 if TYPE_CHECKING:
-    from rankpolicy.settings import SettingDescription
+    from rankpolicy.setting_texts import SettingDescription
 
 EXAMPLES = """
 [bold]Examples[/bold]

@@ -142,10 +142,11 @@ class RewardExpression:
     @property
     def lower_is_better(self) -> bool:
         """Whether better rankings have lower values, as with avg_rank; not with -avg_rank."""
-        return any(
-            term.weight > 0 and any(METRICS[leaf.metric].lower_is_better for leaf in term.factors)
-            for term in self.terms
-        )
+        for term in self.terms:
+            for leaf in term.factors:
+                if term.weight > 0 and METRICS[leaf.metric].lower_is_better:
+                    return True
+        return False
 
     @property
     def is_linear(self) -> bool:

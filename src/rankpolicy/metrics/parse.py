@@ -267,8 +267,8 @@ class _Scanner:
         token = self.token
         if token.kind != "name":
             self.fail("expected a metric, a number or '('")
-        known = token.text in METRICS or token.text in metric_aliases()
-        metric = metric_named(token.text if known else token.written)
+        name = token.text if token.text in METRICS else metric_aliases().get(token.text)
+        metric = metric_named(token.written) if name is None else METRICS[name]
         self.index += 1
         opened = self.take("(")
         options = self.options(metric, opened) if opened else ()
