@@ -206,6 +206,22 @@ class FeatureScaling:
         # Writable, because torch shares the memory and warns when it is read-only.
         return np.require(scaled, np.float32, ["C", "W"])
 
+    def of_finite_rows(self, features: Features) -> Features | None:
+        """The scaled features where nothing is to be prepared: all values are finite and every item is scaled on its own; else None.
+
+        Parameters
+        ----------
+        features
+            Features (items, features) of the width that was fitted, contiguous.
+        """
+        if self.encoding is not None or self.needs_queries or not np.isfinite(features).all():
+            return None
+        if self._quantile_table is None or self.center is None or self.spread is None:
+            return self.apply(features)
+        from rankpolicy.kernels.quantiles import scaled_with_quantiles
+
+        return scaled_with_quantiles(features, self._quantile_table, self.center, self.spread)
+
     def to_arrays(self) -> dict[str, NDArray[np.float32]]:
         """The arrays to save with the kind."""
         encoding = {} if self.encoding is None else self.encoding.to_arrays()

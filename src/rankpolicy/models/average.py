@@ -30,7 +30,7 @@ class Average(nn.Module):
     def __init__(self, members: Iterable[nn.Module]) -> None:
         super().__init__()
         self.members = nn.ModuleList(members)
-        self._stacked: tuple[tuple[int, int], StackedLayers | None] | None = None
+        self._stacked: tuple[tuple[int, int], ScoringLayers | None] | None = None
         self._weights: list[nn.Parameter] = list(self.members.parameters())
 
     def train(self, mode: bool = True) -> Average:
@@ -55,7 +55,7 @@ class Average(nn.Module):
             What every member reads.
         """
         if not self.training and not torch.is_grad_enabled() and isinstance(features, Tensor):
-            layers = self._layers()
+            layers = self._scoring_layers()
             if layers is not None:
                 return layers.mean_scores(features)
         return self.member_scores(features).mean(0)
@@ -68,7 +68,7 @@ class Average(nn.Module):
         features
             What every member reads.
         """
-        layers = self._layers() if isinstance(features, Tensor) else None
+        layers = stacked_layers(list(self.members)) if isinstance(features, Tensor) else None
         if layers is None or not isinstance(features, Tensor):
             return torch.stack([member(features) for member in self.members])
         if not self.training or not any(layers.thresholds):
@@ -76,16 +76,14 @@ class Average(nn.Module):
         draws = dropout_draws(layers, len(features), generator=self._generator())
         return layers.scores(features, draws=draws)
 
-    def _layers(self) -> StackedLayers | None:
-        """The members as one network; kept until their weights change, unless gradients are wanted."""
-        if torch.is_grad_enabled() or not self._weights:
-            return stacked_layers(list(self.members))
+    def _scoring_layers(self) -> ScoringLayers | None:
+        """The members as one network, kept until their weights change; None where they cannot be stacked."""
         # Every change in place counts up a version; a move to another device or dtype moves the first weight too.
-        state = (self._weights[0].data_ptr(), sum(weight._version for weight in self._weights))
+        state = (self._weights[0].data_ptr() if self._weights else 0, sum(weight._version for weight in self._weights))
         known = self._stacked
         if known is None or known[0] != state:
             layers = stacked_layers(list(self.members))
-            known = self._stacked = state, None if layers is None else layers.contiguous()
+            known = self._stacked = state, None if layers is None else layers.for_scoring()
         return known[1]
 
     def _generator(self) -> torch.Generator | None:
@@ -119,12 +117,16 @@ class StackedLayers:
     later: tuple[tuple[Tensor, Tensor], ...]
     thresholds: tuple[int, ...]
 
-    def contiguous(self) -> StackedLayers:
-        """The same with weights as products read them fastest."""
-        return StackedLayers(
-            (self.first[0].contiguous(), self.first[1]),
-            tuple((weights.contiguous(), biases) for weights, biases in self.later),
-            self.thresholds,
+    def for_scoring(self) -> ScoringLayers:
+        """The layers as ``ScoringLayers`` holds them."""
+        weights, bias = self.first
+        if not self.later:
+            return ScoringLayers((weights.mean(1, keepdim=True), bias.mean(0, keepdim=True)), (), None)
+        *hidden, (last_weights, last_bias) = self.later
+        return ScoringLayers(
+            (weights.contiguous(), bias),
+            tuple((inner.contiguous(), biases) for inner, biases in hidden),
+            (last_weights / len(last_weights), last_bias.mean(0)),
         )
 
     def scores(self, features: Tensor, *, draws: Sequence[Tensor | None] | None = None) -> Tensor:
@@ -151,23 +153,41 @@ class StackedLayers:
             layer = torch.baddbmm(biases, layer, weights)
         return layer.squeeze(-1)
 
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ScoringLayers:
+    """Stacked layers for scores without gradients, in as few operations as possible: the last layer takes the mean over members.
+
+    Parameters
+    ----------
+    first
+        Weights (inputs, member * outputs) and biases (member * outputs,) of the first layer.
+    hidden
+        Weights (member, inputs, outputs) and biases (member, 1, outputs) of the layers between.
+    last
+        Weights (member, inputs, 1) and bias (1, 1) of the last layer; None where the first is the last.
+    """
+
+    first: tuple[Tensor, Tensor]
+    hidden: tuple[tuple[Tensor, Tensor], ...]
+    last: tuple[Tensor, Tensor] | None
+
     def mean_scores(self, features: Tensor) -> Tensor:
-        """The mean of ``scores`` over members (item,), in as few operations as possible and without gradients.
+        """The mean score over members (item,).
 
         Parameters
         ----------
         features
             What every member reads.
         """
-        first = torch.addmm(self.first[1], features, self.first[0])
-        if not self.later:
-            return first.mean(1)
-        *hidden, (weights, biases) = self.later
-        num_members = len(weights)
-        layer = first.relu_().view(len(features), num_members, -1).transpose(0, 1)
-        for inner_weights, inner_biases in hidden:
-            layer = torch.baddbmm(inner_biases, layer, inner_weights).relu_()
-        return torch.addbmm(biases.sum(0), layer, weights).view(-1).div_(num_members)
+        layer = torch.addmm(self.first[1], features, self.first[0])
+        if self.last is None:
+            return layer.view(-1)
+        weights, bias = self.last
+        layer = layer.relu_().view(len(features), len(weights), -1).transpose(0, 1)
+        for inner, biases in self.hidden:
+            layer = torch.baddbmm(biases, layer, inner).relu_()
+        return torch.addbmm(bias, layer, weights).view(-1)
 
 
 def stacked_layers(members: Sequence[nn.Module]) -> StackedLayers | None:

@@ -257,13 +257,12 @@ class Ranker(ScikitLearnEstimator, RanksAsPolicy, ABC):
         protected
             The protected group of each row, or a function of the dataset that gives it; for rankers that rank by groups.
         """
-        by_row = qid is None and group is None and protected is None and not self._needs_queries
-        if by_row and hasattr(X, "tocsr") and X.shape[0] > 0:
-            return np.concatenate([self.predict(rows) for rows in dense_blocks(X)])
-        if type(X) is np.ndarray and qid is None and group is None and protected is None:
-            quick = self._quick_scores(X)
+        if qid is None and group is None and protected is None:
+            quick = self._quick_scores(X) if type(X) is np.ndarray else None
             if quick is not None:
                 return quick
+            if hasattr(X, "tocsr") and X.shape[0] > 0 and not self._needs_queries:
+                return np.concatenate([self.predict(rows) for rows in dense_blocks(X)])
         dataset = self._to_rank(X, qid, group, protected, needs_queries=self._needs_queries)
         return dataset.in_source_order(self._scores(dataset))
 

@@ -251,10 +251,8 @@ class NetworkRanker(Ranker, TrainingSettings):
         return self._network_scores(_read_by_rows(self._inputs, dataset, torch.device("cpu"))).numpy()
 
     def _quick_scores(self, features: NDArray[Any]) -> NDArray[np.float64] | None:
-        inputs = getattr(self, "_inputs", None)
-        if not isinstance(inputs, FeatureInputs) or self._needs_queries or self.device != "cpu":
-            return None
-        if inputs.scaling.encoding is not None:
+        inputs = self.__dict__.get("_inputs")
+        if type(inputs) is not FeatureInputs or self.device != "cpu":
             return None
         is_small = features.ndim == 2 and 0 < len(features) <= _FEW_ITEMS
         if not is_small or features.shape[1] != self.num_features_ or features.dtype not in _FLOATS:
@@ -264,12 +262,13 @@ class NetworkRanker(Ranker, TrainingSettings):
         else:
             with np.errstate(over="ignore"):
                 matrix = np.ascontiguousarray(features, np.float32)
-        if not np.isfinite(matrix).all():
+        scaled = inputs.scaling.of_finite_rows(matrix)
+        if scaled is None:
             return None
         with torch.no_grad():
             # Not called as a module, which costs as much as a layer.
-            scores = self._network.forward(torch.from_numpy(inputs.scaling.apply(matrix)))
-        return scores.double().numpy()
+            scores = self._network.forward(torch.from_numpy(scaled))
+        return scores.numpy().astype(np.float64)
 
     def _network_scores(self, features: Tensor | ScaledRows | TextPairs) -> Tensor:
         """Scores (items,) of features or texts on any device, in float64 on the CPU."""
