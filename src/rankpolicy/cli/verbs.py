@@ -25,6 +25,9 @@ class Verb:
 
 VERBS: dict[str, Verb] = {
     "demo": Verb(place=f"{_CLI}.demo:demo", summary="Learn and compare two methods on synthetic data."),
+    "sample-data": Verb(
+        place=f"{_CLI}.sample_data:sample_data", summary="Write small synthetic files to try every verb on."
+    ),
     "train": Verb(place=f"{_CLI}.train:train", summary="Learn a ranker and write it to a file."),
     "evaluate": Verb(place=f"{_CLI}.evaluate:evaluate", summary="Measure a model on labelled data or clicks."),
     "predict": Verb(place=f"{_CLI}.predict:predict", summary="Score the items of new data."),

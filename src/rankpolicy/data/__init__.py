@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from rankpolicy.data.sets.fair_synthetic import make_fair_synthetic
     from rankpolicy.data.sets.german_credit import read_german_credit
     from rankpolicy.data.sets.insuranceqa import read_insuranceqa
+    from rankpolicy.data.sets.shop import Shop, make_shop
     from rankpolicy.data.sets.web_search import make_web_search
     from rankpolicy.data.sets.wikiqa import read_wikiqa
     from rankpolicy.data.splits import QueryKFold, k_fold, split_by_time, split_queries
@@ -38,6 +39,7 @@ __all__ = [
     "LabelKind",
     "QueryKFold",
     "RankingDataset",
+    "Shop",
     "TextFeatures",
     "Texts",
     "Vocabulary",
@@ -49,6 +51,7 @@ __all__ = [
     "from_texts",
     "k_fold",
     "make_fair_synthetic",
+    "make_shop",
     "make_web_search",
     "read_click_table",
     "read_csv",
