@@ -67,3 +67,10 @@ def test_errors_name_the_columns(refused, tables, tmp_path) -> None:
     assert "must have the qid column 'qid'; it has search, title" in refused(*call)
     message = refused(*call, "--qid", "search", "--label", "grade", "--ignore", "tittle")
     assert "the columns to ignore must be in the frame; it has no tittle" in message
+
+
+def test_compare_reads_columns_by_name(rankpolicy, tables):
+    call = ["compare", "--data", tables / "items.csv", "--folds", 2, "--methods", "lambdamart", "--no-tune"]
+    result = rankpolicy(*call, "--set", "num_trees=2", "--json", *COLUMNS)
+    assert result.status == 0, result.stderr
+    assert sum(result.json["queries"]) == 12

@@ -14,7 +14,7 @@ from rankpolicy.reports import figures
 from rankpolicy.reports.html import Cell, Section, command, figure, heading, html_page, paragraph, table
 from rankpolicy.reports.run_record import RunRecord
 
-STARS = "p-values adjusted by Holm's method over all comparisons of a test; * p < 0.05, ** p < 0.01, *** p < 0.001"
+STARS = "* p < 0.05, ** p < 0.01, *** p < 0.001"
 MOST_SCATTERS = 3
 
 
@@ -51,6 +51,22 @@ def comparison_page(
     )
 
 
+def adjustment(comparison: Comparison) -> str:
+    """A sentence that says over which comparisons p-values are adjusted, and what the stars mean.
+
+    Parameters
+    ----------
+    comparison
+        The comparison.
+    """
+    which = (
+        "all comparisons of a test"
+        if comparison.baseline is None
+        else f"the comparisons of a test with {comparison.baseline}"
+    )
+    return f"p-values adjusted by Holm's method over {which}; {STARS}"
+
+
 def stars(p: float) -> str:
     """Marks of significance: * below 0.05, ** below 0.01, *** below 0.001.
 
@@ -70,8 +86,10 @@ def chosen_settings(comparison: Comparison, method: str) -> list[str]:
     comparison
         The comparison.
     method
-        Name of the method.
+        Name of the method, or of the run of an outside ranker.
     """
+    if method not in comparison.selections:
+        return ["a run of another ranker"]
     texts = [
         ", ".join(f"{name}={value}" for name, value in selection.settings.items() if name != "random_state")
         for selection in comparison.selections[method]
@@ -144,7 +162,7 @@ def _significance(comparison: Comparison) -> tuple[str, ...]:
         table(
             ["methods", "metric", "difference", *tests],
             rows,
-            caption=f"Mean difference per test query; {STARS}.",
+            caption=f"Mean difference per test query; {adjustment(comparison)}.",
         ),
     )
 
@@ -169,9 +187,11 @@ def _learning(comparison: Comparison) -> tuple[str, ...]:
 
 def _scatters(comparison: Comparison) -> tuple[str, ...]:
     metric, pooled = comparison.metrics[0], comparison.pooled
-    best = comparison.best_method(metric)
+    best = comparison.baseline or comparison.best_method(metric)
     pairs = (
-        [(other, best) for other in comparison.methods if other != best][:MOST_SCATTERS]
+        [(best, other) for other in comparison.methods if other != best][:MOST_SCATTERS]
+        if comparison.baseline is not None
+        else [(other, best) for other in comparison.methods if other != best][:MOST_SCATTERS]
         if len(comparison.methods) > 2
         else [(b, a) for a, b in combinations(comparison.methods, 2)]
     )
@@ -210,7 +230,13 @@ def how_made(run: RunRecord) -> tuple[str, ...]:
         The record of the run.
     """
     data: list[list[str | Cell]] = [
-        [role, str(facts.get("path", "")), Cell(str(facts["queries"])), Cell(str(facts["items"])), facts["sha256"][:16]]
+        [
+            role,
+            str(facts.get("path", "")),
+            Cell(str(facts.get("queries", "–"))),
+            Cell(str(facts.get("items", "–"))),
+            facts["sha256"][:16],
+        ]
         for role, facts in run.data.items()
     ]
     versions = ", ".join(f"{name} {version}" for name, version in run.versions.items())
