@@ -7,7 +7,8 @@ from typing import Any
 
 from rankpolicy.clicks import ClickComparison
 from rankpolicy.reports import figures
-from rankpolicy.reports.html import Cell, Section, command, figure, html_page, paragraph, table
+from rankpolicy.reports.how_made import how_made
+from rankpolicy.reports.html import Cell, Section, figure, html_page, table
 from rankpolicy.reports.run_record import RunRecord
 
 
@@ -90,10 +91,7 @@ def click_page(comparison: ClickComparison, run: RunRecord, *, title: str, lead:
                 ),
             ),
         ),
-        Section(
-            title="How this was made",
-            parts=(command(run.command), paragraph(f"{run.started}, {run.duration_seconds:.1f} s.", soft=True)),
-        ),
+        how_made(run),
     ]
     return html_page(title, lead, sections)
 

@@ -11,7 +11,8 @@ import numpy as np
 
 from rankpolicy.experiments.comparison import Comparison
 from rankpolicy.reports import figures
-from rankpolicy.reports.html import Cell, Section, command, figure, heading, html_page, paragraph, table
+from rankpolicy.reports.how_made import how_made
+from rankpolicy.reports.html import Cell, Section, details, figure, heading, html_page, table
 from rankpolicy.reports.run_record import RunRecord
 
 STARS = "* p < 0.05, ** p < 0.01, *** p < 0.001"
@@ -46,7 +47,7 @@ def comparison_page(
             *([Section(title="Query by query", parts=_scatters(comparison))] if len(comparison.methods) > 1 else []),
             Section(title="Settings", parts=_settings(comparison)),
             *more,
-            Section(title="How this page was made", parts=how_made(run)),
+            how_made(run),
         ],
     )
 
@@ -168,6 +169,17 @@ def _significance(comparison: Comparison) -> tuple[str, ...]:
 
 
 def _learning(comparison: Comparison) -> tuple[str, ...]:
+    rankers_of = {
+        method: [selection.ranker for selection in selections] for method, selections in comparison.selections.items()
+    }
+    together = figures.validation_curves(
+        {method: [ranker.evals_result_ for ranker in rankers] for method, rankers in rankers_of.items()},
+        {method: [ranker.best_iteration_ for ranker in rankers] for method, rankers in rankers_of.items()},
+    )
+    folds = " Pale lines are folds, strong ones their mean." if len(comparison.fold_names) > 1 else ""
+    caption = (
+        f"Validation score by epoch or tree, all methods on one axis; dots mark the best, whose model is kept.{folds}"
+    )
     parts = []
     for method, selections in comparison.selections.items():
         rankers = dict(zip(comparison.fold_names, (selection.ranker for selection in selections), strict=True))
@@ -182,7 +194,8 @@ def _learning(comparison: Comparison) -> tuple[str, ...]:
             heading(method),
             figure(svg, f"The dot marks the {step} with the best validation score; its model is kept: {kept}."),
         ]
-    return tuple(parts)
+    each = details("Training and validation of each method", parts)
+    return (each,) if together is None else (figure(together, caption), each)
 
 
 def _scatters(comparison: Comparison) -> tuple[str, ...]:
@@ -218,31 +231,4 @@ def _settings(comparison: Comparison) -> tuple[str, ...]:
             rows,
             caption="Settings that are not listed have their defaults.",
         ),
-    )
-
-
-def how_made(run: RunRecord) -> tuple[str, ...]:
-    """HTML fragments with the command, seed, data and versions of a run.
-
-    Parameters
-    ----------
-    run
-        The record of the run.
-    """
-    data: list[list[str | Cell]] = [
-        [
-            role,
-            str(facts.get("path", "")),
-            Cell(str(facts.get("queries", "–"))),
-            Cell(str(facts.get("items", "–"))),
-            facts["sha256"][:16],
-        ]
-        for role, facts in run.data.items()
-    ]
-    versions = ", ".join(f"{name} {version}" for name, version in run.versions.items())
-    return (
-        command(run.command),
-        paragraph(f"Seed {run.seed}; started {run.started}; took {run.duration_seconds:.1f} s."),
-        table(["data", "from", "queries", "items", "sha256"], data),
-        paragraph(versions, soft=True),
     )

@@ -9,7 +9,7 @@ import numpy as np
 from rankpolicy.reports.figures import INK, new_figure, style
 from rankpolicy.simulation import RobustnessMatrix
 
-DARKEST_WITH_INK = 0.35  # shares above this are written in white
+LIGHTEST_WITH_WHITE = 0.18  # luminance of a cell up to which white is easier to read on it than ink
 
 
 def robustness_figure(matrix: RobustnessMatrix, *, title: str) -> Any:
@@ -36,7 +36,7 @@ def robustness_figure(matrix: RobustnessMatrix, *, title: str) -> Any:
         for row, bandit in enumerate(order):
             for column in range(len(matrix.users)):
                 share = shares[bandit, column]
-                colour = "white" if share > DARKEST_WITH_INK else INK
+                colour = "white" if _luminance(image.to_rgba(np.sqrt(share.clip(0, 1)))) < LIGHTEST_WITH_WHITE else INK
                 text = f"{100 * share:.1f}" if share < 0.0995 else f"{100 * share:.0f}"
                 axes.text(column, row, text, ha="center", va="center", color=colour, fontsize=8.5)
                 if is_made_for[bandit, column]:
@@ -57,3 +57,9 @@ def robustness_figure(matrix: RobustnessMatrix, *, title: str) -> Any:
             labelpad=8,
         )
         return figure
+
+
+def _luminance(colour: tuple[float, ...]) -> float:
+    """Relative luminance of a colour (red, green, blue, opacity), as the contrast of text is measured (WCAG 2)."""
+    red, green, blue = (part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in colour[:3])
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
