@@ -4,6 +4,7 @@ import numpy as np
 
 from rankpolicy import MetricTable
 from rankpolicy.reports import figures
+from rankpolicy.reports.colours import PALETTE
 
 IDS = np.array(["a", "b", "c", "d"])
 VALUES = {"ours": np.array([0.1, 0.5, 0.9, np.nan]), "theirs": np.array([0.2, 0.5, 0.3, 1.0])}
@@ -14,6 +15,8 @@ def check_stands_alone(svg):
     assert "http" not in svg
     assert "currentColor" in svg
     assert figures.INK not in svg
+    assert 'style="min-width: ' in svg  # a narrow page scrolls it instead of shrinking its text
+    assert "var(--c0, #0072b2)" in svg
 
 
 def test_learning_curves_name_their_axes():
@@ -67,5 +70,5 @@ def test_text_in_figures_has_the_colour_of_the_page():
     texts = re.findall(r"<text[^>]*>", figures.svg(drawn, "label"))
     assert texts
     for text in texts:
-        assert not any(colour.lower() in text.lower() for colour in figures.PALETTE)
+        assert not any(colour.lower() in text.lower() for colour in PALETTE)
         assert "opacity" not in text

@@ -3,6 +3,7 @@ import re
 import pytest
 
 from rankpolicy import RankPolicyError
+from rankpolicy.reports.colours import PALETTE
 from rankpolicy.reports.html import CSS, Cell, Section, figure, html_page, table, write_page
 
 
@@ -33,7 +34,7 @@ def test_wide_content_scrolls_inside_its_box_and_captions_stay_outside():
             re.DOTALL,
         )
     assert "figcaption" not in table(["x"], [["1"]])
-    assert ".scroll { overflow-x: auto; }" in CSS
+    assert ".scroll { overflow-x: auto;" in CSS
     assert '<td class="long">' + "word " * 20 in table(["x"], [["word " * 20]])
 
 
@@ -43,14 +44,20 @@ def luminance(colour):
     return 0.2126 * red + 0.7152 * green + 0.0722 * blue
 
 
-def test_text_has_enough_contrast_in_light_and_dark():
-    themes = [dict(re.findall(r"--(\w+): (#\w{6})", block)) for block in re.findall(r":root \{(.*?)\}", CSS)]
+def contrast(one, other):
+    low, high = sorted((luminance(one), luminance(other)))
+    return (high + 0.05) / (low + 0.05)
+
+
+def test_text_and_lines_have_enough_contrast_in_light_and_dark():
+    themes = [dict(re.findall(r"--(\w+): (#\w{6})", block)) for block in re.findall(r":root \{(.*?)\}", CSS, re.DOTALL)]
     assert len(themes) == 2
     for theme in themes:
         for text in ("ink", "soft"):
             for ground in ("paper", "mark"):
-                low, high = sorted((luminance(theme[text]), luminance(theme[ground])))
-                assert (high + 0.05) / (low + 0.05) >= 4.5
+                assert contrast(theme[text], theme[ground]) >= 4.5
+        for place in range(len(PALETTE)):
+            assert contrast(theme[f"c{place}"], theme["paper"]) >= 3
 
 
 def test_a_page_appears_whole(tmp_path):

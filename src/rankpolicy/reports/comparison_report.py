@@ -79,6 +79,20 @@ def stars(p: float) -> str:
     return "***" if p < 0.001 else "**" if p < 0.01 else "*" if p < 0.05 else ""
 
 
+def p_text(p: float) -> str:
+    """A p-value with its marks of significance.
+
+    Parameters
+    ----------
+    p
+        A p-value.
+
+    >>> p_text(0.00002), p_text(0.02), p_text(0.5)
+    ('< 0.0001 ***', '0.0200 *', '0.5000')
+    """
+    return f"{'< 0.0001' if p < 0.0001 else f'{p:.4f}'} {stars(p)}".strip()
+
+
 def chosen_settings(comparison: Comparison, method: str) -> list[str]:
     """The settings chosen for a method on validation data, most frequent first, with the number of folds that chose them.
 
@@ -156,7 +170,7 @@ def _significance(comparison: Comparison) -> tuple[str, ...]:
                 f"{a} − {b}",
                 metric,
                 Cell(f"{cases[0].difference:+.4f}"),
-                *(Cell(f"{case.p_holm:.4f} {stars(case.p_holm)}".strip()) for case in cases),
+                *(Cell(p_text(case.p_holm)) for case in cases),
             ]
         )
     return (

@@ -15,16 +15,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankpolicy.evaluation import MetricTable
+from rankpolicy.reports.colours import PALETTE, with_page_colours
 from rankpolicy.reports.log_ticks import use_readable_log_ticks
 from rankpolicy.types import MissingDependencyError
 
-# Okabe & Ito 2008: distinguishable with colour vision deficiencies, on light and dark backgrounds.
-PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
 INK = "#010203"  # placeholder, replaced by the page's text colour
 LINES = ("-",) * len(PALETTE) + ("--",) * len(PALETTE)  # dashed when colours repeat
 MARKERS = ("o", "s", "^", "D", "v", "P")
 MOST_DRAWN_POINTS = 4000
 MOST_UNEQUAL_STEPS = 3  # beyond this ratio of lengths, learning curves have a logarithmic axis
+SMALLEST_SCALE = 0.65  # to which a page may shrink a figure; a narrower page scrolls it
 LABELS_APART = 28.0  # pixels between labelled points of a curve
 STYLE: dict[Any, Any] = {
     "font.size": 11,
@@ -433,5 +433,6 @@ def _svg(figure: Any, label: str) -> str:
     # Inside an HTML page SVG needs neither namespaces nor metadata; without them the page holds no web address.
     text = re.sub(r"<metadata>.*?</metadata>", "", text, flags=re.S)
     text = re.sub(r'\sxmlns(:\w+)?="[^"]*"', "", text)
-    text = text.replace(INK, "currentColor")
-    return text.replace("<svg", f'<svg role="img" aria-label="{escape(label)}"', 1)
+    text = with_page_colours(text.replace(INK, "currentColor"))
+    narrowest = SMALLEST_SCALE * 72 * figure.get_figwidth()
+    return text.replace("<svg", f'<svg role="img" aria-label="{escape(label)}" style="min-width: {narrowest:.0f}pt"', 1)

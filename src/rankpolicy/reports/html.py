@@ -8,13 +8,16 @@ from dataclasses import dataclass
 from html import escape
 
 from rankpolicy.files import atomic_write
+from rankpolicy.reports.colours import ON_DARK, ON_LIGHT, css_variables
 
 LONG_TEXT = 60  # characters from which the text of a cell may be broken into lines
 
 CSS = """
-:root { color-scheme: light dark; --ink: #1c2024; --paper: #fdfdfc; --soft: #5c636a; --line: #dcdfe3; --mark: #eef3f8; }
+:root { color-scheme: light dark; --ink: #1c2024; --paper: #fdfdfc; --soft: #5c636a; --line: #dcdfe3; --mark: #eef3f8;
+  --edge: #c3c8ce; LIGHT }
 @media (prefers-color-scheme: dark) {
-  :root { --ink: #e6e8ea; --paper: #15181b; --soft: #a8b0b8; --line: #3a4047; --mark: #1f2830; }
+  :root { --ink: #e6e8ea; --paper: #15181b; --soft: #a8b0b8; --line: #3a4047; --mark: #1f2830; --edge: #545c65;
+    DARK }
 }
 * { box-sizing: border-box; }
 body { margin: 0 auto; padding: 2.5rem 1.25rem 4rem; max-width: 60rem; color: var(--ink); background: var(--paper);
@@ -26,9 +29,12 @@ p { max-width: 44rem; margin: .5rem 0; }
 .soft, figcaption { color: var(--soft); font-size: .9rem; }
 figure { margin: 1rem 0 1.6rem; }
 figcaption { max-width: 44rem; padding-top: .5rem; }
-.scroll { overflow-x: auto; }
+.scroll { overflow-x: auto; background: linear-gradient(to right, var(--paper) 40%, transparent) 0 0,
+  linear-gradient(to left, var(--paper) 40%, transparent) 100% 0, linear-gradient(to right, var(--edge), transparent) 0 0,
+  linear-gradient(to left, var(--edge), transparent) 100% 0; background-attachment: local, local, scroll, scroll;
+  background-repeat: no-repeat; background-size: 3rem 100%, 3rem 100%, 1rem 100%, 1rem 100%; }
 .scroll:focus-visible { outline: 2px solid var(--soft); outline-offset: 2px; }
-.scroll svg { display: block; height: auto; max-width: max(100%, 38rem); }
+.scroll svg { display: block; height: auto; max-width: 100%; }
 table { border-collapse: collapse; font-variant-numeric: tabular-nums; }
 th, td { padding: .35rem 1.1rem .35rem 0; text-align: left; border-bottom: 1px solid var(--line); white-space: nowrap; }
 th { font-weight: 600; color: var(--soft); font-size: .85rem; }
@@ -40,7 +46,7 @@ summary { cursor: pointer; color: var(--soft); }
 pre, code { font: .9em/1.5 ui-monospace, "SFMono-Regular", Menlo, Consolas, monospace; }
 pre { background: var(--mark); padding: .8rem 1rem; border-radius: 6px; white-space: pre-wrap; overflow-wrap: anywhere; }
 @media (max-width: 30rem) { body { padding: 1.25rem .9rem 3rem; } h1 { font-size: 1.5rem; } }
-"""
+""".replace("LIGHT", css_variables(ON_LIGHT)).replace("DARK", css_variables(ON_DARK))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

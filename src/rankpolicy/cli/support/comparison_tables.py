@@ -52,7 +52,7 @@ def _print_significance(comparison: Comparison) -> None:
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
 
-    from rankpolicy.reports.comparison_report import adjustment, stars
+    from rankpolicy.reports.comparison_report import adjustment, p_text
 
     reference = comparison.baseline or comparison.best_method(comparison.metrics[0])
     tests = list(dict.fromkeys(paired.test for paired in comparison.significance))
@@ -65,7 +65,7 @@ def _print_significance(comparison: Comparison) -> None:
         for metric in comparison.metrics if method != reference else ():
             paired = [p for p in comparison.significance if {p.a, p.b} == {method, reference} and p.metric == metric]
             difference = paired[0].difference if paired[0].a == method else -paired[0].difference
-            p_values = {p.test: f"{p.p_holm:.4f} {stars(p.p_holm):3}" for p in paired}
+            p_values = {p.test: p_text(p.p_holm) for p in paired}
             drawn.add_row(method, metric, f"{difference:+.4f}", *(p_values[test] for test in tests))
     out = console()
     out.print(drawn)
