@@ -54,7 +54,7 @@ def test_text_and_lines_have_enough_contrast_in_light_and_dark():
     assert len(themes) == 2
     for theme in themes:
         for text in ("ink", "soft"):
-            for ground in ("paper", "mark"):
+            for ground in ("paper", "mark", "edge"):
                 assert contrast(theme[text], theme[ground]) >= 4.5
         for place in range(len(PALETTE)):
             assert contrast(theme[f"c{place}"], theme["paper"]) >= 3

@@ -14,9 +14,9 @@ LONG_TEXT = 60  # characters from which the text of a cell may be broken into li
 
 CSS = """
 :root { color-scheme: light dark; --ink: #1c2024; --paper: #fdfdfc; --soft: #5c636a; --line: #dcdfe3; --mark: #eef3f8;
-  --edge: #c3c8ce; LIGHT }
+  --edge: #dfe3e7; LIGHT }
 @media (prefers-color-scheme: dark) {
-  :root { --ink: #e6e8ea; --paper: #15181b; --soft: #a8b0b8; --line: #3a4047; --mark: #1f2830; --edge: #545c65;
+  :root { --ink: #e6e8ea; --paper: #15181b; --soft: #a8b0b8; --line: #3a4047; --mark: #1f2830; --edge: #2f363d;
     DARK }
 }
 * { box-sizing: border-box; }
