@@ -161,6 +161,7 @@ def _standard_error(values: NDArray[np.float64]) -> float:
 
 def _figure(results: Results) -> Any:
     from rankpolicy.reports import figures
+    from rankpolicy.reports.log_ticks import use_readable_log_ticks
 
     with figures.style():
         figure = figures.new_figure(9.6, 4.6)
@@ -186,6 +187,7 @@ def _figure(results: Results) -> Any:
             for arm, dashes in ((TRUE, "-"), (LOGGING, ":")):
                 axes.axhline(results[Cell(None, arm)].mean(), color="grey", linestyle=dashes, linewidth=1, label=arm)
             axes.set_xscale("log")
+            use_readable_log_ticks(axes.xaxis)
             axes.set_title("examination 1 / rank" if eta else "every rank examined")
             axes.set_xlabel("clicks")
             axes.set_ylabel("test NDCG@10   (better →)")

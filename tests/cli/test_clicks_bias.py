@@ -52,6 +52,7 @@ def test_table_and_files(rankpolicy, logs, tmp_path):
     assert {path.name for path in (tmp_path / "run").iterdir()} == {
         "bias.json",
         "run.json",
+        "report.html",
         "propensities.csv",
         "propensities.svg",
     }
@@ -61,6 +62,16 @@ def test_table_and_files(rankpolicy, logs, tmp_path):
     assert rows[3] == "all-pairs,3,,,,0.2"
     assert len(rows) == 1 + 2 * 3
     assert json.loads((tmp_path / "run" / "bias.json").read_text())["methods"]["pivot"]["propensities"][2] is None
+    page = (tmp_path / "run" / "report.html").read_text()
+    for text in (
+        "Examination by rank",
+        "Propensities",
+        "How this page was made",
+        "0.500 to 0.500",
+        "all-pairs, pivot on counts.csv",
+    ):
+        assert text in page
+    assert f"report {tmp_path / 'run' / 'report.html'}" in result.stdout
     assert b"click-through" in (tmp_path / "run" / "propensities.svg").read_bytes()
 
 

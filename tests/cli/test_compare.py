@@ -1,5 +1,6 @@
 import json
 
+import polars
 import pytest
 
 QUICK = [
@@ -95,3 +96,56 @@ def test_wrong_variants(refused, folder):
     assert "a is taken already" in refused(*call, "a=pg-rank", "--variant", "a=listnet")
     assert "Unknown method in --set: 'wise'" in refused(*call, "wide=pg-rank", "--set", "wise.epochs=2")
     assert "Unknown method 'pg-rank:wide'" in refused("compare", "--data", folder, "--methods", "pg-rank:wide")
+
+
+FAST = ["--no-tune", "--metrics", "ndcg@10,map", "--set", "num_trees=3"]
+
+
+def test_a_run_is_the_baseline_and_every_query_is_written(rankpolicy, folder, tmp_path):
+    run, table = tmp_path / "outside.trec", tmp_path / "queries.csv"
+    assert rankpolicy("predict", folder / "model.rp", "--data", folder / "test.txt", "--out", run).status == 0
+    result = rankpolicy("compare", "--data", folder / "folds", "--methods", "lambdamart", *FAST, "--run", f"outside={run}",
+                        "--baseline", "outside", "--per-query", table, "--out", tmp_path / "out", "--json")  # fmt: skip
+    assert result.status == 0, result.stderr
+    measured = rankpolicy("evaluate", folder / "model.rp", "--data", folder / "test.txt", "--json").json
+    assert result.json["methods"]["outside"]["map"]["per_fold"] == pytest.approx(
+        [measured["metrics"]["map"]["mean"]] * 2
+    )
+    assert result.json["baseline"] == "outside"
+    assert {(case["a"], case["b"]) for case in result.json["significance"]} == {("lambdamart", "outside")}
+    assert set(result.json["run"]["data"]["run outside"]) == {"path", "sha256"}
+    lines = table.read_text().splitlines()
+    assert lines[0] == "method,fold,query_id,ndcg@10,map"
+    assert len(lines) == 1 + 2 * 2 * 15
+    page = (tmp_path / "out" / "report.html").read_text()
+    assert "over the comparisons of a test with outside" in page
+    assert "lambdamart − outside" in page
+
+
+def test_the_baseline_heads_the_table(rankpolicy, folder, tmp_path):
+    table = tmp_path / "queries.parquet"
+    result = rankpolicy("compare", "--data", folder / "train.txt", "--folds", 2, "--methods", "lambdamart,listnet", *FAST,
+                        "--set", "epochs=1", "--baseline", "lambdamart", "--per-query", table)  # fmt: skip
+    assert result.status == 0, result.stderr
+    assert "against lambdamart" in result.stdout
+    assert "over the comparisons of a test with lambdamart" in result.stdout
+    assert f"metrics of 30 queries: {table}" in result.stderr
+    assert len(polars.read_parquet(table)) == 2 * 30
+
+
+def test_wrong_runs_baselines_and_tables(refused, folder, tmp_path):
+    call = ["compare", "--data", folder / "folds", "--methods", "pg-rank"]
+    assert "--run must be NAME=FILE, such as bm25=bm25.trec; got 'bm25'" in refused(*call, "--run", "bm25")
+    assert "'pg-rank' is taken" in refused(*call, "--run", "pg-rank=x.trec")
+    assert "'a' is taken" in refused(*call, "--run", "a=x.trec", "--run", "a=y.trec")
+    assert "there is none" in refused(*call, "--run", f"a={tmp_path / 'none.trec'}")
+    assert "Unknown method or run in --baseline: 'pgrank'. Did you mean 'pg-rank'?" in refused(
+        *call, "--baseline", "pgrank"
+    )
+    (tmp_path / "short.trec").write_text("1 Q0 a 1 0.5 x\n")
+    assert "must rank every query of the data" in refused(*call, "--run", f"a={tmp_path / 'short.trec'}")
+    assert "--per-query must end in .csv or .parquet" in refused(*call, "--per-query", tmp_path / "q.txt")
+    assert "must not be a file that is read" in refused(
+        *call, "--run", f"a={tmp_path / 'r.csv'}", "--per-query", tmp_path / "r.csv"
+    )
+    assert "is a directory of folds" in refused(*call, "--qid", "search")

@@ -67,3 +67,46 @@ def test_errors_name_the_columns(refused, tables, tmp_path) -> None:
     assert "must have the qid column 'qid'; it has search, title" in refused(*call)
     message = refused(*call, "--qid", "search", "--label", "grade", "--ignore", "tittle")
     assert "the columns to ignore must be in the frame; it has no tittle" in message
+
+
+def test_compare_reads_columns_by_name(rankpolicy, tables):
+    call = ["compare", "--data", tables / "items.csv", "--folds", 2, "--methods", "lambdamart", "--no-tune"]
+    result = rankpolicy(*call, "--set", "num_trees=2", "--json", *COLUMNS)
+    assert result.status == 0, result.stderr
+    assert sum(result.json["queries"]) == 12
+
+
+@pytest.mark.parametrize("suffix", ["csv", "parquet"])
+def test_tradeoff_reads_columns_by_name(rankpolicy, tables, tmp_path, suffix):
+    call = [
+        "tradeoff",
+        "--data",
+        tables / f"items.{suffix}",
+        "--methods",
+        "fair-pg-rank",
+        "--set",
+        "epochs=1",
+        "--jobs",
+        1,
+    ]
+    result = rankpolicy(*call, "--strengths", "0,1", *COLUMNS, "--out", tmp_path, "--json")
+    assert result.status == 0, result.stderr
+    assert len(result.json["curves"]["fair-pg-rank"]) == 2
+    assert result.json["run"]["options"]["qid"] == "search"
+
+
+def test_columns_of_a_run_file(rankpolicy, refused, tables, tmp_path):
+    config, model = tmp_path / "run.toml", tmp_path / "model.rp"
+    keys = (
+        f'method = "lambdamart"\ndata = "{tables / "items.csv"}"\nout = "{model}"\nlabel = "grade"\ngroup = "gender"\n'
+    )
+    config.write_text(keys + 'qid = "search"\nignore = ["title"]\n[settings]\nnum_trees = 2\n')
+    result = rankpolicy("train", "--config", config)
+    assert result.status == 0, result.stderr
+    assert rp.load(model).feature_names_ == ["price", "brand"]
+    assert rankpolicy("train", "--config", config, "--ignore", "title,brand").status == 0
+    assert rp.load(model).feature_names_ == ["price"]
+    assert "must have the qid column 'other'" in refused("train", "--config", config, "--qid", "other")
+    assert "must have the qid column 'qid'" in refused("train", "--config", config, "--qid", "qid")
+    config.write_text(keys + "ignore = [1]\n")
+    assert 'ignore must be a list of strings, ["title", "url"]; got [1]' in refused("train", "--config", config)

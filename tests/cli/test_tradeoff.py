@@ -85,7 +85,7 @@ def test_bad_input(refused, table, folder, tmp_path):
     assert "--strengths-of must be METHOD=VALUE" in wrong("--strengths-of", "0,1")
     assert "strengths must be one or more finite numbers, 0 or more" in wrong("--strengths", "-1")
     assert "--bounds must be numbers" in wrong("--bounds", "x")
-    assert "leave --groups out" in wrong("--groups", "gender")
+    assert "leave --group out" in wrong("--groups", "gender")
     assert "leave --group-feature out" in wrong("--group-feature", "1")
     assert "not both" in wrong("--groups", "gender", "--group-feature", "1", data=table)
     assert "leave --test out" in wrong("--test", table)

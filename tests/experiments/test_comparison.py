@@ -88,3 +88,89 @@ def test_the_best_average_rank_is_the_lowest():
     comparison = compare_rankers(FOLDS[:1], METHODS, ["avg_rank"], tune=False)
     means = {method: comparison.means[method]["avg_rank"] for method in comparison.methods}
     assert comparison.best_method("avg_rank") == min(means, key=means.get)
+
+
+def run_of(dataset, scores):
+    """A run as ``read_run`` returns it."""
+    run = {}
+    for query, item, score in zip(dataset.query_ids[dataset.query_of_item], dataset.item_ids, scores, strict=True):
+        run.setdefault(str(query), {})[str(item)] = float(score)
+    return run
+
+
+@pytest.fixture(scope="module")
+def outside():
+    """A run of all test queries and some others, by a feature."""
+    return run_of(DATA, DATA.features[:, 0])
+
+
+def test_a_baseline_is_in_every_comparison_and_fewer_are_adjusted_for(outside):
+    methods = METHODS | {"linear": ("listnet", {"epochs": 1, "model": "linear"})}
+    every = compare_rankers(FOLDS, methods, "ndcg@10,map", tune=False)
+    found = compare_rankers(FOLDS, methods, "ndcg@10,map", tune=False, baseline="listnet")
+    assert {case.b for case in found.significance} == {"listnet"}
+    assert {case.a for case in found.significance} == {"lambdamart", "linear"}
+    for test in ("t-test", "wilcoxon", "fisher-randomization"):
+        cases = [case for case in found.significance if case.test == test]
+        assert len(cases) == 2 * 2
+        assert [case.p_holm for case in cases] == pytest.approx(rp.evaluation.holm([case.p for case in cases]))
+    by_pair = {(case.metric, case.test, frozenset((case.a, case.b))): case for case in every.significance}
+    for case in found.significance:
+        same = by_pair[case.metric, case.test, frozenset((case.a, case.b))]
+        assert case.p == pytest.approx(same.p)
+        assert case.p_holm <= same.p_holm
+        assert case.difference == pytest.approx(same.difference if same.a == case.a else -same.difference)
+    assert found.to_dict()["baseline"] == "listnet"
+    assert every.to_dict()["baseline"] is None
+
+
+def test_a_run_of_another_ranker_takes_part(outside, tmp_path):
+    methods = {"lambdamart": {"num_trees": 4}}
+    found = compare_rankers(FOLDS, methods, ["map"], tune=False, runs={"feature": outside}, baseline="feature")
+    expected = [
+        rp.evaluate(fold.test.in_source_order(fold.test.features[:, 0]), fold.test, ["map"]).means["map"]
+        for fold in FOLDS
+    ]
+    assert found.per_fold("feature", "map") == pytest.approx(expected)
+    assert found.methods == ("lambdamart", "feature")
+    assert list(found.selections) == ["lambdamart"]
+    assert list(found.to_dict()["settings"]) == ["lambdamart"]
+    assert {(case.a, case.b) for case in found.significance} == {("lambdamart", "feature")}
+    rp.data.write_run(DATA, DATA.in_source_order(DATA.features[:, 0]), tmp_path / "run.trec")
+    of_file = compare_rankers(FOLDS, methods, ["map"], tune=False, runs={"feature": tmp_path / "run.trec"})
+    assert of_file.per_fold("feature", "map") == pytest.approx(expected)
+
+
+def test_the_frame_has_a_row_for_every_method_and_query(comparison):
+    frame = comparison.to_frame()
+    assert frame.columns == ["method", "fold", "query_id", "ndcg@10", "map"]
+    assert len(frame) == 2 * 20
+    means = frame.drop("query_id").group_by("method", "fold").mean().sort("method", "fold")
+    assert means["map"].to_list() == pytest.approx(
+        [*comparison.per_fold("lambdamart", "map"), *comparison.per_fold("listnet", "map")]
+    )
+
+
+def test_wrong_runs_and_baselines_are_found_before_training(monkeypatch, outside):
+    monkeypatch.setattr("rankpolicy.experiments.comparison.fit_best", lambda *_, **__: pytest.fail("training began"))
+
+    def message(**options):
+        with pytest.raises(rp.RankPolicyError) as error:
+            compare_rankers(FOLDS, METHODS, "map", **options)
+        return str(error.value)
+
+    first = str(FOLDS[1].test.query_ids[0])
+    item = next(iter(outside[first]))
+    without_query = {query: items for query, items in outside.items() if query != first}
+    without_item = outside | {first: {other: score for other, score in outside[first].items() if other != item}}
+    with_more = outside | {first: outside[first] | {"x": 1.0}}
+    assert "Unknown baseline 'listnt'. Did you mean 'listnet'?" in message(baseline="listnt")
+    assert "'listnet' is a method of this comparison" in message(runs={"listnet": outside})
+    missing = message(runs={"other": without_query})
+    assert (
+        f"the run 'other' in Fold2 must rank every query of the data; 1 of 10 queries are missing, the first is {first!r}"
+        in missing
+    )
+    assert f"of query {first!r} it lacks 1 of" in message(runs={"other": without_item})
+    assert f"of query {first!r} it has 1 others, such as 'x'" in message(runs={"other": with_more})
+    assert "there is none" in message(runs={"other": "none.trec"})

@@ -1,3 +1,5 @@
+import re
+
 import numpy as np
 
 from rankpolicy.clicks import estimate_position_bias, log_from_lists
@@ -21,4 +23,10 @@ def test_a_line_and_intervals_a_method_beside_the_click_through():
     assert np.isnan(axes.lines[1].get_ydata()).tolist() == [False, False, True]
     assert [len(collection.get_segments()) for collection in axes.collections] == [2, 3]
     assert axes.get_yscale() == "log"
+    axes.figure.draw_without_rendering()
+    ticks = [
+        text.get_text() for text in (*axes.get_yticklabels(), *axes.get_yticklabels(minor=True)) if text.get_text()
+    ]
+    assert len(ticks) >= 3
+    assert all(re.fullmatch(r"[0-9.]+", text) for text in ticks)
     assert figures.file(position_bias_figure(biases), "png").startswith(b"\x89PNG")

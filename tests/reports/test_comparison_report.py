@@ -1,11 +1,13 @@
 import re
 
+import pytest
+
 import rankpolicy as rp
 from rankpolicy.data import Fold
 from rankpolicy.experiments import compare_rankers
 from rankpolicy.reports import RunRecord, comparison_page
 from rankpolicy.reports.comparison_report import chosen_settings, stars
-from rankpolicy.reports.policy_samples import query_to_show, sample_rankings
+from rankpolicy.reports.policy_samples import EXPLANATION, query_to_show, sample_rankings
 
 DATA = rp.make_web_search(60, items_per_query=(3, 8), num_features=8, random_state=2)
 FOLDS = [Fold(name=f"Fold{n}", train=DATA[:30], valid=DATA[30:40], test=DATA[40 + 10 * n :][:10]) for n in (0, 1)]
@@ -28,7 +30,7 @@ def test_the_page_has_every_section_and_loads_nothing():
     ):
         assert f"<h2>{section}</h2>" in page
     assert not re.search(r"https?://|<script|<link|url\(h", page)
-    assert page.count("<svg") == 1 + 2 + 1
+    assert page.count("<svg") == 1 + 1 + 2 + 1  # metrics; learning together and by method; query by query
     for text in (
         "conventions: gain=exp2, empty=0",
         "rankpolicy compare &lt;x&gt;",
@@ -48,9 +50,23 @@ def test_samples_come_with_the_probability_of_the_policy():
     query = query_to_show(DATA)
     assert query.num_queries == 1
     assert query.num_items <= 6
-    samples = sample_rankings(ranker, query, num_samples=2000, most=1000, random_state=1)
+    drawn = sample_rankings(ranker, query, num_samples=2000, most=1000, random_state=1)
+    samples = drawn.most_frequent
     assert sum(sample.times_drawn for sample in samples) == 2000
     for sample in samples[:3]:
         standard_error = (sample.probability * (1 - sample.probability) / 2000) ** 0.5
         assert abs(sample.times_drawn / 2000 - sample.probability) < 5 * standard_error
         assert sorted(sample.item_ids) == sorted(query.item_ids)
+    mean = sum(sample.times_drawn * sample.ndcg for sample in samples) / 2000
+    assert drawn.mean_ndcg == pytest.approx(mean, abs=1e-6)
+    ideal = sum(sample.times_drawn for sample in samples if sample.ndcg > 1 - 1e-6) / 2000
+    assert drawn.share_ideal == pytest.approx(ideal)
+    assert (
+        f"the mean nDCG is {mean:.3f}, that of random lists {drawn.random_ndcg:.3f}; {ideal:.1%} of the draws"
+        in drawn.summary
+    )
+
+
+def test_the_text_beside_the_draws_does_not_claim_that_probable_lists_are_good():
+    assert "better lists are more probable" not in EXPLANATION
+    assert "need not be the one with the highest nDCG" in EXPLANATION

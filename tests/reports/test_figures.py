@@ -1,7 +1,10 @@
+import re
+
 import numpy as np
 
 from rankpolicy import MetricTable
 from rankpolicy.reports import figures
+from rankpolicy.reports.colours import PALETTE
 
 IDS = np.array(["a", "b", "c", "d"])
 VALUES = {"ours": np.array([0.1, 0.5, 0.9, np.nan]), "theirs": np.array([0.2, 0.5, 0.3, 1.0])}
@@ -12,6 +15,8 @@ def check_stands_alone(svg):
     assert "http" not in svg
     assert "currentColor" in svg
     assert figures.INK not in svg
+    assert 'style="min-width: ' in svg  # a narrow page scrolls it instead of shrinking its text
+    assert "var(--c0, #0072b2)" in svg
 
 
 def test_learning_curves_name_their_axes():
@@ -42,3 +47,28 @@ def test_the_scatter_counts_wins_and_ties_of_counted_queries():
 
 def test_the_same_numbers_give_the_same_figure():
     assert figures.query_scatter(VALUES, metric="map") == figures.query_scatter(VALUES, metric="map")
+
+
+def test_learning_curves_of_all_methods_share_one_axis():
+    fast = [{"valid_0": {"ndcg@10": [0.3, 0.4]}}, {"valid_0": {"ndcg@10": [0.35, 0.4, 0.5]}}]
+    slow = [{"valid_0": {"ndcg@10": [0.3 + 0.001 * tree for tree in range(200)]}}] * 2
+    none = [{}, {}]
+    svg = figures.validation_curves(
+        {"ours": fast, "trees": slow, "closed": none}, {"ours": [2, 3], "trees": [9, 9], "closed": [0, 0]}
+    )
+    check_stands_alone(svg)
+    for text in ("ours", "trees", "epoch or tree", "validation ndcg@10", ">100<"):
+        assert text in svg
+    assert svg.count("epoch or tree</text>") == 1
+    assert "−" not in svg  # no powers of ten on the logarithmic axis
+    assert figures.validation_curves({"closed": none}, {"closed": [0, 0]}) is None
+
+
+def test_text_in_figures_has_the_colour_of_the_page():
+    curve = figures.Curve(x=[0.1, 0.5], y=[0.5, 0.9], spread_of_x=None, spread_of_y=None, labels=["0", "100"])
+    drawn = figures.tradeoff_curves({"a": curve}, [], x_name="x", y_name="y", label_name="strength")
+    texts = re.findall(r"<text[^>]*>", figures.svg(drawn, "label"))
+    assert texts
+    for text in texts:
+        assert not any(colour.lower() in text.lower() for colour in PALETTE)
+        assert "opacity" not in text

@@ -42,3 +42,20 @@ def test_the_figure_has_all_cells():
     text = figures.svg(robustness_figure(matrix, title="t"), "label")
     assert text.count("<svg") == 1
     assert figures.file(robustness_figure(matrix, title="t"), "png").startswith(b"\x89PNG")
+
+
+def test_numbers_on_cells_have_enough_contrast():
+    pytest.importorskip("matplotlib")
+    from matplotlib.colors import to_rgb
+
+    from rankpolicy.reports.robustness_figure import _luminance, robustness_figure
+
+    matrix = robustness_matrix(["dcm-ts", "random"], users=["dcm", "pbm"], num_steps=50, num_runs=1, num_draws=1)
+    axes = robustness_figure(matrix, title="t").axes[0]
+    (image,) = axes.images
+    assert axes.texts
+    for text in axes.texts:
+        column, row = text.get_position()
+        cell = image.to_rgba(image.get_array()[row, column])
+        low, high = sorted((_luminance(cell), _luminance(to_rgb(text.get_color()))))
+        assert (high + 0.05) / (low + 0.05) >= 4.5

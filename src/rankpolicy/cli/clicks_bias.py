@@ -71,7 +71,8 @@ def bias(
     ] = None,
     lenient: Annotated[bool, typer.Option("--lenient", help="Skip and count malformed rows.")] = False,
     out: Annotated[
-        Path | None, typer.Option(help="A directory for bias.json, propensities.csv, propensities.svg and run.json.")
+        Path | None,
+        typer.Option(help="A directory for bias.json, report.html, propensities.csv, propensities.svg and run.json."),
     ] = None,
     seed: Seed = 0,
     as_json: Json = False,
@@ -84,7 +85,8 @@ def bias(
     from rankpolicy.clicks import estimate_position_bias, read_click_log
     from rankpolicy.files import atomic_write
     from rankpolicy.reports import figures
-    from rankpolicy.reports.bias_report import position_bias_figure
+    from rankpolicy.reports.bias_report import position_bias_figure, position_bias_page
+    from rankpolicy.reports.html import write_page
 
     run = Run(ctx)
     names = _parsed_methods(method)
@@ -108,21 +110,26 @@ def bias(
                 level=level,
                 random_state=seed,
             )
+    facts = facts_of_file(log) | {"queries": len(whole.query_names), "items": len(whole.item_names)}
     chosen = {"resamples": resamples, "resample": resample, "level": level, "click_model": click_model}
-    record = run.record(seed=seed, data={"log": facts_of_file(log)}, settings=dict.fromkeys(biases, chosen))
+    record = run.record(seed=seed, data={"log": facts}, settings=dict.fromkeys(biases, chosen))
     document = {"methods": {name: found.to_dict() for name, found in biases.items()}, "run": record.to_dict()}
+    unit = "sessions" if whole.has_sessions else "items shown"
     if directory is not None:
         write_results(directory, "bias", document, record)
         with atomic_write(directory / "propensities.csv") as file:
             file.write(bias_table_csv(biases).encode())
         with atomic_write(directory / "propensities.svg") as file:
             file.write(figures.file(position_bias_figure(biases), "svg"))
+        lead = f"{', '.join(biases)} on {log.name}."
+        page = position_bias_page(biases, record, title="Position bias", lead=lead, unit=unit)
+        write_page(directory / "report.html", page)
     if as_json:
         print_json(document)
         return
-    _print_table(biases, "sessions" if whole.has_sessions else "items shown")
+    _print_table(biases, unit)
     if directory is not None:
-        console().print(f"figure {directory / 'propensities.svg'}", markup=False)
+        console().print(f"report {directory / 'report.html'}", markup=False)
 
 
 def bias_table_csv(biases: dict[str, PositionBias]) -> str:

@@ -23,7 +23,7 @@ from rankpolicy.cli.support.output import (
 
 if TYPE_CHECKING:
     from rankpolicy.data import Fold
-    from rankpolicy.reports.policy_samples import RankingSample
+    from rankpolicy.reports.policy_samples import PolicySample, RankingSample
 
 EXAMPLES = """
 [bold]Examples[/bold]
@@ -71,7 +71,11 @@ def demo(
         data=facts_of_folds([fold], "make_web_search"),
         settings={method: with_defaults(RANKERS[method], {"random_state": seed}) for method in METHODS},
     )
-    document = comparison.to_dict() | {"samples": [_as_json(sample) for sample in samples], "run": record.to_dict()}
+    document = comparison.to_dict() | {
+        "samples": [_as_json(sample) for sample in samples.most_frequent],
+        "samples_summary": _summary_as_json(samples),
+        "run": record.to_dict(),
+    }
     for part in ("train", "valid", "test"):
         write_letor(getattr(fold, part), directory / f"{part}.txt")
     for method in METHODS:
@@ -120,7 +124,16 @@ def _as_json(sample: RankingSample) -> dict[str, Any]:
     }
 
 
-def _rows(samples: list[RankingSample]) -> list[tuple[str, str, str, str]]:
+def _summary_as_json(samples: PolicySample) -> dict[str, Any]:
+    return {
+        "draws": samples.num_samples,
+        "mean_ndcg": samples.mean_ndcg,
+        "mean_ndcg_of_random_lists": samples.random_ndcg,
+        "share_of_ideal_lists": samples.share_ideal,
+    }
+
+
+def _rows(samples: PolicySample) -> list[tuple[str, str, str, str]]:
     return [
         (
             " ".join(f"{item} ({label:g})" for item, label in zip(sample.item_ids, sample.labels, strict=True)),
@@ -128,35 +141,39 @@ def _rows(samples: list[RankingSample]) -> list[tuple[str, str, str, str]]:
             f"{sample.probability:.4f}",
             f"{sample.ndcg:.4f}",
         )
-        for sample in samples
+        for sample in samples.most_frequent
     ]
 
 
-HEADER = ("ranking: item (label), best first", "times of 1000", "probability", "ndcg")
+HEADER = ("ranking: item (label), best first", "times drawn", "probability", "ndcg")
 
 
-def _section(samples: list[RankingSample], query: str) -> Any:
+def _section(samples: PolicySample, query: str) -> Any:
     from rankpolicy.reports.html import Cell, Section, paragraph, table
     from rankpolicy.reports.policy_samples import EXPLANATION
 
     rows: list[list[str | Cell]] = [[ranking, *map(Cell, numbers)] for ranking, *numbers in _rows(samples)]
-    caption = f"Query {query} of the test data: the rankings drawn most often by pg-rank in 1000 draws."
+    caption = (
+        f"Query {query} of the test data: the rankings that pg-rank drew most often in {samples.num_samples} draws."
+    )
     return Section(
-        title="What a stochastic policy is", parts=(paragraph(EXPLANATION), table(HEADER, rows, caption=caption))
+        title="What a stochastic policy is",
+        parts=(paragraph(EXPLANATION), table(HEADER, rows, caption=caption), paragraph(samples.summary)),
     )
 
 
-def _print_samples(samples: list[RankingSample], query: str) -> None:
+def _print_samples(samples: PolicySample, query: str) -> None:
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
 
     from rankpolicy.reports.policy_samples import EXPLANATION
 
     out = console()
-    out.print(f"\n{EXPLANATION} Query {query}, drawn 1000 times:")
+    out.print(f"\n{EXPLANATION} Query {query}, the most frequent lists of {samples.num_samples} draws:")
     drawn = Table(HEADER[0], box=SIMPLE_HEAD)
     for name in HEADER[1:]:
         drawn.add_column(name, justify="right")
     for row in _rows(samples):
         drawn.add_row(*row)
     out.print(drawn)
+    out.print(samples.summary)

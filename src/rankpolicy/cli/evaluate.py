@@ -26,7 +26,8 @@ from rankpolicy.cli.support.options import (
     columns_from,
     conventions_from,
 )
-from rankpolicy.cli.support.output import check_can_write, console, note, print_json
+from rankpolicy.cli.support.output import console, note, print_json
+from rankpolicy.cli.support.per_query import check_per_query, write_per_query
 from rankpolicy.types import RankPolicyError
 
 if TYPE_CHECKING:
@@ -43,7 +44,6 @@ rankpolicy evaluate model.rp --data test.txt --per-query queries.csv
 
 rankpolicy evaluate search.rp --data clicks.parquet --metrics mrr,success@1 --propensities bias.json
 """
-SUFFIXES = (".csv", ".parquet")
 
 
 def evaluate(
@@ -89,10 +89,7 @@ def evaluate(
     if trec and as_json:
         raise RankPolicyError("stdout takes one form: choose --json or --trec, not both.")
     if per_query is not None:
-        if per_query.suffix not in SUFFIXES:
-            raise RankPolicyError(f"--per-query must end in {' or '.join(SUFFIXES)}; got {per_query.name!r}.")
-        read = {"the model": model, "--data": data, "--propensities": propensities}
-        check_can_write(per_query, option="--per-query", inputs=read)
+        check_per_query(per_query, inputs={"the model": model, "--data": data, "--propensities": propensities})
     bias = position_bias_from(propensities, bias_method)
     ranker = load_ranker(model)
     dataset = read_dataset(
@@ -107,7 +104,7 @@ def evaluate(
         dataset = weighted_by_propensity(dataset, bias)
     table = evaluation.evaluate(ranker, dataset, metrics, conventions=conventions)
     if per_query is not None:
-        _write_per_query(table, per_query)
+        write_per_query(table.to_frame(), per_query)
     if as_json:
         described = {"model": str(model), "method": ranker.name, "data": str(data)}
         print_json(described | _document(table, seed))
@@ -143,14 +140,3 @@ def _print_table(table: MetricTable, seed: int) -> None:
         low, high = table.confidence_interval(name, random_state=seed)
         drawn.add_row(name, f"{mean:.4f}", f"{low:.4f} to {high:.4f}", str(table.num_counted[name]))
     console().print(drawn)
-
-
-def _write_per_query(table: MetricTable, path: Path) -> None:
-    from rankpolicy.files import atomic_write
-
-    frame = table.to_frame()
-    with atomic_write(path) as file:
-        if path.suffix == ".csv":
-            frame.write_csv(file)
-        else:
-            frame.write_parquet(file)

@@ -15,7 +15,7 @@ from rankpolicy.cli.support.chosen_methods import (
     parse_methods,
     settings_of_methods,
 )
-from rankpolicy.cli.support.options import Json, Seed, Set
+from rankpolicy.cli.support.options import Ignore, Json, Label, Qid, Seed, Set, columns_from
 from rankpolicy.cli.support.output import Run, console, made_directory, note, print_json, with_defaults, write_results
 from rankpolicy.types import RankPolicyError
 
@@ -33,7 +33,9 @@ rankpolicy tradeoff --data synthetic --methods fair-pg-rank --variant equal=fair
 
 rankpolicy tradeoff --data german.data --methods fair-pg-rank,fair-lp --seeds 5 --out runs/german
 
-rankpolicy tradeoff --data train.parquet --test test.parquet --groups gender --strengths 0,0.1,1,10
+rankpolicy tradeoff --data train.parquet --test test.parquet --group gender --strengths 0,0.1,1,10
+
+rankpolicy tradeoff --data items.csv --qid search_id --label grade --group gender --ignore title,url
 
 rankpolicy tradeoff --data train.txt --group-feature 3 --fairness individual --methods fair-pg-rank,pg-rank
 """
@@ -45,7 +47,7 @@ def tradeoff(
         str,
         typer.Option(
             metavar="synthetic|FILE",
-            help="'synthetic', german.data of the UCI German Credit set, or training data: .parquet or LETOR text.",
+            help="'synthetic', german.data of the UCI German Credit set, or training data: .csv, .parquet or LETOR text.",
             show_default=False,
         ),
     ],
@@ -56,14 +58,17 @@ def tradeoff(
     groups: Annotated[
         str | None,
         typer.Option(
-            metavar="COLUMN", help="The column of a .parquet file that holds the protected group of each item."
+            "--group",
+            "--groups",
+            metavar="COLUMN",
+            help="Column of the protected group of each item; by default 'group' if there is one.",
         ),
     ] = None,
     group_feature: Annotated[
         str | None,
         typer.Option(
             metavar="NUMBER|NAME",
-            help="Instead of --groups: the feature whose values are the groups, by its number from 1 or its name.",
+            help="Instead of --group: the feature whose values are the groups, by its number from 1 or its name.",
         ),
     ] = None,
     fairness: Annotated[
@@ -98,6 +103,9 @@ def tradeoff(
     ] = "identity",
     seeds: Annotated[int, typer.Option(min=1, help="Number of seeds, counted from --seed.")] = 1,
     settings: Set = None,
+    qid: Qid = "qid",
+    label: Label = "label",
+    ignore: Ignore = None,
     jobs: Annotated[int | None, typer.Option(min=1, help="Number of processes.", show_default="one per core")] = None,
     out: Annotated[
         Path, typer.Option(help="A directory for the figure, tradeoff.json, report.html and run.json.")
@@ -128,7 +136,7 @@ def tradeoff(
     chosen = read_tradeoff_data(
         data,
         test,
-        group_column=groups,
+        columns=columns_from(qid, label, groups, ignore),
         group_feature=group_feature,
         fairness=fairness,
         test_fraction=test_fraction,

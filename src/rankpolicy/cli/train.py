@@ -80,7 +80,8 @@ def train(
     config: Annotated[
         Path | None,
         typer.Option(
-            help="A run.toml: method, data, valid, clicks, propensities, bias_method, weighted, out, seed and a table of settings."
+            help="A run.toml: method, data, valid, clicks, propensities, bias_method, weighted, qid, label, group, ignore, out, seed "
+            "and a table of settings."
         ),
     ] = None,
     seed: Annotated[int | None, typer.Option(min=0, help="Seed of everything random (0 by default).")] = None,
@@ -106,6 +107,12 @@ def train(
     propensities = run_file.propensities if propensities is None else propensities
     bias_method = run_file.bias_method if bias_method is None else bias_method
     weighted = run_file.weighted if weighted is None else weighted
+    if run_file.qid is not None and not _is_given(ctx, "qid"):
+        qid = run_file.qid
+    if run_file.label is not None and not _is_given(ctx, "label"):
+        label = run_file.label
+    group = run_file.group if group is None else group
+    ignore = run_file.ignore if ignore is None else ignore
     seed = next(value for value in (seed, run_file.seed, 0) if value is not None)
     inputs = {
         "--data": data,
@@ -174,6 +181,12 @@ def _click_summary(report: dict[str, Any]) -> str:
         f"{report['num_clicks']} clicks of {report['num_sessions']} sessions, effective sample size "
         f"{report['effective_sample_size']:.1f}{without}"
     )
+
+
+def _is_given(context: typer.Context, name: str) -> bool:
+    """Whether an option is on the command line, rather than its default."""
+    source = context.get_parameter_source(name)
+    return source is not None and source.name == "COMMANDLINE"
 
 
 def _required(option: str, flag: Any, of_file: Any) -> Any:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from rankpolicy.data.formats.frames import from_frame, to_frame
     from rankpolicy.data.formats.letor import read_letor, write_letor
     from rankpolicy.data.formats.parquet import read_parquet, write_parquet
-    from rankpolicy.data.formats.trec import read_qrels, read_run, write_qrels, write_run
+    from rankpolicy.data.formats.trec import read_qrels, read_run, scores_of_run, write_qrels, write_run
     from rankpolicy.data.sets.fair_synthetic import make_fair_synthetic
     from rankpolicy.data.sets.german_credit import read_german_credit
     from rankpolicy.data.sets.insuranceqa import read_insuranceqa
@@ -66,6 +66,7 @@ __all__ = [
     "read_question_answering",
     "read_run",
     "read_wikiqa",
+    "scores_of_run",
     "split_by_time",
     "split_queries",
     "to_frame",

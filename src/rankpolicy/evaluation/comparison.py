@@ -30,7 +30,7 @@ class PairedComparison:
     p
         Two-sided p-value of the hypothesis that both rankers do equally well.
     p_holm
-        The p-value adjusted by Holm's method over all comparisons made with this test.
+        The p-value adjusted by Holm's method over all comparisons made with this test: of all pairs, or only of those with a baseline.
     """
 
     a: str
@@ -43,12 +43,16 @@ class PairedComparison:
 
 
 def compare_tables(
-    tables: Mapping[str, MetricTable], *, tests: Sequence[str] = tuple(TESTS), random_state: int = 0
+    tables: Mapping[str, MetricTable],
+    *,
+    tests: Sequence[str] = tuple(TESTS),
+    baseline: str | None = None,
+    random_state: int = 0,
 ) -> list[PairedComparison]:
-    """Test which rankers differ: paired tests of all pairs of rankers on all metrics, query by query.
+    """Test which rankers differ: paired tests of all pairs of rankers, or of all rankers with a baseline, on all metrics, query by query.
 
     p-values are adjusted by Holm's method over all comparisons of one test, so that testing many pairs does not produce differences by
-    chance.
+    chance. With a baseline there are fewer comparisons, and the adjustment costs less power.
 
     Parameters
     ----------
@@ -57,6 +61,9 @@ def compare_tables(
         weights.
     tests
         Names of the tests: "t-test", "wilcoxon", "fisher-randomization". The default is all three.
+    baseline
+        Name of the ranker that every other one is compared with; differences are those of the other ranker minus the baseline. None (the
+        default) compares all pairs. Choose it before looking at the results.
     random_state
         Seed of the tests that draw at random (fisher-randomization).
 
@@ -76,8 +83,15 @@ def compare_tables(
     for test in tests:
         if test not in TESTS:
             raise RankPolicyError(unknown_name("test", test, TESTS))
+    if baseline is not None and baseline not in tables:
+        raise RankPolicyError(unknown_name("baseline", baseline, tables))
     names = next(iter(tables.values())).names
-    cases = [(a, b, metric) for a, b in combinations(tables, 2) for metric in names]
+    pairs = (
+        list(combinations(tables, 2))
+        if baseline is None
+        else [(other, baseline) for other in tables if other != baseline]
+    )
+    cases = [(a, b, metric) for a, b in pairs for metric in names]
     comparisons = []
     for test in tests:
         p_values = [

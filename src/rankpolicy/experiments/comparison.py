@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,10 +13,15 @@ from rankpolicy.data.folds import Fold
 from rankpolicy.display import short_repr
 from rankpolicy.evaluation import MetricTable, PairedComparison, compare_tables, evaluate
 from rankpolicy.experiments.methods import Methods, methods_to_run
+from rankpolicy.experiments.outside_runs import Runs, scores_of_runs
 from rankpolicy.experiments.selection import Selection, fit_best, settings_to_try
 from rankpolicy.metrics import as_reward, parse_metric, parse_metrics
+from rankpolicy.optional import require
 from rankpolicy.settings import plain
-from rankpolicy.types import Conventions, RankPolicyError
+from rankpolicy.types import Conventions, RankPolicyError, unknown_name
+
+if TYPE_CHECKING:
+    import polars
 
 ReportFit = Callable[[str, str, MetricTable], None]  # called with the method, the fold and its test metrics
 
@@ -30,13 +35,15 @@ class Comparison:
     fold_names
         Names of the folds.
     tables
-        For each method, the test metrics of every query, one table per fold.
+        For each method, the test metrics of every query, one table per fold. Runs of outside rankers come after the methods.
     selections
-        For each method, the chosen and fitted ranker of every fold.
+        For each method, the chosen and fitted ranker of every fold; runs of outside rankers have none.
     significance
-        Paired tests between all methods, over the test queries of all folds.
+        Paired tests between all methods, or between the baseline and every other method, over the test queries of all folds.
     conventions
         The conventions under which the metrics were computed.
+    baseline
+        Name of the method that the others were compared with; None where all pairs were compared.
     """
 
     fold_names: tuple[str, ...]
@@ -44,6 +51,7 @@ class Comparison:
     selections: dict[str, tuple[Selection, ...]]
     significance: tuple[PairedComparison, ...]
     conventions: Conventions
+    baseline: str | None = None
 
     __repr__ = short_repr
 
@@ -98,6 +106,17 @@ class Comparison:
         """For each method, one table with the test queries of all folds."""
         return {method: _pooled(tables) for method, tables in self.tables.items()}
 
+    def to_frame(self) -> polars.DataFrame:
+        """A polars frame with one row per method and test query: method, fold, ``query_id`` and one column per metric; NaN is null."""
+        require("polars", "A comparison as a frame")
+        import polars
+
+        return polars.concat(
+            table.to_frame().select(polars.lit(method).alias("method"), polars.lit(fold).alias("fold"), polars.all())
+            for method, tables in self.tables.items()
+            for fold, table in zip(self.fold_names, tables, strict=True)
+        )
+
     def to_dict(self) -> dict[str, Any]:
         """Means, folds, significance, conventions and chosen settings as plain values for JSON; NaN becomes None."""
         return {
@@ -115,6 +134,7 @@ class Comparison:
                 {**asdict(comparison), "difference": _or_none(comparison.difference)}
                 for comparison in self.significance
             ],
+            "baseline": self.baseline,
             "conventions": asdict(self.conventions),
             "folds": list(self.fold_names),
             "queries": [len(table) for table in self.tables[self.methods[0]]],
@@ -132,13 +152,16 @@ def compare_rankers(
     *,
     conventions: Conventions = Conventions(),
     tune: bool = True,
+    baseline: str | None = None,
+    runs: Runs | None = None,
     random_state: int = 0,
     progress: bool | None = None,
     report_fit: ReportFit | None = None,
 ) -> Comparison:
     """Fit every method on the training data of every fold, measure it on the test data, and test the differences.
 
-    Paired tests are over the test queries of all folds, Holm-adjusted over all comparisons of a test.
+    Paired tests are over the test queries of all folds, Holm-adjusted over all comparisons of a test: of all pairs of methods, or only
+    those with a baseline.
 
     Parameters
     ----------
@@ -153,6 +176,12 @@ def compare_rankers(
         Gain, value of queries without relevant items and the like.
     tune
         Let each method choose among its ``settings_to_try`` on the validation data of each fold; otherwise it takes its defaults.
+    baseline
+        Name of the method or run that all others are compared with, chosen before looking at the results; p-values are then adjusted for
+        these comparisons only. None (the default) compares all pairs.
+    runs
+        Rankings of the test queries by other software, by names of your choice: the path of a TREC run, or scores by query id and item id,
+        as ``rp.data.read_run`` returns them. A run must rank every item of every test query of every fold; other queries in it are ignored.
     random_state
         Seed of the rankers (unless their settings have one) and of the significance tests.
     progress
@@ -171,13 +200,16 @@ def compare_rankers(
         measures = [as_reward(metric, conventions) for metric in metrics]
     for method, ranker_class in classes.items():
         settings_to_try(ranker_class, settings[method])
+    outside = scores_of_runs(runs or {}, folds, taken=classes)
+    if baseline is not None and baseline not in {*classes, *outside}:
+        raise RankPolicyError(unknown_name("baseline", baseline, [*classes, *outside]))
     # With any scores: a metric that these labels do not allow is refused before the training.
     for fold in folds:
         evaluate(np.zeros(fold.test.num_items), fold.test, measures, conventions=conventions)
 
     selections: dict[str, list[Selection]] = {method: [] for method in classes}
-    tables: dict[str, list[MetricTable]] = {method: [] for method in classes}
-    for fold in folds:
+    tables: dict[str, list[MetricTable]] = {name: [] for name in (*classes, *outside)}
+    for place, fold in enumerate(folds):
         for method, ranker_class in classes.items():
             selection = fit_best(
                 ranker_class,
@@ -192,13 +224,18 @@ def compare_rankers(
             tables[method].append(table)
             if report_fit is not None:
                 report_fit(method, fold.name, table)
+        for name, scores in outside.items():
+            tables[name].append(evaluate(scores[place], fold.test, measures, conventions=conventions))
     pooled = {method: _pooled(of_folds) for method, of_folds in tables.items()}
     return Comparison(
         fold_names=tuple(fold.name for fold in folds),
         tables={method: tuple(of_folds) for method, of_folds in tables.items()},
         selections={method: tuple(of_folds) for method, of_folds in selections.items()},
-        significance=tuple(compare_tables(pooled, random_state=random_state)) if len(pooled) > 1 else (),
+        significance=tuple(compare_tables(pooled, baseline=baseline, random_state=random_state))
+        if len(pooled) > 1
+        else (),
         conventions=conventions,
+        baseline=baseline,
     )
 
 

@@ -7,7 +7,9 @@ from typing import Any
 
 from rankpolicy.clicks import ClickComparison
 from rankpolicy.reports import figures
-from rankpolicy.reports.html import Cell, Section, command, figure, html_page, paragraph, table
+from rankpolicy.reports.colours import PALETTE
+from rankpolicy.reports.how_made import how_made
+from rankpolicy.reports.html import Cell, Section, figure, html_page, table
 from rankpolicy.reports.run_record import RunRecord
 
 
@@ -27,7 +29,7 @@ def click_figure(comparison: ClickComparison) -> Any:
             ranks = range(1, len(measured.examination) + 1)
             # Colours repeat after six: from then on lines are dashed.
             line = {"color": colour, "marker": marker, "markersize": 5, "linewidth": 1.5}
-            line["linestyle"] = "-" if place < len(figures.PALETTE) else "--"
+            line["linestyle"] = "-" if place < len(PALETTE) else "--"
             left.plot(ranks, measured.perplexity.by_rank, **line, label=name)
             right.plot(ranks, measured.examination / measured.examination[0], **line)
         left.set_ylabel("perplexity of held-out clicks   (← better)")
@@ -90,10 +92,7 @@ def click_page(comparison: ClickComparison, run: RunRecord, *, title: str, lead:
                 ),
             ),
         ),
-        Section(
-            title="How this was made",
-            parts=(command(run.command), paragraph(f"{run.started}, {run.duration_seconds:.1f} s.", soft=True)),
-        ),
+        how_made(run),
     ]
     return html_page(title, lead, sections)
 

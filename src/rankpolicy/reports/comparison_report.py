@@ -11,10 +11,11 @@ import numpy as np
 
 from rankpolicy.experiments.comparison import Comparison
 from rankpolicy.reports import figures
-from rankpolicy.reports.html import Cell, Section, command, figure, heading, html_page, paragraph, table
+from rankpolicy.reports.how_made import how_made
+from rankpolicy.reports.html import Cell, Section, details, figure, heading, html_page, table
 from rankpolicy.reports.run_record import RunRecord
 
-STARS = "p-values adjusted by Holm's method over all comparisons of a test; * p < 0.05, ** p < 0.01, *** p < 0.001"
+STARS = "* p < 0.05, ** p < 0.01, *** p < 0.001"
 MOST_SCATTERS = 3
 
 
@@ -46,9 +47,25 @@ def comparison_page(
             *([Section(title="Query by query", parts=_scatters(comparison))] if len(comparison.methods) > 1 else []),
             Section(title="Settings", parts=_settings(comparison)),
             *more,
-            Section(title="How this page was made", parts=how_made(run)),
+            how_made(run),
         ],
     )
+
+
+def adjustment(comparison: Comparison) -> str:
+    """A sentence that says over which comparisons p-values are adjusted, and what the stars mean.
+
+    Parameters
+    ----------
+    comparison
+        The comparison.
+    """
+    which = (
+        "all comparisons of a test"
+        if comparison.baseline is None
+        else f"the comparisons of a test with {comparison.baseline}"
+    )
+    return f"p-values adjusted by Holm's method over {which}; {STARS}"
 
 
 def stars(p: float) -> str:
@@ -62,6 +79,20 @@ def stars(p: float) -> str:
     return "***" if p < 0.001 else "**" if p < 0.01 else "*" if p < 0.05 else ""
 
 
+def p_text(p: float) -> str:
+    """A p-value with its marks of significance.
+
+    Parameters
+    ----------
+    p
+        A p-value.
+
+    >>> p_text(0.00002), p_text(0.02), p_text(0.5)
+    ('< 0.0001 ***', '0.0200 *', '0.5000')
+    """
+    return f"{'< 0.0001' if p < 0.0001 else f'{p:.4f}'} {stars(p)}".strip()
+
+
 def chosen_settings(comparison: Comparison, method: str) -> list[str]:
     """The settings chosen for a method on validation data, most frequent first, with the number of folds that chose them.
 
@@ -70,8 +101,10 @@ def chosen_settings(comparison: Comparison, method: str) -> list[str]:
     comparison
         The comparison.
     method
-        Name of the method.
+        Name of the method, or of the run of an outside ranker.
     """
+    if method not in comparison.selections:
+        return ["a run of another ranker"]
     texts = [
         ", ".join(f"{name}={value}" for name, value in selection.settings.items() if name != "random_state")
         for selection in comparison.selections[method]
@@ -137,19 +170,30 @@ def _significance(comparison: Comparison) -> tuple[str, ...]:
                 f"{a} − {b}",
                 metric,
                 Cell(f"{cases[0].difference:+.4f}"),
-                *(Cell(f"{case.p_holm:.4f} {stars(case.p_holm)}".strip()) for case in cases),
+                *(Cell(p_text(case.p_holm)) for case in cases),
             ]
         )
     return (
         table(
             ["methods", "metric", "difference", *tests],
             rows,
-            caption=f"Mean difference per test query; {STARS}.",
+            caption=f"Mean difference per test query; {adjustment(comparison)}.",
         ),
     )
 
 
 def _learning(comparison: Comparison) -> tuple[str, ...]:
+    rankers_of = {
+        method: [selection.ranker for selection in selections] for method, selections in comparison.selections.items()
+    }
+    together = figures.validation_curves(
+        {method: [ranker.evals_result_ for ranker in rankers] for method, rankers in rankers_of.items()},
+        {method: [ranker.best_iteration_ for ranker in rankers] for method, rankers in rankers_of.items()},
+    )
+    folds = " Pale lines are folds, strong ones their mean." if len(comparison.fold_names) > 1 else ""
+    caption = (
+        f"Validation score by epoch or tree, all methods on one axis; dots mark the best, whose model is kept.{folds}"
+    )
     parts = []
     for method, selections in comparison.selections.items():
         rankers = dict(zip(comparison.fold_names, (selection.ranker for selection in selections), strict=True))
@@ -164,14 +208,17 @@ def _learning(comparison: Comparison) -> tuple[str, ...]:
             heading(method),
             figure(svg, f"The dot marks the {step} with the best validation score; its model is kept: {kept}."),
         ]
-    return tuple(parts)
+    each = details("Training and validation of each method", parts)
+    return (each,) if together is None else (figure(together, caption), each)
 
 
 def _scatters(comparison: Comparison) -> tuple[str, ...]:
     metric, pooled = comparison.metrics[0], comparison.pooled
-    best = comparison.best_method(metric)
+    best = comparison.baseline or comparison.best_method(metric)
     pairs = (
-        [(other, best) for other in comparison.methods if other != best][:MOST_SCATTERS]
+        [(best, other) for other in comparison.methods if other != best][:MOST_SCATTERS]
+        if comparison.baseline is not None
+        else [(other, best) for other in comparison.methods if other != best][:MOST_SCATTERS]
         if len(comparison.methods) > 2
         else [(b, a) for a, b in combinations(comparison.methods, 2)]
     )
@@ -198,25 +245,4 @@ def _settings(comparison: Comparison) -> tuple[str, ...]:
             rows,
             caption="Settings that are not listed have their defaults.",
         ),
-    )
-
-
-def how_made(run: RunRecord) -> tuple[str, ...]:
-    """HTML fragments with the command, seed, data and versions of a run.
-
-    Parameters
-    ----------
-    run
-        The record of the run.
-    """
-    data: list[list[str | Cell]] = [
-        [role, str(facts.get("path", "")), Cell(str(facts["queries"])), Cell(str(facts["items"])), facts["sha256"][:16]]
-        for role, facts in run.data.items()
-    ]
-    versions = ", ".join(f"{name} {version}" for name, version in run.versions.items())
-    return (
-        command(run.command),
-        paragraph(f"Seed {run.seed}; started {run.started}; took {run.duration_seconds:.1f} s."),
-        table(["data", "from", "queries", "items", "sha256"], data),
-        paragraph(versions, soft=True),
     )

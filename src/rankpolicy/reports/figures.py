@@ -15,13 +15,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankpolicy.evaluation import MetricTable
+from rankpolicy.reports.colours import PALETTE, with_page_colours
+from rankpolicy.reports.log_ticks import use_readable_log_ticks
 from rankpolicy.types import MissingDependencyError
 
-# Okabe & Ito 2008: distinguishable with colour vision deficiencies, on light and dark backgrounds.
-PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
 INK = "#010203"  # placeholder, replaced by the page's text colour
+LINES = ("-",) * len(PALETTE) + ("--",) * len(PALETTE)  # dashed when colours repeat
 MARKERS = ("o", "s", "^", "D", "v", "P")
 MOST_DRAWN_POINTS = 4000
+MOST_UNEQUAL_STEPS = 3  # beyond this ratio of lengths, learning curves have a logarithmic axis
+SMALLEST_SCALE = 0.65  # to which a page may shrink a figure; a narrower page scrolls it
 LABELS_APART = 28.0  # pixels between labelled points of a curve
 STYLE: dict[Any, Any] = {
     "font.size": 11,
@@ -77,6 +80,60 @@ def learning_curves(
             if len(histories) > 1 and index == len(panels):
                 axes.legend(fontsize=9, loc="lower right")
         return _svg(figure, f"learning curves by {step}")
+
+
+def validation_curves(
+    histories: Mapping[str, Sequence[Mapping[str, Mapping[str, Sequence[float]]]]],
+    best_steps: Mapping[str, Sequence[int]],
+) -> str | None:
+    """Validation scores of all methods by epoch or tree on one axis as SVG; None where no method has any.
+
+    Each method has one colour: a pale line per fold and a strong one for the mean of the folds, up to the last step that all folds reached.
+    Steps have a logarithmic axis where some methods take many more of them than others. Each metric has its own panel.
+
+    Parameters
+    ----------
+    histories
+        ``evals_result_`` of the fitted rankers of each method, one per fold.
+    best_steps
+        ``best_iteration_`` of the fitted rankers of each method, one per fold.
+    """
+    names = list(dict.fromkeys(name for folds in histories.values() for name in folds[0].get("valid_0", {})))
+    if not names:
+        return None
+    looks = dict(zip(histories, zip(colours(), LINES * 20, strict=False), strict=False))
+    with style():
+        figure = new_figure(7.6 if len(names) == 1 else 4.6 * len(names), 3.9)
+        for index, name in enumerate(names, 1):
+            axes = figure.add_subplot(1, len(names), index)
+            lengths = []
+            for method, folds in histories.items():
+                curves = [fold["valid_0"][name] for fold in folds if name in fold.get("valid_0", {})]
+                if not curves:
+                    continue
+                colour, line = looks[method]
+                shortest = min(map(len, curves))
+                lengths.append(max(map(len, curves)))
+                mean = np.mean([curve[:shortest] for curve in curves], axis=0)
+                for curve, best in zip(curves, best_steps[method], strict=True):
+                    if len(curves) > 1:
+                        axes.plot(range(1, len(curve) + 1), curve, color=colour, linewidth=0.9, alpha=0.35)
+                    if 1 <= best <= len(curve):
+                        size = 7 if len(curves) == 1 else 4
+                        axes.plot([best], [curve[best - 1]], "o", color=colour, markersize=size)
+                axes.plot(range(1, shortest + 1), mean, color=colour, linestyle=line, linewidth=1.8, label=method)
+            if max(lengths) > MOST_UNEQUAL_STEPS * min(lengths):
+                axes.set_xscale("log")
+                use_readable_log_ticks(axes.xaxis)
+            axes.set_xlabel("epoch or tree")
+            axes.set_ylabel(f"validation {name}")
+        handles = {
+            label: handle
+            for axes in figure.axes
+            for handle, label in zip(*axes.get_legend_handles_labels(), strict=True)
+        }
+        figure.legend(handles.values(), handles.keys(), loc="outside upper left", ncols=4, fontsize=10)
+        return _svg(figure, f"validation scores of {', '.join(histories)} by epoch or tree")
 
 
 def metric_intervals(tables: Mapping[str, MetricTable], *, random_state: int = 0) -> str:
@@ -207,7 +264,7 @@ def tradeoff_curves(
             fontsize=10,
         )
         if any(label for curve in curves.values() for label in curve.labels):
-            axes.set_title(f"numbers beside points: {label_name}", fontsize=9, loc="right", alpha=0.75)
+            axes.set_title(f"numbers beside points: {label_name}", fontsize=9, loc="right")
         _label_points(figure, axes, curves)
         return figure
 
@@ -310,22 +367,20 @@ def _label_points(figure: Any, axes: Any, curves: Mapping[str, Curve]) -> None:
     drawn = [axes.transData.transform(np.column_stack([curve.x, curve.y])) for curve in curves.values()]
     taken = [Bbox.from_bounds(x - 5, y - 5, 10, 10) for points in drawn for x, y in points]
     taken += [Bbox.from_bounds(x - 1, y - 1, 2, 2) for points in drawn for x, y in _along(points)]
-    for colour, points, curve in zip(colours(), drawn, curves.values(), strict=False):
+    for points, curve in zip(drawn, curves.values(), strict=True):
         labelled: list[NDArray[np.float64]] = []
         ends_first = sorted(range(len(points)), key=lambda place: place not in (0, len(points) - 1))
         for place in ends_first:
             is_apart = all(np.hypot(*(points[place] - other)) > LABELS_APART for other in labelled)
             if curve.labels[place] and is_apart:
                 labelled.append(points[place])
-                _annotate(axes, curve.labels[place], (curve.x[place], curve.y[place]), colour, taken)
+                _annotate(axes, curve.labels[place], (curve.x[place], curve.y[place]), taken)
 
 
-def _annotate(axes: Any, label: str, point: tuple[float, float], colour: str, taken: list[Any]) -> None:
+def _annotate(axes: Any, label: str, point: tuple[float, float], taken: list[Any]) -> None:
     for across, up in ((8, 5), (8, -14), (-8, 5), (-8, -14), (0, 10), (0, -19), (13, -4), (-13, -4)):
         side = "left" if across > 0 else "right" if across < 0 else "center"
-        text = axes.annotate(
-            label, point, xytext=(across, up), textcoords="offset points", ha=side, color=colour, fontsize=9
-        )
+        text = axes.annotate(label, point, xytext=(across, up), textcoords="offset points", ha=side, fontsize=9)
         text.set_in_layout(False)
         box = text.get_window_extent()
         if all(axes.bbox.contains(*corner) for corner in box.corners()) and not box.count_overlaps(taken):
@@ -378,5 +433,6 @@ def _svg(figure: Any, label: str) -> str:
     # Inside an HTML page SVG needs neither namespaces nor metadata; without them the page holds no web address.
     text = re.sub(r"<metadata>.*?</metadata>", "", text, flags=re.S)
     text = re.sub(r'\sxmlns(:\w+)?="[^"]*"', "", text)
-    text = text.replace(INK, "currentColor")
-    return text.replace("<svg", f'<svg role="img" aria-label="{escape(label)}"', 1)
+    text = with_page_colours(text.replace(INK, "currentColor"))
+    narrowest = SMALLEST_SCALE * 72 * figure.get_figwidth()
+    return text.replace("<svg", f'<svg role="img" aria-label="{escape(label)}" style="min-width: {narrowest:.0f}pt"', 1)

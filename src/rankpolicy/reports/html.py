@@ -8,11 +8,16 @@ from dataclasses import dataclass
 from html import escape
 
 from rankpolicy.files import atomic_write
+from rankpolicy.reports.colours import ON_DARK, ON_LIGHT, css_variables
+
+LONG_TEXT = 60  # characters from which the text of a cell may be broken into lines
 
 CSS = """
-:root { color-scheme: light dark; --ink: #1c2024; --paper: #fdfdfc; --soft: #6b7178; --line: #dcdfe3; --mark: #eef3f8; }
+:root { color-scheme: light dark; --ink: #1c2024; --paper: #fdfdfc; --soft: #5c636a; --line: #dcdfe3; --mark: #eef3f8;
+  --edge: #dfe3e7; LIGHT }
 @media (prefers-color-scheme: dark) {
-  :root { --ink: #e6e8ea; --paper: #15181b; --soft: #9aa2aa; --line: #33383e; --mark: #1f2830; }
+  :root { --ink: #e6e8ea; --paper: #15181b; --soft: #a8b0b8; --line: #3a4047; --mark: #1f2830; --edge: #2f363d;
+    DARK }
 }
 * { box-sizing: border-box; }
 body { margin: 0 auto; padding: 2.5rem 1.25rem 4rem; max-width: 60rem; color: var(--ink); background: var(--paper);
@@ -21,20 +26,27 @@ h1 { font-size: 1.9rem; line-height: 1.2; margin: 0 0 .4rem; }
 h2 { font-size: 1.25rem; margin: 2.6rem 0 .6rem; padding-top: .9rem; border-top: 1px solid var(--line); }
 h3 { font-size: 1rem; margin: 1.6rem 0 .3rem; }
 p { max-width: 44rem; margin: .5rem 0; }
-.soft, figcaption, caption { color: var(--soft); font-size: .9rem; }
-.scroll { overflow-x: auto; }
-table { border-collapse: collapse; margin: .8rem 0; font-variant-numeric: tabular-nums; }
-caption { caption-side: bottom; text-align: left; padding-top: .5rem; }
+.soft, figcaption { color: var(--soft); font-size: .9rem; }
+figure { margin: 1rem 0 1.6rem; }
+figcaption { max-width: 44rem; padding-top: .5rem; }
+.scroll { overflow-x: auto; background: linear-gradient(to right, var(--paper) 40%, transparent) 0 0,
+  linear-gradient(to left, var(--paper) 40%, transparent) 100% 0, linear-gradient(to right, var(--edge), transparent) 0 0,
+  linear-gradient(to left, var(--edge), transparent) 100% 0; background-attachment: local, local, scroll, scroll;
+  background-repeat: no-repeat; background-size: 3rem 100%, 3rem 100%, 1rem 100%, 1rem 100%; }
+.scroll:focus-visible { outline: 2px solid var(--soft); outline-offset: 2px; }
+.scroll svg { display: block; height: auto; max-width: 100%; }
+table { border-collapse: collapse; font-variant-numeric: tabular-nums; }
 th, td { padding: .35rem 1.1rem .35rem 0; text-align: left; border-bottom: 1px solid var(--line); white-space: nowrap; }
 th { font-weight: 600; color: var(--soft); font-size: .85rem; }
 td.number, th.number { text-align: right; }
 td.best { font-weight: 700; }
+td.long { white-space: normal; min-width: 18rem; overflow-wrap: anywhere; }
 td small { display: block; font-weight: 400; color: var(--soft); }
-figure { margin: 1rem 0 1.6rem; }
-figure svg { max-width: 100%; height: auto; }
+summary { cursor: pointer; color: var(--soft); }
 pre, code { font: .9em/1.5 ui-monospace, "SFMono-Regular", Menlo, Consolas, monospace; }
-pre { background: var(--mark); padding: .8rem 1rem; border-radius: 6px; overflow-x: auto; white-space: pre-wrap; }
-"""
+pre { background: var(--mark); padding: .8rem 1rem; border-radius: 6px; white-space: pre-wrap; overflow-wrap: anywhere; }
+@media (max-width: 30rem) { body { padding: 1.25rem .9rem 3rem; } h1 { font-size: 1.5rem; } }
+""".replace("LIGHT", css_variables(ON_LIGHT)).replace("DARK", css_variables(ON_DARK))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,7 +125,7 @@ def command(text: str) -> str:
 
 def figure(svg: str, caption: str) -> str:
     """A figure, given as SVG text, with its caption."""
-    return f"<figure>{svg}<figcaption>{escape(caption)}</figcaption></figure>"
+    return _scrolling(svg, caption)
 
 
 def table(header: Sequence[str], rows: Sequence[Sequence[str | Cell]], *, caption: str = "") -> str:
@@ -126,7 +138,7 @@ def table(header: Sequence[str], rows: Sequence[Sequence[str | Cell]], *, captio
     rows
         Cells of each row, plain text or ``Cell``.
     caption
-        Text below the table; empty (the default) for none.
+        Text below the table, which stays in place where a wide table scrolls; empty (the default) for none.
     """
     numeric = [isinstance(cell, Cell) and cell.is_number for cell in rows[0]] if rows else [False] * len(header)
     head = "".join(
@@ -134,8 +146,12 @@ def table(header: Sequence[str], rows: Sequence[Sequence[str | Cell]], *, captio
         for name, right in zip(header, numeric, strict=True)
     )
     lines = "\n".join(f"<tr>{''.join(map(_cell, row))}</tr>" for row in rows)
-    below = f"<caption>{escape(caption)}</caption>" if caption else ""
-    return f'<div class="scroll"><table>{below}<thead><tr>{head}</tr></thead><tbody>\n{lines}\n</tbody></table></div>'
+    return _scrolling(f"<table><thead><tr>{head}</tr></thead><tbody>\n{lines}\n</tbody></table>", caption)
+
+
+def details(summary: str, parts: Sequence[str]) -> str:
+    """HTML fragments that a reader opens by a click on their summary."""
+    return f"<details><summary>{escape(summary)}</summary>\n{chr(10).join(parts)}\n</details>"
 
 
 def write_page(path: str | os.PathLike[str], html: str) -> None:
@@ -152,9 +168,15 @@ def write_page(path: str | os.PathLike[str], html: str) -> None:
         file.write(html.encode())
 
 
+def _scrolling(content: str, caption: str) -> str:
+    """A figure whose content scrolls sideways where it is wider than the page, with its caption below; the keyboard reaches it too."""
+    below = f"<figcaption>{escape(caption)}</figcaption>" if caption else ""
+    return f'<figure><div class="scroll" tabindex="0">{content}</div>{below}</figure>'
+
+
 def _cell(cell: str | Cell) -> str:
     if isinstance(cell, str):
-        return f"<td>{escape(cell)}</td>"
+        return f'<td class="long">{escape(cell)}</td>' if len(cell) > LONG_TEXT else f"<td>{escape(cell)}</td>"
     names = " ".join(name for name, on in (("number", cell.is_number), ("best", cell.is_best)) if on)
     below = f"<small>{escape(cell.below)}</small>" if cell.below else ""
     return f'<td class="{names}">{escape(cell.text)}{below}</td>'

@@ -13,8 +13,9 @@ from rankpolicy.metrics import parse_metric
 from rankpolicy.rankers.base import Ranker
 
 EXPLANATION = (
-    "A stochastic policy does not return one fixed list: it draws a list, and better lists are more probable; "
-    "training moves probability to the lists that earn a higher reward."
+    "A stochastic policy does not return one fixed list: it draws a list. Training moves probability to the lists that earn a higher "
+    "reward on the training queries. On a new query the policy does not know the labels: the list that it considers best is the most "
+    "probable one, and need not be the one with the highest nDCG."
 )
 
 
@@ -43,10 +44,43 @@ class RankingSample:
     ndcg: float
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PolicySample:
+    """Rankings of one query drawn from a policy, summarised.
+
+    Parameters
+    ----------
+    most_frequent
+        The rankings that were drawn most often, most frequent first.
+    num_samples
+        Number of rankings that were drawn.
+    mean_ndcg
+        Mean nDCG of all drawn rankings.
+    random_ndcg
+        Mean nDCG of as many rankings drawn uniformly at random.
+    share_ideal
+        Share of the drawn rankings whose nDCG is 1.
+    """
+
+    most_frequent: tuple[RankingSample, ...]
+    num_samples: int
+    mean_ndcg: float
+    random_ndcg: float
+    share_ideal: float
+
+    @property
+    def summary(self) -> str:
+        """A sentence about all drawn rankings, for the text beside the table of the most frequent ones."""
+        return (
+            f"Over all {self.num_samples} draws the mean nDCG is {self.mean_ndcg:.3f}, that of random lists {self.random_ndcg:.3f}; "
+            f"{self.share_ideal:.1%} of the draws are ideal (nDCG 1)."
+        )
+
+
 def sample_rankings(
     ranker: Ranker, query: RankingDataset, *, num_samples: int = 1000, most: int = 5, random_state: int = 0
-) -> list[RankingSample]:
-    """The rankings that a ranker's policy draws most often for one query, most frequent first.
+) -> PolicySample:
+    """Draw rankings of one query from a ranker's policy: the most frequent ones, and how good all of them are.
 
     Parameters
     ----------
@@ -62,13 +96,17 @@ def sample_rankings(
         Seed of the draws.
     """
     policy = ranker.policy(query)
-    drawn = policy.sample(num_samples, generator=torch.Generator().manual_seed(random_state))[:, 0]
+    generator = torch.Generator().manual_seed(random_state)
+    drawn = policy.sample(num_samples, generator=generator)[:, 0]
     rankings, counts = torch.unique(drawn, dim=0, return_counts=True)
     order = torch.argsort(counts, descending=True, stable=True)[:most]
     labels, mask = query.padded_labels()
     item_ids = query.source_rows.astype(str) if query.item_ids is None else query.item_ids
     ndcg = parse_metric("ndcg")
-    return [
+    uniform = torch.argsort(torch.rand(drawn.shape, generator=generator), dim=1)
+    of_all = ndcg(drawn, labels.expand(num_samples, -1), mask.expand(num_samples, -1))
+    of_uniform = ndcg(uniform, labels.expand(num_samples, -1), mask.expand(num_samples, -1))
+    most_frequent = tuple(
         RankingSample(
             item_ids=tuple(str(item_ids[item]) for item in ranking.tolist()),
             labels=tuple(float(query.labels[item]) for item in ranking.tolist()),
@@ -77,7 +115,14 @@ def sample_rankings(
             ndcg=float(ndcg(ranking[None], labels, mask)[0]),
         )
         for ranking, count in zip(rankings[order], counts[order].tolist(), strict=True)
-    ]
+    )
+    return PolicySample(
+        most_frequent=most_frequent,
+        num_samples=num_samples,
+        mean_ndcg=float(of_all.mean()),
+        random_ndcg=float(of_uniform.mean()),
+        share_ideal=float((of_all > 1 - 1e-6).double().mean()),
+    )
 
 
 def query_to_show(dataset: RankingDataset, *, most_items: int = 6) -> RankingDataset:

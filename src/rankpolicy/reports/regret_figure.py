@@ -10,7 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rankpolicy.reports.figures import INK, PALETTE, colours, new_figure, style
+from rankpolicy.reports.colours import PALETTE
+from rankpolicy.reports.figures import INK, colours, new_figure, style
+from rankpolicy.reports.log_ticks import use_readable_log_ticks
 from rankpolicy.simulation import Simulation
 
 LINES = ("-", "--", "-.")  # a new line style each time the colours repeat
@@ -65,6 +67,7 @@ def regret_figure(
         axes.set_ylim(0, highest)
         if log_axis:
             axes.set_xscale("log")
+            use_readable_log_ticks(axes.xaxis)
         else:
             axes.set_xlim(0, simulation.steps[-1])
             axes.locator_params(axis="x", nbins=5)

@@ -6,10 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from rankpolicy.reports.figures import INK, new_figure, style
+from rankpolicy.reports.figures import new_figure, style
 from rankpolicy.simulation import RobustnessMatrix
 
-DARKEST_WITH_INK = 0.35  # shares above this are written in white
+LIGHTEST_WITH_WHITE = 0.18  # luminance of a cell up to which white is easier to read on it than black
+BLACK = "black"  # on cells, which have the same colours on light and dark pages
 
 
 def robustness_figure(matrix: RobustnessMatrix, *, title: str) -> Any:
@@ -36,11 +37,15 @@ def robustness_figure(matrix: RobustnessMatrix, *, title: str) -> Any:
         for row, bandit in enumerate(order):
             for column in range(len(matrix.users)):
                 share = shares[bandit, column]
-                colour = "white" if share > DARKEST_WITH_INK else INK
+                colour = (
+                    "white" if _luminance(image.to_rgba(np.sqrt(share.clip(0, 1)))) < LIGHTEST_WITH_WHITE else BLACK
+                )
                 text = f"{100 * share:.1f}" if share < 0.0995 else f"{100 * share:.0f}"
                 axes.text(column, row, text, ha="center", va="center", color=colour, fontsize=8.5)
                 if is_made_for[bandit, column]:
-                    frame = Rectangle((column - 0.47, row - 0.44), 0.94, 0.88, fill=False, edgecolor=INK, linewidth=1.2)
+                    frame = Rectangle(
+                        (column - 0.47, row - 0.44), 0.94, 0.88, fill=False, edgecolor=BLACK, linewidth=1.2
+                    )
                     axes.add_patch(frame)
         axes.set_yticks(range(len(order)), [matrix.bandits[bandit] for bandit in order])
         axes.set_xticks(range(len(matrix.users)), [user.replace(" out ", " out\n") for user in matrix.users])
@@ -57,3 +62,9 @@ def robustness_figure(matrix: RobustnessMatrix, *, title: str) -> Any:
             labelpad=8,
         )
         return figure
+
+
+def _luminance(colour: tuple[float, ...]) -> float:
+    """Relative luminance of a colour (red, green, blue, opacity), as the contrast of text is measured (WCAG 2)."""
+    red, green, blue = (part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in colour[:3])
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue

@@ -14,7 +14,7 @@ from rankpolicy.experiments.pareto import UtilityDisparity
 from rankpolicy.experiments.tradeoff_curves import Tradeoff, TradeoffPoint
 from rankpolicy.fairness import merit_of
 from rankpolicy.reports import figures
-from rankpolicy.reports.comparison_report import how_made
+from rankpolicy.reports.how_made import how_made
 from rankpolicy.reports.html import Cell, Section, figure, html_page, paragraph, table
 from rankpolicy.reports.run_record import RunRecord
 
@@ -88,7 +88,7 @@ def tradeoff_page(tradeoff: Tradeoff, test: RankingDataset, run: RunRecord, *, t
             Section(title="Exposure and merit", parts=_exposures(tradeoff, test)),
             Section(title="Points", parts=_points(tradeoff)),
             Section(title="What was measured", parts=_measured(tradeoff)),
-            Section(title="How this page was made", parts=how_made(run)),
+            how_made(run),
         ],
     )
 

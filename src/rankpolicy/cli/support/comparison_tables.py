@@ -1,4 +1,4 @@
-"""A comparison on the terminal: metrics, significance against the best method, conventions and chosen settings."""
+"""A comparison on the terminal: metrics, significance against the baseline or the best method, conventions and chosen settings."""
 
 from __future__ import annotations
 
@@ -52,21 +52,21 @@ def _print_significance(comparison: Comparison) -> None:
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
 
-    from rankpolicy.reports.comparison_report import STARS, stars
+    from rankpolicy.reports.comparison_report import adjustment, p_text
 
-    best = comparison.best_method(comparison.metrics[0])
+    reference = comparison.baseline or comparison.best_method(comparison.metrics[0])
     tests = list(dict.fromkeys(paired.test for paired in comparison.significance))
     drawn = Table(box=SIMPLE_HEAD)
-    drawn.add_column(f"against {best}")
+    drawn.add_column(f"against {reference}")
     drawn.add_column("metric")
     for name in ("difference", *tests):
         drawn.add_column(name, justify="right")
     for method in comparison.methods:
-        for metric in comparison.metrics if method != best else ():
-            paired = [p for p in comparison.significance if {p.a, p.b} == {method, best} and p.metric == metric]
+        for metric in comparison.metrics if method != reference else ():
+            paired = [p for p in comparison.significance if {p.a, p.b} == {method, reference} and p.metric == metric]
             difference = paired[0].difference if paired[0].a == method else -paired[0].difference
-            p_values = {p.test: f"{p.p_holm:.4f} {stars(p.p_holm):3}" for p in paired}
+            p_values = {p.test: p_text(p.p_holm) for p in paired}
             drawn.add_row(method, metric, f"{difference:+.4f}", *(p_values[test] for test in tests))
     out = console()
     out.print(drawn)
-    out.print(STARS, style="dim")
+    out.print(adjustment(comparison), style="dim")

@@ -18,6 +18,10 @@ KEYS: dict[str, type] = {
     "propensities": str,
     "bias_method": str,
     "weighted": str,
+    "qid": str,
+    "label": str,
+    "group": str,
+    "ignore": list,
     "out": str,
     "seed": int,
     "settings": dict,
@@ -35,6 +39,10 @@ class RunFile:
     propensities: Path | None = None
     bias_method: str | None = None
     weighted: str | None = None
+    qid: str | None = None
+    label: str | None = None
+    group: str | None = None
+    ignore: str | None = None
     out: Path | None = None
     seed: int | None = None
     settings: dict[str, str] = field(default_factory=dict)
@@ -53,8 +61,13 @@ def read_run_file(path: Path) -> RunFile:
     for key, value in document.items():
         if key not in KEYS:
             raise RankPolicyError(f"{path}: {unknown_name('key', key, KEYS)}")
-        if not isinstance(value, KEYS[key]) or isinstance(value, bool):
-            kind = {str: "a string", int: "a whole number", dict: "a table, [settings]"}[KEYS[key]]
+        if not _is_of_kind(value, KEYS[key]):
+            kind = {
+                str: "a string",
+                int: "a whole number",
+                list: 'a list of strings, ["title", "url"]',
+                dict: "a table, [settings]",
+            }[KEYS[key]]
             raise RankPolicyError(f"{path}: {key} must be {kind}; got {value!r}.")
     return RunFile(
         method=document.get("method"),
@@ -64,10 +77,20 @@ def read_run_file(path: Path) -> RunFile:
         propensities=_path(document.get("propensities")),
         bias_method=document.get("bias_method"),
         weighted=document.get("weighted"),
+        qid=document.get("qid"),
+        label=document.get("label"),
+        group=document.get("group"),
+        ignore=",".join(document["ignore"]) if "ignore" in document else None,
         out=_path(document.get("out")),
         seed=document.get("seed"),
         settings=as_texts(document.get("settings", {})),
     )
+
+
+def _is_of_kind(value: Any, kind: type) -> bool:
+    if kind is list:
+        return isinstance(value, list) and all(isinstance(member, str) for member in value)
+    return isinstance(value, kind) and not isinstance(value, bool)
 
 
 def _path(value: Any) -> Path | None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from rankpolicy.cli.support.options import columns_from
 from rankpolicy.types import RankPolicyError
 
 if TYPE_CHECKING:
@@ -50,18 +51,23 @@ class TradeoffData:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class GroupSource:
-    """Where the protected groups are: a column of the file, or the values of a feature. Neither: its column ``group``, if any."""
+class Columns:
+    """The columns of a file, as ``read_dataset`` takes them, and the feature whose values are the protected groups, if there is one."""
 
-    column: str | None
-    feature: str | None
+    by_role: dict[str, Any]
+    group_feature: str | None
+
+    @property
+    def are_named(self) -> bool:
+        """Whether an option names a column: LETOR text has none."""
+        return self.by_role != columns_from("qid", "label", None, None)
 
 
 def read_tradeoff_data(
     data: str,
     test: Path | None,
     *,
-    group_column: str | None,
+    columns: dict[str, Any],
     group_feature: str | None,
     fairness: str,
     test_fraction: float,
@@ -71,22 +77,25 @@ def read_tradeoff_data(
 
     The paper's synthetic data and German Credit are drawn again for each seed; files are split again unless there is test data.
     """
+    group_column = columns["protected"]
     if group_column is not None and group_feature is not None:
-        raise RankPolicyError("give --groups COLUMN or --group-feature NUMBER, not both.")
-    groups = GroupSource(column=group_column, feature=group_feature)
+        raise RankPolicyError("give --group COLUMN or --group-feature NUMBER, not both.")
+    chosen = Columns(by_role=columns, group_feature=group_feature)
     is_german = Path(data).name == GERMAN_CREDIT or (Path(data) / GERMAN_CREDIT).is_file()
     if data == SYNTHETIC or is_german:
-        given = {"--test": test, "--groups": group_column, "--group-feature": group_feature}
+        given = {"--test": test, "--group": group_column, "--group-feature": group_feature}
         for option, value in given.items():
             if value is not None:
                 raise RankPolicyError(f"{data} brings its own test data and groups: leave {option} out.")
+        if chosen.are_named:
+            raise RankPolicyError(f"{data} has no columns to name: leave --qid, --label and --ignore out.")
         pairs = [_synthetic(seed) if data == SYNTHETIC else _german_credit(Path(data), seed) for seed in seeds]
     else:
-        pairs = _of_files(Path(data), test, groups, test_fraction=test_fraction, seeds=seeds)
+        pairs = _of_files(Path(data), test, chosen, test_fraction=test_fraction, seeds=seeds)
         if fairness == "group" and pairs[0][0].groups is None:
             raise RankPolicyError(
                 f"--fairness group needs the protected group of each item, and {data} has no column 'group': name another with "
-                "--groups COLUMN, take the values of a feature with --group-feature NUMBER, or measure --fairness individual."
+                "--group COLUMN, take the values of a feature with --group-feature NUMBER, or measure --fairness individual."
             )
     trains, tests = zip(*pairs, strict=True)
     return TradeoffData(name=data, seeds=tuple(seeds), trains=trains, tests=tests)
@@ -107,17 +116,17 @@ def _german_credit(path: Path, seed: int) -> tuple[RankingDataset, RankingDatase
 
 
 def _of_files(
-    data: Path, test: Path | None, groups: GroupSource, *, test_fraction: float, seeds: Sequence[int]
+    data: Path, test: Path | None, columns: Columns, *, test_fraction: float, seeds: Sequence[int]
 ) -> list[tuple[RankingDataset, RankingDataset]]:
     from rankpolicy.data import split_queries
 
-    train = _read(data, groups)
+    train = _read(data, columns)
     if test is not None:
-        held_out = _read(test, groups)
+        held_out = _read(test, columns)
         width = max(train.num_features, held_out.num_features)
         # A sparse file may leave out the last features.
         train, held_out = (
-            part if part.num_features == width else _read(path, groups, num_features=width)
+            part if part.num_features == width else _read(path, columns, num_features=width)
             for path, part in ((data, train), (test, held_out))
         )
         return [(train, held_out)] * len(seeds)
@@ -127,17 +136,16 @@ def _of_files(
     return [(learned, tested) for learned, tested in splits]
 
 
-def _read(path: Path, groups: GroupSource, *, num_features: int | None = None) -> RankingDataset:
-    from rankpolicy.data import read_dataset, read_parquet
+def _read(path: Path, columns: Columns, *, num_features: int | None = None) -> RankingDataset:
+    from rankpolicy.data import read_dataset
 
-    if groups.column is None:
-        dataset = read_dataset(path, num_features=num_features)
-        return dataset if groups.feature is None else _grouped_by_feature(dataset, groups.feature, path)
-    if path.suffix != ".parquet":
+    column = columns.by_role["protected"]
+    if column is not None and not {".csv", ".parquet"} & set(path.suffixes[-2:]):
         raise RankPolicyError(
-            f"--groups {groups.column} names a column, and {path} has none: use --group-feature NUMBER, or a .parquet file."
+            f"--group {column} names a column, and {path} has none: use --group-feature NUMBER, or a .csv or .parquet file."
         )
-    return read_parquet(path, protected=groups.column)
+    dataset = read_dataset(path, num_features=num_features, **columns.by_role)
+    return dataset if columns.group_feature is None else _grouped_by_feature(dataset, columns.group_feature, path)
 
 
 def _grouped_by_feature(dataset: RankingDataset, feature: str, path: Path) -> RankingDataset:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, TypeVar
 
 import numpy as np
@@ -43,6 +43,64 @@ def read_run(path: str | os.PathLike[str]) -> dict[str, dict[str, float]]:
     """
     number = r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?"
     return _read(path, layout="qid Q0 docid rank score tag", value_at=4, kind="a number", pattern=number, parse=float)
+
+
+def scores_of_run(
+    run: Mapping[str, Mapping[str, float]], dataset: RankingDataset, *, name: str = "the run"
+) -> NDArray[np.float64]:
+    """Scores that a run gives to the items of a dataset (items,), in the order in which a ranker's ``predict(dataset)`` gives them.
+
+    The run must score every item of every query of the dataset, and no other items of these queries: a list that leaves items out, or holds
+    items without label, is not comparable with a ranking of all items. Other queries of the run are ignored.
+
+    Parameters
+    ----------
+    run
+        Scores by query id and item id, from ``read_run``. Item ids are those of the dataset; for a dataset without item ids they are the
+        rows of the file it came from, counted from 0.
+    dataset
+        The dataset.
+    name
+        What the run is called in error messages.
+
+    >>> from rankpolicy.data.arrays import from_arrays
+    >>> dataset = from_arrays([[0.0], [1.0]], [0, 1], qid=["q", "q"], item_ids=["a", "b"])
+    >>> scores_of_run({"q": {"b": 2.5, "a": 0.5}, "r": {"a": 1.0}}, dataset)
+    array([0.5, 2.5])
+    """
+    item_ids: NDArray[Any] = dataset.source_rows if dataset.item_ids is None else dataset.item_ids
+    rows = (
+        ""
+        if dataset.item_ids is not None
+        else " The data has no item ids: rows of its file, counted from 0, serve as ids."
+    )
+    missing = [str(query) for query in dataset.query_ids if str(query) not in run]
+    if missing:
+        raise RankPolicyError(
+            f"{name} must rank every query of the data; {len(missing)} of {dataset.num_queries} queries are missing, the first is "
+            f"{missing[0]!r}."
+        )
+    scores = np.empty(dataset.num_items)
+    for query, first, last in zip(dataset.query_ids, dataset.offsets[:-1], dataset.offsets[1:], strict=True):
+        given, items = run[str(query)], [str(item) for item in item_ids[first:last]]
+        if len(set(items)) < len(items):
+            raise RankPolicyError(
+                f"the items of a query must have different ids to be found in {name}; query {str(query)!r} has one of them twice."
+            )
+        absent = [item for item in items if item not in given]
+        if absent:
+            raise RankPolicyError(
+                f"{name} must rank every item of a query; of query {str(query)!r} it lacks {len(absent)} of {len(items)} items, such as "
+                f"{absent[0]!r}. Give those that were not retrieved a score below all others.{rows}"
+            )
+        if len(given) > len(items):
+            other = next(item for item in given if item not in set(items))
+            raise RankPolicyError(
+                f"{name} must rank only items of the data; of query {str(query)!r} it has {len(given) - len(items)} others, such as "
+                f"{other!r}. Leave them out.{rows}"
+            )
+        scores[first:last] = [given[item] for item in items]
+    return dataset.in_source_order(scores)
 
 
 def write_qrels(dataset: RankingDataset, path: str | os.PathLike[str]) -> None:
