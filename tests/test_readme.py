@@ -1,5 +1,6 @@
-"""The README's example and the scripts in examples/ run as they stand."""
+"""Every command and snippet of the README, and the scripts in examples/, run as they stand."""
 
+import os
 import re
 import subprocess
 import sys
@@ -9,17 +10,40 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
-
-
-def readme_example():
-    (code,) = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
-    return code
+README = (ROOT / "README.md").read_text()
+BLOCKS = re.findall(r"^```(\w*)\n(.*?)^```$", README, re.DOTALL | re.MULTILINE)
+RUN = [(language, code) for language, code in BLOCKS if language in ("python", "bash")]
 
 
 def test_the_readme_shows_the_quickstart():
     quickstart = (ROOT / "examples" / "quickstart.py").read_text()
-    assert quickstart.endswith(readme_example())
-    assert len([line for line in readme_example().splitlines() if line]) <= 15
+    first = next(code for language, code in BLOCKS if language == "python")
+    assert quickstart.endswith(first)
+    assert len([line for line in first.splitlines() if line]) <= 15
+
+
+def test_nothing_that_can_be_typed_escapes_the_next_test():
+    """What installs (``sh``) is run by whatever installs the package; everything else is a block that runs, not an indented one."""
+    assert {language for language, _ in BLOCKS} <= {"python", "bash", "sh"}
+    assert [code for language, code in BLOCKS if language == "sh" if "rankpolicy " in code] == []
+    outside = re.sub(r"^```.*?^```$", "", README, flags=re.DOTALL | re.MULTILINE)
+    assert re.findall(r"^(?: {4}|\t)\S.*", outside, re.MULTILINE) == []
+
+
+def test_extras_of_the_readme_exist():
+    declared = (ROOT / "pyproject.toml").read_text().partition("[project.optional-dependencies]")[2]
+    for extra in re.findall(r"pip install '\.\[(\w+)\]'", README):
+        assert f"\n{extra} = [" in declared
+
+
+def test_the_readme_can_be_typed_from_top_to_bottom(tmp_path):
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    for language, code in RUN:
+        command = [sys.executable, "-c", code] if language == "python" else ["bash", "-euc", code]
+        done = subprocess.run(command, cwd=tmp_path, env=os.environ | {"PATH": path}, capture_output=True, text=True)
+        assert done.returncode == 0, f"{code}\n{done.stderr[-3000:]}"
+        assert "Warning" not in done.stderr, f"{code}\n{done.stderr[-3000:]}"
+        assert done.stdout or "bandit" in code
 
 
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("reproductions/*/*.md")])
