@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 import torch
@@ -38,6 +38,9 @@ from rankpolicy.settings import plain
 from rankpolicy.training import Callback, ReportOptions, TrainingProgress
 from rankpolicy.training.progress import report_options
 from rankpolicy.types import RankingPolicy, RankPolicyError
+
+if TYPE_CHECKING:
+    from rankpolicy.rankers.exporting.graph import Graph
 
 # The key under which ``_fit`` records the validation data that decides; ``fit`` then gives it the name that the user knows.
 DECISIVE = "(decisive)"
@@ -449,6 +452,25 @@ class Ranker(NamedSettings, ScikitLearnEstimator, ABC):
         self._require_fitted()
         write_bundle(Path(path), {"kind": "ranker"} | self.to_dict(), self._files())
 
+    def export_onnx(self, path: str | Path) -> None:
+        """Write the fitted ranker as an ONNX file, scaling included, which other programs and languages run without this library.
+
+        Its input is ``features`` (row, feature), float32: the columns of the training data in their order, NaN where a value is missing,
+        and for a categorical column the place of the category in ``categories_``. Its output is ``scores`` (row,), float32. With
+        scaling="query_minmax" a second input ``query`` (row,), int64 from 0, says which rows belong to one query. Metadata holds method,
+        version, feature names and categories. If onnxruntime is installed, the scores of the file are compared with those of ``predict``,
+        to 1e-5, before it is written. ``pip install 'rankpolicy[onnx]'``.
+
+        Parameters
+        ----------
+        path
+            Where the file goes, such as "model.onnx".
+        """
+        from rankpolicy.rankers.exporting.export import export_features_ranker
+
+        self._require_fitted()
+        export_features_ranker(self, path)
+
     def to_dict(self) -> dict[str, Any]:
         """Name, settings and (after fit) what was recorded in training, as JSON can hold them.
 
@@ -545,6 +567,12 @@ class Ranker(NamedSettings, ScikitLearnEstimator, ABC):
     def _quick_scores(self, features: NDArray[Any]) -> NDArray[np.float64] | None:
         """Scores of a plain matrix in which there is nothing to prepare or to refuse; None leaves it to the ordinary way."""
         return None
+
+    def _onnx_scores(self, graph: Graph) -> str:
+        """The scores (row,) or (row, 1) as nodes of an ONNX graph of features; refused unless a subclass can."""
+        raise RankPolicyError(
+            f"{type(self).__name__} cannot be exported to ONNX. Use save(path), which every ranker has."
+        )
 
     def _policy_of(self, dataset: RankingDataset) -> RankingPolicy:
         padding = dataset.padding()

@@ -6,7 +6,7 @@ from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import torch
@@ -36,6 +36,9 @@ from rankpolicy.rankers.networks.restored_weights import check_num_networks, che
 from rankpolicy.settings import ReadWhen, setting, setting_names, share_settings
 from rankpolicy.training import TrainingSettings, Validation, epoch_progress, fit_network
 from rankpolicy.types import NetworkInputs, RankPolicyError
+
+if TYPE_CHECKING:
+    from rankpolicy.rankers.exporting.graph import Graph
 
 _WEIGHTS = "weights.safetensors"
 _FLOATS = (np.dtype(np.float32), np.dtype(np.float64))
@@ -211,21 +214,39 @@ class NetworkRanker(Ranker, TrainingSettings):
         return [(items[index], float(scores[index])) for index in np.argsort(-scores, kind="stable")]
 
     def export_onnx(self, path: str | Path) -> None:
-        """Write a network of texts and side information as an ONNX file; its inputs, which ``onnx_inputs`` makes, are
+        """Write the fitted ranker as an ONNX file, which other programs and languages run without this library.
 
-        query_tokens (query, token), item_tokens (query, item, token), numbers (query, item, number), categories (query, item, category)
-        and mask (query, item), of any number of queries, items and tokens from 1 on; its output is scores (query, item), -inf where the
-        mask is False. Token 0 is padding.
+        Of a network over features, scaling included, the input is ``features`` (row, feature), float32: the columns of the training data in
+        their order, NaN where a value is missing, and for a categorical column the place of the category in ``categories_``. The output is
+        ``scores`` (row,), float32. With scaling="query_minmax" a second input ``query`` (row,), int64 from 0, says which rows belong to one
+        query. Metadata holds method, version, feature names and categories. If onnxruntime is installed, the scores of the file are
+        compared with those of ``predict``, to 1e-5, before it is written. ``pip install 'rankpolicy[onnx]'``.
+
+        Of a network of texts and side information the inputs, which ``onnx_inputs`` makes, are query_tokens (query, token), item_tokens
+        (query, item, token), numbers (query, item, number), categories (query, item, category) and mask (query, item), of any number of
+        queries, items and tokens from 1 on; the output is scores (query, item), -inf where the mask is False. Token 0 is padding.
 
         Parameters
         ----------
         path
             Where the file goes.
         """
+        self._require_fitted()
+        if not self._reads_texts:
+            super().export_onnx(path)
+            return
+        from rankpolicy.rankers.exporting.export import file_facts
         from rankpolicy.rankers.networks.onnx_export import export_onnx
 
-        self._require_fitted()
-        export_onnx(self._network, path)
+        export_onnx(self._network, path, facts=file_facts(self))
+
+    def _onnx_scores(self, graph: Graph) -> str:
+        from rankpolicy.rankers.exporting.networks import add_network
+        from rankpolicy.rankers.exporting.scaling import add_scaling
+
+        assert isinstance(self._inputs, FeatureInputs), "the network reads features"
+        scaled = add_scaling(graph, self._inputs.scaling)
+        return add_network(graph, scaled, self._network, num_columns=self._inputs.num_columns)
 
     def onnx_inputs(
         self, X: Any, *, qid: ArrayLike | None = None, group: ArrayLike | None = None

@@ -23,6 +23,8 @@ from rankpolicy.types import RankPolicyError
 if TYPE_CHECKING:
     import lightgbm
 
+    from rankpolicy.rankers.exporting.graph import Graph
+
 _TREES = "booster.txt"
 
 ValidationMeasure = Callable[
@@ -203,6 +205,11 @@ class TreeRanker(Ranker):
 
     def _scores(self, dataset: RankingDataset) -> NDArray[np.float64]:
         return np.asarray(self._booster.predict(dataset.features, num_iteration=self.best_iteration_))
+
+    def _onnx_scores(self, graph: Graph) -> str:
+        from rankpolicy.rankers.exporting.trees import add_trees
+
+        return add_trees(graph, checked_model_text(self._files()[_TREES], num_features=self.num_features_))
 
     def _files(self) -> dict[str, bytes]:
         return {_TREES: self._booster.model_to_string(num_iteration=self.best_iteration_).encode()}
