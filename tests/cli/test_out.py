@@ -9,7 +9,7 @@ from reproductions import TARGETS, Claim, Outcome, Target
 
 FIELDS = {"command", "options", "settings", "seed", "data", "versions", "started", "duration_seconds"}
 WITHOUT_RESULTS = {"evaluate", "methods", "doctor", "clicks"}  # clicks is a group of verbs
-FILES = {"train", "predict"}
+FILES = {"train", "predict", "export"}
 
 
 @pytest.fixture

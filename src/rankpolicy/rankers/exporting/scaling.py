@@ -121,7 +121,10 @@ def _note_edges(graph: Graph, scaling: FeatureScaling) -> None:
     for feature in range(graph.num_features):
         if scaling.knots is not None:
             graph.edges[feature].append(scaling.knots[feature])
-        elif scaling.kind == "standardize" and scaling.center is not None and scaling.spread is not None:
+        elif scaling.center is not None and scaling.spread is not None:
             center, spread = scaling.center[feature], scaling.spread[feature]
             around = center + np.linspace(-3, 3, 31) * (spread if np.isfinite(spread) else 1)
-            graph.edges[feature].append(around.astype(np.float32))
+            if scaling.kind == "log1p":
+                with np.errstate(over="ignore"):
+                    around = np.sign(around) * np.expm1(np.abs(around))
+            graph.edges[feature].append(around)

@@ -18,7 +18,7 @@ from rankpolicy.types import RankPolicyError
 # The bits of LightGBM's decision_type.
 _CATEGORICAL, _DEFAULT_LEFT = 1, 2
 _MISSING_TYPE_SHIFT, _ZERO_IS_MISSING, _NAN_IS_MISSING = 2, 1, 2
-_ZERO = np.float32(1e-35)  # LightGBM takes smaller numbers for zero
+_ZERO = np.float32(1e-35)  # LightGBM takes numbers up to this size for zero
 _RAW_OBJECTIVES = ("", "custom", "regression", "lambdarank", "rank_xendcg")  # scores are the sums of leaves
 
 
@@ -139,6 +139,9 @@ def _inner_nodes(tree: Mapping[str, str], columns: _Columns) -> dict[str, NDArra
         is_missing = missing_type in (_ZERO_IS_MISSING, _NAN_IS_MISSING)
         missing_left[node] = bool(decision & _DEFAULT_LEFT) if is_missing else thresholds[node] >= 0
         columns.graph.edges[feature].append(thresholds[[node]])
+    # LightGBM reads a number of at most _ZERO as 0, so every such number goes the way of 0.
+    thresholds = np.where((thresholds >= 0) & (thresholds < _ZERO), _ZERO, thresholds)
+    thresholds = np.where((thresholds < 0) & (thresholds >= -_ZERO), np.nextafter(np.float64(-_ZERO), -1), thresholds)
     left, right = (_integers(tree[name]) for name in ("left_child", "right_child"))
     children = {"left": left, "right": right}
     # Leaves are -1, -2, ... in LightGBM's text.
