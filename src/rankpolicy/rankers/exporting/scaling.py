@@ -62,20 +62,20 @@ def _quantiles(graph: Graph, values: str, knots: NDArray[np.float32]) -> str:
     ties = np.zeros((num_features, room))
     for own, row in zip(knots, ties, strict=True):
         row[:num_knots] = (np.searchsorted(own, own, side="left") + np.searchsorted(own, own, side="right") - 1) / 2
-    table, starts = graph.constant(filled.ravel()), np.arange(num_features) * room
+    table, starts = graph.constant(filled.ravel()), np.arange(num_features, dtype=np.int32) * np.int32(room)
     values = graph.add("Max", graph.add("Min", values, knots[:, -1]), knots[:, 0])
-    place = graph.add("Mul", graph.cast(graph.add("IsNaN", values), np.int64), np.int64(0))  # zeros
+    place = graph.add("Mul", graph.cast(graph.add("IsNaN", values), np.int32), np.int32(0))  # zeros
     place = graph.add("Add", place, starts)
     for step in steps:
-        probed = graph.add("Gather", table, graph.add("Add", place, np.int64(step - 1)))
-        is_below = graph.cast(graph.add("Less", probed, values), np.int64)
-        place = graph.add("Add", place, graph.add("Mul", is_below, np.int64(step)))
+        probed = graph.add("Gather", table, graph.add("Add", place, np.int32(step - 1)))
+        is_below = graph.cast(graph.add("Less", probed, values), np.int32)
+        place = graph.add("Add", place, graph.add("Mul", is_below, np.int32(step)))
     above = graph.add("Gather", table, place)
-    below = graph.add("Gather", table, graph.add("Max", graph.add("Sub", place, np.int64(1)), starts))
+    below = graph.add("Gather", table, graph.add("Max", graph.add("Sub", place, np.int32(1)), starts))
     gap = graph.add("Sub", above, below)
     gap = graph.add("Where", graph.add("Greater", gap, _ZERO), gap, _ONE)
     share = graph.cast(graph.add("Div", graph.add("Sub", values, below), gap), np.float64)
-    steps_below = graph.cast(graph.add("Sub", place, starts + 1), np.float64)
+    steps_below = graph.cast(graph.add("Sub", place, starts + np.int32(1)), np.float64)
     between = graph.add("Add", steps_below, share)
     tied = graph.add("Gather", graph.constant(ties.ravel()), place)
     place_of_value = graph.add("Where", graph.add("Equal", above, values), tied, between)

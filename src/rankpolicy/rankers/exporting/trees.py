@@ -32,9 +32,10 @@ def add_trees(graph: Graph, text: str) -> str:
         )
     columns = _Columns(graph)
     parts = [_ensemble_part(tree, number, columns) for number, tree in enumerate(trees)]
-    joined = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]} if parts else {}
     if not parts:
-        return graph.add("ReduceSum", graph.add("Mul", FEATURES, np.float32(0)), np.array([1]), keepdims=1)
+        zeros = graph.add("Mul", graph.cast(graph.add("IsNaN", FEATURES), np.float32), np.float32(0))
+        return graph.columns(zeros, np.array([0]))
+    joined = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
     weights = joined.pop("weight")
     if "average_output" in header:
         weights = weights / len(trees)
