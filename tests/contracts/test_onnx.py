@@ -73,6 +73,10 @@ def test_scores_of_the_file_are_those_of_the_ranker(name, tmp_path):
     rows = new.assign(brand=codes).to_numpy(np.float64)
     assert list(new.brand.cat.categories) == ranker.categories_["brand"]
     np.testing.assert_allclose(exported_scores(path, rows), ranker.predict(new), rtol=1e-5, atol=1e-5)
+    new["brand"] = new.brand.astype(object).fillna("unseen").astype("category")
+    inputs = ranker.onnx_inputs(new[sorted(new.columns)])
+    (scores,) = onnxruntime.InferenceSession(path).run(None, inputs)
+    np.testing.assert_allclose(scores, ranker.predict(new), rtol=1e-5, atol=1e-5)
 
 
 @pytest.mark.parametrize("name", EXPORTED)

@@ -471,6 +471,28 @@ class Ranker(NamedSettings, ScikitLearnEstimator, ABC):
         self._require_fitted()
         export_features_ranker(self, path)
 
+    def onnx_inputs(
+        self, X: Any, *, qid: ArrayLike | None = None, group: ArrayLike | None = None
+    ) -> dict[str, NDArray[Any]]:
+        """The inputs of the exported file for new data, by name; its scores are then in the order of the given rows.
+
+        A frame is matched by column names, and categories become the numbers that the file reads.
+
+        Parameters
+        ----------
+        X
+            A RankingDataset, or a matrix or frame of features (rows, features).
+        qid
+            The query of each row, where X is a matrix and scaling="query_minmax".
+        group
+            Sizes of the queries, instead of ``qid``.
+        """
+        dataset = self._to_rank(X, qid, group, None, needs_queries=self._needs_queries)
+        features = np.ascontiguousarray(dataset.in_source_order(dataset.features))
+        if not self._needs_queries:
+            return {"features": features}
+        return {"features": features, "query": dataset.in_source_order(dataset.query_of_item).astype(np.int64)}
+
     def to_dict(self) -> dict[str, Any]:
         """Name, settings and (after fit) what was recorded in training, as JSON can hold them.
 

@@ -85,8 +85,11 @@ def test_scaling_by_query_reads_the_query_of_each_row(ranker, tmp_path):
     assert [given.name for given in session.get_inputs()] == ["features", "query"]
     shuffled = np.random.default_rng(0).permutation(DATA.num_items)
     rows, query = DATA.features[shuffled], DATA.query_of_item[shuffled]
-    (scores,) = session.run(None, {"features": rows, "query": query})
-    np.testing.assert_allclose(scores, ranker.predict(rows, qid=query), rtol=1e-5, atol=1e-5)
+    inputs = ranker.onnx_inputs(rows, qid=query)
+    np.testing.assert_array_equal(inputs["features"], rows)
+    for given in (inputs, {"features": rows, "query": query}):
+        (scores,) = session.run(None, given)
+        np.testing.assert_allclose(scores, ranker.predict(rows, qid=query), rtol=1e-5, atol=1e-5)
 
 
 def test_scores_that_differ_are_refused_and_nothing_is_written(tmp_path, monkeypatch):

@@ -255,17 +255,23 @@ class NetworkRanker(Ranker, TrainingSettings):
     def onnx_inputs(
         self, X: Any, *, qid: ArrayLike | None = None, group: ArrayLike | None = None
     ) -> dict[str, NDArray[Any]]:
-        """The inputs of the exported network for new data, by name: one row per query, in the order of the dataset.
+        """The inputs of the exported file for new data, by name.
+
+        For a network over features its scores are in the order of the given rows; a frame is matched by column names, and categories become
+        the numbers that the file reads. For a network of texts there is one row per query, in the order of the dataset.
 
         Parameters
         ----------
         X
-            A RankingDataset or a click table.
+            A RankingDataset, a matrix or frame of features (rows, features), or a click table.
         qid
-            The query of each row, where X does not say it.
+            The query of each row, where X does not say it and the network needs it.
         group
             Sizes of the queries, instead of ``qid``.
         """
+        self._require_fitted()
+        if not self._reads_texts:
+            return super().onnx_inputs(X, qid=qid, group=group)
         from rankpolicy.rankers.networks.onnx_export import exportable_networks, padded_inputs
 
         dataset = self._to_rank(X, qid, group, None)
