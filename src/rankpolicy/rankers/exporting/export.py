@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from rankpolicy.data.arrays import from_arrays
 from rankpolicy.files import atomic_write
-from rankpolicy.rankers.exporting.graph import FEATURES, QUERY, SCORES, Graph, require_onnx
+from rankpolicy.rankers.exporting.graph import FEATURES, QUERY, SCORES, Graph
 from rankpolicy.types import RankPolicyError
 from rankpolicy.version import __version__
 from rankpolicy.writing import checked_target
@@ -27,7 +27,6 @@ _NUM_ROWS, _ROWS_PER_QUERY = 1000, 10
 
 def export_features_ranker(ranker: Ranker, path: str | Path) -> None:
     """Write a ranker of features; if onnxruntime is installed, the file's scores are compared with the ranker's before."""
-    require_onnx()
     checked_target(path)
     graph = Graph(ranker.num_features_)
     model = graph.model(ranker._onnx_scores(graph), file_facts(ranker))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 from collections import defaultdict
 from typing import TYPE_CHECKING, Any
 
@@ -30,6 +31,7 @@ class Graph:
     """
 
     def __init__(self, num_features: int) -> None:
+        require_onnx()
         self.num_features = num_features
         self.nodes: list[Any] = []
         self.functions: list[Any] = []
@@ -103,15 +105,12 @@ class Graph:
 
 def require_onnx(*packages: str) -> None:
     """Refuse to go on where a package that ONNX export needs is missing."""
-    import importlib.util
-
     for package in ("onnx", *packages):
         if importlib.util.find_spec(package) is None:
             raise MissingDependencyError(f"ONNX export needs {package}: pip install 'rankpolicy[onnx]'")
 
 
 def _onnx() -> Any:
-    require_onnx()
     import onnx.helper
     import onnx.numpy_helper
 
