@@ -11,9 +11,11 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from rankpolicy.data.scaling import FeatureScaling
+from rankpolicy.data.sparse import SparseFeatures
 from rankpolicy.display import short_repr
 
 _BLOCK_ITEMS = 8192
+_BLOCK_CELLS = 1 << 22  # of sparse features, which may have many columns
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -55,5 +57,8 @@ class ScaledRows:
 
     def blocks(self) -> Iterator[Tensor]:
         """All items in order, scaled, some thousands at a time."""
-        for start in range(0, len(self), _BLOCK_ITEMS):
-            yield torch.from_numpy(self.scaling.apply(self.features[start : start + _BLOCK_ITEMS])).to(self.device)
+        step = _BLOCK_ITEMS
+        if isinstance(self.features, SparseFeatures):
+            step = min(step, max(1, _BLOCK_CELLS // max(1, self.features.shape[1])))
+        for start in range(0, len(self), step):
+            yield torch.from_numpy(self.scaling.apply(self.features[start : start + step])).to(self.device)

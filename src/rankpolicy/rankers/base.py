@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from rankpolicy.bundle import write_bundle
 from rankpolicy.data.dataset import RankingDataset
+from rankpolicy.data.sparse import is_sparse
 from rankpolicy.evaluation.measure import check_has_labels, evaluate_scores, mean_over_queries
 from rankpolicy.fairness import position_bias
 from rankpolicy.metrics import reward_to_maximise
@@ -81,6 +82,9 @@ class Ranker(NamedSettings, ScikitLearnEstimator, ABC):
     name: ClassVar[str]
     uses_query_weights: ClassVar[bool] = False  # whether queries with higher weights count more in training
     learns_from_relevances: ClassVar[bool] = False  # whether labels may be relevances estimated from clicks
+    scores_sparse: ClassVar[bool] = (
+        False  # whether sparse features are scored as they are; otherwise by dense blocks of rows
+    )
     ranks_by_sorting: ClassVar[bool] = True  # whether it learns scores to sort by; otherwise it learns a policy
     # What `compare` tries on validation data, each a change of settings as set_params takes it; the first is the default.
     settings_to_try: ClassVar[tuple[dict[str, Any], ...]] = ({},)
@@ -252,8 +256,8 @@ class Ranker(NamedSettings, ScikitLearnEstimator, ABC):
         Parameters
         ----------
         X
-            A RankingDataset, a matrix or frame of features (rows, features), or a click table. A sparse matrix without ``qid`` is scored
-            some rows at a time, so that it is never dense as a whole.
+            A RankingDataset, a matrix or frame of features (rows, features), or a click table. A sparse matrix is scored
+            as it is by trees, else some rows at a time; it is never dense as a whole (but with qid or group by linear rankers).
         qid
             The query of each row, where X is a matrix; rows of a query may stand anywhere.
         group
@@ -262,7 +266,7 @@ class Ranker(NamedSettings, ScikitLearnEstimator, ABC):
             The protected group of each row, or a function of the dataset that gives it; for rankers that rank by groups.
         """
         by_row = qid is None and group is None and protected is None and not self._needs_queries
-        if by_row and hasattr(X, "tocsr") and X.shape[0] > 0:
+        if by_row and not self.scores_sparse and is_sparse(X) and X.shape[0] > 0:
             return np.concatenate([self.predict(rows) for rows in dense_blocks(X)])
         if type(X) is np.ndarray and qid is None and group is None and protected is None:
             quick = self._quick_scores(X)
