@@ -8,8 +8,8 @@ from rankpolicy.cli.verbs import CLICKS_VERBS, VERBS
 from reproductions import TARGETS, Claim, Outcome, Target
 
 FIELDS = {"command", "options", "settings", "seed", "data", "versions", "started", "duration_seconds"}
-WITHOUT_RESULTS = {"evaluate", "methods", "doctor", "clicks"}  # clicks is a group of verbs
-FILES = {"train", "predict"}
+WITHOUT_RESULTS = {"evaluate", "methods", "doctor", "sample-data", "clicks"}  # clicks is a group of verbs
+FILES = {"train", "predict", "export"}
 
 
 @pytest.fixture

@@ -1,12 +1,10 @@
 """rankpolicy sample-data"""
 
-import json
 
-
-def test_files_are_written_once(run, tmp_path):
-    made = run("sample-data", tmp_path / "shop", "--json")
-    files = json.loads(made.stdout)["files"]
+def test_files_are_written_once(rankpolicy, tmp_path):
+    made = rankpolicy("sample-data", tmp_path / "shop", "--json")
+    files = made.json["files"]
     assert len(files) == 6
-    again = run("sample-data", tmp_path / "shop")
-    assert again.exit_code == 2
+    again = rankpolicy("sample-data", tmp_path / "shop")
+    assert again.status == 2
     assert "exists already" in again.stderr

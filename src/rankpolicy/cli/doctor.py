@@ -34,9 +34,9 @@ PACKAGES = {
     "zstandard": ("zstandard", "data files packed as .zst", "pip install zstandard"),
     "transformers": ("transformers", "text features", "pip install 'rankpolicy[text]'"),
     "tokenizers": ("tokenizers", "text features", "pip install 'rankpolicy[text]'"),
-    "onnx": ("onnx", "networks as ONNX files", "pip install 'rankpolicy[onnx]'"),
-    "onnxscript": ("onnxscript", "networks as ONNX files", "pip install 'rankpolicy[onnx]'"),
-    "onnxruntime": ("onnxruntime", "checking ONNX files after they are written", "pip install 'rankpolicy[onnx]'"),
+    "onnx": ("onnx", "rankers as ONNX files", "pip install 'rankpolicy[onnx]'"),
+    "onnxscript": ("onnxscript", "networks of texts as ONNX files", "pip install 'rankpolicy[onnx]'"),
+    "onnxruntime": ("onnxruntime", "checking ONNX files before they are written", "pip install 'rankpolicy[onnx]'"),
     "scikit-learn": ("sklearn", "pipelines, clone and cross-validation around rankers", "pip install scikit-learn"),
     "pandas": ("pandas", "pandas frames as input", "pip install pandas"),
 }

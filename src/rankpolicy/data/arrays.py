@@ -12,6 +12,7 @@ from rankpolicy.data.click_evidence import LabelKind
 from rankpolicy.data.click_table.shown import joined_shown
 from rankpolicy.data.click_table.side_columns import joined_columns
 from rankpolicy.data.dataset import RankingDataset
+from rankpolicy.data.sparse import is_sparse, joined_features, sparse_features
 from rankpolicy.data.texts.texts import joined
 from rankpolicy.types import RankPolicyError, RankPolicyTypeError
 
@@ -34,7 +35,8 @@ def from_arrays(
     Parameters
     ----------
     features
-        One row per item, shape (items, features); NaN is a missing value.
+        One row per item, shape (items, features); NaN is a missing value. A sparse matrix of scipy stays sparse: trees read it as it is,
+        networks some rows at a time.
     labels
         One number per row, 0 or more; None for new data to be ranked, which has ``label_kind`` "none".
     qid
@@ -50,13 +52,13 @@ def from_arrays(
     label_kind
         What the labels mean: "grades", "clicks" (0 or 1) or "relevances" (estimated from clicks).
     """
-    matrix = np.asarray(features)
+    matrix: Any = features if is_sparse(features) else np.asarray(features)
     if matrix.ndim != 2:
         raise RankPolicyError(
             f"features must be a matrix (items, features); got {matrix.ndim} dimension(s), shape {matrix.shape}. "
             "Reshape your data: X.reshape(-1, 1) for one feature, X.reshape(1, -1) for one item."
         )
-    num_items = len(matrix)
+    num_items = matrix.shape[0]
     if (qid is None) == (group is None):
         raise RankPolicyError(
             "pass exactly one of qid (a query id per row) and group (the number of rows of each query); "
@@ -81,7 +83,7 @@ def from_arrays(
 
     given_labels = np.zeros(num_items, np.float32) if labels is None else labels
     return from_query_numbers(
-        as_float32("features", matrix),
+        sparse_features(matrix) if is_sparse(matrix) else as_float32("features", matrix),
         as_float32("labels", checked("labels", given_labels)),
         query_of_row,
         query_ids=query_ids,
@@ -173,7 +175,7 @@ def concatenate(datasets: Sequence[RankingDataset]) -> RankingDataset:
         return join(parts) if all(present) else None
 
     return RankingDataset(
-        features=np.concatenate([dataset.features for dataset in datasets]),
+        features=joined_features([dataset.features for dataset in datasets]),
         labels=np.concatenate([dataset.labels for dataset in datasets]),
         offsets=np.concatenate([[0], *(d.offsets[1:] + start for d, start in zip(datasets, starts, strict=False))]),
         query_ids=np.concatenate([dataset.query_ids for dataset in datasets]),

@@ -14,10 +14,12 @@ from torch import Tensor
 from rankpolicy.data.dataset import RankingDataset, rows_of_queries
 from rankpolicy.data.padding import Padding
 from rankpolicy.data.scaling import FeatureScaling
+from rankpolicy.data.sparse import SparseFeatures
 from rankpolicy.data.texts.text_pairs import TextPairs
 from rankpolicy.display import short_repr
 
 _BLOCK_ITEMS = 8192
+_BLOCK_CELLS = 1 << 22  # of sparse features, which may have many columns
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -117,8 +119,11 @@ class ScaledRows:
 
     def blocks(self) -> Iterator[Tensor]:
         """All items in order, scaled, some thousands at a time."""
-        for start in range(0, len(self), _BLOCK_ITEMS):
-            yield torch.from_numpy(self.scaling.apply(self.features[start : start + _BLOCK_ITEMS])).to(self.device)
+        step = _BLOCK_ITEMS
+        if isinstance(self.features, SparseFeatures):
+            step = min(step, max(1, _BLOCK_CELLS // max(1, self.features.shape[1])))
+        for start in range(0, len(self), step):
+            yield torch.from_numpy(self.scaling.apply(self.features[start : start + step])).to(self.device)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

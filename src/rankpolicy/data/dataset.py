@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from rankpolicy.data.click_evidence import LABEL_KINDS, ClickEvidence, LabelKind
 from rankpolicy.data.click_table.shown import Shown
 from rankpolicy.data.click_table.side_columns import SideColumns
+from rankpolicy.data.sparse import SparseFeatures
 from rankpolicy.data.texts.texts import Texts
 from rankpolicy.display import html_block, html_table
 from rankpolicy.types import RankPolicyError, unknown_name
@@ -40,7 +41,8 @@ class RankingDataset:
     Parameters
     ----------
     features
-        One row per item, shape (items, features), float32; NaN is a missing value. No columns where items have texts only.
+        One row per item, shape (items, features), float32, or ``SparseFeatures`` in its place; NaN is a missing value. No columns
+        where items have texts only.
     labels
         One number per item, 0 or more; ``label_kind`` says what they mean.
     offsets
@@ -104,7 +106,7 @@ class RankingDataset:
         _check_dataset(self)
         for name in (*_PER_ITEM, "features", "offsets", "query_ids", "query_weights"):
             array = getattr(self, name)
-            if array is not None:
+            if array is not None and not isinstance(array, SparseFeatures):
                 view = array.view()
                 view.flags.writeable = False
                 object.__setattr__(self, name, view)
@@ -342,9 +344,18 @@ def _check_label_kind(data: RankingDataset) -> None:
         )
 
 
+def _infinite_values(features: NDArray[np.float32]) -> NDArray[np.int64]:
+    """Row and column (places, 2) of the infinite values."""
+    if isinstance(features, SparseFeatures):
+        return features.places_where(np.isinf)
+    infinite = np.isinf(features)
+    return np.argwhere(infinite) if infinite.any() else np.empty((0, 2), np.int64)
+
+
 def _check_finite(data: RankingDataset) -> None:
-    if np.isinf(data.features).any():
-        item, feature = np.argwhere(np.isinf(data.features))[0]
+    infinite = _infinite_values(data.features)
+    if len(infinite):
+        item, feature = infinite[0]
         raise RankPolicyError(
             f"features must be finite, or NaN where a value is missing; row {int(data.source_rows[item])}, feature {int(feature)} is "
             f"{data.features[item, feature]}. Scale or clip values beyond 3.4e38, which float32 cannot hold."

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankpolicy.data.dataset import RankingDataset
+from rankpolicy.data.sparse import SparseFeatures
 from rankpolicy.types import RankPolicyError
 
 Features = NDArray[np.float32]  # (items, features)
@@ -105,7 +106,7 @@ def fit_encoding(dataset: RankingDataset) -> FeatureEncoding | None:
     for name, members in categories.items():
         num_categories[names.index(name)] = len(members)
     is_category = np.isin(np.arange(dataset.num_features), [names.index(name) for name in categories])
-    has_missing = np.isnan(dataset.features).any(axis=0) & ~is_category
+    has_missing = _columns_with_missing(dataset.features) & ~is_category
     if not has_missing.any() and not is_category.any():
         return None
     fill = np.zeros(dataset.num_features, np.float32)
@@ -114,3 +115,10 @@ def fit_encoding(dataset: RankingDataset) -> FeatureEncoding | None:
         present = values[~np.isnan(values)]
         fill[column] = np.median(present) if len(present) else 0
     return FeatureEncoding(fill=fill, indicators=has_missing.astype(np.float32), num_categories=num_categories)
+
+
+def _columns_with_missing(features: Features) -> NDArray[np.bool_]:
+    """Which features have a missing value (features,)."""
+    if isinstance(features, SparseFeatures):
+        return np.isin(np.arange(features.shape[1]), features.places_where(np.isnan)[:, 1])
+    return np.asarray(np.isnan(features).any(axis=0))

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from rankpolicy.data.dataset import RankingDataset
+from rankpolicy.data.sparse import SparseFeatures
 from rankpolicy.files import checked_file
 
 
@@ -42,7 +43,12 @@ def fingerprint(dataset: RankingDataset) -> str:
 
 def _parts(dataset: RankingDataset) -> Iterator[bytes]:
     yield repr(dataset.features.shape).encode()
-    yield np.ascontiguousarray(dataset.features, dtype="<f4").tobytes()
+    if isinstance(dataset.features, SparseFeatures):
+        stored = dataset.features.matrix
+        yield stored.indptr.astype("<i8").tobytes() + stored.indices.astype("<i8").tobytes()
+        yield stored.data.astype("<f4").tobytes()
+    else:
+        yield np.ascontiguousarray(dataset.features, dtype="<f4").tobytes()
     yield dataset.labels.astype("<f4").tobytes()
     yield dataset.offsets.astype("<i8").tobytes()
     for names in (dataset.query_ids, dataset.item_ids, dataset.groups):

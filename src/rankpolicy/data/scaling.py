@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from rankpolicy.data.dataset import RankingDataset
 from rankpolicy.data.encoding import ARRAY_NAMES, FeatureEncoding, fit_encoding
+from rankpolicy.data.sparse import SparseFeatures
 from rankpolicy.display import short_repr
 from rankpolicy.kernels import HAS_NUMBA
 from rankpolicy.types import RankPolicyError, unknown_name
@@ -30,6 +31,7 @@ def minmax_by_query(features: Features, offsets: Offsets | None) -> Features:
         raise RankPolicyError(
             "query_minmax scaling needs to know the queries; got features only. Pass qid or group with them."
         )
+    features = np.asarray(features)
     lowest = np.minimum.reduceat(features, offsets[:-1], axis=0)
     spread = np.maximum.reduceat(features, offsets[:-1], axis=0) - lowest
     spread[spread == 0] = 1
@@ -39,6 +41,8 @@ def minmax_by_query(features: Features, offsets: Offsets | None) -> Features:
 
 def symmetric_log(features: Features, offsets: Offsets | None) -> Features:
     """sign(x) log(1 + abs(x)): shortens the long tails of counts, for positive and negative values."""
+    if isinstance(features, SparseFeatures):
+        return features.mapped(lambda stored: symmetric_log(stored, None))
     return np.sign(features) * np.log1p(np.abs(features))
 
 
@@ -177,6 +181,7 @@ class FeatureScaling:
         offsets
             Where the items of each query start (queries + 1,), for kinds that need queries.
         """
+        features = np.asarray(features)
         width = features.shape[1] * (2 if SCALINGS[self.kind].adds_quantiles else 1)
         if self.center is not None and width != len(self.center):
             fitted = len(self.center) * features.shape[1] // width
@@ -260,9 +265,9 @@ def fit_scaling(kind: str, dataset: RankingDataset) -> FeatureScaling:
     dataset
         The training data.
     """
-    is_plain = dataset.categories is None and _missing_values(dataset.features) is None
+    is_plain = dataset.categories is None and _is_complete(dataset.features)
     encoding = None if is_plain else fit_encoding(dataset)
-    complete = dataset.features if encoding is None else encoding.split(dataset.features)[0]
+    complete = dataset.features if encoding is None else encoding.split(np.asarray(dataset.features))[0]
     features = scaling_kind(kind).transform(complete, dataset.offsets)
     arrays: dict[str, NDArray[np.float32]] = {}
     # One column at a time: sums in float64 and sorted values without a second copy of all features.
@@ -322,6 +327,11 @@ def _missing_values(features: Features) -> NDArray[np.bool_] | None:
         return None
     missing = np.isnan(features)
     return missing if missing.any() else None
+
+
+def _is_complete(features: Any) -> bool:
+    """Whether an array without missing values; of sparse features the encoding knows."""
+    return isinstance(features, np.ndarray) and _missing_values(features) is None
 
 
 def _quantiles(column: NDArray[np.float32], knots: NDArray[np.float32]) -> NDArray[np.float32]:

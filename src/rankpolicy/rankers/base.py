@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 import torch
@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from rankpolicy.bundle import check_fitted, write_bundle
 from rankpolicy.data.dataset import RankingDataset, check_has_labels
+from rankpolicy.data.sparse import is_sparse
 from rankpolicy.evaluation.measure import evaluate_scores, mean_over_queries
 from rankpolicy.metrics import reward_to_maximise
 from rankpolicy.metrics.expression import reward_for_labels
@@ -37,6 +38,9 @@ from rankpolicy.settings import plain
 from rankpolicy.training import Callback, ReportOptions, TrainingProgress
 from rankpolicy.training.progress import report_options
 from rankpolicy.types import RankingPolicy, RankPolicyError
+
+if TYPE_CHECKING:
+    from rankpolicy.rankers.exporting.graph import Graph
 
 # The key under which ``_fit`` records the validation data that decides; ``fit`` then gives it the name that the user knows.
 DECISIVE = "(decisive)"
@@ -77,6 +81,9 @@ class Ranker(ScikitLearnEstimator, RanksAsPolicy, ABC):
     name: ClassVar[str]
     uses_query_weights: ClassVar[bool] = False  # whether queries with higher weights count more in training
     learns_from_relevances: ClassVar[bool] = False  # whether labels may be relevances estimated from clicks
+    scores_sparse: ClassVar[bool] = (
+        False  # whether sparse features are scored as they are; otherwise by dense blocks of rows
+    )
     ranks_by_sorting: ClassVar[bool] = True  # whether it learns scores to sort by; otherwise it learns a policy
     # What `compare` tries on validation data, each a change of settings as set_params takes it; the first is the default.
     settings_to_try: ClassVar[tuple[dict[str, Any], ...]] = ({},)
@@ -248,8 +255,8 @@ class Ranker(ScikitLearnEstimator, RanksAsPolicy, ABC):
         Parameters
         ----------
         X
-            A RankingDataset, a matrix or frame of features (rows, features), or a click table. A sparse matrix without ``qid`` is scored
-            some rows at a time, so that it is never dense as a whole.
+            A RankingDataset, a matrix or frame of features (rows, features), or a click table. A sparse matrix is scored
+            as it is by trees, else some rows at a time; it is never dense as a whole (but with qid or group by linear rankers).
         qid
             The query of each row, where X is a matrix; rows of a query may stand anywhere.
         group
@@ -261,7 +268,7 @@ class Ranker(ScikitLearnEstimator, RanksAsPolicy, ABC):
             quick = self._quick_scores(X) if type(X) is np.ndarray else None
             if quick is not None:
                 return quick
-            if hasattr(X, "tocsr") and X.shape[0] > 0 and not self._needs_queries:
+            if not self.scores_sparse and is_sparse(X) and X.shape[0] > 0 and not self._needs_queries:
                 return np.concatenate([self.predict(rows) for rows in dense_blocks(X)])
         dataset = self._to_rank(X, qid, group, protected, needs_queries=self._needs_queries)
         return dataset.in_source_order(self._scores(dataset))
@@ -341,6 +348,47 @@ class Ranker(ScikitLearnEstimator, RanksAsPolicy, ABC):
         """
         self._require_fitted()
         write_bundle(Path(path), {"kind": "ranker"} | self.to_dict(), self._files())
+
+    def export_onnx(self, path: str | Path) -> None:
+        """Write the fitted ranker as an ONNX file, scaling included, which other programs and languages run without this library.
+
+        Its input is ``features`` (row, feature), float32: the columns of the training data in their order, NaN where a value is missing,
+        and for a categorical column the place of the category in ``categories_``. Its output is ``scores`` (row,), float32. With
+        scaling="query_minmax" a second input ``query`` (row,), int64 from 0, says which rows belong to one query. Metadata holds method,
+        version, feature names and categories. If onnxruntime is installed, the scores of the file are compared with those of ``predict``,
+        to 1e-5, before it is written. ``pip install 'rankpolicy[onnx]'``.
+
+        Parameters
+        ----------
+        path
+            Where the file goes, such as "model.onnx".
+        """
+        from rankpolicy.rankers.exporting.export import export_features_ranker
+
+        self._require_fitted()
+        export_features_ranker(self, path)
+
+    def onnx_inputs(
+        self, X: Any, *, qid: ArrayLike | None = None, group: ArrayLike | None = None
+    ) -> dict[str, NDArray[Any]]:
+        """The inputs of the exported file for new data, by name; its scores are then in the order of the given rows.
+
+        A frame is matched by column names, and categories become the numbers that the file reads.
+
+        Parameters
+        ----------
+        X
+            A RankingDataset, or a matrix or frame of features (rows, features).
+        qid
+            The query of each row, where X is a matrix and scaling="query_minmax".
+        group
+            Sizes of the queries, instead of ``qid``.
+        """
+        dataset = self._to_rank(X, qid, group, None, needs_queries=self._needs_queries)
+        features = np.ascontiguousarray(dataset.in_source_order(dataset.features))
+        if not self._needs_queries:
+            return {"features": features}
+        return {"features": features, "query": dataset.in_source_order(dataset.query_of_item).astype(np.int64)}
 
     def to_dict(self) -> dict[str, Any]:
         """Name, settings and (after fit) what was recorded in training, as JSON can hold them.
@@ -438,6 +486,12 @@ class Ranker(ScikitLearnEstimator, RanksAsPolicy, ABC):
     def _quick_scores(self, features: NDArray[Any]) -> NDArray[np.float64] | None:
         """Scores of a plain matrix in which there is nothing to prepare or to refuse; None leaves it to the ordinary way."""
         return None
+
+    def _onnx_scores(self, graph: Graph) -> str:
+        """The scores (row,) or (row, 1) as nodes of an ONNX graph of features; refused unless a subclass can."""
+        raise RankPolicyError(
+            f"{type(self).__name__} cannot be exported to ONNX. Use save(path), which every ranker has."
+        )
 
     def _policy_of(self, dataset: RankingDataset) -> RankingPolicy:
         padding = dataset.padding()

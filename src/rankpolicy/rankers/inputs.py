@@ -13,6 +13,7 @@ from rankpolicy.data.arrays import from_arrays
 from rankpolicy.data.categories import with_categories
 from rankpolicy.data.dataset import RankingDataset
 from rankpolicy.data.formats.frames import frame_features
+from rankpolicy.data.sparse import is_sparse
 from rankpolicy.fairness.groups import encode_groups
 from rankpolicy.types import RankPolicyError
 
@@ -175,7 +176,7 @@ def dataset_to_rank(
 
 def _arrays_to_rank(X: Any, qid: ArrayLike | None, group: ArrayLike | None, *, needs_queries: bool) -> RankingDataset:
     if qid is None and group is None:
-        num_rows = len(X) if hasattr(X, "columns") else len(_matrix(X))
+        num_rows = len(X) if hasattr(X, "columns") else _matrix(X).shape[0]
         if needs_queries:
             raise RankPolicyError(
                 "which rows belong to one query must be known here: pass qid= (an id per row) or group= (sizes). "
@@ -286,9 +287,9 @@ def _from_click_table(frame: Any, *, needs_clicks: bool = True) -> RankingDatase
 
 
 def _matrix(X: Any) -> Any:
-    """A matrix from an array or a sparse matrix."""
+    """A matrix from an array; a sparse matrix as it is."""
     try:
-        matrix = X.astype(np.float32).toarray() if hasattr(X, "toarray") else np.asarray(X)
+        matrix = X if is_sparse(X) else np.asarray(X)
     except ValueError:
         raise RankPolicyError("features must be a matrix (items, features); got rows of different lengths.") from None
     if matrix.ndim == 0:

@@ -144,6 +144,7 @@ def test_a_ranker_without_side_information(onnxruntime, tmp_path, caplog, recwar
     assert not recwarn.list
     assert [path.name for path in tmp_path.iterdir()] == ["search.onnx"]
     session = onnxruntime.InferenceSession(tmp_path / "search.onnx", providers=["CPUExecutionProvider"])
+    assert session.get_modelmeta().custom_metadata_map == {"method": "pg-rank", "rankpolicy_version": rp.__version__}
     inputs = ranker.onnx_inputs(data)
     assert inputs["numbers"].shape == inputs["categories"].shape == (4, 4, 0)
     (scores,) = session.run(None, inputs)

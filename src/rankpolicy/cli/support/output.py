@@ -2,7 +2,8 @@
 
 All verbs follow one rule for ``--out`` and ``run.json``:
 
-- ``train`` and ``predict`` write one file, and ``--out`` names it. Training has a record beside the model: model.rp has model.run.json.
+- ``train``, ``predict`` and ``export`` write one file, and ``--out`` names it. Training has a record beside the model: model.rp has
+  model.run.json.
 - Every other verb with ``--out`` writes several files, and ``--out`` names a directory, made where it is missing. It holds
   ``<last word of the verb>.json`` (compare.json, bias.json), which is what ``--json`` prints; ``run.json``, the record; and the verb's own
   files: report, figures, tables, models.

@@ -100,7 +100,7 @@ def write_letor(dataset: RankingDataset, path: str | os.PathLike[str]) -> None:
             rows = zip(
                 [text.removesuffix(".0") for text in _shortest(dataset.labels[block])],
                 query_ids[query_of_item[block]].tolist(),
-                _shortest(dataset.features[block]),
+                _shortest(np.asarray(dataset.features[block])),
                 comments[block],
                 strict=True,
             )

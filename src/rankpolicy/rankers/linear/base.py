@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -15,6 +15,9 @@ from rankpolicy.optional import require
 from rankpolicy.rankers.base import FitOptions, Ranker
 from rankpolicy.settings import setting
 from rankpolicy.types import RankPolicyError
+
+if TYPE_CHECKING:
+    from rankpolicy.rankers.exporting.graph import Graph
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -44,6 +47,12 @@ class LinearRanker(Ranker):
 
     def _scores(self, dataset: RankingDataset) -> NDArray[np.float64]:
         return self._scaling.apply(dataset.features, dataset.offsets) @ self._weights
+
+    def _onnx_scores(self, graph: Graph) -> str:
+        from rankpolicy.rankers.exporting.linear import add_weighted_sum
+        from rankpolicy.rankers.exporting.scaling import add_scaling
+
+        return add_weighted_sum(graph, add_scaling(graph, self._scaling), self._weights)
 
     def _files(self) -> dict[str, bytes]:
         arrays = {"weights": self._weights} | {f"scaling.{k}": v for k, v in self._scaling.to_arrays().items()}

@@ -250,6 +250,13 @@ class FairPGRank(NetworkRanker, FairPolicyGradientSettings):
     def _needs_queries(self) -> bool:
         return bool(self.parity) or super()._needs_queries
 
+    def _check_exportable(self) -> None:
+        if self.parity:
+            raise RankPolicyError(
+                f"with parity={self.parity:g} FairPGRank cannot be exported to ONNX: scores depend on the protected groups of all items of "
+                "a query. Use save(path); ranker.set_params(parity=0.0).export_onnx(path) writes the scores before parity."
+            )
+
     def _scores(self, dataset: RankingDataset) -> NDArray[np.float64]:
         scores = super()._scores(dataset)
         if not self.parity:

@@ -6,7 +6,7 @@ from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import torch
@@ -34,6 +34,9 @@ from rankpolicy.rankers.networks.fine_tuning import check_network_init
 from rankpolicy.settings import ReadWhen, setting, setting_names, share_settings
 from rankpolicy.training import TrainingSettings, Validation, epoch_progress, fit_network
 from rankpolicy.types import NetworkInputs, RankPolicyError
+
+if TYPE_CHECKING:
+    from rankpolicy.rankers.exporting.graph import Graph
 
 _WEIGHTS = "weights.safetensors"
 _FLOATS = (np.dtype(np.float32), np.dtype(np.float64))
@@ -209,36 +212,64 @@ class NetworkRanker(Ranker, TrainingSettings):
         return [(items[index], float(scores[index])) for index in np.argsort(-scores, kind="stable")]
 
     def export_onnx(self, path: str | Path) -> None:
-        """Write a network of texts and side information as an ONNX file; its inputs, which ``onnx_inputs`` makes, are
+        """Write the fitted ranker as an ONNX file, which other programs and languages run without this library.
 
-        query_tokens (query, token), item_tokens (query, item, token), numbers (query, item, number), categories (query, item, category)
-        and mask (query, item), of any number of queries, items and tokens from 1 on; its output is scores (query, item), -inf where the
-        mask is False. Token 0 is padding.
+        Of a network over features, scaling included, the input is ``features`` (row, feature), float32: the columns of the training data in
+        their order, NaN where a value is missing, and for a categorical column the place of the category in ``categories_``. The output is
+        ``scores`` (row,), float32. With scaling="query_minmax" a second input ``query`` (row,), int64 from 0, says which rows belong to one
+        query. Metadata holds method, version, feature names and categories. If onnxruntime is installed, the scores of the file are
+        compared with those of ``predict``, to 1e-5, before it is written. ``pip install 'rankpolicy[onnx]'``.
+
+        Of a network of texts and side information the inputs, which ``onnx_inputs`` makes, are query_tokens (query, token), item_tokens
+        (query, item, token), numbers (query, item, number), categories (query, item, category) and mask (query, item), of any number of
+        queries, items and tokens from 1 on; the output is scores (query, item), -inf where the mask is False. Token 0 is padding.
 
         Parameters
         ----------
         path
             Where the file goes.
         """
+        self._require_fitted()
+        self._check_exportable()
+        if not self._reads_texts:
+            super().export_onnx(path)
+            return
+        from rankpolicy.rankers.exporting.export import file_facts
         from rankpolicy.rankers.networks.onnx_export import export_onnx
 
-        self._require_fitted()
-        export_onnx(self._network, path)
+        export_onnx(self._network, path, facts=file_facts(self))
+
+    def _check_exportable(self) -> None:
+        """Refuse to export a ranker whose scores are more than those of its network."""
+
+    def _onnx_scores(self, graph: Graph) -> str:
+        from rankpolicy.rankers.exporting.networks import add_network
+        from rankpolicy.rankers.exporting.scaling import add_scaling
+
+        assert isinstance(self._inputs, FeatureInputs), "the network reads features"
+        scaled = add_scaling(graph, self._inputs.scaling)
+        return add_network(graph, scaled, self._network, num_columns=self._inputs.num_columns)
 
     def onnx_inputs(
         self, X: Any, *, qid: ArrayLike | None = None, group: ArrayLike | None = None
     ) -> dict[str, NDArray[Any]]:
-        """The inputs of the exported network for new data, by name: one row per query, in the order of the dataset.
+        """The inputs of the exported file for new data, by name.
+
+        For a network over features its scores are in the order of the given rows; a frame is matched by column names, and categories become
+        the numbers that the file reads. For a network of texts there is one row per query, in the order of the dataset.
 
         Parameters
         ----------
         X
-            A RankingDataset or a click table.
+            A RankingDataset, a matrix or frame of features (rows, features), or a click table.
         qid
-            The query of each row, where X does not say it.
+            The query of each row, where X does not say it and the network needs it.
         group
             Sizes of the queries, instead of ``qid``.
         """
+        self._require_fitted()
+        if not self._reads_texts:
+            return super().onnx_inputs(X, qid=qid, group=group)
         from rankpolicy.rankers.networks.onnx_export import exportable_networks, padded_inputs
 
         dataset = self._to_rank(X, qid, group, None)

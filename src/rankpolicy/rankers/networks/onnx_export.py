@@ -7,8 +7,9 @@ import importlib.util
 import logging
 import os
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -68,8 +69,10 @@ def _means(words: nn.Module, tokens: Tensor) -> Tensor:
     return sums / is_token.sum(-1, keepdim=True).clamp(min=1)
 
 
-def export_onnx(network: nn.Module, path: str | os.PathLike[str]) -> None:
-    """Write the network as an ONNX file with the inputs of ``AXES`` and the output scores (query, item).
+def export_onnx(
+    network: nn.Module, path: str | os.PathLike[str], *, facts: Mapping[str, str] = MappingProxyType({})
+) -> None:
+    """Write the network as an ONNX file with the inputs of ``AXES`` and the output scores (query, item); ``facts`` go into its metadata.
 
     If onnxruntime is installed, the scores of the file are compared with torch's before it is written.
     """
@@ -77,6 +80,8 @@ def export_onnx(network: nn.Module, path: str | os.PathLike[str]) -> None:
     content = _onnx_bytes(networks)
     if importlib.util.find_spec("onnxruntime") is not None:
         _check(content, networks)
+    if facts:
+        content = _with_facts(content, facts)
     try:
         with atomic_write(path) as file:
             file.write(content)
@@ -117,7 +122,7 @@ def exportable_networks(network: nn.Module) -> list[TextAndSide]:
     networks = [member for member in members if isinstance(member, TextAndSide)]
     if len(networks) != len(members):
         raise RankPolicyError(
-            "ONNX export is for networks of texts and side information, such as those of MatchingCross; "
+            "ONNX export is for rankers of features and for networks of texts and side information, such as those of MatchingCross; "
             f"this ranker's network is {type(members[0]).__name__}. Use save(path), which every ranker has."
         )
     return networks
@@ -127,7 +132,7 @@ def _onnx_bytes(networks: Sequence[TextAndSide]) -> bytes:
     for package in ("onnx", "onnxscript"):
         if importlib.util.find_spec(package) is None:
             raise MissingDependencyError(f"ONNX export needs {package}: pip install 'rankpolicy[onnx]'")
-    with _quiet():
+    with quiet_exporter():
         program = torch.onnx.export(
             PaddedScores(networks).eval(),
             tuple(_random_inputs(networks[0], CHECKED_SIZES[0]).values()),
@@ -139,6 +144,14 @@ def _onnx_bytes(networks: Sequence[TextAndSide]) -> bytes:
         )
     assert program is not None, "the program is returned where no file is named"
     return bytes(program.model_proto.SerializeToString())
+
+
+def _with_facts(content: bytes, facts: Mapping[str, str]) -> bytes:
+    import onnx.helper
+
+    model = onnx.load_from_string(content)
+    onnx.helper.set_model_props(model, dict(facts))
+    return bytes(model.SerializeToString())
 
 
 def _check(content: bytes, networks: Sequence[TextAndSide]) -> None:
@@ -179,7 +192,7 @@ def _random_inputs(network: TextAndSide, sizes: tuple[int, int, int, int]) -> di
 
 
 @contextmanager
-def _quiet() -> Iterator[None]:
+def quiet_exporter() -> Iterator[None]:
     """Silence the exporter's notes about packages that are not needed here."""
     logger = logging.getLogger("torch.onnx")
     level = logger.level

@@ -7,7 +7,7 @@ import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, final
+from typing import TYPE_CHECKING, Any, ClassVar, final
 
 import numpy as np
 import torch
@@ -29,6 +29,9 @@ from rankpolicy.rankers.base import DECISIVE, FitOptions, Ranker
 from rankpolicy.rankers.members import RANKERS
 from rankpolicy.settings import ReadWhen, documented, setting
 from rankpolicy.types import Conventions, RankPolicyError
+
+if TYPE_CHECKING:
+    from rankpolicy.rankers.exporting.graph import Graph
 
 # Defaults of the estimator: a linear regression has an exact solution and needs no tuning.
 _DEFAULTS: dict[str, dict[str, Any]] = {"regression": {"model": "linear", "scaling": "standardize"}}
@@ -162,6 +165,12 @@ class FairLP(Ranker):
     @property
     def _needs_queries(self) -> bool:
         return True
+
+    def _onnx_scores(self, graph: Graph) -> str:
+        raise RankPolicyError(
+            "FairLP cannot be exported to ONNX: the score of an item comes from a linear program over all items of its query and their "
+            f"protected groups. Use save(path); or fit and export the ranker that estimates relevance ({self.relevance!r}) by itself."
+        )
 
     def _files(self) -> dict[str, bytes]:
         fitted = {name: getattr(self._estimator, name) for name in self._estimator.fitted_attributes}

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankpolicy.data.dataset import RankingDataset
+from rankpolicy.data.sparse import SparseFeatures
 from rankpolicy.evaluation.measure import evaluate_scores, mean_over_queries
 from rankpolicy.metrics import reward_to_maximise
 from rankpolicy.optional import require
@@ -22,6 +23,8 @@ from rankpolicy.types import RankPolicyError
 
 if TYPE_CHECKING:
     import lightgbm
+
+    from rankpolicy.rankers.exporting.graph import Graph
 
 _TREES = "booster.txt"
 
@@ -51,6 +54,7 @@ class TreeRanker(Ranker):
     """
 
     uses_query_weights: ClassVar[bool] = True
+    scores_sparse: ClassVar[bool] = True
     settings_to_try: ClassVar[tuple[dict[str, Any], ...]] = tuple(
         {"num_leaves": leaves, "min_items_in_leaf": items} for leaves in (15, 7, 31) for items in (50, 20, 100)
     )
@@ -190,7 +194,7 @@ class TreeRanker(Ranker):
 
     def _lightgbm_data(self, dataset: RankingDataset, *, reference: Any = None) -> lightgbm.Dataset:
         data: lightgbm.Dataset = require("lightgbm", type(self).__name__).Dataset(
-            dataset.features,
+            _as_lightgbm_reads(dataset.features),
             dataset.labels,
             group=dataset.sizes,
             weight=_row_weights(dataset),
@@ -202,7 +206,14 @@ class TreeRanker(Ranker):
         return data
 
     def _scores(self, dataset: RankingDataset) -> NDArray[np.float64]:
-        return np.asarray(self._booster.predict(dataset.features, num_iteration=self.best_iteration_))
+        return np.asarray(
+            self._booster.predict(_as_lightgbm_reads(dataset.features), num_iteration=self.best_iteration_)
+        )
+
+    def _onnx_scores(self, graph: Graph) -> str:
+        from rankpolicy.rankers.exporting.trees import add_trees
+
+        return add_trees(graph, checked_model_text(self._files()[_TREES], num_features=self.num_features_))
 
     def _files(self) -> dict[str, bytes]:
         return {_TREES: self._booster.model_to_string(num_iteration=self.best_iteration_).encode()}
@@ -210,6 +221,11 @@ class TreeRanker(Ranker):
     def _restore(self, files: dict[str, bytes]) -> None:
         text = checked_model_text(files[_TREES], num_features=self.num_features_)
         self._booster = require("lightgbm", type(self).__name__).Booster(model_str=text)
+
+
+def _as_lightgbm_reads(features: NDArray[np.float32]) -> Any:
+    """An array as it is, of sparse features the matrix."""
+    return features.matrix if isinstance(features, SparseFeatures) else features
 
 
 def _best(curve: list[float]) -> int:

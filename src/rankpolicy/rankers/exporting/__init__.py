@@ -1,0 +1,1 @@
+"""Rankers of features as ONNX files: the scaling, network, linear or tree graph, checked and written."""
