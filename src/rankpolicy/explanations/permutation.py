@@ -1,0 +1,82 @@
+"""Importance of features by permutation: how much worse a ranker is when a feature is shuffled."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from rankpolicy.data.dataset import RankingDataset
+from rankpolicy.evaluation.bootstrap import bootstrap_interval
+from rankpolicy.evaluation.measure import check_has_labels, evaluate_scores, mean_over_queries
+from rankpolicy.explanations.asked import dataset_to_explain, names_of
+from rankpolicy.explanations.importance import FeatureImportance
+from rankpolicy.metrics import reward_to_maximise
+from rankpolicy.metrics.expression import reward_for_labels
+from rankpolicy.types import RankPolicyError
+
+if TYPE_CHECKING:
+    from rankpolicy.rankers.base import Ranker
+
+
+def permutation_importance(
+    ranker: Ranker,
+    data: RankingDataset,
+    *,
+    metric: Any = "ndcg@10",
+    num_repeats: int = 5,
+    level: float = 0.95,
+    random_state: int | None = 0,
+) -> FeatureImportance:
+    """Drop of a metric when the values of one feature are exchanged between all items of the data, also across queries (Breiman 2001).
+
+    Exchange across queries shows the importance of features that are the same for all items of a query, too. Of features that carry the
+    same information, each may look unimportant while the other remains. The interval is the bootstrap over queries of the drop per query,
+    averaged over repeats.
+
+    Parameters
+    ----------
+    ranker
+        A fitted ranker that reads features.
+    data
+        Data with labels, best that the ranker was not trained on.
+    metric
+        The metric that drops, by name or as a metric.
+    num_repeats
+        How often each feature is shuffled.
+    level
+        Level of the intervals, between 0 and 1.
+    random_state
+        Seed of the shuffles; None draws new ones each time.
+    """
+    if isinstance(num_repeats, bool) or not isinstance(num_repeats, int | np.integer) or num_repeats < 1:
+        raise RankPolicyError(f"num_repeats must be a whole number, 1 or more; got {num_repeats!r}.")
+    given = dataset_to_explain(ranker, data, "data to measure on")
+    check_has_labels(given, "data to measure on")
+    measure = reward_for_labels(reward_to_maximise(metric), given.label_kind)
+    generator = np.random.default_rng(random_state)
+    before = evaluate_scores(ranker._scores(given), given, [measure])[:, 0]
+    features = given.features.copy()
+    shuffled = replace(given, features=features)
+    found = np.empty((3, given.num_features))
+    for column in range(given.num_features):
+        values, drops = given.features[:, column], np.zeros(given.num_queries)
+        for _ in range(num_repeats):
+            # The dataset holds a read-only view of this array.
+            features[:, column] = values[generator.permutation(given.num_items)]
+            drops += before - evaluate_scores(ranker._scores(shuffled), given, [measure])[:, 0]
+        features[:, column] = values
+        drops /= num_repeats
+        interval = bootstrap_interval(drops, query_weights=given.query_weights, level=level)
+        found[:, column] = mean_over_queries(drops, given.query_weights), *interval
+    return FeatureImportance(
+        names=names_of(given),
+        importances=found[0],
+        lower=found[1],
+        upper=found[2],
+        method="permutation",
+        metric=measure.name,
+        level=level,
+        ranker=ranker.name,
+    )
