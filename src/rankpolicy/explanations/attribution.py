@@ -80,7 +80,14 @@ def explain_item(
     else:
         references = one.features[[other]]
     value = ItemValue(ranker, one, place, other, of=of)
-    contrast = _Contrast(value=value, query=one, item=place, over=other, references=references)
+    contrast = _Contrast(
+        value=value,
+        query=one,
+        item=place,
+        over=other,
+        ranks_by_groups=ranker._ranks_by_groups,
+        references=references,
+    )
     found, base, method = _attributed(ranker, contrast, of, num_samples, generator)
     names, own = names_of(data), shown_features(one, place)
     theirs = shown_means(data, references) if other is None else shown_features(one, other)
@@ -113,6 +120,7 @@ class _Contrast:
     query: RankingDataset
     item: int
     over: int | None
+    ranks_by_groups: bool
     references: NDArray[np.float32]  # (reference, feature); that of ``over`` where there is one
 
     @property
@@ -123,7 +131,7 @@ class _Contrast:
     def has_groups(self) -> bool:
         """Whether the two items have different protected groups, by which the ranker may rank."""
         groups = self.query.groups
-        by_groups = self.over is not None and groups is not None and self.value.reads_groups
+        by_groups = self.over is not None and groups is not None and self.ranks_by_groups
         return bool(by_groups and groups[self.item] != groups[self.over])  # type: ignore[index]
 
     @property

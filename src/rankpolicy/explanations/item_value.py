@@ -48,11 +48,6 @@ class ItemValue:
             if isinstance(policy, PlackettLuce):
                 self._log_weights = policy.scores[0].double().numpy()
 
-    @property
-    def reads_groups(self) -> bool:
-        """Whether protected groups may matter to the ranker: they do only where an item's score depends on its query."""
-        return self._ranker._needs_queries
-
     def __call__(
         self, own: Rows, other: Rows | None = None, *, swaps_groups: NDArray[np.bool_] | None = None
     ) -> NDArray[np.float64]:

@@ -18,6 +18,11 @@ _METHODS = ("permutation", "gain")
 class ExplainedRanker:
     """Base of rankers: the importance of features, and what they add to the score of one item."""
 
+    @property
+    def _ranks_by_groups(self) -> bool:
+        """Whether the protected group of an item has an effect on its score."""
+        return False
+
     def feature_importance(
         self,
         data: RankingDataset | None = None,

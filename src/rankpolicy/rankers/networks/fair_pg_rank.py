@@ -250,6 +250,10 @@ class FairPGRank(NetworkRanker, FairPolicyGradientSettings):
     def _needs_queries(self) -> bool:
         return bool(self.parity) or super()._needs_queries
 
+    @property
+    def _ranks_by_groups(self) -> bool:
+        return bool(self.parity)
+
     def _scores(self, dataset: RankingDataset) -> NDArray[np.float64]:
         scores = super()._scores(dataset)
         if not self.parity:

@@ -164,6 +164,10 @@ class FairLP(Ranker):
     def _needs_queries(self) -> bool:
         return True
 
+    @property
+    def _ranks_by_groups(self) -> bool:
+        return True
+
     def _files(self) -> dict[str, bytes]:
         fitted = {name: getattr(self._estimator, name) for name in self._estimator.fitted_attributes}
         return {**self._estimator._files(), _STATE: json.dumps({"line": self._line, "fitted": fitted}).encode()}
