@@ -155,7 +155,7 @@ def shown_means(data: RankingDataset, rows: NDArray[np.float32]) -> tuple[str, .
         elif categories is None:
             texts.append(f"{present.mean():.4g}")
         else:
-            texts.append(categories[int(np.bincount(present.astype(np.int64)).argmax())])
+            texts.append(f"mostly {categories[int(np.bincount(present.astype(np.int64)).argmax())]}")
     return tuple(texts)
 
 

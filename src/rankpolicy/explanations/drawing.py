@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 _FORMATS = ("png", "svg")
 _WIDTH = 8.0  # inches
 _LONGEST_LABEL = 34
+_HALF = 0.31  # of the height of a bar, where rows are 1 apart
+_BETWEEN = 1 - _HALF
 
 
 def drawn(target: Any, draw: Callable[[Any], None], *, height: float) -> Any:
@@ -68,8 +70,8 @@ def importance_bars(axes: Any, importance: FeatureImportance, *, max_features: i
     """
     shown = importance.by_size()[:max_features]
     rows = np.arange(len(shown))
-    axes.barh(rows, importance.importances[shown], height=0.62, color=figures.PALETTE[0], alpha=0.55)
-    axes.hlines(rows, importance.lower[shown], importance.upper[shown], color=figures.INK, linewidth=1.6)
+    axes.barh(rows, importance.importances[shown], height=2 * _HALF, color=figures.PALETTE[0], alpha=0.55)
+    axes.hlines(rows, importance.lower[shown], importance.upper[shown], color=figures.INK, linewidth=1.4)
     axes.axvline(0, color=figures.INK, linewidth=0.8)
     axes.set_yticks(rows, [_clipped(importance.names[place]) for place in shown])
     axes.set_ylim(len(shown) - 0.4, -0.6)
@@ -99,19 +101,20 @@ def waterfall(axes: Any, explanation: Explanation, *, max_features: int) -> None
     is_score = explanation.of == "score"
     level, last = explanation.base, len(steps) + 1
     reach = [explanation.base, explanation.value]
-    labels = [f"{explanation.reference_name}"]
+    labels = [_clipped(explanation.reference_name)]
     for row, (name, item, other, value) in enumerate(steps, 1):
         helps = value > 0 if is_score else value < 0
         colour = figures.PALETTE[0] if helps else figures.PALETTE[1]
-        axes.barh(row, value, left=level, height=0.62, color=colour, alpha=0.8)
-        axes.vlines(level, row - 1, row + 0.31, color=figures.INK, linewidth=0.8, alpha=0.6)
+        axes.barh(row, value, left=level, height=2 * _HALF, color=colour, alpha=0.8)
+        axes.vlines(level, row - _BETWEEN if row > 1 else 0, row - _HALF, color=figures.INK, linewidth=0.8, alpha=0.6)
         level += value
         reach.append(level)
-        labels.append(f"{_clipped(name)}\n{_clipped(other, 14)} → {_clipped(item, 14)}" if item else name)
-    axes.vlines(level, last - 1.31, last, color=figures.INK, linewidth=0.8, alpha=0.6)
+        change = f"{_clipped(other, 14)} → " if explanation.over is not None else "= "
+        labels.append(f"{_clipped(name)}\n{change}{_clipped(item, 14)}" if item else name)
+    axes.vlines(level, last - _BETWEEN, last, color=figures.INK, linewidth=0.8, alpha=0.6)
     ends = [explanation.base, explanation.value]
     axes.plot(ends, [0, last], "D", color=figures.INK, markersize=6, zorder=4)
-    labels.append(explanation.item)
+    labels.append(_clipped(explanation.item))
     low, high = min(reach), max(reach)
     room = 0.16 * (high - low or 1)
     axes.set_xlim(low - room, high + room)
@@ -149,10 +152,11 @@ def _annotate(axes: Any, explanation: Explanation, steps: list[tuple[str, str, s
 
 def _title(explanation: Explanation) -> str:
     what = "score" if explanation.of == "score" else "expected rank"
-    if explanation.over is None:
-        return f"Query {explanation.query}: {what} of {_clipped(explanation.item)} against the background"
-    return f"Query {explanation.query}: {what} of {_clipped(explanation.item)} against {_clipped(explanation.over)}"
+    against = "the background" if explanation.over is None else _clipped(explanation.over)
+    return f"Query {_clipped(explanation.query)}: {what} of {_clipped(explanation.item)} against {against}"
 
 
 def _clipped(text: str, most: int = _LONGEST_LABEL) -> str:
-    return text if len(text) <= most else text[: most - 1] + "…"
+    short = " ".join(text.split())
+    short = short if len(short) <= most else short[: most - 1] + "…"
+    return short.replace("$", r"\$")  # otherwise matplotlib sets what follows as a formula

@@ -35,7 +35,7 @@ def gain_importance(ranker: Ranker, *, level: float = 0.95, random_state: int | 
 
     if not isinstance(ranker, TreeRanker):
         raise RankPolicyError(
-            f"method='gain' adds up what the splits of trees gained; {type(ranker).__name__} has no trees. Use method='permutation'."
+            f"the method 'gain' adds up what the splits of trees gained; {type(ranker).__name__} has no trees. Use 'permutation'."
         )
     ranker._require_fitted()
     if not 0 < level < 1:

@@ -210,7 +210,13 @@ def how_made(run: RunRecord) -> tuple[str, ...]:
         The record of the run.
     """
     data: list[list[str | Cell]] = [
-        [role, str(facts.get("path", "")), Cell(str(facts["queries"])), Cell(str(facts["items"])), facts["sha256"][:16]]
+        [
+            role,
+            str(facts.get("path", "")),
+            Cell(str(facts.get("queries", ""))),
+            Cell(str(facts.get("items", ""))),
+            facts["sha256"][:16],
+        ]
         for role, facts in run.data.items()
     ]
     versions = ", ".join(f"{name} {version}" for name, version in run.versions.items())
