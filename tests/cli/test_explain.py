@@ -73,11 +73,11 @@ def test_tables_of_features_name_features_and_rows(rankpolicy, tmp_path):
         (["--query", "45", "--method", "gain"], "--method is about the importance of features"),
         (["--query", "45", "--of", "rank"], "of must be 'score' or 'expected_rank'"),
         (["--of", "score"], "--of is about one item"),
-        (["--method", "gain"], "Use method='permutation'"),
+        (["--method", "gain"], "has no trees. Use 'permutation'"),
         (["--method", "gains"], "Unknown method of importance"),
         (["--metric", "ndgc"], "Did you mean 'ndcg'"),
-        (["--repeats", "0"], "num_repeats must be a whole number"),
-        (["--query", "45", "--samples", "0"], "num_samples must be a whole number"),
+        (["--repeats", "0"], "Invalid value for '--repeats'"),
+        (["--query", "45", "--samples", "0"], "Invalid value for '--samples'"),
     ],
 )
 def test_bad_input_is_one_line(refused, folder, options, message):

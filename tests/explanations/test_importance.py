@@ -84,7 +84,7 @@ def test_what_cannot_be_measured_is_said_in_words(trees, arguments, message):
 
 def test_gain_needs_trees():
     ranker = rp.RankSVM().fit(TRAIN)
-    with pytest.raises(rp.RankPolicyError, match=r"RankSVM has no trees\. Use method='permutation'"):
+    with pytest.raises(rp.RankPolicyError, match=r"RankSVM has no trees\. Use 'permutation'"):
         ranker.feature_importance(TEST, method="gain")
 
 
