@@ -200,7 +200,7 @@ def _print(found: Explanation | FeatureImportance) -> None:
     else:
         columns = ("feature", found.item, found.reference_name, "adds")
         cells = [(row["feature"], row["item"], row["reference"], f"{row['value']:+.4f}") for row in rows]
-        closing = f"{found.title}: {found.value:.4f} - {found.base:.4f} = {found.value - found.base:+.4f}; Shapley values, {found.method}"
+        closing = f"{found.title}: {found.difference}; Shapley values, {found.method}"
     for place, name in enumerate(columns):
         drawn.add_column(_plain(name), justify="right" if place else "left")
     for cell in cells:

@@ -72,7 +72,7 @@ def find_item(ranker: Ranker, data: RankingDataset, query: Any, item: Any) -> tu
         return number, int(np.argmax(ranker._scores(one)))
     if one.item_ids is None:
         raise RankPolicyError(
-            f"the items of the data have no ids, so {item!r} is none of them. Give its row in the data, a whole number from 0, as rank does."
+            f"the items of the data have no ids; got {item!r}. Name the item by its row in the data, a whole number from 0, as rank does."
         )
     found = np.flatnonzero(one.item_ids == item)
     if len(found) == 0:

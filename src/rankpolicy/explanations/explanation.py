@@ -75,6 +75,11 @@ class Explanation:
         """What the item is compared with, in a word or two."""
         return "background" if self.over is None else self.over
 
+    @property
+    def difference(self) -> str:
+        """Value, base and their difference, as text."""
+        return f"{self.value:.4f} against {self.base:.4f}, difference {self.value - self.base:+.4f}"
+
     def by_size(self) -> NDArray[np.int64]:
         """Numbers of the features by the size of their values, largest first."""
         return np.argsort(-np.abs(self.values), kind="stable")
@@ -135,7 +140,7 @@ class Explanation:
         lines = [
             "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in (header, *rows)
         ]
-        return "\n".join([f"{self.title}: {self.value:.4f} - {self.base:.4f} = {self.value - self.base:+.4f}", *lines])
+        return "\n".join([f"{self.title}: {self.difference}", *lines])
 
     def __repr__(self) -> str:
         first = ", ".join(f"{name} {value:+.3g}" for name, _, _, value in self._rows()[:3])
@@ -146,7 +151,7 @@ class Explanation:
     def _repr_html_(self) -> str:
         rows = [(name, item, other, f"{value:+.4f}") for name, item, other, value in self._rows()]
         table = html_table(rows, header=("feature", "item", self.reference_name, "adds"))
-        note = f"<small>{self.value:.4f} - {self.base:.4f} = {self.value - self.base:+.4f}; Shapley values, {self.method}</small>"
+        note = f"<small>{self.difference}; Shapley values, {self.method}</small>"
         return html_block(f"Explanation: {self.title}", table, note)
 
     def _rows(self, most: int = _MOST_ROWS) -> list[tuple[str, str, str, float]]:

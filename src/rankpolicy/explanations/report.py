@@ -49,7 +49,7 @@ def _importances(found: FeatureImportance) -> Section:
     return Section(
         title="Features",
         parts=(
-            figure(figures.svg(found.plot(), "importance of features"), found.meaning),
+            figure(figures.svg(found.plot(), "importance of features"), "Bars are importances, lines their intervals."),
             paragraph(more, soft=True),
             table(["feature", "importance", f"{found.level:.0%} interval"], rows),
         ),
@@ -74,7 +74,10 @@ def _contributions(found: Explanation) -> Section:
     return Section(
         title="What each feature adds",
         parts=(
-            figure(figures.svg(found.plot(), found.title), f"From {found.reference_name} to {found.item}."),
+            figure(
+                figures.svg(found.plot(), found.title),
+                f"Steps from {found.reference_name} (top) to {found.item} (bottom): blue speaks for the item, orange against it.",
+            ),
             paragraph(direction + errors, soft=True),
             table(["feature", found.item, found.reference_name, "adds"], rows),
         ),
