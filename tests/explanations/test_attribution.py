@@ -183,6 +183,7 @@ def test_trees_decide_as_lightgbm_does():
     rows = data[150:].features.copy()
     rows[::7] = 0.0
     rows[::11, 3] = 3.0  # no such category
+    rows[5::13, 2] = np.nan  # never missing in training
     trees = trees_of(ranker._booster, num_trees=ranker.best_iteration_)
     scores = ranker._booster.predict(rows, num_iteration=ranker.best_iteration_)
     for row in range(1, 100):
@@ -248,6 +249,7 @@ def test_items_are_named_by_row_or_by_id(fitted):
         ({"item": 0.5}, "an item is named by its id"),
         ({"item": 0, "of": "rank"}, "of must be 'score' or 'expected_rank'; got 'rank'"),
         ({"item": 0, "num_samples": 1}, "num_samples must be a whole number, 2 or more"),
+        ({"item": 0, "random_state": "x"}, "random_state must be a whole number, 0 or more"),
         ({"item": 0, "over": 1, "background": TRAIN}, "not with both"),
         ({"item": 0, "background": TRAIN.features}, "background must be a RankingDataset; got ndarray"),
     ],
@@ -255,6 +257,22 @@ def test_items_are_named_by_row_or_by_id(fitted):
 def test_what_cannot_be_explained_is_said_in_words(fitted, arguments, message):
     with pytest.raises(rp.RankPolicyError, match=message.replace("(", r"\(")):
         fitted["rank-svm"].explain(TEST, **arguments)
+
+
+def test_names_with_signs_of_formulas_are_drawn(tmp_path):
+    names = ["price in $", "$\\frac$", "a\nb", "_^{", "x" * 90, "f", "g", "[bold]"]
+    data = rp.from_arrays(TEST.features, TEST.labels, group=TEST.sizes, feature_names=names)
+    ranker = rp.RankSVM().fit(data)
+    for found in (ranker.explain(data, item=0, over=1), ranker.feature_importance(data, num_repeats=1)):
+        found.plot(tmp_path / "figure.svg")
+        assert "price in $" in (tmp_path / "figure.svg").read_text()
+
+
+def test_a_single_item_has_nothing_above_it(fitted):
+    alone = rp.from_arrays(TEST.features[:1], group=[1])
+    found = fitted["pg-rank"].explain(alone, item=0, of="expected_rank", background=TRAIN, num_samples=2)
+    assert (found.value, found.base) == (1, 1)
+    np.testing.assert_allclose(found.values, 0, atol=1e-12)
 
 
 def test_texts_and_arrays_are_refused_in_words(fitted):

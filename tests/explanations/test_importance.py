@@ -47,6 +47,16 @@ def test_a_wider_level_gives_wider_intervals_and_the_seed_decides(trees):
     assert (other.importances != narrow.importances).any()
 
 
+def test_features_that_never_vary_have_no_importance_and_cost_nothing(trees, monkeypatch):
+    features = TEST.features.copy()
+    features[:, 0], features[:, 1:3] = 1.5, np.nan
+    calls, scores = [], type(trees)._scores
+    monkeypatch.setattr(type(trees), "_scores", lambda self, data: calls.append(1) or scores(self, data))
+    found = trees.feature_importance(replace(TEST, features=features), num_repeats=2)
+    assert found.importances[:3].tolist() == [0, 0, 0]
+    assert len(calls) == 1 + 2 * (DATA.num_features - 3)
+
+
 def test_gain_is_lightgbms_gain_as_shares(trees):
     found = trees.feature_importance(method="gain")
     gains = trees._booster.feature_importance("gain", iteration=trees.best_iteration_)
@@ -71,6 +81,10 @@ def test_gain_survives_a_file(trees, tmp_path):
         ({"num_repeats": 0}, "num_repeats must be a whole number, 1 or more; got 0"),
         ({"level": 1.5}, "level must lie between 0 and 1"),
         ({"method": "gain", "level": 0}, "level must lie between 0 and 1"),
+        ({"level": "wide"}, "level must lie between 0 and 1"),
+        ({"random_state": "x"}, "random_state must be a whole number, 0 or more; got 'x'"),
+        ({"random_state": -1, "method": "gain"}, "random_state must be a whole number, 0 or more; got -1"),
+        ({"method": ["gain"]}, "Unknown method of importance"),
         ({"data": None}, "data to measure on must be a RankingDataset; got NoneType"),
         ({"data": rp.from_arrays(TEST.features, group=TEST.sizes)}, "must have labels"),
         ({"metric": "ndgc"}, "Did you mean 'ndcg'"),
@@ -117,6 +131,8 @@ def test_figures_go_to_files_axes_or_the_caller(trees, kind, tmp_path):
     assert found.plot(axes) is axes.figure
     assert axes.patches
     assert isinstance(found.plot(), Figure)
+    with pytest.raises(rp.RankPolicyError, match="max_features must be a whole number, 1 or more"):
+        found.plot(max_features="all")
     for target, message in ((tmp_path / "figure.txt", "must end in .png or .svg"), (3, "got int")):
         with pytest.raises(rp.RankPolicyError, match=message):
             found.plot(target)

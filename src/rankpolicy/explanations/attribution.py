@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from rankpolicy.data.dataset import RankingDataset
 from rankpolicy.explanations.asked import dataset_to_explain, find_item, names_of, shown_features, shown_means
+from rankpolicy.explanations.checks import check_whole, generator_of
 from rankpolicy.explanations.explanation import Explanation
 from rankpolicy.explanations.item_value import ItemValue, check_of
 from rankpolicy.explanations.linear_values import linear_values
@@ -62,8 +63,8 @@ def explain_item(
         Seed of the draws; None draws new ones each time.
     """
     check_of(of)
-    if isinstance(num_samples, bool) or not isinstance(num_samples, int | np.integer) or num_samples < 2:
-        raise RankPolicyError(f"num_samples must be a whole number, 2 or more; got {num_samples!r}.")
+    check_whole("num_samples", num_samples, at_least=2)
+    generator = generator_of(random_state)
     if over is not None and background is not None:
         raise RankPolicyError("an item is compared with over= (another item) or with background=, not with both.")
     data = dataset_to_explain(ranker, data, "data to explain")
@@ -72,7 +73,6 @@ def explain_item(
     other = None if over is None else find_item(ranker, data, data.query_ids[number], over)[1]
     if other == place:
         raise RankPolicyError("item and over are the same item; name two items of the query.")
-    generator = np.random.default_rng(random_state)
     if other is None:
         rows = data if background is None else dataset_to_explain(ranker, background, "background")
         drawn = generator.permutation(rows.num_items)[:MOST_BACKGROUND_ROWS]

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankpolicy.display import html_block, html_table
+from rankpolicy.explanations.checks import check_whole
 from rankpolicy.optional import require
 
 if TYPE_CHECKING:
@@ -127,6 +128,7 @@ class Explanation:
         """
         from rankpolicy.explanations.drawing import drawn, waterfall
 
+        check_whole("max_features", max_features, at_least=1)
         return drawn(
             target,
             lambda axes: waterfall(axes, self, max_features=max_features),

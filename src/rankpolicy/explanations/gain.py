@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from rankpolicy.explanations.checks import check_level, generator_of
 from rankpolicy.explanations.importance import FeatureImportance
 from rankpolicy.explanations.tree_values import Split, trees_of
 from rankpolicy.types import RankPolicyError
@@ -38,15 +39,13 @@ def gain_importance(ranker: Ranker, *, level: float = 0.95, random_state: int | 
             f"the method 'gain' adds up what the splits of trees gained; {type(ranker).__name__} has no trees. Use 'permutation'."
         )
     ranker._require_fitted()
-    if not 0 < level < 1:
-        raise RankPolicyError(f"level must lie between 0 and 1, such as 0.95; got {level:g}.")
+    check_level(level)
+    generator = generator_of(random_state)
     gains = np.zeros((ranker.best_iteration_, ranker.num_features_))  # (tree, feature)
     for tree, root in enumerate(trees_of(ranker._booster, num_trees=ranker.best_iteration_)):
         _add_gains(root, gains[tree])
     names = ranker.feature_names_ or [f"feature {number}" for number in range(ranker.num_features_)]
-    drawn = np.random.default_rng(random_state).multinomial(
-        len(gains), np.full(len(gains), 1 / len(gains)), _NUM_RESAMPLES
-    )
+    drawn = generator.multinomial(len(gains), np.full(len(gains), 1 / len(gains)), _NUM_RESAMPLES)
     lower, upper = np.quantile(_shares(drawn @ gains), [(1 - level) / 2, (1 + level) / 2], axis=0)
     return FeatureImportance(
         names=tuple(names),

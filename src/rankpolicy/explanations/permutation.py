@@ -6,15 +6,16 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rankpolicy.data.dataset import RankingDataset
 from rankpolicy.evaluation.bootstrap import bootstrap_interval
 from rankpolicy.evaluation.measure import check_has_labels, evaluate_scores, mean_over_queries
 from rankpolicy.explanations.asked import dataset_to_explain, names_of
+from rankpolicy.explanations.checks import check_level, check_whole, generator_of
 from rankpolicy.explanations.importance import FeatureImportance
 from rankpolicy.metrics import reward_to_maximise
 from rankpolicy.metrics.expression import reward_for_labels
-from rankpolicy.types import RankPolicyError
 
 if TYPE_CHECKING:
     from rankpolicy.rankers.base import Ranker
@@ -50,19 +51,19 @@ def permutation_importance(
     random_state
         Seed of the shuffles; None draws new ones each time.
     """
-    if isinstance(num_repeats, bool) or not isinstance(num_repeats, int | np.integer) or num_repeats < 1:
-        raise RankPolicyError(f"num_repeats must be a whole number, 1 or more; got {num_repeats!r}.")
+    check_whole("num_repeats", num_repeats, at_least=1)
+    check_level(level)
+    generator = generator_of(random_state)
     given = dataset_to_explain(ranker, data, "data to measure on")
     check_has_labels(given, "data to measure on")
     measure = reward_for_labels(reward_to_maximise(metric), given.label_kind)
-    generator = np.random.default_rng(random_state)
     before = evaluate_scores(ranker._scores(given), given, [measure])[:, 0]
     features = given.features.copy()
     shuffled = replace(given, features=features)
     found = np.empty((3, given.num_features))
     for column in range(given.num_features):
         values, drops = given.features[:, column], np.zeros(given.num_queries)
-        for _ in range(num_repeats):
+        for _ in range(num_repeats if _varies(values) else 0):
             # The dataset holds a read-only view of this array.
             features[:, column] = values[generator.permutation(given.num_items)]
             drops += before - evaluate_scores(ranker._scores(shuffled), given, [measure])[:, 0]
@@ -80,3 +81,9 @@ def permutation_importance(
         level=level,
         ranker=ranker.name,
     )
+
+
+def _varies(values: NDArray[np.float32]) -> bool:
+    """Whether there is anything to shuffle."""
+    missing = np.isnan(values)
+    return bool(missing.any() != missing.all() or (values[~missing] != values[~missing][:1]).any())
