@@ -132,6 +132,13 @@ def test_a_background_is_the_mean_over_its_items(fitted):
     np.testing.assert_allclose(found.values, np.mean(each, axis=0), atol=1e-12)
 
 
+@pytest.mark.parametrize("of", ["score", "expected_rank"])
+def test_a_background_may_hold_the_item_itself(of, fitted):
+    for query in TEST.query_ids:
+        found = fitted["pg-rank"].explain(TEST, query=query, of=of, num_samples=2)
+        assert found.values.sum() == pytest.approx(found.value - found.base, abs=1e-12)
+
+
 def frame_with_gaps(num_queries=60, seed=0):
     """Numbers of which some are missing, a zero-inflated count, and a category that decides the label."""
     generator = np.random.default_rng(seed)

@@ -168,6 +168,9 @@ def _attributed(
     actual = contrast.value.actual
     full = float(actual[contrast.item])
     empties = contrast.value(contrast.references) if contrast.over is None else actual[[contrast.over]]
+    # A reference that is the item itself has its value, without what rounding may add.
+    differs = np.array([len(contrast.players(reference)) > 0 for reference in contrast.references])
+    empties = np.where(differs | (contrast.over is not None), empties, full)
     base = float(empties.mean())
     exact = None if of != "score" or contrast.has_groups else _exact_values(ranker, contrast)
     if exact is not None:
