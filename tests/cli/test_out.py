@@ -23,6 +23,7 @@ def calls(folder, tmp_path, monkeypatch):
     monkeypatch.setitem(TARGETS, "paper/table", Target(name="paper/table", what="a table", run=lambda setup: outcome))
     quick = ["--set", "epochs=1"]
     return {
+        "explain": [folder / "model.rp", "--data", folder / "test.txt", "--repeats", 1],
         "demo": ["--queries", "20"],
         "compare": ["--data", folder / "folds", "--methods", "regression", "--no-tune", *quick],
         "tradeoff": ["--data", "synthetic", "--methods", "deltr", "--strengths", "0", "--jobs", 1, *quick],

@@ -31,6 +31,7 @@ VERBS: dict[str, Verb] = {
     "train": Verb(place=f"{_CLI}.train:train", summary="Learn a ranker and write it to a file."),
     "evaluate": Verb(place=f"{_CLI}.evaluate:evaluate", summary="Measure a model on labelled data or clicks."),
     "predict": Verb(place=f"{_CLI}.predict:predict", summary="Score the items of new data."),
+    "explain": Verb(place=f"{_CLI}.explain:explain", summary="Which features matter; why one item is above another."),
     "export": Verb(place=f"{_CLI}.export:export", summary="Write a model as an ONNX file for other programs."),
     "compare": Verb(place=f"{_CLI}.compare:compare", summary="Learn and measure several methods on the same folds."),
     "tradeoff": Verb(place=f"{_CLI}.tradeoff:tradeoff", summary="Utility against fairness of exposure, by method."),

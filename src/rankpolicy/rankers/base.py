@@ -20,6 +20,7 @@ from rankpolicy.evaluation.measure import evaluate_scores, mean_over_queries
 from rankpolicy.metrics import reward_to_maximise
 from rankpolicy.metrics.expression import reward_for_labels
 from rankpolicy.policies.plackett_luce import PlackettLuce
+from rankpolicy.rankers.explained import ExplainedRanker
 from rankpolicy.rankers.inputs import (
     Groups,
     check_kind_of_data,
@@ -71,7 +72,7 @@ class FitOptions:
     other_sets: Mapping[str, RankingDataset] = field(default_factory=dict)
 
 
-class Ranker(ScikitLearnEstimator, RanksAsPolicy, ABC):
+class Ranker(ScikitLearnEstimator, RanksAsPolicy, ExplainedRanker, ABC):
     """A method that learns scores; its policy is Plackett-Luce over these scores, or a mixture of rankings.
 
     Every ranker is a dataclass whose settings are declared with ``rankpolicy.settings.setting`` and checked when it is made. Constructors

@@ -257,6 +257,10 @@ class FairPGRank(NetworkRanker, FairPolicyGradientSettings):
                 "a query. Use save(path); ranker.set_params(parity=0.0).export_onnx(path) writes the scores before parity."
             )
 
+    @property
+    def _ranks_by_groups(self) -> bool:
+        return bool(self.parity)
+
     def _scores(self, dataset: RankingDataset) -> NDArray[np.float64]:
         scores = super()._scores(dataset)
         if not self.parity:

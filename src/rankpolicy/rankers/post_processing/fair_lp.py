@@ -172,6 +172,10 @@ class FairLP(Ranker):
             f"protected groups. Use save(path); or fit and export the ranker that estimates relevance ({self.relevance!r}) by itself."
         )
 
+    @property
+    def _ranks_by_groups(self) -> bool:
+        return True
+
     def _files(self) -> dict[str, bytes]:
         fitted = {name: getattr(self._estimator, name) for name in self._estimator.fitted_attributes}
         return {**self._estimator._files(), _STATE: json.dumps({"line": self._line, "fitted": fitted}).encode()}

@@ -1,0 +1,174 @@
+"""What a user asks about: the data, a query and an item in it, and how their features are written."""
+
+from __future__ import annotations
+
+import difflib
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rankpolicy.data.dataset import RankingDataset
+from rankpolicy.types import RankPolicyError
+
+if TYPE_CHECKING:
+    from rankpolicy.rankers.base import Ranker
+
+
+def dataset_to_explain(ranker: Ranker, data: Any, what: str) -> RankingDataset:
+    """The data with the features that the ranker was fitted on; sparse ones made dense; refuses texts and what is no dataset.
+
+    Parameters
+    ----------
+    ranker
+        The ranker, which must be fitted.
+    data
+        What the user gave.
+    what
+        What it is for, for error messages.
+    """
+    ranker._require_fitted()
+    if ranker._reads_texts:
+        raise RankPolicyError(
+            f"explanations show what each feature adds; this {type(ranker).__name__} reads texts and has no features to explain. "
+            "Use a ranker over features."
+        )
+    if not isinstance(data, RankingDataset):
+        raise RankPolicyError(
+            f"{what} must be a RankingDataset; got {type(data).__name__}. Arrays: from_arrays(X, y, qid=qid), a frame: from_frame(frame)."
+        )
+    dataset = ranker._to_rank(data, None, None, None)
+    return (
+        dataset if isinstance(dataset.features, np.ndarray) else replace(dataset, features=np.asarray(dataset.features))
+    )
+
+
+def find_item(ranker: Ranker, data: RankingDataset, query: Any, item: Any) -> tuple[int, int]:
+    """Number of the query, and place of the item in it.
+
+    Parameters
+    ----------
+    ranker
+        The ranker, which chooses the first item where none is named.
+    data
+        The data to rank.
+    query
+        The id of the query, or None.
+    item
+        An id (text), a row (whole number), or None for the item that is ranked first.
+    """
+    number = None if query is None else _find_query(data, query)
+    if isinstance(item, int | np.integer) and not isinstance(item, bool):
+        return _find_row(data, number, int(item))
+    if item is not None and not isinstance(item, str):
+        raise RankPolicyError(
+            f"an item is named by its id, a text, or by its row, a whole number as rank gives it; got {item!r:.60}."
+        )
+    if number is None:
+        if data.num_queries > 1:
+            raise RankPolicyError(
+                f"name the query: the data has {data.num_queries}, such as {str(data.query_ids[0])!r}."
+            )
+        number = 0
+    one = data[number : number + 1]
+    if item is None:
+        return number, int(np.argmax(ranker._scores(one)))
+    if one.item_ids is None:
+        raise RankPolicyError(
+            f"the items of the data have no ids; got {item!r}. Name the item by its row in the data, a whole number from 0, as rank does."
+        )
+    found = np.flatnonzero(one.item_ids == item)
+    if len(found) == 0:
+        raise RankPolicyError(_unknown(f"item of query {data.query_ids[number]}", item, one.item_ids.tolist()))
+    return number, int(found[0])
+
+
+def _find_query(data: RankingDataset, query: Any) -> int:
+    found = np.flatnonzero(data.query_ids == str(query))
+    if len(found) == 0:
+        raise RankPolicyError(_unknown("query", str(query), data.query_ids.tolist()))
+    return int(found[0])
+
+
+def _find_row(data: RankingDataset, number: int | None, row: int) -> tuple[int, int]:
+    found = np.flatnonzero(data.row_numbers() == row)
+    if len(found) == 0:
+        raise RankPolicyError(
+            f"the row of an item must be from 0 to {data.num_items - 1}, a row of the data as rank gives it; got {row}."
+        )
+    place = int(found[0])
+    owner = int(data.query_of_item[place])
+    if number is not None and owner != number:
+        raise RankPolicyError(
+            f"both items must belong to query {data.query_ids[number]}; row {row} belongs to query {data.query_ids[owner]}."
+        )
+    return owner, place - int(data.offsets[owner])
+
+
+def _unknown(kind: str, given: str, known: list[Any]) -> str:
+    names = [str(name) for name in known]
+    close = difflib.get_close_matches(given, names, n=1)
+    hint = f" Did you mean {close[0]!r}?" if close else ""
+    listed = ", ".join(names[:5]) + (", ..." if len(names) > 5 else "")
+    return f"there is no {kind} with the id {given!r}.{hint} There are {len(names)}: {listed}."
+
+
+def names_of(data: RankingDataset) -> tuple[str, ...]:
+    """Names of the features; their numbers, from 0, where the data has no names.
+
+    Parameters
+    ----------
+    data
+        The data.
+    """
+    return data.feature_names or tuple(f"feature {number}" for number in range(data.num_features))
+
+
+def shown_features(data: RankingDataset, place: int) -> tuple[str, ...]:
+    """The features of an item as texts: numbers in four digits, categories by name, "missing" for NaN.
+
+    Parameters
+    ----------
+    data
+        The data.
+    place
+        Place of the item in its arrays.
+    """
+    return tuple(
+        _shown(value, categories)
+        for value, categories in zip(data.features[place].tolist(), _categories(data), strict=True)
+    )
+
+
+def shown_means(data: RankingDataset, rows: NDArray[np.float32]) -> tuple[str, ...]:
+    """The means of features over rows as texts; of categories the most frequent one.
+
+    Parameters
+    ----------
+    data
+        The data, which knows the categories.
+    rows
+        Features (row, feature).
+    """
+    texts = []
+    for column, categories in zip(rows.T.astype(np.float64), _categories(data), strict=True):
+        present = column[~np.isnan(column)]
+        if len(present) == 0:
+            texts.append("missing")
+        elif categories is None:
+            texts.append(f"{present.mean():.4g}")
+        else:
+            texts.append(f"mostly {categories[int(np.bincount(present.astype(np.int64)).argmax())]}")
+    return tuple(texts)
+
+
+def _categories(data: RankingDataset) -> list[tuple[str, ...] | None]:
+    known = data.categories or {}
+    return [known.get(name) for name in names_of(data)]
+
+
+def _shown(value: float, categories: tuple[str, ...] | None) -> str:
+    if np.isnan(value):
+        return "missing"
+    return f"{value:.4g}" if categories is None else categories[int(value)]

@@ -1,0 +1,164 @@
+"""What an item is worth to a ranker, its score or its expected rank, if it had other features."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from rankpolicy.data.dataset import RankingDataset
+from rankpolicy.policies.plackett_luce import PlackettLuce
+from rankpolicy.types import RankPolicyError
+
+if TYPE_CHECKING:
+    from rankpolicy.rankers.base import Ranker
+
+Rows = NDArray[np.float32]  # (world, feature)
+_MOST_CELLS = 1 << 22  # of features that are scored at once
+
+
+class ItemValue:
+    """The score or the expected rank of one item of a query, as a function of its features.
+
+    The expected rank of item i under a Plackett-Luce policy is 1 + sum over the other items j of sigmoid(s_j - s_i); 1 is the top.
+
+    Parameters
+    ----------
+    ranker
+        A fitted ranker that reads features.
+    query
+        Its data to rank: one query.
+    item
+        Place of the item in the query.
+    over
+        Place of the item it is compared with, whose features change too; None without one.
+    of
+        "score" or "expected_rank".
+    """
+
+    def __init__(self, ranker: Ranker, query: RankingDataset, item: int, over: int | None, *, of: str) -> None:
+        self._ranker, self._query, self._of = ranker, query, of
+        self._item, self._over = item, over
+        self.actual = self._of_all(query)[0]  # (item,)
+        self._log_weights = None
+        if of == "expected_rank" and not ranker._needs_queries:
+            policy = ranker._policy_of(query)
+            if isinstance(policy, PlackettLuce):
+                self._log_weights = policy.scores[0].double().numpy()
+
+    def __call__(
+        self, own: Rows, other: Rows | None = None, *, swaps_groups: NDArray[np.bool_] | None = None
+    ) -> NDArray[np.float64]:
+        """The value of the item in each of several worlds (world,).
+
+        Parameters
+        ----------
+        own
+            Features of the item in each world.
+        other
+            Features of the item it is compared with; None leaves them as they are.
+        swaps_groups
+            Whether the two items have exchanged their protected groups (world,); None: nowhere.
+        """
+        by_item = not self._ranker._needs_queries and (self._of == "score" or self._log_weights is not None)
+        size = len(self._query.features)
+        step = max(1, _MOST_CELLS // (own.shape[1] * (2 if by_item else size)))
+        parts = []
+        for start in range(0, len(own), step):
+            block = slice(start, start + step)
+            others = None if other is None else other[block]
+            if by_item:
+                parts.append(self._by_item(own[block], others))
+            else:
+                swaps = None if swaps_groups is None else swaps_groups[block]
+                parts.append(self._by_query(own[block], others, swaps))
+        return np.concatenate(parts)
+
+    def _by_item(self, own: Rows, other: Rows | None) -> NDArray[np.float64]:
+        """Where a score depends on the item alone, only the changed items are scored."""
+        if self._of == "score":
+            return np.asarray(self._ranker._scores(_one_query(self._query, own)), np.float64)
+        assert self._log_weights is not None
+        rows = own if other is None else np.concatenate([own, other])
+        policy = self._ranker._policy_of(_one_query(self._query, rows))
+        assert isinstance(policy, PlackettLuce)
+        changed = policy.scores[0].double().numpy()
+        mine = changed[: len(own), None]
+        same = [place for place in range(len(self._log_weights)) if place not in (self._item, self._over)]
+        ranks = 1 + _sigmoid(self._log_weights[same] - mine).sum(axis=1)
+        if self._over is not None:
+            theirs = self._log_weights[self._over] if other is None else changed[len(own) :, None]
+            ranks += _sigmoid(theirs - mine)[:, 0]
+        return np.asarray(ranks)
+
+    def _by_query(self, own: Rows, other: Rows | None, swaps: NDArray[np.bool_] | None) -> NDArray[np.float64]:
+        """Where a score depends on the whole query, the query is ranked once per world."""
+        query, size = self._query, self._query.num_items
+        features = np.repeat(query.features[None], len(own), axis=0)
+        features[:, self._item] = own
+        if other is not None:
+            features[:, self._over] = other
+        groups = None if query.groups is None else np.repeat(query.groups[None], len(own), axis=0)
+        if query.groups is not None and groups is not None and swaps is not None and self._over is not None:
+            item, over = query.groups[self._item], query.groups[self._over]
+            groups[swaps, self._item], groups[swaps, self._over] = over, item
+        worlds = _dataset(
+            query,
+            features.reshape(-1, features.shape[2]),
+            np.arange(len(own) + 1) * size,
+            groups=None if groups is None else groups.reshape(-1),
+        )
+        return self._of_all(worlds)[:, self._item]
+
+    def _of_all(self, dataset: RankingDataset) -> NDArray[np.float64]:
+        """The value of every item of queries of one length (query, item)."""
+        size = int(dataset.sizes[0])
+        if self._of == "score":
+            return np.asarray(self._ranker._scores(dataset), np.float64).reshape(-1, size)
+        policy = self._ranker._policy_of(dataset)
+        if not isinstance(policy, PlackettLuce):
+            ranks: Any = policy.exposure(torch.arange(1, size + 1, dtype=torch.float64))
+            return np.asarray(ranks.numpy(), np.float64)
+        scores = policy.scores.double().numpy()
+        above = np.stack([_sigmoid(scores - scores[:, [place]]).sum(axis=1) for place in range(size)], axis=1)
+        return np.asarray(
+            above + 0.5
+        )  # an item stands above itself with probability 1/2 in this sum, and ranks count from 1
+
+
+def check_of(of: str) -> None:
+    """Refuse a quantity that cannot be explained.
+
+    Parameters
+    ----------
+    of
+        What the user asked for.
+    """
+    if of not in ("score", "expected_rank"):
+        raise RankPolicyError(f"of must be 'score' or 'expected_rank'; got {of!r}.")
+
+
+def _one_query(like: RankingDataset, features: Rows) -> RankingDataset:
+    return _dataset(like, features, np.array([0, len(features)]), groups=None)
+
+
+def _dataset(
+    like: RankingDataset, features: Rows, offsets: NDArray[np.int64], *, groups: NDArray[Any] | None
+) -> RankingDataset:
+    return RankingDataset(
+        features=np.ascontiguousarray(features, np.float32),
+        labels=np.zeros(len(features), np.float32),
+        offsets=offsets,
+        query_ids=np.arange(len(offsets) - 1).astype(str),
+        source_rows=np.arange(len(features)),
+        groups=groups,
+        feature_names=like.feature_names,
+        categories=like.categories,
+        label_kind="none",
+    )
+
+
+def _sigmoid(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    return np.asarray(np.exp(-np.logaddexp(0, -values)))

@@ -1,0 +1,89 @@
+"""Importance of features by permutation: how much worse a ranker is when a feature is shuffled."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rankpolicy.data.dataset import RankingDataset, check_has_labels
+from rankpolicy.evaluation.bootstrap import bootstrap_interval
+from rankpolicy.evaluation.measure import evaluate_scores, mean_over_queries
+from rankpolicy.explanations.asked import dataset_to_explain, names_of
+from rankpolicy.explanations.checks import check_level, check_whole, generator_of
+from rankpolicy.explanations.importance import FeatureImportance
+from rankpolicy.metrics import reward_to_maximise
+from rankpolicy.metrics.expression import reward_for_labels
+
+if TYPE_CHECKING:
+    from rankpolicy.rankers.base import Ranker
+
+
+def permutation_importance(
+    ranker: Ranker,
+    data: RankingDataset,
+    *,
+    metric: Any = "ndcg@10",
+    num_repeats: int = 5,
+    level: float = 0.95,
+    random_state: int | None = 0,
+) -> FeatureImportance:
+    """Drop of a metric when the values of one feature are exchanged between all items of the data, also across queries (Breiman 2001).
+
+    Exchange across queries shows the importance of features that are the same for all items of a query, too. Of features that carry the
+    same information, each may look unimportant while the other remains. The interval is the bootstrap over queries of the drop per query,
+    averaged over repeats.
+
+    Parameters
+    ----------
+    ranker
+        A fitted ranker that reads features.
+    data
+        Data with labels, best that the ranker was not trained on.
+    metric
+        The metric that drops, by name or as a metric.
+    num_repeats
+        How often each feature is shuffled.
+    level
+        Level of the intervals, between 0 and 1.
+    random_state
+        Seed of the shuffles; None draws new ones each time.
+    """
+    check_whole("num_repeats", num_repeats, at_least=1)
+    check_level(level)
+    generator = generator_of(random_state)
+    given = dataset_to_explain(ranker, data, "data to measure on")
+    check_has_labels(given, "data to measure on")
+    measure = reward_for_labels(reward_to_maximise(metric), given.label_kind)
+    before = evaluate_scores(ranker._scores(given), given, [measure])[:, 0]
+    features = given.features.copy()
+    shuffled = replace(given, features=features)
+    found = np.empty((3, given.num_features))
+    for column in range(given.num_features):
+        values, drops = given.features[:, column], np.zeros(given.num_queries)
+        for _ in range(num_repeats if _varies(values) else 0):
+            # The dataset holds a read-only view of this array.
+            features[:, column] = values[generator.permutation(given.num_items)]
+            drops += before - evaluate_scores(ranker._scores(shuffled), given, [measure])[:, 0]
+        features[:, column] = values
+        drops /= num_repeats
+        interval = bootstrap_interval(drops, query_weights=given.query_weights, level=level)
+        found[:, column] = mean_over_queries(drops, given.query_weights), *interval
+    return FeatureImportance(
+        names=names_of(given),
+        importances=found[0],
+        lower=found[1],
+        upper=found[2],
+        method="permutation",
+        metric=measure.name,
+        level=level,
+        ranker=ranker.name,
+    )
+
+
+def _varies(values: NDArray[np.float32]) -> bool:
+    """Whether there is anything to shuffle."""
+    missing = np.isnan(values)
+    return bool(missing.any() != missing.all() or (values[~missing] != values[~missing][:1]).any())

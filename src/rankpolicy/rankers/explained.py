@@ -1,0 +1,125 @@
+"""Explanations as methods of a ranker; what they do is in ``rankpolicy.explanations``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, cast
+
+from rankpolicy.types import RankPolicyError, unknown_name
+
+if TYPE_CHECKING:
+    from rankpolicy.data.dataset import RankingDataset
+    from rankpolicy.explanations.explanation import Explanation
+    from rankpolicy.explanations.importance import FeatureImportance
+    from rankpolicy.rankers.base import Ranker
+
+_METHODS = ("permutation", "gain")
+
+
+class ExplainedRanker:
+    """Base of rankers: the importance of features, and what they add to the score of one item."""
+
+    @property
+    def _ranks_by_groups(self) -> bool:
+        """Whether the protected group of an item has an effect on its score."""
+        return False
+
+    def feature_importance(
+        self,
+        data: RankingDataset | None = None,
+        *,
+        method: str = "permutation",
+        metric: Any = "ndcg@10",
+        num_repeats: int = 5,
+        level: float = 0.95,
+        random_state: int | None = 0,
+    ) -> FeatureImportance:
+        """How much the ranker relies on each feature, with intervals.
+
+        Parameters
+        ----------
+        data
+            Data with labels, best that the ranker was not trained on. Not needed for "gain".
+        method
+            "permutation" (any ranker over features): how much ``metric`` drops when the values of the feature are shuffled over all items
+            of ``data``, also across queries, with an interval over queries. "gain" (trees): the share of the feature in what all splits
+            gained in training, with an interval over trees.
+        metric
+            The metric that drops, by name or as a metric.
+        num_repeats
+            How often each feature is shuffled; more make the importances less noisy.
+        level
+            Level of the intervals, between 0 and 1.
+        random_state
+            Seed; None draws a new one each time.
+        """
+        from rankpolicy.explanations.gain import gain_importance
+        from rankpolicy.explanations.permutation import permutation_importance
+
+        ranker = cast("Ranker", self)
+        if method not in _METHODS:
+            raise RankPolicyError(unknown_name("method of importance", method, _METHODS))
+        if method == "gain":
+            return gain_importance(ranker, level=level, random_state=random_state)
+        return permutation_importance(
+            ranker,
+            data,  # type: ignore[arg-type]  # refused there, with words, where it is None
+            metric=metric,
+            num_repeats=num_repeats,
+            level=level,
+            random_state=random_state,
+        )
+
+    def explain(
+        self,
+        data: RankingDataset,
+        *,
+        query: Any = None,
+        item: str | int | None = None,
+        over: str | int | None = None,
+        of: str = "score",
+        background: RankingDataset | None = None,
+        num_samples: int = 100,
+        random_state: int | None = 0,
+    ) -> Explanation:
+        """Why an item is above another one, or scores as it does: what each feature adds, as Shapley values.
+
+        The values add up to the difference between the item and ``over``, or between the item and the mean of a background. A feature is
+        taken away from the item by giving it the value of the reference instead; against ``over`` the two items exchange that value.
+
+        Of the score, values are exact for linear rankers and networks (whatever the scaling, since each scaled column depends on one
+        feature) and for trees (interventional TreeSHAP). Otherwise all coalitions are enumerated where few features differ, and orders of
+        the features are drawn where many do; ``method`` and ``standard_errors`` of the result say which, and how exact it is.
+
+        Parameters
+        ----------
+        data
+            The data to rank.
+        query
+            The id of the query; may be left out where there is only one, or where ``item`` is a row.
+        item
+            The item to explain: a text is its id, a whole number its row, as ``rank`` gives it. None: the item that is ranked first.
+        over
+            The item to compare it with, given in the same way. None compares with a background.
+        of
+            "score", or "expected_rank": the mean rank of the item under the policy, 1 at the top.
+        background
+            Items to compare with where ``over`` is None, at most 50 of which are drawn; None: those of ``data``.
+        num_samples
+            Orders of the features to draw, each with its reverse, where values are not exact; against a background at least two per item
+            of it. Four times as many halve the standard errors.
+        random_state
+            Seed of the draws; None draws new ones each time.
+        """
+        from rankpolicy.explanations.attribution import explain_item
+
+        return explain_item(
+            cast("Ranker", self),
+            data,
+            query=query,
+            item=item,
+            over=over,
+            of=of,
+            background=background,
+            num_samples=num_samples,
+            random_state=random_state,
+        )
