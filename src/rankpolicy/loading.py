@@ -10,6 +10,7 @@ from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from rankpolicy.arguments import checked_path
 from rankpolicy.bundle import is_bundle, read_bundle
 from rankpolicy.files import read_text_bytes
 from rankpolicy.settings import check_setting
@@ -35,7 +36,7 @@ def load(path: str | os.PathLike[str], *, model: Any = None) -> Any:
     model
         The torch module of a ranker that was trained with a module of your own: a file holds weights, never code.
     """
-    file = Path(path)
+    file = Path(checked_path(path))
     if not file.is_file():
         raise RankPolicyError(f"no model file at {file}." + (" It is a folder." if file.is_dir() else ""))
     if not is_bundle(file):

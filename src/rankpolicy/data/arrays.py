@@ -50,7 +50,7 @@ def from_arrays(
     label_kind
         What the labels mean: "grades", "clicks" (0 or 1) or "relevances" (estimated from clicks).
     """
-    matrix = np.asarray(features)
+    matrix = as_matrix(features)
     if matrix.ndim != 2:
         raise RankPolicyError(
             f"features must be a matrix (items, features); got {matrix.ndim} dimension(s), shape {matrix.shape}. "
@@ -188,6 +188,16 @@ def concatenate(datasets: Sequence[RankingDataset]) -> RankingDataset:
         label_kind=datasets[0].label_kind,
         categories=categories or None,
     )
+
+
+def as_matrix(features: Any) -> NDArray[Any]:
+    """Features as an array; a sparse matrix becomes dense."""
+    try:
+        return np.asarray(features.astype(np.float32).toarray() if hasattr(features, "toarray") else features)
+    except (TypeError, ValueError) as error:
+        raise RankPolicyError(
+            f"features must be a matrix (items, features) with rows of one length; got {type(features).__name__} ({error})."
+        ) from None
 
 
 def checked_sizes(group: ArrayLike, num_items: int) -> NDArray[np.int64]:

@@ -7,6 +7,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
+from rankpolicy.arguments import seeded
 from rankpolicy.types import RankPolicyError
 
 _DRAWS_PER_BLOCK = 1 << 21
@@ -55,7 +56,7 @@ def bootstrap_interval(
     weights = None if query_weights is None else query_weights[is_counted]
     if len(counted) == 0:
         return math.nan, math.nan
-    generator = np.random.default_rng(random_state)
+    generator = seeded(random_state)
     means = np.empty(num_resamples)
     resamples_per_block = max(1, _DRAWS_PER_BLOCK // len(counted))
     for first in range(0, num_resamples, resamples_per_block):

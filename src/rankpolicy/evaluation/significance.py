@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from rankpolicy.arguments import seeded
 from rankpolicy.optional import require
 from rankpolicy.types import RankPolicyError
 
@@ -86,7 +87,7 @@ def fisher_randomization(a: ArrayLike, b: ArrayLike, *, random_state: int = 0, n
         return 1.0
     # A sum that equals the observed one up to rounding counts as equally extreme.
     observed = abs(differences.sum()) - 1e-12 * np.abs(differences).sum()
-    generator = np.random.default_rng(random_state)
+    generator = seeded(random_state)
     flips_per_block = max(1, _CELLS_PER_BLOCK // n)
     as_extreme = 0
     for first in range(0, num_flips, flips_per_block):

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from rankpolicy.arguments import seeded
 from rankpolicy.clicks.models.definition import PAIR, User
 from rankpolicy.display import short_repr
 from rankpolicy.simulation.users import cascade_user, dcm_user, expected_reward
@@ -255,7 +256,7 @@ def linear_dcm_problem(
         raise RankPolicyError(
             f"a linear problem must have 2 features or more and mean ± spread between 0 and 1; got {num_features}, {mean:g} ± {spread:g}."
         )
-    directions = np.random.default_rng(random_state).standard_normal((num_items + 1, num_features - 1))
+    directions = seeded(random_state).standard_normal((num_items + 1, num_features - 1))
     directions /= np.linalg.norm(directions, axis=1, keepdims=True)
     features, parameter = directions[:-1], directions[-1]
     user = dcm_user(mean + spread * features @ parameter, np.full(cutoff, termination))

@@ -17,6 +17,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from rankpolicy.arguments import seeded
 from rankpolicy.clicks.models.definition import User
 from rankpolicy.kernels import HAS_NUMBA
 from rankpolicy.types import RankPolicyError, unknown_name
@@ -129,7 +130,7 @@ def random_user(kind: str, num_items: int, cutoff: int, *, random_state: int) ->
     random_state
         Seed; the same seed gives the same user.
     """
-    generator = np.random.default_rng(random_state)
+    generator = seeded(random_state)
     attraction, satisfaction = generator.random(num_items), generator.random(num_items)
     positions = np.arange(1, cutoff + 1)
     termination = np.sort(generator.random(cutoff))[::-1]

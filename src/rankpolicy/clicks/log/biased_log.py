@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from rankpolicy.arguments import seeded
 from rankpolicy.clicks.log.click_log import ClickLog
 from rankpolicy.display import short_repr
 from rankpolicy.types import RankPolicyError
@@ -78,7 +79,7 @@ def make_biased_log(
         raise RankPolicyError(f"relevance must have an item for each of {num_positions} positions; it has {num_items}.")
     if traffic not in TRAFFIC:
         raise RankPolicyError(f"traffic must be one of {', '.join(TRAFFIC)}; got {traffic!r}.")
-    generator = np.random.default_rng(random_state)
+    generator = seeded(random_state)
     queries = generator.integers(0, num_queries, num_sessions)
     swaps = np.full((num_sessions, 2), -1)
     if traffic == "random":

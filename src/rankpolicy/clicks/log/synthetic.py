@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from rankpolicy.arguments import seeded
 from rankpolicy.clicks.log.click_log import ClickLog
 from rankpolicy.clicks.log.pairs import PairTable
 from rankpolicy.clicks.models.base import ClickModel
@@ -33,7 +34,7 @@ def make_click_model(
         Seed; the same seed gives the same model.
     """
     kind = CLICK_MODELS.named(name)
-    generator = np.random.default_rng(random_state)
+    generator = seeded(random_state)
     shapes = kind.shapes(num_queries * num_items, num_positions)
     return kind(
         pairs=PairTable(
@@ -75,7 +76,7 @@ def make_click_log(model: ClickModel, num_sessions: int, *, num_positions: int =
         raise RankPolicyError(
             f"every query must have {num_positions} items for a list of {num_positions} positions; one has {sizes.min()}."
         )
-    generator = np.random.default_rng(random_state)
+    generator = seeded(random_state)
     queries = generator.integers(0, num_queries, num_sessions)
     items = np.empty((num_sessions, num_positions), np.int32)
     for query in range(num_queries):

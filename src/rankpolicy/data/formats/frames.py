@@ -9,6 +9,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from rankpolicy.arguments import checked_kinds
 from rankpolicy.data.arrays import from_arrays
 from rankpolicy.data.categories import decoded, encoded
 from rankpolicy.data.dataset import RankingDataset
@@ -18,6 +19,7 @@ from rankpolicy.types import RankPolicyError
 MOST_CATEGORIES = 1000  # more are a text or an id, which a ranker cannot learn from
 
 
+@checked_kinds
 def from_frame(
     frame: Any,
     *,
@@ -139,9 +141,10 @@ def frame_features(
 def _columns_of(frame: Any) -> Any:
     if hasattr(frame, "collect"):
         raise RankPolicyError("frame must hold data; got a lazy frame. Call .collect() on it first.")
-    if not hasattr(frame, "columns") or not hasattr(frame, "__getitem__"):
+    if not hasattr(frame, "columns") or not hasattr(frame, "__getitem__") or not hasattr(frame, "dtypes"):
         raise RankPolicyError(
-            f"frame must be a pandas or polars DataFrame; got {type(frame).__name__}. Arrays go to from_arrays."
+            f"frame must be a pandas or polars DataFrame; got {type(frame).__name__}. "
+            "Arrays go to from_arrays, an Arrow table to polars.from_arrow first."
         )
     return frame.columns
 

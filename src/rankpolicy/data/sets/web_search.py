@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from rankpolicy.arguments import checked_kinds, seeded
 from rankpolicy.data.dataset import RankingDataset
 from rankpolicy.types import RankPolicyError
 
@@ -11,6 +12,7 @@ FEWEST_FEATURES = 8
 SHARE_UP_TO_LABEL = (0.72, 0.86, 0.95, 0.985)  # share of items with a label of at most 0, 1, 2 and 3
 
 
+@checked_kinds
 def make_web_search(
     num_queries: int = 500,
     *,
@@ -48,7 +50,7 @@ def make_web_search(
         raise RankPolicyError(
             f"num_features must be {FEWEST_FEATURES} or more, as relevance depends on that many; got {num_features}."
         )
-    generator = np.random.default_rng(random_state)
+    generator = seeded(random_state)
     sizes = generator.integers(fewest, most, size=num_queries, endpoint=True)
     offsets = np.concatenate([[0], np.cumsum(sizes)])
     query_of_item = np.repeat(np.arange(num_queries), sizes)
