@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from rankpolicy.arguments import checked_path
 from rankpolicy.bundle import is_bundle, read_bundle
-from rankpolicy.files import read_text_bytes
+from rankpolicy.files import checked_file, read_text_bytes
 from rankpolicy.settings import check_setting
 from rankpolicy.types import MissingDependencyError, RankPolicyError
 
@@ -37,8 +37,11 @@ def load(path: str | os.PathLike[str], *, model: Any = None) -> Any:
         The torch module of a ranker that was trained with a module of your own: a file holds weights, never code.
     """
     file = Path(checked_path(path))
-    if not file.is_file():
-        raise RankPolicyError(f"no model file at {file}." + (" It is a folder." if file.is_dir() else ""))
+    if file.is_dir():
+        raise RankPolicyError(f"no model file at {file}. It is a folder.")
+    if not os.path.lexists(file):
+        raise RankPolicyError(f"no model file at {str(file)[:300]}.")
+    checked_file(file)
     if not is_bundle(file):
         return _from_document(file)
     manifest, files = read_bundle(file)

@@ -339,6 +339,8 @@ def check_setting(cls: type, name: str, value: Any, *, kind: Any = None) -> None
         if isinstance(member, Real) and not isinstance(member, bool) and not declared.allows(float(member)):
             or_none = " or None" if _allows_none(kind) else ""
             raise RankPolicyError(f"{name} must be {declared.range_in_words()}{or_none}; got {value!r:.80}.")
+        if isinstance(member, Integral) and name != "random_state" and abs(int(member)) > HIGHEST_SEED:
+            raise RankPolicyError(f"{name} must be at most {HIGHEST_SEED}; got {value!r:.80}.")
     if name == "random_state" and isinstance(value, Integral) and not 0 <= int(value) <= HIGHEST_SEED:
         raise RankPolicyError(f"random_state must be a seed from 0 to {HIGHEST_SEED}; got {value}.")
 

@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Self, final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from rankpolicy.arguments import as_array
 from rankpolicy.bandits.generator_state import generator_from_words, generator_words
 from rankpolicy.bandits.inputs import checked_log
 from rankpolicy.bandits.keys import as_names, checked_names, is_item, keys_of, mixed_keys
@@ -126,7 +127,7 @@ class QueryBandit(KnowsOtherSettings):
         clicks
             1 where the item was clicked and 0 elsewhere, (position,).
         """
-        self.learn_log([query], np.asarray(ranking)[None], np.asarray(clicks)[None])
+        self.learn_log([query], as_array("ranking", ranking)[None], as_array("clicks", clicks)[None])
 
     def learn_log(self, queries: ArrayLike, rankings: ArrayLike, clicks: ArrayLike) -> None:
         """Learn from many lists.

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from rankpolicy.arguments import as_array, checked_kinds
 from rankpolicy.data.click_evidence import LABEL_KINDS, ClickEvidence, LabelKind
 from rankpolicy.data.click_table.shown import Shown
 from rankpolicy.data.click_table.side_columns import SideColumns
@@ -164,6 +165,10 @@ class RankingDataset:
 
     def __getitem__(self, queries: int | slice | Sequence[int] | NDArray[Any]) -> RankingDataset:
         """The dataset of these queries: an index, a slice, a list of indices or a boolean array over queries."""
+        if not isinstance(queries, int | np.integer | slice | Sequence | np.ndarray):
+            raise IndexError(
+                f"queries must be an index, a slice, a list of indices or a boolean array; got {queries!r}."
+            )
         chosen = np.arange(self.num_queries)[[queries] if isinstance(queries, int | np.integer) else queries]
         if len(chosen) == 0:
             raise RankPolicyError(
@@ -201,6 +206,7 @@ class RankingDataset:
         padding = self.padding()
         return padding.pad(torch.from_numpy(self.labels.copy())), padding.mask
 
+    @checked_kinds
     def has_relevant_items(self, relevant_from: float = 1.0) -> NDArray[np.bool_]:
         """Which queries have an item whose label is at least ``relevant_from`` (queries,).
 
@@ -211,6 +217,7 @@ class RankingDataset:
         """
         return np.maximum.reduceat(self.labels, self.offsets[:-1]) >= relevant_from
 
+    @checked_kinds
     def drop_queries_without_relevant_items(self, relevant_from: float = 1.0) -> tuple[RankingDataset, int]:
         """The queries that have a relevant item, and how many queries were dropped.
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
+from rankpolicy.arguments import checked_kinds
 from rankpolicy.data.arrays import concatenate
 from rankpolicy.data.dataset import RankingDataset
 from rankpolicy.data.formats.letor import read_letor
@@ -41,6 +42,7 @@ class Fold:
     test: RankingDataset
 
 
+@checked_kinds
 def read_folds(directory: str | os.PathLike[str]) -> list[Fold]:
     """Read all folds of a directory, in the order of their numbers; all get the same number of features.
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rankpolicy.arguments import checked_kinds, seeded
+from rankpolicy.arguments import as_float64, checked_kinds, seeded
 from rankpolicy.data.arrays import numbered_by_appearance
 from rankpolicy.data.dataset import RankingDataset
 from rankpolicy.types import RankPolicyError
@@ -177,7 +177,7 @@ class QueryKFold:
 
 def _cuts(dataset: RankingDataset, fractions: Sequence[float]) -> NDArray[np.int64]:
     """Index of the first query of every part but the first; every part has at least one query."""
-    shares = np.asarray(fractions, dtype=float)
+    shares = as_float64("fractions", fractions)
     if shares.ndim != 1 or not (shares > 0).all() or not np.isclose(shares.sum(), 1):
         raise RankPolicyError(
             f"fractions must be positive and add up to 1; got {tuple(fractions)}, sum {shares.sum():g}."

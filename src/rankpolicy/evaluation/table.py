@@ -73,7 +73,7 @@ class MetricTable:
 
     def __getitem__(self, metric: str) -> NDArray[np.float64]:
         """Values (query,) of one metric, by its name or an equivalent one: "map" is "ap"."""
-        if metric in self.names:
+        if isinstance(metric, str) and metric in self.names:
             return self.values[:, self.names.index(metric)]
         known = {name: _parsed(name) for name in self.names}
         wanted = _parsed(metric)

@@ -18,6 +18,7 @@ import re
 from collections.abc import Mapping
 from typing import NamedTuple, NoReturn
 
+from rankpolicy.arguments import checked_kinds
 from rankpolicy.metrics.custom_reward import CustomReward
 from rankpolicy.metrics.expression import Leaf, RewardExpression, Term, written, written_number
 from rankpolicy.metrics.members import METRICS
@@ -35,6 +36,7 @@ _TOKEN = re.compile(
 _SPACED = {"+": " + ", "-": " - ", ",": ", "}
 
 
+@checked_kinds
 def parse_metric(text: str, conventions: Conventions = Conventions()) -> RewardExpression:
     """The reward that a text describes.
 

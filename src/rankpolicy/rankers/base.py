@@ -207,9 +207,11 @@ class Ranker(NamedSettings, ScikitLearnEstimator, ABC):
             eval_sets[name] = matched_features(
                 validation, train.num_features, train.feature_names, train.categories, what="validation data"
             )
+        if not isinstance(resume, bool | np.bool_):
+            raise RankPolicyError(f"resume must be True or False; got {resume!r:.60}.")
         if resume and checkpoint is None:
             raise RankPolicyError("resume=True needs checkpoint=, the file to go on from.")
-        if checkpoint is not None and Path(checkpoint).is_dir():
+        if checkpoint is not None and Path(checked_path(checkpoint)).is_dir():
             raise RankPolicyError(f"checkpoint must name a file; {checkpoint} is a directory. Name a file in it.")
         decisive = next(reversed(eval_sets), None)
         options = FitOptions(

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from rankpolicy.arguments import as_array
 from rankpolicy.data.arrays import from_arrays
 from rankpolicy.data.categories import with_categories
 from rankpolicy.data.dataset import RankingDataset
@@ -62,6 +63,8 @@ def validation_dataset(
             )
         return None
     lists = [values for values in (eval_set, eval_qid, eval_group) if values is not None]
+    if not all(isinstance(values, list | tuple) for values in lists):
+        raise RankPolicyError("eval_set, eval_qid and eval_group must be lists: eval_set=[(Xv, yv)], eval_qid=[qid].")
     if len(lists) != 2 or any(len(values) != 1 for values in lists):
         raise RankPolicyError(
             "give one validation set with its queries: eval_set=[(Xv, yv)] and eval_qid=[qid] or eval_group=[sizes]."
@@ -85,7 +88,9 @@ def with_groups(dataset: RankingDataset, groups: Groups) -> RankingDataset:
 
     A function reads the arrays of the dataset, so its values are query by query as these are.
     """
-    values = np.asarray(groups(dataset) if callable(groups) else groups)
+    if isinstance(groups, type):
+        raise RankPolicyError(f"protected must be one value per row, or a function of the dataset; got {groups!r}.")
+    values = as_array("protected", groups(dataset) if callable(groups) else groups)
     if values.shape != (dataset.num_items,):
         raise RankPolicyError(f"groups must have one value per item, shape ({dataset.num_items},); got {values.shape}.")
     encode_groups(values)  # refuses missing ones

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rankpolicy.arguments import seeded
+from rankpolicy.arguments import checked_kinds, seeded
 from rankpolicy.clicks.models.definition import PAIR, User
 from rankpolicy.display import short_repr
 from rankpolicy.simulation.users import cascade_user, dcm_user, expected_reward
@@ -107,6 +107,7 @@ class Problem:
         }
 
 
+@checked_kinds
 def stationary(user: User, cutoff: int, *, name: str = "") -> Problem:
     """The same user and all items at every step.
 
@@ -123,6 +124,7 @@ def stationary(user: User, cutoff: int, *, name: str = "") -> Problem:
     return Problem(phases=(phase,), cutoff=cutoff, name=name or f"{user.kind}, {user.num_items} items, cutoff {cutoff}")
 
 
+@checked_kinds
 def abrupt_drift(problem: Problem, attraction: ArrayLike, *, at: int) -> Problem:
     """The attraction of all items changes at one step.
 
@@ -140,6 +142,7 @@ def abrupt_drift(problem: Problem, attraction: ArrayLike, *, at: int) -> Problem
     return replace(problem, phases=(*problem.phases, replace(last, start=at, user=changed)))
 
 
+@checked_kinds
 def gradual_drift(problem: Problem, attraction: ArrayLike, *, start: int, end: int, num_changes: int = 100) -> Problem:
     """The attraction of all items changes little by little between two steps.
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from rankpolicy.arguments import checked_kinds
 from rankpolicy.clicks.log.counting import distinct_rows
 from rankpolicy.display import html_block, html_table
 from rankpolicy.types import RankPolicyError
@@ -175,6 +176,7 @@ class ClickLog:
         )
 
 
+@checked_kinds
 def log_from_lists(
     queries: Sequence[object],
     items: Sequence[Sequence[object]],

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from rankpolicy.arguments import seeded
+from rankpolicy.arguments import checked_kinds, seeded
 from rankpolicy.clicks.log.click_log import ClickLog
 from rankpolicy.clicks.log.pairs import PairTable
 from rankpolicy.clicks.models.base import ClickModel
@@ -15,6 +15,7 @@ RANGE = (0.15, 0.85)
 RANGE_OF_CONTINUATION = (0.7, 0.95)  # users who give up at once reveal little about the other parameters
 
 
+@checked_kinds
 def make_click_model(
     name: str, *, num_queries: int = 2, num_items: int = 6, num_positions: int = 5, random_state: int
 ) -> ClickModel:
@@ -51,6 +52,7 @@ def make_click_model(
     )
 
 
+@checked_kinds
 def make_click_log(model: ClickModel, num_sessions: int, *, num_positions: int = 5, random_state: int) -> ClickLog:
     """Sessions of users who click as the model describes, on lists of the query's items in random order.
 

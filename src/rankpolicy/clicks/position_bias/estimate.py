@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rankpolicy.arguments import seeded
+from rankpolicy.arguments import checked_kinds, seeded
 from rankpolicy.clicks.log.click_log import ClickLog
 from rankpolicy.clicks.log.pairs import pairs_of
 from rankpolicy.clicks.models.base import ClickModel
@@ -24,6 +24,7 @@ RESAMPLED = ("sessions", "queries", "pairs")
 NUMBERS_OF_A_BLOCK = 1 << 18  # weights or counts held at once: about what a processor's cache holds
 
 
+@checked_kinds
 def estimate_position_bias(
     log: ClickLog,
     *,

@@ -76,6 +76,7 @@ def from_frame(
         raise RankPolicyError(f"the columns to ignore must be in the frame; it has no {_listed(strangers)}.")
     if features is None:
         features = [column for column in columns if column not in roles.values() and column not in ignore]
+    features = list(features)
     unknown = [column for column in features if column not in columns]
     if unknown or not features:
         wanted = f"the feature columns {_listed(unknown)}" if unknown else "at least one feature column"
@@ -92,6 +93,7 @@ def from_frame(
     return replace(dataset, categories=categories) if categories else dataset
 
 
+@checked_kinds
 def to_frame(dataset: RankingDataset) -> Any:
     """A polars frame with the columns qid, label, item_id and group (where known), and one column per feature.
 

@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from rankpolicy.arguments import checked_kinds
 from rankpolicy.data.dataset import RankingDataset
 from rankpolicy.files import atomic_write, read_text_bytes
 from rankpolicy.types import RankPolicyError
@@ -69,6 +70,7 @@ def write_qrels(dataset: RankingDataset, path: str | os.PathLike[str]) -> None:
         )
 
 
+@checked_kinds
 def write_run(
     dataset: RankingDataset, scores: ArrayLike, path: str | os.PathLike[str], *, tag: str = "rankpolicy"
 ) -> None:

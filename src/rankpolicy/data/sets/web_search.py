@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from rankpolicy.arguments import checked_kinds, seeded
+from rankpolicy.arguments import checked_kinds, seeded, whole_number
 from rankpolicy.data.dataset import RankingDataset
 from rankpolicy.types import RankPolicyError
 
@@ -40,7 +40,12 @@ def make_web_search(
     >>> make_web_search(100)
     RankingDataset(queries=100, items=3304, features=30, labels 0..4)
     """
-    fewest, most = items_per_query
+    whole_number("num_queries", num_queries, at_least=1, at_most=10**9)
+    if not isinstance(items_per_query, tuple | list) or len(items_per_query) != 2:
+        raise RankPolicyError(
+            f"items_per_query must be two whole numbers, (fewest, most); got {items_per_query!r:.80}."
+        )
+    fewest, most = (whole_number("items_per_query", each, at_least=1, at_most=1_000_000) for each in items_per_query)
     if num_queries < 1 or not 1 <= fewest <= most:
         raise RankPolicyError(
             f"num_queries must be 1 or more and items_per_query (fewest, most) with 1 <= fewest <= most; "
