@@ -47,7 +47,8 @@ def checked_kinds(function: Callable[P, R]) -> Callable[P, R]:
         for name, value in given.items():
             kind = kinds.get(name, Any)
             if not _fits(value, kind):
-                raise RankPolicyError(f"{name} must be {_in_words(kind)}; got {_shown(value)}.")
+                hint = f" Write [{value!r:.40}]." if isinstance(value, str) and _fits([value], kind) else ""
+                raise RankPolicyError(f"{name} must be {_in_words(kind)}; got {_shown(value)}.{hint}")
         return function(*args, **kwargs)
 
     return checked
@@ -106,7 +107,8 @@ def _in_words(kind: Any) -> str:
         (member,) = typing.get_args(kind)
         is_list = typing.get_origin(member) is collections.abc.Sequence
         return "a list of lists" if is_list else "a list of texts" if member is str else "a list"
-    return kind_in_words(kind)
+    is_ours = isinstance(kind, type) and kind.__module__.startswith("rankpolicy.")
+    return f"a {kind.__name__}" if is_ours else kind_in_words(kind)
 
 
 def _shown(value: Any) -> str:
