@@ -37,7 +37,7 @@ def load(path: str | os.PathLike[str], *, model: Any = None) -> Any:
         The torch module of a ranker that was trained with a module of your own: a file holds weights, never code.
     """
     file = Path(checked_path(path))
-    if file.is_dir():
+    if os.path.isdir(file):
         raise RankPolicyError(f"no model file at {file}. It is a folder.")
     if not os.path.lexists(file):
         raise RankPolicyError(f"no model file at {str(file)[:300]}.")

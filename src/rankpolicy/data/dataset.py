@@ -169,7 +169,10 @@ class RankingDataset:
             raise IndexError(
                 f"queries must be an index, a slice, a list of indices or a boolean array; got {queries!r}."
             )
-        chosen = np.arange(self.num_queries)[[queries] if isinstance(queries, int | np.integer) else queries]
+        wanted = [queries] if isinstance(queries, int | np.integer) else queries
+        index = wanted if isinstance(wanted, slice) else as_array("queries", wanted)
+        is_empty = not isinstance(index, slice) and index.size == 0
+        chosen = np.arange(self.num_queries)[slice(0) if is_empty else index]
         if len(chosen) == 0:
             raise RankPolicyError(
                 f"a dataset needs at least one query; {queries!r} selects none of the {self.num_queries}."

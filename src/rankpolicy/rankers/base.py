@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
@@ -107,8 +108,9 @@ class Ranker(NamedSettings, ScikitLearnEstimator, ABC):
     def _check_settings(self) -> None:
         super()._check_settings()
         for name in ("reward", "valid_metric"):
-            if name in self.setting_names() and getattr(self, name) != "objective":
-                reward_to_maximise(getattr(self, name))
+            value = getattr(self, name, "objective")
+            if name in self.setting_names() and not (isinstance(value, str) and value == "objective"):
+                reward_to_maximise(value)
 
     def fit(
         self,
@@ -211,7 +213,7 @@ class Ranker(NamedSettings, ScikitLearnEstimator, ABC):
             raise RankPolicyError(f"resume must be True or False; got {resume!r:.60}.")
         if resume and checkpoint is None:
             raise RankPolicyError("resume=True needs checkpoint=, the file to go on from.")
-        if checkpoint is not None and Path(checked_path(checkpoint)).is_dir():
+        if checkpoint is not None and os.path.isdir(checked_path(checkpoint)):
             raise RankPolicyError(f"checkpoint must name a file; {checkpoint} is a directory. Name a file in it.")
         decisive = next(reversed(eval_sets), None)
         options = FitOptions(

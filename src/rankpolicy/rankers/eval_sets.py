@@ -7,11 +7,13 @@ from typing import Any
 
 from numpy.typing import ArrayLike
 
+from rankpolicy.arguments import checked_kinds
 from rankpolicy.data.dataset import RankingDataset
 from rankpolicy.rankers.inputs import validation_dataset
 from rankpolicy.types import RankPolicyError
 
 
+@checked_kinds
 def named_eval_sets(
     valid: Any,
     eval_set: Sequence[tuple[Any, ArrayLike]] | None,

@@ -213,7 +213,11 @@ def log_from_lists(
     query_names, query_codes = coded(queries)
     item_names, flat_codes = coded(item for shown in items for item in shown)
     lengths = np.array([len(shown) for shown in items], np.int64)
-    marks = np.fromiter((mark for row in clicks for mark in row), np.int64, int(lengths.sum()))
+    flat_marks = [mark for row in clicks for mark in row]
+    wrong_marks = [mark for mark in flat_marks if mark not in (0, 1)]
+    if wrong_marks:
+        raise RankPolicyError(f"clicks must be 0 or 1; got {wrong_marks[0]!r:.60}.")
+    marks = np.array(flat_marks, np.int64)
     return padded_log(query_names, item_names, query_codes, lengths, flat_codes, marks, counts=counts)
 
 

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rankpolicy.arguments import checked_kinds
+from rankpolicy.arguments import as_array, checked_kinds
 from rankpolicy.data.dataset import RankingDataset
 from rankpolicy.files import atomic_write, read_text_bytes
 from rankpolicy.types import RankPolicyError
@@ -88,7 +88,7 @@ def write_run(
     tag
         Name of the run, the last word of each line.
     """
-    values = np.asarray(scores)
+    values = as_array("scores", scores)
     if values.shape != (dataset.num_items,):
         raise RankPolicyError(f"scores must have one value per item, shape ({dataset.num_items},); got {values.shape}.")
     if not np.isfinite(values).all():

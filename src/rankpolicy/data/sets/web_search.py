@@ -41,6 +41,7 @@ def make_web_search(
     RankingDataset(queries=100, items=3304, features=30, labels 0..4)
     """
     whole_number("num_queries", num_queries, at_least=1, at_most=10**9)
+    whole_number("num_features", num_features, at_least=0, at_most=1_000_000)
     if not isinstance(items_per_query, tuple | list) or len(items_per_query) != 2:
         raise RankPolicyError(
             f"items_per_query must be two whole numbers, (fewest, most); got {items_per_query!r:.80}."
