@@ -10,7 +10,7 @@ from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rankpolicy.arguments import checked_path
+from rankpolicy.arguments import checked_kinds, checked_path
 from rankpolicy.bundle import is_bundle, read_bundle
 from rankpolicy.files import checked_file, read_text_bytes
 from rankpolicy.settings import check_setting
@@ -24,6 +24,7 @@ _MAY_BE_FUNCTIONS = ("model", "reward", "valid_metric")  # a file has their name
 _MOST_EXPANSION = 50  # packed JSON of numbers and names expands less; a file that expands more was made to
 
 
+@checked_kinds
 def load(path: str | os.PathLike[str], *, model: Any = None) -> Any:
     """What ``save`` wrote to a file: a ranker, a bandit, a click model or a position-bias estimate.
 

@@ -17,6 +17,7 @@ import warnings
 
 import rankpolicy as rp
 from rankpolicy.cli.main import run as run_command
+from tests.fuzz.examples import write_files
 from tests.fuzz.odd_values import odd_word
 
 _MOST_BYTES = 12 << 30
@@ -25,16 +26,21 @@ _SMALL = ["--set", "epochs=1"]
 
 def lines() -> list[list[str]]:
     """Command lines that work and take little time."""
-    data = rp.make_web_search(12, items_per_query=(2, 5), num_features=8, random_state=0)
-    rp.data.write_letor(data, "data.txt")
-    rp.data.write_parquet(data, "data.parquet")
-    rp.Regression().fit(data).save("model.rp")
-    rows = [(f"s{s}", "q", i, p, (s + p) % 2) for s in range(12) for p, i in enumerate("ab" if s % 2 else "ba", 1)]
-    with open("log.csv", "w") as file:
-        file.write("session,query,item,position,clicked\n" + "".join(",".join(map(str, row)) + "\n" for row in rows))
+    write_files()
     with open("run.toml", "w") as file:
         file.write('method = "regression"\ndata = "data.txt"\nout = "configured.rp"\n')
+    columns = ["--qid", "qid", "--label", "label", "--ignore", "f8"]
+    rp.estimate_position_bias(rp.read_click_log("log.csv"), num_resamples=2).save("bias.json")
     return [
+        ["train", "--method", "lambdamart", "--data", "data.csv", *columns, "--out", "new.rp", "--set", "num_trees=2", "--set", "min_items_in_leaf=1"],
+        ["train", "--method", "fair-pg-rank", "--data", "fair.csv", "--group", "group", "--out", "new.rp", *_SMALL],
+        ["evaluate", "model.rp", "--data", "data.csv", "--qid", "qid", "--label", "label", "--ties", "worst"],
+        ["evaluate", "model.rp", "--data", "data.parquet", "--qid", "qid", "--label", "label", "--ties", "item_id"],
+        ["predict", "model.rp", "--data", "data.csv", "--qid", "qid", "--ignore", "x9", "--out", "scores.txt"],
+        ["clicks", "bias", "log.csv", "--method", "all-pairs", "--resamples", "2", "--out", "biased"],
+        ["doctor"],
+        ["methods"],
+        ["methods", "mlp", "--json"],
         ["train", "--method", "listnet", "--data", "data.txt", "--valid", "data.txt", "--out", "new.rp", *_SMALL, "--seed", "1"],
         ["train", "--method", "regression", "--data", "data.parquet", "--out", "new.rp", "--set", "model=linear"],
         ["train", "--config", "run.toml"],

@@ -61,10 +61,11 @@ def checked_log(
     ordered = np.sort(lists, 1)
     if ((ordered[:, 1:] == ordered[:, :-1]) & (ordered[:, 1:] >= 0)).any():
         raise RankPolicyError("a list must hold each item once; got one twice.")
+    if marks.dtype.kind not in "iufb":
+        raise RankPolicyError(f"clicks must be 0 or 1; got {marks.dtype!s}.")
     is_mark = (marks == 0) | (marks == 1)
-    if marks.dtype.kind not in "iufb" or not is_mark.all():
-        wrong = marks[~is_mark]
-        raise RankPolicyError(f"clicks must be 0 or 1; got {wrong.flat[0] if wrong.size else marks.dtype!s}.")
+    if not is_mark.all():
+        raise RankPolicyError(f"clicks must be 0 or 1; got {marks[~is_mark].flat[0]}.")
     if (marks[~shown] == 1).any():
         raise RankPolicyError("clicks must be on shown items; got one past the end of a list.")
     return np.array(lists, np.int64, order="C"), np.array(marks, np.int8, order="C")

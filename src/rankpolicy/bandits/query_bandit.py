@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Self, final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rankpolicy.arguments import as_array
+from rankpolicy.arguments import as_array, checked_kinds
 from rankpolicy.bandits.generator_state import generator_from_words, generator_words
 from rankpolicy.bandits.inputs import checked_log
 from rankpolicy.bandits.keys import as_names, checked_names, is_item, keys_of, mixed_keys
@@ -95,6 +95,7 @@ class QueryBandit(KnowsOtherSettings):
         settings = {name: short(value) for name, value in (self.bandit_settings or {}).items()}
         return html_block("QueryBandit", html_table((facts | settings).items()))
 
+    @checked_kinds
     def rank(self, query: str | int, items: ArrayLike) -> NDArray[Any]:
         """The list to show for a query, best first: at most ``cutoff`` of the items.
 
@@ -115,6 +116,7 @@ class QueryBandit(KnowsOtherSettings):
             self._one_list.program().rank(memory, np.arange(len(names)), self.generator, ranking)
         return names[ranking]
 
+    @checked_kinds
     def learn(self, query: str | int, ranking: ArrayLike, clicks: ArrayLike) -> None:
         """Learn from a list shown for a query; lists may come in any order.
 
@@ -143,7 +145,7 @@ class QueryBandit(KnowsOtherSettings):
         """
         from rankpolicy.kernels.bandits.table import learn_lists
 
-        names, asked = as_names(rankings), np.asarray(queries)
+        names, asked = as_names(rankings), as_array("queries", queries)
         if asked.shape != names.shape[:1]:
             raise RankPolicyError(f"queries must be one per list, {names.shape[:1]}; got {asked.shape}.")
         is_shown = is_item(names)
@@ -159,6 +161,7 @@ class QueryBandit(KnowsOtherSettings):
             shown = ShownLists(mixed_keys(query_keys), pairs, marks[part], is_shown[part].sum(1))
             self._num_keys += learn_lists(learn_list, self._one_list.memory, self._table, shown)
 
+    @checked_kinds
     def counts_of(self, query: str | int, items: ArrayLike) -> NDArray[np.uint32]:
         """Clicks and observations (item, 2) of items for a query.
 

@@ -200,7 +200,7 @@ def as_matrix(features: Any) -> NDArray[Any]:
     """Features as an array; a sparse matrix becomes dense."""
     try:
         return np.asarray(features.astype(np.float32).toarray() if hasattr(features, "toarray") else features)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, RuntimeError, OverflowError) as error:
         raise RankPolicyError(
             f"features must be a matrix (items, features) with rows of one length; got {type(features).__name__} ({error})."
         ) from None

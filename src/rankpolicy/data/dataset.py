@@ -173,6 +173,8 @@ class RankingDataset:
         index = wanted if isinstance(wanted, slice) else as_array("queries", wanted)
         is_empty = not isinstance(index, slice) and index.size == 0
         chosen = np.arange(self.num_queries)[slice(0) if is_empty else index]
+        if chosen.ndim != 1:
+            raise IndexError(f"queries must be one list of indices; got an array of shape {chosen.shape}.")
         if len(chosen) == 0:
             raise RankPolicyError(
                 f"a dataset needs at least one query; {queries!r} selects none of the {self.num_queries}."

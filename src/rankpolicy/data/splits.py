@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rankpolicy.arguments import as_float64, checked_kinds, seeded
+from rankpolicy.arguments import as_array, as_float64, checked_kinds, seeded
 from rankpolicy.data.arrays import numbered_by_appearance
 from rankpolicy.data.dataset import RankingDataset
 from rankpolicy.types import RankPolicyError
@@ -167,7 +167,9 @@ class QueryKFold:
                 "sklearn.set_config(enable_metadata_routing=True) and pass qid to the search or to cross_val_score(params={'qid': qid}); "
                 "for other estimators pass groups=qid."
             )
-        query_ids = np.asarray(groups if qid is None else qid)
+        query_ids = as_array("groups" if qid is None else "qid", groups if qid is None else qid)
+        if query_ids.ndim != 1:
+            raise RankPolicyError(f"qid must be the query id of each row, shape (row,); got {query_ids.shape}.")
         query_of_row, names = numbered_by_appearance(query_ids, len(query_ids))
         generator = seeded(self.random_state) if self.shuffle else None
         fold_of_row = _folds(len(names), self.n_splits, generator)[query_of_row]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rankpolicy.arguments import as_array
+from rankpolicy.arguments import as_array, checked_kind
 from rankpolicy.data.dataset import RankingDataset, rows_of_queries
 from rankpolicy.data.lengths import queries_by_length
 from rankpolicy.metrics.expression import RewardExpression, leaf_table, reward_for_labels
@@ -72,6 +72,7 @@ def evaluate(
         raise RankPolicyError(
             f"dataset must be a RankingDataset; got {type(dataset).__name__}. Arrays: from_arrays(X, y, qid=qid)."
         )
+    checked_kind("conventions", conventions, Conventions)
     check_has_labels(dataset, "data to measure on")
     measures = _measures(metrics, conventions)
     for measure in measures:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from rankpolicy.arguments import checked_kinds
 from rankpolicy.data.click_evidence import effective_sample_size
 from rankpolicy.display import html_block, html_table
 from rankpolicy.evaluation.bootstrap import bootstrap_interval
@@ -111,6 +112,7 @@ class MetricTable:
             f"means are weighted: {num_queries} queries, equivalent to {self.effective_sample_size:.1f} of equal weight"
         )
 
+    @checked_kinds
     def confidence_interval(
         self, metric: str, level: float = 0.95, num_resamples: int = 2000, random_state: int = 0
     ) -> tuple[float, float]:
@@ -143,6 +145,7 @@ class MetricTable:
         columns = {name: polars.Series(column, nan_to_null=True) for name, column in self._columns()}
         return polars.DataFrame({"query_id": self.query_ids.astype(str).tolist(), **columns})
 
+    @checked_kinds
     def to_dict(self, *, per_query: bool = False) -> dict[str, Any]:
         """Plain values for JSON: means, 95% intervals, numbers of queries and conventions.
 

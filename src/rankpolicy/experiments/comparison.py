@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from rankpolicy.arguments import checked_kinds
 from rankpolicy.data.folds import Fold
 from rankpolicy.display import short_repr
 from rankpolicy.evaluation import MetricTable, PairedComparison, compare_tables, evaluate
@@ -125,6 +126,7 @@ class Comparison:
         }
 
 
+@checked_kinds
 def compare_rankers(
     folds: Sequence[Fold],
     methods: Methods,

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from rankpolicy.arguments import checked_kinds
 from rankpolicy.data.dataset import RankingDataset
 from rankpolicy.evaluation.policy_value import PolicyValue, SortedPolicy, UniformPolicy, policy_value
 from rankpolicy.experiments.methods import Methods, MethodToRun, methods_to_run, new_ranker
@@ -33,6 +34,7 @@ ReportPoint = Callable[[int, int, str, SeedValue], None]
 Datasets = RankingDataset | Sequence[RankingDataset]  # the same for every seed, or one per seed
 
 
+@checked_kinds
 def sweep_tradeoff(
     train: Datasets,
     test: Datasets,

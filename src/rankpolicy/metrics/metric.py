@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
+from rankpolicy.arguments import checked_kinds
 from rankpolicy.metrics.forms import AdditiveForm, CascadeForm, cascade_of_additive
 from rankpolicy.metrics.ranked import JudgedItems
 from rankpolicy.settings import Declaration
@@ -139,6 +140,7 @@ def metric_aliases() -> dict[str, str]:
     return {alias: name for name, metric in METRICS.items() for alias in metric.aliases}
 
 
+@checked_kinds
 def metric_named(name: str) -> Metric:
     """The metric of a name or alias.
 

@@ -61,6 +61,7 @@ def parse_metric(text: str, conventions: Conventions = Conventions()) -> RewardE
     return _expression(rewritten, text, conventions)
 
 
+@checked_kinds
 def parse_metrics(text: str, conventions: Conventions = Conventions()) -> tuple[RewardExpression, ...]:
     """The metrics of a text that separates them by commas.
 
@@ -82,6 +83,7 @@ def parse_metrics(text: str, conventions: Conventions = Conventions()) -> tuple[
     return tuple(_expression(reward, text, conventions) for reward in rewards)
 
 
+@checked_kinds
 def as_reward(value: object, conventions: Conventions = Conventions()) -> Reward:
     """A reward from a text, a metric or any function of (rankings, labels, mask).
 
@@ -114,6 +116,7 @@ def as_reward(value: object, conventions: Conventions = Conventions()) -> Reward
     )
 
 
+@checked_kinds
 def reward_to_maximise(value: object, conventions: Conventions = Conventions()) -> Reward:
     """A reward as ``as_reward`` makes it, for training and selection, where higher must be better.
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 
+from rankpolicy.arguments import checked_kinds
 from rankpolicy.settings import check_settings, plain
 from rankpolicy.types import NetworkInputs, RankPolicyError, unknown_name
 
@@ -132,6 +133,7 @@ class FeatureModel(Model):
         return self.new_network_of(inputs.num_columns, generator=generator)
 
 
+@checked_kinds
 def as_model(given: Any, *, reads: Collection[str] = ("features", "texts")) -> Model:
     """The model that a ranker's setting ``model`` stands for.
 

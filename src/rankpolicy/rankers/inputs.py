@@ -240,6 +240,10 @@ def _matrix(X: Any) -> Any:
         matrix = X.astype(np.float32).toarray() if hasattr(X, "toarray") else np.asarray(X)
     except ValueError:
         raise RankPolicyError("features must be a matrix (items, features); got rows of different lengths.") from None
+    except (TypeError, RuntimeError, OverflowError) as error:
+        raise RankPolicyError(
+            f"features must be a matrix (items, features) of numbers; got {type(X).__name__} ({error})."
+        ) from None
     if matrix.ndim == 0:
         raise RankPolicyError(
             f"features must be a matrix (items, features), a frame or a RankingDataset; got {type(X).__name__}. "

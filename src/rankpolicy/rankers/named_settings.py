@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Self
 
+from rankpolicy.arguments import checked_kinds
 from rankpolicy.display import short
 from rankpolicy.settings import changed_settings, check_names, check_settings, plain, setting_names
 from rankpolicy.types import RankPolicyError
@@ -25,6 +26,7 @@ class NamedSettings:
     def _plain_settings(self) -> dict[str, Any]:
         return {name: plain(value) for name, value in self.get_params(deep=False).items()}
 
+    @checked_kinds
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """The settings, by name (scikit-learn's protocol).
 

@@ -84,6 +84,7 @@ def weighted_by_propensity(
     return replace(relevances, click_evidence=evidence)
 
 
+@checked_kinds
 def one_click_each(dataset: RankingDataset) -> RankingDataset:
     """A click table with one query per click: the list with this click alone. Queries without a click are left out.
 

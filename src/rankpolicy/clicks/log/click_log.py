@@ -112,6 +112,7 @@ class ClickLog:
         order = np.argsort(first)
         return replace(self._rows(first[order]), counts=totals[order])
 
+    @checked_kinds
     def split(self, test_fraction: float) -> tuple[ClickLog, ClickLog]:
         """Split the sessions of each query by their order in the log: the first to fit models to, the last to test them on.
 
@@ -141,6 +142,7 @@ class ClickLog:
             )
         return self._rows(np.flatnonzero(~is_test)), self._rows(np.flatnonzero(is_test))
 
+    @checked_kinds
     def with_clicks(self, clicks: NDArray[np.int8]) -> ClickLog:
         """The same lists with other clicks.
 
@@ -149,8 +151,13 @@ class ClickLog:
         clicks
             0 or 1 (session, position).
         """
-        return replace(self, clicks=clicks)
+        if clicks.shape != self.items.shape or not np.isin(clicks, (0, 1)).all():
+            raise RankPolicyError(
+                f"clicks must be 0 or 1 for each item of each list, shape {self.items.shape}; got shape {clicks.shape}."
+            )
+        return replace(self, clicks=clicks.astype(np.int8))
 
+    @checked_kinds
     def of_query(self, name: str) -> ClickLog:
         """The sessions of one query; names and numbers stay as they are.
 

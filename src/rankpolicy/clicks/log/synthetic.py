@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from rankpolicy.arguments import checked_kinds, seeded
+from rankpolicy.arguments import checked_kinds, seeded, whole_number
 from rankpolicy.clicks.log.click_log import ClickLog
 from rankpolicy.clicks.log.pairs import PairTable
 from rankpolicy.clicks.models.base import ClickModel
@@ -35,6 +35,8 @@ def make_click_model(
         Seed; the same seed gives the same model.
     """
     kind = CLICK_MODELS.named(name)
+    for what, number in (("num_queries", num_queries), ("num_items", num_items), ("num_positions", num_positions)):
+        whole_number(what, number, at_least=1)
     generator = seeded(random_state)
     shapes = kind.shapes(num_queries * num_items, num_positions)
     return kind(

@@ -6,11 +6,13 @@ import json
 import os
 from pathlib import Path
 
+from rankpolicy.arguments import checked_kinds
 from rankpolicy.clicks.position_bias.bias import PositionBias
 from rankpolicy.files import read_text_bytes
 from rankpolicy.types import RankPolicyError, unknown_name
 
 
+@checked_kinds
 def read_position_bias(path: str | os.PathLike[str], *, method: str | None = None) -> PositionBias:
     """The position bias in a bias.json.
 

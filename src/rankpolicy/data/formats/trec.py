@@ -21,6 +21,7 @@ from rankpolicy.types import RankPolicyError
 Number = TypeVar("Number", int, float)
 
 
+@checked_kinds
 def read_qrels(path: str | os.PathLike[str]) -> dict[str, dict[str, int]]:
     """Read judgements: labels by query id and item id, ``{"q1": {"d1": 2}}``.
 
@@ -34,6 +35,7 @@ def read_qrels(path: str | os.PathLike[str]) -> dict[str, dict[str, int]]:
     )
 
 
+@checked_kinds
 def read_run(path: str | os.PathLike[str]) -> dict[str, dict[str, float]]:
     """Read a run: scores by query id and item id, ``{"q1": {"d1": 0.5}}``. As in trec_eval, ranks in the file are ignored.
 
@@ -46,6 +48,7 @@ def read_run(path: str | os.PathLike[str]) -> dict[str, dict[str, float]]:
     return _read(path, layout="qid Q0 docid rank score tag", value_at=4, kind="a number", pattern=number, parse=float)
 
 
+@checked_kinds
 def write_qrels(dataset: RankingDataset, path: str | os.PathLike[str]) -> None:
     """Write the labels of a dataset as TREC judgements.
 

@@ -8,7 +8,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from rankpolicy.arguments import seeded
+from rankpolicy.arguments import checked_kinds, seeded
 from rankpolicy.data.dataset import RankingDataset
 from rankpolicy.data.sets.german_credit_file import People, read_people
 from rankpolicy.types import RankPolicyError
@@ -17,6 +17,7 @@ Draw = Literal["counts", "weights"]
 OTHERS_PER_CREDITWORTHY = 4
 
 
+@checked_kinds
 def read_german_credit(
     path: str | Path,
     *,

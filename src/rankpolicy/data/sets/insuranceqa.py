@@ -6,7 +6,7 @@ import json
 import os
 from pathlib import Path
 
-from rankpolicy.arguments import seeded
+from rankpolicy.arguments import checked_kinds, seeded
 from rankpolicy.data.dataset import RankingDataset
 from rankpolicy.data.texts.question_answering import check_text, from_texts, text_lines
 from rankpolicy.files import checked_file, read_text_bytes
@@ -15,6 +15,7 @@ from rankpolicy.types import RankPolicyError
 SPLITS = ("train", "valid", "test")
 
 
+@checked_kinds
 def read_insuranceqa(
     directory: str | os.PathLike[str],
     split: str,

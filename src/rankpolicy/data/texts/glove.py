@@ -10,7 +10,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from rankpolicy.arguments import seeded
+from rankpolicy.arguments import checked_kinds, seeded
 from rankpolicy.display import short_repr
 from rankpolicy.files import checked_file, read_text_bytes
 from rankpolicy.types import RankPolicyError
@@ -72,6 +72,7 @@ class WordVectors:
         return rows
 
 
+@checked_kinds
 def read_glove(path: str | os.PathLike[str]) -> WordVectors:
     """Read word vectors; all lines must have as many numbers as the first.
 
