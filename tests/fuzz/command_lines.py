@@ -10,6 +10,7 @@ import io
 import os
 import random
 import resource
+import shutil
 import sys
 import tempfile
 import traceback
@@ -29,14 +30,16 @@ def lines() -> list[list[str]]:
     write_files()
     with open("run.toml", "w") as file:
         file.write('method = "regression"\ndata = "data.txt"\nout = "configured.rp"\n')
-    columns = ["--qid", "qid", "--label", "label", "--ignore", "f8"]
+    columns = ["--qid", "qid", "--label", "label", "--ignore", "item_id"]
+    trees = ["--set", "num_trees=2", "--set", "min_items_in_leaf=1"]
+    rp.data.to_frame(rp.data.make_fair_synthetic(4)).write_csv("fair.csv")
     rp.estimate_position_bias(rp.read_click_log("log.csv"), num_resamples=2).save("bias.json")
     return [
-        ["train", "--method", "lambdamart", "--data", "data.csv", *columns, "--out", "new.rp", "--set", "num_trees=2", "--set", "min_items_in_leaf=1"],
+        ["train", "--method", "lambdamart", "--data", "data.csv", *columns, "--out", "new.rp", *trees],
         ["train", "--method", "fair-pg-rank", "--data", "fair.csv", "--group", "group", "--out", "new.rp", *_SMALL],
-        ["evaluate", "model.rp", "--data", "data.csv", "--qid", "qid", "--label", "label", "--ties", "worst"],
-        ["evaluate", "model.rp", "--data", "data.parquet", "--qid", "qid", "--label", "label", "--ties", "item_id"],
-        ["predict", "model.rp", "--data", "data.csv", "--qid", "qid", "--ignore", "x9", "--out", "scores.txt"],
+        ["evaluate", "model.rp", "--data", "data.csv", *columns, "--ties", "worst"],
+        ["evaluate", "model.rp", "--data", "data.parquet", *columns, "--ties", "item_id"],
+        ["predict", "model.rp", "--data", "data.csv", *columns, "--out", "scores.txt"],
         ["clicks", "bias", "log.csv", "--method", "all-pairs", "--resamples", "2", "--out", "biased"],
         ["doctor"],
         ["methods"],
@@ -60,7 +63,9 @@ def changed(line: list[str], rng: random.Random) -> list[str]:
     """The line with words replaced, added, left out or repeated; what would take long is left as it is."""
     words = list(line)
     for _ in range(rng.choice([1, 1, 2, 3])):
-        place = rng.randrange(1, len(words)) if len(words) > 1 else 0
+        if len(words) < 2:
+            words.append(odd_word(rng))
+        place = rng.randrange(1, len(words))
         if words[place - 1] in ("--steps", "--runs", "--items", "--resamples", "--out", "--checkpoint"):
             continue
         what = rng.random()
@@ -80,17 +85,20 @@ def run(num_lines: int, *, seed: int) -> list[str]:
     rng, raw = random.Random(seed), []
     here = os.getcwd()
     with tempfile.TemporaryDirectory() as folder:
-        os.chdir(folder)
+        os.makedirs(f"{folder}/work")
+        os.chdir(f"{folder}/work")
         try:
             known = lines()
             for line in known:
                 reason = _problem(line, {0})
                 assert reason is None, (line, reason)
+            shutil.copytree(".", f"{folder}/kept")
             for _ in range(num_lines):
                 line = changed(rng.choice(known), rng)
                 reason = _problem(line, {0, 1, 2})
                 if reason is not None:
                     raw.append(f"{line}: {reason}")
+                shutil.copytree(f"{folder}/kept", ".", dirs_exist_ok=True)  # a line may have written to its data
         finally:
             os.chdir(here)
     return raw
