@@ -462,7 +462,7 @@ _KINDS_OF: dict[type, dict[str, Any]] = {}
 def _same(value: Any, default: Any) -> bool:
     try:
         return bool(value is default or value == default)
-    except (TypeError, ValueError):  # arrays compare element by element
+    except Exception:  # arrays compare element by element, and other libraries refuse to compare in their own ways
         return False
 
 

@@ -72,7 +72,11 @@ def _raw_exception(
     name: str, function: Callable[..., Any], arguments: dict[str, Any], *, allowed: tuple[type[Exception], ...]
 ) -> str | None:
     try:
-        with warnings.catch_warnings(), contextlib.redirect_stderr(io.StringIO()):
+        with (
+            warnings.catch_warnings(),
+            contextlib.redirect_stderr(io.StringIO()),
+            contextlib.redirect_stdout(io.StringIO()),
+        ):
             warnings.simplefilter("ignore")
             signal.alarm(_MOST_SECONDS)
             repr(function(**arguments))

@@ -75,12 +75,11 @@ def from_arrays(
         if values is None:
             return None
         array = as_array(name, values)
-        array = array if dtype is None else array.astype(dtype)
         if array.shape != (num_items,):
             raise RankPolicyError(
                 f"{name} must have one value per row of features, shape ({num_items},); got {array.shape}."
             )
-        return array
+        return array if dtype is None else array.astype(dtype)
 
     given_labels = np.zeros(num_items, np.float32) if labels is None else labels
     return from_query_numbers(

@@ -162,7 +162,7 @@ def compare_rankers(
     report_fit
         Called after every fit with the name of the method, the name of the fold and the test metrics.
     """
-    if not folds:
+    if len(folds) == 0:
         raise RankPolicyError("a comparison needs at least one fold; got none.")
     given = methods_to_run(methods)
     settings = {name: {"random_state": random_state, **method.settings} for name, method in given.items()}

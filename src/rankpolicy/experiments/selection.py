@@ -119,7 +119,7 @@ def fit_best_of(
     progress
         Show a progress bar for each fit; None: when stderr is a terminal.
     """
-    if not candidates:
+    if len(candidates) == 0:
         raise RankPolicyError("candidates must hold at least one dict of settings; got none.")
     best: Ranker | None = None
     chosen: dict[str, Any] = {}

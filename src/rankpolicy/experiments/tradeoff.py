@@ -208,7 +208,7 @@ def _fit_and_measure(data: _Data, task: _Task) -> _Fitted:
 
 
 def _one_per_seed(given: Datasets, seeds: Sequence[int], what: str) -> tuple[RankingDataset, ...]:
-    if not seeds or len(set(seeds)) < len(seeds):
+    if len(seeds) == 0 or len(set(seeds)) < len(seeds):
         raise RankPolicyError(f"seeds must be one or more different whole numbers; got {list(seeds)}.")
     if isinstance(given, RankingDataset):
         return (given,) * len(seeds)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rankpolicy.arguments import checked_kinds
+from rankpolicy.arguments import as_whole_numbers, checked_kinds
 from rankpolicy.clicks.log.counting import distinct_rows
 from rankpolicy.display import html_block, html_table
 from rankpolicy.types import RankPolicyError
@@ -253,7 +253,7 @@ def padded_log(
     clicks = np.zeros(is_shown.shape, np.int8)
     items[is_shown] = flat_items
     clicks[is_shown] = flat_clicks
-    repeats = np.ones(len(lengths), np.int64) if counts is None else np.asarray(counts, np.int64)
+    repeats = np.ones(len(lengths), np.int64) if counts is None else as_whole_numbers("counts", counts)
     if repeats.shape != lengths.shape or repeats.min() < 1:
         raise RankPolicyError("counts must be whole numbers, 1 or more, one for each session.")
     return ClickLog(

@@ -73,6 +73,7 @@ def make_click_log(model: ClickModel, num_sessions: int, *, num_positions: int =
     >>> log.num_sessions, log.num_positions
     (100, 5)
     """
+    whole_number("num_positions", num_positions, at_least=1)
     table = model.pairs
     num_queries = len(table.query_names)
     sizes = np.bincount(table.queries, minlength=num_queries)
@@ -80,6 +81,7 @@ def make_click_log(model: ClickModel, num_sessions: int, *, num_positions: int =
         raise RankPolicyError(
             f"every query must have {num_positions} items for a list of {num_positions} positions; one has {sizes.min()}."
         )
+    whole_number("num_sessions", num_sessions, at_least=1)
     generator = seeded(random_state)
     queries = generator.integers(0, num_queries, num_sessions)
     items = np.empty((num_sessions, num_positions), np.int32)

@@ -24,7 +24,7 @@ def read_position_bias(path: str | os.PathLike[str], *, method: str | None = Non
         The method to take, where the file holds the estimates of several.
     """
     file = Path(path)
-    if not file.exists():
+    if not os.path.exists(file):
         raise RankPolicyError(
             f"no file of propensities at {file}. 'rankpolicy clicks bias LOG --out DIR' writes DIR/bias.json."
         )

@@ -29,7 +29,7 @@ class DELTR(NetworkRanker, DELTRSettings):
 
     def _check_settings(self) -> None:
         super()._check_settings()
-        if np.ndim(self.protected_group) != 0:
+        if hasattr(self.protected_group, "__len__") and not isinstance(self.protected_group, str | bytes):
             raise RankPolicyError(
                 f"protected_group must be one value, such as 1 or 'f'; got {self.protected_group!r:.80}."
             )
