@@ -54,8 +54,8 @@ def short(value: Any) -> str:
     "'xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx...'"
     """
     if hasattr(value, "shape") and hasattr(value, "dtype"):
-        if value.ndim <= 1 and math.prod(value.shape) <= _MOST_VALUES:
-            return _clipped(str(value.tolist()))
+        if len(value.shape) <= 1 and math.prod(value.shape) <= _MOST_VALUES:
+            return _clipped(str(value.tolist() if hasattr(value, "tolist") else list(value)))
         return f"<{str(value.dtype).removeprefix('torch.')} {'x'.join(map(str, value.shape))}>"
     if isinstance(value, str):
         return repr(value) if len(value) <= _MOST_CHARACTERS else repr(value[: _MOST_CHARACTERS - 5] + "...")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import os
+import stat
 import zlib
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from rankpolicy.arguments import checked_path
 from rankpolicy.optional import require
 from rankpolicy.types import RankPolicyError
 from rankpolicy.writing import atomic_write as atomic_write
@@ -48,12 +50,21 @@ def read_text_bytes(path: str | os.PathLike[str], *, largest: int | None = None)
 
 def checked_file(path: str | os.PathLike[str]) -> Path:
     """The path, if a file is there."""
-    file = Path(path)
-    if file.is_dir():
+    file = Path(checked_path(path))
+    try:
+        mode = os.stat(file).st_mode
+    except (OSError, ValueError) as error:
+        if not isinstance(error, FileNotFoundError):
+            reason = getattr(error, "strerror", None) or error
+            raise RankPolicyError(
+                f"{str(file)[:200]!r} must be a file; it cannot be read ({reason}). Check the path."
+            ) from None
+        mode = None
+    if mode is not None and stat.S_ISDIR(mode):
         raise RankPolicyError(
             f"{file} must be a file; it is a directory. Name a file in it, or use read_folds for Fold1, Fold2, ..."
         )
-    if not file.exists():
+    if mode is None:
         raise RankPolicyError(
             f"{file} must be a file; there is none. Check the path (the working directory is {Path.cwd().name!r})."
         )

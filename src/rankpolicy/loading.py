@@ -10,8 +10,9 @@ from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from rankpolicy.arguments import checked_kinds, checked_path
 from rankpolicy.bundle import is_bundle, read_bundle
-from rankpolicy.files import read_text_bytes
+from rankpolicy.files import checked_file, read_text_bytes
 from rankpolicy.settings import check_setting
 from rankpolicy.types import MissingDependencyError, RankPolicyError
 
@@ -23,6 +24,7 @@ _MAY_BE_FUNCTIONS = ("model", "reward", "valid_metric")  # a file has their name
 _MOST_EXPANSION = 50  # packed JSON of numbers and names expands less; a file that expands more was made to
 
 
+@checked_kinds
 def load(path: str | os.PathLike[str], *, model: Any = None) -> Any:
     """What ``save`` wrote to a file: a ranker, a bandit, a click model or a position-bias estimate.
 
@@ -35,9 +37,12 @@ def load(path: str | os.PathLike[str], *, model: Any = None) -> Any:
     model
         The torch module of a ranker that was trained with a module of your own: a file holds weights, never code.
     """
-    file = Path(path)
-    if not file.is_file():
-        raise RankPolicyError(f"no model file at {file}." + (" It is a folder." if file.is_dir() else ""))
+    file = Path(checked_path(path))
+    if os.path.isdir(file):
+        raise RankPolicyError(f"no model file at {file}. It is a folder.")
+    if not os.path.lexists(file):
+        raise RankPolicyError(f"no model file at {str(file)[:300]}.")
+    checked_file(file)
     if not is_bundle(file):
         return _from_document(file)
     manifest, files = read_bundle(file)

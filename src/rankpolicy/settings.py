@@ -19,7 +19,6 @@ from __future__ import annotations
 import dataclasses
 import functools
 import inspect
-import math
 import sys
 import types
 import typing
@@ -31,6 +30,7 @@ from typing import Any, TypeVar
 from rankpolicy.types import RankPolicyError, unknown_name
 
 KINDS: dict[Any, str] = {int: "a whole number", float: "a number", bool: "true or false", str: "a string"}
+_HIGHEST: Any = sys.float_info.max
 HIGHEST_SEED = 2**31 - 1  # LightGBM keeps seeds as 32-bit integers
 _DECLARATION = "rankpolicy setting"
 
@@ -81,7 +81,7 @@ class Declaration:
         )
         return " and ".join(f"{words} {bound:g}" for words, bound in bounds if bound is not None)
 
-    def allows(self, value: float) -> bool:
+    def allows(self, value: Any) -> bool:
         """Whether a number lies in the range."""
         return (
             (self.at_least is None or value >= self.at_least)
@@ -283,9 +283,11 @@ def check_setting(cls: type, name: str, value: Any, *, kind: Any = None) -> None
     for member in members:
         if isinstance(member, str) and declared.choices is not None and member not in declared.known_choices():
             raise RankPolicyError(unknown_name(name, member, declared.known_choices()))
-        if isinstance(member, Real) and not isinstance(member, bool) and not declared.allows(float(member)):
+        if isinstance(member, Real) and not isinstance(member, bool) and not declared.allows(member):
             or_none = " or None" if allows_none(kind) else ""
             raise RankPolicyError(f"{name} must be {declared.range_in_words()}{or_none}; got {value!r:.80}.")
+        if isinstance(member, Integral) and name != "random_state" and abs(int(member)) > HIGHEST_SEED:
+            raise RankPolicyError(f"{name} must be at most {HIGHEST_SEED}; got {value!r:.80}.")
     if name == "random_state" and isinstance(value, Integral) and not 0 <= int(value) <= HIGHEST_SEED:
         raise RankPolicyError(f"random_state must be a seed from 0 to {HIGHEST_SEED}; got {value}.")
 
@@ -339,7 +341,7 @@ def is_of_kind(value: Any, kind: Any) -> bool:
     if kind is int:
         return isinstance(value, Integral) and not isinstance(value, bool)
     if kind is float:
-        return isinstance(value, Real) and not isinstance(value, bool) and math.isfinite(value)
+        return isinstance(value, Real) and not isinstance(value, bool) and -_HIGHEST <= value <= _HIGHEST
     if kind in (str, type(None)):
         return isinstance(value, kind)
     if isinstance(kind, types.UnionType) or typing.get_origin(kind) is typing.Union:
@@ -389,7 +391,7 @@ _KINDS_OF: dict[type, dict[str, Any]] = {}
 def _same(value: Any, default: Any) -> bool:
     try:
         return bool(value is default or value == default)
-    except (TypeError, ValueError):  # arrays compare element by element
+    except Exception:  # arrays compare element by element, and other libraries refuse to compare in their own ways
         return False
 
 

@@ -89,6 +89,9 @@ class Conventions:
     ties: Literal["expected", "worst", "item_id"] = "expected"
 
     def __post_init__(self) -> None:
+        for name in ("gain", "empty", "ties"):
+            if not isinstance(getattr(self, name), str | int | float):
+                raise RankPolicyError(f"{name} must be a text or a number; got {getattr(self, name)!r:.80}.")
         if self.gain not in ("exp2", "linear"):
             raise RankPolicyError(f"gain must be 'exp2' or 'linear'; got {self.gain!r}.")
         if self.empty not in (0, 1, "skip"):

@@ -17,6 +17,7 @@ from contextvars import ContextVar
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from rankpolicy.arguments import checked_path
 from rankpolicy.optional import require
 from rankpolicy.types import RankPolicyError
 
@@ -62,9 +63,9 @@ def checked_target(path: str | os.PathLike[str]) -> Path:
     path
         The file to write.
     """
-    if not os.fspath(path):
+    if isinstance(path, str) and not path:
         raise RankPolicyError("the name of a file to write must not be empty. Name a file, such as 'model.rp'.")
-    target = Path(path)
+    target = Path(checked_path(path))
     try:
         if target.is_dir():
             raise RankPolicyError(f"{target} must be a file to write; it is a directory. Name a file in it.")

@@ -201,7 +201,9 @@ def test_a_missing_query_id_is_named(missing: object) -> None:
 
 
 def test_datasets_whose_features_have_other_names_are_not_concatenated() -> None:
-    one, other, unnamed = (from_arrays(np.zeros((1, 2)), group=[1], feature_names=n) for n in ("ab", "ba", None))
+    one, other, unnamed = (
+        from_arrays(np.zeros((1, 2)), group=[1], feature_names=n) for n in (["a", "b"], ["b", "a"], None)
+    )
     with pytest.raises(RankPolicyError, match="same features in the same order; got a, b and b, a"):
         concatenate([one, other])
     assert concatenate([unnamed, one]).feature_names == ("a", "b")

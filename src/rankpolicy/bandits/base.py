@@ -11,6 +11,7 @@ from typing import Any, ClassVar, Self, final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from rankpolicy.arguments import as_array, checked_kinds
 from rankpolicy.bandits.generator_state import generator_from_words, generator_words
 from rankpolicy.bandits.inputs import checked_items, checked_log
 from rankpolicy.bandits.other_settings import KnowsOtherSettings
@@ -145,7 +146,7 @@ class Bandit(KnowsOtherSettings, ABC):
         clicks
             1 where the item was clicked and 0 elsewhere, (position,).
         """
-        self.learn_log(np.asarray(ranking)[None], np.asarray(clicks)[None])
+        self.learn_log(as_array("ranking", ranking)[None], as_array("clicks", clicks)[None])
 
     @final
     def learn_log(self, rankings: ArrayLike, clicks: ArrayLike) -> None:
@@ -163,6 +164,7 @@ class Bandit(KnowsOtherSettings, ABC):
         lists, marks = checked_log(rankings, clicks, num_items=self.num_items, cutoff=self.cutoff)
         learn_log(self.program().learn, self.memory, lists, marks)
 
+    @checked_kinds
     def add_items(self, count: int = 1) -> Items:
         """Make room for new items about which nothing is known; returns their numbers.
 

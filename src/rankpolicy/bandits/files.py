@@ -10,6 +10,7 @@ from typing import Any, Protocol, TypeVar, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from rankpolicy.arguments import checked_path
 from rankpolicy.bandits.members import BANDITS, COMPOSED
 from rankpolicy.bundle import write_bundle
 from rankpolicy.types import RankPolicyError
@@ -46,7 +47,7 @@ def save_bandit(bandit: SavedBandit, path: str | os.PathLike[str]) -> None:
 
     arrays = {name: np.ascontiguousarray(array) for name, array in _all_arrays(bandit).items()}
     content = {"kind": "bandit", "bandit": bandit.name, "settings": bandit._plain_settings()}
-    write_bundle(Path(path), content, {_ARRAYS: save(arrays)})
+    write_bundle(Path(checked_path(path)), content, {_ARRAYS: save(arrays)})
 
 
 def restore_bandit(manifest: dict[str, Any], files: dict[str, bytes], path: Path) -> Any:

@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from rankpolicy.arguments import as_float64, checked_kinds
 from rankpolicy.bandits.base import Bandit, Items
 from rankpolicy.bandits.indices import Index
 from rankpolicy.bandits.linear import LinearIndex, checked_features
@@ -58,6 +59,7 @@ class AnyIndexBandit(Bandit):
         index.features = checked
         self.memory = self.memory._replace(features=checked)
 
+    @checked_kinds
     def add_items(self, count: int = 1, *, features: ArrayLike | None = None) -> Items:
         """Make room for new items about which nothing is known; returns their numbers.
 
@@ -70,7 +72,7 @@ class AnyIndexBandit(Bandit):
         """
         index = self._used_index()
         if isinstance(index, LinearIndex) and index.features is not None:
-            new = np.atleast_2d(np.asarray(() if features is None else features, np.float64))
+            new = np.atleast_2d(as_float64("features", () if features is None else features))
             if new.shape != (count, index.features.shape[1]):
                 raise RankPolicyError(
                     f"new items need features ({count}, {index.features.shape[1]}), (item, feature); got {new.shape}."

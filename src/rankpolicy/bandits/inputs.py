@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from rankpolicy.arguments import as_array
 from rankpolicy.types import RankPolicyError
 
 
@@ -15,7 +16,7 @@ def checked_items(items: ArrayLike, *, num_items: int, what: str) -> NDArray[np.
     Traceback (most recent call last):
     rankpolicy.types.RankPolicyError: available items must be numbers from 0 to 3; got 5. New items enter with add_items.
     """
-    values = np.asarray(items)
+    values = as_array(what, items)
     if values.size == 0:
         return np.empty(0, np.int64)
     if values.ndim != 1 or values.dtype.kind not in "iu":
@@ -33,7 +34,7 @@ def checked_log(
     rankings: ArrayLike, clicks: ArrayLike, *, num_items: int, cutoff: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int8]]:
     """Shown lists (list, position), -1 past their end, and clicks of the same shape."""
-    lists, marks = np.asarray(rankings), np.asarray(clicks)
+    lists, marks = as_array("rankings", rankings), as_array("clicks", clicks)
     if lists.ndim != 2 or marks.ndim != 2:
         raise RankPolicyError(
             f"rankings and clicks must be (list, position) in a log, (position,) each for one list; got {lists.shape} and {marks.shape}."
@@ -60,10 +61,11 @@ def checked_log(
     ordered = np.sort(lists, 1)
     if ((ordered[:, 1:] == ordered[:, :-1]) & (ordered[:, 1:] >= 0)).any():
         raise RankPolicyError("a list must hold each item once; got one twice.")
+    if marks.dtype.kind not in "iufb":
+        raise RankPolicyError(f"clicks must be 0 or 1; got {marks.dtype!s}.")
     is_mark = (marks == 0) | (marks == 1)
-    if marks.dtype.kind not in "iufb" or not is_mark.all():
-        wrong = marks[~is_mark]
-        raise RankPolicyError(f"clicks must be 0 or 1; got {wrong.flat[0] if wrong.size else marks.dtype!s}.")
+    if not is_mark.all():
+        raise RankPolicyError(f"clicks must be 0 or 1; got {marks[~is_mark].flat[0]}.")
     if (marks[~shown] == 1).any():
         raise RankPolicyError("clicks must be on shown items; got one past the end of a list.")
     return np.array(lists, np.int64, order="C"), np.array(marks, np.int8, order="C")

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from rankpolicy.arguments import as_array
 from rankpolicy.types import RankPolicyError
 
 
@@ -26,7 +27,7 @@ def keys_of(names: ArrayLike) -> NDArray[np.uint64]:
 
 def as_names(names: ArrayLike) -> NDArray[Any]:
     """Texts or whole numbers as an array; the column of a data frame holds texts as objects."""
-    values = np.asarray(names)
+    values = as_array("queries and items", names)
     if values.dtype.kind == "O" and all(isinstance(name, str) for name in values.flat):
         values = values.astype(str)
     if values.size == 0:

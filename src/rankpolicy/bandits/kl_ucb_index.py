@@ -5,9 +5,11 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from rankpolicy.arguments import as_float64, checked_kinds
 from rankpolicy.types import RankPolicyError
 
 
+@checked_kinds
 def kl_ucb(means: ArrayLike, divergences: ArrayLike) -> NDArray[np.float64]:
     """The largest q in [mean, 1] with kl(mean, q) <= divergence, for each pair (Garivier & Cappé 2011).
 
@@ -25,7 +27,13 @@ def kl_ucb(means: ArrayLike, divergences: ArrayLike) -> NDArray[np.float64]:
     """
     from rankpolicy.kernels.bandits.index import fill_kl_ucb
 
-    shaped = np.broadcast_arrays(np.asarray(means, np.float64), np.asarray(divergences, np.float64))
+    given = as_float64("means", means), as_float64("divergences", divergences)
+    try:
+        shaped = np.broadcast_arrays(*given)
+    except ValueError:
+        raise RankPolicyError(
+            f"means and divergences must have shapes that fit together; got {given[0].shape} and {given[1].shape}."
+        ) from None
     flat_means, flat_divergences = (np.ascontiguousarray(values).ravel() for values in shaped)
     if not ((flat_means >= 0) & (flat_means <= 1)).all() or not (flat_divergences >= 0).all():
         raise RankPolicyError("means must be from 0 to 1 and divergences at least 0; got others, or NaN.")

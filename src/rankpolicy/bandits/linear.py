@@ -106,7 +106,7 @@ def checked_features(features: ArrayLike, num_items: int) -> Numbers:
     """Features as an array of their own, (item, feature), finite, one row per item."""
     try:
         values = np.array(features, np.float64, order="C")
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, RuntimeError, OverflowError):
         values = np.empty(0)
     if values.ndim != 2 or len(values) != num_items or values.shape[1] == 0:
         raise RankPolicyError(

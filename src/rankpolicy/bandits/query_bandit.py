@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Self, final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from rankpolicy.arguments import as_array
 from rankpolicy.bandits.generator_state import generator_from_words, generator_words
 from rankpolicy.bandits.inputs import checked_log
 from rankpolicy.bandits.keys import as_names, checked_names, is_item, keys_of, mixed_keys
@@ -104,6 +105,8 @@ class QueryBandit(KnowsOtherSettings):
         items
             Names of the items that may be shown, texts or whole numbers.
         """
+        if not isinstance(query, str | int | np.integer):
+            raise RankPolicyError(f"query must be a text or a whole number; got {query!r:.60}.")
         names = checked_names(items)
         statistics = self.counts_of(query, names)[None].astype(np.float64)
         steps = np.zeros((1, 2), np.uint32)
@@ -126,7 +129,7 @@ class QueryBandit(KnowsOtherSettings):
         clicks
             1 where the item was clicked and 0 elsewhere, (position,).
         """
-        self.learn_log([query], np.asarray(ranking)[None], np.asarray(clicks)[None])
+        self.learn_log([query], as_array("ranking", ranking)[None], as_array("clicks", clicks)[None])
 
     def learn_log(self, queries: ArrayLike, rankings: ArrayLike, clicks: ArrayLike) -> None:
         """Learn from many lists.
@@ -142,7 +145,7 @@ class QueryBandit(KnowsOtherSettings):
         """
         from rankpolicy.kernels.bandits.table import learn_lists
 
-        names, asked = as_names(rankings), np.asarray(queries)
+        names, asked = as_names(rankings), as_array("queries", queries)
         if asked.shape != names.shape[:1]:
             raise RankPolicyError(f"queries must be one per list, {names.shape[:1]}; got {asked.shape}.")
         is_shown = is_item(names)

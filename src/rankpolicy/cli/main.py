@@ -17,6 +17,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from rankpolicy.cli.support.output import note
+from rankpolicy.cli.support.wording import for_command_line
 from rankpolicy.cli.verbs import VERBS, Verb
 from rankpolicy.types import MissingDependencyError, RankPolicyError
 from rankpolicy.writing import inputs_kept
@@ -112,7 +113,7 @@ def run(arguments: Sequence[str] | None = None) -> int:
         with inputs_kept():
             status = app(given, prog_name="rankpolicy", standalone_mode=False, obj=shlex.join(["rankpolicy", *given]))
     except (RankPolicyError, MissingDependencyError) as error:
-        return _bad_input(str(error))
+        return _bad_input(for_command_line(str(error)))
     except OSError as error:
         return _bad_input(f"{error.strerror or error}: {error.filename}" if error.filename else str(error))
     except (KeyboardInterrupt, typer.Abort):

@@ -48,6 +48,9 @@ rankpolicy simulate --bandits epsilon-greedy --variant bold=epsilon-greedy --set
 """
 
 
+MOST_STEPS = 10**12
+
+
 def simulate(
     ctx: typer.Context,
     bandits: Annotated[
@@ -87,7 +90,7 @@ def simulate(
             show_default="the 20 with most items",
         ),
     ] = None,
-    steps: Annotated[int, typer.Option(min=1, help="Number of lists to show.")] = 100_000,
+    steps: Annotated[int, typer.Option(min=1, max=MOST_STEPS, help="Number of lists to show.")] = 100_000,
     runs: Annotated[int, typer.Option(min=1, help="Number of repetitions, each with other random numbers.")] = 20,
     settings: Set = None,
     free_observations: Annotated[

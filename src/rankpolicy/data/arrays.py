@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from rankpolicy.arguments import as_array, checked_kinds
 from rankpolicy.data.click_evidence import LabelKind
 from rankpolicy.data.click_table.shown import joined_shown
 from rankpolicy.data.click_table.side_columns import joined_columns
@@ -19,6 +20,7 @@ from rankpolicy.types import RankPolicyError, RankPolicyTypeError
 _MISSING = ("None", "nan", "NaT", "<NA>")  # how Python, numpy and pandas write a missing value
 
 
+@checked_kinds
 def from_arrays(
     features: ArrayLike,
     labels: ArrayLike | None = None,
@@ -52,7 +54,7 @@ def from_arrays(
     label_kind
         What the labels mean: "grades", "clicks" (0 or 1) or "relevances" (estimated from clicks).
     """
-    matrix: Any = features if is_sparse(features) else np.asarray(features)
+    matrix: Any = features if is_sparse(features) else as_matrix(features)
     if matrix.ndim != 2:
         raise RankPolicyError(
             f"features must be a matrix (items, features); got {matrix.ndim} dimension(s), shape {matrix.shape}. "
@@ -69,17 +71,17 @@ def from_arrays(
         query_of_row = np.repeat(np.arange(len(sizes)), sizes)
         query_ids = np.arange(len(sizes)).astype(str)
     else:
-        query_of_row, query_ids = numbered_by_appearance(np.asarray(qid), num_items)
+        query_of_row, query_ids = numbered_by_appearance(as_array("qid", qid), num_items)
 
     def checked(name: str, values: ArrayLike | None, dtype: Any = None) -> NDArray[Any] | None:
         if values is None:
             return None
-        array = np.asarray(values, dtype=dtype)
+        array = as_array(name, values)
         if array.shape != (num_items,):
             raise RankPolicyError(
                 f"{name} must have one value per row of features, shape ({num_items},); got {array.shape}."
             )
-        return array
+        return array if dtype is None else array.astype(dtype)
 
     given_labels = np.zeros(num_items, np.float32) if labels is None else labels
     return from_query_numbers(
@@ -125,6 +127,7 @@ def from_query_numbers(
     )
 
 
+@checked_kinds
 def concatenate(datasets: Sequence[RankingDataset]) -> RankingDataset:
     """All queries of several datasets, one after the other; a query id that occurs twice stays two queries.
 
@@ -135,7 +138,9 @@ def concatenate(datasets: Sequence[RankingDataset]) -> RankingDataset:
     datasets
         Datasets with the same features and the same kind of labels. Optional parts (item ids, weights, ...) must be in all or none.
     """
-    if not datasets:
+    if not all(isinstance(dataset, RankingDataset) for dataset in datasets):
+        raise RankPolicyError(f"datasets must be a list of RankingDataset; got {datasets!r:.80}.")
+    if len(datasets) == 0:
         raise RankPolicyError("concatenate needs at least one dataset; got an empty list.")
     widths = sorted({dataset.num_features for dataset in datasets})
     if len(widths) > 1:
@@ -192,9 +197,19 @@ def concatenate(datasets: Sequence[RankingDataset]) -> RankingDataset:
     )
 
 
+def as_matrix(features: Any) -> NDArray[Any]:
+    """Features as an array; a sparse matrix becomes dense."""
+    try:
+        return np.asarray(features.astype(np.float32).toarray() if hasattr(features, "toarray") else features)
+    except (TypeError, ValueError, RuntimeError, OverflowError) as error:
+        raise RankPolicyError(
+            f"features must be a matrix (items, features) with rows of one length; got {type(features).__name__} ({error})."
+        ) from None
+
+
 def checked_sizes(group: ArrayLike, num_items: int) -> NDArray[np.int64]:
     """The number of items of each query (queries,)."""
-    sizes = np.asarray(group)
+    sizes = as_array("group", group)
     if sizes.ndim != 1 or (sizes.size and not np.issubdtype(sizes.dtype, np.integer)):
         raise RankPolicyError(f"group must be a list of whole numbers, the items of each query; got {group!r:.80}.")
     if (sizes < 1).any():

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from rankpolicy.arguments import as_array, checked_kinds
 from rankpolicy.data.click_evidence import LABEL_KINDS, ClickEvidence, LabelKind
 from rankpolicy.data.click_table.shown import Shown
 from rankpolicy.data.click_table.side_columns import SideColumns
@@ -166,7 +167,16 @@ class RankingDataset:
 
     def __getitem__(self, queries: int | slice | Sequence[int] | NDArray[Any]) -> RankingDataset:
         """The dataset of these queries: an index, a slice, a list of indices or a boolean array over queries."""
-        chosen = np.arange(self.num_queries)[[queries] if isinstance(queries, int | np.integer) else queries]
+        if not isinstance(queries, int | np.integer | slice | Sequence | np.ndarray):
+            raise IndexError(
+                f"queries must be an index, a slice, a list of indices or a boolean array; got {queries!r}."
+            )
+        wanted = [queries] if isinstance(queries, int | np.integer) else queries
+        index = wanted if isinstance(wanted, slice) else as_array("queries", wanted)
+        is_empty = not isinstance(index, slice) and index.size == 0
+        chosen = np.arange(self.num_queries)[slice(0) if is_empty else index]
+        if chosen.ndim != 1:
+            raise IndexError(f"queries must be one list of indices; got an array of shape {chosen.shape}.")
         if len(chosen) == 0:
             raise RankPolicyError(
                 f"a dataset needs at least one query; {queries!r} selects none of the {self.num_queries}."
@@ -203,6 +213,7 @@ class RankingDataset:
         padding = self.padding()
         return padding.pad(torch.from_numpy(self.labels.copy())), padding.mask
 
+    @checked_kinds
     def has_relevant_items(self, relevant_from: float = 1.0) -> NDArray[np.bool_]:
         """Which queries have an item whose label is at least ``relevant_from`` (queries,).
 
@@ -213,6 +224,7 @@ class RankingDataset:
         """
         return np.maximum.reduceat(self.labels, self.offsets[:-1]) >= relevant_from
 
+    @checked_kinds
     def drop_queries_without_relevant_items(self, relevant_from: float = 1.0) -> tuple[RankingDataset, int]:
         """The queries that have a relevant item, and how many queries were dropped.
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
+from rankpolicy.arguments import checked_kinds
 from rankpolicy.data.arrays import concatenate
 from rankpolicy.data.dataset import RankingDataset
 from rankpolicy.data.formats.letor import read_letor
@@ -41,6 +42,7 @@ class Fold:
     test: RankingDataset
 
 
+@checked_kinds
 def read_folds(directory: str | os.PathLike[str]) -> list[Fold]:
     """Read all folds of a directory, in the order of their numbers; all get the same number of features.
 
@@ -54,10 +56,10 @@ def read_folds(directory: str | os.PathLike[str]) -> list[Fold]:
         the files S1 to S5.
     """
     root = Path(directory)
-    if not root.is_dir():
+    if not os.path.isdir(root):
         raise RankPolicyError(
             f"{root} must be a directory that holds Fold1, Fold2, ...; "
-            f"it is {'a file' if root.exists() else 'not there'}."
+            f"it is {'a file' if os.path.exists(root) else 'not there'}."
         )
     folders = sorted((path for path in root.glob("Fold*") if path.is_dir()), key=_natural_order)
     if not folders and any((root / f"S1{suffix}").is_file() for suffix in SUFFIXES):

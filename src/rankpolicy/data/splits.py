@@ -9,11 +9,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from rankpolicy.arguments import as_array, as_float64, checked_kinds, seeded
 from rankpolicy.data.arrays import numbered_by_appearance
 from rankpolicy.data.dataset import RankingDataset
 from rankpolicy.types import RankPolicyError
 
 
+@checked_kinds
 def split_queries(
     dataset: RankingDataset, fractions: Sequence[float] = (0.6, 0.2, 0.2), *, random_state: int | None = 0
 ) -> list[RankingDataset]:
@@ -33,10 +35,11 @@ def split_queries(
     [6, 2, 2]
     """
     cuts = _cuts(dataset, fractions)
-    shuffled = np.random.default_rng(random_state).permutation(dataset.num_queries)
+    shuffled = seeded(random_state).permutation(dataset.num_queries)
     return [dataset[np.sort(queries)] for queries in np.split(shuffled, cuts)]
 
 
+@checked_kinds
 def split_by_time(dataset: RankingDataset, fractions: Sequence[float] = (0.8, 0.1, 0.1)) -> list[RankingDataset]:
     """Split a dataset by time, oldest queries first, so that what is learned from the past is measured on later queries.
 
@@ -82,6 +85,7 @@ def split_by_time(dataset: RankingDataset, fractions: Sequence[float] = (0.8, 0.
     return [dataset[queries] for queries in np.split(order, cuts)]
 
 
+@checked_kinds
 def k_fold(
     dataset: RankingDataset, num_folds: int = 5, *, random_state: int | None = 0
 ) -> Iterator[tuple[RankingDataset, RankingDataset]]:
@@ -96,7 +100,7 @@ def k_fold(
     random_state
         Seed of the random assignment of queries to folds; None draws a new one each time.
     """
-    fold_of_query = _folds(dataset.num_queries, num_folds, np.random.default_rng(random_state))
+    fold_of_query = _folds(dataset.num_queries, num_folds, seeded(random_state))
     return ((dataset[fold_of_query != fold], dataset[fold_of_query == fold]) for fold in range(num_folds))
 
 
@@ -163,9 +167,11 @@ class QueryKFold:
                 "sklearn.set_config(enable_metadata_routing=True) and pass qid to the search or to cross_val_score(params={'qid': qid}); "
                 "for other estimators pass groups=qid."
             )
-        query_ids = np.asarray(groups if qid is None else qid)
+        query_ids = as_array("groups" if qid is None else "qid", groups if qid is None else qid)
+        if query_ids.ndim != 1:
+            raise RankPolicyError(f"qid must be the query id of each row, shape (row,); got {query_ids.shape}.")
         query_of_row, names = numbered_by_appearance(query_ids, len(query_ids))
-        generator = np.random.default_rng(self.random_state) if self.shuffle else None
+        generator = seeded(self.random_state) if self.shuffle else None
         fold_of_row = _folds(len(names), self.n_splits, generator)[query_of_row]
         for fold in range(self.n_splits):
             yield np.flatnonzero(fold_of_row != fold), np.flatnonzero(fold_of_row == fold)
@@ -173,7 +179,7 @@ class QueryKFold:
 
 def _cuts(dataset: RankingDataset, fractions: Sequence[float]) -> NDArray[np.int64]:
     """Index of the first query of every part but the first; every part has at least one query."""
-    shares = np.asarray(fractions, dtype=float)
+    shares = as_float64("fractions", fractions)
     if shares.ndim != 1 or not (shares > 0).all() or not np.isclose(shares.sum(), 1):
         raise RankPolicyError(
             f"fractions must be positive and add up to 1; got {tuple(fractions)}, sum {shares.sum():g}."

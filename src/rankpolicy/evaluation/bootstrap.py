@@ -7,11 +7,13 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
+from rankpolicy.arguments import checked_kinds, seeded
 from rankpolicy.types import RankPolicyError
 
 _DRAWS_PER_BLOCK = 1 << 21
 
 
+@checked_kinds
 def bootstrap_interval(
     values: NDArray[np.float64],
     *,
@@ -50,12 +52,17 @@ def bootstrap_interval(
         raise RankPolicyError(f"level must lie between 0 and 1, such as 0.95; got {level:g}.")
     if num_resamples < 1:
         raise RankPolicyError(f"num_resamples must be 1 or more; got {num_resamples}.")
+    if values.ndim != 1 or (query_weights is not None and query_weights.shape != values.shape):
+        raise RankPolicyError(
+            f"values must be one number per query, shape (query,), and query_weights likewise; got {values.shape}"
+            f"{'' if query_weights is None else f' and {query_weights.shape}'}."
+        )
     is_counted = ~np.isnan(values) & (True if query_weights is None else query_weights > 0)
     counted = values[is_counted]
     weights = None if query_weights is None else query_weights[is_counted]
     if len(counted) == 0:
         return math.nan, math.nan
-    generator = np.random.default_rng(random_state)
+    generator = seeded(random_state)
     means = np.empty(num_resamples)
     resamples_per_block = max(1, _DRAWS_PER_BLOCK // len(counted))
     for first in range(0, num_resamples, resamples_per_block):

@@ -8,6 +8,7 @@ from itertools import combinations
 
 import numpy as np
 
+from rankpolicy.arguments import checked_kinds
 from rankpolicy.evaluation.significance import TESTS, holm
 from rankpolicy.evaluation.table import MetricTable
 from rankpolicy.types import RankPolicyError, unknown_name
@@ -42,6 +43,7 @@ class PairedComparison:
     p_holm: float
 
 
+@checked_kinds
 def compare_tables(
     tables: Mapping[str, MetricTable],
     *,

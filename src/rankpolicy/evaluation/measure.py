@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from rankpolicy.arguments import as_array, checked_kind
 from rankpolicy.data.dataset import RankingDataset, check_has_labels, rows_of_queries
 from rankpolicy.data.lengths import queries_by_length
 from rankpolicy.metrics.expression import RewardExpression, leaf_table, reward_for_labels
@@ -70,6 +71,7 @@ def evaluate(
         raise RankPolicyError(
             f"dataset must be a RankingDataset; got {type(dataset).__name__}. Arrays: from_arrays(X, y, qid=qid)."
         )
+    checked_kind("conventions", conventions, Conventions)
     check_has_labels(dataset, "data to measure on")
     measures = _measures(metrics, conventions)
     for measure in measures:
@@ -207,6 +209,10 @@ def values_by_torch(
 def _measures(metrics: str | Sequence[object], conventions: Conventions) -> list[Reward]:
     if isinstance(metrics, str):
         return list(parse_metrics(metrics, conventions))
+    if not isinstance(metrics, Sequence):
+        raise RankPolicyError(
+            f"metrics must be a text such as 'ndcg@10, map' or a list of metrics; got {metrics!r:.80}."
+        )
     measures = [as_reward(metric, conventions) for metric in metrics]
     if not measures:
         raise RankPolicyError("evaluate needs at least one metric, such as 'ndcg@10'; got none.")
@@ -221,7 +227,7 @@ def _measures(metrics: str | Sequence[object], conventions: Conventions) -> list
 
 def _flat_scores(scores: Any, dataset: RankingDataset) -> NDArray[np.floating]:
     array = (
-        scores.detach().cpu().numpy() if hasattr(scores, "detach") else np.asarray(scores)
+        scores.detach().cpu().numpy() if hasattr(scores, "detach") else as_array("scores", scores)
     )  # a tensor, or array-like
     if array.shape != (dataset.num_items,):
         raise RankPolicyError(

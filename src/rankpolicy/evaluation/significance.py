@@ -7,12 +7,14 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from rankpolicy.arguments import as_float64, checked_kinds, seeded, whole_number
 from rankpolicy.optional import require
 from rankpolicy.types import RankPolicyError
 
 _CELLS_PER_BLOCK = 1 << 22
 
 
+@checked_kinds
 def paired_t_test(a: ArrayLike, b: ArrayLike, *, random_state: int = 0) -> float:
     """p-value of Student's t-test of the mean difference per query.
 
@@ -39,6 +41,7 @@ def paired_t_test(a: ArrayLike, b: ArrayLike, *, random_state: int = 0) -> float
     return float(2 * stdtr(n - 1, -abs(differences.mean() / standard_error)))
 
 
+@checked_kinds
 def wilcoxon_signed_rank(a: ArrayLike, b: ArrayLike, *, random_state: int = 0) -> float:
     """p-value of Wilcoxon's signed-rank test of the differences per query; differences of 0 are left out.
 
@@ -61,6 +64,7 @@ def wilcoxon_signed_rank(a: ArrayLike, b: ArrayLike, *, random_state: int = 0) -
     return float(wilcoxon(differences[differences != 0]).pvalue)
 
 
+@checked_kinds
 def fisher_randomization(a: ArrayLike, b: ArrayLike, *, random_state: int = 0, num_flips: int = 10_000) -> float:
     """p-value of Fisher's randomization test of the mean difference (Smucker et al. 2007).
 
@@ -85,8 +89,9 @@ def fisher_randomization(a: ArrayLike, b: ArrayLike, *, random_state: int = 0, n
     if n == 0:
         return 1.0
     # A sum that equals the observed one up to rounding counts as equally extreme.
+    whole_number("num_flips", num_flips, at_least=1)
     observed = abs(differences.sum()) - 1e-12 * np.abs(differences).sum()
-    generator = np.random.default_rng(random_state)
+    generator = seeded(random_state)
     flips_per_block = max(1, _CELLS_PER_BLOCK // n)
     as_extreme = 0
     for first in range(0, num_flips, flips_per_block):
@@ -106,6 +111,7 @@ TESTS: dict[str, PairedTest] = {
 }
 
 
+@checked_kinds
 def holm(p_values: Sequence[float]) -> NDArray[np.float64]:
     """p-values adjusted for the number of comparisons (Holm 1979).
 
@@ -128,7 +134,7 @@ def holm(p_values: Sequence[float]) -> NDArray[np.float64]:
 
 def _differences(a: ArrayLike, b: ArrayLike) -> NDArray[np.float64]:
     """a - b without the queries that are NaN on either side."""
-    of_a, of_b = np.asarray(a, dtype=np.float64), np.asarray(b, dtype=np.float64)
+    of_a, of_b = as_float64("a", a), as_float64("b", b)
     if of_a.ndim != 1 or of_a.shape != of_b.shape:
         raise RankPolicyError(
             f"a paired test needs one value per query for the same queries, shape (query,); got shapes {of_a.shape} and {of_b.shape}."

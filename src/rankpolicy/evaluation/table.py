@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from rankpolicy.arguments import checked_kinds
 from rankpolicy.data.click_evidence import effective_sample_size
 from rankpolicy.display import html_block, html_table
 from rankpolicy.evaluation.bootstrap import bootstrap_interval
@@ -73,7 +74,7 @@ class MetricTable:
 
     def __getitem__(self, metric: str) -> NDArray[np.float64]:
         """Values (query,) of one metric, by its name or an equivalent one: "map" is "ap"."""
-        if metric in self.names:
+        if isinstance(metric, str) and metric in self.names:
             return self.values[:, self.names.index(metric)]
         known = {name: _parsed(name) for name in self.names}
         wanted = _parsed(metric)
@@ -111,6 +112,7 @@ class MetricTable:
             f"means are weighted: {num_queries} queries, equivalent to {self.effective_sample_size:.1f} of equal weight"
         )
 
+    @checked_kinds
     def confidence_interval(
         self, metric: str, level: float = 0.95, num_resamples: int = 2000, random_state: int = 0
     ) -> tuple[float, float]:
@@ -143,6 +145,7 @@ class MetricTable:
         columns = {name: polars.Series(column, nan_to_null=True) for name, column in self._columns()}
         return polars.DataFrame({"query_id": self.query_ids.astype(str).tolist(), **columns})
 
+    @checked_kinds
     def to_dict(self, *, per_query: bool = False) -> dict[str, Any]:
         """Plain values for JSON: means, 95% intervals, numbers of queries and conventions.
 

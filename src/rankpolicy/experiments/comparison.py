@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from rankpolicy.arguments import checked_kinds
 from rankpolicy.data.folds import Fold
 from rankpolicy.display import short_repr
 from rankpolicy.evaluation import MetricTable, PairedComparison, compare_tables, evaluate
@@ -145,6 +146,7 @@ class Comparison:
         }
 
 
+@checked_kinds
 def compare_rankers(
     folds: Sequence[Fold],
     methods: Methods,
@@ -189,7 +191,7 @@ def compare_rankers(
     report_fit
         Called after every fit with the name of the method, the name of the fold and the test metrics.
     """
-    if not folds:
+    if len(folds) == 0:
         raise RankPolicyError("a comparison needs at least one fold; got none.")
     given = methods_to_run(methods)
     settings = {name: {"random_state": random_state, **method.settings} for name, method in given.items()}

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from rankpolicy.arguments import checked_kinds
 from rankpolicy.rankers.base import Ranker
 from rankpolicy.rankers.members import ranker_class_named
 from rankpolicy.types import RankPolicyError
@@ -33,6 +34,7 @@ class MethodToRun:
     settings: dict[str, Any]
 
 
+@checked_kinds
 def methods_to_run(methods: Methods) -> dict[str, MethodToRun]:
     """The methods of an experiment by name, with their ranker classes looked up.
 
@@ -47,7 +49,7 @@ def methods_to_run(methods: Methods) -> dict[str, MethodToRun]:
     >>> [(method.name, method.ranker_class.__name__, method.settings) for method in methods.values()]
     [('small', 'LambdaMART', {'num_leaves': 7}), ('rank-svm', 'RankSVM', {})]
     """
-    if not methods:
+    if len(methods) == 0:
         raise RankPolicyError("an experiment needs at least one method, such as 'pg-rank'; got none.")
     if not isinstance(methods, Mapping):
         methods = {method: {} for method in methods}

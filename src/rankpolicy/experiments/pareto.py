@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from rankpolicy.arguments import checked_kinds
+
 
 class UtilityDisparity(NamedTuple):
     """Utility and disparity of a policy: one point of a trade-off.
@@ -21,6 +23,7 @@ class UtilityDisparity(NamedTuple):
     disparity: float
 
 
+@checked_kinds
 def on_pareto_front(points: Sequence[UtilityDisparity]) -> list[bool]:
     """Whether each point is on the Pareto front: no other point is at least as good in both values and better in one.
 
@@ -35,6 +38,7 @@ def on_pareto_front(points: Sequence[UtilityDisparity]) -> list[bool]:
     return [not any(_dominates(other, point) for other in points) for point in points]
 
 
+@checked_kinds
 def hypervolume(points: Sequence[UtilityDisparity], reference: UtilityDisparity) -> float:
     """The area dominated by at least one point, bounded by the reference point.
 

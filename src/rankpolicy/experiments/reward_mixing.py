@@ -5,12 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from rankpolicy.arguments import checked_kinds, whole_number
 from rankpolicy.data.dataset import RankingDataset
 from rankpolicy.experiments.selection import Selection, fit_best_of
 from rankpolicy.rankers.base import Ranker
 from rankpolicy.types import RankPolicyError
 
+MOST_PARTS = 1000
 
+
+@checked_kinds
 def fit_best_mix(
     ranker_class: type[Ranker],
     settings: Mapping[str, Any],
@@ -42,14 +46,14 @@ def fit_best_mix(
     """
     if "reward" not in ranker_class.setting_names():
         raise RankPolicyError(f"{ranker_class.__name__} has no reward to mix; BanditRank and PGRank have.")
-    if parts < 1 or len(set(metrics)) < 2:
-        raise RankPolicyError(
-            f"a mix needs two different metrics and 1 part or more; got {tuple(metrics)} in {parts} parts."
-        )
+    whole_number("parts", parts, at_least=1, at_most=MOST_PARTS)
+    if len(set(metrics)) < 2:
+        raise RankPolicyError(f"a mix needs two different metrics; got {', '.join(metrics)}.")
     candidates = [{**settings, "reward": reward} for reward in reward_mixes(metrics, parts)]
     return fit_best_of(ranker_class, candidates, train, valid, progress=progress)
 
 
+@checked_kinds
 def reward_mixes(metrics: Sequence[str], parts: int) -> list[str]:
     """All weighted sums of the metrics whose weights are multiples of 1 / parts and add up to 1.
 
@@ -63,6 +67,9 @@ def reward_mixes(metrics: Sequence[str], parts: int) -> list[str]:
     >>> reward_mixes(["ap", "ndcg@10"], 2)
     ['1*ap', '0.5*ap + 0.5*ndcg@10', '1*ndcg@10']
     """
+    whole_number("parts", parts, at_least=1, at_most=MOST_PARTS)
+    if len(metrics) == 0:
+        raise RankPolicyError("metrics must hold at least one metric, such as 'ap'; got none.")
     return [
         " + ".join(f"{share / parts:g}*{metric}" for metric, share in zip(metrics, shares, strict=True) if share)
         for shares in _shares(len(metrics), parts)

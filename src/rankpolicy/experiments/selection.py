@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from rankpolicy.arguments import checked_kinds
 from rankpolicy.data.dataset import RankingDataset
 from rankpolicy.display import short_repr
 from rankpolicy.experiments.methods import new_ranker
@@ -34,6 +35,7 @@ class Selection:
     __repr__ = short_repr
 
 
+@checked_kinds
 def settings_to_try(ranker_class: type[Ranker], settings: Mapping[str, Any]) -> list[dict[str, Any]]:
     """The settings that ``fit_best`` tries: the ``settings_to_try`` of the class, overridden by the user's, without repeats.
 
@@ -66,6 +68,7 @@ def _is_allowed(ranker_class: type[Ranker], settings: Mapping[str, Any]) -> bool
     return True
 
 
+@checked_kinds
 def fit_best(
     ranker_class: type[Ranker],
     settings: Mapping[str, Any],
@@ -94,6 +97,7 @@ def fit_best(
     return fit_best_of(ranker_class, candidates, train, valid, progress=progress)
 
 
+@checked_kinds
 def fit_best_of(
     ranker_class: type[Ranker],
     candidates: Sequence[Mapping[str, Any]],
@@ -115,7 +119,7 @@ def fit_best_of(
     progress
         Show a progress bar for each fit; None: when stderr is a terminal.
     """
-    if not candidates:
+    if len(candidates) == 0:
         raise RankPolicyError("candidates must hold at least one dict of settings; got none.")
     best: Ranker | None = None
     chosen: dict[str, Any] = {}

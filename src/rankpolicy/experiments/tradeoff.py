@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from rankpolicy.arguments import checked_kinds
 from rankpolicy.data.dataset import RankingDataset
 from rankpolicy.evaluation.policy_value import PolicyValue, SortedPolicy, UniformPolicy, policy_value
 from rankpolicy.experiments.methods import Methods, MethodToRun, methods_to_run, new_ranker
@@ -33,6 +34,7 @@ ReportPoint = Callable[[int, int, str, SeedValue], None]
 Datasets = RankingDataset | Sequence[RankingDataset]  # the same for every seed, or one per seed
 
 
+@checked_kinds
 def sweep_tradeoff(
     train: Datasets,
     test: Datasets,
@@ -206,7 +208,7 @@ def _fit_and_measure(data: _Data, task: _Task) -> _Fitted:
 
 
 def _one_per_seed(given: Datasets, seeds: Sequence[int], what: str) -> tuple[RankingDataset, ...]:
-    if not seeds or len(set(seeds)) < len(seeds):
+    if len(seeds) == 0 or len(set(seeds)) < len(seeds):
         raise RankPolicyError(f"seeds must be one or more different whole numbers; got {list(seeds)}.")
     if isinstance(given, RankingDataset):
         return (given,) * len(seeds)

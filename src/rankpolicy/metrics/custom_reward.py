@@ -46,7 +46,13 @@ class CustomReward:
         """Values (..., query) of rankings (..., query, position) for labels and mask (query, item)."""
         import torch
 
-        values = torch.as_tensor(self.function(rankings, labels, mask))
+        given = self.function(rankings, labels, mask)
+        try:
+            values = torch.as_tensor(given)
+        except (TypeError, ValueError, RuntimeError):
+            raise RankPolicyError(
+                f"reward {self.name!r} must give a tensor with one value per ranking; got {type(given).__name__}."
+            ) from None
         if values.shape != rankings.shape[:-1]:
             raise RankPolicyError(
                 f"reward {self.name!r} must give one value per ranking, shape {tuple(rankings.shape[:-1])}; "

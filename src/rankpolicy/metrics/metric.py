@@ -155,7 +155,7 @@ def metric_named(name: str) -> Metric:
     """
     from rankpolicy.metrics.members import METRICS
 
-    known = name if name in METRICS else metric_aliases().get(name)
+    known = name if name in METRICS else metric_aliases().get(str(name))
     if known is None:
         raise RankPolicyError(unknown_name("metric", name, METRICS, also=[*metric_aliases(), "mean"]))
     return METRICS[known]

@@ -17,8 +17,9 @@ import math
 import re
 from collections.abc import Mapping
 from functools import lru_cache
-from typing import NamedTuple, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
+from rankpolicy.arguments import checked_kinds
 from rankpolicy.metrics.custom_reward import CustomReward
 from rankpolicy.metrics.expression import Leaf, RewardExpression, Term, written, written_number
 from rankpolicy.metrics.members import METRICS
@@ -54,7 +55,16 @@ def parse_metric(text: str, conventions: Conventions = Conventions()) -> RewardE
     Traceback (most recent call last):
     rankpolicy.types.RankPolicyError: Unknown metric 'ndgc'. Did you mean 'ndcg'? Known: ...
     """
-    return _parsed(text, conventions) if isinstance(text, str) else parse_metrics(text, conventions)[0]
+    if not isinstance(text, str):
+        raise RankPolicyError(f"a metric must be given as text such as 'ndcg@10'; got {type(text).__name__}.")
+    return _parsed(text, checked_conventions(conventions))
+
+
+def checked_conventions(conventions: Any) -> Conventions:
+    """The conventions, if they are some."""
+    if not isinstance(conventions, Conventions):
+        raise RankPolicyError(f"conventions must be Conventions(...); got {conventions!r:.60}.")
+    return conventions
 
 
 @lru_cache(maxsize=1024)
@@ -65,6 +75,7 @@ def _parsed(text: str, conventions: Conventions) -> RewardExpression:
     return _expression(rewritten, text, conventions)
 
 
+@checked_kinds
 def parse_metrics(text: str, conventions: Conventions = Conventions()) -> tuple[RewardExpression, ...]:
     """The metrics of a text that separates them by commas.
 
@@ -105,13 +116,13 @@ def as_reward(value: object, conventions: Conventions = Conventions()) -> Reward
     if isinstance(value, RewardExpression | CustomReward | Reward):
         return value
     if isinstance(value, str):
-        return _parsed(value, conventions)
+        return _parsed(value, checked_conventions(conventions))
     for name, metric in METRICS.items():
         if value is metric or value is metric.function:
             return parse_metric(name, conventions)
     if callable(value):
         name = getattr(value, "__name__", type(value).__name__)
-        return CustomReward(name=name, function=value, conventions=conventions)
+        return CustomReward(name=name, function=value, conventions=checked_conventions(conventions))
     raise RankPolicyError(
         "a reward must be a string such as 'ndcg@10', a metric or a function of (rankings, labels, mask); "
         f"got {value!r:.80}."

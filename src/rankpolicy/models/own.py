@@ -51,6 +51,11 @@ class OwnNetwork(FeatureModel):
         else:
             with global_generator_seeded_by(generator):
                 module = self.network(num_features)
+        if not isinstance(module, nn.Module):
+            raise RankPolicyError(
+                "a function given as model must return a torch module for a number of features; "
+                f"got {type(module).__name__}."
+            )
         try:
             with torch.no_grad():
                 outcome = f"the shape {tuple(module.eval()(torch.zeros(2, num_features)).shape)}"

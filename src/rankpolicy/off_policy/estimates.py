@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 from numpy.typing import ArrayLike
 
+from rankpolicy.arguments import checked_kinds
 from rankpolicy.off_policy.intervals import INTERVALS, Spread
 from rankpolicy.off_policy.log import OffPolicyLog, check_position_weights
 from rankpolicy.off_policy.members import OFF_POLICY_ESTIMATORS
@@ -66,6 +67,7 @@ class PolicyEstimate:
         return "; ".join(parts)
 
 
+@checked_kinds
 def estimate_policy_value(
     log: OffPolicyLog,
     policy: PlackettLuce | Mixture | TargetProbabilities,

@@ -10,6 +10,7 @@ from statistics import NormalDist
 import numpy as np
 from numpy.typing import NDArray
 
+from rankpolicy.arguments import seeded
 from rankpolicy.optional import require
 
 Floats = NDArray[np.float64]
@@ -57,7 +58,7 @@ class SumOfRatios:
 
     def resampled(self, num_resamples: int, random_state: int) -> Floats:
         """Values (resample,) of logs of as many rounds, drawn with replacement."""
-        generator = np.random.default_rng(random_state)
+        generator = seeded(random_state)
         values = np.empty(num_resamples)
         size_of_block = max(1, _DRAWS_OF_A_BLOCK // self.num_rounds)
         for first in range(0, num_resamples, size_of_block):

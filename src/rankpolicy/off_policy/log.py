@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from rankpolicy.arguments import as_float64
 from rankpolicy.clicks.log.click_log import NOT_SHOWN
 from rankpolicy.display import short_repr
 from rankpolicy.types import RankPolicyError
@@ -93,7 +94,7 @@ class OffPolicyLog:
 
 def check_position_weights(position_weights: ArrayLike | None, num_positions: int) -> NDArray[np.float64]:
     """Weights (position,) of the rewards in the value of a list; 1 each by default."""
-    weights = np.ones(num_positions) if position_weights is None else np.asarray(position_weights, np.float64)
+    weights = np.ones(num_positions) if position_weights is None else as_float64("position_weights", position_weights)
     if weights.shape != (num_positions,) or not np.isfinite(weights).all():
         raise RankPolicyError(
             f"position_weights must be one finite number for each of the {num_positions} positions; got shape {weights.shape}."

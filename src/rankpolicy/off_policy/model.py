@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from rankpolicy.arguments import seeded
 from rankpolicy.clicks.log.click_log import NOT_SHOWN
 from rankpolicy.clicks.log.counting import weighted_counts
 from rankpolicy.off_policy.log import OffPolicyLog
@@ -56,7 +57,7 @@ def learned_tail_values(
     """
     if not 2 <= num_folds <= len(log):
         raise RankPolicyError(f"num_folds must be from 2 to the number of rounds, {len(log)}; got {num_folds}.")
-    folds = np.random.default_rng(random_state).permutation(len(log)) % num_folds
+    folds = seeded(random_state).permutation(len(log)) % num_folds
     chosen, expected = np.zeros(log.items.shape), np.zeros(log.items.shape)
     for fold in range(num_folds):
         is_held_out = folds == fold

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
+from rankpolicy.arguments import checked_kinds
 from rankpolicy.files import read_text_bytes
 from rankpolicy.off_policy.log import OffPolicyLog
 from rankpolicy.optional import require
@@ -17,6 +18,7 @@ CAMPAIGNS = ("all", "men", "women")
 COLUMNS = ("item_id", "position", "click", "propensity_score")
 
 
+@checked_kinds
 def read_open_bandit(
     folder: str | os.PathLike[str], *, behavior: str = "random", campaign: str = "all"
 ) -> OffPolicyLog:

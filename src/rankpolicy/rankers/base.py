@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
@@ -13,6 +14,7 @@ import numpy as np
 import torch
 from numpy.typing import ArrayLike, NDArray
 
+from rankpolicy.arguments import checked_path
 from rankpolicy.bundle import check_fitted, write_bundle
 from rankpolicy.data.dataset import RankingDataset, check_has_labels
 from rankpolicy.data.sparse import is_sparse
@@ -112,8 +114,9 @@ class Ranker(ScikitLearnEstimator, RanksAsPolicy, ExplainedRanker, ABC):
     def _check_settings(self) -> None:
         super()._check_settings()
         for name in ("reward", "valid_metric"):
-            if name in self.setting_names() and getattr(self, name) != "objective":
-                reward_to_maximise(getattr(self, name))
+            value = getattr(self, name, "objective")
+            if name in self.setting_names() and not (isinstance(value, str) and value == "objective"):
+                reward_to_maximise(value)
 
     def fit(
         self,
@@ -212,9 +215,11 @@ class Ranker(ScikitLearnEstimator, RanksAsPolicy, ExplainedRanker, ABC):
             eval_sets[name] = matched_features(
                 validation, train.num_features, train.feature_names, train.categories, what="validation data"
             )
+        if not isinstance(resume, bool | np.bool_):
+            raise RankPolicyError(f"resume must be True or False; got {resume!r:.60}.")
         if resume and checkpoint is None:
             raise RankPolicyError("resume=True needs checkpoint=, the file to go on from.")
-        if checkpoint is not None and Path(checkpoint).is_dir():
+        if checkpoint is not None and os.path.isdir(checked_path(checkpoint)):
             raise RankPolicyError(f"checkpoint must name a file; {checkpoint} is a directory. Name a file in it.")
         decisive = next(reversed(eval_sets), None)
         options = FitOptions(
@@ -348,7 +353,7 @@ class Ranker(ScikitLearnEstimator, RanksAsPolicy, ExplainedRanker, ABC):
             Where the file goes, such as "model.rp".
         """
         self._require_fitted()
-        write_bundle(Path(path), {"kind": "ranker"} | self.to_dict(), self._files())
+        write_bundle(Path(checked_path(path)), {"kind": "ranker"} | self.to_dict(), self._files())
 
     def export_onnx(self, path: str | Path) -> None:
         """Write the fitted ranker as an ONNX file, scaling included, which other programs and languages run without this library.

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from rankpolicy.arguments import as_array
 from rankpolicy.data.arrays import from_arrays
 from rankpolicy.data.categories import with_categories
 from rankpolicy.data.dataset import RankingDataset
@@ -63,6 +64,8 @@ def _validation_dataset(
             )
         return None
     lists = [values for values in (eval_set, eval_qid, eval_group) if values is not None]
+    if not all(isinstance(values, list | tuple) for values in lists):
+        raise RankPolicyError("eval_set, eval_qid and eval_group must be lists: eval_set=[(Xv, yv)], eval_qid=[qid].")
     if len(lists) != 2 or any(len(values) != 1 for values in lists):
         raise RankPolicyError(
             "give one validation set with its queries: eval_set=[(Xv, yv)] and eval_qid=[qid] or eval_group=[sizes]."
@@ -103,6 +106,8 @@ def named_eval_sets(
     feature_names
         Feature columns of the training data, which frames are matched to.
     """
+    if not all(given is None or isinstance(given, list | tuple) for given in (eval_set, eval_qid, eval_group)):
+        raise RankPolicyError("eval_set, eval_qid and eval_group must be lists: eval_set=[(Xv, yv)], eval_qid=[qid].")
     num_sets = 1 if eval_set is None else len(eval_set)
     if valid is not None or num_sets <= 1:
         first = _validation_dataset(valid, eval_set, eval_qid, eval_group, feature_names=feature_names)
@@ -142,7 +147,9 @@ def with_groups(dataset: RankingDataset, groups: Groups) -> RankingDataset:
 
     A function reads the arrays of the dataset, so its values are query by query as these are.
     """
-    values = np.asarray(groups(dataset) if callable(groups) else groups)
+    if isinstance(groups, type):
+        raise RankPolicyError(f"protected must be one value per row, or a function of the dataset; got {groups!r}.")
+    values = as_array("protected", groups(dataset) if callable(groups) else groups)
     if values.shape != (dataset.num_items,):
         raise RankPolicyError(f"groups must have one value per item, shape ({dataset.num_items},); got {values.shape}.")
     encode_groups(values)  # refuses missing ones
@@ -292,6 +299,10 @@ def _matrix(X: Any) -> Any:
         matrix = X if is_sparse(X) else np.asarray(X)
     except ValueError:
         raise RankPolicyError("features must be a matrix (items, features); got rows of different lengths.") from None
+    except (TypeError, RuntimeError, OverflowError) as error:
+        raise RankPolicyError(
+            f"features must be a matrix (items, features) of numbers; got {type(X).__name__} ({error})."
+        ) from None
     if matrix.ndim == 0:
         raise RankPolicyError(
             f"features must be a matrix (items, features), a frame or a RankingDataset; got {type(X).__name__}. "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from rankpolicy.arguments import checked_kinds
 from rankpolicy.members import Members
 from rankpolicy.rankers.base import Ranker
 
@@ -28,6 +29,7 @@ RANKERS: Members[type[Ranker]] = Members(
 )
 
 
+@checked_kinds
 def ranker_class_named(name: str) -> type[Ranker]:
     """The class of a method, by the name that the command line uses.
 

@@ -9,10 +9,13 @@ import numpy as np
 import torch
 from numpy.typing import ArrayLike, NDArray
 
+from rankpolicy.arguments import as_float64, checked_seed, whole_number
 from rankpolicy.data.dataset import RankingDataset
 from rankpolicy.fairness import position_bias
 from rankpolicy.rankers.inputs import Groups
 from rankpolicy.types import RankingPolicy, RankPolicyError
+
+MOST_SAMPLES = 100_000  # rankings per query in one call: they are held in memory together
 
 
 class RanksAsPolicy(ABC):
@@ -45,14 +48,13 @@ class RanksAsPolicy(ABC):
         random_state
             Seed; the same seed gives the same rankings. None draws new ones each time.
         """
-        if not isinstance(num_samples, int | np.integer) or num_samples < 1:
-            raise RankPolicyError(f"num_samples must be a whole number, 1 or more; got {num_samples!r}.")
+        num_samples = whole_number("num_samples", num_samples, at_least=1, at_most=MOST_SAMPLES)
         dataset = self._to_rank(X, qid, group, protected)
         generator = torch.Generator()
         if random_state is None:
             generator.seed()
         else:
-            generator.manual_seed(random_state)
+            generator.manual_seed(checked_seed(random_state))
         rankings = self._policy_of(dataset).sample(num_samples, generator=generator).numpy()
         rows = dataset.row_numbers()
         return [
@@ -88,13 +90,13 @@ class RanksAsPolicy(ABC):
             How many ranks count; None: all.
         """
         dataset = self._to_rank(X, qid, group, protected)
-        weights = None if rank_weights is None else torch.from_numpy(np.array(rank_weights, dtype=np.float64))
+        weights = None if rank_weights is None else torch.from_numpy(as_float64("rank_weights", rank_weights))
         if weights is not None and (weights.ndim != 1 or not weights.isfinite().all()):
             raise RankPolicyError(
                 f"rank_weights must be finite numbers, one per rank from the first; got shape {tuple(weights.shape)}, {rank_weights!r:.60}."
             )
-        if cutoff is not None and (not isinstance(cutoff, int | np.integer) or cutoff < 1):
-            raise RankPolicyError(f"cutoff must be a whole number, 1 or more; got {cutoff!r}.")
+        if cutoff is not None:
+            cutoff = whole_number("cutoff", cutoff, at_least=1)
         if weights is None:
             weights = position_bias(int(dataset.sizes.max()), dtype=torch.float64)
         exposure = self._policy_of(dataset).exposure(weights[:cutoff])

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from rankpolicy.arguments import as_float64
 from rankpolicy.data.dataset import RankingDataset
 from rankpolicy.types import RankPolicyError
 
@@ -26,10 +27,7 @@ def with_sample_weight(dataset: RankingDataset, sample_weight: ArrayLike) -> Ran
         raise RankPolicyError(
             "sample_weight must not be given for data that has query weights already, such as weighted clicks. Leave it out."
         )
-    try:
-        weights = np.asarray(sample_weight, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise RankPolicyError(f"sample_weight must be numbers; got {sample_weight!r:.60}.") from None
+    weights = as_float64("sample_weight", sample_weight)
     if not (np.isfinite(weights) & (weights >= 0)).all() or not weights.any():
         raise RankPolicyError(
             f"sample_weight must be finite, 0 or more and not all 0 (all zero weights leave nothing to learn from); got {weights!r:.80}."

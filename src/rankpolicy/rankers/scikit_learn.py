@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from rankpolicy.arguments import checked_kinds
 from rankpolicy.display import short
 from rankpolicy.settings import changed_settings, check_names, check_settings, plain, setting_names
 from rankpolicy.types import RankPolicyError
@@ -51,6 +52,7 @@ class ScikitLearnEstimator:
     def _plain_settings(self) -> dict[str, Any]:
         return {name: plain(value) for name, value in self.get_params(deep=False).items()}
 
+    @checked_kinds
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """The settings, by name (scikit-learn's protocol).
 

@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from rankpolicy.arguments import as_float64, as_whole_numbers, checked_kinds, seeded, whole_number
 from rankpolicy.clicks.models.definition import PAIR, User
 from rankpolicy.display import short_repr
-from rankpolicy.simulation.users import cascade_user, dcm_user, expected_reward
+from rankpolicy.simulation.users import cascade_user, dcm_user, reward_of
 from rankpolicy.types import RankPolicyError
 
 MOST_ENUMERATED = 50_000  # lists, in the search for the best one
@@ -89,7 +90,7 @@ class Problem:
         """Expected reward of the best list of each phase (phase,)."""
         rewards = np.empty(len(self.phases))
         for place, phase in enumerate(self.phases):
-            rewards[place] = expected_reward(phase.user, best_list(phase.user, phase.available, self.cutoff))
+            rewards[place] = reward_of(phase.user, best_list(phase.user, phase.available, self.cutoff))
         return rewards
 
     def to_dict(self) -> dict[str, Any]:
@@ -106,6 +107,7 @@ class Problem:
         }
 
 
+@checked_kinds
 def stationary(user: User, cutoff: int, *, name: str = "") -> Problem:
     """The same user and all items at every step.
 
@@ -122,6 +124,7 @@ def stationary(user: User, cutoff: int, *, name: str = "") -> Problem:
     return Problem(phases=(phase,), cutoff=cutoff, name=name or f"{user.kind}, {user.num_items} items, cutoff {cutoff}")
 
 
+@checked_kinds
 def abrupt_drift(problem: Problem, attraction: ArrayLike, *, at: int) -> Problem:
     """The attraction of all items changes at one step.
 
@@ -139,6 +142,7 @@ def abrupt_drift(problem: Problem, attraction: ArrayLike, *, at: int) -> Problem
     return replace(problem, phases=(*problem.phases, replace(last, start=at, user=changed)))
 
 
+@checked_kinds
 def gradual_drift(problem: Problem, attraction: ArrayLike, *, start: int, end: int, num_changes: int = 100) -> Problem:
     """The attraction of all items changes little by little between two steps.
 
@@ -153,7 +157,10 @@ def gradual_drift(problem: Problem, attraction: ArrayLike, *, start: int, end: i
     num_changes
         Number of equal changes.
     """
-    before, after = problem.phases[-1].user.attraction, np.asarray(attraction, np.float64)
+    before, after = problem.phases[-1].user.attraction, as_float64("attraction", attraction)
+    whole_number("num_changes", num_changes, at_least=1, at_most=1_000_000)
+    if before.shape != after.shape:
+        raise RankPolicyError(f"attraction must be one number per item, shape {before.shape}; got {after.shape}.")
     for part in range(1, num_changes + 1):
         share = part / num_changes
         at = start + round((part - 1) * (end - start) / num_changes)
@@ -161,6 +168,7 @@ def gradual_drift(problem: Problem, attraction: ArrayLike, *, start: int, end: i
     return problem
 
 
+@checked_kinds
 def change_items(problem: Problem, available: ArrayLike, *, at: int) -> Problem:
     """From one step on other items can be shown.
 
@@ -177,11 +185,12 @@ def change_items(problem: Problem, available: ArrayLike, *, at: int) -> Problem:
         problem,
         phases=(
             *problem.phases,
-            replace(problem.phases[-1], start=at, available=np.unique(np.asarray(available, np.int64))),
+            replace(problem.phases[-1], start=at, available=np.unique(as_whole_numbers("available", available))),
         ),
     )
 
 
+@checked_kinds
 def dcm_lower_bound_problem(
     num_items: int, cutoff: int, *, best: float = 0.2, gap: float, termination: float
 ) -> Problem:
@@ -204,6 +213,7 @@ def dcm_lower_bound_problem(
     return stationary(user, cutoff, name=f"B_LB(L={num_items}, K={cutoff}, p={best:g}, Δ={gap:g}, γ={termination:g})")
 
 
+@checked_kinds
 def cascade_lower_bound_problem(num_items: int, cutoff: int, *, best: float = 0.2, gap: float) -> Problem:
     """The problem of Kveton et al. 2015: users stop at the first click; the first K items have attraction p, the others p - Delta.
 
@@ -222,6 +232,7 @@ def cascade_lower_bound_problem(num_items: int, cutoff: int, *, best: float = 0.
     return stationary(user, cutoff, name=f"cascade(L={num_items}, K={cutoff}, p={best:g}, Δ={gap:g})")
 
 
+@checked_kinds
 def linear_dcm_problem(
     num_items: int,
     num_features: int,
@@ -255,7 +266,7 @@ def linear_dcm_problem(
         raise RankPolicyError(
             f"a linear problem must have 2 features or more and mean ± spread between 0 and 1; got {num_features}, {mean:g} ± {spread:g}."
         )
-    directions = np.random.default_rng(random_state).standard_normal((num_items + 1, num_features - 1))
+    directions = seeded(random_state).standard_normal((num_items + 1, num_features - 1))
     directions /= np.linalg.norm(directions, axis=1, keepdims=True)
     features, parameter = directions[:-1], directions[-1]
     user = dcm_user(mean + spread * features @ parameter, np.full(cutoff, termination))
@@ -274,6 +285,7 @@ def _two_levels(num_items: int, cutoff: int, best: float, gap: float) -> NDArray
     return np.where(np.arange(num_items) < cutoff, best, best - gap)
 
 
+@checked_kinds
 def best_list(user: User, available: NDArray[np.int64], cutoff: int) -> NDArray[np.int64]:
     """The list of at most ``cutoff`` available items that has the highest expected reward.
 
@@ -297,6 +309,10 @@ def best_list(user: User, available: NDArray[np.int64], cutoff: int) -> NDArray[
     >>> best_list(dcm_user([0.1, 0.9, 0.5], termination=[0.2, 0.7]), np.arange(3), 2)
     array([2, 1])
     """
+    whole_number("cutoff", cutoff, at_least=1)
+    available = user.checked_items("available", available)
+    if len(available) == 0:
+        raise RankPolicyError("available must hold at least one item; got none.")
     length = min(cutoff, len(available))
     # Every available item at every position.
     table = np.broadcast_to(available[:, None], (len(available), length))
@@ -345,9 +361,9 @@ def _best_chain(
 def _best_by_exchanges(user: User, available: NDArray[np.int64], length: int) -> NDArray[np.int64]:
     if math.perm(len(available), length) <= MOST_ENUMERATED:
         lists = itertools.permutations(available.tolist(), length)
-        return np.array(max(lists, key=lambda ranking: expected_reward(user, ranking)), np.int64)
+        return np.array(max(lists, key=lambda ranking: reward_of(user, ranking)), np.int64)
     order = available[np.argsort(-user.attraction[available], kind="stable")]
-    best = expected_reward(user, order[:length])
+    best = reward_of(user, order[:length])
     improved = True
     while improved:
         improved = False
@@ -355,7 +371,7 @@ def _best_by_exchanges(user: User, available: NDArray[np.int64], length: int) ->
             if i >= length:
                 break
             order[[i, j]] = order[[j, i]]
-            reward = expected_reward(user, order[:length])
+            reward = reward_of(user, order[:length])
             if reward > best + 1e-12:
                 best, improved = reward, True
             else:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from rankpolicy.bandits.base import Bandit
 from rankpolicy.clicks.models.definition import User
 from rankpolicy.simulation.problems import Problem
-from rankpolicy.simulation.users import expected_reward
+from rankpolicy.simulation.users import reward_of
 
 DrawClicks = Callable[[User, NDArray[np.int64]], NDArray[np.int8]]
 
@@ -32,7 +32,7 @@ def run_step_by_step(
         now = problem.phases[phase]
         ranking = bandit.rank(now.available)
         bandit.learn(ranking, draw(now.user, ranking))
-        total += best[phase] - expected_reward(now.user, ranking)
+        total += best[phase] - reward_of(now.user, ranking)
         if step == steps[len(regrets)]:
             regrets.append(total)
     return np.array(regrets)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from rankpolicy.arguments import checked_kinds
 from rankpolicy.bandits import BANDITS
 from rankpolicy.clicks.models.definition import User
 from rankpolicy.display import short_repr
@@ -77,6 +78,7 @@ class RobustnessMatrix:
         }
 
 
+@checked_kinds
 def robustness_matrix(
     bandits: Iterable[str] | Mapping[str, MakeBandit] | None = None,
     *,

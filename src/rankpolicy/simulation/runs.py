@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from rankpolicy.arguments import as_whole_numbers, checked_kinds, whole_number
 from rankpolicy.bandits import BANDITS
 from rankpolicy.bandits.base import Bandit
 from rankpolicy.clicks.models.definition import User
@@ -20,7 +21,7 @@ from rankpolicy.kernels import HAS_NUMBA
 from rankpolicy.simulation.problems import Problem
 from rankpolicy.simulation.reference import run_step_by_step
 from rankpolicy.simulation.users import draw_clicks
-from rankpolicy.types import RankPolicyError
+from rankpolicy.types import RankPolicyError, unknown_name
 
 MakeBandit = Callable[..., Bandit]  # called with num_items, cutoff and random_state
 ReportRun = Callable[[str, int, float], None]  # name of a bandit, runs done, mean regret so far at the last step
@@ -47,6 +48,7 @@ class Simulation:
 
     __repr__ = short_repr
 
+    @checked_kinds
     def mean(self, bandit: str) -> NDArray[np.float64]:
         """Mean regret over runs (step,).
 
@@ -55,9 +57,10 @@ class Simulation:
         bandit
             Name of the bandit.
         """
-        mean: NDArray[np.float64] = self.regrets[bandit].mean(0)
+        mean: NDArray[np.float64] = self._of(bandit).mean(0)
         return mean
 
+    @checked_kinds
     def standard_error(self, bandit: str) -> NDArray[np.float64]:
         """Standard error of the mean over runs (step,); 0 for a single run.
 
@@ -66,11 +69,16 @@ class Simulation:
         bandit
             Name of the bandit.
         """
-        runs = self.regrets[bandit]
+        runs = self._of(bandit)
         if len(runs) == 1:
             return np.zeros(len(self.steps))
         error: NDArray[np.float64] = runs.std(0, ddof=1) / np.sqrt(len(runs))
         return error
+
+    def _of(self, bandit: str) -> NDArray[np.float64]:
+        if bandit not in self.regrets:
+            raise RankPolicyError(unknown_name("bandit of this simulation:", bandit, self.regrets))
+        return self.regrets[bandit]
 
     def to_dict(self) -> dict[str, Any]:
         """Problem and regrets as plain numbers and texts."""
@@ -88,6 +96,7 @@ class Simulation:
         return {"problem": problem | {"steps": int(self.steps[-1]), "runs": runs}, "policies": policies}
 
 
+@checked_kinds
 def mean_over_problems(simulations: Sequence[Simulation]) -> Simulation:
     """The mean regret over several problems, such as the queries of a log.
 
@@ -96,6 +105,8 @@ def mean_over_problems(simulations: Sequence[Simulation]) -> Simulation:
     simulations
         Simulations of the same bandits with the same steps and number of runs.
     """
+    if len(simulations) == 0:
+        raise RankPolicyError("simulations must be a list of at least one Simulation; got none.")
     first = simulations[0]
     return Simulation(
         problems=tuple(problem for simulation in simulations for problem in simulation.problems),
@@ -104,6 +115,7 @@ def mean_over_problems(simulations: Sequence[Simulation]) -> Simulation:
     )
 
 
+@checked_kinds
 def simulate(
     bandits: Iterable[str] | Mapping[str, MakeBandit],
     problem: Problem,
@@ -147,7 +159,9 @@ def simulate(
     makers = bandits if isinstance(bandits, Mapping) else {name: BANDITS.named(name) for name in bandits}
     if not makers:
         raise RankPolicyError("a simulation needs at least one bandit; got none.")
-    wanted = log_spaced_steps(num_steps) if steps is None else np.unique(np.asarray(steps, np.int64))
+    wanted = log_spaced_steps(num_steps) if steps is None else np.unique(as_whole_numbers("steps", steps))
+    if wanted.size == 0:
+        raise RankPolicyError("steps must hold at least one step; got none.")
     if wanted[0] < 1 or wanted[-1] > num_steps:
         raise RankPolicyError(f"steps must be from 1 to {num_steps}; got {wanted[0]} to {wanted[-1]}.")
     seeds = np.random.SeedSequence(random_state).generate_state(num_runs) % LARGEST_SEED
@@ -167,6 +181,7 @@ def simulate(
     return Simulation(problems=(problem,), steps=wanted, regrets=regrets)
 
 
+@checked_kinds
 def log_spaced_steps(num_steps: int, *, num_points: int = 50) -> NDArray[np.int64]:
     """Whole numbers from 1 to ``num_steps``, about evenly spaced on a logarithmic scale.
 
@@ -180,6 +195,8 @@ def log_spaced_steps(num_steps: int, *, num_points: int = 50) -> NDArray[np.int6
     >>> log_spaced_steps(100, num_points=5)
     array([  1,   3,  10,  32, 100])
     """
+    whole_number("num_steps", num_steps, at_least=1)
+    whole_number("num_points", num_points, at_least=1, at_most=1_000_000)
     return np.unique(np.geomspace(1, num_steps, num_points).round().astype(np.int64))
 
 

@@ -12,9 +12,12 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from rankpolicy.arguments import as_float64, checked_kinds
 from rankpolicy.simulation.problems import Problem
+from rankpolicy.types import RankPolicyError
 
 
+@checked_kinds
 def upper_bound(problem: Problem, steps: ArrayLike) -> NDArray[np.float64] | None:
     """Theorem 2, for v_1 >= ... >= v_K; with v_1 = ... = v_K it is Theorem 1. None where it does not hold.
 
@@ -34,7 +37,7 @@ def upper_bound(problem: Problem, steps: ArrayLike) -> NDArray[np.float64] | Non
     attraction, termination, cutoff, alpha = parts
     if alpha == 0 or (np.diff(termination) > 0).any():
         return None
-    n = np.maximum(np.asarray(steps, np.float64), math.e)  # log log n starts at 0
+    n = np.maximum(_checked_steps(steps), math.e)  # log log n starts at 0
     exploration, log_log = np.log(n) + 3 * np.log(np.log(n)), np.log(np.log(n))
     drops = termination - np.append(termination[1:], 0.0)
     bound = np.zeros(len(n))
@@ -49,6 +52,7 @@ def upper_bound(problem: Problem, steps: ArrayLike) -> NDArray[np.float64] | Non
     return bound
 
 
+@checked_kinds
 def lower_bound(problem: Problem, steps: ArrayLike) -> NDArray[np.float64] | None:
     """Theorem 3: gamma alpha (L - K) Delta / kl(p - Delta, p) x log n for B_LB(L, A*, p, Delta, gamma). None for other problems.
 
@@ -70,8 +74,15 @@ def lower_bound(problem: Problem, steps: ArrayLike) -> NDArray[np.float64] | Non
     if len(others) == 0 or np.ptp(best) > 0 or np.ptp(others) > 0 or np.ptp(termination) > 0 or others[0] >= best[0]:
         return None
     slope = termination[0] * alpha * len(others) * (best[0] - others[0]) / bernoulli_kl(others[0], best[0])
-    bound: NDArray[np.float64] = slope * np.log(np.asarray(steps, np.float64))
+    bound: NDArray[np.float64] = slope * np.log(_checked_steps(steps))
     return bound
+
+
+def _checked_steps(steps: ArrayLike) -> NDArray[np.float64]:
+    found = as_float64("steps", steps)
+    if found.ndim != 1 or not (found >= 1).all():
+        raise RankPolicyError(f"steps must be a list of numbers, 1 or more; got {steps!r:.80}.")
+    return found
 
 
 def bernoulli_kl(p: float, q: float) -> float:

@@ -17,11 +17,13 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from rankpolicy.arguments import as_float64, checked_kinds, seeded, whole_number
 from rankpolicy.clicks.models.definition import User
 from rankpolicy.kernels import HAS_NUMBA
 from rankpolicy.types import RankPolicyError, unknown_name
 
 
+@checked_kinds
 def cascade_user(attraction: ArrayLike) -> User:
     """A user of the cascade model, who stops at the first click.
 
@@ -33,6 +35,7 @@ def cascade_user(attraction: ArrayLike) -> User:
     return _user("cm", {"attraction": attraction})
 
 
+@checked_kinds
 def dcm_user(attraction: ArrayLike, termination: ArrayLike) -> User:
     """A user of the dependent click model.
 
@@ -46,6 +49,7 @@ def dcm_user(attraction: ArrayLike, termination: ArrayLike) -> User:
     return _user("dcm", {"attraction": attraction, "stop": termination})
 
 
+@checked_kinds
 def pbm_user(attraction: ArrayLike, examination: ArrayLike) -> User:
     """A user of the position-based model.
 
@@ -59,6 +63,7 @@ def pbm_user(attraction: ArrayLike, examination: ArrayLike) -> User:
     return _user("pbm", {"attraction": attraction, "examination": examination})
 
 
+@checked_kinds
 def ubm_user(attraction: ArrayLike, examination: ArrayLike) -> User:
     """A user of the user browsing model.
 
@@ -72,6 +77,7 @@ def ubm_user(attraction: ArrayLike, examination: ArrayLike) -> User:
     return _user("ubm", {"attraction": attraction, "examination": examination})
 
 
+@checked_kinds
 def ccm_user(attraction: ArrayLike, continuation: ArrayLike) -> User:
     """A user of the click chain model.
 
@@ -85,6 +91,7 @@ def ccm_user(attraction: ArrayLike, continuation: ArrayLike) -> User:
     return _user("ccm", {"attraction": attraction, "continuation": continuation})
 
 
+@checked_kinds
 def dbn_user(attraction: ArrayLike, satisfaction: ArrayLike, continuation: float) -> User:
     """A user of the dynamic Bayesian network.
 
@@ -100,6 +107,7 @@ def dbn_user(attraction: ArrayLike, satisfaction: ArrayLike, continuation: float
     return _user("dbn", {"attraction": attraction, "satisfaction": satisfaction, "continuation": [continuation]})
 
 
+@checked_kinds
 def sdbn_user(attraction: ArrayLike, satisfaction: ArrayLike) -> User:
     """A user of the simplified dynamic Bayesian network, who stops only when satisfied.
 
@@ -113,6 +121,7 @@ def sdbn_user(attraction: ArrayLike, satisfaction: ArrayLike) -> User:
     return _user("sdbn", {"attraction": attraction, "satisfaction": satisfaction})
 
 
+@checked_kinds
 def random_user(kind: str, num_items: int, cutoff: int, *, random_state: int) -> User:
     """A user drawn at random: attraction, satisfaction and v are uniform, examination and continuation typical of logs.
 
@@ -129,7 +138,9 @@ def random_user(kind: str, num_items: int, cutoff: int, *, random_state: int) ->
     random_state
         Seed; the same seed gives the same user.
     """
-    generator = np.random.default_rng(random_state)
+    whole_number("num_items", num_items, at_least=1)
+    whole_number("cutoff", cutoff, at_least=1)
+    generator = seeded(random_state)
     attraction, satisfaction = generator.random(num_items), generator.random(num_items)
     positions = np.arange(1, cutoff + 1)
     termination = np.sort(generator.random(cutoff))[::-1]
@@ -171,6 +182,7 @@ def draw_clicks(user: User, ranking: ArrayLike, generator: np.random.Generator) 
     return clicks
 
 
+@checked_kinds
 def expected_reward(user: User, ranking: ArrayLike) -> float:
     """What a list is worth: P(satisfied) or the expected number of clicks, as the table above says for each kind.
 
@@ -184,6 +196,11 @@ def expected_reward(user: User, ranking: ArrayLike) -> float:
     >>> round(expected_reward(dcm_user([0.5, 0.2], termination=[0.8, 0.5]), [0, 1]), 9)  # 1 - (1 - 0.8 * 0.5) (1 - 0.5 * 0.2)
     0.46
     """
+    return reward_of(user, user.checked_items("ranking", ranking))
+
+
+def reward_of(user: User, ranking: ArrayLike) -> float:
+    """The same without a check of the items, for loops over many lists."""
     from rankpolicy.kernels.clicks.walk import expected_reward as reward
 
     walk = user.walk(ranking)
@@ -192,5 +209,5 @@ def expected_reward(user: User, ranking: ArrayLike) -> float:
 
 
 def _user(kind: str, parameters: dict[str, ArrayLike]) -> User:
-    arrays = {name: np.asarray(values, np.float64) for name, values in parameters.items()}
+    arrays = {name: as_float64(name, values) for name, values in parameters.items()}
     return User(kind=kind, num_items=arrays["attraction"].size, parameters=arrays)

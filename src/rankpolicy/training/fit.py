@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import math
+import os
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -209,7 +210,7 @@ def fit_network(
 
 def _resume(checkpoint: Path, state: TrainingState, *, purpose: str, data: str) -> None:
     """Continue from a checkpoint; where there is none, say so, because the same command may be meant to start and to continue."""
-    if checkpoint.exists():
+    if os.path.exists(checkpoint):
         read_checkpoint(checkpoint, state, purpose=purpose, data=data)
     else:
         warnings.warn(f"nothing to resume: {checkpoint} does not exist. Training starts afresh.", stacklevel=6)

@@ -61,6 +61,8 @@ def report_options(
         The settings of the ranker.
     """
     every = None
+    if progress is not None and not isinstance(progress, bool | int):
+        raise RankPolicyError(f"progress must be True, False or None; got {progress!r:.60}.")
     if verbose is not None:
         if not isinstance(verbose, Integral) or verbose < 0:
             raise RankPolicyError(f"verbose must be True, False or a number of iterations; got {verbose!r:.60}.")

@@ -210,7 +210,7 @@ def test_values_that_do_not_fit_are_refused_with_their_row(changes, message):
         ({"columns": {"user": "who"}}, "must have the column 'who'"),
         ({"side": ["prise"]}, r"the frame, side: Unknown column 'prise'. Did you mean 'price'\?"),
         ({"side": ["position"]}, "'position' has a role of its own"),
-        ({"side": "price"}, r"side must be a list of column names; got a text. Write \['price'\]"),
+        ({"side": "price"}, r"side must be a list of texts or None; got 'price'. Write \['price'\]"),
         ({"side": ["price"], "categories": ["kind"]}, "categories: Unknown column 'kind'"),
     ],
 )

@@ -208,8 +208,8 @@ def test_what_it_cannot_do_is_named(tmp_path):
         ({"fairness": "total"}, r"Unknown fairness 'total'. Known: individual, group"),
         ({"strength": -1.0}, r"strength must be at least 0; got -1.0"),
         ({"strength": 1.0}, r"fairness='group' needs at least two protected groups"),
-        ({"num_leaves": 1}, r"num_leaves must be at least 2; got 1"),
-        ({"num_leaves": 10**6}, r"LightGBM refuses these settings"),
+        ({"num_leaves": 1}, r"num_leaves must be at least 2 and at most 131072; got 1"),
+        ({"num_leaves": 10**6}, r"num_leaves must be at least 2 and at most 131072; got 1000000"),
         ({"strength": 1.0, "valid_metric": "map"}, r"valid_metric='map' would not be read: .* strength is 0"),
     ):
         with pytest.raises(rp.RankPolicyError, match=message):

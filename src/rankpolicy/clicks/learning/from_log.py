@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from rankpolicy.arguments import checked_kinds
 from rankpolicy.clicks.learning.matched_clicks import MatchedClicks
 from rankpolicy.clicks.learning.robust_relevance import doubly_robust_relevance
 from rankpolicy.clicks.learning.trust_bias import checked_trust
@@ -30,6 +31,7 @@ from rankpolicy.types import RankPolicyError
 _ROUNDING = 1e-12
 
 
+@checked_kinds
 def dataset_from_clicks(
     dataset: RankingDataset,
     clicks: ClickLog,

@@ -6,12 +6,14 @@ from dataclasses import replace
 
 import numpy as np
 
+from rankpolicy.arguments import checked_kinds
 from rankpolicy.clicks.learning.weights import Propensities, Weighting, check_weighting, click_weights, propensity_table
 from rankpolicy.data.click_evidence import NO_CLICK, ClickEvidence, effective_sample_size
 from rankpolicy.data.dataset import RankingDataset
 from rankpolicy.types import RankPolicyError
 
 
+@checked_kinds
 def weighted_by_propensity(
     dataset: RankingDataset, propensities: Propensities, *, by: Weighting = "query", clip: float | None = None
 ) -> RankingDataset:
@@ -82,6 +84,7 @@ def weighted_by_propensity(
     return replace(relevances, click_evidence=evidence)
 
 
+@checked_kinds
 def one_click_each(dataset: RankingDataset) -> RankingDataset:
     """A click table with one query per click: the list with this click alone. Queries without a click are left out.
 

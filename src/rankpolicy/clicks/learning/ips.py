@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from rankpolicy.arguments import as_float64, checked_kinds
 from rankpolicy.clicks.learning.weights import Array, Propensities, Weighting, click_weights, propensity_table
 from rankpolicy.clicks.log.click_log import NOT_SHOWN, ClickLog
 from rankpolicy.types import RankPolicyError
@@ -38,6 +39,7 @@ class IPSWeights:
     clipped_share: float
 
 
+@checked_kinds
 def ips_weights(
     clicks: ClickLog | NDArray[Any], propensities: Propensities, *, by: Weighting = "item", clip: float | None = None
 ) -> IPSWeights:
@@ -78,7 +80,7 @@ def ips_weights(
 def _marks(clicks: ClickLog | NDArray[Any]) -> tuple[NDArray[np.bool_], NDArray[np.int64]]:
     if isinstance(clicks, ClickLog):
         return (clicks.clicks == 1) & (clicks.items != NOT_SHOWN), clicks.counts
-    marks = np.asarray(clicks, np.float64)
+    marks = as_float64("clicks", clicks)
     if marks.ndim != 2 or not ((marks == 0) | (marks == 1)).all():
         raise RankPolicyError(
             f"clicks must be 0 or 1 of shape (session, position), or a ClickLog; got shape {marks.shape}."

@@ -7,11 +7,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from rankpolicy.arguments import checked_kinds
 from rankpolicy.clicks.learning.trust_bias import checked_trust
 from rankpolicy.clicks.log.counting import ratio
 from rankpolicy.types import RankPolicyError
 
 
+@checked_kinds
 def doubly_robust_relevance(
     shown: NDArray[np.float64],
     clicks: NDArray[np.float64],

@@ -7,9 +7,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from rankpolicy.arguments import checked_kinds
 from rankpolicy.types import RankPolicyError
 
 
+@checked_kinds
 def affine_relevance(
     clicks: NDArray[Any], alpha: NDArray[np.float64], beta: NDArray[np.float64]
 ) -> NDArray[np.float64]:

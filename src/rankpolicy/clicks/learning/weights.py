@@ -119,7 +119,7 @@ def propensity_table(propensities: Propensities | None) -> Array:
     values = propensities.propensities if isinstance(propensities, PositionBias) else propensities
     try:
         table = np.asarray(values, np.float64)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, RuntimeError, OverflowError):
         raise RankPolicyError(
             f"propensities must be a PositionBias or numbers; got {type(propensities).__name__} {propensities!r:.60}. "
             "A bias.json is read with read_position_bias(path)."

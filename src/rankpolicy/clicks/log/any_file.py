@@ -6,6 +6,7 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
+from rankpolicy.arguments import checked_kinds
 from rankpolicy.clicks.log.click_log import ClickLog
 from rankpolicy.clicks.log.table_files import COLUMNS, layout_of, read_table_clicks, table_columns
 from rankpolicy.clicks.log.yandex import read_yandex_clicks
@@ -15,6 +16,7 @@ CLICK_TABLE = "click-table"
 FORMATS = ("yandex", CLICK_TABLE, *COLUMNS)
 
 
+@checked_kinds
 def read_click_log(
     path: str | os.PathLike[str],
     *,

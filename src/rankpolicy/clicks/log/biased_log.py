@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from rankpolicy.arguments import checked_kinds, seeded, whole_number
 from rankpolicy.clicks.log.click_log import ClickLog
 from rankpolicy.display import short_repr
 from rankpolicy.types import RankPolicyError
@@ -38,6 +39,7 @@ class BiasedLog:
     __repr__ = short_repr
 
 
+@checked_kinds
 def make_biased_log(
     num_sessions: int,
     *,
@@ -72,13 +74,22 @@ def make_biased_log(
     >>> made.log.num_sessions, made.log.items.shape
     (1000, (1000, 2))
     """
+    if relevance.ndim != 2 or propensities.ndim != 1 or relevance.size == 0 or propensities.size == 0:
+        raise RankPolicyError(
+            "relevance must have the shape (query, item) and propensities (position,), none of them empty; "
+            f"got {relevance.shape} and {propensities.shape}."
+        )
+    if not all(((part >= 0) & (part <= 1)).all() for part in (relevance, propensities)):
+        raise RankPolicyError("relevance and propensities must be probabilities, from 0 to 1; got others, or NaN.")
+    whole_number("num_sessions", num_sessions, at_least=1)
+    whole_number("num_rankers", num_rankers, at_least=1)
     num_queries, num_items = relevance.shape
     num_positions = len(propensities)
     if num_positions > num_items:
         raise RankPolicyError(f"relevance must have an item for each of {num_positions} positions; it has {num_items}.")
     if traffic not in TRAFFIC:
         raise RankPolicyError(f"traffic must be one of {', '.join(TRAFFIC)}; got {traffic!r}.")
-    generator = np.random.default_rng(random_state)
+    generator = seeded(random_state)
     queries = generator.integers(0, num_queries, num_sessions)
     swaps = np.full((num_sessions, 2), -1)
     if traffic == "random":

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from rankpolicy.arguments import as_whole_numbers, checked_kinds
 from rankpolicy.clicks.log.counting import distinct_rows
 from rankpolicy.display import html_block, html_table
 from rankpolicy.types import RankPolicyError
@@ -111,6 +112,7 @@ class ClickLog:
         order = np.argsort(first)
         return replace(self._rows(first[order]), counts=totals[order])
 
+    @checked_kinds
     def split(self, test_fraction: float) -> tuple[ClickLog, ClickLog]:
         """Split the sessions of each query by their order in the log: the first to fit models to, the last to test them on.
 
@@ -140,6 +142,7 @@ class ClickLog:
             )
         return self._rows(np.flatnonzero(~is_test)), self._rows(np.flatnonzero(is_test))
 
+    @checked_kinds
     def with_clicks(self, clicks: NDArray[np.int8]) -> ClickLog:
         """The same lists with other clicks.
 
@@ -148,8 +151,13 @@ class ClickLog:
         clicks
             0 or 1 (session, position).
         """
-        return replace(self, clicks=clicks)
+        if clicks.shape != self.items.shape or not np.isin(clicks, (0, 1)).all():
+            raise RankPolicyError(
+                f"clicks must be 0 or 1 for each item of each list, shape {self.items.shape}; got shape {clicks.shape}."
+            )
+        return replace(self, clicks=clicks.astype(np.int8))
 
+    @checked_kinds
     def of_query(self, name: str) -> ClickLog:
         """The sessions of one query; names and numbers stay as they are.
 
@@ -175,6 +183,7 @@ class ClickLog:
         )
 
 
+@checked_kinds
 def log_from_lists(
     queries: Sequence[object],
     items: Sequence[Sequence[object]],
@@ -211,7 +220,11 @@ def log_from_lists(
     query_names, query_codes = coded(queries)
     item_names, flat_codes = coded(item for shown in items for item in shown)
     lengths = np.array([len(shown) for shown in items], np.int64)
-    marks = np.fromiter((mark for row in clicks for mark in row), np.int64, int(lengths.sum()))
+    flat_marks = [mark for row in clicks for mark in row]
+    wrong_marks = [mark for mark in flat_marks if mark not in (0, 1)]
+    if wrong_marks:
+        raise RankPolicyError(f"clicks must be 0 or 1; got {wrong_marks[0]!r:.60}.")
+    marks = np.array(flat_marks, np.int64)
     return padded_log(query_names, item_names, query_codes, lengths, flat_codes, marks, counts=counts)
 
 
@@ -240,7 +253,7 @@ def padded_log(
     clicks = np.zeros(is_shown.shape, np.int8)
     items[is_shown] = flat_items
     clicks[is_shown] = flat_clicks
-    repeats = np.ones(len(lengths), np.int64) if counts is None else np.asarray(counts, np.int64)
+    repeats = np.ones(len(lengths), np.int64) if counts is None else as_whole_numbers("counts", counts)
     if repeats.shape != lengths.shape or repeats.min() < 1:
         raise RankPolicyError("counts must be whole numbers, 1 or more, one for each session.")
     return ClickLog(

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
+from rankpolicy.arguments import checked_kinds
 from rankpolicy.clicks.log.click_log import ClickLog, coded, padded_log
+from rankpolicy.data.dataset import RankingDataset
 from rankpolicy.types import RankPolicyError
 
-if TYPE_CHECKING:
-    from rankpolicy.data.dataset import RankingDataset
 
-
+@checked_kinds
 def click_log_of(dataset: RankingDataset) -> ClickLog:
     """The click log of a dataset whose labels are clicks, such as one of ``read_click_table``.
 

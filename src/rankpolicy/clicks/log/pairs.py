@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from rankpolicy.arguments import checked_kinds
 from rankpolicy.clicks.log.click_log import NOT_SHOWN, ClickLog
 from rankpolicy.clicks.log.counting import weighted_counts
 from rankpolicy.display import short_repr
@@ -192,6 +193,7 @@ def cells_by_owner(view: LogView, owners: NDArray[Any], num_owners: int) -> Cell
     )
 
 
+@checked_kinds
 def pair_counts(log: ClickLog) -> tuple[PairTable, PairCounts]:
     """The pairs of a log and their counts (pair, position).
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from rankpolicy.arguments import checked_kinds, seeded, whole_number
 from rankpolicy.clicks.log.click_log import ClickLog
 from rankpolicy.clicks.log.pairs import PairTable
 from rankpolicy.clicks.models.base import ClickModel
@@ -14,6 +15,7 @@ RANGE = (0.15, 0.85)
 RANGE_OF_CONTINUATION = (0.7, 0.95)  # users who give up at once reveal little about the other parameters
 
 
+@checked_kinds
 def make_click_model(
     name: str, *, num_queries: int = 2, num_items: int = 6, num_positions: int = 5, random_state: int
 ) -> ClickModel:
@@ -33,7 +35,9 @@ def make_click_model(
         Seed; the same seed gives the same model.
     """
     kind = CLICK_MODELS.named(name)
-    generator = np.random.default_rng(random_state)
+    for what, number in (("num_queries", num_queries), ("num_items", num_items), ("num_positions", num_positions)):
+        whole_number(what, number, at_least=1)
+    generator = seeded(random_state)
     shapes = kind.shapes(num_queries * num_items, num_positions)
     return kind(
         pairs=PairTable(
@@ -50,6 +54,7 @@ def make_click_model(
     )
 
 
+@checked_kinds
 def make_click_log(model: ClickModel, num_sessions: int, *, num_positions: int = 5, random_state: int) -> ClickLog:
     """Sessions of users who click as the model describes, on lists of the query's items in random order.
 
@@ -68,6 +73,7 @@ def make_click_log(model: ClickModel, num_sessions: int, *, num_positions: int =
     >>> log.num_sessions, log.num_positions
     (100, 5)
     """
+    whole_number("num_positions", num_positions, at_least=1)
     table = model.pairs
     num_queries = len(table.query_names)
     sizes = np.bincount(table.queries, minlength=num_queries)
@@ -75,7 +81,8 @@ def make_click_log(model: ClickModel, num_sessions: int, *, num_positions: int =
         raise RankPolicyError(
             f"every query must have {num_positions} items for a list of {num_positions} positions; one has {sizes.min()}."
         )
-    generator = np.random.default_rng(random_state)
+    whole_number("num_sessions", num_sessions, at_least=1)
+    generator = seeded(random_state)
     queries = generator.integers(0, num_queries, num_sessions)
     items = np.empty((num_sessions, num_positions), np.int32)
     for query in range(num_queries):

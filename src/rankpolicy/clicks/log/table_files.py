@@ -82,6 +82,10 @@ def _found(name: str, columns: list[str]) -> str | None:
     return next((by_small[known] for known in (name, *OTHER_NAMES.get(name, ())) if known in by_small), None)
 
 
+_HIGHEST = 2**53  # the whole numbers that a float holds exactly
+_LAST_POSITION = 10_000
+
+
 class _Table:
     """A table with the columns of a layout, which leaves out or refuses malformed rows."""
 
@@ -113,6 +117,8 @@ class _Table:
                     f"it has {', '.join(frame.columns[:20])}."
                 )
             chosen[name] = column
+        if len(frame) == 0:
+            raise RankPolicyError(f"{file} must hold at least one row below its header; it holds none.")
         frame = frame.select([polars.col(column).alias(name) for name, column in chosen.items()])
         return cls(file, frame.with_row_index("_row"), lenient, 1 if is_parquet else 2)
 
@@ -125,7 +131,7 @@ class _Table:
             place = f"{'row' if self.first_line == 1 else 'line'} {row.pop('_row') + self.first_line}"
             shown = ", ".join(f"{name}={value!r}" for name, value in row.items())
             raise RankPolicyError(
-                f"{self.path}, {place}: expected {what}; got {shown}. Skip such rows with lenient=True, or --lenient."
+                f"{self.path}, {place}: expected {what}; got {shown}. Skip such rows with lenient=True."
             )
         self.num_skipped += int(is_bad.sum())
         self.frame = self.frame.filter(~is_bad)
@@ -141,9 +147,9 @@ class _Table:
                 {"true": "1", "True": "1", "false": "0", "False": "0"}, default=column.str.strip_chars()
             )
         numbers = column.cast(polars.Float64, strict=False).fill_null(np.nan).to_numpy()
-        good = np.isfinite(numbers) & (numbers >= lowest) & (numbers == np.floor(numbers))
-        self.frame = self.frame.with_columns(polars.Series(name, np.where(good, numbers, lowest)).cast(polars.Int64))
+        good = np.isfinite(numbers) & (numbers >= lowest) & (numbers == np.floor(numbers)) & (numbers < _HIGHEST)
         self.drop(~good, what)
+        self.frame = self.frame.with_columns(polars.Series(name, numbers[good]).cast(polars.Int64))
 
     def missing(self, *names: str) -> None:
         for name in names:
@@ -241,6 +247,8 @@ def _counts(table: _Table) -> ClickLog:
     query_names, queries = table.codes("query")
     item_names, items = table.codes("item")
     clicks, shown, positions = (table.frame[name].to_numpy() for name in ("clicks", "impressions", "position"))
+    if positions.max() > _LAST_POSITION:
+        raise RankPolicyError(f"{table.path}: positions must be at most {_LAST_POSITION}; got {positions.max()}.")
     positions = positions - (0 if positions.min() == 0 else 1)
     # Clicks in excess of the impressions are repeated ones: an impression counts as clicked or not.
     num_repeated = int(np.maximum(clicks - shown, 0).sum())

@@ -84,5 +84,5 @@ def _problem(fields: list[bytes], latest: dict[bytes, int]) -> str:
         return f"expected a page (Q) of session {fields[0].decode('utf-8', 'backslashreplace')!r} above its click; there is none."
     return (
         "expected 'session time Q query region item ...' or 'session time C item', separated by tabs with nothing empty; "
-        f"got {text!r}. Skip such rows with lenient=True, or --lenient."
+        f"got {text!r}. Skip such rows with lenient=True."
     )

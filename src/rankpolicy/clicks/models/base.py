@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from rankpolicy.arguments import checked_kinds, whole_number
 from rankpolicy.clicks.log.click_log import ClickLog
 from rankpolicy.clicks.log.counting import ratio
 from rankpolicy.clicks.log.pairs import LogView, PairTable
@@ -17,7 +18,7 @@ from rankpolicy.clicks.models.definition import PAIR, POSITION, ModelDefinition,
 from rankpolicy.clicks.models.members import CLICK_MODELS
 from rankpolicy.clicks.models.perplexity import Perplexity, perplexity_of
 from rankpolicy.display import ShortRepr
-from rankpolicy.types import RankPolicyError
+from rankpolicy.types import RankPolicyError, unknown_name
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,6 +49,7 @@ class ClickModel(ShortRepr, ModelDefinition):
         """How relevant each pair is (pair,), in the order of ``pairs``: its attraction, unless the model says otherwise."""
         return self.attraction_of(self.parameters, np.arange(len(self.pairs)))
 
+    @checked_kinds
     def conditional_click_probabilities(self, log: ClickLog) -> NDArray[np.float64]:
         """P(click | clicks above) (session, position); NaN where nothing was shown.
 
@@ -59,6 +61,7 @@ class ClickModel(ShortRepr, ModelDefinition):
         view = self._view(log)
         return np.where(view.is_shown, self._conditional(view), np.nan)
 
+    @checked_kinds
     def click_probabilities(self, log: ClickLog) -> NDArray[np.float64]:
         """P(click) (session, position) of the lists of a log, whatever was clicked; NaN where nothing was shown.
 
@@ -70,6 +73,7 @@ class ClickModel(ShortRepr, ModelDefinition):
         view = self._view(log)
         return np.where(view.is_shown, self._unconditional(view), np.nan)
 
+    @checked_kinds
     def log_likelihood(self, log: ClickLog) -> float:
         """Natural log of the probability of all clicks of a log.
 
@@ -82,6 +86,7 @@ class ClickModel(ShortRepr, ModelDefinition):
         """
         return float(self.session_log_likelihoods(log) @ log.counts)
 
+    @checked_kinds
     def session_log_likelihoods(self, log: ClickLog) -> NDArray[np.float64]:
         """Natural log of the probability of the clicks of each session (session,), not multiplied by its count.
 
@@ -97,6 +102,7 @@ class ClickModel(ShortRepr, ModelDefinition):
         total: NDArray[np.float64] = np.where(view.is_shown, logs, 0.0).sum(1)
         return total
 
+    @checked_kinds
     def perplexity(self, log: ClickLog) -> Perplexity:
         """How well the model forecasts each click mark when the clicks above are not known (Dupret & Piwowarski 2008).
 
@@ -107,6 +113,7 @@ class ClickModel(ShortRepr, ModelDefinition):
         """
         return perplexity_of(self.click_probabilities(log), log)
 
+    @checked_kinds
     def conditional_perplexity(self, log: ClickLog) -> Perplexity:
         """How well the model forecasts each click mark given the clicks above; infinite where the model rules a mark out.
 
@@ -117,6 +124,7 @@ class ClickModel(ShortRepr, ModelDefinition):
         """
         return perplexity_of(self.conditional_click_probabilities(log), log)
 
+    @checked_kinds
     def sample(self, query: str, items: Sequence[object], num_samples: int, *, random_state: int) -> NDArray[np.int8]:
         """Clicks (sample, position) of users who are shown one list.
 
@@ -131,10 +139,12 @@ class ClickModel(ShortRepr, ModelDefinition):
         random_state
             Seed; the same seed gives the same clicks.
         """
+        num_samples = whole_number("num_samples", num_samples, at_least=1)
         codes = self.pairs.codes(query, [str(item) for item in items])
         pairs = np.tile(codes, (num_samples, 1))
         return self._drawn(pairs, np.ones(pairs.shape, bool), random_state)
 
+    @checked_kinds
     def sample_clicks(self, log: ClickLog, *, random_state: int) -> NDArray[np.int8]:
         """Clicks (session, position) on the lists of a log.
 
@@ -148,6 +158,7 @@ class ClickModel(ShortRepr, ModelDefinition):
         view = self._view(log)
         return self._drawn(view.pairs, view.is_shown, random_state)
 
+    @checked_kinds
     def examination(self, log: ClickLog) -> NDArray[np.float64]:
         """P(examined) at each rank (position,), the mean over the lists of a log: the position effect according to this model.
 
@@ -164,6 +175,7 @@ class ClickModel(ShortRepr, ModelDefinition):
         examined = np.where(is_used, ratio(self._unconditional(view), attraction), 0.0)
         return ratio(view.counts @ examined, view.counts @ is_used)
 
+    @checked_kinds
     def pair_values(self, name: str, query: str, items: Sequence[object]) -> NDArray[np.float64]:
         """A parameter of pairs at the items of one query (item,), its default where a pair was never seen.
 
@@ -177,8 +189,11 @@ class ClickModel(ShortRepr, ModelDefinition):
             Names of the items.
         """
         codes = self.pairs.codes(query, [str(item) for item in items])
+        if name not in self.defaults:
+            raise RankPolicyError(unknown_name("parameter of pairs", name, self.defaults))
         return np.append(self.parameters[name], self.defaults[name])[codes]
 
+    @checked_kinds
     def user_of(self, query: str, items: Sequence[object]) -> User:
         """The user who clicks on these items of a query as the model describes, for simulation.
 
@@ -190,6 +205,8 @@ class ClickModel(ShortRepr, ModelDefinition):
             Names of the items; a list may show any of them in any order.
         """
         count = len(items)
+        if count == 0:
+            raise RankPolicyError("items must hold at least one item; got none.")
         padded = self._padded(count)
         codes = self.pairs.codes(query, [str(item) for item in items])
         parameters = {
@@ -212,6 +229,7 @@ class ClickModel(ShortRepr, ModelDefinition):
         return document_of(self)
 
     @classmethod
+    @checked_kinds
     def from_dict(cls, document: Mapping[str, Any]) -> ClickModel:
         """The model that ``to_dict`` described.
 
@@ -224,6 +242,7 @@ class ClickModel(ShortRepr, ModelDefinition):
 
         return model_of(cls, document)
 
+    @checked_kinds
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model as JSON; ``rankpolicy.load`` reads it, and so does ``rankpolicy simulate --users``.
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from rankpolicy.arguments import checked_kinds
 from rankpolicy.clicks.log.click_log import ClickLog
 from rankpolicy.clicks.models.base import ClickModel
 from rankpolicy.clicks.models.fit import fit_with_settings
@@ -82,6 +83,7 @@ class ClickComparison:
         }
 
 
+@checked_kinds
 def compare_click_models(
     names: Sequence[str],
     train: ClickLog,

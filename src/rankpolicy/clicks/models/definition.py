@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from rankpolicy.arguments import as_float64, as_whole_numbers
 from rankpolicy.clicks.models.members import CLICK_MODELS
 from rankpolicy.display import short_repr
 from rankpolicy.types import RankPolicyError
@@ -293,7 +294,26 @@ class User:
         """
         if "attraction" not in self.model.axes:
             raise RankPolicyError(f"attraction must be a parameter of the user; a {self.kind} user has none.")
-        return replace(self, parameters={**self.parameters, "attraction": np.asarray(attraction, np.float64)})
+        return replace(self, parameters={**self.parameters, "attraction": as_float64("attraction", attraction)})
+
+    def checked_items(self, name: str, items: ArrayLike) -> NDArray[np.int64]:
+        """Items of this user (item,), if they are numbers from 0 to the number of items, each once.
+
+        Parameters
+        ----------
+        name
+            What they are called, for error messages.
+        items
+            The numbers.
+        """
+        found = as_whole_numbers(name, items)
+        if found.ndim != 1 or (found.size and (found.min() < 0 or found.max() >= self.num_items)):
+            raise RankPolicyError(
+                f"{name} must be a list of items, numbers from 0 to {self.num_items - 1}; got {items!r:.80}."
+            )
+        if len(np.unique(found)) < len(found):
+            raise RankPolicyError(f"{name} must hold each item once; got one twice.")
+        return found
 
     def walk(self, ranking: ArrayLike) -> Walk:
         """How this user walks down a list, for kernels/clicks/walk.py.
@@ -303,7 +323,7 @@ class User:
         ranking
             Items shown, from the top.
         """
-        return self.model.walks(self.parameters, np.asarray(ranking, np.int64))
+        return self.model.walks(self.parameters, as_whole_numbers("ranking", ranking))
 
     def click_rewards(self, ranking: ArrayLike) -> NDArray[np.float64]:
         """What a click at each position of a list is worth (position,), as the click model defines it.

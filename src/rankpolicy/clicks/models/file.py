@@ -37,6 +37,8 @@ def restore_click_model(document: Mapping[str, Any], path: str | os.PathLike[str
         )
     try:
         return CLICK_MODELS.named(document["model"]).from_dict(document)
+    except RankPolicyError as error:
+        raise RankPolicyError(f"{path}: {error}") from None
     except (KeyError, TypeError, IndexError) as error:
         raise RankPolicyError(
             f"{path} must be a complete click model; a part is missing or wrong ({error!r})."
@@ -66,6 +68,11 @@ def document_of(model: ClickModel) -> dict[str, Any]:
 
 def model_of(kind: type[ClickModel], document: Mapping[str, Any]) -> ClickModel:
     """The model of a class from its document."""
+    wanted = ("queries", "parameters", "defaults", "priors", "objectives")
+    if missing := [name for name in wanted if name not in document]:
+        raise RankPolicyError(
+            f"a click model must be a mapping as to_dict() returns it; a part is missing or wrong (no {', '.join(missing)})."
+        )
     entries = document["queries"]
     item_codes: dict[str, int] = {}
     codes = [[item_codes.setdefault(item, len(item_codes)) for item in entry["items"]] for entry in entries]

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
+from rankpolicy.arguments import checked_kinds
+from rankpolicy.clicks.log.click_log import ClickLog
 from rankpolicy.clicks.log.pairs import LogView, pairs_of
 from rankpolicy.clicks.models.base import ClickModel, needs_sessions_text
 from rankpolicy.clicks.models.definition import Expectation, Parameters
@@ -25,13 +26,11 @@ from rankpolicy.clicks.models.prior import (
 from rankpolicy.kernels import HAS_NUMBA
 from rankpolicy.types import RankPolicyError
 
-if TYPE_CHECKING:
-    from rankpolicy.clicks.log.click_log import ClickLog
-
 ReportIteration = Callable[[int, float], None]  # the iteration, counted from 1, and the objective per session before it
 ExpectStep = Callable[[Parameters], Expectation]
 
 
+@checked_kinds
 def fit_click_model(
     name: str,
     log: ClickLog,

@@ -67,6 +67,8 @@ def settings_by_model(
     prior, iterations, tolerance
         As in ``ClickFitSettings``.
     """
+    if len(names) == 0:
+        raise RankPolicyError("names must hold at least one click model, such as 'pbm'; got none.")
     given: dict[str, Any] = {"prior": prior, "iterations": iterations, "tolerance": tolerance}
     unread = set(given)
     found = {}

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from rankpolicy.arguments import checked_kinds
 from rankpolicy.display import short_repr
 from rankpolicy.files import atomic_write
 from rankpolicy.types import RankPolicyError, unknown_name
@@ -72,6 +73,7 @@ class PositionBias:
         """Whether the log determines the propensity of each rank (position,)."""
         return ~np.isnan(self.propensities)
 
+    @checked_kinds
     def of_segments(self, segments: Iterable[object]) -> Array:
         """The propensities (row, position) of rows that belong to these segments.
 
@@ -86,6 +88,7 @@ class PositionBias:
                 raise RankPolicyError(unknown_name("segment", name, self.by_segment))
         return np.array([self.by_segment[name].propensities for name in names])
 
+    @checked_kinds
     def of_features(self, query_features: Array) -> Array:
         """The propensities (row, position) of rows with these query features: exp(weights_k . [1, features]).
 
@@ -102,6 +105,7 @@ class PositionBias:
             raise RankPolicyError(f"query_features must have the shape (row, {wanted}); got {rows.shape}.")
         return np.asarray(np.exp(np.column_stack([np.ones(len(rows)), rows]) @ self.feature_weights.T), np.float64)
 
+    @checked_kinds
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the estimate as JSON; ``rankpolicy.load`` and ``read_position_bias`` read it.
 
@@ -133,6 +137,7 @@ class PositionBias:
         }
 
     @classmethod
+    @checked_kinds
     def from_dict(cls, document: Mapping[str, Any]) -> PositionBias:
         """The estimate that ``to_dict`` described.
 

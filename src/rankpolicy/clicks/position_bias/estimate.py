@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from rankpolicy.arguments import checked_kinds, seeded
 from rankpolicy.clicks.log.click_log import ClickLog
 from rankpolicy.clicks.log.pairs import pairs_of
 from rankpolicy.clicks.models.base import ClickModel
@@ -23,6 +24,7 @@ RESAMPLED = ("sessions", "queries", "pairs")
 NUMBERS_OF_A_BLOCK = 1 << 18  # weights or counts held at once: about what a processor's cache holds
 
 
+@checked_kinds
 def estimate_position_bias(
     log: ClickLog,
     *,
@@ -157,7 +159,7 @@ def bootstrap_intervals(
     intervals = np.full((len(propensities), 2), np.nan)
     if num_resamples == 0:
         return intervals
-    generator = np.random.default_rng(random_state)
+    generator = seeded(random_state)
     size = max(1, NUMBERS_OF_A_BLOCK // max(len(evidence.log), len(evidence.table) * evidence.num_positions))
     parts = [min(size, num_resamples - first) for first in range(0, num_resamples, size)]
     curves = np.concatenate([estimate(evidence, drawn_weights(evidence, unit, part, generator)) for part in parts])

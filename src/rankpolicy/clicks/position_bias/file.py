@@ -6,11 +6,13 @@ import json
 import os
 from pathlib import Path
 
+from rankpolicy.arguments import checked_kinds
 from rankpolicy.clicks.position_bias.bias import PositionBias
 from rankpolicy.files import read_text_bytes
 from rankpolicy.types import RankPolicyError, unknown_name
 
 
+@checked_kinds
 def read_position_bias(path: str | os.PathLike[str], *, method: str | None = None) -> PositionBias:
     """The position bias in a bias.json.
 
@@ -22,7 +24,7 @@ def read_position_bias(path: str | os.PathLike[str], *, method: str | None = Non
         The method to take, where the file holds the estimates of several.
     """
     file = Path(path)
-    if not file.exists():
+    if not os.path.exists(file):
         raise RankPolicyError(
             f"no file of propensities at {file}. 'rankpolicy clicks bias LOG --out DIR' writes DIR/bias.json."
         )

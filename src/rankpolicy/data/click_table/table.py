@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from rankpolicy.arguments import checked_kinds
 from rankpolicy.data.click_table.columns import FEATURE, ClickColumns, as_polars, inferred_kinds
 from rankpolicy.data.click_table.shown import Shown
 from rankpolicy.data.dataset import RankingDataset
@@ -26,6 +27,7 @@ ROLES = (*NEEDED, "session", "item_id", "position", "clicked", "timestamp", "use
 _TEXT_ROLES = ("query_text", "item_text", "session", "item_id", "user")
 
 
+@checked_kinds
 def from_click_table(
     frame: Any,
     *,
@@ -68,6 +70,7 @@ def from_click_table(
     return _dataset(table, "the frame", lambda row: f"row {row}", columns, side, categories, needs_clicks)
 
 
+@checked_kinds
 def read_click_table(
     path: str | os.PathLike[str],
     *,

@@ -6,6 +6,7 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
+from rankpolicy.arguments import checked_kinds
 from rankpolicy.data.dataset import RankingDataset
 from rankpolicy.data.formats.csv import csv_columns, read_csv
 from rankpolicy.data.formats.letor import read_letor
@@ -14,6 +15,7 @@ from rankpolicy.data.texts.question_answering import read_question_answering
 from rankpolicy.types import RankPolicyError
 
 
+@checked_kinds
 def read_dataset(
     path: str | os.PathLike[str],
     *,

@@ -7,6 +7,7 @@ import os
 from collections.abc import Sequence
 from typing import Any
 
+from rankpolicy.arguments import checked_kinds
 from rankpolicy.data.dataset import RankingDataset
 from rankpolicy.data.formats.frames import from_frame
 from rankpolicy.files import read_text_bytes
@@ -14,6 +15,7 @@ from rankpolicy.optional import require
 from rankpolicy.types import RankPolicyError
 
 
+@checked_kinds
 def read_csv(
     path: str | os.PathLike[str],
     *,

@@ -9,6 +9,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from rankpolicy.arguments import checked_kinds
 from rankpolicy.data.arrays import from_arrays
 from rankpolicy.data.categories import decoded, encoded
 from rankpolicy.data.dataset import RankingDataset
@@ -18,6 +19,7 @@ from rankpolicy.types import RankPolicyError
 MOST_CATEGORIES = 1000  # more are a text or an id, which a ranker cannot learn from
 
 
+@checked_kinds
 def from_frame(
     frame: Any,
     *,
@@ -74,6 +76,7 @@ def from_frame(
         raise RankPolicyError(f"the columns to ignore must be in the frame; it has no {_listed(strangers)}.")
     if features is None:
         features = [column for column in columns if column not in roles.values() and column not in ignore]
+    features = list(features)
     unknown = [column for column in features if column not in columns]
     if unknown or not features:
         wanted = f"the feature columns {_listed(unknown)}" if unknown else "at least one feature column"
@@ -90,6 +93,7 @@ def from_frame(
     return replace(dataset, categories=categories) if categories else dataset
 
 
+@checked_kinds
 def to_frame(dataset: RankingDataset) -> Any:
     """A polars frame with the columns qid, label, item_id and group (where known), and one column per feature.
 
@@ -139,9 +143,10 @@ def frame_features(
 def _columns_of(frame: Any) -> Any:
     if hasattr(frame, "collect"):
         raise RankPolicyError("frame must hold data; got a lazy frame. Call .collect() on it first.")
-    if not hasattr(frame, "columns") or not hasattr(frame, "__getitem__"):
+    if not hasattr(frame, "columns") or not hasattr(frame, "__getitem__") or not hasattr(frame, "dtypes"):
         raise RankPolicyError(
-            f"frame must be a pandas or polars DataFrame; got {type(frame).__name__}. Arrays go to from_arrays."
+            f"frame must be a pandas or polars DataFrame; got {type(frame).__name__}. "
+            "Arrays go to from_arrays, an Arrow table to polars.from_arrow first."
         )
     return frame.columns
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from rankpolicy.arguments import checked_kinds
 from rankpolicy.data.arrays import from_query_numbers, numbered_by_appearance
 from rankpolicy.data.dataset import RankingDataset
 from rankpolicy.data.formats.group_sizes import read_group_sizes
@@ -22,6 +23,7 @@ from rankpolicy.types import RankPolicyError
 ROWS_PER_BLOCK = 1000
 
 
+@checked_kinds
 def read_letor(path: str | os.PathLike[str], *, num_features: int | None = None) -> RankingDataset:
     """Read a LETOR or SVMlight file.
 
@@ -69,6 +71,7 @@ def read_letor(path: str | os.PathLike[str], *, num_features: int | None = None)
     return from_query_numbers(lines.features[rows], labels, query_of_row, query_ids=names, item_ids=item_ids)
 
 
+@checked_kinds
 def write_letor(dataset: RankingDataset, path: str | os.PathLike[str]) -> None:
     """Write a dataset as a LETOR file; ``read_letor`` returns exactly the same values.
 

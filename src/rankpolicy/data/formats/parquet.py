@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from rankpolicy.arguments import checked_kinds
 from rankpolicy.data.click_evidence import ClickEvidence
 from rankpolicy.data.dataset import RankingDataset
 from rankpolicy.data.formats.frames import from_frame, to_frame
@@ -20,6 +21,7 @@ _METADATA = "rankpolicy"  # key of the file's metadata: the kind of labels, and 
 _WEIGHT = "query_weight"
 
 
+@checked_kinds
 def read_parquet(
     path: str | os.PathLike[str],
     *,
@@ -96,6 +98,7 @@ def parquet_columns(path: str | os.PathLike[str]) -> list[str]:
         raise _unreadable(file, error) from None
 
 
+@checked_kinds
 def write_parquet(dataset: RankingDataset, path: str | os.PathLike[str]) -> None:
     """Write a dataset as Parquet; ``read_parquet`` gives the same values back.
 

@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from rankpolicy.arguments import as_array, checked_kinds
 from rankpolicy.data.dataset import RankingDataset
 from rankpolicy.files import atomic_write, read_text_bytes
 from rankpolicy.types import RankPolicyError
@@ -20,6 +21,7 @@ from rankpolicy.types import RankPolicyError
 Number = TypeVar("Number", int, float)
 
 
+@checked_kinds
 def read_qrels(path: str | os.PathLike[str]) -> dict[str, dict[str, int]]:
     """Read judgements: labels by query id and item id, ``{"q1": {"d1": 2}}``.
 
@@ -33,6 +35,7 @@ def read_qrels(path: str | os.PathLike[str]) -> dict[str, dict[str, int]]:
     )
 
 
+@checked_kinds
 def read_run(path: str | os.PathLike[str]) -> dict[str, dict[str, float]]:
     """Read a run: scores by query id and item id, ``{"q1": {"d1": 0.5}}``. As in trec_eval, ranks in the file are ignored.
 
@@ -45,6 +48,7 @@ def read_run(path: str | os.PathLike[str]) -> dict[str, dict[str, float]]:
     return _read(path, layout="qid Q0 docid rank score tag", value_at=4, kind="a number", pattern=number, parse=float)
 
 
+@checked_kinds
 def scores_of_run(
     run: Mapping[str, Mapping[str, float]], dataset: RankingDataset, *, name: str = "the run"
 ) -> NDArray[np.float64]:
@@ -103,6 +107,7 @@ def scores_of_run(
     return dataset.in_source_order(scores)
 
 
+@checked_kinds
 def write_qrels(dataset: RankingDataset, path: str | os.PathLike[str]) -> None:
     """Write the labels of a dataset as TREC judgements.
 
@@ -127,6 +132,7 @@ def write_qrels(dataset: RankingDataset, path: str | os.PathLike[str]) -> None:
         )
 
 
+@checked_kinds
 def write_run(
     dataset: RankingDataset, scores: ArrayLike, path: str | os.PathLike[str], *, tag: str = "rankpolicy"
 ) -> None:
@@ -144,7 +150,7 @@ def write_run(
     tag
         Name of the run, the last word of each line.
     """
-    values = np.asarray(scores)
+    values = as_array("scores", scores)
     if values.shape != (dataset.num_items,):
         raise RankPolicyError(f"scores must have one value per item, shape ({dataset.num_items},); got {values.shape}.")
     if not np.isfinite(values).all():

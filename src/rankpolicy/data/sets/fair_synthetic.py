@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
+from rankpolicy.arguments import checked_kinds, seeded
 from rankpolicy.data.dataset import RankingDataset
 from rankpolicy.types import RankPolicyError
 
 HIGHEST, HIGHEST_LABEL = 3.0, 5.0
 
 
+@checked_kinds
 def make_fair_synthetic(
     num_queries: int = 100,
     num_items: int = 10,
@@ -44,7 +46,7 @@ def make_fair_synthetic(
         raise RankPolicyError(f"num_queries and num_items must be 1 or more; got {num_queries} and {num_items}.")
     if not 0 <= minority_share <= 1:
         raise RankPolicyError(f"minority_share must be between 0 and 1; got {minority_share}.")
-    generator = np.random.default_rng(random_state)
+    generator = seeded(random_state)
     total = num_queries * num_items
     features = generator.uniform(0, HIGHEST, size=(total, 2)).astype(np.float32)
     groups = (generator.random(total) < minority_share).astype(np.int64)

@@ -8,6 +8,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from rankpolicy.arguments import checked_kinds, seeded
 from rankpolicy.data.dataset import RankingDataset
 from rankpolicy.data.sets.german_credit_file import People, read_people
 from rankpolicy.types import RankPolicyError
@@ -16,6 +17,7 @@ Draw = Literal["counts", "weights"]
 OTHERS_PER_CREDITWORTHY = 4
 
 
+@checked_kinds
 def read_german_credit(
     path: str | Path,
     *,
@@ -57,7 +59,7 @@ def read_german_credit(
             f"got {num_train}, {num_test}, {num_items} and {test_share}."
         )
     people = read_people(path)
-    generator = np.random.default_rng(random_state)
+    generator = seeded(random_state)
     shuffled = generator.permutation(len(people.labels))
     test, train = np.split(shuffled, [round(test_share * len(shuffled))])
     features = _standardized(people, train)

@@ -6,8 +6,7 @@ import json
 import os
 from pathlib import Path
 
-import numpy as np
-
+from rankpolicy.arguments import checked_kinds, seeded
 from rankpolicy.data.dataset import RankingDataset
 from rankpolicy.data.texts.question_answering import check_text, from_texts, text_lines
 from rankpolicy.files import checked_file, read_text_bytes
@@ -16,6 +15,7 @@ from rankpolicy.types import RankPolicyError
 SPLITS = ("train", "valid", "test")
 
 
+@checked_kinds
 def read_insuranceqa(
     directory: str | os.PathLike[str],
     split: str,
@@ -50,7 +50,7 @@ def read_insuranceqa(
     file = root / "original" / f"InsuranceQA.question.anslabel.token.{pool}.pool.solr.{split}.encoded.gz"
     words = _vocabulary(root / "original" / "vocabulary.gz")
     answers = _answers(root / "answers.en.json.gz")
-    generator = np.random.default_rng(random_state)
+    generator = seeded(random_state)
     queries, items, labels, item_ids = [], [], [], []
     for where, line in text_lines(checked_file(file)):
         cells = line.split("\t")

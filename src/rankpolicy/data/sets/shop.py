@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from rankpolicy.arguments import checked_kinds, seeded
 from rankpolicy.display import short_repr
 from rankpolicy.types import RankPolicyError
 
@@ -41,6 +42,7 @@ class Shop:
     __repr__ = short_repr
 
 
+@checked_kinds
 def make_shop(
     *, num_products: int = 240, num_queries: int = 60, num_sessions: int = 3000, random_state: int = 0
 ) -> Shop:
@@ -69,7 +71,7 @@ def make_shop(
             f"a shop must have at least 40 products, 2 to {most_queries} queries and at least 1 session; got {num_products}, "
             f"{num_queries} and {num_sessions}."
         )
-    generator = np.random.default_rng(random_state)
+    generator = seeded(random_state)
     words = np.column_stack([generator.integers(0, len(names), num_products) for names in (COLOURS, MATERIALS, KINDS)])
     brand = generator.integers(0, len(BRANDS), num_products)
     price = np.round(np.exp(generator.normal(3, 0.6, num_products)), 2)

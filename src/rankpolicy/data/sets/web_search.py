@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from rankpolicy.arguments import checked_kinds, seeded, whole_number
 from rankpolicy.data.dataset import RankingDataset
 from rankpolicy.types import RankPolicyError
 
@@ -11,6 +12,7 @@ FEWEST_FEATURES = 8
 SHARE_UP_TO_LABEL = (0.72, 0.86, 0.95, 0.985)  # share of items with a label of at most 0, 1, 2 and 3
 
 
+@checked_kinds
 def make_web_search(
     num_queries: int = 500,
     *,
@@ -38,7 +40,13 @@ def make_web_search(
     >>> make_web_search(100)
     RankingDataset(queries=100, items=3304, features=30, labels 0..4)
     """
-    fewest, most = items_per_query
+    whole_number("num_queries", num_queries, at_least=1, at_most=10**9)
+    whole_number("num_features", num_features, at_least=0, at_most=1_000_000)
+    if not isinstance(items_per_query, tuple | list) or len(items_per_query) != 2:
+        raise RankPolicyError(
+            f"items_per_query must be two whole numbers, (fewest, most); got {items_per_query!r:.80}."
+        )
+    fewest, most = (whole_number("items_per_query", each, at_least=1, at_most=1_000_000) for each in items_per_query)
     if num_queries < 1 or not 1 <= fewest <= most:
         raise RankPolicyError(
             f"num_queries must be 1 or more and items_per_query (fewest, most) with 1 <= fewest <= most; "
@@ -48,7 +56,7 @@ def make_web_search(
         raise RankPolicyError(
             f"num_features must be {FEWEST_FEATURES} or more, as relevance depends on that many; got {num_features}."
         )
-    generator = np.random.default_rng(random_state)
+    generator = seeded(random_state)
     sizes = generator.integers(fewest, most, size=num_queries, endpoint=True)
     offsets = np.concatenate([[0], np.cumsum(sizes)])
     query_of_item = np.repeat(np.arange(num_queries), sizes)

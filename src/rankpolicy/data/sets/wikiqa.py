@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 
+from rankpolicy.arguments import checked_kinds
 from rankpolicy.data.dataset import RankingDataset
 from rankpolicy.data.texts.question_answering import check_text, from_texts, text_lines
 from rankpolicy.files import checked_file
@@ -12,6 +13,7 @@ from rankpolicy.types import RankPolicyError
 COLUMNS = ("QuestionID", "Question", "DocumentID", "DocumentTitle", "SentenceID", "Sentence", "Label")
 
 
+@checked_kinds
 def read_wikiqa(path: str | os.PathLike[str], *, needs_answer: bool = True) -> RankingDataset:
     """Read one of WikiQA's tsv files.
 

@@ -10,6 +10,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from rankpolicy.arguments import checked_kinds, seeded
 from rankpolicy.display import short_repr
 from rankpolicy.files import checked_file, read_text_bytes
 from rankpolicy.types import RankPolicyError
@@ -57,7 +58,7 @@ class WordVectors:
         random_state
             Seed of the random vectors.
         """
-        generator = np.random.default_rng(random_state)
+        generator = seeded(random_state)
         size = self.vectors.shape[1]
         rows = generator.normal(self.vectors.mean(), self.vectors.std(), (len(vocabulary), size)).astype(np.float32)
         rows[0] = 0
@@ -71,6 +72,7 @@ class WordVectors:
         return rows
 
 
+@checked_kinds
 def read_glove(path: str | os.PathLike[str]) -> WordVectors:
     """Read word vectors; all lines must have as many numbers as the first.
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from rankpolicy.arguments import checked_kinds
 from rankpolicy.data.dataset import RankingDataset
 from rankpolicy.data.texts.texts import Texts
 from rankpolicy.files import checked_file, read_text_bytes
@@ -17,6 +18,7 @@ from rankpolicy.optional import require
 from rankpolicy.types import RankPolicyError
 
 
+@checked_kinds
 def from_texts(
     queries: Sequence[str],
     items: Sequence[Sequence[str]],
@@ -66,6 +68,7 @@ def from_texts(
     )
 
 
+@checked_kinds
 def read_question_answering(path: str | os.PathLike[str]) -> RankingDataset:
     """Read questions with candidate answers, one question per row.
 

@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
+from rankpolicy.arguments import checked_kinds
 from rankpolicy.display import short_repr
 from rankpolicy.types import RankPolicyError
 
@@ -16,6 +17,7 @@ _WORD = re.compile(r"'[^\W\d_]+|\w+|[^\w\s]")
 NUM_UNKNOWN = 1000
 
 
+@checked_kinds
 def tokenize(text: str) -> list[str]:
     """The words of a text in lower case; each punctuation mark is a word.
 

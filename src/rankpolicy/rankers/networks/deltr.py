@@ -27,6 +27,13 @@ class DELTR(NetworkRanker, DELTRSettings):
     model: Any = setting_of(NetworkRanker, "model", default="linear")
     scaling: str = setting_of(NetworkRanker, "scaling", default="standardize")
 
+    def _check_settings(self) -> None:
+        super()._check_settings()
+        if hasattr(self.protected_group, "__len__") and not isinstance(self.protected_group, str | bytes):
+            raise RankPolicyError(
+                f"protected_group must be one value, such as 1 or 'f'; got {self.protected_group!r:.80}."
+            )
+
     def _fit(self, train: RankingDataset, valid: RankingDataset | None, options: FitOptions) -> None:
         known = [] if train.groups is None else np.unique(train.groups).tolist()
         if self.protected_group not in known:

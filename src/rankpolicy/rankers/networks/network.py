@@ -13,6 +13,7 @@ import torch
 from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 
+from rankpolicy.arguments import checked_kinds
 from rankpolicy.data.batches import RaggedTensors, ScaledRows
 from rankpolicy.data.dataset import RankingDataset
 from rankpolicy.data.fingerprints import fingerprint
@@ -196,6 +197,7 @@ class NetworkRanker(Ranker, TrainingSettings):
         self._require_fitted()
         return self._inputs.needs_queries
 
+    @checked_kinds
     def rank_texts(self, query: str, items: Sequence[str]) -> list[tuple[str, float]]:
         """The items, best first, each with its score; for rankers whose model reads texts. Equal scores keep the given order.
 

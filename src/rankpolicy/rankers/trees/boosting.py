@@ -66,7 +66,7 @@ class TreeRanker(Ranker):
         0.05, "Factor on the output of every tree. A lower rate needs more trees and often ranks better.", above=0
     )
     num_leaves: int = setting(
-        15, "Leaves per tree. More leaves fit finer structure and overfit small data.", at_least=2
+        15, "Leaves per tree. More leaves fit finer structure and overfit small data.", at_least=2, at_most=131072
     )
     min_items_in_leaf: int = setting(
         50, "Items that a leaf must hold at least. Lower it for small data, raise it against overfitting.", at_least=0

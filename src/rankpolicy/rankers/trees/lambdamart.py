@@ -15,6 +15,8 @@ from rankpolicy.types import RankPolicyError
 if TYPE_CHECKING:
     import lightgbm
 
+_MOST_ITEMS = 10_000
+
 
 @final
 @documented
@@ -40,5 +42,11 @@ class LambdaMART(TreeRanker):
             raise RankPolicyError(
                 "LambdaMART needs whole-number labels from 0 to 30; "
                 f"got {dataset.labels[fractional][0] if fractional.any() else dataset.labels.max():g}. Map grades to 0, 1, 2, ..."
+            )
+        if dataset.sizes.max() > _MOST_ITEMS:
+            longest = int(dataset.sizes.argmax())
+            raise RankPolicyError(
+                f"LambdaMART needs queries of at most {_MOST_ITEMS} items, LightGBM's limit; query {dataset.query_ids[longest]} has "
+                f"{dataset.sizes[longest]}. Split or shorten it, or use BoostedPolicy, which has no limit."
             )
         return super()._lightgbm_data(dataset, reference=reference)
