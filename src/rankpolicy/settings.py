@@ -229,11 +229,12 @@ def setting_names(cls: type) -> tuple[str, ...]:
 
 def changed_settings(owner: Any) -> dict[str, Any]:
     """The settings of an object that differ from their defaults; those without a default are always there."""
-    return {
-        field.name: getattr(owner, field.name)
-        for field in dataclasses.fields(owner)
-        if field.init and not _same(getattr(owner, field.name), field.default)
-    }
+    changed = {}
+    for field in dataclasses.fields(owner):
+        value = getattr(owner, field.name) if field.init else field.default
+        if field.init and not _same(value, field.default):
+            changed[field.name] = value
+    return changed
 
 
 def check_settings(owner: Any, *, name_of_owner: str | None = None) -> None:
@@ -336,20 +337,24 @@ def plain(value: Any) -> Any:
 
 def is_of_kind(value: Any, kind: Any) -> bool:
     """Whether a value is of the kind that an annotation names; what is annotated as anything else may be anything."""
-    if kind is bool:
-        return isinstance(value, bool) or _is_numpy(value, "bool_")
-    if kind is int:
-        return isinstance(value, Integral) and not isinstance(value, bool)
-    if kind is float:
-        return isinstance(value, Real) and not isinstance(value, bool) and -_HIGHEST <= value <= _HIGHEST
-    if kind in (str, type(None)):
-        return isinstance(value, kind)
-    if isinstance(kind, types.UnionType) or typing.get_origin(kind) is typing.Union:
-        return any(map(functools.partial(is_of_kind, value), typing.get_args(kind)))
-    if typing.get_origin(kind) is tuple:
-        member = typing.get_args(kind)[0]
-        return isinstance(value, tuple | list) and all(map(functools.partial(is_of_kind, kind=member), value))
-    return True
+    is_choice = isinstance(kind, types.UnionType) or typing.get_origin(kind) is typing.Union
+    for each in typing.get_args(kind) if is_choice else (kind,):
+        if each is bool:
+            fits = isinstance(value, bool) or _is_numpy(value, "bool_")
+        elif each is int:
+            fits = isinstance(value, Integral) and not isinstance(value, bool)
+        elif each is float:
+            fits = isinstance(value, Real) and not isinstance(value, bool) and -_HIGHEST <= value <= _HIGHEST
+        elif each in (str, type(None)):
+            fits = isinstance(value, each)
+        elif typing.get_origin(each) is tuple:
+            member = typing.get_args(each)[0]
+            fits = isinstance(value, tuple | list) and all(map(functools.partial(is_of_kind, kind=member), value))
+        else:
+            fits = True
+        if fits:
+            return True
+    return False
 
 
 def kind_in_words(kind: Any) -> str:

@@ -23,7 +23,7 @@ def runs(monkeypatch):
     seen: list[str] = []
     for name in ("on_one_thread", "on_all_threads"):
         monkeypatch.setitem(kernel.__dict__, name, lambda *arguments, name=name: seen.append(name))
-    monkeypatch.setattr("rankpolicy.kernels.compile._usable_cpus", lambda: 2)
+    monkeypatch.setattr("rankpolicy.kernels.compile._USABLE_CPUS", 2)
     monkeypatch.setattr(numba, "get_num_threads", lambda: 2)
     monkeypatch.setattr(numba, "set_num_threads", lambda count: None)
     return seen
@@ -39,7 +39,7 @@ def test_small_batches_run_on_one_thread(runs, num_tasks, nanoseconds, version):
 
 
 def test_a_quota_of_one_cpu_means_one_thread(runs, monkeypatch):
-    monkeypatch.setattr("rankpolicy.kernels.compile._usable_cpus", lambda: 1)
+    monkeypatch.setattr("rankpolicy.kernels.compile._USABLE_CPUS", 1)
     kernel(num_tasks=32, nanoseconds=10**9)
     assert runs == ["on_one_thread"]
 

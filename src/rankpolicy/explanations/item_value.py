@@ -136,7 +136,7 @@ def check_of(of: str) -> None:
     of
         What the user asked for.
     """
-    if of not in ("score", "expected_rank"):
+    if not isinstance(of, str) or of not in ("score", "expected_rank"):
         raise RankPolicyError(f"of must be 'score' or 'expected_rank'; got {of!r}.")
 
 

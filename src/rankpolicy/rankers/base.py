@@ -37,7 +37,7 @@ from rankpolicy.rankers.notebook import ranker_html
 from rankpolicy.rankers.policy_methods import RanksAsPolicy
 from rankpolicy.rankers.query_weights import with_sample_weight
 from rankpolicy.rankers.scikit_learn import ScikitLearnEstimator, not_fitted_error
-from rankpolicy.settings import plain
+from rankpolicy.settings import check_settings, plain, setting_names
 from rankpolicy.training import Callback, ReportOptions, TrainingProgress
 from rankpolicy.training.progress import report_options
 from rankpolicy.types import RankingPolicy, RankPolicyError
@@ -111,8 +111,20 @@ class Ranker(ScikitLearnEstimator, RanksAsPolicy, ExplainedRanker, ABC):
     evals_result_: dict[str, dict[str, list[float]]]
     click_report_: dict[str, Any] | None  # the click_evidence of the training data; None without clicks
 
+    @classmethod
+    def setting_names(cls) -> tuple[str, ...]:
+        """The names of the settings, in order."""
+        return setting_names(cls)
+
+    def __post_init__(self) -> None:
+        self._check_settings()
+
+    def _plain_settings(self) -> dict[str, Any]:
+        return {name: plain(getattr(self, name)) for name in self.setting_names()}
+
     def _check_settings(self) -> None:
-        super()._check_settings()
+        """Refuse settings of a wrong kind or range, or that nothing would read."""
+        check_settings(self)
         for name in ("reward", "valid_metric"):
             value = getattr(self, name, "objective")
             if name in self.setting_names() and not (isinstance(value, str) and value == "objective"):

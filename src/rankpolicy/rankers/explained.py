@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, cast
 
-from rankpolicy.arguments import checked_kinds
 from rankpolicy.types import RankPolicyError, unknown_name
 
 if TYPE_CHECKING:
@@ -24,7 +23,6 @@ class ExplainedRanker:
         """Whether the protected group of an item has an effect on its score."""
         return False
 
-    @checked_kinds
     def feature_importance(
         self,
         data: RankingDataset | None = None,
@@ -71,7 +69,6 @@ class ExplainedRanker:
             random_state=random_state,
         )
 
-    @checked_kinds
     def explain(
         self,
         data: RankingDataset,

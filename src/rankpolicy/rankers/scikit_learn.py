@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import sys
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar, Self
@@ -13,7 +14,7 @@ from numpy.typing import NDArray
 
 from rankpolicy.arguments import checked_kinds
 from rankpolicy.display import short
-from rankpolicy.settings import changed_settings, check_names, check_settings, plain, setting_names
+from rankpolicy.settings import changed_settings, check_names, setting_names
 from rankpolicy.types import RankPolicyError
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ _ROWS = ("qid", "protected")  # arguments with one value per row, which nothing 
 _OF_FIT = ("valid", "eval_set", "eval_qid", "eval_group", "eval_names", "init", "callbacks", "verbose", "progress")
 
 
-class ScikitLearnEstimator:
+class ScikitLearnEstimator(ABC):
     """The protocol of scikit-learn's estimators, version 1.6 and later, for a dataclass whose settings are declared with
     ``rankpolicy.settings.setting``. They are checked when it is made, and changed by name.
 
@@ -42,15 +43,12 @@ class ScikitLearnEstimator:
     num_features_: int
     feature_names_: list[str] | None
 
-    def __post_init__(self) -> None:
-        self._check_settings()
+    @classmethod
+    @abstractmethod
+    def setting_names(cls) -> tuple[str, ...]: ...
 
-    def _check_settings(self) -> None:
-        """Refuse settings of a wrong kind or range, or that nothing would read."""
-        check_settings(self)
-
-    def _plain_settings(self) -> dict[str, Any]:
-        return {name: plain(value) for name, value in self.get_params(deep=False).items()}
+    @abstractmethod
+    def _check_settings(self) -> None: ...
 
     @checked_kinds
     def get_params(self, deep: bool = True) -> dict[str, Any]:
@@ -99,11 +97,6 @@ class ScikitLearnEstimator:
     def _nested_settings(self) -> Mapping[str, Any]:
         """Settings that have settings themselves, as the values they stand for."""
         return {}
-
-    @classmethod
-    def setting_names(cls) -> tuple[str, ...]:
-        """The names of the settings, in order."""
-        return setting_names(cls)
 
     def __repr__(self) -> str:
         changed = (f"{name}={short(value)}" for name, value in changed_settings(self).items())

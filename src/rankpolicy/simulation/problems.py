@@ -90,7 +90,7 @@ class Problem:
         """Expected reward of the best list of each phase (phase,)."""
         rewards = np.empty(len(self.phases))
         for place, phase in enumerate(self.phases):
-            rewards[place] = reward_of(phase.user, best_list(phase.user, phase.available, self.cutoff))
+            rewards[place] = reward_of(phase.user, _best_list(phase.user, phase.available, self.cutoff))
         return rewards
 
     def to_dict(self) -> dict[str, Any]:
@@ -313,6 +313,10 @@ def best_list(user: User, available: NDArray[np.int64], cutoff: int) -> NDArray[
     available = user.checked_items("available", available)
     if len(available) == 0:
         raise RankPolicyError("available must hold at least one item; got none.")
+    return _best_list(user, available, cutoff)
+
+
+def _best_list(user: User, available: NDArray[np.int64], cutoff: int) -> NDArray[np.int64]:
     length = min(cutoff, len(available))
     # Every available item at every position.
     table = np.broadcast_to(available[:, None], (len(available), length))

@@ -63,7 +63,7 @@ def make_shop(
 
     >>> shop = make_shop(num_sessions=10)
     >>> len(shop.clicks["clicked"]), sorted(shop.judgements)[:3]
-    (80, ['age_days', 'brand', 'price'])
+    (80, ['age_days', 'brand', 'grade'])
     """
     most_queries = (len(COLOURS) + len(MATERIALS)) * len(KINDS)
     if num_products < 40 or not 2 <= num_queries <= most_queries or num_sessions < 1:
