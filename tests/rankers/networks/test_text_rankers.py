@@ -149,7 +149,7 @@ FEATURES = rp.make_web_search(4, num_features=8)
         (lambda mcan: rp.FairPGRank(model="mcan").fit(TRAIN), "Unknown model 'mcan'. Known: linear, mlp, highway"),
         (lambda mcan: mcan.rank_texts("where?", []), "every query must have at least one item"),
         (lambda mcan: mcan.rank_texts("where?", ["here", ""]), "every item must have a text; item 1 has ''"),
-        (lambda mcan: mcan.rank_texts("where?", "here"), "items must be a list of texts; got one text"),
+        (lambda mcan: mcan.rank_texts("where?", "here"), "items must be a list of texts; got '"),
         (lambda mcan: trained("mcan", model={"hidden": (8, 4)}), "one or more widths, all equal"),
         (lambda mcan: trained("mcan", model={"max_tokens": 0}), "max_tokens must be at least 3; got 0"),
         (lambda mcan: rp.ListNet(model="encoder").fit(TRAIN), "needs encoder=, the folder of a Hugging Face model"),
