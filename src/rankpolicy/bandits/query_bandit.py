@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Self, final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rankpolicy.arguments import as_array, checked_kinds
+from rankpolicy.arguments import as_array
 from rankpolicy.bandits.generator_state import generator_from_words, generator_words
 from rankpolicy.bandits.inputs import checked_log
 from rankpolicy.bandits.keys import as_names, checked_names, is_item, keys_of, mixed_keys
@@ -95,7 +95,6 @@ class QueryBandit(KnowsOtherSettings):
         settings = {name: short(value) for name, value in (self.bandit_settings or {}).items()}
         return html_block("QueryBandit", html_table((facts | settings).items()))
 
-    @checked_kinds
     def rank(self, query: str | int, items: ArrayLike) -> NDArray[Any]:
         """The list to show for a query, best first: at most ``cutoff`` of the items.
 
@@ -109,14 +108,13 @@ class QueryBandit(KnowsOtherSettings):
         names = checked_names(items)
         statistics = self.counts_of(query, names)[None].astype(np.float64)
         steps = np.zeros((1, 2), np.uint32)
-        self._read(mixed_keys(keys_of([query])), steps)
+        self._read(mixed_keys(keys_of(_one(query))), steps)
         memory = self._one_list.memory._replace(steps=steps[0, :1].astype(np.int64), statistics=statistics)
         ranking = np.empty(min(self.cutoff, names.size), np.int64)
         if len(ranking) > 0:
             self._one_list.program().rank(memory, np.arange(len(names)), self.generator, ranking)
         return names[ranking]
 
-    @checked_kinds
     def learn(self, query: str | int, ranking: ArrayLike, clicks: ArrayLike) -> None:
         """Learn from a list shown for a query; lists may come in any order.
 
@@ -129,7 +127,7 @@ class QueryBandit(KnowsOtherSettings):
         clicks
             1 where the item was clicked and 0 elsewhere, (position,).
         """
-        self.learn_log([query], as_array("ranking", ranking)[None], as_array("clicks", clicks)[None])
+        self.learn_log(_one(query), as_array("ranking", ranking)[None], as_array("clicks", clicks)[None])
 
     def learn_log(self, queries: ArrayLike, rankings: ArrayLike, clicks: ArrayLike) -> None:
         """Learn from many lists.
@@ -161,7 +159,6 @@ class QueryBandit(KnowsOtherSettings):
             shown = ShownLists(mixed_keys(query_keys), pairs, marks[part], is_shown[part].sum(1))
             self._num_keys += learn_lists(learn_list, self._one_list.memory, self._table, shown)
 
-    @checked_kinds
     def counts_of(self, query: str | int, items: ArrayLike) -> NDArray[np.uint32]:
         """Clicks and observations (item, 2) of items for a query.
 
@@ -175,7 +172,7 @@ class QueryBandit(KnowsOtherSettings):
         names = checked_names(items)
         found = np.zeros((names.size, 2), np.uint32)
         if names.size > 0:
-            pairs = mixed_keys(keys_of([query])[:, None], keys_of(names)[None])
+            pairs = mixed_keys(keys_of(_one(query))[:, None], keys_of(names)[None])
             _check_distinct(pairs, np.ones(pairs.shape, bool))
             self._read(pairs[0], found)
         return found
@@ -274,3 +271,10 @@ def _check_distinct(pairs: Keys, is_shown: NDArray[np.bool_]) -> None:
     ordered = np.sort(np.where(is_shown, pairs, np.uint64(0)), 1)
     if ((ordered[:, 1:] == ordered[:, :-1]) & (ordered[:, 1:] != 0)).any():
         raise RankPolicyError("a list must hold each item once; got one twice.")
+
+
+def _one(query: str | int) -> list[str | int]:
+    """A single query as a list; checked by hand because it is on the way of every list that is shown."""
+    if not isinstance(query, str | int | np.integer):
+        raise RankPolicyError(f"query must be a text or a whole number; got {query!r:.80}.")
+    return [query]
