@@ -39,11 +39,12 @@ def test_arguments_of_another_kind(call, message):
         call()
 
 
-def test_a_table_of_pyarrow_and_a_sparse_matrix_are_taken():
+def test_a_table_of_pyarrow_is_refused_in_words_and_a_sparse_matrix_taken():
     pyarrow = pytest.importorskip("pyarrow")
     sparse = pytest.importorskip("scipy.sparse")
     table = pyarrow.table({"qid": [1, 1], "label": [0.0, 1.0], "x": [0.5, 0.25]})
-    assert rp.from_frame(table).num_items == 2
+    with pytest.raises(rp.RankPolicyError, match=r"an Arrow table to polars\.from_arrow first"):
+        rp.from_frame(table)
     dataset = rp.from_arrays(sparse.csr_matrix(DATA.features), DATA.labels, group=DATA.sizes)
     assert np.array_equal(dataset.features, DATA.features)
 

@@ -68,6 +68,8 @@ def checked_kind(name: str, value: Any, kind: Any) -> Any:
     if not _fits(value, kind):
         hint = f" Write [{value!r:.40}]." if isinstance(value, str) and _fits([value], kind) else ""
         raise RankPolicyError(f"{name} must be {_in_words(kind)}; got {_shown(value)}.{hint}")
+    if name == "random_state" and isinstance(value, Integral):
+        return checked_seed(value)
     if isinstance(value, Integral) and not -(2**63) <= int(value) < 2**63:
         raise RankPolicyError(f"{name} must be a number of at most 64 bits; got {value!r:.80}.")
     found = next((each for each in _choices_of(kind) if _fits(value, each)), kind)

@@ -105,12 +105,10 @@ class QueryBandit(KnowsOtherSettings):
         items
             Names of the items that may be shown, texts or whole numbers.
         """
-        if not isinstance(query, str | int | np.integer):
-            raise RankPolicyError(f"query must be a text or a whole number; got {query!r:.60}.")
         names = checked_names(items)
         statistics = self.counts_of(query, names)[None].astype(np.float64)
         steps = np.zeros((1, 2), np.uint32)
-        self._read(mixed_keys(keys_of([query])), steps)
+        self._read(mixed_keys(keys_of(_one(query))), steps)
         memory = self._one_list.memory._replace(steps=steps[0, :1].astype(np.int64), statistics=statistics)
         ranking = np.empty(min(self.cutoff, names.size), np.int64)
         if len(ranking) > 0:
@@ -129,7 +127,7 @@ class QueryBandit(KnowsOtherSettings):
         clicks
             1 where the item was clicked and 0 elsewhere, (position,).
         """
-        self.learn_log([query], as_array("ranking", ranking)[None], as_array("clicks", clicks)[None])
+        self.learn_log(_one(query), as_array("ranking", ranking)[None], as_array("clicks", clicks)[None])
 
     def learn_log(self, queries: ArrayLike, rankings: ArrayLike, clicks: ArrayLike) -> None:
         """Learn from many lists.
@@ -174,7 +172,7 @@ class QueryBandit(KnowsOtherSettings):
         names = checked_names(items)
         found = np.zeros((names.size, 2), np.uint32)
         if names.size > 0:
-            pairs = mixed_keys(keys_of([query])[:, None], keys_of(names)[None])
+            pairs = mixed_keys(keys_of(_one(query))[:, None], keys_of(names)[None])
             _check_distinct(pairs, np.ones(pairs.shape, bool))
             self._read(pairs[0], found)
         return found
@@ -273,3 +271,10 @@ def _check_distinct(pairs: Keys, is_shown: NDArray[np.bool_]) -> None:
     ordered = np.sort(np.where(is_shown, pairs, np.uint64(0)), 1)
     if ((ordered[:, 1:] == ordered[:, :-1]) & (ordered[:, 1:] != 0)).any():
         raise RankPolicyError("a list must hold each item once; got one twice.")
+
+
+def _one(query: str | int) -> list[str | int]:
+    """A single query as a list; checked by hand because it is on the way of every list that is shown."""
+    if not isinstance(query, str | int | np.integer):
+        raise RankPolicyError(f"query must be a text or a whole number; got {query!r:.80}.")
+    return [query]

@@ -120,7 +120,7 @@ def as_reward(value: object, conventions: Conventions = Conventions()) -> Reward
     for name, metric in METRICS.items():
         if value is metric or value is metric.function:
             return parse_metric(name, conventions)
-    if callable(value):
+    if callable(value) and not isinstance(value, type):
         name = getattr(value, "__name__", type(value).__name__)
         return CustomReward(name=name, function=value, conventions=checked_conventions(conventions))
     raise RankPolicyError(

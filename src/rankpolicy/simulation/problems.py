@@ -262,6 +262,8 @@ def linear_dcm_problem(
     random_state
         Seed; the same seed gives the same problem.
     """
+    whole_number("num_items", num_items, at_least=1)
+    whole_number("cutoff", cutoff, at_least=1)
     if num_features < 2 or not 0 <= mean - spread <= mean + spread <= 1:
         raise RankPolicyError(
             f"a linear problem must have 2 features or more and mean ± spread between 0 and 1; got {num_features}, {mean:g} ± {spread:g}."
@@ -280,6 +282,7 @@ def _shared(user: User) -> list[NDArray[np.float64]]:
 
 
 def _two_levels(num_items: int, cutoff: int, best: float, gap: float) -> NDArray[np.float64]:
+    whole_number("cutoff", cutoff, at_least=1)
     if num_items < cutoff:
         raise RankPolicyError(f"a problem must have at least as many items as positions, {cutoff}; got {num_items}.")
     return np.where(np.arange(num_items) < cutoff, best, best - gap)

@@ -208,8 +208,6 @@ class NetworkRanker(Ranker, TrainingSettings):
         items
             The texts of the items.
         """
-        if isinstance(items, str):
-            raise RankPolicyError(f"items must be a list of texts; got one text, {items!r:.60}. Write [{items!r:.20}].")
         scores = self.predict(from_texts([query], [list(items)]))
         return [(items[index], float(scores[index])) for index in np.argsort(-scores, kind="stable")]
 
