@@ -56,7 +56,7 @@ class ExplainedRanker:
         from rankpolicy.explanations.permutation import permutation_importance
 
         ranker = cast("Ranker", self)
-        if method not in _METHODS:
+        if not isinstance(method, str) or method not in _METHODS:
             raise RankPolicyError(unknown_name("method of importance", method, _METHODS))
         if method == "gain":
             return gain_importance(ranker, level=level, random_state=random_state)

@@ -131,7 +131,8 @@ def named_eval_sets(
 def _names_of_eval_sets(given: Sequence[str] | None, num_sets: int) -> list[str]:
     if given is None:
         return [f"valid_{number}" for number in range(num_sets)]
-    if isinstance(given, str) or not all(isinstance(name, str) for name in given) or len(given) != num_sets:
+    is_list = isinstance(given, list | tuple) and all(isinstance(name, str) for name in given)
+    if not is_list or len(given) != num_sets:
         raise RankPolicyError(
             f"eval_names must be a list of names, one for each of {num_sets} validation sets; got {given!r:.80}."
         )
