@@ -28,7 +28,7 @@ _MOST_BYTES = 10 << 30
 _MOST_SECONDS = 30
 LENGTHS = {
     "count", "cutoff", "iterations", "num_changes", "num_draws", "num_flips", "num_items", "num_points", "num_positions", "num_queries",
-    "num_rankers", "num_resamples", "num_runs", "num_samples", "num_sessions", "num_steps", "max_candidates", "parts",
+    "num_rankers", "num_repeats", "num_resamples", "num_runs", "num_samples", "num_sessions", "num_steps", "max_candidates", "parts",
 }  # fmt: skip
 _EXPECTED = (rp.RankPolicyError, rp.MissingDependencyError)
 

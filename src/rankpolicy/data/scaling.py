@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,6 +16,7 @@ from rankpolicy.data.encoding import ARRAY_NAMES, FeatureEncoding, fit_encoding
 from rankpolicy.data.sparse import SparseFeatures
 from rankpolicy.display import short_repr
 from rankpolicy.kernels import HAS_NUMBA
+from rankpolicy.threads import usable_cpus
 from rankpolicy.types import RankPolicyError, unknown_name
 
 Features = NDArray[np.float32]  # (items, features)
@@ -106,6 +109,7 @@ SCALINGS = {
 }
 
 _NUM_KNOTS = 257
+_MANY_VALUES = 1 << 20  # whose columns are fitted by several threads
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -271,16 +275,19 @@ def fit_scaling(kind: str, dataset: RankingDataset) -> FeatureScaling:
     features = scaling_kind(kind).transform(complete, dataset.offsets)
     arrays: dict[str, NDArray[np.float32]] = {}
     # One column at a time: sums in float64 and sorted values without a second copy of all features.
-    columns = features.T
+    levels = np.linspace(0, 1, _NUM_KNOTS)
+    places = np.quantile(np.arange(len(complete)), levels, method="nearest").astype(np.int64)  # among sorted values
+    fit_column = partial(_fitted_column, SCALINGS[kind], places)
+    if isinstance(features, np.ndarray) and features.size > _MANY_VALUES:
+        with ThreadPoolExecutor(usable_cpus()) as threads:
+            columns = list(threads.map(fit_column, features.T))
+    else:
+        columns = [fit_column(column) for column in features.T]
+    knots, own, of_quantiles = zip(*columns, strict=True)
     if SCALINGS[kind].adds_quantiles:
-        levels = np.linspace(0, 1, _NUM_KNOTS)
-        knots = [np.quantile(np.sort(column), levels, method="nearest", overwrite_input=True) for column in columns]
         arrays["knots"] = np.array(knots, dtype=np.float32)
     if SCALINGS[kind].standardizes:
-        moments = [_moments(column) for column in columns]
-        if SCALINGS[kind].adds_quantiles:
-            for column, own in zip(columns, arrays["knots"], strict=True):
-                moments.append(_moments(_quantiles(column, own)))
+        moments = [*own, *of_quantiles] if SCALINGS[kind].adds_quantiles else own
         center, spread, constant = (np.array(values) for values in zip(*moments, strict=True))
         arrays["center"] = center.astype(np.float32)
         arrays["spread"] = np.where(constant | (spread.astype(np.float32) == 0), np.inf, spread).astype(np.float32)
@@ -332,6 +339,16 @@ def _missing_values(features: Features) -> NDArray[np.bool_] | None:
 def _is_complete(features: Any) -> bool:
     """Whether an array without missing values; of sparse features the encoding knows."""
     return isinstance(features, np.ndarray) and _missing_values(features) is None
+
+
+def _fitted_column(kind: ScalingKind, places: NDArray[np.int64], column: NDArray[np.float32]) -> tuple[Any, Any, Any]:
+    """Knots, moments and moments of the quantiles of a column, each None where the kind does not need it."""
+    values = np.ascontiguousarray(column)
+    moments = _moments(values) if kind.standardizes else None
+    if not kind.adds_quantiles:
+        return None, moments, None
+    knots = np.sort(values)[places]
+    return knots, moments, _moments(_quantiles(values, knots)) if kind.standardizes else None
 
 
 def _quantiles(column: NDArray[np.float32], knots: NDArray[np.float32]) -> NDArray[np.float32]:
