@@ -20,9 +20,9 @@ from rankpolicy.simulation.problems import Problem
 def upper_bound(problem: Problem, steps: ArrayLike) -> NDArray[np.float64] | None:
     """Upper bound on the regret of dcmKL-UCB, for DCM users with v_1 >= ... >= v_K and for cascade users. None where none holds.
 
-    Theorem 2: sum_i (v_i - v_{i+1}) / alpha x B_i, v_{K+1} = 0; with v_1 = ... = v_K it is Theorem 1. Users who stop at the first click
-    (cascade, or v = 1) have the regret that Proposition 1 bounds by B_K alone, without the factor 1 / alpha; it is CascadeKL-UCB's bound too
-    (Kveton et al. 2015, Theorem 3).
+    Theorem 2: sum_i (v_i - v_{i+1}) / alpha x B_i, v_{K+1} = 0, B_i from ``cascade_bound``; with v_1 = ... = v_K it is Theorem 1. For users
+    who stop at the first click (cascade, or v = 1) regret is at most B_K, without the factor 1 / alpha (Proposition 1). That is the bound
+    of CascadeKL-UCB too (Kveton et al. 2015, Theorem 3).
 
     Parameters
     ----------
