@@ -19,6 +19,7 @@ from rankpolicy.bandits import (
     DcmUCB1,
     IndexBandit,
     LastClick,
+    MpTS,
     RankedKLUCB,
 )
 from rankpolicy.bandits.kl_ucb_index import kl_ucb
@@ -116,6 +117,7 @@ def test_ranked_positions_learn_for_themselves():
         (CascadeUCB1, UCB1(radius=0.5), "first-click"),
         (LastClick, KLUCB(log_log_weight=0.5), "last-click"),
         (DcmTS, "ts", "all-clicks"),
+        (MpTS, "ts", "whole-list"),
     ],
 )
 def test_a_preset_decides_as_its_index_and_feedback(preset, index, feedback):
@@ -130,6 +132,28 @@ def test_a_preset_decides_as_its_index_and_feedback(preset, index, feedback):
         named.learn(ranking, clicks)
         composed.learn(ranking, clicks)
     np.testing.assert_array_equal(named.memory.statistics, composed.memory.statistics)
+
+
+def test_multiple_plays_count_every_item_shown():
+    bandit = MpTS(num_items=4, cutoff=3)
+    bandit.learn_log([[3, 1, 0], [2, 3, 1]], [[0, 1, 0], [0, 0, 0]])
+    np.testing.assert_array_equal(bandit.memory.statistics[0], [[0, 1], [1, 2], [0, 1], [0, 2]])
+
+
+def test_multiple_plays_come_close_to_the_optimal_regret():
+    """Regret / log n tends to the sum of gap / kl(w, w_K) over the items left out (Komiyama et al. 2015, Theorem 1)."""
+    pytest.importorskip("numba")
+    from rankpolicy.simulation import pbm_user, simulate, stationary
+    from rankpolicy.simulation.theory import bernoulli_kl
+
+    attraction = np.array([0.7, 0.6, 0.5, 0.4, 0.3, 0.2])
+    problem = stationary(pbm_user(attraction, [1.0, 1.0]), 2)
+    found = simulate(["mp-ts", "random"], problem, num_steps=20_000, num_runs=20, num_threads=1)
+    slope = sum((0.6 - w) / bernoulli_kl(w, 0.6) for w in attraction[2:])
+    middle = int(np.searchsorted(found.steps, 2_000))
+    grown = (found.mean("mp-ts")[-1] - found.mean("mp-ts")[middle]) / np.log(found.steps[-1] / found.steps[middle])
+    assert 0.5 * slope < grown < 1.5 * slope
+    assert found.mean("mp-ts")[-1] < 0.05 * found.mean("random")[-1]
 
 
 @dataclass(kw_only=True, eq=False)

@@ -28,6 +28,13 @@ def test_json_csv_and_figures(rankpolicy, tmp_path):
     assert "random: 3/3 runs" in result.stderr
 
 
+def test_cascade_users_get_the_bound_of_proposition_1(rankpolicy, tmp_path):
+    """Items 16, lists of 8: 834 after 100,000 steps where Theorem 1, which divides by 0.8^7, would say 3978."""
+    result = rankpolicy("simulate", "--bandits", "random", "--users", "cascade", "--items", 16, "--cutoff", 8, "--runs", 1,
+                        "--steps", 100_000, "--theory", "--out", tmp_path, "--json")  # fmt: skip
+    assert round(result.json["theory"]["upper bound"][-1]) == 834
+
+
 def test_settings_reach_one_bandit_or_all(rankpolicy, tmp_path):
     result = rankpolicy("simulate", "--bandits", "dcm-ts,epsilon-greedy", *QUICK, "--set", "epsilon-greedy.epsilon=0.2",
                         "--set", "discount=0.99", "--out", tmp_path, "--log-axis", "--json")  # fmt: skip

@@ -110,8 +110,9 @@ def test_settings_are_declared_documented_and_refused_elsewhere(name):
         assert f"\n{described.name} : " in kind.__doc__
     with pytest.raises(RankPolicyError, match="Did you mean 'num_items'" if name in BANDITS else "has no setting"):
         kind(**required, num_itms=3)
-    foreign = "continuation" if name not in ("ccm-ts", "dbn-ts") else "log_log_weight"
-    owners = "ccm-ts, dbn-ts" if foreign == "continuation" else "dcm-kl-ucb, dcm-kl-ucb-log"
+    owners, foreign = "ccm-ucb, ccm-ts, dbn-ucb, dbn-ts", "continuation"
+    if name in owners.split(", "):
+        owners, foreign = "dcm-ucb1, cascade-ucb1", "radius"
     with pytest.raises(
         RankPolicyError, match=f"{kind.__name__} has no setting '{foreign}'; it is a setting of the bandits {owners}"
     ):

@@ -6,7 +6,7 @@ from rankpolicy.data.batches import Batch
 from rankpolicy.data.padding import Padding
 from rankpolicy.gradients import reinforce
 from rankpolicy.metrics import parse_metric
-from rankpolicy.objectives import ListNetCrossEntropy, PolicyGradient, SquaredError
+from rankpolicy.objectives import FairPolicyGradient, ListNetCrossEntropy, PolicyGradient, SquaredError
 
 MASK = torch.tensor([[True, True, False]])
 
@@ -52,3 +52,16 @@ def test_entropy_pushes_scores_together():
     PolicyGradient(reward=parse_metric("ndcg"), entropy=1.0)(scores, batch_of(no_labels, MASK)).loss.backward()
     assert scores.grad[0, 0] > 0 > scores.grad[0, 1]
     assert scores.grad[0, 2] == 0
+
+
+def test_entropy_of_the_fair_objective_pushes_scores_together_and_is_reported_as_gain():
+    """softmax(log 3, 0) = (3/4, 1/4); without labels nothing else is in the objective: loss -H, dH/dscore_i = -p_i (log p_i + H)."""
+    scores = torch.tensor([[math.log(3.0), 0.0, 7.0]], requires_grad=True)
+    objective = FairPolicyGradient(reward="ndcg", fairness="individual", strength=0.0, entropy=2.0)
+    value = objective(scores, batch_of(torch.zeros(1, 3), MASK))
+    value.loss.backward()
+    entropy = -0.75 * math.log(0.75) - 0.25 * math.log(0.25)
+    slope = 2 * 0.75 * (math.log(0.75) + entropy)  # of the loss, -2 H, at the larger score: descent lowers it
+    assert slope > 0
+    torch.testing.assert_close(scores.grad, torch.tensor([[slope, -slope, 0.0]]))
+    assert math.isclose(value.report, 2 * entropy, rel_tol=1e-6)

@@ -29,13 +29,16 @@ if TYPE_CHECKING:
     from rankpolicy.bandits.base import Bandit
     from rankpolicy.bandits.bubble_rank import BubbleRank
     from rankpolicy.bandits.ccm_ts import CcmTS
+    from rankpolicy.bandits.ccm_ucb import CcmUCB
     from rankpolicy.bandits.dbn_ts import DbnTS
+    from rankpolicy.bandits.dbn_ucb import DbnUCB
     from rankpolicy.bandits.epsilon_greedy import EpsilonGreedy
     from rankpolicy.bandits.index_bandit import IndexBandit
     from rankpolicy.bandits.indices import KLUCB, UCB1, CountIndex, ThompsonSampling
     from rankpolicy.bandits.kl_ucb_index import kl_ucb
     from rankpolicy.bandits.linear import LinTS, LinUCB
     from rankpolicy.bandits.members import BANDITS, INDICES
+    from rankpolicy.bandits.pbm_pie import PbmPIE
     from rankpolicy.bandits.pbm_ts import PbmTS
     from rankpolicy.bandits.pbm_ucb import PbmUCB
     from rankpolicy.bandits.presets import (
@@ -52,6 +55,7 @@ if TYPE_CHECKING:
         DcmUCB1,
         FirstClick,
         LastClick,
+        MpTS,
     )
     from rankpolicy.bandits.query_bandit import QueryBandit
     from rankpolicy.bandits.random_lists import RandomLists
@@ -59,6 +63,7 @@ if TYPE_CHECKING:
     from rankpolicy.bandits.ranked_kl_ucb import RankedKLUCB
     from rankpolicy.bandits.top_rank import TopRank
     from rankpolicy.bandits.ubm_ts import UbmTS
+    from rankpolicy.bandits.ubm_ucb import UbmUCB
 
 __getattr__, __dir__ = lazy_imports(__name__, __file__)
 
@@ -75,8 +80,10 @@ __all__ = [
     "CascadeTS",
     "CascadeUCB1",
     "CcmTS",
+    "CcmUCB",
     "CountIndex",
     "DbnTS",
+    "DbnUCB",
     "DcmKLUCB",
     "DcmKLUCBLog",
     "DcmLinTS",
@@ -89,6 +96,8 @@ __all__ = [
     "LastClick",
     "LinTS",
     "LinUCB",
+    "MpTS",
+    "PbmPIE",
     "PbmTS",
     "PbmUCB",
     "QueryBandit",
@@ -98,5 +107,6 @@ __all__ = [
     "ThompsonSampling",
     "TopRank",
     "UbmTS",
+    "UbmUCB",
     "kl_ucb",
 ]

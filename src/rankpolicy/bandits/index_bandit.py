@@ -152,7 +152,7 @@ class IndexBandit(AnyIndexBandit):
         "all-clicks",
         "What a list of clicks reveals. all-clicks: items down to the last click were examined (DCM users, who may click several items). "
         "first-click: items down to the first click were examined, later clicks are ignored (cascade users). last-click: items down to "
-        "the last click were examined, only that click counts.",
+        "the last click were examined, only that click counts. whole-list: all items shown were examined (multiple plays).",
         choices=FEEDBACKS,
     )
 

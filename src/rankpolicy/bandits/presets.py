@@ -153,3 +153,25 @@ class CascadeLinTS(LinTS, CascadePreset):
     """CascadeLinTS (Zong et al. 2016): linear Thompson sampling with the feedback of CascadeKL-UCB."""
 
     name: ClassVar[str] = "cascade-lin-ts"
+
+
+# Users who examine the whole list (multiple plays): every item shown was examined ---------------------------------------------------
+
+
+@documented
+@dataclass(kw_only=True, eq=False)
+class MpTS(ThompsonSampling, IndexPreset):
+    """MP-TS (Komiyama, Honda & Nakagawa 2015): Thompson sampling for multiple plays, where every item shown is examined.
+
+    The items of the largest draws are shown, and each click or its absence counts. Asymptotically optimal for users who examine all
+    positions alike; where lower positions are examined less, items that were shown there look worse than they are (see pbm-ts).
+
+    >>> bandit = MpTS(num_items=3, cutoff=2)
+    >>> bandit.learn([2, 0], [1, 0])
+    >>> bandit.memory.statistics[0].tolist()  # clicks and observations: item 0, below the last click, was examined too
+    [[0.0, 1.0], [0.0, 0.0], [1.0, 1.0]]
+    """
+
+    name: ClassVar[str] = "mp-ts"
+    made_for: ClassVar[str] = "pbm"
+    feedback: ClassVar[str] = "whole-list"

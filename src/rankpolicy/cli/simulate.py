@@ -98,7 +98,10 @@ def simulate(
     ] = True,
     log_axis: Annotated[bool, typer.Option("--log-axis", help="Draw steps on a logarithmic axis.")] = False,
     theory: Annotated[
-        bool, typer.Option("--theory", help="Add the bounds on the regret of dcm-kl-ucb, where they hold.")
+        bool,
+        typer.Option(
+            "--theory", help="Add the bounds on the regret of dcm-kl-ucb, where they hold: dcm and cascade users."
+        ),
     ] = False,
     out: Annotated[
         Path, typer.Option(help="A directory for the figure, regret.csv, simulate.json and run.json.")

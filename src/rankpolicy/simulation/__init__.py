@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     )
     from rankpolicy.simulation.robustness import RobustnessMatrix, robustness_matrix
     from rankpolicy.simulation.runs import Simulation, log_spaced_steps, mean_over_problems, simulate
-    from rankpolicy.simulation.theory import lower_bound, upper_bound
+    from rankpolicy.simulation.theory import cascade_bound, lower_bound, upper_bound
     from rankpolicy.simulation.users import (
         cascade_user,
         ccm_user,
@@ -47,6 +47,7 @@ __all__ = [
     "User",
     "abrupt_drift",
     "best_list",
+    "cascade_bound",
     "cascade_lower_bound_problem",
     "cascade_user",
     "ccm_user",

@@ -3,6 +3,8 @@
 There are L items sorted by attraction w and K positions; alpha = (1 - w_1)^{K - 1}, gaps d_{e,i} = w_i - w_e. The upper bounds are taken at
 epsilon = 0 and without their term in n^{-beta}, which vanishes and whose constants are not known: they describe how regret grows, and
 early regret may exceed them.
+
+For UBM and CCM users we know of no published bound in terms of gaps, so none is given.
 """
 
 from __future__ import annotations
@@ -19,10 +21,11 @@ from rankpolicy.types import RankPolicyError
 
 @checked_kinds
 def upper_bound(problem: Problem, steps: ArrayLike) -> NDArray[np.float64] | None:
-    """Theorem 2, for v_1 >= ... >= v_K; with v_1 = ... = v_K it is Theorem 1. None where it does not hold.
+    """Upper bound on the regret of dcmKL-UCB, for DCM users with v_1 >= ... >= v_K and for cascade users. None where none holds.
 
-    sum_i (v_i - v_{i+1}) / alpha x ( sum_{e > i} d_{e,i} (1 + log(1 / d_{e,i})) / kl(w_e, w_i) x (log n + 3 log log n) + 7 i log log n ),
-    v_{K+1} = 0. Items as attractive as the i-th cost nothing and are left out.
+    Theorem 2: sum_i (v_i - v_{i+1}) / alpha x B_i, v_{K+1} = 0, B_i from ``cascade_bound``; with v_1 = ... = v_K it is Theorem 1. For users
+    who stop at the first click (cascade, or v = 1) regret is at most B_K, without the factor 1 / alpha (Proposition 1). That is the bound
+    of CascadeKL-UCB too (Kveton et al. 2015, Theorem 3).
 
     Parameters
     ----------
@@ -35,20 +38,42 @@ def upper_bound(problem: Problem, steps: ArrayLike) -> NDArray[np.float64] | Non
     if parts is None:
         return None
     attraction, termination, cutoff, alpha = parts
+    if (termination == 1).all():
+        return cascade_bound(attraction, steps, num_shown=cutoff)
     if alpha == 0 or (np.diff(termination) > 0).any():
         return None
-    n = np.maximum(_checked_steps(steps), math.e)  # log log n starts at 0
-    exploration, log_log = np.log(n) + 3 * np.log(np.log(n)), np.log(np.log(n))
     drops = termination - np.append(termination[1:], 0.0)
-    bound = np.zeros(len(n))
-    for i in range(cutoff):
-        gaps = attraction[i] - attraction[i + 1 :]
-        worse = attraction[i + 1 :][gaps > 0]
-        gaps = gaps[gaps > 0]
-        cost = sum(
-            gap * (1 + math.log(1 / gap)) / bernoulli_kl(w, attraction[i]) for gap, w in zip(gaps, worse, strict=True)
-        )
-        bound += drops[i] / alpha * (cost * exploration + 7 * (i + 1) * log_log)
+    bounds = [cascade_bound(attraction, steps, num_shown=i) for i in range(1, cutoff + 1)]
+    total: NDArray[np.float64] = drops @ np.array(bounds) / alpha
+    return total
+
+
+@checked_kinds
+def cascade_bound(attraction: ArrayLike, steps: ArrayLike, *, num_shown: int) -> NDArray[np.float64]:
+    """Proposition 1 of Katariya et al. (2016): the bound B_i on the cascade regret of the first i positions.
+
+    B_i = sum_{e > i} d_{e,i} (1 + log(1 / d_{e,i})) / kl(w_e, w_i) x (log n + 3 log log n) + 7 i log log n. Items as attractive as the i-th
+    cost nothing and are left out. The cascade regret of i positions counts lists by 1 - prod_{k <= i} (1 - w_k).
+
+    Parameters
+    ----------
+    attraction
+        P(click | examined) of every item (item,), in any order.
+    steps
+        Numbers of steps n at which the bound is computed (step,).
+    num_shown
+        i, the number of positions.
+    """
+    descending = np.sort(as_float64("attraction", attraction))[::-1]
+    n = np.maximum(_checked_steps(steps), math.e)  # log log n starts at 0
+    log_log = np.log(np.log(n))
+    best = float(descending[num_shown - 1])
+    costs = [
+        (best - w) * (1 + math.log(1 / (best - w))) / bernoulli_kl(w, best)
+        for w in map(float, descending[num_shown:])
+        if w < best
+    ]
+    bound: NDArray[np.float64] = sum(costs) * (np.log(n) + 3 * log_log) + 7 * num_shown * log_log
     return bound
 
 

@@ -1,13 +1,14 @@
-"""What clicks reveal about shown items, and the counting of it. Every bandit that scans lists from the top learns through these functions.
+"""What clicks reveal about shown items, and the counting of it. Every bandit that knows which items were examined learns here.
 
     all-clicks    DCM: every item down to the last click was examined, and each click counts
     first-click   cascade: every item down to the first click was examined; later clicks are ignored
     last-click    every item down to the last click was examined, but only that click counts
+    whole-list    multiple plays: every item shown was examined, and each click counts
 
 Without a click the whole list was examined.
 """
 
-from rankpolicy.kernels.bandits.memory import CLICKS, FIRST_CLICK, LAST_CLICK, OBSERVATIONS
+from rankpolicy.kernels.bandits.memory import CLICKS, FIRST_CLICK, LAST_CLICK, OBSERVATIONS, WHOLE_LIST
 from rankpolicy.kernels.bandits.step import compiled, learn_step
 
 
@@ -15,6 +16,8 @@ from rankpolicy.kernels.bandits.step import compiled, learn_step
 def num_examined(memory, clicks):
     """How many positions of a list were examined for sure."""
     length = len(clicks)
+    if memory.feedback == WHOLE_LIST:
+        return length
     if memory.feedback == FIRST_CLICK:
         for position in range(length):
             if clicks[position] == 1:

@@ -10,9 +10,9 @@ import numpy as np
 CLICKS, OBSERVATIONS = 0, 1  # columns of statistics that count
 NEVER_OBSERVED = 1e9  # index of an item that was never observed: above every other, so that it is shown next
 
-# What one list of clicks reveals, for users who scan from the top. Memory.feedback is a position in this tuple.
-FEEDBACKS = ("all-clicks", "first-click", "last-click")
-ALL_CLICKS, FIRST_CLICK, LAST_CLICK = range(3)
+# What one list of clicks reveals. Memory.feedback is a position in this tuple.
+FEEDBACKS = ("all-clicks", "first-click", "last-click", "whole-list")
+ALL_CLICKS, FIRST_CLICK, LAST_CLICK, WHOLE_LIST = range(4)
 
 
 class Program(NamedTuple):
