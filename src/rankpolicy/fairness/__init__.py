@@ -7,9 +7,10 @@ Nothing here depends on how exposures were computed: exactly, from samples, or f
 """
 
 from rankpolicy.fairness.attention import awrf
-from rankpolicy.fairness.birkhoff import Decomposition, birkhoff_decomposition, mixture_of
+from rankpolicy.fairness.birkhoff import Decomposition, birkhoff_decomposition, joint_mixture, mixture_of
 from rankpolicy.fairness.disparity import Disparity
 from rankpolicy.fairness.expected_exposure import ee_d, ee_l, ee_r, target_exposure
+from rankpolicy.fairness.expected_disparity import MeritScenarios
 from rankpolicy.fairness.exposure import (
     POSITION_BIASES,
     mixture_exposure,
@@ -27,6 +28,7 @@ from rankpolicy.fairness.metrics import measure_fairness
 from rankpolicy.fairness.parity_offsets import ParityOffsets, parity_offsets
 from rankpolicy.fairness.prefix_shares import max_skew, min_skew, ndkl, skew
 from rankpolicy.fairness.ranked_parity import rkl, rnd
+from rankpolicy.fairness.uncertain_merit import fair_policies
 from rankpolicy.policies.mixture import ranking_exposure
 
 __all__ = [
@@ -37,6 +39,7 @@ __all__ = [
     "Disparity",
     "FairRanking",
     "GroupCodes",
+    "MeritScenarios",
     "ParityOffsets",
     "awrf",
     "birkhoff_decomposition",
@@ -48,8 +51,10 @@ __all__ = [
     "encode_groups",
     "exposure_difference",
     "exposure_ratio",
+    "fair_policies",
     "group_disparity",
     "individual_disparity",
+    "joint_mixture",
     "max_skew",
     "measure_fairness",
     "merit_of",
