@@ -9,8 +9,8 @@ Nothing here depends on how exposures were computed: exactly, from samples, or f
 from rankpolicy.fairness.attention import awrf
 from rankpolicy.fairness.birkhoff import Decomposition, birkhoff_decomposition, joint_mixture, mixture_of
 from rankpolicy.fairness.disparity import Disparity
-from rankpolicy.fairness.expected_exposure import ee_d, ee_l, ee_r, target_exposure
 from rankpolicy.fairness.expected_disparity import MeritScenarios
+from rankpolicy.fairness.expected_exposure import ee_d, ee_l, ee_r, target_exposure
 from rankpolicy.fairness.exposure import (
     POSITION_BIASES,
     mixture_exposure,

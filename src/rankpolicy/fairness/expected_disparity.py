@@ -130,7 +130,9 @@ def disparity_slacks(scenarios: MeritScenarios, codes: NDArray[np.int64], *, two
     num_groups = counted.merits.shape[1]
     pairs = list(combinations(range(num_groups), 2))
     members = (codes == np.arange(num_groups)[:, None]) / np.bincount(codes, minlength=num_groups)[:, None]
-    differences, slack_of, costs = [], [], []
+    differences: list[Floats] = []
+    slack_of: list[int] = []
+    costs: list[float] = []
     for merits, probability in zip(counted.merits, counted.probabilities, strict=True):
         treatment = members / merits[:, None]
         for a, b in pairs:

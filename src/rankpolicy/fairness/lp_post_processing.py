@@ -161,7 +161,7 @@ class Slacks(NamedTuple):
 
 
 def _slacks(codes: NDArray[np.int64], M: Floats) -> Slacks:
-    """The group disparity; differences times exposure give E_a / M_a - E_b / M_b, and pairs of equal merit share a slack for both orders."""
+    """The group disparity. Differences times exposure give E_a / M_a - E_b / M_b; pairs of equal merit share a slack for both orders."""
     pairs = [(a, b) for a, b in permutations(range(len(M)), 2) if M[a] >= M[b]]
     shares = (codes == np.arange(len(M))[:, None]) / (np.bincount(codes) * M)[:, None]
     unordered = sorted({tuple(sorted(pair)) for pair in pairs})
