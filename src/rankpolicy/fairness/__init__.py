@@ -17,7 +17,12 @@ from rankpolicy.fairness.exposure import (
     position_bias,
     sampled_exposure,
 )
-from rankpolicy.fairness.exposure_parity import disparate_treatment, exposure_difference, exposure_ratio
+from rankpolicy.fairness.exposure_parity import (
+    disparate_treatment,
+    exposure_difference,
+    exposure_ratio,
+    treatment_difference,
+)
 from rankpolicy.fairness.group_disparity import group_disparity
 from rankpolicy.fairness.groups import GroupCodes, encode_groups
 from rankpolicy.fairness.individual_disparity import individual_disparity
@@ -71,4 +76,5 @@ __all__ = [
     "sampled_exposure",
     "skew",
     "target_exposure",
+    "treatment_difference",
 ]
