@@ -94,7 +94,7 @@ def test_the_two_sided_aim_lowers_the_two_sided_disparity(fitted):
 
 def test_a_wanted_disparity_chooses_the_strength_on_the_curve(fitted):
     curve = fitted.report_["curve"]
-    assert [row["strength"] for row in curve][0] == 0
+    assert curve[0]["strength"] == 0
     assert math.isinf(curve[-1]["strength"])
     assert curve[-1]["disparity"] == pytest.approx(0, abs=1e-12)
     ranker = FairExposure(**LINEAR, max_disparity=0.005).fit(TRAIN)

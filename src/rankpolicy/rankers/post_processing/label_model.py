@@ -36,7 +36,7 @@ class LabelModel:
     codes
         The groups of these items (row,), as numbers. An item of a group that is not among them has neighbours in all groups.
     num_neighbours
-        How many neighbours.
+        How many neighbours, counted in different predictions: where items recur in many queries, so do their predictions.
     """
 
     kind: str
@@ -74,9 +74,10 @@ class LabelModel:
             of_group = self.codes == code
             rows = np.flatnonzero(of_group) if of_group.any() else np.arange(len(self.labels))
             rows = rows[np.argsort(self.predictions[rows], kind="stable")]
+            count = round(self.num_neighbours * len(rows) / len(np.unique(self.predictions[rows])))
             asked = np.flatnonzero(codes == code)
             for block in np.split(asked, range(_BLOCK, len(asked), _BLOCK)):
-                near = rows[_nearest(self.predictions[rows], relevances[block], self.num_neighbours)]
+                near = rows[_nearest(self.predictions[rows], relevances[block], count)]
                 found[block] = self._of_neighbours(near, relevances[block], levels[block])
         return found
 
