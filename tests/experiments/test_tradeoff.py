@@ -139,9 +139,10 @@ def test_a_method_that_ranks_at_any_strength_is_fitted_once_per_seed(monkeypatch
             for value in point_.per_seed:
                 alone = FairExposure(**quick, random_state=value.seed, **{name: getattr(point_, name)}).fit(TRAIN)
                 assert value.utility == policy_value(alone, TEST).utility
-    single = sweep_tradeoff(TRAIN, TEST, {"fair-exposure": quick | {"aim": "equal_exposure"}}, jobs=1)
-    assert [point_.strength for point_ in single.points] == [None]
-    assert single.points[0].mean.disparity == pytest.approx(0, abs=1e-9)
+    equal = {"equal": ("fair-exposure", quick | {"aim": "equal_exposure"}), "bound": ("fair-exposure", quick)}
+    single = sweep_tradeoff(TRAIN, TEST, equal, bounds=[0.0], jobs=1)
+    assert [point_.max_disparity for point_ in single.points] == [None, 0.0]
+    assert [point_.mean.disparity for point_ in single.points] == pytest.approx([0, 0], abs=1e-9)
 
 
 def test_settings_are_left_out_at_points_that_do_not_read_them():

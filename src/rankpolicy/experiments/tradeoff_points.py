@@ -29,9 +29,10 @@ def swept_values(
 ) -> list[dict[str, float]]:
     """The value of the swept setting at each point of a curve; one empty dict for a method that has nothing to sweep."""
     free = [name for name in method.ranker_class.setting_names() if name not in settings]
-    if bounds is not None and BOUND in free:
+    unread = _unread(method.ranker_class, settings)
+    if bounds is not None and BOUND in free and BOUND not in unread:
         return [{BOUND: value} for value in _checked(bounds, "bounds")]
-    if STRENGTH not in free or STRENGTH in _unread(method.ranker_class, settings):
+    if STRENGTH not in free or STRENGTH in unread:
         return [{}]
     chosen = strengths.get(method.name) if isinstance(strengths, Mapping) else strengths
     values = DEFAULT_STRENGTHS.get(method.ranker_class.name, STRENGTHS) if chosen is None else chosen
