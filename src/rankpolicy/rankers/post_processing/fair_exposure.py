@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 Floats = NDArray[np.float64]
 AIMS = ("group", "two_sided", "equal_exposure")
 _STATE, _LABELS = "fair_exposure.json", "label_model.json"
-_EXAMPLE = "{'boosted-regression': {'num_leaves': 15}}"
+_EXAMPLE = "{'boosted-regression': {'num_trees': 300}}"
 
 
 @final
@@ -110,7 +110,7 @@ class FairExposure(Ranker):
     relevance_settings: Mapping[str, Any] | str | None = setting(
         None,
         f"Settings of these rankers by name, a dict (or its text) such as {_EXAMPLE}; None takes defaults: a linear regression on "
-        "standardised features, 100 trees of 7 leaves.",
+        "standardised features, 100 trees with 20 items or more per leaf.",
     )
     group_feature: bool = setting(
         True,
@@ -132,7 +132,10 @@ class FairExposure(Ranker):
         ),
     )
     num_samples: int = setting(
-        200, "Samples of the labels of a query, where they are not computed exactly. More cost time.", at_least=1
+        200,
+        "Samples of the labels of a query, where they are not computed exactly. More cost time.",
+        at_least=1,
+        at_most=10_000,
     )
     num_folds: int = setting(5, "Folds of the training data, for predictions out of fold.", at_least=2)
     gain: str = setting(
@@ -250,24 +253,23 @@ class FairExposure(Ranker):
         groups = np.asarray(_groups_of(dataset, "FairExposure ranks by")).astype(str)
         known = {name: code for code, name in enumerate(self._groups)}
         trained = np.array([known.get(name, -1) for name in groups])
-        # Samples must not depend on the order in which items come: the first levels are for the lowest relevance of the first group.
-        order = np.lexsort((relevances, trained, dataset.query_of_item))
-        levels = np.empty((dataset.num_items, self.num_samples))
-        for start, stop in zip(dataset.offsets[:-1], dataset.offsets[1:], strict=True):
-            levels[order[start:stop]] = sample_levels(int(stop - start), self.num_samples, self._seed)
-        labels = label_model.quantiles(relevances, trained, levels).T
-        is_binary = label_model.kind == "binary"
         for start, stop in zip(dataset.offsets[:-1], dataset.offsets[1:], strict=True):
             rows = slice(start, stop)
             codes = np.unique(groups[rows], return_inverse=True)[1].astype(np.int64)
             bias = _bias(len(codes))
-            if is_binary and codes.max() == 1:
-                yield (
-                    codes,
-                    binary_scenarios(label_model.probabilities(relevances[rows]), codes, bias, merit=self.merit),
-                )
+            if label_model.kind == "binary" and codes.max() == 1:
+                chances = label_model.probabilities(relevances[rows])
+                yield codes, binary_scenarios(chances, codes, bias, merit=self.merit)
             else:
-                yield codes, sampled_scenarios(labels[:, rows], codes, bias, gain=self.gain, merit=self.merit)
+                labels = self._sampled_labels(relevances[rows], trained[rows], label_model)
+                yield codes, sampled_scenarios(labels, codes, bias, gain=self.gain, merit=self.merit)
+
+    def _sampled_labels(self, relevances: Floats, codes: NDArray[np.int64], label_model: LabelModel) -> Floats:
+        """Labels (sample, item) of one query."""
+        # Samples must not depend on the order in which items come: the first levels are for the lowest relevance of the first group.
+        levels = np.empty((len(codes), self.num_samples))
+        levels[np.lexsort((relevances, codes))] = sample_levels(len(codes), self.num_samples, self._seed)
+        return label_model.quantiles(relevances, codes, levels).T
 
     def _out_of_fold_curve(self, train: RankingDataset, folds: NDArray[np.int64]) -> FairnessCurve:
         strengths = curve_strengths(len(self._groups))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 
 import numpy as np
@@ -14,7 +14,6 @@ from rankpolicy.types import RankPolicyError
 Floats = NDArray[np.float64]
 
 LABEL_MODELS = ("auto", "binary", "neighbours", "residuals")
-_BLOCK = 4096  # items whose neighbours are looked up at once
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -44,6 +43,7 @@ class LabelModel:
     labels: Floats
     codes: NDArray[np.int64]
     num_neighbours: int
+    _sorted: dict[int, tuple[NDArray[np.int64], int]] = field(default_factory=dict, init=False)
 
     def probabilities(self, relevances: Floats) -> Floats:
         """P(label = 1) of binary labels.
@@ -71,15 +71,21 @@ class LabelModel:
             return (levels > 1 - self.probabilities(relevances)[:, None]).astype(np.float64)
         found = np.empty(levels.shape)
         for code in np.unique(codes):
+            rows, count = self._rows_by_prediction(int(code))
+            asked = np.flatnonzero(codes == code)
+            near = rows[_nearest(self.predictions[rows], relevances[asked], count)]
+            found[asked] = self._of_neighbours(near, relevances[asked], levels[asked])
+        return found
+
+    def _rows_by_prediction(self, code: int) -> tuple[NDArray[np.int64], int]:
+        """The rows of a group, or all if it has none, by ascending prediction; and how many of them are neighbours."""
+        if code not in self._sorted:
             of_group = self.codes == code
             rows = np.flatnonzero(of_group) if of_group.any() else np.arange(len(self.labels))
             rows = rows[np.argsort(self.predictions[rows], kind="stable")]
             count = round(self.num_neighbours * len(rows) / len(np.unique(self.predictions[rows])))
-            asked = np.flatnonzero(codes == code)
-            for block in np.split(asked, range(_BLOCK, len(asked), _BLOCK)):
-                near = rows[_nearest(self.predictions[rows], relevances[block], count)]
-                found[block] = self._of_neighbours(near, relevances[block], levels[block])
-        return found
+            self._sorted[code] = rows, count
+        return self._sorted[code]
 
     def _of_neighbours(self, near: NDArray[np.int64], relevances: Floats, levels: Floats) -> Floats:
         place = np.minimum((levels * near.shape[1]).astype(np.int64), near.shape[1] - 1)

@@ -11,10 +11,10 @@ from rankpolicy.rankers.members import RANKERS
 from rankpolicy.types import RankPolicyError
 
 # Defaults that differ from those of the rankers. A linear regression has an exact solution and needs no tuning; without validation data
-# all trees are grown, so they are few and small.
+# all trees are grown, so they are few.
 _DEFAULTS: dict[str, dict[str, Any]] = {
     "regression": {"model": "linear", "scaling": "standardize"},
-    "boosted-regression": {"num_trees": 100, "num_leaves": 7, "min_items_in_leaf": 20},
+    "boosted-regression": {"num_trees": 100, "min_items_in_leaf": 20},
 }
 _POST_PROCESSING = ("fair-lp", "fair-exposure")
 
