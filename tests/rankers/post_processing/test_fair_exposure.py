@@ -121,7 +121,7 @@ def test_the_strength_of_a_wanted_disparity_is_the_lowest_that_keeps_it():
         math.inf,
         math.inf,
     ]
-    assert curve.strength_for(0.3, two_sided=True) == 1.0
+    assert FairnessCurve.from_rows(rows, two_sided=True).strength_for(0.3) == 1.0
     assert FairnessCurve.from_rows(json.loads(json.dumps(curve.to_rows()))) == curve
 
 
@@ -242,5 +242,10 @@ def test_wrong_data_is_refused(fitted):
         fitted.rank(replace(TEST, groups=None))
     with pytest.raises(rp.RankPolicyError, match='label_model="binary" needs labels 0 and 1; got labels up to 5'):
         FairExposure(label_model="binary").fit(TRAIN)
+    with pytest.raises(
+        rp.RankPolicyError, match="max_disparity with aim='two_sided' needs a ranker that was fitted with that"
+    ):
+        at(fitted, max_disparity=0.01, aim="two_sided")
+    fitted.set_params(strength=1.0, max_disparity=None, aim="group")
     with pytest.raises(rp.RankPolicyError, match="keeps no checkpoints"):
         FairExposure().fit(TRAIN, checkpoint="state.pt")

@@ -19,8 +19,8 @@ from rankpolicy.policies.mixture import Mixture
 from rankpolicy.types import Conventions, RankPolicyError
 
 _STRENGTHS = tuple(float(f"{strength:.3g}") for strength in np.geomspace(0.01, 1000, 41))
-_FEW_STRENGTHS = (0.03, 0.1, 0.3, 1.0, 3.0, 10.0)  # where each takes a linear program per query
-_MOST_QUERIES, _FEW_QUERIES = 2000, 50
+_FEW_STRENGTHS = (0.1, 0.3, 1.0, 3.0, 10.0)  # where each takes a linear program per query
+_MOST_QUERIES, _FEW_QUERIES = 2000, 30
 
 
 def curve_strengths(num_groups: int) -> list[float]:
@@ -95,22 +95,33 @@ class FairnessCurve:
         Ascending, infinity last.
     measured
         The results of ``measure_policy``, one per strength.
+    two_sided
+        Whether the policies are those of the two-sided aim, and "treatment_difference" is what is bound instead of "disparity".
     """
 
     strengths: tuple[float, ...]
     measured: tuple[Mapping[str, Any], ...]
+    two_sided: bool = False
 
-    def strength_for(self, max_disparity: float, *, two_sided: bool = False) -> float:
+    def row_at(self, strength: float) -> dict[str, Any]:
+        """What was measured at one of the strengths.
+
+        Parameters
+        ----------
+        strength
+            The strength.
+        """
+        return self.to_rows()[self.strengths.index(strength)]
+
+    def strength_for(self, max_disparity: float) -> float:
         """The lowest strength from which on the disparity is at most the wanted one; infinity if no other is.
 
         Parameters
         ----------
         max_disparity
             The disparity that is wanted.
-        two_sided
-            Whether "treatment_difference" is bound instead of "disparity".
         """
-        name = "treatment_difference" if two_sided else "disparity"
+        name = "treatment_difference" if self.two_sided else "disparity"
         values = [math.inf if each[name] is None else each[name] for each in self.measured]
         if all(math.isinf(value) for value in values):
             return 0.0
@@ -127,18 +138,21 @@ class FairnessCurve:
         return [{"strength": strength, **measured} for strength, measured in rows]
 
     @classmethod
-    def from_rows(cls, rows: Sequence[Mapping[str, Any]]) -> FairnessCurve:
+    def from_rows(cls, rows: Sequence[Mapping[str, Any]], *, two_sided: bool = False) -> FairnessCurve:
         """Read what ``to_rows`` gave.
 
         Parameters
         ----------
         rows
             One per strength.
+        two_sided
+            As in the curve.
         """
         strengths = tuple(float(row["strength"]) for row in rows)
         if list(strengths) != sorted(strengths) or not strengths or not strengths[0] >= 0:
             raise RankPolicyError("the strengths of a curve must be ascending. Copy or train the model again.")
         return cls(
+            two_sided=two_sided,
             strengths=strengths,
             measured=tuple({name: value for name, value in row.items() if name != "strength"} for row in rows),
         )

@@ -10,12 +10,8 @@ from rankpolicy.rankers.base import Ranker
 from rankpolicy.rankers.members import RANKERS
 from rankpolicy.types import RankPolicyError
 
-# Defaults that differ from those of the rankers. A linear regression has an exact solution and needs no tuning; without validation data
-# all trees are grown, so they are few.
-_DEFAULTS: dict[str, dict[str, Any]] = {
-    "regression": {"model": "linear", "scaling": "standardize"},
-    "boosted-regression": {"num_trees": 100, "min_items_in_leaf": 20},
-}
+# Defaults that differ from those of the ranker: a linear regression has an exact solution and needs no tuning.
+_DEFAULTS: dict[str, dict[str, Any]] = {"regression": {"model": "linear", "scaling": "standardize"}}
 _POST_PROCESSING = ("fair-lp", "fair-exposure")
 
 
