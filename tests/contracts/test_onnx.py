@@ -21,10 +21,19 @@ QUICK = {
     "matching-cross": {"epochs": 2, "model": "mlp"},  # its own model reads texts
     "adarank": {"rounds": 5},
     "coordinate-ascent": {"restarts": 1, "max_passes": 1},
+    "fair-exposure": {
+        "strength": 0.1,
+        "num_samples": 20,
+        "num_folds": 2,
+        "relevance_settings": {"boosted-regression": {"num_trees": 5}},
+    },
     "fair-lp": {},
 }
 TREES = ("lambdamart", "boosted-policy", "boosted-regression")
-REFUSED = {"fair-lp": "linear program over all items of its query"}
+REFUSED = {
+    "fair-lp": "linear program over all items of its query",
+    "fair-exposure": "optimisation over all items of its query",
+}
 EXPORTED = [name for name in RANKERS if name not in REFUSED]
 
 

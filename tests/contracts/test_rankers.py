@@ -25,11 +25,17 @@ QUICK = {
     "boosted-regression": {"num_trees": 5},
     "adarank": {"rounds": 10},
     "coordinate-ascent": {"restarts": 2, "max_passes": 2},
+    "fair-exposure": {
+        "strength": 0.1,
+        "num_samples": 20,
+        "num_folds": 2,
+        "relevance_settings": {"boosted-regression": {"num_trees": 5}},
+    },
     "fair-lp": {"strength": 0.1},
 }
 ALL = pytest.mark.parametrize("name", RANKERS)
-# Most rankers score an item by itself; this one needs its query and its group.
-RANKS_BY_GROUPS = ("fair-lp",)
+# Most rankers score an item by itself; these need its query and its group.
+RANKS_BY_GROUPS = ("fair-lp", "fair-exposure")
 
 
 def new_ranker(name, **settings):

@@ -76,6 +76,12 @@ QUICK = {
     "fair-pg-rank": {"epochs": 2, "fairness": "individual"},
     "matching-cross": {"epochs": 2, "model": "mlp"},
     "adarank": {"rounds": 5},
+    "fair-exposure": {
+        "strength": 0.1,
+        "num_samples": 20,
+        "num_folds": 2,
+        "relevance_settings": {"boosted-regression": {"num_trees": 5}},
+    },
     "coordinate-ascent": {"restarts": 1, "max_passes": 1},
 }
 TREES = ("lambdamart", "boosted-policy", "boosted-regression")
@@ -92,7 +98,7 @@ def test_every_ranker_learns_and_scores_the_same(name):
         )
         for given in (X, sparse.csr_matrix(X))
     ]
-    beside = {"qid": QID, "protected": GROUPS} if name == "fair-lp" else {}
+    beside = {"qid": QID, "protected": GROUPS} if name in ("fair-lp", "fair-exposure") else {}
     expected = fitted[0].predict(X, **beside)
     for ranker in fitted:
         for given in (X, sparse.csc_matrix(X)):

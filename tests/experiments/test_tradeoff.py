@@ -8,7 +8,7 @@ from rankpolicy.evaluation.policy_value import UniformPolicy, policy_value
 from rankpolicy.experiments.pareto import UtilityDisparity, hypervolume, on_pareto_front
 from rankpolicy.experiments.tradeoff import sweep_tradeoff
 from rankpolicy.experiments.tradeoff_curves import SeedValue, Tradeoff, TradeoffPoint
-from rankpolicy.rankers import BoostedPolicy, FairPGRank
+from rankpolicy.rankers import BoostedPolicy, FairExposure, FairPGRank
 
 TRAIN, TEST = make_fair_synthetic(12, 5, random_state=0), make_fair_synthetic(8, 5, random_state=1)
 QUICK = {"fair-pg-rank": {"epochs": 5}, "listnet": {"epochs": 2, "model__hidden": (4,)}}
@@ -112,6 +112,37 @@ def test_bounds_are_swept_instead_where_a_method_has_them_and_what_is_fixed_is_n
     assert [(p.strength, p.max_disparity) for p in found.points] == [(None, 1.0), (None, 2.0), (None, None)]
     fixed = sweep_tradeoff(TRAIN, TEST, {"fair-pg-rank": {"strength": 2.0, "epochs": 2}}, jobs=1)
     assert [p.strength for p in fixed.points] == [None]
+
+
+def test_a_method_that_ranks_at_any_strength_is_fitted_once_per_seed(monkeypatch):
+    fits = []
+    original = FairExposure._fit
+    monkeypatch.setattr(FairExposure, "_fit", lambda self, *given: (fits.append(self), original(self, *given)))
+    quick = {"relevance": ("regression",), "num_samples": 10}
+    for swept, name in (({"strengths": [0, 0.5, 20]}, "strength"), ({"bounds": [0.0, 0.05]}, "max_disparity")):
+        fits.clear()
+        reported = []
+        found = sweep_tradeoff(
+            TRAIN,
+            TEST,
+            {"fair-exposure": quick},
+            seeds=[3, 4],
+            jobs=1,
+            report_point=lambda *given, reported=reported: reported.append(given),
+            **swept,
+        )
+        assert len(fits) == 2
+        assert [(done, total) for done, total, *_ in reported] == [
+            (number, len(reported)) for number in range(1, len(reported) + 1)
+        ]
+        for point_ in found.points:
+            for value in point_.per_seed:
+                alone = FairExposure(**quick, random_state=value.seed, **{name: getattr(point_, name)}).fit(TRAIN)
+                assert value.utility == policy_value(alone, TEST).utility
+    equal = {"equal": ("fair-exposure", quick | {"aim": "equal_exposure"}), "bound": ("fair-exposure", quick)}
+    single = sweep_tradeoff(TRAIN, TEST, equal, bounds=[0.0], jobs=1)
+    assert [point_.max_disparity for point_ in single.points] == [None, 0.0]
+    assert [point_.mean.disparity for point_ in single.points] == pytest.approx([0, 0], abs=1e-9)
 
 
 def test_settings_are_left_out_at_points_that_do_not_read_them():

@@ -25,6 +25,12 @@ QUICK = {
     "boosted-regression": {"num_trees": 20, "min_items_in_leaf": 5},
     "adarank": {"rounds": 10},
     "coordinate-ascent": {"restarts": 1, "max_passes": 1},
+    "fair-exposure": {
+        "strength": 0.1,
+        "num_samples": 20,
+        "num_folds": 2,
+        "relevance_settings": {"boosted-regression": {"num_trees": 5}},
+    },
     "fair-lp": {"strength": 0.1},
 }
 

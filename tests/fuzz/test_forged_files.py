@@ -4,6 +4,7 @@ import json
 import random
 import re
 import zipfile
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -15,12 +16,14 @@ import rankpolicy as rp
 from rankpolicy.rankers.networks.network import NetworkRanker
 from tests.fuzz.forging import forged, parts_of, write_parts
 
-DATA = rp.make_web_search(30, items_per_query=(3, 6), num_features=8, random_state=0)
+WEB = rp.make_web_search(30, items_per_query=(3, 6), num_features=8, random_state=0)
+DATA = replace(WEB, groups=np.arange(WEB.num_items) % 2)
 QUICK = {"epochs": 1, "num_networks": 1}
 RANKERS = {
     "trees": lambda: rp.LambdaMART(num_trees=3, num_leaves=4, min_items_in_leaf=5),
     "network": lambda: rp.PGRank(model=rp.models.MLP(hidden=(4,)), **QUICK),
     "linear": lambda: rp.CoordinateAscent(),
+    "post-processing": lambda: rp.FairExposure(relevance=("regression",), num_samples=5, num_folds=2),
 }
 
 

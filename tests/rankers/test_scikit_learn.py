@@ -37,6 +37,7 @@ QUICK = {
 }
 NOT_CHECKED = {
     "fair-lp": "ranks by protected groups, which check_estimator does not give",
+    "fair-exposure": "learns from protected groups, which check_estimator does not give",
     "deltr": "learns from protected groups, which check_estimator does not give",
     "matching-cross": "reads texts",
 }

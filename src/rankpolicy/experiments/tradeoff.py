@@ -53,7 +53,8 @@ def sweep_tradeoff(
 ) -> Tradeoff:
     """Fit every method at every strength and seed, and measure utility and disparity of its policy on test data (``policy_value``).
 
-    Methods that learn scores to sort by, such as DELTR or LambdaMART, are measured by the single ranking they give each query.
+    A method that reads its strength only when it ranks, such as fair-exposure, is fitted once per seed. Methods that learn scores to sort
+    by, such as DELTR or LambdaMART, are measured by the single ranking they give each query.
 
     Parameters
     ----------
@@ -78,7 +79,7 @@ def sweep_tradeoff(
     jobs
         Number of processes; None: as many as there are cores. The results do not depend on it.
     report_point
-        Called after every fit with the number of finished fits, their total, the point in words and its values.
+        Called for every point and seed with the number of those finished, their total, the point in words and its values.
     """
     measured = {"reward": reward, "fairness": fairness, "merit": merit}
     data = _Data(
@@ -91,23 +92,27 @@ def sweep_tradeoff(
     uniform = [policy_value(UniformPolicy(), test_data, **measured) for test_data in data.tests]
     _check_counted(uniform, fairness)
     tasks = [task for method in given.values() for task in _tasks(method, measured, strengths, bounds, seeds)]
-    if bounds is not None and not any(BOUND in task.swept for task in tasks):
+    if bounds is not None and not any(BOUND in point.swept for task in tasks for point in task.points):
         raise RankPolicyError(
             f"bounds need a method that can be bound, such as 'fair-pg-rank'; got {', '.join(given)}, and bounds {list(bounds)}."
         )
 
-    found: dict[int, _Fitted] = {}
+    found: dict[int, list[_Fitted]] = {}
+    done, total = 0, sum(len(task.points) for task in tasks)
     with closing(run_in_processes(_fit_and_measure, data, tasks, jobs=jobs)) as results:
-        for number, fitted in results:
-            found[number] = fitted
-            if report_point is not None:
-                task = tasks[number]
-                report_point(len(found), len(tasks), f"{task.method.name} {task.label}".strip(), fitted.value)
+        for number, of_points in results:
+            found[number] = of_points
+            for point, fitted in zip(tasks[number].points, of_points, strict=True):
+                done += 1
+                if report_point is not None:
+                    report_point(done, total, f"{tasks[number].method.name} {point.label}".strip(), fitted.value)
 
     curves: dict[str, list[TradeoffPoint]] = {name: [] for name in given}
     for first in range(0, len(tasks), len(seeds)):
         of_seeds = [found[first + place] for place in range(len(seeds))]
-        curves[tasks[first].method.name].append(_point(tasks[first], of_seeds))
+        for point, *of_point in zip(tasks[first].points, *of_seeds, strict=True):
+            name = tasks[first].method.name
+            curves[name].append(_point(name, point, of_point))
     means = [point.mean for curve in curves.values() for point in curve]
     return Tradeoff(
         curves={name: tuple(curve) for name, curve in curves.items()},
@@ -138,14 +143,11 @@ class _Data:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class _Task:
-    """One ranker to fit and measure."""
+class _Point:
+    """A point of a curve: the settings of its ranker."""
 
-    method: MethodToRun
     settings: dict[str, Any]
     swept: dict[str, float]  # the swept setting and its value
-    place: int  # index of the seed, and of its data
-    seed: int
 
     @property
     def label(self) -> str:
@@ -153,8 +155,18 @@ class _Task:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Task:
+    """One ranker to fit, and to measure at one point or, if it ranks at any strength, at several."""
+
+    method: MethodToRun
+    points: tuple[_Point, ...]
+    place: int  # index of the seed, and of its data
+    seed: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class _Fitted:
-    """What one task measured."""
+    """What was measured at one point."""
 
     value: SeedValue
     exposure: NDArray[np.float64] | None  # of the first seed only
@@ -172,9 +184,11 @@ def _tasks(
     shared = _shared_settings(method, measured)
     swept = swept_values(method, shared | method.settings, strengths, bounds)
     settings = settings_of_points(method, shared, swept)
+    points = [_Point(settings=each, swept=change) for change, each in zip(swept, settings, strict=True)]
+    fits = [points] if method.ranker_class.ranks_at_any_strength else [[point] for point in points]
     return [
-        _Task(method=method, settings=of_point, swept=change, place=place, seed=seed)
-        for change, of_point in zip(swept, settings, strict=True)
+        _Task(method=method, points=tuple(of_fit), place=place, seed=seed)
+        for of_fit in fits
         for place, seed in enumerate(seeds)
     ]
 
@@ -184,27 +198,34 @@ def _shared_settings(method: MethodToRun, measured: dict[str, Any]) -> dict[str,
     return {name: value for name, value in measured.items() if name in method.ranker_class.setting_names()}
 
 
-def _fit_and_measure(data: _Data, task: _Task) -> _Fitted:
-    where = " ".join(word for word in (task.method.name, task.label, f"seed {task.seed}") if word)
-    settings = {"random_state": task.seed, **task.settings}
+def _fit_and_measure(data: _Data, task: _Task) -> list[_Fitted]:
+    first, *others = task.points
+    where = " ".join(word for word in (task.method.name, first.label, f"seed {task.seed}") if word)
     try:
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", UserWarning)
-            ranker = new_ranker(task.method.ranker_class, settings)
+            ranker = new_ranker(task.method.ranker_class, {"random_state": task.seed, **first.settings})
             valid = None if data.valids is None else data.valids[task.place]
             ranker.fit(data.trains[task.place], valid=valid, progress=False)
             policy = SortedPolicy(ranker) if ranker.ranks_by_sorting else ranker
-            value = policy_value(policy, data.tests[task.place], **data.measured)
+            values = [policy_value(policy, data.tests[task.place], **data.measured)]
+            for point in others:
+                ranker.set_params(**point.swept)
+                values.append(policy_value(policy, data.tests[task.place], **data.measured))
     except RankPolicyError as error:
         raise RankPolicyError(f"{where}: {error}") from None
     except Exception as error:
         error.add_note(f"while fitting and measuring {where}")
         raise
-    return _Fitted(
-        value=SeedValue(seed=task.seed, utility=value.utility, disparity=value.disparity),
-        exposure=value.exposure if task.place == 0 else None,
-        notes=tuple(dict.fromkeys(str(warning.message) for warning in caught if warning.category is UserWarning)),
-    )
+    notes = tuple(dict.fromkeys(str(warning.message) for warning in caught if warning.category is UserWarning))
+    return [
+        _Fitted(
+            value=SeedValue(seed=task.seed, utility=value.utility, disparity=value.disparity),
+            exposure=value.exposure if task.place == 0 else None,
+            notes=notes,
+        )
+        for value in values
+    ]
 
 
 def _one_per_seed(given: Datasets, seeds: Sequence[int], what: str) -> tuple[RankingDataset, ...]:
@@ -229,13 +250,13 @@ def _check_counted(values: Sequence[PolicyValue], fairness: str) -> None:
             )
 
 
-def _point(task: _Task, of_seeds: Sequence[_Fitted]) -> TradeoffPoint:
+def _point(method: str, point: _Point, of_seeds: Sequence[_Fitted]) -> TradeoffPoint:
     exposure = of_seeds[0].exposure
     assert exposure is not None
     return TradeoffPoint(
-        method=task.method.name,
-        strength=task.swept.get(STRENGTH),
-        max_disparity=task.swept.get(BOUND),
+        method=method,
+        strength=point.swept.get(STRENGTH),
+        max_disparity=point.swept.get(BOUND),
         per_seed=tuple(fitted.value for fitted in of_seeds),
         exposure=exposure,
         notes=tuple(dict.fromkeys(note for fitted in of_seeds for note in fitted.notes)),

@@ -16,6 +16,7 @@ from rankpolicy.types import RankPolicyError
 # a small difference; for the linear program higher strengths change no ranking.
 DEFAULT_STRENGTHS: dict[str, tuple[float, ...]] = {
     "deltr": (0, 1, 10, 30, 100, 1e3),
+    "fair-exposure": (0, 0.03, 0.1, 0.2, 0.3, 0.5, 0.7, 1, 1.5, 2, 3, 5, 10, 30, 100, 1000),
     "fair-lp": (0, 0.01, 0.03, 0.1, 0.3, 1),
 }
 STRENGTHS = (0, 1, 3, 5, 10, 15, 20, 30, 100)  # of all other methods
@@ -28,9 +29,10 @@ def swept_values(
 ) -> list[dict[str, float]]:
     """The value of the swept setting at each point of a curve; one empty dict for a method that has nothing to sweep."""
     free = [name for name in method.ranker_class.setting_names() if name not in settings]
-    if bounds is not None and BOUND in free:
+    unread = _unread(method.ranker_class, settings)
+    if bounds is not None and BOUND in free and BOUND not in unread:
         return [{BOUND: value} for value in _checked(bounds, "bounds")]
-    if STRENGTH not in free or settings.get(BOUND) is not None:
+    if STRENGTH not in free or STRENGTH in unread:
         return [{}]
     chosen = strengths.get(method.name) if isinstance(strengths, Mapping) else strengths
     values = DEFAULT_STRENGTHS.get(method.ranker_class.name, STRENGTHS) if chosen is None else chosen

@@ -7,8 +7,9 @@ Nothing here depends on how exposures were computed: exactly, from samples, or f
 """
 
 from rankpolicy.fairness.attention import awrf
-from rankpolicy.fairness.birkhoff import Decomposition, birkhoff_decomposition, mixture_of
+from rankpolicy.fairness.birkhoff import Decomposition, birkhoff_decomposition, joint_mixture, mixture_of
 from rankpolicy.fairness.disparity import Disparity
+from rankpolicy.fairness.expected_disparity import MeritScenarios
 from rankpolicy.fairness.expected_exposure import ee_d, ee_l, ee_r, target_exposure
 from rankpolicy.fairness.exposure import (
     POSITION_BIASES,
@@ -16,7 +17,12 @@ from rankpolicy.fairness.exposure import (
     position_bias,
     sampled_exposure,
 )
-from rankpolicy.fairness.exposure_parity import disparate_treatment, exposure_difference, exposure_ratio
+from rankpolicy.fairness.exposure_parity import (
+    disparate_treatment,
+    exposure_difference,
+    exposure_ratio,
+    treatment_difference,
+)
 from rankpolicy.fairness.group_disparity import group_disparity
 from rankpolicy.fairness.groups import GroupCodes, encode_groups
 from rankpolicy.fairness.individual_disparity import individual_disparity
@@ -27,6 +33,7 @@ from rankpolicy.fairness.metrics import measure_fairness
 from rankpolicy.fairness.parity_offsets import ParityOffsets, parity_offsets
 from rankpolicy.fairness.prefix_shares import max_skew, min_skew, ndkl, skew
 from rankpolicy.fairness.ranked_parity import rkl, rnd
+from rankpolicy.fairness.uncertain_merit import fair_policies
 from rankpolicy.policies.mixture import ranking_exposure
 
 __all__ = [
@@ -37,6 +44,7 @@ __all__ = [
     "Disparity",
     "FairRanking",
     "GroupCodes",
+    "MeritScenarios",
     "ParityOffsets",
     "awrf",
     "birkhoff_decomposition",
@@ -48,8 +56,10 @@ __all__ = [
     "encode_groups",
     "exposure_difference",
     "exposure_ratio",
+    "fair_policies",
     "group_disparity",
     "individual_disparity",
+    "joint_mixture",
     "max_skew",
     "measure_fairness",
     "merit_of",
@@ -66,4 +76,5 @@ __all__ = [
     "sampled_exposure",
     "skew",
     "target_exposure",
+    "treatment_difference",
 ]

@@ -85,7 +85,19 @@ def mixture_of(matrices: Sequence[ArrayLike], *, dtype: torch.dtype = torch.floa
     """
     if not matrices:
         raise RankPolicyError("a mixture needs the matrix of at least one query; got an empty list.")
-    parts = [birkhoff_decomposition(matrix) for matrix in matrices]
+    return joint_mixture([birkhoff_decomposition(matrix) for matrix in matrices], dtype=dtype)
+
+
+def joint_mixture(parts: Sequence[Decomposition], *, dtype: torch.dtype = torch.float32) -> Mixture:
+    """The mixture policy of queries with these mixtures, padded to the longest query.
+
+    Parameters
+    ----------
+    parts
+        Rankings and weights of each query.
+    dtype
+        Of the weights of the policy.
+    """
     sizes = [part.rankings.shape[1] for part in parts]
     longest, most = max(sizes), max(len(part.weights) for part in parts)
     rankings = torch.arange(longest).repeat(most, len(parts), 1)

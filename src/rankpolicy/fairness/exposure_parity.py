@@ -85,6 +85,35 @@ def disparate_treatment(exposure: Tensor, merit: Tensor, groups: Tensor, mask: T
     return _with_all_groups(ratio, given)
 
 
+def treatment_difference(exposure: Tensor, merit: Tensor, groups: Tensor, mask: Tensor) -> Tensor:
+    """Disparate treatment as a difference: highest minus lowest E / M of a group (query,); 0 is equal treatment.
+
+    E and M are means over the members of a group. For two groups it is abs(E_1 / M_1 - E_0 / M_0), where ``group_disparity`` counts the
+    difference only if the group of higher merit has more.
+
+    Parameters
+    ----------
+    exposure
+        Expected position bias of each item (query, item), from any source: exact, sampled, or of a mixture.
+    merit
+        Merit of items (query, item), 0 or more; see ``merit_of``.
+    groups
+        Group codes 0, 1, ... of items (query, item); see ``encode_groups``.
+    mask
+        True at real items (query, item).
+
+    >>> import torch
+    >>> exposure, merit = torch.tensor([[1.0, 0.6, 0.5]]), torch.tensor([[3.0, 1.0, 1.0]])
+    >>> treatment_difference(exposure, merit, torch.tensor([[0, 0, 1]]), torch.ones(1, 3, dtype=torch.bool))  # 0.5 - 0.4
+    tensor([0.1000])
+    """
+    check_exposure(exposure, merit, mask)
+    given = group_members(groups, mask)
+    merits = given.means(merit.to(exposure.dtype))
+    treatment = given.means(exposure) / merits.masked_fill(merits == 0, math.nan)
+    return _with_all_groups(treatment.amax(-1) - treatment.amin(-1), given)
+
+
 def _lowest_over_highest(values: Tensor) -> Tensor:
     """1 where all are 0: no group is shown less than another."""
     highest = values.amax(-1)

@@ -137,16 +137,39 @@ def _solve(
         return FairRanking(
             probabilities=sorted_by_relevance, utility=float(u @ sorted_by_relevance @ v), disparity=math.nan
         )
-    pairs = [(a, b) for a, b in permutations(range(num_groups), 2) if M[a] >= M[b]]
-    P = _optimum(u, v, _differences(codes, M, pairs), pairs, strength, max_disparity)
+    P = best_probabilities(u, v, _slacks(codes, M), strength=strength, max_disparity=max_disparity)
     reached = group_disparity(*(torch.from_numpy(x)[None] for x in (P @ v, _merits(codes, M), codes, np.ones(n, bool))))
     return FairRanking(probabilities=P, utility=float(u @ P @ v), disparity=reached.mean)
 
 
-def _differences(codes: NDArray[np.int64], M: Floats, pairs: list[tuple[int, int]]) -> Floats:
-    """(pair, item): times exposure gives E_a / M_a - E_b / M_b."""
+class Slacks(NamedTuple):
+    """A disparity that is convex in exposure e, for a linear program: D = sum of costs * ξ, ξ >= 0, ξ[slack_of] >= differences @ e.
+
+    Parameters
+    ----------
+    differences
+        (difference, item).
+    slack_of
+        The slack that a difference limits from below (difference,).
+    costs
+        (slack,), 0 or more.
+    """
+
+    differences: Floats
+    slack_of: NDArray[np.int64]
+    costs: Floats
+
+
+def _slacks(codes: NDArray[np.int64], M: Floats) -> Slacks:
+    """The group disparity. Differences times exposure give E_a / M_a - E_b / M_b; pairs of equal merit share a slack for both orders."""
+    pairs = [(a, b) for a, b in permutations(range(len(M)), 2) if M[a] >= M[b]]
     shares = (codes == np.arange(len(M))[:, None]) / (np.bincount(codes) * M)[:, None]
-    return np.array([shares[a] - shares[b] for a, b in pairs])
+    unordered = sorted({tuple(sorted(pair)) for pair in pairs})
+    return Slacks(
+        differences=np.array([shares[a] - shares[b] for a, b in pairs]),
+        slack_of=np.array([unordered.index(tuple(sorted(pair))) for pair in pairs]),
+        costs=np.full(len(unordered), 1 / len(unordered)),
+    )
 
 
 def _merits(codes: NDArray[np.int64], M: Floats) -> Floats:
@@ -154,21 +177,29 @@ def _merits(codes: NDArray[np.int64], M: Floats) -> Floats:
     return M[codes]
 
 
-def _optimum(
-    u: Floats,
-    v: Floats,
-    differences: Floats,
-    pairs: list[tuple[int, int]],
-    strength: float,
-    max_disparity: float | None,
+def best_probabilities(
+    u: Floats, v: Floats, slacks: Slacks, *, strength: float = 0.0, max_disparity: float | None = None
 ) -> Floats:
-    """P as a mixture of few matrices, found by column generation (Dantzig & Wolfe 1960).
+    """P (item, position) as a mixture of few matrices, found by column generation (Dantzig & Wolfe 1960).
 
     The program has one variable per matrix known so far, not one per cell. Its multipliers give a price per unit of each item's exposure;
     the ranking by price is added, until it is worth no more than those that are mixed already.
+
+    Parameters
+    ----------
+    u
+        Value of each item's exposure (item,).
+    v
+        Position bias (position,).
+    slacks
+        The disparity.
+    strength
+        Weight of the disparity, 0 or more.
+    max_disparity
+        A bound on the disparity, which equal exposure of all items must meet; None: no bound.
     """
     n = len(u)
-    # Equal exposure for all has no disparity, so every limit can be met with it.
+    # Equal exposure for all has no group disparity, so every limit can be met with it.
     matrices, exposures = [np.full((n, n), 1 / n)], [np.full(n, v.mean())]
     known: set[tuple[int, ...]] = set()
     ranking = np.argsort(-u, kind="stable")
@@ -177,8 +208,8 @@ def _optimum(
         known.add(tuple(ranking))
         matrices.append(np.eye(n)[np.argsort(ranking)])
         exposures.append(matrices[-1] @ v)
-        best = _best_mixture(np.array(exposures).T, u, differences, pairs, strength, max_disparity)
-        prices = u + best.multipliers @ differences
+        best = _best_mixture(np.array(exposures).T, u, slacks, strength, max_disparity)
+        prices = u + best.multipliers @ slacks.differences
         ranking = np.argsort(-prices, kind="stable")
         worth = float(prices[ranking] @ v)
         if worth - best.worth <= _GAP * max(1.0, abs(worth)):
@@ -190,30 +221,23 @@ class _Mixture(NamedTuple):
     """The best mixture of some exposures, and the prices it implies for others."""
 
     weights: Floats  # (exposure,)
-    multipliers: Floats  # (pair,) 0 or less
+    multipliers: Floats  # (difference,) 0 or less
     worth: float  # of each exposure that is mixed, at the prices u + multipliers @ differences
 
 
 def _best_mixture(
-    exposures: Floats,
-    u: Floats,
-    differences: Floats,
-    pairs: list[tuple[int, int]],
-    strength: float,
-    max_disparity: float | None,
+    exposures: Floats, u: Floats, slacks: Slacks, strength: float, max_disparity: float | None
 ) -> _Mixture:
-    """Variables: one weight per exposure (item, exposure), then one slack per pair of groups; pairs of equal merit share one slack for
-    both orders."""
+    """Variables: one weight per exposure (item, exposure), then the slacks."""
     linprog = require("scipy.optimize", "Fair ranking by linear programming").linprog
-    unordered = sorted({tuple(sorted(pair)) for pair in pairs})
-    slack_of = [unordered.index(tuple(sorted(pair))) for pair in pairs]
-    num_weights, num_slacks = exposures.shape[1], len(unordered)
-    upper, limits = np.hstack([differences @ exposures, -np.eye(num_slacks)[slack_of]]), np.zeros(len(pairs))
+    num_weights, num_slacks, num_differences = exposures.shape[1], len(slacks.costs), len(slacks.differences)
+    upper = np.hstack([slacks.differences @ exposures, -np.eye(num_slacks)[slacks.slack_of]])
+    limits = np.zeros(num_differences)
     if max_disparity is not None:
-        upper = np.vstack([upper, np.repeat([0.0, 1.0], [num_weights, num_slacks])])
+        upper = np.vstack([upper, np.concatenate([np.zeros(num_weights), num_slacks * slacks.costs])])
         limits = np.append(limits, max_disparity * num_slacks)
     found = linprog(
-        np.concatenate([-u @ exposures, np.full(num_slacks, strength / num_slacks)]),
+        np.concatenate([-u @ exposures, strength * slacks.costs]),
         A_ub=upper,
         b_ub=limits,
         A_eq=np.repeat([[1.0, 0.0]], [num_weights, num_slacks], axis=1),
@@ -227,7 +251,7 @@ def _best_mixture(
         )
     return _Mixture(
         weights=np.clip(found.x[:num_weights], 0.0, 1.0),
-        multipliers=found.ineqlin.marginals[: len(pairs)],
+        multipliers=found.ineqlin.marginals[:num_differences],
         worth=-float(found.eqlin.marginals[0]),
     )
 

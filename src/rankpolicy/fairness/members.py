@@ -29,5 +29,6 @@ FAIRNESS_METRICS: Members[Callable[..., Tensor]] = Members(
         "ndkl": f"{_HERE}.prefix_shares:ndkl",
         "rkl": f"{_HERE}.ranked_parity:rkl",
         "rnd": f"{_HERE}.ranked_parity:rnd",
+        "treatment_difference": f"{_HERE}.exposure_parity:treatment_difference",
     },
 )

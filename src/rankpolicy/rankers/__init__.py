@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from rankpolicy.rankers.networks.matching_cross import MatchingCross
     from rankpolicy.rankers.networks.pg_rank import PGRank
     from rankpolicy.rankers.networks.regression import Regression
+    from rankpolicy.rankers.post_processing.fair_exposure import FairExposure
     from rankpolicy.rankers.post_processing.fair_lp import FairLP
     from rankpolicy.rankers.trees.boosted_policy import BoostedPolicy
     from rankpolicy.rankers.trees.boosted_regression import BoostedRegression
@@ -32,6 +33,7 @@ __all__ = [
     "BoostedPolicy",
     "BoostedRegression",
     "CoordinateAscent",
+    "FairExposure",
     "FairLP",
     "FairPGRank",
     "LambdaMART",

@@ -88,6 +88,8 @@ class Ranker(ScikitLearnEstimator, RanksAsPolicy, ExplainedRanker, ABC):
         False  # whether sparse features are scored as they are; otherwise by dense blocks of rows
     )
     ranks_by_sorting: ClassVar[bool] = True  # whether it learns scores to sort by; otherwise it learns a policy
+    # Whether strength and max_disparity are read when data is ranked, so that a trade-off curve takes one fit.
+    ranks_at_any_strength: ClassVar[bool] = False
     # What `compare` tries on validation data, each a change of settings as set_params takes it; the first is the default.
     settings_to_try: ClassVar[tuple[dict[str, Any], ...]] = ({},)
 

@@ -13,6 +13,7 @@ RANKERS: Members[type[Ranker]] = Members(
     {
         "pg-rank": f"{_NETWORKS}.pg_rank:PGRank",
         "fair-pg-rank": f"{_NETWORKS}.fair_pg_rank:FairPGRank",
+        "fair-exposure": "rankpolicy.rankers.post_processing.fair_exposure:FairExposure",
         "fair-lp": "rankpolicy.rankers.post_processing.fair_lp:FairLP",
         "bandit-rank": f"{_NETWORKS}.bandit_rank:BanditRank",
         "matching-cross": f"{_NETWORKS}.matching_cross:MatchingCross",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import json
 import math
 from collections.abc import Mapping
@@ -26,21 +25,14 @@ from rankpolicy.fairness import (
 from rankpolicy.metrics.expression import additive_form
 from rankpolicy.policies.mixture import Mixture
 from rankpolicy.rankers.base import DECISIVE, FitOptions, Ranker
-from rankpolicy.rankers.members import RANKERS
+from rankpolicy.rankers.post_processing.relevance import new_estimator, relevance_estimators, settings_from
 from rankpolicy.settings import ReadWhen, documented, setting
 from rankpolicy.types import Conventions, RankPolicyError
 
 if TYPE_CHECKING:
     from rankpolicy.rankers.exporting.graph import Graph
 
-# Defaults of the estimator: a linear regression has an exact solution and needs no tuning.
-_DEFAULTS: dict[str, dict[str, Any]] = {"regression": {"model": "linear", "scaling": "standardize"}}
 _STATE = "relevance.json"
-
-
-def _estimators() -> list[str]:
-    """The rankers that score items: all but FairLP itself."""
-    return [name for name in RANKERS if name != "fair-lp"]
 
 
 @final
@@ -78,7 +70,7 @@ class FairLP(Ranker):
         None, "Bound on the disparity of every query, in place of a strength; None has no bound.", at_least=0
     )
     relevance: str = setting(
-        "regression", "The ranker that estimates relevance, by its method name.", choices=_estimators
+        "regression", "The ranker that estimates relevance, by its method name.", choices=relevance_estimators
     )
     relevance_settings: Mapping[str, Any] | str | None = setting(
         None,
@@ -127,10 +119,9 @@ class FairLP(Ranker):
 
     def _new_estimator(self) -> Ranker:
         """The unfitted estimator of relevance; refuses settings that it does not have or would not read."""
-        settings = {"random_state": self.random_state, **_DEFAULTS.get(self.relevance, {})}
-        estimator = RANKERS.named(self.relevance)().set_params(**settings | _as_settings(self.relevance_settings))
-        estimator._check_settings()
-        return estimator
+        return new_estimator(
+            self.relevance, settings_from(self.relevance_settings, "{'model': 'mlp'}"), random_state=self.random_state
+        )
 
     def _relevances(self, dataset: RankingDataset) -> NDArray[np.float64]:
         slope, intercept = self._line
@@ -188,17 +179,6 @@ class FairLP(Ranker):
         self._line, self._estimator = (slope, intercept), self._new_estimator()
         own = {name: content for name, content in files.items() if name != _STATE}
         self._estimator._restore_fitted(state["fitted"], own)
-
-
-def _as_settings(given: Any) -> dict[str, Any]:
-    """Settings as a dict, from a dict or from the text of one, as the command line gives it."""
-    try:
-        settings = ast.literal_eval(given) if isinstance(given, str) else given
-    except (ValueError, SyntaxError):
-        settings = given
-    if settings is None or isinstance(settings, Mapping):
-        return dict(settings or {})
-    raise RankPolicyError(f"relevance_settings must be a dict such as {{'model': 'mlp'}}; got {given!r:.80}.")
 
 
 def _least_squares_line(x: NDArray[np.float64], y: NDArray[np.float64]) -> tuple[float, float]:

@@ -1,0 +1,132 @@
+"""Two groups: the best utility for each total exposure of one group, exactly.
+
+A policy over rankings with item values w has the utility sum of w_i e_i, e the exposures. Among all policies that give group 1 the total
+exposure t, the best utility U*(t) is concave and piecewise linear: its vertices are the rankings sorted by w + μ [group 1], from μ = -∞
+(group 0 first) to ∞ (group 1 first). Within a group the order never changes, so item a of group 0 and item b of group 1 (both counted from
+0, best first) change places once, at μ = w_a - w_b, when they stand at positions a + b and a + b + 1 (from 0):
+
+    dt = v[a + b] - v[a + b + 1],    dU = -(w_a - w_b) dt
+
+Sorting the n0 n1 exchanges by μ and adding up gives all vertices in O(n0 n1 log n).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rankpolicy.fairness.birkhoff import Decomposition
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class ExposureFrontier:
+    """The function U*(t) of one query, and the policies that reach it.
+
+    Parameters
+    ----------
+    exposures
+        Total exposure t of group 1 at each vertex (vertex,), ascending.
+    utilities
+        U*(t) there (vertex,).
+    orders
+        Items of group 0 and of group 1, each best first.
+    exchanges
+        Which item of group 0 and which of group 1, by their place in ``orders``, change places between a vertex and the next
+        (vertex - 1, 2).
+    """
+
+    exposures: Floats  # (vertex,)
+    utilities: Floats  # (vertex,)
+    orders: tuple[NDArray[np.int64], NDArray[np.int64]]
+    exchanges: NDArray[np.int64]  # (vertex - 1, 2)
+
+    def utility(self, exposure: Floats) -> Floats:
+        """U*(t) at any total exposures of group 1.
+
+        Parameters
+        ----------
+        exposure
+            Values of t, between the lowest and the highest of ``exposures``.
+        """
+        return np.interp(exposure, self.exposures, self.utilities)
+
+    def ranking(self, vertex: int) -> NDArray[np.int64]:
+        """The ranking (position,) at a vertex.
+
+        Parameters
+        ----------
+        vertex
+            Its number, from 0: group 0 stands first there.
+        """
+        first, second = self.orders
+        done = self.exchanges[:vertex]
+        # An item of group 0 falls by one position in each of its exchanges, an item of group 1 rises.
+        places = np.concatenate(
+            [
+                np.arange(len(first)) + np.bincount(done[:, 0], minlength=len(first)),
+                np.arange(len(second)) + len(first) - np.bincount(done[:, 1], minlength=len(second)),
+            ]
+        )
+        ranking = np.empty(len(places), np.int64)
+        ranking[places] = np.concatenate([first, second])
+        return ranking
+
+    def policy(self, exposure: float) -> Decomposition:
+        """The policy with utility U*(t): a ranking, or a mixture of two.
+
+        Parameters
+        ----------
+        exposure
+            The total exposure t of group 1.
+        """
+        above = int(np.clip(np.searchsorted(self.exposures, exposure), 1, max(1, len(self.exposures) - 1)))
+        low, high = above - 1, min(above, len(self.exposures) - 1)
+        gap = self.exposures[high] - self.exposures[low]
+        share = float(np.clip((exposure - self.exposures[low]) / gap, 0.0, 1.0)) if gap > 0 else 0.0
+        mixed = [(weight, vertex) for weight, vertex in ((share, high), (1 - share, low)) if weight > 0]
+        mixed.sort(reverse=True)
+        rankings = np.stack([self.ranking(vertex) for _, vertex in mixed])
+        return Decomposition(rankings, np.array([weight for weight, _ in mixed]))
+
+
+def exposure_frontier(values: Floats, is_group_1: NDArray[np.bool_], bias: Floats) -> ExposureFrontier:
+    """All vertices of U*(t) for one query.
+
+    Parameters
+    ----------
+    values
+        Value w of each item's exposure (item,).
+    is_group_1
+        Which items belong to group 1 (item,).
+    bias
+        Position bias v (position,), never increasing.
+
+    >>> frontier = exposure_frontier(np.array([3.0, 2.0]), np.array([False, True]), np.array([1.0, 0.5]))
+    >>> frontier.exposures.tolist(), frontier.utilities.tolist()  # item 0 first; item 1 first
+    ([0.5, 1.0], [4.0, 3.5])
+    >>> frontier.policy(0.75).weights.tolist()
+    [0.5, 0.5]
+    """
+    first, second = (_best_first(values, np.flatnonzero(is_group_1 == group)) for group in (False, True))
+    a, b = (index.ravel() for index in np.indices((len(first), len(second))))
+    price = values[first][a] - values[second][b]
+    # At equal prices the lowest item of group 0 is passed first, by the best item of group 1: both stand side by side then.
+    order = np.lexsort((b, -a, price))
+    a, b, price = a[order], b[order], price[order]
+    step = bias[a + b] - bias[a + b + 1]
+    lowest = float(bias[len(first) :].sum())
+    at_lowest = float(values[first] @ bias[: len(first)] + values[second] @ bias[len(first) :])
+    return ExposureFrontier(
+        exposures=lowest + np.concatenate([[0.0], np.cumsum(step)]),
+        utilities=at_lowest - np.concatenate([[0.0], np.cumsum(price * step)]),
+        orders=(first, second),
+        exchanges=np.stack([a, b], axis=1),
+    )
+
+
+def _best_first(values: Floats, items: NDArray[np.int64]) -> NDArray[np.int64]:
+    return items[np.argsort(-values[items], kind="stable")]

@@ -1,0 +1,158 @@
+"""Scenarios of the labels of one query: expected values of its items, and the distribution of its groups' merits."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from rankpolicy.fairness.expected_disparity import MeritScenarios
+from rankpolicy.fairness.merit import MeritFunction, merit_of
+
+Floats = NDArray[np.float64]
+_RARE = 1e-12  # scenarios of a lower probability are left out
+
+
+class UncertainQuery(NamedTuple):
+    """What a fair policy needs to know of a query whose labels are uncertain.
+
+    Parameters
+    ----------
+    values
+        E[gain / ideal DCG] of each item (item,): times exposure it sums to the expected NDCG.
+    scenarios
+        The distribution of the groups' mean merits.
+    """
+
+    values: Floats  # (item,)
+    scenarios: MeritScenarios
+
+
+def sampled_scenarios(
+    labels: Floats,
+    codes: NDArray[np.int64],
+    bias: Floats,
+    *,
+    gain: str = "exp2",
+    merit: str | MeritFunction = "identity",
+) -> UncertainQuery:
+    """Equally likely scenarios, one per sample of the labels.
+
+    Parameters
+    ----------
+    labels
+        Sampled labels (sample, item), 0 or more.
+    codes
+        Group 0, 1, ... of each item (item,).
+    bias
+        Position bias of DCG (position,), one per item.
+    gain
+        "exp2": 2^label - 1; "linear": the label.
+    merit
+        Merit of an item as a function of its label, as in ``merit_of``.
+
+    >>> query = sampled_scenarios(np.array([[1.0, 0.0], [1.0, 1.0]]), np.array([0, 1]), np.array([1.0, 0.5]))
+    >>> query.values.round(4).tolist(), query.scenarios.merits.tolist()  # (1 + 1 / 1.5) / 2 and (0 + 1 / 1.5) / 2
+    ([0.8333, 0.3333], [[1.0, 0.0], [1.0, 1.0]])
+    """
+    gains = gain_of(labels, gain)
+    ideal = -np.sort(-gains, axis=1) @ bias
+    shares = np.divide(gains, ideal[:, None], out=np.zeros_like(gains), where=ideal[:, None] > 0)
+    merits = merit_of(torch.from_numpy(labels), merit).numpy()
+    members = codes[:, None] == np.arange(codes.max() + 1)  # (item, group)
+    return UncertainQuery(
+        values=shares.mean(0),
+        scenarios=MeritScenarios(
+            merits=merits @ members / members.sum(0), probabilities=np.full(len(labels), 1 / len(labels))
+        ),
+    )
+
+
+def binary_scenarios(
+    probabilities: Floats, codes: NDArray[np.int64], bias: Floats, *, merit: str | MeritFunction = "identity"
+) -> UncertainQuery:
+    """All scenarios of independent labels 0 and 1 in two groups, exactly: merits depend on the number of ones per group only.
+
+    Parameters
+    ----------
+    probabilities
+        P(label = 1) of each item (item,).
+    codes
+        Group 0 or 1 of each item (item,).
+    bias
+        Position bias of DCG (position,), one per item.
+    merit
+        Merit of an item as a function of its label, as in ``merit_of``.
+
+    >>> query = binary_scenarios(np.array([1.0, 0.5]), np.array([0, 1]), np.array([1.0, 0.5]))
+    >>> query.values.round(4).tolist(), query.scenarios.merits.tolist()
+    ([0.8333, 0.3333], [[1.0, 0.0], [1.0, 1.0]])
+    """
+    n = len(probabilities)
+    # E[1 / ideal DCG] of an item that is relevant: with k others, the ideal ranking has 1 + k ones.
+    inverse_ideal = 1 / np.cumsum(bias[:n])
+    values = probabilities * (counts_without_each(probabilities) @ inverse_ideal)
+    worthless, worthy = merit_of(torch.tensor([0.0, 1.0], dtype=torch.float64), merit).tolist()
+    counts = [poisson_binomial(probabilities[codes == group]) for group in (0, 1)]
+    merits = [worthless + (worthy - worthless) * np.arange(len(count)) / max(1, len(count) - 1) for count in counts]
+    joint = np.outer(*counts)
+    zero, one = np.nonzero(joint > _RARE)
+    return UncertainQuery(
+        values=values,
+        scenarios=MeritScenarios(
+            merits=np.stack([merits[0][zero], merits[1][one]], axis=1), probabilities=joint[zero, one]
+        ),
+    )
+
+
+def poisson_binomial(probabilities: Floats) -> Floats:
+    """Distribution of the number of ones (count,) among independent labels, from 0 to all.
+
+    Parameters
+    ----------
+    probabilities
+        P(label = 1) of each item (item,).
+
+    >>> poisson_binomial(np.array([0.5, 0.5])).tolist()
+    [0.25, 0.5, 0.25]
+    """
+    counts = np.ones(1)
+    for p in probabilities:
+        counts = np.append(counts * (1 - p), 0.0) + np.append(0.0, counts * p)
+    return counts
+
+
+def counts_without_each(probabilities: Floats) -> Floats:
+    """For each item, the distribution of the number of ones among the others (item, count), from 0 to all others.
+
+    Parameters
+    ----------
+    probabilities
+        P(label = 1) of each item (item,).
+
+    >>> counts_without_each(np.array([0.5, 0.25])).tolist()
+    [[0.75, 0.25], [0.5, 0.5]]
+    """
+    n = len(probabilities)
+    counts = np.zeros((n, n + 1))
+    counts[:, 0] = 1
+    for item, p in enumerate(probabilities):
+        of_others = np.where(np.arange(n) == item, 0.0, p)[:, None]
+        shifted = np.pad(counts[:, :-1], ((0, 0), (1, 0)))
+        counts = counts * (1 - of_others) + shifted * of_others
+    return counts[:, :n]
+
+
+def gain_of(labels: Floats, gain: str) -> Floats:
+    """The gain of labels in DCG.
+
+    Parameters
+    ----------
+    labels
+        In any shape.
+    gain
+        "exp2": 2^label - 1; "linear": the label.
+    """
+    return np.exp2(labels) - 1 if gain == "exp2" else np.array(labels, dtype=np.float64)

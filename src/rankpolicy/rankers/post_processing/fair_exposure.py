@@ -1,0 +1,389 @@
+"""Fair exposure under uncertain labels: a predictive distribution of labels, then the best fair policy of each query."""
+
+from __future__ import annotations
+
+import json
+import math
+import secrets
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, ClassVar, final
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from rankpolicy.data.dataset import RankingDataset
+from rankpolicy.evaluation.measure import evaluate_scores, mean_over_queries
+from rankpolicy.fairness import MERITS, encode_groups, fair_policies, joint_mixture, position_bias
+from rankpolicy.fairness.birkhoff import Decomposition
+from rankpolicy.fairness.label_scenarios import UncertainQuery, binary_scenarios, sampled_scenarios
+from rankpolicy.metrics import reward_to_maximise
+from rankpolicy.policies.mixture import Mixture
+from rankpolicy.rankers.base import DECISIVE, FitOptions, Ranker
+from rankpolicy.rankers.post_processing.fairness_curve import (
+    FairnessCurve,
+    curve_strengths,
+    measure_policy,
+    queries_to_measure,
+)
+from rankpolicy.rankers.post_processing.label_model import LABEL_MODELS, LabelModel, sample_levels
+from rankpolicy.rankers.post_processing.out_of_fold import (
+    folds_of_rows,
+    out_of_fold_scores,
+    rows_of,
+    stacking_weights,
+    with_group_features,
+)
+from rankpolicy.rankers.post_processing.relevance import new_estimator, relevance_estimators, settings_from
+from rankpolicy.settings import HIGHEST_SEED, ReadWhen, documented, setting
+from rankpolicy.types import RankPolicyError
+
+if TYPE_CHECKING:
+    from rankpolicy.rankers.exporting.graph import Graph
+
+Floats = NDArray[np.float64]
+AIMS = ("group", "two_sided", "equal_exposure")
+# Without validation data all trees are grown, so they are few.
+_DEFAULTS: dict[str, dict[str, Any]] = {"boosted-regression": {"num_trees": 100, "min_items_in_leaf": 20}}
+_STATE, _LABELS = "fair_exposure.json", "label_model.json"
+_EXAMPLE = "{'boosted-regression': {'num_trees': 300}}"
+
+
+@final
+@documented
+@dataclass(kw_only=True, eq=False, repr=False)
+class FairExposure(Ranker):
+    """The best fair policy under a predictive distribution of labels: maximise E[NDCG] - strength * E[disparity], query by query.
+
+    Disparity of exposure is not linear in labels, so a policy that is fair to point estimates of relevance, as that of FairLP, is not fair
+    to the labels that come. Here both expectations are over the labels that items of similar predictions turned out to have:
+
+    1. rankers estimate relevance out of fold (each item by models that have not seen it), by default the best weighted mean of a linear
+       regression and boosted regression trees, with the protected group as a feature;
+    2. these predictions and the labels give the distribution of a label at a prediction (``label_model``);
+    3. with two groups the optimum is exact and mixes at most two rankings per query (about a millisecond); more groups take a linear
+       program (about 0.1 s per query, less with fewer samples).
+
+    Ranking needs the protected group of every item, from ``dataset.groups`` or ``protected=``. ``predict`` returns the expected exposure
+    of an item in its query, so ``rank`` puts the most exposed item first. ``strength`` and ``max_disparity`` may be changed after ``fit``
+    by ``set_params``: they are read when data is ranked.
+
+    After fit, ``report_`` holds the utility (NDCG) and disparities of the policy, measured on the labels of the training data with
+    out-of-fold predictions: "disparity" (the paper's one-sided D_group), "treatment_difference" (highest minus lowest exposure per unit of
+    merit of a group, two-sided) and "exposure_difference" (highest minus lowest mean exposure); and a "curve" of the same over strengths,
+    from which ``max_disparity`` chooses. Validation data is only measured: the validation score is that of the relevances.
+    """
+
+    name: ClassVar[str] = "fair-exposure"
+    ranks_by_sorting: ClassVar[bool] = False
+    ranks_at_any_strength: ClassVar[bool] = True
+    fitted_attributes: ClassVar[tuple[str, ...]] = (*Ranker.fitted_attributes, "report_")
+
+    strength: float = setting(
+        1.0,
+        "Weight of the expected disparity against expected NDCG; 0 ignores fairness, higher values are fairer.",
+        at_least=0,
+        read_when=ReadWhen(
+            condition='max_disparity is None and aim is not "equal_exposure"',
+            holds=lambda ranker: ranker.max_disparity is None and ranker.aim != "equal_exposure",
+        ),
+    )
+    max_disparity: float | None = setting(
+        None,
+        "Mean disparity wanted, in place of a strength: one strength for all queries, the lowest that kept it out of fold on the training "
+        "data. 0 is equal exposure. None uses strength.",
+        at_least=0,
+        read_when=ReadWhen(
+            condition='aim is not "equal_exposure"', holds=lambda ranker: ranker.aim != "equal_exposure"
+        ),
+    )
+    aim: str = setting(
+        "group",
+        """"group": the paper's disparity, in which only the group of higher merit can have too much exposure; "two_sided":
+        abs(E_a / M_a - E_b / M_b), exposure in proportion to merit; "equal_exposure": the same mean exposure for all groups, where the
+        paper's disparity is 0 whatever the labels are (the limit of an infinite strength).""",
+        choices=AIMS,
+    )
+    relevance: tuple[str, ...] = setting(
+        ("regression", "boosted-regression"),
+        "The rankers that estimate relevance, by method names; several are averaged with the weights of least squares.",
+        choices=relevance_estimators,
+    )
+    relevance_settings: Mapping[str, Any] | str | None = setting(
+        None,
+        f"Settings of these rankers by name, a dict (or its text) such as {_EXAMPLE}; None takes defaults: a linear regression on "
+        "standardised features, 100 trees with 20 items or more per leaf.",
+    )
+    group_feature: bool = setting(
+        True,
+        "Whether the estimators of relevance see the protected group, as one column per group beside the features.",
+    )
+    label_model: str = setting(
+        "auto",
+        """How labels are distributed at a predicted relevance r. "binary": 1 with probability r, computed exactly for two groups;
+        "neighbours": the labels of the nearest out-of-fold predictions in the same group; "residuals": r plus the errors of these;
+        "auto": binary for labels 0 and 1, else residuals.""",
+        choices=LABEL_MODELS,
+    )
+    num_neighbours: int = setting(
+        60,
+        "Nearest out-of-fold predictions whose labels are the distribution. More: smoother, and less specific.",
+        at_least=1,
+        read_when=ReadWhen(
+            condition='label_model is not "binary"', holds=lambda ranker: ranker.label_model != "binary"
+        ),
+    )
+    num_samples: int = setting(
+        200,
+        "Samples of the labels of a query, where they are not computed exactly. More cost time.",
+        at_least=1,
+        at_most=10_000,
+    )
+    num_folds: int = setting(5, "Folds of the training data, for predictions out of fold.", at_least=2)
+    gain: str = setting(
+        "exp2",
+        "Gain of a label in NDCG: 2^label - 1 or the label itself, as in Conventions.",
+        choices=("exp2", "linear"),
+    )
+    merit: str = setting("identity", "Merit of an item, as a function of its label.", choices=MERITS)
+    random_state: int | None = setting(
+        0, "Seed of folds, samples and estimators, unless their settings have one. None draws a new one each time."
+    )
+
+    report_: dict[str, Any] | None = field(default=None, init=False)
+
+    def _check_settings(self) -> None:
+        super()._check_settings()
+        if not self.relevance or len(set(self.relevance)) < len(self.relevance):
+            raise RankPolicyError(f"relevance must name one or more different rankers; got {self.relevance!r}.")
+        self._new_estimators()
+
+    def _new_estimators(self) -> list[Ranker]:
+        """Unfitted estimators of relevance; refuses settings that they do not have or would not read."""
+        given = settings_from(self.relevance_settings, _EXAMPLE)
+        for name, settings in given.items():
+            if name not in self.relevance or not isinstance(settings, Mapping):
+                raise RankPolicyError(
+                    f"relevance_settings must hold settings by the names of relevance, {', '.join(self.relevance)}, such as {_EXAMPLE}; "
+                    f"got {name!r}: {settings!r:.60}."
+                )
+        return [
+            new_estimator(
+                name,
+                _DEFAULTS.get(name, {}) | dict(given.get(name, {})),
+                random_state=getattr(self, "_seed", self.random_state),
+            )
+            for name in self.relevance
+        ]
+
+    def _fit(self, train: RankingDataset, valid: RankingDataset | None, options: FitOptions) -> None:
+        if options.checkpoint is not None:
+            raise RankPolicyError("FairExposure keeps no checkpoints. Leave checkpoint out.")
+        groups = _groups_of(train, "FairExposure learns how labels are distributed in each group")
+        self._seed = secrets.randbelow(HIGHEST_SEED) if self.random_state is None else self.random_state
+        codes, names = encode_groups(groups)
+        self._groups = [str(name) for name in names]
+        seen = self._seen(train)
+        labels = train.labels.astype(np.float64)
+        folds = folds_of_rows(seen, self.num_folds, np.random.default_rng(self._seed))
+        scores = out_of_fold_scores(self._new_estimators, seen, folds)
+        self._weights, self._intercept = stacking_weights(scores, labels)
+        self._estimators = [estimator.fit(seen, progress=False) for estimator in self._new_estimators()]
+        self._label_model = LabelModel(
+            kind=self._kind_of_labels(labels),
+            predictions=scores @ self._weights + self._intercept,
+            labels=labels,
+            codes=codes.numpy(),
+            num_neighbours=self.num_neighbours,
+        )
+        self._curve = self._out_of_fold_curve(train, folds)
+        self.report_ = {**self._curve.row_at(self._strength()), "curve": self._curve.to_rows()}
+        self.best_iteration_, self.best_score_, self.evals_result_ = 1, None, {}
+        if valid is not None:
+            metric = reward_to_maximise("ndcg@10")
+            values = evaluate_scores(self._relevances(valid), valid, [metric])[:, 0]
+            self.best_score_ = mean_over_queries(values, valid.query_weights)
+            self.evals_result_[DECISIVE] = {f"relevance {metric.name}": [self.best_score_]}
+
+    def _kind_of_labels(self, labels: Floats) -> str:
+        is_binary = bool(np.isin(labels, (0.0, 1.0)).all())
+        if self.label_model == "binary" and not is_binary:
+            raise RankPolicyError(
+                f'label_model="binary" needs labels 0 and 1; got labels up to {labels.max():g}. Leave label_model at "auto".'
+            )
+        return self.label_model if self.label_model != "auto" else ("binary" if is_binary else "residuals")
+
+    def _seen(self, dataset: RankingDataset) -> RankingDataset:
+        """The data as the estimators of relevance see it."""
+        return with_group_features(dataset, self._groups) if self.group_feature else dataset
+
+    def _relevances(self, dataset: RankingDataset) -> Floats:
+        seen = self._seen(dataset)
+        scores = np.stack([estimator._scores(seen) for estimator in self._estimators], axis=1)
+        return np.asarray(scores @ self._weights + self._intercept, np.float64)
+
+    def _strength(self) -> float:
+        """The strength that data is ranked with; infinity is equal exposure."""
+        if self.aim == "equal_exposure":
+            return math.inf
+        if self.max_disparity is None:
+            return self.strength
+        if self._curve.two_sided != self._two_sided:
+            raise RankPolicyError(
+                f"max_disparity with aim={self.aim!r} needs a ranker that was fitted with that aim, whose curve is of these policies. "
+                "Fit again, or set a strength."
+            )
+        return self._curve.strength_for(self.max_disparity)
+
+    @property
+    def _two_sided(self) -> bool:
+        return self.aim == "two_sided"
+
+    def _policies(
+        self, dataset: RankingDataset, relevances: Floats, label_model: LabelModel, strengths: Sequence[float]
+    ) -> list[Mixture]:
+        """The policies over the queries of a dataset, one per strength."""
+        found: list[list[Decomposition]] = [[] for _ in strengths]
+        for codes, query in self._uncertain_queries(dataset, relevances, label_model):
+            bias = _bias(len(codes))
+            policies = fair_policies(
+                query.values, codes, query.scenarios, strengths=strengths, bias=bias, two_sided=self._two_sided
+            )
+            for of_strength, policy in zip(found, policies, strict=True):
+                of_strength.append(policy)
+        return [joint_mixture(policies, dtype=torch.float64) for policies in found]
+
+    def _uncertain_queries(
+        self, dataset: RankingDataset, relevances: Floats, label_model: LabelModel
+    ) -> Iterator[tuple[NDArray[np.int64], UncertainQuery]]:
+        """For each query the codes of the groups in it, and the distribution of its labels."""
+        groups = np.asarray(_groups_of(dataset, "FairExposure ranks by")).astype(str)
+        known = {name: code for code, name in enumerate(self._groups)}
+        trained = np.array([known.get(name, -1) for name in groups])
+        for start, stop in zip(dataset.offsets[:-1], dataset.offsets[1:], strict=True):
+            rows = slice(start, stop)
+            codes = np.unique(groups[rows], return_inverse=True)[1].astype(np.int64)
+            bias = _bias(len(codes))
+            if label_model.kind == "binary" and codes.max() == 1:
+                chances = label_model.probabilities(relevances[rows])
+                yield codes, binary_scenarios(chances, codes, bias, merit=self.merit)
+            else:
+                labels = self._sampled_labels(relevances[rows], trained[rows], label_model)
+                yield codes, sampled_scenarios(labels, codes, bias, gain=self.gain, merit=self.merit)
+
+    def _sampled_labels(self, relevances: Floats, codes: NDArray[np.int64], label_model: LabelModel) -> Floats:
+        """Labels (sample, item) of one query."""
+        # Samples must not depend on the order in which items come: the first levels are for the lowest relevance of the first group.
+        levels = np.empty((len(codes), self.num_samples))
+        levels[np.lexsort((relevances, codes))] = sample_levels(len(codes), self.num_samples, self._seed)
+        return label_model.quantiles(relevances, codes, levels).T
+
+    def _out_of_fold_curve(self, train: RankingDataset, folds: NDArray[np.int64]) -> FairnessCurve:
+        strengths = sorted({*curve_strengths(len(self._groups)), self.strength})
+        chosen = queries_to_measure(train, len(self._groups), np.random.default_rng(self._seed))
+        policies = self._out_of_fold_policies(train, folds, chosen, strengths)
+        measured = [measure_policy(policy, train[chosen], merit=self.merit, gain=self.gain) for policy in policies]
+        return FairnessCurve(strengths=tuple(strengths), measured=tuple(measured), two_sided=self._two_sided)
+
+    def _out_of_fold_policies(
+        self, train: RankingDataset, folds: NDArray[np.int64], chosen: NDArray[np.int64], strengths: Sequence[float]
+    ) -> list[Mixture]:
+        """Policies of some training queries, from relevances and label models that know nothing of the queries' own labels."""
+        model = self._label_model
+        first_folds = folds[train.offsets[chosen]]
+        by_query: list[list[Mixture]] = []
+        places = []
+        for fold in np.unique(first_folds):
+            queries = chosen[first_folds == fold]
+            rows = np.concatenate([np.arange(train.offsets[q], train.offsets[q + 1]) for q in queries])
+            # Where folds are over items, the items of a query are in several: then all rows of these items are left out.
+            hidden = np.isin(model.predictions, model.predictions[rows])
+            by_query.append(
+                self._policies(rows_of(train, rows), model.predictions[rows], model.without(hidden), strengths)
+            )
+            places.append(np.flatnonzero(first_folds == fold))
+        return [_joined([of_fold[k] for of_fold in by_query], places) for k in range(len(strengths))]
+
+    def _policy_of(self, dataset: RankingDataset) -> Mixture:
+        (policy,) = self._policies(dataset, self._relevances(dataset), self._label_model, [self._strength()])
+        return policy
+
+    def _scores(self, dataset: RankingDataset) -> Floats:
+        bias = position_bias(int(dataset.sizes.max()), dtype=torch.float64)
+        return dataset.padding().unpad(self._policy_of(dataset).exposure(bias)).numpy()
+
+    @property
+    def _needs_queries(self) -> bool:
+        return True
+
+    @property
+    def _ranks_by_groups(self) -> bool:
+        return True
+
+    def _onnx_scores(self, graph: Graph) -> str:
+        raise RankPolicyError(
+            "FairExposure cannot be exported to ONNX: the score of an item comes from an optimisation over all items of its query and "
+            "their protected groups. Use save(path); or fit and export a ranker that estimates relevance "
+            f"({', '.join(map(repr, self.relevance))}) by itself."
+        )
+
+    def _files(self) -> dict[str, bytes]:
+        state = {
+            "groups": self._groups,
+            "weights": self._weights.tolist(),
+            "intercept": self._intercept,
+            "seed": self._seed,
+            "curve": self._curve.to_rows(),
+            "two_sided": self._curve.two_sided,
+            "fitted": [
+                {name: getattr(estimator, name) for name in estimator.fitted_attributes}
+                for estimator in self._estimators
+            ],
+        }
+        files = {_STATE: json.dumps(state).encode(), _LABELS: self._label_model.to_bytes()}
+        for name, estimator in zip(self.relevance, self._estimators, strict=True):
+            files |= {f"{name}/{part}": content for part, content in estimator._files().items()}
+        return files
+
+    def _restore(self, files: dict[str, bytes]) -> None:
+        state = json.loads(files[_STATE])
+        self._groups, self._seed = [str(name) for name in state["groups"]], int(state["seed"])
+        self._weights, self._intercept = np.array(state["weights"], dtype=np.float64), float(state["intercept"])
+        if self._weights.shape != (len(self.relevance),) or not np.isfinite(self._weights.sum() + self._intercept):
+            raise RankPolicyError(
+                "the weights of the estimators of relevance must be finite, one per estimator. Copy or train the model again."
+            )
+        self._curve = FairnessCurve.from_rows(state["curve"], two_sided=bool(state["two_sided"]))
+        self._label_model = LabelModel.from_bytes(files[_LABELS], num_neighbours=self.num_neighbours)
+        self._estimators = self._new_estimators()
+        for name, estimator, fitted in zip(self.relevance, self._estimators, state["fitted"], strict=True):
+            own = {part.removeprefix(f"{name}/"): files[part] for part in files if part.startswith(f"{name}/")}
+            estimator._restore_fitted(fitted, own)
+
+
+def _bias(size: int) -> Floats:
+    return position_bias(size, dtype=torch.float64).numpy()
+
+
+def _groups_of(dataset: RankingDataset, why: str) -> NDArray[Any]:
+    if dataset.groups is None:
+        raise RankPolicyError(
+            f"{why} the protected group of every item: pass protected= (a value per row), or a dataset with a group column."
+        )
+    return dataset.groups
+
+
+def _joined(parts: Sequence[Mixture], places: Sequence[NDArray[np.int64]]) -> Mixture:
+    """One policy from policies over parts of its queries, whose places are given."""
+    longest, most = max(part.mask.shape[1] for part in parts), max(len(part.weights) for part in parts)
+    num_queries = sum(map(len, places))
+    rankings = torch.arange(longest).repeat(most, num_queries, 1)
+    weights = torch.zeros(most, num_queries, dtype=torch.float64)
+    mask = torch.zeros(num_queries, longest, dtype=torch.bool)
+    for part, place in zip(parts, places, strict=True):
+        at = torch.from_numpy(place)
+        count, size = len(part.weights), part.mask.shape[1]
+        rankings[:count, at, :size] = part.rankings
+        weights[:count, at], mask[at, :size] = part.weights, part.mask
+    return Mixture(rankings, weights, mask)

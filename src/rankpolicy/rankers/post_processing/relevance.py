@@ -1,0 +1,57 @@
+"""The rankers that estimate relevance for fair post-processing, and their settings."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping
+from typing import Any
+
+from rankpolicy.rankers.base import Ranker
+from rankpolicy.rankers.members import RANKERS
+from rankpolicy.types import RankPolicyError
+
+# Defaults that differ from those of the ranker: a linear regression has an exact solution and needs no tuning.
+_DEFAULTS: dict[str, dict[str, Any]] = {"regression": {"model": "linear", "scaling": "standardize"}}
+_POST_PROCESSING = ("fair-lp", "fair-exposure")
+
+
+def relevance_estimators() -> list[str]:
+    """The names of the rankers that score items: all but those that post-process such scores."""
+    return [name for name in RANKERS if name not in _POST_PROCESSING]
+
+
+def new_estimator(name: str, settings: Mapping[str, Any], *, random_state: int | None) -> Ranker:
+    """An unfitted estimator of relevance; refuses settings that it does not have or would not read.
+
+    Parameters
+    ----------
+    name
+        Its method name.
+    settings
+        Settings that differ from the defaults.
+    random_state
+        Its seed, unless the settings have one.
+    """
+    defaults = {"random_state": random_state, **_DEFAULTS.get(name, {})}
+    estimator = RANKERS.named(name)().set_params(**defaults | dict(settings))
+    estimator._check_settings()
+    return estimator
+
+
+def settings_from(given: Any, example: str) -> dict[str, Any]:
+    """Settings as a dict, from a dict, None, or the text of a dict, as the command line gives it.
+
+    Parameters
+    ----------
+    given
+        The value of ``relevance_settings``.
+    example
+        A right value, for the error.
+    """
+    try:
+        settings = ast.literal_eval(given) if isinstance(given, str) else given
+    except (ValueError, SyntaxError):
+        settings = given
+    if settings is None or isinstance(settings, Mapping):
+        return dict(settings or {})
+    raise RankPolicyError(f"relevance_settings must be a dict such as {example}; got {given!r:.80}.")
