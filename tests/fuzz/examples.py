@@ -511,6 +511,7 @@ def calls() -> dict[str, Call]:
         ),
         "log_spaced_steps": _call(rp.simulation.log_spaced_steps, num_steps=100, num_points=5),
         "lower_bound": _call(rp.simulation.lower_bound, problem=problem, steps=[1, 10]),
+        "cascade_bound": _call(rp.simulation.cascade_bound, attraction=[0.5, 0.3, 0.2], steps=[10], num_shown=2),
         "upper_bound": _call(rp.simulation.upper_bound, problem=problem, steps=[1, 10]),
         "simulate": _call(
             rp.simulation.simulate,

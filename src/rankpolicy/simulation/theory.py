@@ -14,7 +14,7 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rankpolicy.arguments import as_float64, checked_kinds
+from rankpolicy.arguments import as_float64, checked_kinds, whole_number
 from rankpolicy.simulation.problems import Problem
 from rankpolicy.types import RankPolicyError
 
@@ -64,7 +64,11 @@ def cascade_bound(attraction: ArrayLike, steps: ArrayLike, *, num_shown: int) ->
     num_shown
         i, the number of positions.
     """
-    descending = np.sort(as_float64("attraction", attraction))[::-1]
+    given = as_float64("attraction", attraction)
+    if given.ndim != 1 or len(given) == 0 or not ((given >= 0) & (given <= 1)).all():
+        raise RankPolicyError(f"attraction must be probabilities (item,); got {attraction!r:.80}.")
+    num_shown = whole_number("num_shown", num_shown, at_least=1, at_most=max(1, len(given)))
+    descending = np.sort(given)[::-1]
     n = np.maximum(_checked_steps(steps), math.e)  # log log n starts at 0
     log_log = np.log(np.log(n))
     best = float(descending[num_shown - 1])
