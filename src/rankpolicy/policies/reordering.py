@@ -18,7 +18,7 @@ from rankpolicy.types import RankPolicyError
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class ShownLists:
+class RandomisedLists:
     """One list per query, drawn from a reordering policy, with what a log has to keep for later estimates.
 
     Parameters
@@ -119,7 +119,7 @@ class Reordering(ABC):
         """
         return self._in_order(self._drawn(num_samples, generator)[0])[..., :cutoff]
 
-    def show(self, *, cutoff: int | None = None, generator: torch.Generator | None = None) -> ShownLists:
+    def show(self, *, cutoff: int | None = None, generator: torch.Generator | None = None) -> RandomisedLists:
         """Draw one list per query, with what a log has to keep.
 
         Parameters
@@ -135,7 +135,7 @@ class Reordering(ABC):
             )
         order, swaps = self._drawn(1, generator)
         rankings = self._in_order(order)[0, :, :cutoff]
-        return ShownLists(
+        return RandomisedLists(
             rankings=rankings,
             propensities=self.propensities(rankings),
             list_propensities=self.log_prob(rankings).exp(),
