@@ -170,7 +170,7 @@ class Reward(Protocol):
 
 @runtime_checkable
 class RankingPolicy(Protocol):
-    """A distribution over the rankings of each query of a padded batch (query, item): PlackettLuce, Affinity, Mixture."""
+    """A distribution over the rankings of each query of a padded batch (query, item): PlackettLuce, Affinity, Mixture, ..."""
 
     @property
     def mask(self) -> Tensor:

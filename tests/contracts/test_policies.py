@@ -10,7 +10,7 @@ from torch.nn.functional import pad
 
 from rankpolicy import policies
 from rankpolicy.metrics import rank_by_score
-from rankpolicy.policies import Affinity, Mixture, PlackettLuce
+from rankpolicy.policies import Affinity, Mixture, PlackettLuce, RandomSwaps, TopShuffle
 from rankpolicy.types import RankingPolicy, RankPolicyError
 
 SCORES = torch.tensor([[1.0, -0.5, 0.3, 0.0], [0.2, 2.0, -1.0, 0.4]], dtype=torch.float64)
@@ -32,6 +32,11 @@ POLICIES = {
     "affinity of two positions": lambda scores, mask: Affinity(scores, mask, epsilon=0.3, max_positions=2),
     "affinity of two positions without chance": lambda scores, mask: Affinity(scores, mask, 0.0, max_positions=2),
     "mixture": mixture_of_three,
+    "top shuffle": lambda scores, mask: TopShuffle(scores, mask, depth=3),
+    "whole shuffle": TopShuffle,
+    "swaps": RandomSwaps,
+    "swaps of the first": lambda scores, mask: RandomSwaps(scores, mask, depth=3, pairs="first"),
+    "swaps of neighbours": lambda scores, mask: RandomSwaps(scores, mask, pairs="adjacent"),
 }
 IS_SAMPLED = {"affinity", "affinity of two positions"}  # exposures that are estimated from lists
 
