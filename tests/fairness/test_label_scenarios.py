@@ -40,8 +40,12 @@ def test_counts_of_ones():
     probabilities = np.array([0.1, 0.6, 0.9, 0.3])
     outcomes, weights = every_outcome(probabilities)
     np.testing.assert_allclose(poisson_binomial(probabilities), [weights[outcomes.sum(1) == k].sum() for k in range(5)])
-    for item, counts in enumerate(counts_without_each(probabilities)):
-        np.testing.assert_allclose(counts, poisson_binomial(np.delete(probabilities, item)))
+    many = np.random.default_rng(0).random(300) ** 3
+    for each in (probabilities, np.array([0.0, 1.0, 0.5]), np.array([0.7]), many, 1 - many):
+        found = counts_without_each(each)
+        assert found.shape == (len(each), len(each))
+        for item, counts in enumerate(found):
+            np.testing.assert_allclose(counts, poisson_binomial(np.delete(each, item)), atol=1e-13)
 
 
 def test_samples_that_are_all_outcomes_give_the_same_as_the_exact_scenarios():

@@ -127,6 +127,9 @@ def poisson_binomial(probabilities: Floats) -> Floats:
 def counts_without_each(probabilities: Floats) -> Floats:
     """For each item, the distribution of the number of ones among the others (item, count), from 0 to all others.
 
+    With f the distribution among all and g that among the others, f[k] = (1 - p) g[k] + p g[k - 1]. It is solved for g from the lower end
+    where p <= 0.5 and from the upper end elsewhere, so that rounding errors shrink from step to step.
+
     Parameters
     ----------
     probabilities
@@ -135,14 +138,18 @@ def counts_without_each(probabilities: Floats) -> Floats:
     >>> counts_without_each(np.array([0.5, 0.25])).tolist()
     [[0.75, 0.25], [0.5, 0.5]]
     """
-    n = len(probabilities)
-    counts = np.zeros((n, n + 1))
-    counts[:, 0] = 1
-    for item, p in enumerate(probabilities):
-        of_others = np.where(np.arange(n) == item, 0.0, p)[:, None]
-        shifted = np.pad(counts[:, :-1], ((0, 0), (1, 0)))
-        counts = counts * (1 - of_others) + shifted * of_others
-    return counts[:, :n]
+    n, every = len(probabilities), poisson_binomial(probabilities)
+    is_low = probabilities <= 0.5
+    rare, often = np.where(is_low, probabilities, 0.0), np.where(is_low, 1.0, probabilities)
+    from_below, from_above = (
+        np.zeros((n + 1, n)),
+        np.zeros((n + 1, n)),
+    )  # (count, item); one row more for the step before the first
+    for k in range(n):
+        from_below[k] = (every[k] - rare * from_below[k - 1]) / (1 - rare)
+        above = n - 1 - k
+        from_above[above] = (every[above + 1] - (1 - often) * from_above[above + 1]) / often
+    return np.where(is_low, from_below, from_above)[:n].T.clip(min=0.0)
 
 
 def gain_of(labels: Floats, gain: str) -> Floats:
