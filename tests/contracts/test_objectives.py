@@ -97,9 +97,7 @@ UNREAD = {
     ],
     "FairPolicyGradient": [
         ({"num_samples": 4}, "num_samples=4"),
-        ({"parity": 0.5, "fairness": "individual"}, "parity=0.5"),
         ({"penalty": 1.0}, "penalty=1.0"),
-        ({"estimator": "reinforce", "max_disparity": 0.1}, "max_disparity=0.1"),
     ],
 }
 

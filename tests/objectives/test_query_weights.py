@@ -6,6 +6,7 @@ import pytest
 import torch
 
 from rankpolicy import objectives
+from rankpolicy.fairness import GroupExposure
 from rankpolicy.metrics import parse_metric
 from rankpolicy.objectives import (
     DELTRLoss,
@@ -35,7 +36,7 @@ EXACT = {
     "fair, group": FairPolicyGradient(reward=NDCG, strength=0.7, entropy=0.1),
     "fair, individual": FairPolicyGradient(reward=NDCG, fairness="individual", strength=0.7),
     "fair, bounded": FairPolicyGradient(reward=NDCG, strength=0.2, max_disparity=0.01, penalty=5.0),
-    "fair, parity": FairPolicyGradient(reward=NDCG, strength=0.7, parity=0.5),
+    "fair, parity": FairPolicyGradient(reward=NDCG, strength=0.7, fairness=GroupExposure(parity=0.5)),
 }
 SAMPLED = {
     "policy-gradient, reinforce": PolicyGradient(reward=parse_metric("ap"), estimator="reinforce", num_samples=8),

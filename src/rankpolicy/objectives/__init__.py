@@ -2,7 +2,7 @@
 
 from rankpolicy.objectives.deltr import DELTRLoss
 from rankpolicy.objectives.exploration import EXPLORATIONS
-from rankpolicy.objectives.fair_policy_gradient import FAIRNESS, FairPolicyGradient
+from rankpolicy.objectives.fair_policy_gradient import FairPolicyGradient
 from rankpolicy.objectives.hybrid import Hybrid
 from rankpolicy.objectives.list_net import ListNetCrossEntropy
 from rankpolicy.objectives.policy_gradient import PolicyGradient
@@ -13,7 +13,6 @@ from rankpolicy.objectives.value import Objective, ObjectiveValue, ScheduledObje
 
 __all__ = [
     "EXPLORATIONS",
-    "FAIRNESS",
     "DELTRLoss",
     "FairPolicyGradient",
     "Hybrid",

@@ -411,6 +411,9 @@ class Ranker(ScikitLearnEstimator, RanksAsPolicy, ExplainedRanker, ABC):
         from rankpolicy.models.members import models_with_setting
         from rankpolicy.rankers.members import RANKERS
 
+        kind = cls.value_with_setting(name)
+        if kind is not None:
+            return kind.owner_in_words(name)
         rankers = ", ".join(ranker.__name__ for ranker in RANKERS.values() if name in ranker.setting_names())
         if rankers:
             return f"it is a setting of {rankers}"

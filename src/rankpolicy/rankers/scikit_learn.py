@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from rankpolicy.display import short
 from rankpolicy.settings import changed_settings, check_names, check_settings, plain, setting_names
 from rankpolicy.types import RankPolicyError
+from rankpolicy.values import ValueKind
 
 if TYPE_CHECKING:
     from sklearn.utils import Tags
@@ -38,6 +39,9 @@ class ScikitLearnEstimator:
         "score": dict.fromkeys(_ROWS, True) | {"sample_weight": None, "group": None},
     }
 
+    # Settings whose values have settings themselves, by name.
+    value_settings: ClassVar[Mapping[str, ValueKind[Any]]] = {}
+
     num_features_: int
     feature_names_: list[str] | None
 
@@ -46,10 +50,13 @@ class ScikitLearnEstimator:
 
     def _check_settings(self) -> None:
         """Refuse settings of a wrong kind or range, or that nothing would read."""
+        for name, kind in self.value_settings.items():
+            kind.of(getattr(self, name))
         check_settings(self)
 
     def _plain_settings(self) -> dict[str, Any]:
-        return {name: plain(value) for name, value in self.get_params(deep=False).items()}
+        values = {name: kind.of(getattr(self, name)) for name, kind in self.value_settings.items()}
+        return {name: plain(value) for name, value in (self.get_params(deep=False) | values).items()}
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """The settings, by name (scikit-learn's protocol).
@@ -57,7 +64,7 @@ class ScikitLearnEstimator:
         Parameters
         ----------
         deep
-            Whether to give also the settings of the model, as ``model__hidden``.
+            Whether to give also the settings of values, such as those of the model as ``model__hidden``.
         """
         settings = {name: getattr(self, name) for name in self.setting_names()}
         if deep:
@@ -96,7 +103,18 @@ class ScikitLearnEstimator:
 
     def _nested_settings(self) -> Mapping[str, Any]:
         """Settings that have settings themselves, as the values they stand for."""
-        return {}
+        return {name: kind.of(getattr(self, name)) for name, kind in self.value_settings.items()}
+
+    @classmethod
+    def value_with_setting(cls, name: str) -> ValueKind[Any] | None:
+        """The kind of values among the settings that has a setting of this name; None if there is none.
+
+        Parameters
+        ----------
+        name
+            The name of the setting, such as "merit" or "fairness__merit".
+        """
+        return next((kind for kind in cls.value_settings.values() if kind.with_setting(name)), None)
 
     @classmethod
     def setting_names(cls) -> tuple[str, ...]:
