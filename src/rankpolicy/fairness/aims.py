@@ -27,6 +27,7 @@ from rankpolicy.types import RankPolicyError
 from rankpolicy.values import SettingsValue, ValueKind
 
 
+@documented
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FairnessAim(SettingsValue, ABC):
     """What all aims have in common: merit, the weights of ranks, and whether exposure or clicks are compared."""

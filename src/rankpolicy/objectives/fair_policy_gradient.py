@@ -319,17 +319,19 @@ class FairPolicyGradient(FairPolicyGradientSettings):
         """As in the paper. dD/dexposure comes from separate samples: from those of the gradient it would be biased."""
         bias = self._bias(scores, scores.dtype)
         rankings = PlackettLuce(scores, batch.mask).sample(self.num_samples, generator=generator)
-        exposure = sampled_exposure(rankings, batch.mask, bias)
-        disparity = self.disparity(exposure, batch)
+        disparity = self.disparity(sampled_exposure(rankings, batch.mask, bias), batch)
         coefficients, price = disparity.gradient.to(scores.dtype), self.strength
         if self.max_disparity is not None:
             exact = self._exposure_gradient(scores, batch.mask, torch.zeros_like(scores), bias.double())[0]
             disparity = self.disparity(exact, batch)
             price = self._price(disparity, batch)
 
+        rewards: list[Tensor] = []  # without the penalty, whose noise is large where its price is high
+
         def penalised_reward(rankings: Tensor, labels: Tensor, mask: Tensor) -> Tensor:
+            rewards.append(self._rewards(rankings, labels, mask))
             placed = coefficients.expand(*rankings.shape[:-1], -1).gather(-1, rankings)
-            return self._rewards(rankings, labels, mask) - price * (placed * bias[: rankings.shape[-1]]).sum(-1)
+            return rewards[-1] - price * (placed * bias[: rankings.shape[-1]]).sum(-1)
 
         estimate = reinforce(
             scores,
@@ -340,7 +342,7 @@ class FairPolicyGradient(FairPolicyGradientSettings):
             control="leave_one_out",
             generator=generator,
         )
-        return FairValue(estimate.reward + price * (coefficients * exposure).sum(-1), disparity, estimate.gradient)
+        return FairValue(rewards[0].to(scores.dtype).mean(0), disparity, estimate.gradient)
 
     def _rewards(self, rankings: Tensor, labels: Tensor, mask: Tensor) -> Tensor:
         """Rewards of rankings; 0 for queries that the conventions leave out of means."""

@@ -69,6 +69,11 @@ KINDS: dict[str, Kind] = {
     "model": Kind(
         title="Models", used="--set model=NAME of a ranker that trains a network", table="rankpolicy.models:MODELS"
     ),
+    "fairness": Kind(
+        title="Aims of fairness",
+        used="--set fairness=NAME of a fair ranker, tradeoff --fairness; their settings: --set fairness.SETTING=VALUE",
+        table="rankpolicy.fairness:AIMS",
+    ),
     "estimator": Kind(
         title="Estimators of the gradient",
         used="--set estimator=NAME of a ranker",
