@@ -65,6 +65,8 @@ class ValueKind(Generic[Value]):
         Makes a value from what is neither a name, a value nor a saved value, or returns None where it cannot.
     restore
         Makes a value from what ``to_dict()`` gave and a file held; None: by the constructor.
+    shorten
+        The shortest form that stands for a value; None: its name where all settings have their defaults, else the value.
     """
 
     setting: str
@@ -72,6 +74,7 @@ class ValueKind(Generic[Value]):
     package: str
     read: Callable[[Any], Value | None] = lambda given: None
     restore: Callable[[dict[str, Any]], Value] | None = None
+    shorten: Callable[[Value], Any] | None = None
 
     def of(self, given: Any) -> Value:
         """The value that a setting stands for.
@@ -110,7 +113,8 @@ class ValueKind(Generic[Value]):
         """
         if not isinstance(saved, dict):
             return saved
-        return shortest(self.of(saved) if self.restore is None else self.restore(saved))
+        value = self.of(saved) if self.restore is None else self.restore(saved)
+        return shortest(value) if self.shorten is None else self.shorten(value)
 
     def with_setting(self, name: str) -> list[type[Value]]:
         """The classes that have a setting of this name.

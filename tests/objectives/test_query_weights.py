@@ -9,6 +9,7 @@ from rankpolicy import objectives
 from rankpolicy.fairness import GroupExposure
 from rankpolicy.metrics import parse_metric
 from rankpolicy.objectives import (
+    CrossEntropyLoss,
     DELTRLoss,
     FairPolicyGradient,
     Hybrid,
@@ -40,7 +41,7 @@ EXACT = {
 }
 SAMPLED = {
     "policy-gradient, reinforce": PolicyGradient(reward=parse_metric("ap"), estimator="reinforce", num_samples=8),
-    "hybrid": Hybrid(reward=NDCG, gamma=0.3, num_samples=8, empty_penalty=2.0),
+    "hybrid": Hybrid(reward=NDCG, gamma=0.3, num_samples=8, loss=CrossEntropyLoss(empty_penalty=2.0)),
     "hybrid, labels as targets": Hybrid(reward=NDCG, gamma=0.3, num_samples=8, targets="labels"),
     "fair, reinforce": FairPolicyGradient(reward=NDCG, estimator="reinforce", strength=0.7),
 }

@@ -82,6 +82,7 @@ class Ranker(ScikitLearnEstimator, RanksAsPolicy, ExplainedRanker, ABC):
     name: ClassVar[str]
     uses_query_weights: ClassVar[bool] = False  # whether queries with higher weights count more in training
     learns_from_relevances: ClassVar[bool] = False  # whether labels may be relevances estimated from clicks
+    trains_reward_weights: ClassVar[bool] = False  # whether the weights of a reward "trained_mean(...)" are trained
     scores_sparse: ClassVar[bool] = (
         False  # whether sparse features are scored as they are; otherwise by dense blocks of rows
     )
@@ -113,7 +114,11 @@ class Ranker(ScikitLearnEstimator, RanksAsPolicy, ExplainedRanker, ABC):
         super()._check_settings()
         for name in ("reward", "valid_metric"):
             if name in self.setting_names() and getattr(self, name) != "objective":
-                reward_to_maximise(getattr(self, name))
+                found = reward_to_maximise(getattr(self, name))
+                if getattr(found, "trained", False) and not (name == "reward" and self.trains_reward_weights):
+                    raise RankPolicyError(
+                        f"{name} {found.name!r}: weights are trained by BanditRank's reward only; write mean(...) here."
+                    )
 
     def fit(
         self,
