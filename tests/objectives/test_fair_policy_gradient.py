@@ -5,9 +5,12 @@ import pytest
 import torch
 
 import rankpolicy as rp
-from rankpolicy.fairness import GroupExposure
+from rankpolicy.evaluation.policy_value import policy_value
+from rankpolicy.fairness import GroupExposure, parity_offsets
 from rankpolicy.objectives import FairPolicyGradient
+from rankpolicy.policies import PlackettLuce
 from tests.contracts.test_fairness_aims import BATCH, SCORES, enumerated
+from tests.enumeration import all_rankings
 from tests.objectives.test_objectives import batch_of
 
 MASK = torch.ones(1, 3, dtype=torch.bool)
@@ -81,7 +84,37 @@ def test_training_with_a_measured_position_bias_lowers_that_disparity():
     aim = GroupExposure(rank_weights=clicks)
     assert aim.rank_weights == (1.0, 0.5, 0.2, 0.1, 0.05)
     free, fair = (rp.FairPGRank(fairness=aim, scaling="none", strength=s, epochs=60).fit(train) for s in (0.0, 30.0))
-    from rankpolicy.evaluation.policy_value import policy_value
-
     assert policy_value(fair, test, fairness=aim).disparity < policy_value(free, test, fairness=aim).disparity / 2
     assert fair.report_["disparity"] == pytest.approx(policy_value(fair, train, fairness=aim).disparity, rel=1e-3)
+
+
+def test_parity_equalises_exposure_with_the_measured_weights_of_ranks():
+    """Enumerated: with all rankings of each query, both groups have the same mean exposure; the gradient goes through the offsets."""
+    aim = GroupExposure(rank_weights=(1.0, 0.3, 0.1), parity=1.0)
+    offsets = parity_offsets(SCORES, BATCH.mask, BATCH.groups, rank_weights=aim.position_bias(4, dtype=torch.float64))
+    exposure = torch.zeros_like(SCORES)
+    for query, n in enumerate((4, 3)):
+        moved = (SCORES + offsets.values)[query : query + 1, :n]
+        rankings = all_rankings(n)
+        chance = PlackettLuce(moved, torch.ones(1, n, dtype=torch.bool)).log_prob(rankings).exp()[:, 0]
+        for ranking, weight in zip(rankings[:, 0], chance, strict=True):
+            exposure[query, ranking] += weight * aim.position_bias(4, dtype=torch.float64)[:n]
+        first, second = (exposure[query, :n][BATCH.groups[query, :n] == group].mean().item() for group in (0, 1))
+        assert first == pytest.approx(second, abs=1e-4)
+    objective = FairPolicyGradient(reward="ndcg", fairness=aim, strength=2.0, num_groups=2)
+    assert objective.evaluate(SCORES, BATCH).disparity.mean == pytest.approx(0.0, abs=1e-6)
+    scores = SCORES.clone().requires_grad_()
+    objective(scores, BATCH).loss.backward()
+    for query, item in BATCH.mask.nonzero().tolist():
+        shift = torch.zeros_like(SCORES)
+        shift[query, item] = 1e-4
+        ends = [objective(SCORES + sign * shift, BATCH).report for sign in (1, -1)]
+        assert -scores.grad[query, item].item() == pytest.approx((ends[0] - ends[1]) / 2e-4, abs=2e-3)
+
+
+def test_a_ranker_with_parity_and_measured_weights_has_no_such_disparity_on_queries_never_seen():
+    train, test = (rp.data.make_fair_synthetic(30, random_state=seed) for seed in (0, 1))
+    aim = GroupExposure(rank_weights=(1.0, 0.5, 0.2, 0.1), parity=1.0)
+    ranker = rp.FairPGRank(fairness=aim, strength=0.0, weight_decay=1e-3, scaling="none", epochs=30).fit(train)
+    assert policy_value(ranker, test, fairness=aim).disparity == pytest.approx(0.0, abs=1e-6)
+    assert policy_value(ranker, test).disparity > 1e-5

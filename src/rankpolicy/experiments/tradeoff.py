@@ -72,7 +72,8 @@ def sweep_tradeoff(
         What utility measures; also passed to the methods that have this setting.
     fairness
         What disparity measures: "group", "individual", or a value such as ``rp.fairness.GroupExposure(merit="exp2", rank_weights=bias)``.
-        It is also passed to the methods that have this setting, and its merit to those that have the setting ``merit``.
+        It is also passed to the methods that have this setting, and its merit to those that have the setting ``merit``; FairLP plans with
+        ranks weighted 1 / log2(1 + rank) whatever is measured.
     valid
         Validation data for the methods: one dataset, a list with one dataset per seed, or None.
     reference
