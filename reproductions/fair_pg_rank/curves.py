@@ -22,9 +22,9 @@ def with_parity(name: str, settings: dict[str, Any], shares: Sequence[float]) ->
     >>> for name, method in with_parity("ours", {"epochs": 9}, [0.5]).items():
     ...     print(name, method)
     ours ('fair-pg-rank', {'epochs': 9})
-    ours parity 0.5 ('fair-pg-rank', {'epochs': 9, 'strength': 0.0, 'parity': 0.5})
+    ours parity 0.5 ('fair-pg-rank', {'epochs': 9, 'strength': 0.0, 'fairness__parity': 0.5})
     """
-    at_parity = {share: {**settings, "strength": 0.0, "parity": share} for share in shares}
+    at_parity = {share: {**settings, "strength": 0.0, "fairness__parity": share} for share in shares}
     return {
         name: ("fair-pg-rank", settings),
         **{f"{name}{NAME_OF_PARITY}{share:g}": ("fair-pg-rank", chosen) for share, chosen in at_parity.items()},

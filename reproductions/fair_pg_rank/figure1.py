@@ -38,7 +38,6 @@ NEURAL: dict[str, Any] = {
 SAMPLED: dict[str, Any] = {
     "estimator": "reinforce",
     "num_samples": 10,
-    "control": "mean",
     "batch_queries": 1,
     "learning_rate": 1e-2,
     "epochs": 20,

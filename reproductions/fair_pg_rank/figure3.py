@@ -18,7 +18,6 @@ OURS: dict[str, Any] = {"weight_decay": 1e-3}
 SAMPLED: dict[str, Any] = {
     "estimator": "reinforce",
     "num_samples": 25,
-    "control": "mean",
     "batch_queries": 1,
     "epochs": 20,
 }

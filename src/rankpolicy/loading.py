@@ -92,7 +92,9 @@ def _restore_ranker(manifest: dict[str, Any], files: dict[str, bytes], path: Pat
     for field in fields(ranker_class):  # type: ignore[arg-type]  # every ranker is a dataclass
         value = settings.get(field.name, field.default)
         value = tuple(value) if isinstance(value, list) else value
-        if field.name not in _MAY_BE_FUNCTIONS:
+        if field.name in ranker_class.value_settings:
+            value = ranker_class.value_settings[field.name].restored(value)
+        elif field.name not in _MAY_BE_FUNCTIONS:
             check_setting(ranker_class, field.name, value)
         setattr(ranker, field.name, value)
     ranker._restore_fitted(manifest["fitted"], files)

@@ -2,7 +2,7 @@ import re
 
 import pytest
 
-from rankpolicy import LambdaMART, ListNet, PGRank, RankPolicyError
+from rankpolicy import BoostedPolicy, FairPGRank, LambdaMART, ListNet, PGRank, RankPolicyError
 from rankpolicy.cli.support.chosen_methods import as_text, parse_assignments, parse_settings, settings_of_methods
 
 
@@ -76,3 +76,29 @@ def test_a_setting_of_another_bandit_names_its_bandit():
     for assignments in ({"epsilon": "0.2"}, {"dcm_ts.epsilon": "0.2"}):
         with pytest.raises(RankPolicyError, match="it is a setting of the bandit epsilon-greedy"):
             settings_of_methods({"dcm-ts": DcmTS}, assignments)
+
+
+def test_settings_of_an_aim_go_to_the_methods_whose_aim_has_them():
+    classes = {"fair-pg-rank": FairPGRank, "equal": FairPGRank, "boosted-policy": BoostedPolicy, "pg-rank": PGRank}
+    texts = parse_assignments(
+        [
+            "fairness.merit=exp2",
+            "fairness.rank_weights=1,0.5",
+            "equal.fairness.parity=1",
+            "boosted_policy.fairness=individual",
+        ]
+    )
+    shared = {"fairness__merit": "exp2", "fairness__rank_weights": (1.0, 0.5)}
+    assert settings_of_methods(classes, texts) == {
+        "fair-pg-rank": shared,
+        "equal": {"fairness__parity": 1.0, **shared},
+        "boosted-policy": {"fairness": "individual", **shared},
+        "pg-rank": {},
+    }
+    for texts, message in (
+        ({"merit": "exp2"}, "fair-pg-rank has no setting 'merit'; it belongs to fairness: --set fairness.merit=..."),
+        ({"fairness": "individual", "fairness.parity": "1"}, "IndividualExposure has no setting 'parity'"),
+        ({"fairness.impact": "maybe"}, "setting impact must be true or false; got 'maybe'"),
+    ):
+        with pytest.raises(RankPolicyError, match=re.escape(message)):
+            parse_settings(FairPGRank, texts)

@@ -41,6 +41,20 @@ def test_synthetic_data_in_one_command(rankpolicy, tmp_path):
     assert "6/6 " in result.stderr
 
 
+def test_disparity_is_measured_and_lowered_by_the_aim_of_the_options(rankpolicy, tmp_path):
+    result = rankpolicy("tradeoff", "--data", "synthetic", "--methods", "fair-pg-rank", "--strengths", "5", "--rank-weights",
+                        "1,0.5,0.2", "--merit", "exp2", "--impact", "--amortized", "--cross-multiplied", *QUICK,
+                        "--out", tmp_path / "out", "--json")  # fmt: skip
+    assert result.status == 0
+    aim = {"name": "group", "merit": "exp2", "rank_weights": [1.0, 0.5, 0.2], "impact": True, "amortized": True,
+           "cross_multiplied": True, "parity": 0.0}  # fmt: skip
+    assert result.json["fairness_settings"] == aim
+    assert result.json["settings"]["fair-pg-rank"]["fairness"] == aim
+    page = (tmp_path / "out" / "report.html").read_text()
+    assert "disparity of expected clicks" in page
+    assert "as measured: 1, 0.5, 0.2" in page
+
+
 def test_groups_of_a_column_and_the_table_that_is_printed(rankpolicy, table, tmp_path):
     result = rankpolicy("tradeoff", "--data", table, "--groups", "gender", "--methods", "deltr", "--set", "protected_group=f",
                         "--strengths", "0", "--strengths-of", "deltr=0,7", *QUICK, "--out", tmp_path)  # fmt: skip
@@ -92,6 +106,9 @@ def test_bad_input(refused, table, folder, tmp_path):
     assert "Unknown fairness 'both'" in wrong("--fairness", "both")
     assert "rank weights times item values" in wrong("--reward", "map")
     assert "Unknown merit" in wrong("--merit", "x")
+    assert "Unknown rank_weights 'x'" in wrong("--rank-weights", "x")
+    assert "--amortized compares groups" in wrong("--amortized", "--fairness", "individual")
+    assert "it needs --propensities" in wrong("--bias-method", "em")
     assert "Unknown model 'x'. Known: linear, mlp, highway" in wrong(
         "--strengths", "1", "--set", "fair-pg-rank.model=x"
     )

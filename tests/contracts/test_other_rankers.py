@@ -47,14 +47,14 @@ def test_values_out_of_range_are_refused_when_a_ranker_is_made(name, setting):
     ("name", "settings", "unread"),
     [
         ("boosted-policy", {"fairness": "individual"}, "fairness"),
-        ("boosted-policy", {"merit": "exp2"}, "merit"),
+        ("boosted-policy", {"fairness": rp.fairness.GroupExposure(merit="exp2")}, "fairness"),
         ("boosted-policy", {"strength": 1.0, "valid_metric": "map"}, "valid_metric"),
         ("coordinate-ascent", {"num_steps": 1, "step_scale": 3.0}, "step_scale"),
         ("fair-lp", {"max_disparity": 0.1, "strength": 2.0}, "strength"),
         ("fair-exposure", {"max_disparity": 0.1, "strength": 2.0}, "strength"),
         ("fair-exposure", {"aim": "equal_exposure", "max_disparity": 0.1}, "max_disparity"),
         ("fair-exposure", {"label_model": "binary", "num_neighbours": 5}, "num_neighbours"),
-        ("fair-lp", {"relevance": "boosted-policy", "relevance_settings": {"merit": "exp2"}}, "merit"),
+        ("fair-lp", {"relevance": "boosted-policy", "relevance_settings": {"fairness__merit": "exp2"}}, "fairness"),
     ],
 )
 def test_a_changed_setting_that_nothing_reads_is_refused(name, settings, unread):

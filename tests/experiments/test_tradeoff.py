@@ -8,6 +8,7 @@ from rankpolicy.evaluation.policy_value import UniformPolicy, policy_value
 from rankpolicy.experiments.pareto import UtilityDisparity, hypervolume, on_pareto_front
 from rankpolicy.experiments.tradeoff import sweep_tradeoff
 from rankpolicy.experiments.tradeoff_curves import SeedValue, Tradeoff, TradeoffPoint
+from rankpolicy.fairness import GroupExposure, IndividualExposure
 from rankpolicy.rankers import BoostedPolicy, FairExposure, FairPGRank
 
 TRAIN, TEST = make_fair_synthetic(12, 5, random_state=0), make_fair_synthetic(8, 5, random_state=1)
@@ -26,8 +27,7 @@ def tradeoff_of(curves, reference=UtilityDisparity(0.5, 1.0)):
         curves=curves,
         settings={method: {} for method in curves},
         reward="ndcg",
-        fairness="group",
-        merit="identity",
+        fairness=GroupExposure(),
         uniform=UtilityDisparity(0.5, 0.0),
         num_queries=(8,),
         left_out=({},),
@@ -97,13 +97,14 @@ def test_processes_do_not_change_the_numbers():
 
 
 def test_a_point_is_the_policy_of_that_strength_on_the_test_data():
+    aim = GroupExposure(merit="exp2", rank_weights=[1.0, 0.4, 0.1])
     found = sweep_tradeoff(
-        TRAIN, TEST, {"fair-pg-rank": {"epochs": 5}}, strengths=[2], reward="dcg@3", merit="exp2", jobs=1
+        TRAIN, TEST, {"fair-pg-rank": {"epochs": 5}}, strengths=[2], reward="dcg@3", fairness=aim, jobs=1
     )
-    ranker = FairPGRank(epochs=5, strength=2.0, reward="dcg@3", merit="exp2").fit(TRAIN)
-    value = policy_value(ranker, TEST, reward="dcg@3", merit="exp2")
+    ranker = FairPGRank(epochs=5, strength=2.0, reward="dcg@3", fairness=aim).fit(TRAIN)
+    value = policy_value(ranker, TEST, reward="dcg@3", fairness=aim)
     assert found.points[0].mean == UtilityDisparity(value.utility, value.disparity)
-    assert found.settings == {"fair-pg-rank": {"reward": "dcg@3", "fairness": "group", "merit": "exp2", "epochs": 5}}
+    assert found.settings == {"fair-pg-rank": {"reward": "dcg@3", "fairness": aim, "epochs": 5}}
     np.testing.assert_array_equal(found.points[0].exposure, value.exposure)
 
 
@@ -146,12 +147,11 @@ def test_a_method_that_ranks_at_any_strength_is_fitted_once_per_seed(monkeypatch
 
 
 def test_settings_are_left_out_at_points_that_do_not_read_them():
+    aim = IndividualExposure(merit="exp2")
     few = {"num_trees": 2, "min_items_in_leaf": 2}
-    found = sweep_tradeoff(
-        TRAIN, TEST, {"boosted-policy": few}, strengths=[0, 3], fairness="individual", merit="exp2", jobs=1
-    )
+    found = sweep_tradeoff(TRAIN, TEST, {"boosted-policy": few}, strengths=[0, 3], fairness=aim, jobs=1)
     plain = BoostedPolicy(**few, reward="ndcg").fit(TRAIN)
-    fair = BoostedPolicy(**few, reward="ndcg", fairness="individual", merit="exp2", strength=3.0).fit(TRAIN)
+    fair = BoostedPolicy(**few, reward="ndcg", fairness=aim, strength=3.0).fit(TRAIN)
     for point_, ranker in zip(found.points, (plain, fair), strict=True):
         np.testing.assert_array_equal(point_.exposure, policy_value(ranker, TEST, fairness="individual").exposure)
     with pytest.raises(RankPolicyError, match="valid_metric='map' would not be read"):
@@ -197,7 +197,6 @@ def test_wrong_input_is_refused_before_any_training():
     refused("bounds need a method that can be bound, .* got deltr", methods=["deltr"], bounds=[0.1])
     refused("rank weights times item values", reward="map")
     refused("Unknown fairness 'groups'", fairness="groups")
-    refused("Unknown merit", merit="squared")
     refused("different whole numbers", seeds=[1, 1])
     refused("one per seed, 2 here; got 1", train=[TRAIN], seeds=[0, 1])
     refused("jobs must be a whole number", jobs=0)

@@ -221,7 +221,7 @@ def test_a_planted_feature_is_found():
 
 
 def test_the_protected_group_is_a_reason_where_items_are_ranked_by_it():
-    ranker = rp.FairPGRank(strength=0.0, parity=1.0, epochs=5).fit(TRAIN)
+    ranker = rp.FairPGRank(strength=0.0, fairness=rp.fairness.GroupExposure(parity=1.0), epochs=5).fit(TRAIN)
     query = TEST[4:5]
     found = ranker.explain(query, item=0, over=1)
     assert found.names[-1] == "(protected group)"

@@ -6,8 +6,10 @@ import pytest
 import torch
 
 from rankpolicy import objectives
+from rankpolicy.fairness import GroupExposure
 from rankpolicy.metrics import parse_metric
 from rankpolicy.objectives import (
+    CrossEntropyLoss,
     DELTRLoss,
     FairPolicyGradient,
     Hybrid,
@@ -35,11 +37,11 @@ EXACT = {
     "fair, group": FairPolicyGradient(reward=NDCG, strength=0.7, entropy=0.1),
     "fair, individual": FairPolicyGradient(reward=NDCG, fairness="individual", strength=0.7),
     "fair, bounded": FairPolicyGradient(reward=NDCG, strength=0.2, max_disparity=0.01, penalty=5.0),
-    "fair, parity": FairPolicyGradient(reward=NDCG, strength=0.7, parity=0.5),
+    "fair, parity": FairPolicyGradient(reward=NDCG, strength=0.7, fairness=GroupExposure(parity=0.5)),
 }
 SAMPLED = {
     "policy-gradient, reinforce": PolicyGradient(reward=parse_metric("ap"), estimator="reinforce", num_samples=8),
-    "hybrid": Hybrid(reward=NDCG, gamma=0.3, num_samples=8, empty_penalty=2.0),
+    "hybrid": Hybrid(reward=NDCG, gamma=0.3, num_samples=8, loss=CrossEntropyLoss(empty_penalty=2.0)),
     "hybrid, labels as targets": Hybrid(reward=NDCG, gamma=0.3, num_samples=8, targets="labels"),
     "fair, reinforce": FairPolicyGradient(reward=NDCG, estimator="reinforce", strength=0.7),
 }

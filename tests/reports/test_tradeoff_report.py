@@ -6,6 +6,7 @@ import pytest
 from rankpolicy.data import make_fair_synthetic
 from rankpolicy.experiments.pareto import UtilityDisparity
 from rankpolicy.experiments.tradeoff_curves import SeedValue, Tradeoff, TradeoffPoint
+from rankpolicy.fairness import GroupExposure
 from rankpolicy.reports import RunRecord, figures
 from rankpolicy.reports.tradeoff_report import points_to_show, tradeoff_csv, tradeoff_figure, tradeoff_page
 
@@ -29,8 +30,7 @@ def tradeoff_of(num_seeds):
         curves={"fair": tuple(ours), "<plain>": tuple(theirs)},
         settings={"fair": {"reward": "ndcg"}, "<plain>": {}},
         reward="ndcg",
-        fairness="group",
-        merit="identity",
+        fairness=GroupExposure(),
         uniform=UtilityDisparity(0.5, 0.0),
         num_queries=(8,) * num_seeds,
         left_out=({"a group is absent": 2},) * num_seeds,

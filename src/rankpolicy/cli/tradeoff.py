@@ -29,7 +29,7 @@ EXAMPLES = """
 
 rankpolicy tradeoff --data synthetic
 
-rankpolicy tradeoff --data synthetic --methods fair-pg-rank --variant equal=fair-pg-rank --set equal.parity=1
+rankpolicy tradeoff --data synthetic --methods fair-pg-rank --variant equal=fair-pg-rank --set equal.fairness.parity=1
 
 rankpolicy tradeoff --data german.data --methods fair-pg-rank,fair-lp --seeds 5 --out runs/german
 
@@ -101,6 +101,32 @@ def tradeoff(
     merit: Annotated[
         str, typer.Option(metavar="identity|exp2|binary|log1p", help="The merit of an item as a function of its label.")
     ] = "identity",
+    rank_weights: Annotated[
+        str,
+        typer.Option(
+            metavar="log2|inverse|geometric|NUMBERS",
+            help="How likely each rank is looked at, the weight of exposure: a formula, or one number per rank, such as 1,0.5,0.3.",
+        ),
+    ] = "log2",
+    propensities: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="Instead of --rank-weights: a measured position bias, bias.json of 'clicks bias'."
+        ),
+    ] = None,
+    bias_method: Annotated[
+        str | None, typer.Option(metavar="METHOD", help="The method to take where --propensities holds several.")
+    ] = None,
+    impact: Annotated[
+        bool, typer.Option("--impact", help="Compare expected clicks, exposure times label, instead of exposure.")
+    ] = False,
+    amortized: Annotated[
+        bool, typer.Option("--amortized", help="Average over queries before groups are compared.")
+    ] = False,
+    cross_multiplied: Annotated[
+        bool,
+        typer.Option("--cross-multiplied", help="Compare groups without division, so that groups may have no merit."),
+    ] = False,
     seeds: Annotated[int, typer.Option(min=1, help="Number of seeds, counted from --seed.")] = 1,
     settings: Set = None,
     qid: Qid = "qid",
@@ -119,8 +145,10 @@ def tradeoff(
     report.html and run.json.
 
     --set epochs=50 is for every method that has this setting, --set deltr.epochs=50 for one method. To run one method with two settings,
-    give it a second name: --variant equal=fair-pg-rank --set equal.parity=1.
+    give it a second name: --variant equal=fair-pg-rank --set equal.fairness.parity=1.
     """
+    from rankpolicy.cli.support.chosen_aim import chosen_aim
+    from rankpolicy.cli.support.clicks_to_train_on import position_bias_from
     from rankpolicy.cli.support.tradeoff_data import read_tradeoff_data
     from rankpolicy.experiments.tradeoff import sweep_tradeoff
     from rankpolicy.optional import require
@@ -128,6 +156,13 @@ def tradeoff(
 
     run = Run(ctx)
     named = parse_methods(methods, variant, ranker_class_named)
+    aim = chosen_aim(
+        fairness,
+        merit=merit,
+        rank_weights=rank_weights,
+        measured=position_bias_from(propensities, bias_method),
+        flags={"impact": impact, "amortized": amortized, "cross_multiplied": cross_multiplied},
+    )
     by_method = settings_of_methods(named.classes, parse_assignments(settings or []))
     chosen_strengths = _strengths_by_method(strengths, strengths_of or [], named.classes)
     chosen_bounds = None if bounds is None else _numbers(bounds, "--bounds")
@@ -158,8 +193,7 @@ def tradeoff(
         bounds=chosen_bounds,
         seeds=list(range(seed, seed + seeds)),
         reward=reward,
-        fairness=fairness,
-        merit=merit,
+        fairness=aim,
         jobs=jobs,
         report_point=report_point,
     )
@@ -226,7 +260,7 @@ def _print(found: Tradeoff) -> None:
     drawn = Table(box=SIMPLE_HEAD)
     for name in ("method", "set"):
         drawn.add_column(name)
-    for name in (found.reward, f"{found.fairness} disparity", "Pareto front"):
+    for name in (found.reward, f"{found.fairness.name} disparity", "Pareto front"):
         drawn.add_column(name, justify="right")
     on_front = found.pareto
     for point in found.points:

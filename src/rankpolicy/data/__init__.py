@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from rankpolicy.data.sets.fair_synthetic import make_fair_synthetic
     from rankpolicy.data.sets.german_credit import read_german_credit
     from rankpolicy.data.sets.insuranceqa import read_insuranceqa
+    from rankpolicy.data.sets.job_candidates import make_job_candidates
     from rankpolicy.data.sets.shop import Shop, make_shop
     from rankpolicy.data.sets.web_search import make_web_search
     from rankpolicy.data.sets.wikiqa import read_wikiqa
@@ -51,6 +52,7 @@ __all__ = [
     "from_texts",
     "k_fold",
     "make_fair_synthetic",
+    "make_job_candidates",
     "make_shop",
     "make_web_search",
     "read_click_table",

@@ -12,10 +12,9 @@ from torch import Tensor
 
 from rankpolicy.data.dataset import RankingDataset
 from rankpolicy.display import short_repr
-from rankpolicy.fairness import Disparity, encode_groups, group_disparity, individual_disparity, merit_of, position_bias
+from rankpolicy.fairness import Disparity, FairnessAim, as_aim, encode_groups
 from rankpolicy.metrics import reward_to_maximise
-from rankpolicy.objectives import FAIRNESS
-from rankpolicy.types import RankPolicyError, Reward, unknown_name
+from rankpolicy.types import RankPolicyError, Reward
 
 
 class Exposer(Protocol):
@@ -105,13 +104,13 @@ def policy_value(
     dataset: RankingDataset,
     *,
     reward: Any = "ndcg",
-    fairness: str = "group",
-    merit: str = "identity",
+    fairness: Any = "group",
 ) -> PolicyValue:
     """Expected reward and disparity of exposure of a ranker's policy, computed without sampling.
 
     utility = sum over items i of value_i E[weight of rank(i)] for a reward of rank weights times item values, such as "ndcg@10"; disparity
-    is ``individual_disparity`` or ``group_disparity`` of the exposures with position bias 1 / log2(1 + rank).
+    is ``individual_disparity`` or ``group_disparity`` of the exposures with the position bias of ``fairness``, by default
+    1 / log2(1 + rank).
 
     Parameters
     ----------
@@ -122,9 +121,8 @@ def policy_value(
     reward
         An additive reward: a weighted sum of dcg, ndcg, p, recall, rbp and -avg_rank. The default is "ndcg".
     fairness
-        "group" (the default) compares the mean exposures of protected groups, "individual" those of single items.
-    merit
-        How merit follows from labels, as in ``merit_of``. The default is "identity", the label itself.
+        "group" (the default) compares the mean exposures of protected groups, "individual" those of single items; a value such as
+        ``rp.fairness.GroupExposure(merit="exp2", rank_weights=bias)`` chooses merit, measured position bias and more, as in FairPGRank.
 
     >>> from rankpolicy.data.arrays import from_arrays
     >>> two = from_arrays([[0.0], [1.0]], [2, 1], group=[2], protected=["a", "b"])
@@ -132,7 +130,7 @@ def policy_value(
     >>> value.utility, value.disparity  # exposure 0.815 each: (3 + 1) 0.815, and 0.815 / 2 < 0.815 / 1
     (3.26185..., 0.0)
     """
-    measure = _additive(reward)
+    measure, aim = _additive(reward), as_aim(fairness)
     padding = dataset.padding()
     labels = padding.pad(torch.from_numpy(dataset.labels.astype(np.float64)))
 
@@ -140,18 +138,17 @@ def policy_value(
         flat = ranker.exposure(dataset, rank_weights=rank_weights.numpy())
         return padding.pad(torch.from_numpy(dataset.in_query_order(np.asarray(flat, dtype=np.float64))))
 
-    bias = position_bias(labels.shape[-1], dtype=torch.float64)
+    bias = aim.position_bias(labels.shape[-1], dtype=torch.float64)
     exposure = exposure_of(bias)
     utilities = torch.zeros(len(labels), dtype=torch.float64)
     for rank_weights, item_values in measure.additive_forms(labels, padding.mask):
         weighted = exposure if torch.equal(rank_weights, bias) else exposure_of(rank_weights)
         utilities += (item_values * weighted).sum(-1)
-    merits = merit_of(labels, merit)
     return PolicyValue(
         utilities=utilities.numpy(),
-        disparities=_disparity(exposure, merits, dataset, fairness),
+        disparities=_disparity(exposure, labels, dataset, aim),
         exposure=dataset.in_source_order(padding.unpad(exposure).numpy()),
-        merit=dataset.in_source_order(padding.unpad(merits).numpy()),
+        merit=dataset.in_source_order(padding.unpad(aim.merits(labels)).numpy()),
     )
 
 
@@ -170,12 +167,10 @@ def _additive(reward: Any) -> Reward:
     return measure
 
 
-def _disparity(exposure: Tensor, merit: Tensor, dataset: RankingDataset, fairness: str) -> Disparity:
-    if fairness not in FAIRNESS:
-        raise RankPolicyError(unknown_name("fairness", fairness, FAIRNESS))
+def _disparity(exposure: Tensor, labels: Tensor, dataset: RankingDataset, aim: FairnessAim) -> Disparity:
     padding = dataset.padding()
-    if fairness == "individual":
-        return individual_disparity(exposure, merit, padding.mask)
+    if not aim.needs_groups:
+        return aim.disparity(exposure, labels, padding.mask)
     if dataset.groups is None:
         raise RankPolicyError(
             "fairness='group' needs the protected group of every item, and this dataset has none. "
@@ -184,4 +179,4 @@ def _disparity(exposure: Tensor, merit: Tensor, dataset: RankingDataset, fairnes
     codes, names = encode_groups(dataset.groups)
     if len(names) < 2:
         raise RankPolicyError(f"fairness='group' needs at least two groups; all items belong to {names[0]!r}.")
-    return group_disparity(exposure, merit, padding.pad(codes), padding.mask, num_groups=len(names))
+    return aim.disparity(exposure, labels, padding.mask, groups=padding.pad(codes), num_groups=len(names))

@@ -6,6 +6,7 @@ from rankpolicy.optional import lazy_imports
 
 if TYPE_CHECKING:
     from rankpolicy.experiments.comparison import Comparison, compare_rankers
+    from rankpolicy.experiments.directness import Directness, measure_directness
     from rankpolicy.experiments.methods import MethodToRun, methods_to_run
     from rankpolicy.experiments.parallel import run_in_processes
     from rankpolicy.experiments.pareto import UtilityDisparity, hypervolume, on_pareto_front
@@ -18,6 +19,7 @@ __getattr__, __dir__ = lazy_imports(__name__, __file__)
 
 __all__ = [
     "Comparison",
+    "Directness",
     "MethodToRun",
     "SeedValue",
     "Selection",
@@ -29,6 +31,7 @@ __all__ = [
     "fit_best_mix",
     "fit_best_of",
     "hypervolume",
+    "measure_directness",
     "methods_to_run",
     "on_pareto_front",
     "reward_mixes",

@@ -26,8 +26,10 @@ from rankpolicy.experiments.tradeoff_curves import (
     swept_setting_in_words,
 )
 from rankpolicy.experiments.tradeoff_points import Strengths, settings_of_points, swept_values
+from rankpolicy.fairness import as_aim
 from rankpolicy.metrics import reward_to_maximise
 from rankpolicy.types import RankPolicyError
+from rankpolicy.values import shortest
 
 # Called with the number of finished fits, their total, the method and its point in words, and the values.
 ReportPoint = Callable[[int, int, str, SeedValue], None]
@@ -44,8 +46,7 @@ def sweep_tradeoff(
     bounds: Sequence[float] | None = None,
     seeds: Sequence[int] = (0,),
     reward: Any = "ndcg",
-    fairness: str = "group",
-    merit: str = "identity",
+    fairness: Any = "group",
     valid: Datasets | None = None,
     reference: UtilityDisparity | None = None,
     jobs: int | None = None,
@@ -70,8 +71,12 @@ def sweep_tradeoff(
         Values of the setting ``max_disparity``, swept instead of the strength by methods that have it.
     seeds
         Random states; every point is fitted once for each.
-    reward, fairness, merit
-        What utility and disparity measure. Each is also passed to the methods that have a setting of that name.
+    reward
+        What utility measures; also passed to the methods that have this setting.
+    fairness
+        What disparity measures: "group", "individual", or a value such as ``rp.fairness.GroupExposure(merit="exp2", rank_weights=bias)``.
+        It is also passed to the methods that have this setting, and its merit to those that have the setting ``merit``; FairLP plans with
+        ranks weighted 1 / log2(1 + rank) whatever is measured.
     valid
         Validation data for the methods: one dataset, a list with one dataset per seed, or None.
     reference
@@ -81,7 +86,8 @@ def sweep_tradeoff(
     report_point
         Called for every point and seed with the number of those finished, their total, the point in words and its values.
     """
-    measured = {"reward": reward, "fairness": fairness, "merit": merit}
+    aim = as_aim(fairness)
+    measured = {"reward": reward, "fairness": aim}
     data = _Data(
         trains=_one_per_seed(train, seeds, "train"),
         tests=_one_per_seed(test, seeds, "test"),
@@ -90,7 +96,7 @@ def sweep_tradeoff(
     )
     given = methods_to_run(methods)
     uniform = [policy_value(UniformPolicy(), test_data, **measured) for test_data in data.tests]
-    _check_counted(uniform, fairness)
+    _check_counted(uniform, aim.name)
     tasks = [task for method in given.values() for task in _tasks(method, measured, strengths, bounds, seeds)]
     if bounds is not None and not any(BOUND in point.swept for task in tasks for point in task.points):
         raise RankPolicyError(
@@ -118,8 +124,7 @@ def sweep_tradeoff(
         curves={name: tuple(curve) for name, curve in curves.items()},
         settings={name: _shared_settings(method, measured) | method.settings for name, method in given.items()},
         reward=reward_to_maximise(reward).name,
-        fairness=fairness,
-        merit=merit,
+        fairness=aim,
         uniform=UtilityDisparity(
             _mean(value.utility for value in uniform), _mean(value.disparity for value in uniform)
         ),
@@ -194,8 +199,10 @@ def _tasks(
 
 
 def _shared_settings(method: MethodToRun, measured: dict[str, Any]) -> dict[str, Any]:
-    """Reward, fairness and merit, as far as the method has settings of these names."""
-    return {name: value for name, value in measured.items() if name in method.ranker_class.setting_names()}
+    """Reward, fairness and its merit, as far as the method has settings of these names."""
+    aim = measured["fairness"]
+    shared = measured | {"fairness": shortest(aim), "merit": aim.merit}
+    return {name: value for name, value in shared.items() if name in method.ranker_class.setting_names()}
 
 
 def _fit_and_measure(data: _Data, task: _Task) -> list[_Fitted]:

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from rankpolicy.display import short_repr
 from rankpolicy.experiments.pareto import UtilityDisparity, hypervolume, on_pareto_front
+from rankpolicy.fairness import FairnessAim
 from rankpolicy.settings import plain
 
 STRENGTH, BOUND = "strength", "max_disparity"  # the settings that are swept
@@ -93,8 +94,10 @@ class Tradeoff:
         The points of each method.
     settings
         The settings of each method, besides the one that was swept.
-    reward, fairness, merit
-        What utility and disparity measure.
+    reward
+        What utility measures.
+    fairness
+        What disparity measures.
     uniform
         The uniform random policy, as a reference point; mean over seeds.
     num_queries
@@ -108,8 +111,7 @@ class Tradeoff:
     curves: dict[str, tuple[TradeoffPoint, ...]]
     settings: dict[str, dict[str, Any]]
     reward: str
-    fairness: str
-    merit: str
+    fairness: FairnessAim
     uniform: UtilityDisparity
     num_queries: tuple[int, ...]
     left_out: tuple[dict[str, int], ...]
@@ -165,8 +167,9 @@ class Tradeoff:
             "reference": self.reference._asdict(),
             "uniform": self.uniform._asdict(),
             "reward": self.reward,
-            "fairness": self.fairness,
-            "merit": self.merit,
+            "fairness": self.fairness.name,
+            "merit": plain(self.fairness.merit),
+            "fairness_settings": self.fairness.to_dict(),
             "seeds": list(self.seeds),
             "queries": list(self.num_queries),
             "queries_left_out": list(self.left_out),

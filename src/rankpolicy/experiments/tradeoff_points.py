@@ -52,7 +52,7 @@ def settings_of_points(
     unread = [_unread(method.ranker_class, settings) for settings in points]
     read_nowhere = set.intersection(*unread) - (set(measured) - set(method.settings))
     kept = [
-        {name: value for name, value in settings.items() if name not in names - read_nowhere}
+        {name: value for name, value in settings.items() if name.partition("__")[0] not in names - read_nowhere}
         for settings, names in zip(points, unread, strict=True)
     ]
     for settings in kept:

@@ -6,6 +6,7 @@
 Nothing here depends on how exposures were computed: exactly, from samples, or from a mixture of rankings.
 """
 
+from rankpolicy.fairness.aims import FairnessAim, GroupExposure, IndividualExposure, as_aim
 from rankpolicy.fairness.attention import awrf
 from rankpolicy.fairness.birkhoff import Decomposition, birkhoff_decomposition, joint_mixture, mixture_of
 from rankpolicy.fairness.disparity import Disparity
@@ -27,7 +28,7 @@ from rankpolicy.fairness.group_disparity import group_disparity
 from rankpolicy.fairness.groups import GroupCodes, encode_groups
 from rankpolicy.fairness.individual_disparity import individual_disparity
 from rankpolicy.fairness.lp_post_processing import FairRanking, constrained_ranking, penalized_ranking
-from rankpolicy.fairness.members import FAIRNESS_METRICS
+from rankpolicy.fairness.members import AIMS, FAIRNESS_METRICS
 from rankpolicy.fairness.merit import MERITS, merit_of
 from rankpolicy.fairness.metrics import measure_fairness
 from rankpolicy.fairness.parity_offsets import ParityOffsets, parity_offsets
@@ -37,15 +38,20 @@ from rankpolicy.fairness.uncertain_merit import fair_policies
 from rankpolicy.policies.mixture import ranking_exposure
 
 __all__ = [
+    "AIMS",
     "FAIRNESS_METRICS",
     "MERITS",
     "POSITION_BIASES",
     "Decomposition",
     "Disparity",
     "FairRanking",
+    "FairnessAim",
     "GroupCodes",
+    "GroupExposure",
+    "IndividualExposure",
     "MeritScenarios",
     "ParityOffsets",
+    "as_aim",
     "awrf",
     "birkhoff_decomposition",
     "constrained_ranking",

@@ -65,14 +65,14 @@ class Disparity:
         return self.num_counted if query_weights is None else float(query_weights[self.is_counted].sum())
 
     def weighted_mean(self, query_weights: Tensor | None) -> float:
-        """The weighted mean over queries; amortized disparities have no weighted form.
+        """The weighted mean over queries; an amortized disparity was averaged by the weights that it was computed with.
 
         Parameters
         ----------
         query_weights
             (query,); None gives ``mean``.
         """
-        if query_weights is None:
+        if query_weights is None or self.amortized is not None:
             return self.mean
         weight = self.weight_counted(query_weights)
         return float((self.values * query_weights).sum()) / weight if weight else math.nan

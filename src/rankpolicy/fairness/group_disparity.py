@@ -26,6 +26,7 @@ def group_disparity(
     form: Form = "means",
     amortized: bool = False,
     num_groups: int | None = None,
+    query_weights: Tensor | None = None,
 ) -> Disparity:
     """How much more exposure a unit of merit earns the group of higher merit (Singh & Joachims 2019, eq. 4).
 
@@ -52,6 +53,9 @@ def group_disparity(
         Whether d and M are averaged over queries before the maximum: what a group loses on one query it may gain on another.
     num_groups
         How many groups there are, where a batch may lack some; by default the highest code plus one, at least 2.
+    query_weights
+        Weights of the queries (query,) in the averages of an amortized disparity; None weighs all alike. Others have one value per query,
+        whatever its weight.
 
     >>> exposure, merit = torch.tensor([[1.0, 0.6, 0.3]]), torch.tensor([[3.0, 1.0, 1.0]])
     >>> groups, mask = torch.tensor([[0, 0, 1]]), torch.ones(1, 3, dtype=torch.bool)
@@ -75,16 +79,19 @@ def group_disparity(
     u, w = u.where(is_counted[:, None], 0.0), w.where(is_counted[:, None], 0.0)
     d = u * E[:, a] - w * E[:, b]
 
-    num_counted = max(1, int(is_counted.sum()))
     higher = (M[:, a] - M[:, b]).where(is_counted[:, None], 0.0)
+    total = math.nan
     if amortized:
-        slope = _slope(d.sum(0, keepdim=True) / num_counted, higher.sum(0, keepdim=True)).expand_as(d)
-        values = (d * higher.sum(0).sign().where(higher.sum(0) != 0, 1.0)).mean(-1)
+        weights = is_counted.to(d.dtype) if query_weights is None else is_counted * query_weights.to(d.dtype)
+        total_weight = weights.sum().clamp(min=torch.finfo(d.dtype).tiny)
+        mean_d, mean_higher = weights @ d / total_weight, weights @ higher
+        slope = _slope(mean_d, mean_higher).expand_as(d)
+        values = (d * mean_higher.sign().where(mean_higher != 0, 1.0)).mean(-1)
+        total = float((slope[0] * mean_d).mean()) if is_counted.any() else math.nan
     else:
         slope = _slope(d, higher)
         values = (slope * d).mean(-1)
     by_group = torch.zeros_like(E).index_add(1, a, slope * u).index_add(1, b, -slope * w) / len(a)
-    total = float((slope * d).mean(-1).sum()) / num_counted if is_counted.any() else math.nan
     return Disparity(
         values=values,
         gradient=given.of_items(by_group / given.sizes.clamp(min=1)),

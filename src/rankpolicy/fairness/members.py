@@ -1,4 +1,5 @@
-"""All fairness metrics, once: this table feeds ``measure_fairness``, the error texts and the contract tests.
+"""All aims of fairness and all fairness metrics, once: these tables feed the rankers, ``measure_fairness``, the error texts and the
+contract tests.
 
 A metric is a function of some of the arrays exposure, merit, labels, groups and mask (query, item), rankings (..., query, position) and
 bias (position,), which it takes by name; it returns values (..., query), NaN where it is not defined.
@@ -7,12 +8,20 @@ bias (position,), which it takes by name; it returns values (..., query), NaN wh
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from torch import Tensor
 
 from rankpolicy.members import Members
 
+if TYPE_CHECKING:
+    from rankpolicy.fairness.aims import FairnessAim
+
 _HERE = "rankpolicy.fairness"
+
+AIMS: Members[type[FairnessAim]] = Members(
+    "fairness", {"group": f"{_HERE}.aims:GroupExposure", "individual": f"{_HERE}.aims:IndividualExposure"}
+)
 
 FAIRNESS_METRICS: Members[Callable[..., Tensor]] = Members(
     "fairness metric",

@@ -61,10 +61,12 @@ class ParityOffsets:
         return _solve(self.jacobian, self.given.sums(slope), self.given.sizes)
 
 
-def parity_offsets(scores: Tensor, mask: Tensor, groups: Tensor, *, num_groups: int | None = None) -> ParityOffsets:
+def parity_offsets(
+    scores: Tensor, mask: Tensor, groups: Tensor, *, num_groups: int | None = None, rank_weights: Tensor | None = None
+) -> ParityOffsets:
     """Offsets (query, item), one value per group, such that all groups of a query have the same mean exposure.
 
-    Exposure is by position bias 1 / log2(1 + rank). The offsets of a query sum to 0 over its items.
+    The offsets of a query sum to 0 over its items.
 
     Parameters
     ----------
@@ -76,6 +78,8 @@ def parity_offsets(scores: Tensor, mask: Tensor, groups: Tensor, *, num_groups: 
         Group codes 0, 1, ... of items (query, item); see ``encode_groups``.
     num_groups
         How many groups there are, where a batch may lack some; by default the highest code plus one, at least 2.
+    rank_weights
+        Position bias (position,), never increasing; None: 1 / log2(1 + rank).
 
     >>> scores, mask = torch.tensor([[2.0, 0.0, 0.0, 0.0]]).double(), torch.ones(1, 4, dtype=torch.bool)
     >>> offsets = parity_offsets(scores, mask, torch.tensor([[0, 0, 1, 1]])).values
@@ -87,7 +91,12 @@ def parity_offsets(scores: Tensor, mask: Tensor, groups: Tensor, *, num_groups: 
     if scores.dtype != torch.float64:
         raise RankPolicyError(f"parity offsets are solved for in float64; got {scores.dtype}. Pass scores.double().")
     given = group_members(groups, mask, num_groups=num_groups)
-    bias = position_bias(scores.shape[-1], dtype=scores.dtype, device=scores.device)
+    bias = position_bias(
+        scores.shape[-1],
+        kind="log2" if rank_weights is None else rank_weights,
+        dtype=scores.dtype,
+        device=scores.device,
+    )
     sizes = given.sizes.to(scores.dtype)
     offsets, jacobian = torch.zeros_like(sizes), sizes.new_zeros(*sizes.shape, sizes.shape[-1])
     longest = torch.full_like(sizes[:, :1], _LONGEST_STEP)

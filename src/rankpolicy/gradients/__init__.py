@@ -11,6 +11,7 @@ from rankpolicy.gradients.controls import CONTROLS
 from rankpolicy.gradients.estimate import GradientEstimate
 from rankpolicy.gradients.exact import exact, exposure_gradient
 from rankpolicy.gradients.gumbel import gumbel, gumbel_exposure, gumbel_of_draws
+from rankpolicy.gradients.lambda_rank import lambda_rank
 from rankpolicy.gradients.members import AFFINITY_ESTIMATORS, ESTIMATORS
 from rankpolicy.gradients.pl_rank import pl_rank, pl_rank_of_rankings
 from rankpolicy.gradients.reinforce import reinforce
@@ -35,6 +36,7 @@ __all__ = [
     "gumbel",
     "gumbel_exposure",
     "gumbel_of_draws",
+    "lambda_rank",
     "log_prob_gradient",
     "pl_rank",
     "pl_rank_of_rankings",

@@ -81,6 +81,8 @@ class RewardExpression:
         What is added up.
     conventions
         The conventions that all its metrics follow.
+    trained
+        Whether BanditRank trains the weights of the terms.
 
     >>> import torch
     >>> from rankpolicy.metrics import all_items, parse_metric
@@ -94,6 +96,7 @@ class RewardExpression:
     name: str = field(compare=False)
     terms: tuple[Term, ...]
     conventions: Conventions = field(default_factory=Conventions)
+    trained: bool = False
 
     def __call__(self, rankings: Tensor, labels: Tensor, mask: Tensor) -> Tensor:
         """Values (..., query) of rankings (..., query, position) for labels and mask (query, item)."""

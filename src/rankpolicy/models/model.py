@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
-import numpy as np
-
-from rankpolicy.settings import check_settings, plain
 from rankpolicy.types import NetworkInputs, RankPolicyError, unknown_name
+from rankpolicy.values import SettingsValue
 
 if TYPE_CHECKING:
     import torch
@@ -20,10 +18,9 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Model(ABC):
+class Model(SettingsValue, ABC):
     """The settings of a network, checked when they are made; a ranker builds and trains the network that they describe."""
 
-    name: ClassVar[str]
     reads: ClassVar[Literal["features", "texts"]]
     other_settings: ClassVar[str] = " Settings of training, such as epochs and learning_rate, belong to the ranker."
 
@@ -40,20 +37,6 @@ class Model(ABC):
 
         models = ", ".join(model.__name__ for model in models_with_setting(name))
         return f"it is a setting of {models}" if models else None
-
-    def __post_init__(self) -> None:
-        for field in fields(self):
-            value = getattr(self, field.name)
-            # Lists become tuples and numpy numbers Python's, so that equal settings are equal values.
-            if isinstance(value, list | tuple):
-                object.__setattr__(self, field.name, tuple(map(plain, value)))
-            elif isinstance(value, np.generic):
-                object.__setattr__(self, field.name, value.item())
-        check_settings(self)
-        self._check_together()
-
-    def _check_together(self) -> None:  # noqa: B027 - most models have nothing to check
-        """Refuse settings that are allowed one by one but not together."""
 
     @abstractmethod
     def fit_inputs(self, train: RankingDataset, *, scaling: str, device: str) -> NetworkInputs:
@@ -94,10 +77,6 @@ class Model(ABC):
         generator
             Where initial weights are drawn from; None: from torch's global generator.
         """
-
-    def to_dict(self) -> dict[str, Any]:
-        """The name of the model and all its settings, as JSON can hold them."""
-        return {"name": self.name} | {field.name: plain(getattr(self, field.name)) for field in fields(self)}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,28 +1,50 @@
 """What training minimises: a few lines of wiring from scores to a loss."""
 
 from rankpolicy.objectives.deltr import DELTRLoss
-from rankpolicy.objectives.exploration import EXPLORATIONS
-from rankpolicy.objectives.fair_policy_gradient import FAIRNESS, FairPolicyGradient
+from rankpolicy.objectives.exploration import (
+    ConstantExploration,
+    DecayingExploration,
+    EntropyExploration,
+    Exploration,
+)
+from rankpolicy.objectives.fair_policy_gradient import FairPolicyGradient
 from rankpolicy.objectives.hybrid import Hybrid
 from rankpolicy.objectives.list_net import ListNetCrossEntropy
+from rankpolicy.objectives.members import EXPLORATIONS, SUPERVISED_LOSSES
 from rankpolicy.objectives.policy_gradient import PolicyGradient
 from rankpolicy.objectives.sigmoid_cross_entropy import SigmoidCrossEntropy
 from rankpolicy.objectives.softmax_cross_entropy import SoftmaxCrossEntropy
 from rankpolicy.objectives.squared_error import SquaredError
+from rankpolicy.objectives.supervised_losses import (
+    CrossEntropyLoss,
+    ListNetLoss,
+    SoftmaxLoss,
+    SquaredLoss,
+    SupervisedLoss,
+)
 from rankpolicy.objectives.value import Objective, ObjectiveValue, ScheduledObjective
 
 __all__ = [
     "EXPLORATIONS",
-    "FAIRNESS",
+    "SUPERVISED_LOSSES",
+    "ConstantExploration",
+    "CrossEntropyLoss",
     "DELTRLoss",
+    "DecayingExploration",
+    "EntropyExploration",
+    "Exploration",
     "FairPolicyGradient",
     "Hybrid",
     "ListNetCrossEntropy",
+    "ListNetLoss",
     "Objective",
     "ObjectiveValue",
     "PolicyGradient",
     "ScheduledObjective",
     "SigmoidCrossEntropy",
     "SoftmaxCrossEntropy",
+    "SoftmaxLoss",
     "SquaredError",
+    "SquaredLoss",
+    "SupervisedLoss",
 ]

@@ -10,18 +10,9 @@ from torch import Tensor
 
 from rankpolicy.data.batches import Batch
 from rankpolicy.display import short_repr
-from rankpolicy.fairness import (
-    MERITS,
-    Disparity,
-    group_disparity,
-    individual_disparity,
-    merit_of,
-    parity_offsets,
-    position_bias,
-    sampled_exposure,
-)
-from rankpolicy.gradients import CONTROLS, exposure_gradient, reinforce
-from rankpolicy.gradients.controls import check_control, check_rewards
+from rankpolicy.fairness import Disparity, FairnessAim, ParityOffsets, as_aim, parity_offsets, sampled_exposure
+from rankpolicy.gradients import exposure_gradient, reinforce
+from rankpolicy.gradients.controls import check_rewards
 from rankpolicy.metrics import as_reward, reward_to_maximise
 from rankpolicy.objectives.policy_gradient import ascent_loss, check_estimator, choice_entropy
 from rankpolicy.objectives.value import ObjectiveValue
@@ -30,7 +21,6 @@ from rankpolicy.policies.race import COARSE, FINE, Quadrature
 from rankpolicy.settings import ReadWhen, check_settings, documented, setting
 from rankpolicy.types import RankPolicyError
 
-FAIRNESS = ("individual", "group")
 _ESTIMATORS = ("exact", "reinforce")
 _RANKINGS_MEASURED = 200  # per query, for the utility of a reward that is no sum over items
 
@@ -57,24 +47,14 @@ class FairPolicyGradientSettings:
         "ndcg",
         """Utility to maximise: a metric or a mix of metrics. With estimator "exact" it must be a sum over items, as dcg and ndcg are.""",
     )
-    fairness: str = setting(
+    fairness: Any = setting(
         "group",
-        """Which disparity of exposure relative to merit is lowered: between the protected groups of a query ("group"), or between all
-        pairs of its items ("individual").""",
-        choices=FAIRNESS,
+        """Which disparity of exposure relative to merit is lowered: between the protected groups of a query ("group"), between all pairs
+        of its items ("individual"), or a value with settings such as rp.fairness.GroupExposure(merit="exp2", rank_weights=bias).""",
     )
     strength: float = setting(
         1.0, "Price of one unit of disparity; 0 ignores fairness, 10 to 1000 is usual.", at_least=0
     )
-    parity: float = setting(
-        0.0,
-        """How far scores are moved so that all groups of a query get the same mean exposure: 0 not at all, 1 completely. Items can then
-        only be ranked together with their groups.""",
-        at_least=0,
-        at_most=1,
-        read_when=ReadWhen(condition='fairness is "group"', holds=lambda owner: owner.fairness == "group"),
-    )
-    merit: str = setting("identity", "Merit of an item as a function of its label.", choices=MERITS)
     entropy: float = setting(
         0.0,
         "Weight of the entropy of the first choice, added to the objective. Above 0 it keeps the policy from becoming deterministic.",
@@ -86,21 +66,16 @@ class FairPolicyGradientSettings:
         choices=_ESTIMATORS,
     )
     num_samples: int = setting(
-        10, "Rankings drawn per query and step. More samples, less noise and more time.", at_least=1, read_when=_DRAWS
-    )
-    control: str = setting(
-        "leave_one_out",
-        """What is subtracted from the reward of a sampled ranking to lower the noise: the mean reward of the other samples
-        ("leave_one_out"), of all samples ("mean"), the reward of the sorted list ("greedy"), or nothing ("none").""",
-        choices=CONTROLS,
+        10,
+        """Rankings drawn per query and step; from each reward the mean reward of the others is subtracted. More samples, less noise and
+        more time.""",
+        at_least=2,
         read_when=_DRAWS,
     )
 
     def check_together(self) -> None:
-        """Refuse an estimator that does not work for the reward, and fewer samples than the control variate needs."""
+        """Refuse an estimator that does not work for the reward."""
         check_estimator(self.estimator, self.reward, known=_ESTIMATORS)
-        if self.estimator == "reinforce":
-            check_control(self.control, self.num_samples)
 
 
 @documented
@@ -114,18 +89,15 @@ class FairPolicyGradient(FairPolicyGradientSettings):
     With ``max_disparity`` δ the mean disparity is bounded instead, by an augmented Lagrangian: ``strength`` is the multiplier's estimate λ,
     and the price of disparity at D is max(0, λ + penalty * (D - δ)).
 
-    With ``parity`` above 0 the policy is over scores + parity * offsets, where the whole offsets would give all groups of a query the same
-    mean exposure (fairness/parity_offsets.py); the gradient goes through them.
+    With the setting ``parity`` of ``fairness`` above 0 the policy is over scores + parity * offsets, where the whole offsets would give all
+    groups of a query the same mean exposure (fairness/parity_offsets.py); the gradient goes through them.
     """
 
     max_disparity: float | None = setting(
         None,
-        "Bound on the mean disparity; None penalises disparity by strength instead.",
+        """Bound on the mean disparity; None penalises disparity by strength instead. The price follows the disparity of exact exposures
+        with estimator "reinforce" too: that of sampled ones is too high.""",
         at_least=0,
-        read_when=ReadWhen(
-            condition='estimator is "exact", since samples do not give the disparity',
-            holds=lambda owner: owner.estimator == "exact",
-        ),
     )
     penalty: float = setting(
         0.0,
@@ -143,6 +115,15 @@ class FairPolicyGradient(FairPolicyGradientSettings):
         check_settings(self)
         self.check_together()
         self.reward = reward_to_maximise(self.reward)
+        self.fairness = as_aim(self.fairness)
+
+    @property
+    def _aim(self) -> FairnessAim:
+        return as_aim(self.fairness)
+
+    @property
+    def _parity(self) -> float:
+        return float(getattr(self.fairness, "parity", 0.0))
 
     def exactly(self, **changes: Any) -> FairPolicyGradient:
         """The same objective with exact gradients.
@@ -152,9 +133,7 @@ class FairPolicyGradient(FairPolicyGradientSettings):
         changes
             Further settings to change.
         """
-        defaults: dict[str, Any] = {
-            field.name: field.default for field in fields(self) if field.name in ("num_samples", "control")
-        }
+        defaults: dict[str, Any] = {field.name: field.default for field in fields(self) if field.name == "num_samples"}
         return replace(self, estimator="exact", **defaults | changes)
 
     def __call__(self, scores: Tensor, batch: Batch, *, generator: torch.Generator | None = None) -> ObjectiveValue:
@@ -188,7 +167,9 @@ class FairPolicyGradient(FairPolicyGradientSettings):
             The queries.
         """
         if self.max_disparity is None:
-            return float(batch.mean_over_queries(value.utility - self.strength * value.disparity.values))
+            return float(batch.mean_over_queries(value.utility)) - self.strength * _mean_over_all(
+                value.disparity, batch
+            )
         multiplier = self._multiplier(value.disparity, batch)
         return float(batch.mean_over_queries(value.utility)) - (multiplier**2 - self.strength**2) / (2 * self.penalty)
 
@@ -239,10 +220,9 @@ class FairPolicyGradient(FairPolicyGradientSettings):
         """
         if self.reward.is_additive:
             return self.exactly().evaluate(scores, batch)
-        if self.parity:
-            offsets = parity_offsets(scores.double(), batch.mask, _groups_of(batch), num_groups=self.num_groups or None)
-            scores = scores + self.parity * offsets.values.to(scores.dtype)
-        bias = position_bias(scores.shape[-1], dtype=torch.float64, device=scores.device)
+        if self._parity:
+            scores = scores + self._parity * self._offsets(scores, batch).values.to(scores.dtype)
+        bias = self._bias(scores)
         exposure = self._exposure_gradient(scores, batch.mask, torch.zeros_like(scores), bias)[0]
         generator = torch.Generator(scores.device).manual_seed(0)
         rankings = PlackettLuce(scores, batch.mask).sample(
@@ -263,15 +243,32 @@ class FairPolicyGradient(FairPolicyGradientSettings):
         generator
             Where rankings are drawn from; None: from torch's global generator.
         """
-        if not self.parity:
+        if not self._parity:
             return self._estimate(scores, batch, generator)
-        offsets = parity_offsets(scores.double(), batch.mask, _groups_of(batch), num_groups=self.num_groups or None)
-        value = self._estimate(scores + self.parity * offsets.values.to(scores.dtype), batch, generator)
+        offsets = self._offsets(scores, batch)
+        value = self._estimate(scores + self._parity * offsets.values.to(scores.dtype), batch, generator)
         # Offsets depend on scores such that the exposure of every group stays equal: the part that would change it is removed.
         pull = offsets.given.of_items(offsets.multipliers(value.gradient.double()))
-        bias = position_bias(scores.shape[-1], dtype=torch.float64, device=scores.device)
+        bias = self._bias(scores)
         answer = self._exposure_gradient(scores.double() + offsets.values, batch.mask, pull, bias)[1]
-        return replace(value, gradient=value.gradient - self.parity * answer.to(scores.dtype))
+        return replace(value, gradient=value.gradient - self._parity * answer.to(scores.dtype))
+
+    def _offsets(self, scores: Tensor, batch: Batch) -> ParityOffsets:
+        if batch.groups is None:
+            raise RankPolicyError(
+                "parity needs the protected group of each item: pass protected= to fit or to the dataset."
+            )
+        return parity_offsets(
+            scores.double(),
+            batch.mask,
+            batch.groups,
+            num_groups=self.num_groups or None,
+            rank_weights=self._bias(scores),
+        )
+
+    def _bias(self, scores: Tensor, dtype: torch.dtype = torch.float64) -> Tensor:
+        """The position bias of the aim (position,)."""
+        return self._aim.position_bias(scores.shape[-1], dtype=dtype, device=scores.device)
 
     def _estimate(self, scores: Tensor, batch: Batch, generator: torch.Generator | None) -> FairValue:
         return self._sampled(scores, batch, generator) if self.estimator == "reinforce" else self._exact(scores, batch)
@@ -286,13 +283,17 @@ class FairPolicyGradient(FairPolicyGradientSettings):
         batch
             The queries: labels, mask, protected groups.
         """
-        merit = merit_of(batch.labels.to(exposure.dtype), self.merit)
-        if self.fairness == "individual":
-            return individual_disparity(exposure, merit, batch.mask)
-        return group_disparity(exposure, merit, _groups_of(batch), batch.mask, num_groups=self.num_groups or None)
+        return self._aim.disparity(
+            exposure,
+            batch.labels,
+            batch.mask,
+            groups=batch.groups,
+            num_groups=self.num_groups or None,
+            query_weights=batch.query_weights,
+        )
 
     def _exact(self, scores: Tensor, batch: Batch) -> FairValue:
-        bias = position_bias(scores.shape[-1], dtype=torch.float64, device=scores.device)
+        bias = self._bias(scores)
         exposure = self._exposure_gradient(scores, batch.mask, torch.zeros_like(scores), bias)[0]
         disparity = self.disparity(exposure, batch)
         coefficients = -self._price(disparity, batch) * disparity.gradient.to(scores.dtype)
@@ -316,14 +317,21 @@ class FairPolicyGradient(FairPolicyGradientSettings):
 
     def _sampled(self, scores: Tensor, batch: Batch, generator: torch.Generator | None) -> FairValue:
         """As in the paper. dD/dexposure comes from separate samples: from those of the gradient it would be biased."""
-        bias = position_bias(scores.shape[-1], dtype=scores.dtype, device=scores.device)
+        bias = self._bias(scores, scores.dtype)
         rankings = PlackettLuce(scores, batch.mask).sample(self.num_samples, generator=generator)
         disparity = self.disparity(sampled_exposure(rankings, batch.mask, bias), batch)
-        coefficients = disparity.gradient.to(scores.dtype)
+        coefficients, price = disparity.gradient.to(scores.dtype), self.strength
+        if self.max_disparity is not None:
+            exact = self._exposure_gradient(scores, batch.mask, torch.zeros_like(scores), bias.double())[0]
+            disparity = self.disparity(exact, batch)
+            price = self._price(disparity, batch)
+
+        rewards: list[Tensor] = []  # without the penalty, whose noise is large where its price is high
 
         def penalised_reward(rankings: Tensor, labels: Tensor, mask: Tensor) -> Tensor:
+            rewards.append(self._rewards(rankings, labels, mask))
             placed = coefficients.expand(*rankings.shape[:-1], -1).gather(-1, rankings)
-            return self._rewards(rankings, labels, mask) - self.strength * (placed * bias[: rankings.shape[-1]]).sum(-1)
+            return rewards[-1] - price * (placed * bias[: rankings.shape[-1]]).sum(-1)
 
         estimate = reinforce(
             scores,
@@ -331,11 +339,10 @@ class FairPolicyGradient(FairPolicyGradientSettings):
             batch.mask,
             reward=as_reward(penalised_reward),
             num_samples=self.num_samples,
-            control=self.control,
+            control="leave_one_out",
             generator=generator,
         )
-        penalty = self.strength * (coefficients * sampled_exposure(rankings, batch.mask, bias)).sum(-1)
-        return FairValue(estimate.reward + penalty, disparity, estimate.gradient)
+        return FairValue(rewards[0].to(scores.dtype).mean(0), disparity, estimate.gradient)
 
     def _rewards(self, rankings: Tensor, labels: Tensor, mask: Tensor) -> Tensor:
         """Rewards of rankings; 0 for queries that the conventions leave out of means."""
@@ -345,9 +352,12 @@ class FairPolicyGradient(FairPolicyGradientSettings):
         return rewards.nan_to_num(nan=0.0)
 
 
-def _groups_of(batch: Batch) -> Tensor:
-    if batch.groups is None:
-        raise RankPolicyError(
-            "fairness='group' needs the protected group of each item: pass protected= to fit or to the dataset."
-        )
-    return batch.groups
+def _mean_over_all(disparity: Disparity, batch: Batch) -> float:
+    """The mean disparity over all queries, those left out as 0."""
+    if disparity.amortized is None:
+        return float(batch.mean_over_queries(disparity.values))
+    return (
+        disparity.mean * disparity.weight_counted(batch.query_weights) / len(disparity.values)
+        if disparity.num_counted
+        else 0.0
+    )

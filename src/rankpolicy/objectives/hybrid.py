@@ -1,21 +1,23 @@
-"""BanditRank's objective: the reward of sampled lists, and the cross entropy of affinities."""
+"""BanditRank's objective: the reward of sampled lists, and a supervised loss of affinities."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
 from torch import Tensor
-from torch.nn.functional import binary_cross_entropy_with_logits
 
 from rankpolicy.data.batches import Batch
 from rankpolicy.gradients import CONTROLS, affinity_reinforce
 from rankpolicy.gradients.controls import check_control
 from rankpolicy.metrics import reward_to_maximise
-from rankpolicy.objectives.exploration import EXPLORATIONS
+from rankpolicy.objectives.exploration import EPSILON
 from rankpolicy.objectives.policy_gradient import ascent_loss
-from rankpolicy.objectives.value import ObjectiveValue, item_weights
+from rankpolicy.objectives.reward_weights import with_trained_weights
+from rankpolicy.objectives.supervised_losses import SUPERVISED
+from rankpolicy.objectives.value import ObjectiveValue
 from rankpolicy.settings import ReadWhen, check_settings, documented, setting
 
 _USES_REWARD = ReadWhen(
@@ -34,9 +36,19 @@ class HybridSettings:
     )
     gamma: float = setting(
         0.5,
-        "Share of the reward in the loss; the rest is the cross entropy of affinities. 1 is the reward alone.",
+        "Share of the reward in the loss; the rest is the supervised loss. 1 is the reward alone.",
         at_least=0,
         at_most=1,
+    )
+    loss: Any = setting(
+        "cross_entropy",
+        """The supervised loss: "cross_entropy" and "squared" compare the affinity of each item with its relevance, "softmax" and "list_net"
+        the first choice of the policy with the relevance or the grades of the list; or a value with settings such as
+        rankpolicy.objectives.CrossEntropyLoss(empty_penalty=1.0).""",
+        read_when=ReadWhen(
+            condition="gamma is below 1, or its empty_penalty above 0",
+            holds=lambda owner: owner.gamma < 1 or SUPERVISED.of(owner.loss).empty_penalty > 0,
+        ),
     )
     num_samples: int = setting(
         30,
@@ -47,21 +59,14 @@ class HybridSettings:
     max_positions: int | None = setting(
         40, "Length of the lists drawn in training; None draws whole lists.", at_least=1, read_when=_USES_REWARD
     )
-    epsilon: float = setting(
+    epsilon: float | Any = setting(
         0.1,
-        "Probability that an item is chosen uniformly at random instead of by affinity.",
+        """Probability that an item is chosen uniformly at random instead of by affinity: a number; "decaying" (by a factor of 0.9 per
+        epoch) or "entropy" (higher for queries whose first choice is nearly certain), from 0.1; or a value such as
+        rankpolicy.objectives.DecayingExploration(share=0.3, decay=0.8).""",
         at_least=0,
         at_most=1,
         read_when=_USES_REWARD,
-    )
-    exploration: str = setting(
-        "constant",
-        """How epsilon changes in training: "constant", "decaying" (by a factor of 0.9 per epoch) or "entropy" (higher for queries whose
-        first choice is nearly certain).""",
-        choices=EXPLORATIONS,
-        read_when=ReadWhen(
-            condition="gamma and epsilon are above 0", holds=lambda owner: owner.gamma > 0 and owner.epsilon > 0
-        ),
     )
     control: str = setting(
         "greedy",
@@ -69,12 +74,6 @@ class HybridSettings:
         reward of the other samples ("leave_one_out"), of all samples ("mean"), or nothing ("none").""",
         choices=CONTROLS,
         read_when=_USES_REWARD,
-    )
-    empty_penalty: float = setting(
-        0.0,
-        """Weight of affinities above 0.5 in queries without relevant items. At 0 such queries are left out of training; above 0 they
-        teach the network to give low affinities when nothing is relevant.""",
-        at_least=0,
     )
 
     def check_together(self) -> None:
@@ -89,33 +88,42 @@ class Hybrid(HybridSettings):
     """γ L_rl + (1 - γ) L_sl (Gampa & Fujita 2019, eq. 12), affinities a = sigmoid(score).
 
     - L_rl = -E[reward] of lists drawn from the affinity policy, mean over queries;
-    - L_sl = -[r log a + (1 - r) log(1 - a)], mean over items; r is 1 for relevant items and 0 for others or, with ``targets`` "labels",
-      the label itself, such as a relevance estimated from clicks, which may exceed 1;
-    - plus ``empty_penalty`` times max(0, a - 0.5) of the items of queries without relevant ones, mean over items, then over all queries.
+    - L_sl is the supervised ``loss``, such as the cross entropy -[r log a + (1 - r) log(1 - a)], mean over items; r is 1 for relevant items
+      and 0 for others or, with ``targets`` "labels", the label itself, such as a relevance estimated from clicks, which may exceed 1;
+    - plus the ``empty_penalty`` of the loss times max(0, a - 0.5) of the items of queries without relevant ones, mean over items, then
+      over all queries.
+
+    The weights of a reward "trained_mean(ap, ndcg@10)" change from epoch to epoch, see objectives/reward_weights.py.
     """
 
     targets: str = setting(
         "relevant",
-        """Target of the cross entropy: "relevant" (1 or 0) or "labels" (the label itself).""",
+        """Target of the supervised loss: "relevant" (1 or 0) or "labels" (the label itself).""",
         choices=("relevant", "labels"),
     )
     epoch: int = setting(0, "How many epochs are done.", at_least=0)
     report_name: str = setting("reward", "Name of the number that is reported after each epoch.")
 
     def __post_init__(self) -> None:
+        EPSILON.of(self.epsilon), SUPERVISED.of(self.loss)
         check_settings(self)
         self.check_together()
         self.reward = reward_to_maximise(self.reward)
 
-    def at_epoch(self, epoch: int) -> Hybrid:
+    def at_epoch(self, epoch: int, parts: Mapping[str, Sequence[float]]) -> Hybrid:
         """What is minimised in the next epoch.
 
         Parameters
         ----------
         epoch
             How many epochs are done.
+        parts
+            The parts that were reported, by name, one number per epoch.
         """
-        return replace(self, epoch=epoch)
+        reward = self.reward
+        if getattr(reward, "trained", False):
+            reward = with_trained_weights(reward, parts)
+        return replace(self, epoch=epoch, reward=reward)
 
     def __call__(self, scores: Tensor, batch: Batch, *, generator: torch.Generator | None = None) -> ObjectiveValue:
         """The loss of these scores.
@@ -129,7 +137,7 @@ class Hybrid(HybridSettings):
         generator
             Where lists are drawn from; None: from torch's global generator.
         """
-        fixed = scores.detach()
+        fixed, supervised = scores.detach(), SUPERVISED.of(self.loss)
         estimate = affinity_reinforce(
             fixed,
             batch.labels,
@@ -137,24 +145,24 @@ class Hybrid(HybridSettings):
             reward=self.reward,
             num_samples=self.num_samples,
             max_positions=self.max_positions,
-            epsilon=EXPLORATIONS[self.exploration](self.epsilon, self.epoch, fixed, batch.mask),
+            epsilon=EPSILON.of(self.epsilon).epsilon(self.epoch, fixed, batch.mask),
             control=self.control,
             generator=generator,
         )
         is_relevant = (batch.labels >= self.reward.conventions.relevant_from) & batch.mask
         targets = is_relevant if self.targets == "relevant" else batch.labels
-        cross_entropy = binary_cross_entropy_with_logits(
-            scores[batch.mask], targets[batch.mask].to(scores.dtype), weight=item_weights(batch)
-        )
-        loss = ascent_loss(scores, estimate.gradient, batch, share=self.gamma) + (1 - self.gamma) * cross_entropy
+        guide = supervised.loss(scores, batch, targets.to(scores.dtype))
+        loss = ascent_loss(scores, estimate.gradient, batch, share=self.gamma) + (1 - self.gamma) * guide
         reward = _mean(estimate.reward, batch)
         parts = {name: _mean(values, batch) for name, values in estimate.metrics.items()}
-        parts |= {"L_rl": -reward, "L_sl": float(cross_entropy.detach())}
-        if self.empty_penalty:
+        parts |= {"L_rl": -reward, "L_sl": float(guide.detach())}
+        if getattr(self.reward, "trained", False):
+            parts |= {f"weight of {term.factors[0]}": term.weight for term in self.reward.terms}
+        if supervised.empty_penalty:
             excess = torch.where(batch.mask, torch.sigmoid(scores) - 0.5, 0.0).clamp(min=0).sum(-1)
             of_query = torch.where(is_relevant.any(-1), 0.0, excess / batch.mask.sum(-1).clamp(min=1))
             excess_mean = batch.mean_over_queries(of_query)
-            loss = loss + self.empty_penalty * excess_mean
+            loss = loss + supervised.empty_penalty * excess_mean
             parts["excess"] = float(excess_mean.detach())
         return ObjectiveValue(loss, reward, parts)
 

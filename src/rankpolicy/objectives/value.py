@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol, runtime_checkable
 
@@ -58,12 +58,14 @@ class Objective(Protocol):
 class ScheduledObjective(Objective, Protocol):
     """An objective that changes from epoch to epoch."""
 
-    def at_epoch(self, epoch: int) -> Objective:
+    def at_epoch(self, epoch: int, parts: Mapping[str, Sequence[float]]) -> Objective:
         """What is minimised in the next epoch.
 
         Parameters
         ----------
         epoch
             How many epochs are done.
+        parts
+            The parts that were reported, by name, one number per epoch.
         """
         ...

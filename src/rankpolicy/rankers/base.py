@@ -84,6 +84,7 @@ class Ranker(ScikitLearnEstimator, RanksAsPolicy, ExplainedRanker, ABC):
     name: ClassVar[str]
     uses_query_weights: ClassVar[bool] = False  # whether queries with higher weights count more in training
     learns_from_relevances: ClassVar[bool] = False  # whether labels may be relevances estimated from clicks
+    trains_reward_weights: ClassVar[bool] = False  # whether the weights of a reward "trained_mean(...)" are trained
     scores_sparse: ClassVar[bool] = (
         False  # whether sparse features are scored as they are; otherwise by dense blocks of rows
     )
@@ -122,15 +123,23 @@ class Ranker(ScikitLearnEstimator, RanksAsPolicy, ExplainedRanker, ABC):
         self._check_settings()
 
     def _plain_settings(self) -> dict[str, Any]:
-        return {name: plain(getattr(self, name)) for name in self.setting_names()}
+        settings = {name: getattr(self, name) for name in self.setting_names()}
+        values = {name: kind.of(settings[name]) for name, kind in self.value_settings.items()}
+        return {name: plain(value) for name, value in (settings | values).items()}
 
     def _check_settings(self) -> None:
         """Refuse settings of a wrong kind or range, or that nothing would read."""
+        for name, kind in self.value_settings.items():
+            kind.of(getattr(self, name))
         check_settings(self)
         for name in ("reward", "valid_metric"):
             value = getattr(self, name, "objective")
             if name in self.setting_names() and not (isinstance(value, str) and value == "objective"):
-                reward_to_maximise(value)
+                found = reward_to_maximise(value)
+                if getattr(found, "trained", False) and not (name == "reward" and self.trains_reward_weights):
+                    raise RankPolicyError(
+                        f"{name} {found.name!r}: weights are trained by BanditRank's reward only; write mean(...) here."
+                    )
 
     def fit(
         self,
@@ -430,6 +439,9 @@ class Ranker(ScikitLearnEstimator, RanksAsPolicy, ExplainedRanker, ABC):
         from rankpolicy.models.members import models_with_setting
         from rankpolicy.rankers.members import RANKERS
 
+        kind = cls.value_with_setting(name)
+        if kind is not None:
+            return kind.owner_in_words(name)
         rankers = ", ".join(ranker.__name__ for ranker in RANKERS.values() if name in ranker.setting_names())
         if rankers:
             return f"it is a setting of {rankers}"

@@ -16,6 +16,7 @@ from rankpolicy.arguments import checked_kinds
 from rankpolicy.display import short
 from rankpolicy.settings import changed_settings, check_names, setting_names
 from rankpolicy.types import RankPolicyError
+from rankpolicy.values import ValueKind
 
 if TYPE_CHECKING:
     from sklearn.utils import Tags
@@ -40,6 +41,9 @@ class ScikitLearnEstimator(ABC):
         "score": dict.fromkeys(_ROWS, True) | {"sample_weight": None, "group": None},
     }
 
+    # Settings whose values have settings themselves, by name.
+    value_settings: ClassVar[Mapping[str, ValueKind[Any]]] = {}
+
     num_features_: int
     feature_names_: list[str] | None
 
@@ -57,7 +61,7 @@ class ScikitLearnEstimator(ABC):
         Parameters
         ----------
         deep
-            Whether to give also the settings of the model, as ``model__hidden``.
+            Whether to give also the settings of values, such as those of the model as ``model__hidden``.
         """
         settings = {name: getattr(self, name) for name in self.setting_names()}
         if deep:
@@ -96,7 +100,18 @@ class ScikitLearnEstimator(ABC):
 
     def _nested_settings(self) -> Mapping[str, Any]:
         """Settings that have settings themselves, as the values they stand for."""
-        return {}
+        return {name: kind.of(getattr(self, name)) for name, kind in self.value_settings.items()}
+
+    @classmethod
+    def value_with_setting(cls, name: str) -> ValueKind[Any] | None:
+        """The kind of values among the settings that has a setting of this name; None if there is none.
+
+        Parameters
+        ----------
+        name
+            The name of the setting, such as "merit" or "fairness__merit".
+        """
+        return next((kind for kind in cls.value_settings.values() if kind.with_setting(name)), None)
 
     def __repr__(self) -> str:
         changed = (f"{name}={short(value)}" for name, value in changed_settings(self).items())

@@ -12,11 +12,12 @@ import torch
 from rankpolicy.data.dataset import RankingDataset
 from rankpolicy.experiments.pareto import UtilityDisparity
 from rankpolicy.experiments.tradeoff_curves import Tradeoff, TradeoffPoint
-from rankpolicy.fairness import merit_of
+from rankpolicy.fairness import FairnessAim
 from rankpolicy.reports import figures
 from rankpolicy.reports.how_made import how_made
 from rankpolicy.reports.html import Cell, Section, figure, html_page, paragraph, table
 from rankpolicy.reports.run_record import RunRecord
+from rankpolicy.settings import plain
 
 COLUMNS = (
     "method",
@@ -52,7 +53,7 @@ def tradeoff_figure(tradeoff: Tradeoff) -> Any:
     return figures.tradeoff_curves(
         curves,
         [(point.mean.disparity, point.mean.utility) for point in tradeoff.pareto],
-        x_name=f"{tradeoff.fairness} disparity of exposure",
+        x_name=f"{tradeoff.fairness.name} disparity of exposure",
         y_name=f"expected {tradeoff.reward}",
         label_name="strength" if any(point.strength is not None for point in tradeoff.points) else "bound",
     )
@@ -79,7 +80,7 @@ def tradeoff_page(tradeoff: Tradeoff, test: RankingDataset, run: RunRecord, *, t
         "Pareto front: points that no other point dominates."
         + (f" Thin bars: ± one standard deviation over {len(tradeoff.seeds)} seeds." if len(tradeoff.seeds) > 1 else "")
     )
-    drawn = figures.svg(tradeoff_figure(tradeoff), f"{tradeoff.reward} against {tradeoff.fairness} disparity")
+    drawn = figures.svg(tradeoff_figure(tradeoff), f"{tradeoff.reward} against {tradeoff.fairness.name} disparity")
     return html_page(
         title,
         lead,
@@ -163,7 +164,7 @@ def _hypervolumes(tradeoff: Tradeoff) -> tuple[str, ...]:
 
 def _exposures(tradeoff: Tradeoff, test: RankingDataset) -> tuple[str, ...]:
     method, curve = next(iter(tradeoff.curves.items()))
-    merit = merit_of(torch.from_numpy(test.labels.astype(np.float64))[None], tradeoff.merit)[0].numpy()
+    merit = tradeoff.fairness.merits(torch.from_numpy(test.labels.astype(np.float64))[None])[0].numpy()
     groups = None if test.groups is None else test.in_source_order(test.groups)
     shown = points_to_show(curve)
     exposures = {title: point.exposure for title, point in shown.items()}
@@ -207,12 +208,14 @@ def _measured(tradeoff: Tradeoff) -> tuple[str, ...]:
         [method, ", ".join(f"{name}={value}" for name, value in settings.items()) or "defaults"]
         for method, settings in tradeoff.settings.items()
     ]
+    aim = tradeoff.fairness
+    compared = "expected clicks" if aim.impact else "exposure"
     return (
         paragraph(
             f"Utility is the expected {tradeoff.reward} of a ranking drawn from the policy, mean over test queries. Disparity is the "
-            f"{tradeoff.fairness} disparity of exposure for merit (Singh & Joachims 2019), mean over the test queries that have one; "
-            f"position bias 1 / log2(1 + rank), merit {tradeoff.merit} of the label. Both are computed from exact exposures, not sampled. "
-            "A method that sorts by scores is measured by that one ranking of each query."
+            f"{aim.name} disparity of {compared} for merit (Singh & Joachims 2019), mean over the test queries that have one; "
+            f"position bias {_position_bias_text(aim)}, merit {plain(aim.merit)} of the label. Both are "
+            "computed from exact exposures, not sampled. A method that sorts by scores is measured by that one ranking of each query."
         ),
         paragraph(
             f"Test queries: {sum(tradeoff.num_queries)} over {len(tradeoff.seeds)} seed(s). Left out of the disparity: "
@@ -220,6 +223,12 @@ def _measured(tradeoff: Tradeoff) -> tuple[str, ...]:
         ),
         table(["method", "settings"], rows, caption="Settings that are not listed have their defaults."),
     )
+
+
+def _position_bias_text(aim: FairnessAim) -> str:
+    if isinstance(aim.rank_weights, str):
+        return {"log2": "1 / log2(1 + rank)", "inverse": "1 / rank", "geometric": "0.8^(rank - 1)"}[aim.rank_weights]
+    return "as measured: " + ", ".join(f"{weight:.3g}" for weight in aim.rank_weights)
 
 
 def _aims_text(aims: UtilityDisparity) -> str:

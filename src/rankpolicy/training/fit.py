@@ -220,7 +220,7 @@ def _train_epoch(state: TrainingState, train: RaggedTensors, objective: Objectiv
     """One pass over all queries; records the numbers of the objective as means over queries."""
     state.network.train()
     if isinstance(objective, ScheduledObjective):
-        objective = objective.at_epoch(state.epoch)
+        objective = objective.at_epoch(state.epoch, state.parts)
     values: list[tuple[ObjectiveValue, int]] = []
     num_members = len(state.network.members) if isinstance(state.network, Average) else 1
     for batch in train.shuffled_batches(settings.batch_queries, generator=state.generator):

@@ -163,13 +163,15 @@ def test_a_network_that_torch_cannot_export_is_refused(model, message, tmp_path)
 
 def test_parity_between_groups_has_no_graph_but_the_scores_before_it_have(tmp_path):
     groups = np.arange(DATA.num_items) % 2
-    ranker = rp.FairPGRank(parity=1.0, epochs=1, model="linear").fit(DATA, protected=groups, progress=False)
+    ranker = rp.FairPGRank(fairness=rp.fairness.GroupExposure(parity=1.0), epochs=1).fit(
+        DATA, protected=groups, progress=False
+    )
     with pytest.raises(
-        rp.RankPolicyError, match=r"with parity=1 FairPGRank cannot be exported.*set_params\(parity=0\.0\)"
+        rp.RankPolicyError, match=r"with parity=1 FairPGRank cannot be exported.*set_params\(fairness__parity=0\.0\)"
     ):
         ranker.export_onnx(tmp_path / "model.onnx")
     assert not list(tmp_path.iterdir())
-    ranker.set_params(parity=0.0)
+    ranker.set_params(fairness__parity=0.0)
     (scores,) = session_of(ranker, tmp_path).run(None, {"features": DATA.features})
     np.testing.assert_allclose(scores, ranker.predict(DATA), rtol=1e-5, atol=1e-5)
 

@@ -4,6 +4,7 @@ import torch
 from torch import nn
 
 import rankpolicy as rp
+from rankpolicy.objectives import CrossEntropyLoss
 from rankpolicy.rankers.networks.bandit_rank import PAPER_REWARDS
 
 DATA = rp.make_web_search(150, random_state=2)
@@ -32,7 +33,7 @@ def test_every_part_is_logged_for_every_epoch():
 
 
 def test_parts_survive_a_checkpoint(tmp_path):
-    settings = SMALL | {"exploration": "decaying"}
+    settings = SMALL | {"epsilon": "decaying", "reward": "trained_mean(ap, ndcg@10)"}
     whole = rp.BanditRank(epochs=4, **settings).fit(TRAIN, valid=VALID)
     rp.BanditRank(epochs=2, **settings).fit(TRAIN, valid=VALID, checkpoint=tmp_path / "c")
     resumed = rp.BanditRank(epochs=4, **settings).fit(TRAIN, valid=VALID, checkpoint=tmp_path / "c", resume=True)
@@ -48,7 +49,7 @@ def test_queries_without_relevant_items_are_left_out_and_counted():
     num_empty = int((~TRAIN.has_relevant_items()).sum())
     assert num_empty > 0
     assert rp.BanditRank(epochs=1, **SMALL).fit(TRAIN).report_ == {"queries_left_out": {"no relevant item": num_empty}}
-    penalised = rp.BanditRank(epochs=1, empty_penalty=1.0, **SMALL).fit(TRAIN)
+    penalised = rp.BanditRank(epochs=1, loss=CrossEntropyLoss(empty_penalty=1.0), **SMALL).fit(TRAIN)
     assert penalised.report_ == {"queries_left_out": {"no relevant item": 0}}
     assert penalised.evals_result_["training"]["excess"][0] >= 0
     with pytest.raises(rp.RankPolicyError, match="no query has an item with label >= 1"):
@@ -93,9 +94,14 @@ def test_a_network_of_ones_own(as_instance, tmp_path):
         ({"gamma": 1.5}, "gamma must be at least 0 and at most 1; got 1.5"),
         ({"epsilon": 2.0}, "epsilon must be at least 0 and at most 1; got 2.0"),
         ({"max_positions": 0}, "max_positions must be at least 1"),
-        ({"exploration": "entropic"}, "Unknown exploration 'entropic'. Did you mean 'entropy'"),
+        ({"epsilon": "entropic"}, "Unknown epsilon 'entropic'. Did you mean 'entropy'"),
         ({"control": "greed"}, "Unknown control 'greed'. Did you mean 'greedy'"),
-        ({"empty_penalty": -1.0}, "empty_penalty must be at least 0; got -1.0"),
+        (
+            {"empty_penalty": 1.0},
+            r"has no setting 'empty_penalty'; it belongs to loss: loss=.*CrossEntropyLoss\(empty_penalty=",
+        ),
+        ({"loss": "hinge"}, r"Unknown loss 'hinge'\. .*Known: cross_entropy, softmax, list_net, squared"),
+        ({"valid_metric": "trained_mean(ap, rr)"}, "weights are trained by BanditRank's reward only"),
         ({"reward": "avg_rank"}, "must rise as rankings get better"),
         ({"model": "highwy"}, "Unknown model 'highwy'"),
         ({"model": lambda width: nn.Linear(width, 1)}, r"one score per item: .* two items gave the shape \(2, 1\)"),

@@ -13,7 +13,9 @@ def precision_of_first(rankings, labels, mask):
     return (labels.expand(*rankings.shape[:-1], -1).gather(-1, rankings)[..., 0] > 0).double()
 
 
-@pytest.mark.parametrize("settings", [{}, {"model": "mlp"}, {"fairness": "individual"}, {"parity": 0.5}])
+@pytest.mark.parametrize(
+    "settings", [{}, {"model": "mlp"}, {"fairness": "individual"}, {"fairness": rp.fairness.GroupExposure(parity=0.5)}]
+)
 @pytest.mark.parametrize("reward", ["ap", "mean(ap, rr)", "err", "ap * ndcg", precision_of_first])
 def test_any_metric_trains_and_is_reported(reward, settings):
     ranker = rp.FairPGRank(reward=reward, estimator="reinforce", epochs=2, **settings)

@@ -135,7 +135,7 @@ def test_without_strength_there_is_no_fairness_term():
     ranker = rp.BoostedPolicy(**FEW_TREES, strength=0.0).fit(TRAIN)
     assert list(ranker.evals_result_["training"]) == ["reward"]
     assert ranker.report_ is None
-    for settings in ({"fairness": "individual"}, {"merit": "exp2"}):
+    for settings in ({"fairness": "individual"}, {"fairness": rp.fairness.GroupExposure(merit="exp2")}):
         with pytest.raises(rp.RankPolicyError, match="would not be read: it is read only when strength is above 0"):
             rp.BoostedPolicy(**settings)
 
@@ -205,7 +205,7 @@ def test_what_it_cannot_do_is_named(tmp_path):
         ({"reward": "ap"}, r"reward of rank weights times item values, such as 'ndcg@10'; got 'ap'. PGRank learns any"),
         ({"reward": lambda rankings, labels, mask: labels[:, 0]}, r"rank weights times item values"),
         ({"hessian": "exact"}, r"Unknown hessian 'exact'. Known: magnitude, diagonal, constant."),
-        ({"fairness": "total"}, r"Unknown fairness 'total'. Known: individual, group"),
+        ({"fairness": "total"}, r"Unknown fairness 'total'. Known: group, individual"),
         ({"strength": -1.0}, r"strength must be at least 0; got -1.0"),
         ({"strength": 1.0}, r"fairness='group' needs at least two protected groups"),
         ({"num_leaves": 1}, r"num_leaves must be at least 2 and at most 131072; got 1"),

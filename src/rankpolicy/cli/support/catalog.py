@@ -69,6 +69,21 @@ KINDS: dict[str, Kind] = {
     "model": Kind(
         title="Models", used="--set model=NAME of a ranker that trains a network", table="rankpolicy.models:MODELS"
     ),
+    "fairness": Kind(
+        title="Aims of fairness",
+        used="--set fairness=NAME of a fair ranker, tradeoff --fairness; their settings: --set fairness.SETTING=VALUE",
+        table="rankpolicy.fairness:AIMS",
+    ),
+    "loss": Kind(
+        title="Supervised losses",
+        used="--set loss=NAME of bandit-rank; their settings: --set loss.SETTING=VALUE",
+        table="rankpolicy.objectives:SUPERVISED_LOSSES",
+    ),
+    "epsilon": Kind(
+        title="Ways to explore",
+        used="--set epsilon=NAME of bandit-rank; their settings: --set epsilon.SETTING=VALUE",
+        table="rankpolicy.objectives:EXPLORATIONS",
+    ),
     "estimator": Kind(
         title="Estimators of the gradient",
         used="--set estimator=NAME of a ranker",

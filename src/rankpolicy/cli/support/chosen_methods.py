@@ -18,7 +18,6 @@ from rankpolicy.settings import check_names, setting_names
 from rankpolicy.types import RankPolicyError, unknown_name
 
 if TYPE_CHECKING:
-    from rankpolicy.models.model import Model
     from rankpolicy.rankers import Ranker
 
 Variant = Annotated[
@@ -162,7 +161,7 @@ def parse_settings(ranker_class: type[Ranker], texts: Mapping[str, str]) -> dict
     ranker_class
         The class whose settings these are.
     texts
-        Values in words by name; ``model.hidden`` is the setting ``hidden`` of the model.
+        Values in words by name; ``model.hidden`` is the setting ``hidden`` of the model, ``fairness.merit`` that of the aim.
 
     >>> from rankpolicy.rankers import PGRank
     >>> parse_settings(PGRank, {"epochs": "50", "model.hidden": "64,64", "patience": "none", "reward": "ap"})
@@ -176,11 +175,11 @@ def parse_settings(ranker_class: type[Ranker], texts: Mapping[str, str]) -> dict
             settings[name] = parse_setting(ranker_class, name, text)
             continue
         _check_belongs(ranker_class, owner)
-        if owner != _MODEL:
+        if owner not in _owners(ranker_class):
             raise RankPolicyError(f"the setting {owner!r} has no settings of its own; got {name!r}.")
-        model_class = _model_class(ranker_class, texts)
-        check_names(model_class, [nested])
-        settings[f"{owner}__{nested}"] = parse_setting(model_class, nested, text)
+        value_class = _value_class(ranker_class, owner, texts)
+        check_names(value_class, [nested])
+        settings[f"{owner}__{nested}"] = parse_setting(value_class, nested, text)
     return settings
 
 
@@ -207,7 +206,7 @@ def settings_of_methods(
                 method, dot, name = attribute, ".", full_name.removeprefix(f"{attribute}.")
         if dot and method in by_attribute:
             texts[by_attribute[method]][name] = text
-        elif dot and method != _MODEL:
+        elif dot and not any(method in _owners(ranker_class) for ranker_class in classes.values()):
             raise RankPolicyError(unknown_name("method in --set:", method.replace("_", "-"), classes))
         else:
             shared[full_name] = text
@@ -256,22 +255,31 @@ def as_text(value: Any) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def _model_class(ranker_class: type[Ranker], texts: Mapping[str, str]) -> type[Model]:
-    """The class of the model that a ranker of these settings has."""
-    from rankpolicy.models.members import MODELS
+def _owners(ranker_class: type[Ranker]) -> set[str]:
+    """The settings of a ranker that have settings themselves."""
+    return {_MODEL, *ranker_class.value_settings} & set(ranker_class.setting_names())
 
-    return MODELS.named(texts.get(_MODEL, getattr(ranker_class, _MODEL)))
+
+def _value_class(ranker_class: type[Ranker], owner: str, texts: Mapping[str, str]) -> type:
+    """The class of the value that a setting has in a ranker of these settings."""
+    default = str(getattr(ranker_class, owner))
+    if owner == _MODEL:
+        from rankpolicy.models.members import MODELS
+
+        return MODELS.named(texts.get(_MODEL, default))
+    kind = ranker_class.value_settings[owner]
+    return type(kind.of(parse_setting(ranker_class, owner, texts.get(owner, default))))
 
 
 def _has_setting(ranker_class: type[Ranker], name: str, texts: Mapping[str, str]) -> bool:
     owner, dot, nested = name.partition(".")
-    if owner not in ranker_class.setting_names():
+    if owner not in ranker_class.setting_names() or (dot and owner not in _owners(ranker_class)):
         return False
-    return not dot or nested in setting_names(_model_class(ranker_class, texts))
+    return not dot or nested in setting_names(_value_class(ranker_class, owner, texts))
 
 
 def _check_belongs(ranker_class: type[Ranker], name: str) -> None:
-    """Refuse a name that is no setting of the method, saying which model has it where one does."""
+    """Refuse a name that is no setting of the method, saying which model or other value has it where one does."""
     if name not in ranker_class.setting_names():
         _refuse_setting_of_model(ranker_class, name)
         belongs = ranker_class.where_setting_belongs(name)
@@ -281,9 +289,17 @@ def _check_belongs(ranker_class: type[Ranker], name: str) -> None:
 
 
 def _refuse_setting_of_model(ranker_class: type[Ranker], name: str) -> None:
-    """Refuse the name of a setting that a model has."""
+    """Refuse the name of a setting that a model, or another value among the settings, has."""
     from rankpolicy.models.members import models_with_setting
 
+    kind = (
+        ranker_class.value_with_setting(name) if hasattr(ranker_class, "value_settings") else None
+    )  # bandits have none
+    if kind is not None:
+        bare = name.removeprefix(f"{kind.setting}__")
+        raise RankPolicyError(
+            f"{ranker_class.name} has no setting {bare!r}; it belongs to {kind.setting}: --set {kind.setting}.{bare}=..."
+        )
     name = name.removeprefix("model__")  # as set_params has it in Python
     models = models_with_setting(name) if _MODEL in ranker_class.setting_names() else []
     if models:

@@ -11,12 +11,15 @@ from torch.nn.functional import logsigmoid
 from rankpolicy.data.dataset import RankingDataset
 from rankpolicy.metrics import CustomReward, reward_to_maximise
 from rankpolicy.metrics.expression import reward_for_labels
+from rankpolicy.objectives.exploration import EPSILON
 from rankpolicy.objectives.hybrid import Hybrid, HybridSettings
+from rankpolicy.objectives.supervised_losses import SUPERVISED
 from rankpolicy.policies.plackett_luce import PlackettLuce
 from rankpolicy.rankers.networks.click_training import check_loss_is_bounded
 from rankpolicy.rankers.networks.network import NetworkRanker
 from rankpolicy.settings import documented, setting_of, share_settings
 from rankpolicy.types import RankingPolicy
+from rankpolicy.values import ValueKind
 
 # The rewards that the paper compares in section 5.4: R4 for web search, R5 for question answering.
 PAPER_REWARDS: dict[str, str] = {
@@ -33,7 +36,7 @@ PAPER_REWARDS: dict[str, str] = {
 @documented
 @dataclass(kw_only=True, eq=False, repr=False)
 class BanditRank(NetworkRanker, HybridSettings):
-    """Minimise ``gamma`` times minus the expected ``reward`` plus (1 - ``gamma``) times the cross entropy (Gampa & Fujita 2019).
+    """Minimise ``gamma`` times minus the expected ``reward`` plus (1 - ``gamma``) times a supervised ``loss`` (Gampa & Fujita 2019).
 
     A network gives every item an affinity sigmoid(score). In training, lists of up to ``max_positions`` items are drawn one item at a time,
     by affinity or, with probability ``epsilon``, uniformly at random, and compared with the sorted list (``control``). At ranking time
@@ -42,12 +45,15 @@ class BanditRank(NetworkRanker, HybridSettings):
     Only the ratio of the two parts matters to the optimizer: ``gamma`` 0.5 with four times the reward ("2*ap + 2*ndcg@10") is ``gamma``
     0.8.
 
-    Queries without relevant items carry no reward and are left out of training unless ``empty_penalty`` is above 0; ``report_`` says how
-    many. From clicks weighted by item it learns rewards of dcg and ndcg, and the cross entropy has the estimated relevance as its target;
-    from clicks weighted by query, any reward.
+    Queries without relevant items carry no reward and are left out of training unless the ``empty_penalty`` of the loss is above 0;
+    ``report_`` says how many. A reward "trained_mean(ap, ndcg@10)" is a weighted average whose weights are trained with the network, such
+    that the shortfall of each metric from 1 gets smaller by the same proportion. From clicks weighted by item it learns rewards of dcg and
+    ndcg, and the loss has the estimated relevance as its target; from clicks weighted by query, any reward.
     """
 
     name: ClassVar[str] = "bandit-rank"
+    trains_reward_weights: ClassVar[bool] = True
+    value_settings: ClassVar[dict[str, ValueKind[Any]]] = {"loss": SUPERVISED, "epsilon": EPSILON}
     settings_to_try: ClassVar[tuple[dict[str, Any], ...]] = ({}, {"gamma": 0.8}, {"gamma": 1.0})
     fitted_attributes: ClassVar[tuple[str, ...]] = (*NetworkRanker.fitted_attributes, "report_")
 
@@ -68,11 +74,14 @@ class BanditRank(NetworkRanker, HybridSettings):
 
     def _trainable(self, train: RankingDataset) -> RankingDataset:
         reward = reward_for_labels(reward_to_maximise(self.reward), train.label_kind)
-        if self.gamma < 1:
-            check_loss_is_bounded(train, loss="the cross entropy", instead="weight by='query', or choose gamma=1")
+        supervised = SUPERVISED.of(self.loss)
+        if self.gamma < 1 and not supervised.is_bounded:
+            check_loss_is_bounded(
+                train, loss="the cross entropy", instead="weight by='query', or choose gamma=1 or another loss"
+            )
         kept, num_dropped = train, 0
         # A function may reward rankings whatever the labels are.
-        if not self.empty_penalty and not isinstance(reward, CustomReward):
+        if not supervised.empty_penalty and not isinstance(reward, CustomReward):
             kept, num_dropped = train.drop_queries_without_relevant_items(reward.conventions.relevant_from)
         self.report_ = {"queries_left_out": {"no relevant item": num_dropped}}
         return kept

@@ -13,7 +13,8 @@ from torch import nn
 
 from rankpolicy.data.batches import Batch, RaggedTensors
 from rankpolicy.data.dataset import RankingDataset
-from rankpolicy.fairness import encode_groups, parity_offsets
+from rankpolicy.fairness import FairnessAim, as_aim, encode_groups, parity_offsets
+from rankpolicy.fairness.aims import FAIRNESS
 from rankpolicy.metrics import reward_to_maximise
 from rankpolicy.metrics.expression import reward_for_labels
 from rankpolicy.models.average import Average
@@ -28,6 +29,7 @@ from rankpolicy.settings import ReadWhen, documented, setting, setting_of, share
 from rankpolicy.training import Validation, epoch_progress
 from rankpolicy.training.full_batch import fit_full_batch
 from rankpolicy.types import NetworkInputs, RankPolicyError
+from rankpolicy.values import ValueKind
 
 _MOST_ROUNDS = 20
 
@@ -44,12 +46,14 @@ _IN_BATCHES = ReadWhen(
 class FairPGRank(NetworkRanker, FairPolicyGradientSettings):
     """Maximise utility - strength * disparity (Singh & Joachims 2019, eq. 1), by exact or sampled gradients.
 
-    ``fairness`` "group" needs the protected group of every item. Instead of ``strength``, ``max_disparity`` may bound the disparity of the
-    training data; a network then runs all its epochs, and of those that meet the bound the one with the highest utility is kept (on the
-    validation data if there are some). Linear models are trained by L-BFGS on all queries at once.
+    ``fairness`` says what is fair: "group", which needs the protected group of every item, "individual", or a value such as
+    ``rp.fairness.GroupExposure(merit="exp2", rank_weights=bias)`` that chooses merit, measured position bias and more.
+    Instead of ``strength``, ``max_disparity`` may bound the disparity of the training data; a network then runs all its epochs, and of
+    those that meet the bound the one with the highest utility is kept (on the validation data if there are some). Linear models are
+    trained by L-BFGS on all queries at once.
 
-    With ``parity`` 1 the groups of every query get the same mean exposure when items are ranked, which leaves no group disparity whatever
-    the merits are.
+    With ``rp.fairness.GroupExposure(parity=1.0)`` the groups of every query get the same mean exposure when items are ranked, which leaves
+    no group disparity whatever the merits are.
 
     After fit, ``report_`` holds utility and disparity on the training data (both exact; the utility of a reward that is no sum over items,
     such as "ap", is the mean over 200 rankings per query), the strength used, and how many queries were left out of the disparity and why.
@@ -58,6 +62,7 @@ class FairPGRank(NetworkRanker, FairPolicyGradientSettings):
     name: ClassVar[str] = "fair-pg-rank"
     ranks_by_sorting: ClassVar[bool] = False
     learns_from_texts: ClassVar[bool] = False
+    value_settings: ClassVar[dict[str, ValueKind[Any]]] = {"fairness": FAIRNESS}
     fitted_attributes: ClassVar[tuple[str, ...]] = (*NetworkRanker.fitted_attributes, "report_")
 
     reward: Any = setting_of(
@@ -108,6 +113,14 @@ class FairPGRank(NetworkRanker, FairPolicyGradientSettings):
         self.check_together()
 
     @property
+    def _aim(self) -> FairnessAim:
+        return as_aim(self.fairness)
+
+    @property
+    def _parity(self) -> float:
+        return float(getattr(self._aim, "parity", 0.0))
+
+    @property
     def _trains_on_all_queries(self) -> bool:
         return isinstance(self._model, Linear) and self.estimator == "exact"
 
@@ -123,7 +136,7 @@ class FairPGRank(NetworkRanker, FairPolicyGradientSettings):
 
     def _fit(self, train: RankingDataset, valid: RankingDataset | None, options: FitOptions) -> None:
         self._used_strength = self.strength if self.max_disparity is None else 0.0
-        self._num_groups = num_groups_of(train, fairness=self.fairness)
+        self._num_groups = num_groups_of(train, fairness=self._aim.name)
         inputs = self._inputs_for(train, options)
         everything = _whole_batch(train, inputs)
         if self._trains_on_all_queries:
@@ -248,22 +261,23 @@ class FairPGRank(NetworkRanker, FairPolicyGradientSettings):
 
     @property
     def _needs_queries(self) -> bool:
-        return bool(self.parity) or super()._needs_queries
+        return bool(self._parity) or super()._needs_queries
 
     def _check_exportable(self) -> None:
-        if self.parity:
+        if self._parity:
             raise RankPolicyError(
-                f"with parity={self.parity:g} FairPGRank cannot be exported to ONNX: scores depend on the protected groups of all items of "
-                "a query. Use save(path); ranker.set_params(parity=0.0).export_onnx(path) writes the scores before parity."
+                f"with parity={self._parity:g} FairPGRank cannot be exported to ONNX: scores depend on the protected groups of all "
+                "items of a query. Use save(path); ranker.set_params(fairness__parity=0.0).export_onnx(path) writes the scores before "
+                "parity."
             )
 
     @property
     def _ranks_by_groups(self) -> bool:
-        return bool(self.parity)
+        return bool(self._parity)
 
     def _scores(self, dataset: RankingDataset) -> NDArray[np.float64]:
         scores = super()._scores(dataset)
-        if not self.parity:
+        if not self._parity:
             return scores
         if dataset.groups is None:
             raise RankPolicyError(
@@ -271,8 +285,10 @@ class FairPGRank(NetworkRanker, FairPolicyGradientSettings):
             )
         padding = dataset.padding()
         codes = padding.pad(encode_groups(dataset.groups).codes)
-        offsets = parity_offsets(padding.pad(torch.from_numpy(scores)), padding.mask, codes).values
-        return scores + self.parity * padding.unpad(offsets).numpy()
+        bias = self._aim.position_bias(padding.mask.shape[-1], dtype=torch.float64)
+        padded = padding.pad(torch.from_numpy(scores))
+        offsets = parity_offsets(padded, padding.mask, codes, rank_weights=bias).values
+        return scores + self._parity * padding.unpad(offsets).numpy()
 
 
 def _disparity_of(network: nn.Module, batch: Batch, objective: FairPolicyGradient) -> float:

@@ -91,7 +91,8 @@ class NetworkRanker(Ranker, TrainingSettings):
         return as_model(self.model, reads=self._readable)
 
     def _nested_settings(self) -> Mapping[str, Any]:
-        return {} if isinstance(self._model, OwnNetwork) else {"model": self._model}
+        others = super()._nested_settings()
+        return others if isinstance(self._model, OwnNetwork) else {"model": self._model, **others}
 
     def _plain_settings(self) -> dict[str, Any]:
         return super()._plain_settings() | {"model": self._model.to_dict()}
@@ -106,7 +107,7 @@ class NetworkRanker(Ranker, TrainingSettings):
             The name of the setting.
         """
         name = name.removeprefix("model__")  # set_params takes model__hidden, the constructor a model
-        models = models_with_setting(name)
+        models = [] if cls.value_with_setting(name) else models_with_setting(name)
         own = [model for model in models if model.name == cls.model]
         if not models:
             return super().where_setting_belongs(name)

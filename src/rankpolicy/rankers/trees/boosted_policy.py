@@ -8,15 +8,17 @@ from typing import Any, ClassVar, final
 import torch
 
 from rankpolicy.data.dataset import RankingDataset
-from rankpolicy.fairness import MERITS
+from rankpolicy.fairness import as_aim
+from rankpolicy.fairness.aims import FAIRNESS
 from rankpolicy.metrics import reward_to_maximise
-from rankpolicy.objectives import FAIRNESS, FairPolicyGradient
+from rankpolicy.objectives import FairPolicyGradient
 from rankpolicy.rankers.base import FitOptions
 from rankpolicy.rankers.inputs import num_groups_of
 from rankpolicy.rankers.trees.boosting import TreeRanker, ValidationMeasure
 from rankpolicy.rankers.trees.policy_tree_objective import HESSIANS, PolicyTreeObjective, batch_of_all_queries
 from rankpolicy.settings import ReadWhen, documented, setting, share_settings
 from rankpolicy.types import RankPolicyError
+from rankpolicy.values import ValueKind
 
 _IS_FAIR = ReadWhen(condition="strength is above 0", holds=lambda ranker: ranker.strength > 0)
 _IS_NOT_FAIR = ReadWhen(
@@ -47,6 +49,7 @@ class BoostedPolicy(TreeRanker):
 
     name: ClassVar[str] = "boosted-policy"
     ranks_by_sorting: ClassVar[bool] = False
+    value_settings: ClassVar[dict[str, ValueKind[Any]]] = {"fairness": FAIRNESS}
     fitted_attributes: ClassVar[tuple[str, ...]] = (*TreeRanker.fitted_attributes, "report_")
 
     reward: Any = setting(
@@ -60,17 +63,14 @@ class BoostedPolicy(TreeRanker):
         "Divide gradient and Hessian of each query by the length of its gradient, so that every query has the same weight "
         "(a constant Hessian stays 1).",
     )
-    fairness: str = setting(
+    fairness: Any = setting(
         "group",
-        "Disparity to lower: between the protected groups of items, or between individual items.",
-        choices=FAIRNESS,
+        """Disparity to lower: between the protected groups of items ("group"), between single items ("individual"), or a value with
+        settings such as rp.fairness.GroupExposure(merit="exp2", rank_weights=bias).""",
         read_when=_IS_FAIR,
     )
     strength: float = setting(
         0.0, "Weight of the disparity against the reward; 0 ignores fairness, higher values are fairer.", at_least=0
-    )
-    merit: str = setting(
-        "identity", "Merit of an item, as a function of its label.", choices=MERITS, read_when=_IS_FAIR
     )
     learning_rate: float = setting(0.3, "Factor on the output of every tree.", above=0)
     valid_metric: Any = setting(
@@ -89,6 +89,13 @@ class BoostedPolicy(TreeRanker):
                 f"BoostedPolicy needs a reward of rank weights times item values, such as 'ndcg@10'; got {reward.name!r}. "
                 "PGRank learns any reward: PGRank(reward=..., estimator='reinforce')."
             )
+        aim = as_aim(self.fairness)
+        for name in ("amortized", "parity"):
+            if getattr(aim, name, False):
+                raise RankPolicyError(
+                    f"BoostedPolicy: fairness has {name}={getattr(aim, name)}, which would not be read: trees are grown query by query, by "
+                    "their own scores. Leave it out, or use FairPGRank."
+                )
 
     def _objective(self, train: RankingDataset) -> PolicyTreeObjective:
         return PolicyTreeObjective.of(
@@ -102,7 +109,7 @@ class BoostedPolicy(TreeRanker):
             FairPolicyGradient,
             self,
             reward=reward_to_maximise(self.reward),
-            num_groups=num_groups_of(dataset, fairness=self.fairness),
+            num_groups=num_groups_of(dataset, fairness=as_aim(self.fairness).name),
         )
 
     def _fit(self, train: RankingDataset, valid: RankingDataset | None, options: FitOptions) -> None:

@@ -15,7 +15,7 @@ from torch import Tensor
 from rankpolicy.data.batches import Batch, RaggedTensors
 from rankpolicy.data.dataset import RankingDataset, rows_of_queries
 from rankpolicy.data.lengths import queries_by_length
-from rankpolicy.fairness import position_bias
+from rankpolicy.fairness import as_aim
 from rankpolicy.fairness.disparity import Disparity
 from rankpolicy.gradients.exact import exposure_gradient
 from rankpolicy.metrics import reward_to_maximise
@@ -95,7 +95,7 @@ class PolicyTreeObjective:
         """
         if self.fair is None:
             return part.reward_terms
-        bias = position_bias(scores.shape[-1], dtype=scores.dtype)
+        bias = as_aim(self.fair.fairness).position_bias(scores.shape[-1], dtype=scores.dtype)
         exposure, _ = exposure_gradient(
             scores, part.batch.mask, torch.zeros_like(scores), rank_weights=bias, quadrature=COARSE
         )

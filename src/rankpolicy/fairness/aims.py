@@ -1,0 +1,277 @@
+"""What fairness is aimed at: between groups or between items, by which merit, seen at which ranks.
+
+rp.FairPGRank(fairness="group")
+rp.FairPGRank(fairness=rp.fairness.GroupExposure(merit="exp2", rank_weights=bias, amortized=True))
+
+The same value says what is lowered in training and what ``policy_value`` and ``sweep_tradeoff`` measure.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, final
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from rankpolicy.fairness.disparity import Disparity
+from rankpolicy.fairness.exposure import POSITION_BIASES, position_bias
+from rankpolicy.fairness.group_disparity import group_disparity
+from rankpolicy.fairness.individual_disparity import individual_disparity
+from rankpolicy.fairness.members import AIMS
+from rankpolicy.fairness.merit import MERITS, merit_of
+from rankpolicy.settings import documented, setting
+from rankpolicy.types import RankPolicyError
+from rankpolicy.values import SettingsValue, ValueKind
+
+
+@documented
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FairnessAim(SettingsValue, ABC):
+    """What all aims have in common: merit, the weights of ranks, and whether exposure or clicks are compared."""
+
+    needs_groups: ClassVar[bool]
+
+    merit: Any = setting(
+        "identity",
+        """Merit of an item as a function of its label: a name ("identity": the label; "exp2": 2^label - 1; "binary": 1 from label 1 on;
+        "log1p": log(1 + label)), or a Python function from labels (query, item) to numbers of the same shape, 0 or more, such as
+        torch.sqrt.""",
+        choices=MERITS,
+    )
+    rank_weights: tuple[float, ...] | str = setting(
+        "log2",
+        """Probability that users look at each rank, the weight of exposure: a name ("log2": 1 / log2(1 + rank); "inverse": 1 / rank;
+        "geometric": 0.8^(rank - 1)), or measured: an estimate of ``estimate_position_bias`` or an array, descending, 0 past its end.""",
+        at_least=0,
+        choices=POSITION_BIASES,
+    )
+    impact: bool = setting(
+        False,
+        """Compare expected clicks, exposure times label, instead of exposure (disparate impact; Singh & Joachims 2018). Labels are then
+        probabilities of a click on an item that was seen, or proportional to them.""",
+    )
+
+    def _convert(self) -> None:
+        if not isinstance(self.rank_weights, str | tuple | list):
+            object.__setattr__(self, "rank_weights", _measured(self.rank_weights))
+
+    def _check_together(self) -> None:
+        if not isinstance(self.merit, str) and not callable(self.merit):
+            raise RankPolicyError(
+                f"merit must be a name ({', '.join(MERITS)}) or a function of labels; got {self.merit!r:.80}."
+            )
+        self.position_bias(1)
+
+    def position_bias(
+        self, num_positions: int, *, dtype: torch.dtype = torch.float32, device: torch.device | str | None = None
+    ) -> Tensor:
+        """The weight of each rank (position,).
+
+        Parameters
+        ----------
+        num_positions
+            Length of the result.
+        dtype, device
+            Of the result.
+        """
+        return position_bias(num_positions, kind=self.rank_weights, dtype=dtype, device=device)
+
+    def merits(self, labels: Tensor) -> Tensor:
+        """The merit of each item (query, item).
+
+        Parameters
+        ----------
+        labels
+            Labels (query, item).
+        """
+        return merit_of(labels, self.merit)
+
+    def disparity(
+        self,
+        exposure: Tensor,
+        labels: Tensor,
+        mask: Tensor,
+        *,
+        groups: Tensor | None = None,
+        num_groups: int | None = None,
+        query_weights: Tensor | None = None,
+    ) -> Disparity:
+        """The disparity of each query and its gradient in exposure.
+
+        Parameters
+        ----------
+        exposure
+            Expected exposure of each item (query, item), with the position bias of this aim.
+        labels
+            Labels (query, item).
+        mask
+            True at real items (query, item).
+        groups
+            Group codes (query, item), for fairness between groups.
+        num_groups
+            How many groups there are, where a batch may lack some; None counts them.
+        query_weights
+            Weights of the queries (query,), which an amortized disparity averages by; None weighs all alike.
+        """
+        given = labels.to(exposure.dtype)
+        if not self.impact:
+            return self._disparity(exposure, self.merits(given), mask, groups, num_groups, query_weights)
+        relevance = merit_of(given).masked_fill(~mask, 0.0)
+        found = self._disparity(exposure * relevance, self.merits(given), mask, groups, num_groups, query_weights)
+        return replace(found, gradient=found.gradient * relevance)
+
+    @abstractmethod
+    def _disparity(
+        self,
+        exposure: Tensor,
+        merit: Tensor,
+        mask: Tensor,
+        groups: Tensor | None,
+        num_groups: int | None,
+        query_weights: Tensor | None,
+    ) -> Disparity: ...
+
+
+@final
+@documented
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupExposure(FairnessAim):
+    """Exposure of protected groups in proportion to their merit (Singh & Joachims 2019, eq. 4); see ``group_disparity``."""
+
+    name: ClassVar[str] = "group"
+    needs_groups: ClassVar[bool] = True
+
+    amortized: bool = setting(
+        False,
+        """Average over queries before the maximum with 0 is taken: what a group loses on one query it may gain on another. Networks
+        average over the queries of a batch, so make batches large.""",
+    )
+    cross_multiplied: bool = setting(
+        False,
+        """Compare M_b E_a with M_a E_b instead of E_a / M_a with E_b / M_b (mean exposures E, mean merits M): no division, so queries in
+        which a group has no merit count too.""",
+    )
+    parity: float = setting(
+        0.0,
+        """How far scores are moved so that all groups of a query get the same mean exposure: 0 not at all, 1 completely. Items can then
+        only be ranked together with their groups. It changes rankings, not what is measured; FairPGRank reads it.""",
+        at_least=0,
+        at_most=1,
+    )
+
+    def _disparity(
+        self,
+        exposure: Tensor,
+        merit: Tensor,
+        mask: Tensor,
+        groups: Tensor | None,
+        num_groups: int | None,
+        query_weights: Tensor | None,
+    ) -> Disparity:
+        if groups is None:
+            raise RankPolicyError(
+                "fairness='group' needs the protected group of each item: pass protected= to fit or to the dataset."
+            )
+        return group_disparity(
+            exposure,
+            merit,
+            groups,
+            mask,
+            form="cross_multiplied" if self.cross_multiplied else "means",
+            amortized=self.amortized,
+            num_groups=num_groups,
+            query_weights=query_weights,
+        )
+
+
+@final
+@documented
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IndividualExposure(FairnessAim):
+    """Exposure of single items in proportion to their merit (Singh & Joachims 2019, eq. 3); see ``individual_disparity``."""
+
+    name: ClassVar[str] = "individual"
+    needs_groups: ClassVar[bool] = False
+
+    def _disparity(
+        self,
+        exposure: Tensor,
+        merit: Tensor,
+        mask: Tensor,
+        groups: Tensor | None,
+        num_groups: int | None,
+        query_weights: Tensor | None,
+    ) -> Disparity:
+        return individual_disparity(exposure, merit, mask)
+
+
+def as_aim(given: Any) -> FairnessAim:
+    """The aim that a setting ``fairness`` stands for.
+
+    Parameters
+    ----------
+    given
+        "group" or "individual", a value such as ``GroupExposure(merit="exp2")``, or what its ``to_dict()`` gave.
+
+    >>> as_aim("individual")
+    IndividualExposure(merit='identity', rank_weights='log2', impact=False)
+    >>> as_aim("groups")
+    Traceback (most recent call last):
+    rankpolicy.types.RankPolicyError: Unknown fairness 'groups'. Did you mean 'group'? Known: group, individual.
+    """
+    return FAIRNESS.of(given)
+
+
+@dataclass(frozen=True, slots=True)
+class SavedMerit:
+    """A function of the user's own of which a file holds the name only; it is needed again when the ranker is trained further.
+
+    Parameters
+    ----------
+    name
+        The name of the function.
+    """
+
+    name: str
+
+    def __call__(self, labels: Tensor) -> Tensor:
+        raise RankPolicyError(
+            f"merit was a function of your own, {self.name}, which the file does not hold: ranker.set_params(fairness__merit=...)."
+        )
+
+
+def restored_aim(saved: dict[str, Any]) -> FairnessAim:
+    """The aim whose ``to_dict()`` a file holds.
+
+    Parameters
+    ----------
+    saved
+        Name and settings.
+    """
+    merit = saved.get("merit")
+    if isinstance(merit, str) and merit not in MERITS:
+        return as_aim(saved | {"merit": SavedMerit(merit)})
+    return as_aim(saved)
+
+
+def _measured(given: Any) -> tuple[float, ...]:
+    """Weights of ranks from an array or from an estimate of position bias, up to the last rank that the log determines."""
+    weights = np.asarray(getattr(given, "propensities", given), dtype=np.float64)
+    if weights.ndim != 1 or not len(weights):
+        raise RankPolicyError(f"rank_weights must be a list with one number per rank; got the shape {weights.shape}.")
+    known = np.flatnonzero(~np.isnan(weights))
+    weights = weights[: known[-1] + 1] if len(known) else weights
+    if np.isnan(weights).any() or (np.diff(weights) > 0).any():
+        raise RankPolicyError(
+            "rank_weights must be known at every rank and never increase; "
+            f"got {weights.round(4).tolist()!r:.120}. Smooth a measured position bias first: np.fmin.accumulate(bias.propensities)."
+        )
+    return tuple(weights.tolist())
+
+
+FAIRNESS: ValueKind[FairnessAim] = ValueKind(
+    setting="fairness", members=AIMS, package="rp.fairness", restore=restored_aim
+)

@@ -1,0 +1,150 @@
+"""Settings that have settings themselves: a value such as ``fairness=GroupExposure(merit="exp2")``, or its name for the defaults.
+
+A ranker that has such a setting lists its kind in ``value_settings``; ``get_params`` (``fairness__merit``),
+``--set fairness.merit=...``, saving and loading follow.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+from typing import Any, ClassVar, Generic, TypeVar
+
+from rankpolicy.members import Members
+from rankpolicy.settings import changed_settings, check_settings, plain, setting_names
+from rankpolicy.types import RankPolicyError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SettingsValue:
+    """Settings with a name, checked when they are made. Subclasses are frozen dataclasses whose fields are declared with ``setting``."""
+
+    name: ClassVar[str]
+
+    def __post_init__(self) -> None:
+        self._convert()
+        numpy = sys.modules.get("numpy")
+        for field in fields(self):
+            value = getattr(self, field.name)
+            # Lists become tuples and numpy numbers Python's, so that equal settings are equal values.
+            if isinstance(value, list | tuple):
+                object.__setattr__(self, field.name, tuple(map(plain, value)))
+            elif numpy is not None and isinstance(value, numpy.generic):
+                object.__setattr__(self, field.name, value.item())
+        check_settings(self)
+        self._check_together()
+
+    def _convert(self) -> None:
+        """Bring what may be given in several forms into one, before it is checked."""
+
+    def _check_together(self) -> None:
+        """Refuse settings that are allowed one by one but not together."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """The name and all settings, as JSON can hold them."""
+        return {"name": self.name} | {field.name: plain(getattr(self, field.name)) for field in fields(self)}
+
+
+Value = TypeVar("Value", bound=SettingsValue)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ValueKind(Generic[Value]):
+    """A setting whose values have settings.
+
+    Parameters
+    ----------
+    setting
+        The name of the setting.
+    members
+        The table of its classes by name.
+    package
+        Where its values are found, such as "rp.fairness"; for error messages.
+    read
+        Makes a value from what is neither a name, a value nor a saved value, or returns None where it cannot.
+    restore
+        Makes a value from what ``to_dict()`` gave and a file held; None: by the constructor.
+    shorten
+        The shortest form that stands for a value; None: its name where all settings have their defaults, else the value.
+    """
+
+    setting: str
+    members: Members[type[Value]]
+    package: str
+    read: Callable[[Any], Value | None] = lambda given: None
+    restore: Callable[[dict[str, Any]], Value] | None = None
+    shorten: Callable[[Value], Any] | None = None
+
+    def of(self, given: Any) -> Value:
+        """The value that a setting stands for.
+
+        Parameters
+        ----------
+        given
+            A name of the table, for the defaults; a value of one of its classes; or what the ``to_dict()`` of one gave.
+        """
+        if isinstance(given, str):
+            return self.members.named(given)()
+        if isinstance(given, dict) and "name" in given:
+            return self.members.named(given["name"])(**{key: value for key, value in given.items() if key != "name"})
+        classes = [self.members[name] for name in self.members]
+        if isinstance(given, tuple(classes)):
+            return given  # type: ignore[return-value]  # an instance of one of the classes
+        made = self.read(given)
+        if made is not None:
+            return made
+        if isinstance(given, type) and given in classes:
+            raise RankPolicyError(
+                f"{self.setting} must be a value, with parentheses: {self.package}.{given.__name__}(); got the class."
+            )
+        raise RankPolicyError(
+            f"{self.setting} must be a name ({', '.join(self.members)}) or a value such as {self.package}.{classes[0].__name__}(); "
+            f"got {given!r:.80}."
+        )
+
+    def restored(self, saved: Any) -> Any:
+        """What a ranker has as its setting after it was loaded: a value, or its name where all settings have their defaults.
+
+        Parameters
+        ----------
+        saved
+            What a file holds: what ``to_dict()`` gave.
+        """
+        if not isinstance(saved, dict):
+            return saved
+        value = self.of(saved) if self.restore is None else self.restore(saved)
+        return shortest(value) if self.shorten is None else self.shorten(value)
+
+    def with_setting(self, name: str) -> list[type[Value]]:
+        """The classes that have a setting of this name.
+
+        Parameters
+        ----------
+        name
+            The name of the setting, such as "merit" or "fairness__merit".
+        """
+        bare = name.removeprefix(f"{self.setting}__")
+        return [self.members[each] for each in self.members if bare in setting_names(self.members[each])]
+
+    def owner_in_words(self, name: str) -> str:
+        """Where a setting that a ranker does not have belongs, for error messages.
+
+        Parameters
+        ----------
+        name
+            The name of a setting of one of the classes.
+        """
+        bare = name.removeprefix(f"{self.setting}__")
+        return f"it belongs to {self.setting}: {self.setting}={self.package}.{self.with_setting(name)[0].__name__}({bare}=...)"
+
+
+def shortest(value: SettingsValue) -> Any:
+    """The value, or its name where all settings have their defaults.
+
+    Parameters
+    ----------
+    value
+        A value of a table.
+    """
+    return value if changed_settings(value) else value.name
