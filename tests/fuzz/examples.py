@@ -36,11 +36,11 @@ NOT_CALLED = {
         "PairCounts", "PairedComparison", "Perplexity", "Phase", "PolicyEstimate",
         "PositionBias", "Problem", "RobustnessMatrix", "SeedValue",
         "Selection", "Simulation", "TargetProbabilities", "Tradeoff", "TradeoffPoint", "UtilityDisparity", "ClickLog", "Fold",
-        "RankingDataset", "Texts", "User", "Vocabulary", "HashingVocabulary", "WordVectors", "Shop",
+        "RankingDataset", "Texts", "User", "Vocabulary", "HashingVocabulary", "WordVectors", "Shop", "Directness",
     },
     "bases": {"Average", "Bandit", "ClickModel", "CountIndex", "FirstClick", "LastClick", "IndexBandit", "Model", "Ranker"},
     "data that is not here": {"TextFeatures", "read_german_credit", "read_insuranceqa", "read_open_bandit", "read_wikiqa", "read_glove"},
-    "inner": {"evaluate_scores", "run_in_processes", "affine_relevance", "doubly_robust_relevance", "draw_clicks"},
+    "inner": {"evaluate_scores", "run_in_processes", "affine_relevance", "doubly_robust_relevance", "draw_clicks", "make_job_candidates"},
 }  # fmt: skip
 
 
@@ -364,7 +364,7 @@ def calls() -> dict[str, Call]:
             seeds=(0,),
             reward="ndcg",
             fairness="group",
-            merit="identity",
+
             jobs=1,
         ),
         "fit_click_model": _call(
@@ -512,6 +512,16 @@ def calls() -> dict[str, Call]:
         "log_spaced_steps": _call(rp.simulation.log_spaced_steps, num_steps=100, num_points=5),
         "lower_bound": _call(rp.simulation.lower_bound, problem=problem, steps=[1, 10]),
         "cascade_bound": _call(rp.simulation.cascade_bound, attraction=[0.5, 0.3, 0.2], steps=[10], num_shown=2),
+        "measure_directness": _call(
+            rp.experiments.measure_directness,
+            ranker_or_scores=linear,
+            dataset=data,
+            reward="ndcg@10",
+            num_samples=2,
+            reference_samples=2,
+            sigma=1.0,
+            random_state=0,
+        ),
         "upper_bound": _call(rp.simulation.upper_bound, problem=problem, steps=[1, 10]),
         "simulate": _call(
             rp.simulation.simulate,

@@ -29,6 +29,7 @@ _MOST_SECONDS = 30
 LENGTHS = {
     "count", "cutoff", "iterations", "num_changes", "num_draws", "num_flips", "num_items", "num_points", "num_positions", "num_queries",
     "num_rankers", "num_repeats", "num_resamples", "num_runs", "num_samples", "num_sessions", "num_steps", "max_candidates", "parts",
+    "reference_samples",
 }  # fmt: skip
 _EXPECTED = (rp.RankPolicyError, rp.MissingDependencyError)
 

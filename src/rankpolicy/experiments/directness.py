@@ -14,6 +14,7 @@ import torch
 from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 
+from rankpolicy.arguments import checked_kinds, checked_seed, whole_number
 from rankpolicy.data.dataset import RankingDataset
 from rankpolicy.display import short_repr
 from rankpolicy.evaluation import bootstrap_interval
@@ -59,6 +60,7 @@ class Directness:
         }
 
 
+@checked_kinds
 def measure_directness(
     ranker_or_scores: Any,
     dataset: RankingDataset,
@@ -102,7 +104,9 @@ def measure_directness(
     padding = dataset.padding()
     scores = padding.pad(torch.from_numpy(dataset.in_query_order(np.asarray(flat, dtype=np.float64))))
     labels = padding.pad(torch.from_numpy(dataset.labels.astype(np.float64)))
-    generator = torch.Generator().manual_seed(random_state)
+    num_samples = whole_number("num_samples", num_samples, at_least=2)
+    reference_samples = whole_number("reference_samples", reference_samples, at_least=2)
+    generator = torch.Generator().manual_seed(checked_seed(random_state))
     batch = (scores, labels, padding.mask)
     reference = auto(*batch, reward=measure, num_samples=reference_samples, generator=generator).gradient
     directions = {
