@@ -289,19 +289,18 @@ class FairExposure(Ranker):
     def _out_of_fold_policies(
         self, train: RankingDataset, folds: NDArray[np.int64], chosen: NDArray[np.int64], strengths: Sequence[float]
     ) -> list[Mixture]:
-        """Policies of some training queries, from relevances and label models that know nothing of the queries' own labels."""
+        """Policies of some training queries, from relevances that were predicted without their labels."""
         model = self._label_model
         first_folds = folds[train.offsets[chosen]]
+        # Folds over items spread each query over all folds; then its own labels stay in the label model, a few among many.
+        hides_queries = bool((folds == np.repeat(folds[train.offsets[:-1]], train.sizes)).all())
         by_query: list[list[Mixture]] = []
         places = []
         for fold in np.unique(first_folds):
             queries = chosen[first_folds == fold]
             rows = np.concatenate([np.arange(train.offsets[q], train.offsets[q + 1]) for q in queries])
-            # Where folds are over items, the items of a query are in several: then all rows of these items are left out.
-            hidden = np.isin(model.predictions, model.predictions[rows])
-            by_query.append(
-                self._policies(rows_of(train, rows), model.predictions[rows], model.without(hidden), strengths)
-            )
+            others = model.without(folds == fold) if hides_queries else model
+            by_query.append(self._policies(rows_of(train, rows), model.predictions[rows], others, strengths))
             places.append(np.flatnonzero(first_folds == fold))
         return [_joined([of_fold[k] for of_fold in by_query], places) for k in range(len(strengths))]
 
