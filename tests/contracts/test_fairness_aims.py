@@ -8,6 +8,7 @@ import pytest
 import torch
 
 import rankpolicy as rp
+from rankpolicy.clicks.position_bias.bias import PositionBias
 from rankpolicy.data import make_fair_synthetic
 from rankpolicy.fairness import AIMS, POSITION_BIASES, as_aim, position_bias
 from rankpolicy.objectives import FairPolicyGradient
@@ -148,11 +149,16 @@ AIM_CHANGES = [
 ]
 
 
-@ALL
-@pytest.mark.parametrize("change", AIM_CHANGES, ids=lambda change: "-".join(change) or "defaults")
+@pytest.mark.parametrize(
+    ("name", "change"),
+    [
+        pytest.param(name, change, id="-".join([name, *change]))
+        for name in AIMS
+        for change in AIM_CHANGES
+        if set(change) <= set(setting_names(name))
+    ],
+)
 def test_value_and_gradient_are_those_of_enumeration(name, change):
-    if not set(change) <= set(setting_names(name)):
-        pytest.skip("not a setting of this aim")
     aim, strength = AIMS[name](**change), 3.0
     objective = FairPolicyGradient(reward="ndcg", fairness=aim, strength=strength, num_groups=2)
     scores = SCORES.clone().requires_grad_()
@@ -171,3 +177,41 @@ def test_value_and_gradient_are_those_of_enumeration(name, change):
 def test_named_weights_are_position_biases(name):
     for kind in POSITION_BIASES:
         torch.testing.assert_close(AIMS[name](rank_weights=kind).position_bias(5), position_bias(5, kind=kind))
+
+
+def measured_bias(propensities):
+    known = np.asarray(propensities, dtype=np.float64)
+    return PositionBias(
+        method="em",
+        propensities=known,
+        intervals=np.full((len(known), 2), np.nan),
+        level=0.95,
+        resampled="sessions",
+        num_resamples=0,
+        click_through=known,
+        num_sessions=10,
+        num_clicks=5,
+        num_swap_pairs=0,
+    )
+
+
+@ALL
+def test_an_estimate_of_position_bias_gives_the_weights_of_ranks(name):
+    """Ranks that the log does not determine at the end weigh 0; one between others is refused."""
+    aim = AIMS[name](rank_weights=measured_bias([1.0, 0.6, 0.25, np.nan]))
+    assert aim.rank_weights == (1.0, 0.6, 0.25)
+    assert aim.position_bias(5, dtype=torch.float64).tolist() == [1.0, 0.6, 0.25, 0.0, 0.0]
+    with pytest.raises(rp.RankPolicyError, match=r"must be known at every rank and never increase.*fmin.accumulate"):
+        AIMS[name](rank_weights=measured_bias([1.0, np.nan, 0.25]))
+
+
+def test_a_file_of_position_bias_weighs_ranks_in_a_tradeoff(tmp_path):
+    from rankpolicy.cli.support.chosen_aim import chosen_aim
+    from rankpolicy.cli.support.clicks_to_train_on import position_bias_from
+
+    measured_bias([1.0, 0.6]).save(tmp_path / "bias.json")
+    bias = position_bias_from(tmp_path / "bias.json", None)
+    aim = chosen_aim("group", merit="identity", rank_weights="log2", measured=bias, flags={"amortized": True})
+    assert aim == AIMS["group"](rank_weights=(1.0, 0.6), amortized=True)
+    with pytest.raises(rp.RankPolicyError, match="give one of them"):
+        chosen_aim("group", merit="identity", rank_weights="inverse", measured=bias, flags={})

@@ -31,8 +31,8 @@ class HybridSettings:
 
     reward: Any = setting(
         "mean(ap, ndcg@10)",
-        """What is maximised: a metric ("ndcg@10"), a mix ("mean(ap, ndcg@10)") or a function of (rankings, labels, mask), which gives
-        one number per ranking.""",
+        """What is maximised: a metric ("ndcg@10"), a mix ("mean(ap, ndcg@10)"), a mix whose weights are trained
+        ("trained_mean(ap, ndcg@10)") or a function of (rankings, labels, mask), which gives one number per ranking.""",
     )
     gamma: float = setting(
         0.5,
