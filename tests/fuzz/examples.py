@@ -364,7 +364,6 @@ def calls() -> dict[str, Call]:
             seeds=(0,),
             reward="ndcg",
             fairness="group",
-
             jobs=1,
         ),
         "fit_click_model": _call(

@@ -77,7 +77,7 @@ def evaluate(
     for measure in measures:
         _check_reads_labels(measure, dataset)
     scores = ranker_or_scores.predict(dataset) if hasattr(ranker_or_scores, "predict") else ranker_or_scores
-    flat = dataset.in_query_order(_flat_scores(scores, dataset))
+    flat = dataset.in_query_order(flat_scores(scores, dataset))
     return MetricTable(
         query_ids=dataset.query_ids,
         names=tuple(measure.name for measure in measures),
@@ -225,7 +225,8 @@ def _measures(metrics: str | Sequence[object], conventions: Conventions) -> list
     return measures
 
 
-def _flat_scores(scores: Any, dataset: RankingDataset) -> NDArray[np.floating]:
+def flat_scores(scores: Any, dataset: RankingDataset) -> NDArray[np.floating]:
+    """Scores (items,) as an array, if there is one finite or infinite number per item of the dataset."""
     array = (
         scores.detach().cpu().numpy() if hasattr(scores, "detach") else as_array("scores", scores)
     )  # a tensor, or array-like

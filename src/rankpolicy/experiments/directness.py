@@ -11,13 +11,14 @@ from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from torch import Tensor
 
 from rankpolicy.arguments import checked_kinds, checked_seed, whole_number
 from rankpolicy.data.dataset import RankingDataset
 from rankpolicy.display import short_repr
 from rankpolicy.evaluation import bootstrap_interval
+from rankpolicy.evaluation.measure import flat_scores
 from rankpolicy.gradients import auto, lambda_rank, reinforce
 from rankpolicy.metrics import reward_to_maximise
 from rankpolicy.metrics.expression import reward_for_labels
@@ -100,9 +101,9 @@ def measure_directness(
     1.0
     """
     measure = reward_for_labels(reward_to_maximise(reward), dataset.label_kind)
-    flat: ArrayLike = ranker_or_scores.predict(dataset) if hasattr(ranker_or_scores, "predict") else ranker_or_scores
+    given = ranker_or_scores.predict(dataset) if hasattr(ranker_or_scores, "predict") else ranker_or_scores
     padding = dataset.padding()
-    scores = padding.pad(torch.from_numpy(dataset.in_query_order(np.asarray(flat, dtype=np.float64))))
+    scores = padding.pad(torch.from_numpy(dataset.in_query_order(flat_scores(given, dataset).astype(np.float64))))
     labels = padding.pad(torch.from_numpy(dataset.labels.astype(np.float64)))
     num_samples = whole_number("num_samples", num_samples, at_least=2)
     reference_samples = whole_number("reference_samples", reference_samples, at_least=2)
