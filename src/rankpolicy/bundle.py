@@ -153,8 +153,7 @@ def check_fitted(fitted: Mapping[str, Any]) -> None:
         or (isinstance(names, list) and len(names) == num_features and all(isinstance(each, str) for each in names)),
         "best_iteration_": best is None or _is_count(best),
         "best_score_": fitted.get("best_score_") is None or isinstance(fitted["best_score_"], int | float),
-        "evals_result_": curves is None
-        or (isinstance(curves, dict) and all(isinstance(each, dict) for each in curves.values())),
+        "evals_result_": curves is None or _are_curves(curves),
         "click_report_": fitted.get("click_report_") is None or isinstance(fitted["click_report_"], dict),
         "categories_": _are_categories(fitted.get("categories_"), names),
     }
@@ -163,6 +162,17 @@ def check_fitted(fitted: Mapping[str, Any]) -> None:
         raise RankPolicyError(
             f"{wrong[0]} in the file is {fitted.get(wrong[0])!r:.60}, which no training records. Copy or train the model again."
         )
+
+
+def _are_curves(value: Any) -> bool:
+    """Whether these are lists of numbers by data and metric."""
+    return isinstance(value, dict) and all(
+        isinstance(by_name, dict)
+        and all(
+            isinstance(curve, list) and all(isinstance(v, int | float) for v in curve) for curve in by_name.values()
+        )
+        for by_name in value.values()
+    )
 
 
 def _is_count(value: Any) -> bool:

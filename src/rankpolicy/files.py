@@ -64,6 +64,10 @@ def checked_file(path: str | os.PathLike[str]) -> Path:
         raise RankPolicyError(
             f"{file} must be a file; it is a directory. Name a file in it, or use read_folds for Fold1, Fold2, ..."
         )
+    if mode is not None and stat.S_ISFIFO(mode):
+        raise RankPolicyError(
+            f"{file} must be a file; it is a pipe, which can be read only once. Save it to a file first."
+        )
     if mode is None:
         raise RankPolicyError(
             f"{file} must be a file; there is none. Check the path (the working directory is {Path.cwd().name!r})."

@@ -100,6 +100,9 @@ def _without_verb(
         typer.echo(ctx.get_help())
 
 
+_TOO_LARGE = "this needs more memory than there is. Choose smaller settings, or less data."
+
+
 def run(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit status.
 
@@ -116,10 +119,14 @@ def run(arguments: Sequence[str] | None = None) -> int:
         return _bad_input(for_command_line(str(error)))
     except OSError as error:
         return _bad_input(f"{error.strerror or error}: {error.filename}" if error.filename else str(error))
+    except MemoryError:
+        return _bad_input(_TOO_LARGE)
     except (KeyboardInterrupt, typer.Abort):
         status = INTERRUPTED
     except Exception as error:
         # Usage errors share no class that all versions of typer export; this method is what they have in common.
+        if isinstance(error, RuntimeError) and "allocate memory" in str(error):  # torch's words
+            return _bad_input(_TOO_LARGE)
         if not hasattr(error, "format_message"):
             raise
         context = getattr(error, "ctx", None)

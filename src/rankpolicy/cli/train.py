@@ -113,6 +113,7 @@ def train(
         label = run_file.label
     group = run_file.group if group is None else group
     ignore = run_file.ignore if ignore is None else ignore
+    seed_is_given = seed is not None
     seed = next(value for value in (seed, run_file.seed, 0) if value is not None)
     inputs = {
         "--data": data,
@@ -130,6 +131,10 @@ def train(
         raise RankPolicyError("--resume needs --checkpoint FILE, the training state to continue from.")
     ranker_class = ranker_class_named(method)
     texts = run_file.settings | parse_assignments(settings or [])
+    if seed_is_given and "random_state" in texts:
+        raise RankPolicyError(
+            "the seed is given twice: by --seed and as the setting random_state. Leave one of them out."
+        )
     ranker = ranker_class().set_params(**{"random_state": seed, **parse_settings(ranker_class, texts)})
 
     run = Run(ctx)

@@ -88,6 +88,8 @@ def evaluate(
 
 
 def _check_reads_labels(measure: Reward, dataset: RankingDataset) -> None:
+    if isinstance(measure, RewardExpression):
+        measure.check_labels(dataset.labels)
     readable = reward_for_labels(measure, dataset.label_kind)
     if readable.conventions.gain != measure.conventions.gain:
         raise RankPolicyError(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from rankpolicy.kernels.metrics import codes
 from rankpolicy.metrics.forms import AdditiveForm
 from rankpolicy.metrics.metric import Metric, documented_metric
-from rankpolicy.metrics.ranked import JudgedItems, cut_weights, discounts, ranked, skip_empty
+from rankpolicy.metrics.ranked import JudgedItems, check_exp2_gain, cut_weights, discounts, ranked, skip_empty
 from rankpolicy.types import Conventions
 
 if TYPE_CHECKING:
@@ -44,4 +44,6 @@ def _additive(items: JudgedItems, *, cutoff: int | None, conventions: Convention
     return AdditiveForm(cut_weights(discounts(gains.shape[-1], like=gains), cutoff), gains)
 
 
-DCG = Metric(name="dcg", function=dcg, reads="gains", additive=_additive, kernel_code=codes.DCG)
+DCG = Metric(
+    name="dcg", function=dcg, reads="gains", additive=_additive, kernel_code=codes.DCG, check_labels=check_exp2_gain
+)

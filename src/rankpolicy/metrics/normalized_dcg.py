@@ -7,7 +7,15 @@ from typing import TYPE_CHECKING
 from rankpolicy.kernels.metrics import codes
 from rankpolicy.metrics.forms import AdditiveForm
 from rankpolicy.metrics.metric import Metric, documented_metric
-from rankpolicy.metrics.ranked import JudgedItems, cut_weights, discounts, divide_by_ideal, fill_empty, ranked
+from rankpolicy.metrics.ranked import (
+    JudgedItems,
+    check_exp2_gain,
+    cut_weights,
+    discounts,
+    divide_by_ideal,
+    fill_empty,
+    ranked,
+)
 from rankpolicy.types import Conventions
 
 if TYPE_CHECKING:
@@ -55,4 +63,6 @@ def _ideal_dcg(gains: Tensor, cutoff: int | None) -> Tensor:
     return (best * discounts(best.shape[-1], like=gains)).sum(-1)
 
 
-NDCG = Metric(name="ndcg", function=ndcg, reads="gains", additive=_additive, kernel_code=codes.NDCG)
+NDCG = Metric(
+    name="ndcg", function=ndcg, reads="gains", additive=_additive, kernel_code=codes.NDCG, check_labels=check_exp2_gain
+)

@@ -179,3 +179,15 @@ def ranks_of(rankings: Tensor, num_items: int | None = None) -> Tensor:
     items = num_positions if num_items is None else num_items
     ranks = rankings.new_full((*rankings.shape[:-1], items), num_positions + 1)
     return ranks.scatter(-1, rankings, rank_numbers(num_positions, like=rankings).expand_as(rankings))
+
+
+HIGHEST_EXPONENT = 1000  # of 2^label in double precision
+
+
+def check_exp2_gain(highest: float, conventions: Conventions) -> None:
+    """Refuse labels whose gain 2^label - 1 is out of the range of numbers, so that no query silently becomes NaN."""
+    if conventions.gain == "exp2" and highest > HIGHEST_EXPONENT:
+        raise RankPolicyError(
+            f"with the gain 2^label - 1 labels must be at most {HIGHEST_EXPONENT}; the highest is {highest:g}. Choose the gain 'linear' "
+            "(Conventions(gain='linear')), or map labels to small grades."
+        )

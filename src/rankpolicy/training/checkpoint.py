@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -44,7 +45,7 @@ def write_checkpoint(path: Path, state: TrainingState, *, purpose: str, data: st
         file.write(content)
 
 
-def check_place(path: Path) -> None:
+def check_place(path: Path, *, purpose: str, data: str, resume: bool) -> None:
     """Refuse, before training, a file that a checkpoint cannot or must not replace; make its folder where it is missing."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -56,19 +57,30 @@ def check_place(path: Path) -> None:
     writable = target if is_special(target) else target.resolve().parent
     if not os.access(writable, os.W_OK):
         raise RankPolicyError(f"checkpoint must be writable; {writable} is not. Choose another place.")
-    if target.is_file() and target.stat().st_size and not _is_checkpoint(target):
+    if resume or not target.is_file() or not target.stat().st_size:
+        return
+    made_by = _training_of(target)
+    if made_by is None:
         raise RankPolicyError(
             f"checkpoint must not replace another file; {path} is there and is no checkpoint. Choose another name, or delete it."
         )
+    if made_by != (purpose, data):
+        raise RankPolicyError(
+            f"checkpoint must not replace that of another training; {path} was made with other settings or data. Choose another name, or "
+            "delete it."
+        )
+    warnings.warn(f"{path} is replaced: training starts afresh. To continue from it, resume.", stacklevel=6)
 
 
-def _is_checkpoint(path: Path) -> bool:
+def _training_of(path: Path) -> tuple[Any, Any] | None:
+    """The training that a checkpoint belongs to; None for other files."""
     safetensors = require("safetensors", "A checkpoint")
     try:
         with safetensors.safe_open(path, framework="pt") as file:
-            return "state" in (file.metadata() or {})
-    except (safetensors.SafetensorError, OSError):
-        return False
+            numbers = json.loads((file.metadata() or {})["state"])
+            return numbers.get("purpose"), numbers.get("data")
+    except (safetensors.SafetensorError, OSError, LookupError, ValueError, AttributeError):
+        return None
 
 
 def read_checkpoint(path: Path, state: TrainingState, *, purpose: str, data: str) -> None:

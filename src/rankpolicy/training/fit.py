@@ -188,7 +188,7 @@ def fit_network(
         if checkpoint is not None:
             if resume:
                 _resume(checkpoint, state, purpose=purpose, data=data)
-            check_place(checkpoint)
+            check_place(checkpoint, purpose=purpose, data=data, resume=resume)
         while not _is_finished(state, settings, validation):
             _train_epoch(state, train, objective, settings)
             latest = {objective.report_name: state.reports[-1]}

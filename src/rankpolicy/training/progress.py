@@ -123,16 +123,19 @@ def _shown(state: TrainingProgress, options: ReportOptions) -> Iterator[_Show]:
         with _bar(state) as show:
             yield show
         return
-    lines = _Lines(quiet=options.progress is False, every=options.every)
+    lines = _Lines(quiet=options.progress is False, every=options.every, always=options.progress is True)
     yield lines.show
     lines.end()
 
 
 class _Lines:
-    """A line every few seconds, the first after as long, or after every so many iterations; and one at the end of a long training."""
+    """A line every few seconds, the first after as long, or after every so many iterations.
 
-    def __init__(self, *, quiet: bool, every: int | None) -> None:
-        self.quiet, self.every = quiet, every
+    At the end there is one more, if there were others or progress was asked for.
+    """
+
+    def __init__(self, *, quiet: bool, every: int | None, always: bool) -> None:
+        self.quiet, self.every, self.always = quiet, every, always
         self.start = self.last = time.monotonic()
         self.latest: TrainingProgress | None = None
         self.num_lines = 0
@@ -148,7 +151,7 @@ class _Lines:
     def end(self) -> None:
         if self.latest is not None:
             done = f"{_line(self.latest)}  done in {time.monotonic() - self.start:.1f} s"
-            if self.num_lines:
+            if self.num_lines or self.always:
                 self._write(done)
             else:
                 logger.info("%s", done)

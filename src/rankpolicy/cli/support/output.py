@@ -123,6 +123,19 @@ def made_directory(path: Path, *, option: str) -> Path:
     return path
 
 
+def _refuse_input_in_out(options: Mapping[str, Any]) -> None:
+    """Refuse a directory of results that holds an input, before anything in it is replaced."""
+    out = options.get("out")
+    if not isinstance(out, Path) or not out.is_dir():
+        return
+    for name, value in options.items():
+        if isinstance(value, Path) and value.is_file() and value.resolve().parent == out.resolve():
+            raise RankPolicyError(
+                f"--out must be a directory without the input; {out} holds {value.name} ({name.replace('_', '-')}), which a result could "
+                "replace. Choose another directory."
+            )
+
+
 class Run:
     """A run of a verb: it starts when this is made.
 
@@ -134,6 +147,7 @@ class Run:
 
     def __init__(self, context: typer.Context) -> None:
         self._context = context
+        _refuse_input_in_out(context.params)
         self._started = datetime.now(UTC)
         self._clock = time.perf_counter()
 

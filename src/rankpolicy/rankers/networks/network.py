@@ -321,6 +321,11 @@ class NetworkRanker(Ranker, TrainingSettings):
         if not isinstance(self._model, OwnNetwork):
             # The settings in a file may ask for any size: shapes are compared before anything is allocated.
             check_num_networks(self.num_networks, weights)
+            num_hidden = len(getattr(self._model, "hidden", ()))
+            if num_hidden > len(weights):
+                raise RankPolicyError(
+                    f"the file says {num_hidden} hidden layers, but holds {len(weights)} weights. Copy or train the model again."
+                )
             with torch.device("meta"):
                 shapes = Average(self._model.new_network(self._inputs) for _ in range(self.num_networks))
             check_weights(shapes, weights, what=f"model {self._model.name!r}")
