@@ -50,7 +50,7 @@ if TYPE_CHECKING:
         split_by_time,
         split_queries,
     )
-    from rankpolicy.evaluation import MetricTable, evaluate
+    from rankpolicy.evaluation import evaluate
     from rankpolicy.loading import load
     from rankpolicy.off_policy import estimate_policy_value
     from rankpolicy.rankers import (
@@ -89,7 +89,6 @@ __all__ = [
     "LambdaMART",
     "ListNet",
     "MatchingCross",
-    "MetricTable",
     "MissingDependencyError",
     "PGRank",
     "QueryKFold",

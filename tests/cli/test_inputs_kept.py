@@ -84,7 +84,7 @@ def test_a_directory_of_results_does_not_replace_the_log_in_it(refused, tmp_path
     log.write_text("session,query,item,position,clicked\n" + "".join(",".join(map(str, row)) + "\n" for row in rows))
     before = log.read_bytes()
     answer = refused("clicks", "bias", log, "--method", "all-pairs", "--resamples", 0, "--out", tmp_path)
-    assert "output never replaces its own input" in answer
+    assert "--out must be a directory without the input" in answer
     assert log.read_bytes() == before
 
 

@@ -198,7 +198,18 @@ def test_what_is_read_from_labels_is_what_is_declared(name: str) -> None:
         assert metric(rankings, 1000 * labels, mask, conventions=Conventions(gain="linear")).isfinite().all()
 
 
-@pytest.mark.parametrize("name", [name for name, metric in METRICS.items() if metric.check_labels is not None])
+@pytest.mark.parametrize("name", [name for name, metric in METRICS.items() if metric.reads == "gains"])
+def test_gains_out_of_range_are_refused_where_rankings_are_measured(name: str) -> None:
+    dataset = from_arrays(np.zeros((2, 1)), [0, 1024], group=[2])
+    for refuse in (
+        lambda: parse_metric(name).check_labels(dataset.labels),
+        lambda: evaluate([1.0, 2.0], dataset, name),
+    ):
+        with pytest.raises(RankPolicyError, match="labels must be at most 1000; the highest is 1024"):
+            refuse()
+
+
+@pytest.mark.parametrize("name", [name for name, metric in METRICS.items() if metric.reads == "grades"])
 def test_labels_that_cannot_be_read_are_refused_everywhere(name: str) -> None:
     dataset = from_arrays(np.zeros((2, 1)), [0, 9], group=[2])
     labels, mask = torch.tensor([[0.0, 9.0]], dtype=torch.float64), all_items(1, 2)

@@ -2,7 +2,7 @@ import re
 
 import numpy as np
 
-from rankpolicy import MetricTable
+from rankpolicy.evaluation import MetricTable
 from rankpolicy.reports import figures
 from rankpolicy.reports.colours import PALETTE
 
