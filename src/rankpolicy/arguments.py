@@ -8,7 +8,7 @@ import inspect
 import os
 import typing
 from collections.abc import Callable
-from numbers import Integral
+from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from rankpolicy.settings import is_of_kind, is_union, kind_in_words
@@ -270,6 +270,19 @@ def whole_number(name: str, value: Any, *, at_least: int, at_most: int | None = 
             return int(value)
         raise RankPolicyError(f"{name} must be at most {at_most}; got {value!r:.80}.")
     raise RankPolicyError(f"{name} must be a whole number, {at_least} or more; got {value!r:.80}.")
+
+
+def checked_level(level: Any) -> float:
+    """The level of an interval, if it lies between 0 and 1.
+
+    Parameters
+    ----------
+    level
+        The level.
+    """
+    if not isinstance(level, Real) or not 0 < float(level) < 1:
+        raise RankPolicyError(f"level must lie between 0 and 1, such as 0.95; got {level!r:.60}.")
+    return float(level)
 
 
 def as_array(name: str, values: Any) -> NDArray[Any]:

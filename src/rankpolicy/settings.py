@@ -247,7 +247,7 @@ def check_settings(owner: Any, *, name_of_owner: str | None = None) -> None:
     name_of_owner
         What error messages call it; by default its class.
     """
-    cls = type(owner)
+    cls: type = type(owner)
     kinds = kinds_of(cls)
     for name in setting_names(cls):
         check_setting(cls, name, getattr(owner, name), kind=kinds[name])
@@ -337,8 +337,7 @@ def plain(value: Any) -> Any:
 
 def is_of_kind(value: Any, kind: Any) -> bool:
     """Whether a value is of the kind that an annotation names; what is annotated as anything else may be anything."""
-    is_choice = isinstance(kind, types.UnionType) or typing.get_origin(kind) is typing.Union
-    for each in typing.get_args(kind) if is_choice else (kind,):
+    for each in typing.get_args(kind) if is_union(kind) else (kind,):
         if each is bool:
             fits = isinstance(value, bool) or _is_numpy(value, "bool_")
         elif each is int:
@@ -376,21 +375,15 @@ def is_union(kind: Any) -> bool:
 
 
 def _is_numpy(value: Any, kind: str) -> bool:
-    numpy = sys.modules.get(
-        "numpy"
-    )  # not imported here: help pages read settings too, and no value is numpy's before it is loaded
+    # Not imported here: help pages read settings too, and no value is numpy's before it is loaded.
+    numpy = sys.modules.get("numpy")
     return numpy is not None and isinstance(value, getattr(numpy, kind))
 
 
+@functools.cache
 def kinds_of(cls: type) -> dict[str, Any]:
     """The kinds of the settings of a class: their annotations, by name."""
-    found = _KINDS_OF.get(cls)
-    if found is None:
-        found = _KINDS_OF[cls] = typing.get_type_hints(cls)
-    return found
-
-
-_KINDS_OF: dict[type, dict[str, Any]] = {}
+    return typing.get_type_hints(cls)
 
 
 def _same(value: Any, default: Any) -> bool:

@@ -262,7 +262,7 @@ def test_items_are_named_by_row_or_by_id(fitted):
         ({"item": 0.5}, "an item is named by its id"),
         ({"item": 0, "of": "rank"}, "of must be 'score' or 'expected_rank'; got 'rank'"),
         ({"item": 0, "num_samples": 1}, "num_samples must be a whole number, 2 or more"),
-        ({"item": 0, "random_state": "x"}, "random_state must be a whole number, 0 or more"),
+        ({"item": 0, "random_state": "x"}, "random_state must be a seed, a whole number from 0 to 2"),
         ({"item": 0, "over": 1, "background": TRAIN}, "not with both"),
         ({"item": 0, "background": TRAIN.features}, "background must be a RankingDataset; got ndarray"),
     ],

@@ -82,8 +82,11 @@ def test_gain_survives_a_file(trees, tmp_path):
         ({"level": 1.5}, "level must lie between 0 and 1"),
         ({"method": "gain", "level": 0}, "level must lie between 0 and 1"),
         ({"level": "wide"}, "level must lie between 0 and 1"),
-        ({"random_state": "x"}, "random_state must be a whole number, 0 or more; got 'x'"),
-        ({"random_state": -1, "method": "gain"}, "random_state must be a whole number, 0 or more; got -1"),
+        ({"random_state": "x"}, "random_state must be a seed, a whole number from 0 to 2^63 - 1; got 'x'"),
+        (
+            {"random_state": -1, "method": "gain"},
+            "random_state must be a seed, a whole number from 0 to 2^63 - 1; got -1",
+        ),
         ({"method": ["gain"]}, "Unknown method of importance"),
         ({"data": None}, "data to measure on must be a RankingDataset; got NoneType"),
         ({"data": rp.from_arrays(TEST.features, group=TEST.sizes)}, "must have labels"),

@@ -54,7 +54,7 @@ def from_arrays(
     label_kind
         What the labels mean: "grades", "clicks" (0 or 1) or "relevances" (estimated from clicks).
     """
-    matrix: Any = features if is_sparse(features) else as_matrix(features)
+    matrix = as_matrix(features)
     if matrix.ndim != 2:
         raise RankPolicyError(
             f"features must be a matrix (items, features); got {matrix.ndim} dimension(s), shape {matrix.shape}. "
@@ -197,13 +197,15 @@ def concatenate(datasets: Sequence[RankingDataset]) -> RankingDataset:
     )
 
 
-def as_matrix(features: Any) -> NDArray[Any]:
-    """Features as an array; a sparse matrix becomes dense."""
+def as_matrix(features: Any) -> Any:
+    """Features as an array; a sparse matrix as it is."""
     try:
-        return np.asarray(features.astype(np.float32).toarray() if hasattr(features, "toarray") else features)
-    except (TypeError, ValueError, RuntimeError, OverflowError) as error:
+        return features if is_sparse(features) else np.asarray(features)
+    except ValueError:
+        raise RankPolicyError("features must be a matrix (items, features); got rows of different lengths.") from None
+    except (TypeError, RuntimeError, OverflowError) as error:
         raise RankPolicyError(
-            f"features must be a matrix (items, features) with rows of one length; got {type(features).__name__} ({error})."
+            f"features must be a matrix (items, features) of numbers; got {type(features).__name__} ({error})."
         ) from None
 
 

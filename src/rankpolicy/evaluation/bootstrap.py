@@ -7,7 +7,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from rankpolicy.arguments import checked_kinds, seeded
+from rankpolicy.arguments import checked_kinds, checked_level, seeded
 from rankpolicy.types import RankPolicyError
 
 _DRAWS_PER_BLOCK = 1 << 21
@@ -48,8 +48,7 @@ def bootstrap_interval(
     >>> bootstrap_interval(np.array([0.5, 0.5, 0.5]))
     (0.5, 0.5)
     """
-    if not 0 < level < 1:
-        raise RankPolicyError(f"level must lie between 0 and 1, such as 0.95; got {level:g}.")
+    checked_level(level)
     if num_resamples < 1:
         raise RankPolicyError(f"num_resamples must be 1 or more; got {num_resamples}.")
     if values.ndim != 1 or (query_weights is not None and query_weights.shape != values.shape):

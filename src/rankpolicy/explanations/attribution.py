@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from rankpolicy.arguments import seeded, whole_number
 from rankpolicy.data.dataset import RankingDataset
 from rankpolicy.explanations.asked import dataset_to_explain, find_item, names_of, shown_features, shown_means
-from rankpolicy.explanations.checks import check_whole, generator_of
 from rankpolicy.explanations.explanation import Explanation
 from rankpolicy.explanations.item_value import ItemValue, check_of
 from rankpolicy.explanations.linear_values import linear_values
@@ -63,8 +63,8 @@ def explain_item(
         Seed of the draws; None draws new ones each time.
     """
     check_of(of)
-    check_whole("num_samples", num_samples, at_least=2)
-    generator = generator_of(random_state)
+    whole_number("num_samples", num_samples, at_least=2)
+    generator = seeded(random_state)
     if over is not None and background is not None:
         raise RankPolicyError("an item is compared with over= (another item) or with background=, not with both.")
     data = dataset_to_explain(ranker, data, "data to explain")

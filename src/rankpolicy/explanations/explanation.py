@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from rankpolicy.arguments import whole_number
 from rankpolicy.display import html_block, html_table
-from rankpolicy.explanations.checks import check_whole
 from rankpolicy.optional import require
 
 if TYPE_CHECKING:
@@ -128,7 +128,7 @@ class Explanation:
         """
         from rankpolicy.explanations.drawing import drawn, waterfall
 
-        check_whole("max_features", max_features, at_least=1)
+        whole_number("max_features", max_features, at_least=1)
         return drawn(
             target,
             lambda axes: waterfall(axes, self, max_features=max_features),

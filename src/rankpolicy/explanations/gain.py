@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from rankpolicy.explanations.checks import check_level, generator_of
+from rankpolicy.arguments import checked_level, seeded
 from rankpolicy.explanations.importance import FeatureImportance
 from rankpolicy.explanations.tree_values import Split, trees_of
 from rankpolicy.types import RankPolicyError
@@ -39,8 +39,8 @@ def gain_importance(ranker: Ranker, *, level: float = 0.95, random_state: int | 
             f"the method 'gain' adds up what the splits of trees gained; {type(ranker).__name__} has no trees. Use 'permutation'."
         )
     ranker._require_fitted()
-    check_level(level)
-    generator = generator_of(random_state)
+    checked_level(level)
+    generator = seeded(random_state)
     gains = np.zeros((ranker.best_iteration_, ranker.num_features_))  # (tree, feature)
     for tree, root in enumerate(trees_of(ranker._booster, num_trees=ranker.best_iteration_)):
         _add_gains(root, gains[tree])

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from rankpolicy.arguments import whole_number
 from rankpolicy.display import html_block, html_table
-from rankpolicy.explanations.checks import check_whole
 from rankpolicy.optional import require
 
 if TYPE_CHECKING:
@@ -99,7 +99,7 @@ class FeatureImportance:
         """
         from rankpolicy.explanations.drawing import drawn, importance_bars
 
-        check_whole("max_features", max_features, at_least=1)
+        whole_number("max_features", max_features, at_least=1)
         return drawn(
             target,
             lambda axes: importance_bars(axes, self, max_features=max_features),

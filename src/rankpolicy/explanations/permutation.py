@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from rankpolicy.arguments import checked_level, seeded, whole_number
 from rankpolicy.data.dataset import RankingDataset, check_has_labels
 from rankpolicy.evaluation.bootstrap import bootstrap_interval
 from rankpolicy.evaluation.measure import evaluate_scores, mean_over_queries
 from rankpolicy.explanations.asked import dataset_to_explain, names_of
-from rankpolicy.explanations.checks import check_level, check_whole, generator_of
 from rankpolicy.explanations.importance import FeatureImportance
 from rankpolicy.metrics import reward_to_maximise
 from rankpolicy.metrics.expression import reward_for_labels
@@ -51,9 +51,9 @@ def permutation_importance(
     random_state
         Seed of the shuffles; None draws new ones each time.
     """
-    check_whole("num_repeats", num_repeats, at_least=1)
-    check_level(level)
-    generator = generator_of(random_state)
+    whole_number("num_repeats", num_repeats, at_least=1)
+    checked_level(level)
+    generator = seeded(random_state)
     given = dataset_to_explain(ranker, data, "data to measure on")
     check_has_labels(given, "data to measure on")
     measure = reward_for_labels(reward_to_maximise(metric), given.label_kind)

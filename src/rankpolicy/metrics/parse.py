@@ -16,7 +16,6 @@ import ast
 import math
 import re
 from collections.abc import Mapping
-from dataclasses import replace
 from functools import lru_cache
 from typing import Any, NamedTuple, NoReturn
 
@@ -25,13 +24,13 @@ from rankpolicy.metrics.custom_reward import CustomReward
 from rankpolicy.metrics.expression import Leaf, RewardExpression, Term, written, written_number
 from rankpolicy.metrics.members import METRICS
 from rankpolicy.metrics.metric import Metric, metric_aliases, metric_named
+from rankpolicy.metrics.trained_mean import inside_trained_mean, with_trained_weights
 from rankpolicy.types import Conventions, RankPolicyError, Reward
 
 MOST_CHARACTERS = 2000
 MOST_NESTED = 50
 MOST_TERMS = 1000
 HIGHEST_CUTOFF = 10**9
-_NOT_FROM_0_TO_1 = ("dcg", "avg_rank")
 
 _TOKEN = re.compile(
     r"\s*(?:(?P<number>[0-9]+\.?[0-9]*(?:[eE][+-]?[0-9]+)?|\.[0-9]+)|(?P<name>[^\W\d]\w*)|(?P<sign>\S))"
@@ -71,36 +70,13 @@ def checked_conventions(conventions: Any) -> Conventions:
 
 @lru_cache(maxsize=1024)
 def _parsed(text: str, conventions: Conventions) -> RewardExpression:
-    inner = _inside_trained_mean(text)
+    inner = inside_trained_mean(text)
     if inner is not None:
-        return _with_trained_weights(_parsed(f"mean({inner})", conventions))
+        return with_trained_weights(_parsed(f"mean({inner})", conventions))
     scanner = _Scanner(text)
     rewritten = scanner.reward()
     scanner.end("expected '+', '-', '*' or the end")
     return _expression(rewritten, text, conventions)
-
-
-def _inside_trained_mean(text: str) -> str | None:
-    """What stands between the brackets of ``trained_mean(...)``, if the text is that and nothing else."""
-    found = re.fullmatch(r"\s*trained_mean\s*\((.*)\)\s*", text, re.IGNORECASE | re.DOTALL)
-    if found is None:
-        return None
-    depth = 0
-    for sign in found[1]:
-        depth += (sign == "(") - (sign == ")")
-        if depth < 0:
-            return None
-    return found[1]
-
-
-def _with_trained_weights(mean: RewardExpression) -> RewardExpression:
-    unbounded = [str(leaf) for leaf in mean.leaves if leaf.metric in _NOT_FROM_0_TO_1]
-    if not mean.is_linear or any(term.weight <= 0 for term in mean.terms) or len(mean.leaves) < 2 or unbounded:
-        raise RankPolicyError(
-            "trained_mean(...) must hold two or more different metrics between 0 and 1, such as trained_mean(ap, ndcg@10): its weights "
-            f"are trained by how much is missing to 1; got 'trained_{mean.name}'."
-        )
-    return replace(mean, name=f"trained_{mean.name}", trained=True)
 
 
 @checked_kinds
@@ -202,8 +178,6 @@ class _Scanner:
     """Reads the symbols of one text from left to right; the first one that does not fit is an error."""
 
     def __init__(self, text: str) -> None:
-        if not isinstance(text, str):
-            raise RankPolicyError(f"a metric must be given as text such as 'ndcg@10'; got {type(text).__name__}.")
         if len(text) > MOST_CHARACTERS:
             raise RankPolicyError(
                 f"a reward must have at most {MOST_CHARACTERS} characters; got {len(text)}, starting with {text[:40]!r}. "

@@ -188,6 +188,6 @@ def check_exp2_gain(highest: float, conventions: Conventions) -> None:
     """Refuse labels whose gain 2^label - 1 is out of the range of numbers, so that no query silently becomes NaN."""
     if conventions.gain == "exp2" and highest > HIGHEST_EXPONENT:
         raise RankPolicyError(
-            f"with the gain 2^label - 1 labels must be at most {HIGHEST_EXPONENT}; the highest is {highest:g}. Choose the gain 'linear' "
-            "(Conventions(gain='linear')), or map labels to small grades."
+            f"with the gain 2^label - 1 labels must be at most {HIGHEST_EXPONENT}; the highest is {highest:g}. Map labels to "
+            "small grades, or take them as gains. Pass conventions=Conventions(gain='linear')."
         )

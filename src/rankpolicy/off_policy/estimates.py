@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from numpy.typing import ArrayLike
 
-from rankpolicy.arguments import checked_kinds
+from rankpolicy.arguments import checked_kinds, checked_level
 from rankpolicy.off_policy.intervals import INTERVALS, Spread
 from rankpolicy.off_policy.log import OffPolicyLog, check_position_weights
 from rankpolicy.off_policy.members import OFF_POLICY_ESTIMATORS
@@ -120,8 +120,7 @@ def estimate_policy_value(
     chosen = OFF_POLICY_ESTIMATORS.named(estimator)
     if interval not in INTERVALS:
         raise RankPolicyError(unknown_name("interval", interval, INTERVALS))
-    if not 0 < level < 1:
-        raise RankPolicyError(f"level must lie between 0 and 1, such as 0.95; got {level:g}.")
+    checked_level(level)
     if num_resamples < 1:
         raise RankPolicyError(f"num_resamples must be 1 or more; got {num_resamples}.")
     terms, weights = chosen(

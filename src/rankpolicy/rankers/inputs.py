@@ -10,11 +10,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rankpolicy.arguments import as_array
-from rankpolicy.data.arrays import from_arrays
+from rankpolicy.data.arrays import as_matrix, from_arrays
 from rankpolicy.data.categories import with_categories
 from rankpolicy.data.dataset import RankingDataset
 from rankpolicy.data.formats.frames import frame_features
-from rankpolicy.data.sparse import is_sparse
 from rankpolicy.fairness.groups import encode_groups
 from rankpolicy.types import RankPolicyError
 
@@ -296,14 +295,7 @@ def _from_click_table(frame: Any, *, needs_clicks: bool = True) -> RankingDatase
 
 def _matrix(X: Any) -> Any:
     """A matrix from an array; a sparse matrix as it is."""
-    try:
-        matrix = X if is_sparse(X) else np.asarray(X)
-    except ValueError:
-        raise RankPolicyError("features must be a matrix (items, features); got rows of different lengths.") from None
-    except (TypeError, RuntimeError, OverflowError) as error:
-        raise RankPolicyError(
-            f"features must be a matrix (items, features) of numbers; got {type(X).__name__} ({error})."
-        ) from None
+    matrix = as_matrix(X)
     if matrix.ndim == 0:
         raise RankPolicyError(
             f"features must be a matrix (items, features), a frame or a RankingDataset; got {type(X).__name__}. "

@@ -8,7 +8,6 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -17,6 +16,7 @@ from numpy.typing import NDArray
 from rankpolicy.evaluation import MetricTable
 from rankpolicy.reports.colours import PALETTE, with_page_colours
 from rankpolicy.reports.log_ticks import use_readable_log_ticks
+from rankpolicy.reports.point_labels import label_points
 from rankpolicy.types import MissingDependencyError
 
 INK = "#010203"  # placeholder, replaced by the page's text colour
@@ -25,7 +25,6 @@ MARKERS = ("o", "s", "^", "D", "v", "P")
 MOST_DRAWN_POINTS = 4000
 MOST_UNEQUAL_STEPS = 3  # beyond this ratio of lengths, learning curves have a logarithmic axis
 SMALLEST_SCALE = 0.65  # to which a page may shrink a figure; a narrower page scrolls it
-LABELS_APART = 28.0  # pixels between labelled points of a curve
 STYLE: dict[Any, Any] = {
     "font.size": 11,
     "axes.titlesize": 12,
@@ -265,7 +264,7 @@ def tradeoff_curves(
         )
         if any(label for curve in curves.values() for label in curve.labels):
             axes.set_title(f"numbers beside points: {label_name}", fontsize=9, loc="right")
-        _label_points(figure, axes, curves)
+        label_points(figure, axes, curves)
         return figure
 
 
@@ -357,45 +356,6 @@ def file(figure: Any, format: str) -> bytes:
             buffer, format=format, dpi=160, facecolor="white", metadata={"Date": None} if format == "svg" else {}
         )
     return buffer.getvalue()
-
-
-def _label_points(figure: Any, axes: Any, curves: Mapping[str, Curve]) -> None:
-    """Write labels beside the ends of each curve and beside points far enough from other labels, where there is free space."""
-    from matplotlib.transforms import Bbox
-
-    figure.draw_without_rendering()  # pixel coordinates are known only after drawing
-    drawn = [axes.transData.transform(np.column_stack([curve.x, curve.y])) for curve in curves.values()]
-    taken = [Bbox.from_bounds(x - 5, y - 5, 10, 10) for points in drawn for x, y in points]
-    taken += [Bbox.from_bounds(x - 1, y - 1, 2, 2) for points in drawn for x, y in _along(points)]
-    for points, curve in zip(drawn, curves.values(), strict=True):
-        labelled: list[NDArray[np.float64]] = []
-        ends_first = sorted(range(len(points)), key=lambda place: place not in (0, len(points) - 1))
-        for place in ends_first:
-            is_apart = all(np.hypot(*(points[place] - other)) > LABELS_APART for other in labelled)
-            if curve.labels[place] and is_apart:
-                labelled.append(points[place])
-                _annotate(axes, curve.labels[place], (curve.x[place], curve.y[place]), taken)
-
-
-def _annotate(axes: Any, label: str, point: tuple[float, float], taken: list[Any]) -> None:
-    for across, up in ((8, 5), (8, -14), (-8, 5), (-8, -14), (0, 10), (0, -19), (13, -4), (-13, -4)):
-        side = "left" if across > 0 else "right" if across < 0 else "center"
-        text = axes.annotate(label, point, xytext=(across, up), textcoords="offset points", ha=side, fontsize=9)
-        text.set_in_layout(False)
-        box = text.get_window_extent()
-        if all(axes.bbox.contains(*corner) for corner in box.corners()) and not box.count_overlaps(taken):
-            taken.append(box)
-            return
-        text.remove()
-
-
-def _along(points: NDArray[np.float64], *, step: float = 4.0) -> NDArray[np.float64]:
-    """Points (n, 2) every ``step`` pixels along the line through the given points."""
-    parts = [points[:1]]
-    for a, b in pairwise(points):
-        share = np.linspace(0, 1, 1 + int(np.hypot(*(b - a)) / step))[:, None]
-        parts.append(a + share * (b - a))
-    return np.concatenate(parts)
 
 
 def style() -> Any:
