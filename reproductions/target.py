@@ -122,9 +122,12 @@ class Target:
         The function that runs it.
     datasets
         Names of the datasets that it reads.
+    untested
+        Statements of the paper about this table or figure that cannot be tested here, each with the reason.
     """
 
     name: str
     what: str
     run: Callable[[Setup], Outcome]
     datasets: tuple[str, ...] = ()
+    untested: tuple[tuple[str, str], ...] = ()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import importlib
 import io
+import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -77,6 +78,7 @@ def reproduce(
 
     usable_device(device)
     run = Run(ctx)
+    commit = _commit()
     directory = made_directory(out or Path("runs") / target, option="--out")
     setup = Setup(
         data=data,
@@ -91,6 +93,7 @@ def reproduce(
         seed=seed,
         data={dataset: facts_of_file(folder) for dataset, folder in folders.items()},
         settings={"target": target, "smoke": smoke, "device": device},
+        commit=commit,
     )
     document = {"target": target, **outcome.to_dict(), "smoke": smoke, "run": record.to_dict()}
     write_results(directory, "reproduce", document, record)
@@ -117,6 +120,19 @@ def known_targets() -> Mapping[str, Target]:
         sys.path.append(str(CHECKOUT))
     targets: Mapping[str, Target] = importlib.import_module(PACKAGE).TARGETS
     return targets
+
+
+def _commit() -> str | None:
+    """The commit of the checkout, with a plus sign when reproductions or package differ from it; None where git cannot say."""
+    git = ["git", "-C", str(CHECKOUT)]
+    try:
+        head = subprocess.run([*git, "rev-parse", "HEAD"], capture_output=True, text=True, check=True).stdout.strip()
+        changed = subprocess.run(
+            [*git, "status", "--porcelain", "--", PACKAGE, "src"], capture_output=True, text=True, check=True
+        ).stdout
+    except (OSError, subprocess.CalledProcessError):
+        return None
+    return f"{head}+" if changed.strip() else head
 
 
 def _print_list(targets: Mapping[str, Target], as_json: bool) -> None:
