@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 
 from rankpolicy.optional import lazy_imports
 from rankpolicy.threads import prepare_threads
-from rankpolicy.types import Conventions, MissingDependencyError, RankPolicyError
+from rankpolicy.types import Conventions, RankPolicyError
+from rankpolicy.types import MissingDependencyError as MissingDependencyError
 from rankpolicy.version import __version__
 
 if TYPE_CHECKING:
@@ -56,6 +57,7 @@ if TYPE_CHECKING:
     from rankpolicy.rankers import (
         DELTR,
         AdaRank,
+        AutoRanker,
         BanditRank,
         BoostedPolicy,
         BoostedRegression,
@@ -78,6 +80,7 @@ __getattr__, __dir__ = lazy_imports(__name__, __file__)
 __all__ = [
     "DELTR",
     "AdaRank",
+    "AutoRanker",
     "BanditRank",
     "BoostedPolicy",
     "BoostedRegression",
@@ -89,7 +92,6 @@ __all__ = [
     "LambdaMART",
     "ListNet",
     "MatchingCross",
-    "MissingDependencyError",
     "PGRank",
     "QueryKFold",
     "RankPolicyError",

@@ -17,6 +17,11 @@ WEB = rp.make_web_search(60, random_state=1)
 DATA = replace(WEB, groups=np.arange(WEB.num_items) % 2)
 TRAIN, VALID = DATA[:40], DATA[40:]
 QUICK = {
+    "auto": {
+        "methods": ("boosted-regression", "pg-rank"),
+        "method_settings": {"boosted-regression": {"num_trees": 5}, "pg-rank": {"epochs": 2, "num_networks": 1}},
+        "num_folds": 2,
+    },
     "fair-pg-rank": {"epochs": 3, "fairness": "individual"},
     "pg-rank": {"epochs": 3, "num_networks": 2},
     "matching-cross": {"epochs": 3, "model": "mlp"},  # its own model reads texts

@@ -76,6 +76,11 @@ QUICK = {
     "fair-pg-rank": {"epochs": 2, "fairness": "individual"},
     "matching-cross": {"epochs": 2, "model": "mlp"},
     "adarank": {"rounds": 5},
+    "auto": {
+        "methods": ("boosted-regression", "pg-rank"),
+        "method_settings": {"boosted-regression": {"num_trees": 5}, "pg-rank": {"epochs": 2, "num_networks": 1}},
+        "num_folds": 2,
+    },
     "fair-exposure": {
         "strength": 0.1,
         "num_samples": 20,

@@ -25,6 +25,11 @@ QUICK = {
     "boosted-regression": {"num_trees": 20, "min_items_in_leaf": 5},
     "adarank": {"rounds": 10},
     "coordinate-ascent": {"restarts": 1, "max_passes": 1},
+    "auto": {
+        "methods": ("boosted-regression", "pg-rank"),
+        "method_settings": {"boosted-regression": {"num_trees": 5}, "pg-rank": {"epochs": 2, "num_networks": 1}},
+        "num_folds": 2,
+    },
     "fair-exposure": {
         "strength": 0.1,
         "num_samples": 20,

@@ -6,6 +6,7 @@ from rankpolicy.optional import lazy_imports
 
 if TYPE_CHECKING:
     from rankpolicy.rankers.base import Ranker
+    from rankpolicy.rankers.blending.auto_ranker import AutoRanker
     from rankpolicy.rankers.linear.adarank import AdaRank
     from rankpolicy.rankers.linear.coordinate_ascent import CoordinateAscent
     from rankpolicy.rankers.linear.rank_svm import RankSVM
@@ -29,6 +30,7 @@ __all__ = [
     "DELTR",
     "RANKERS",
     "AdaRank",
+    "AutoRanker",
     "BanditRank",
     "BoostedPolicy",
     "BoostedRegression",

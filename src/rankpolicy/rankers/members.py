@@ -11,6 +11,7 @@ _NETWORKS, _TREES, _LINEAR = "rankpolicy.rankers.networks", "rankpolicy.rankers.
 RANKERS: Members[type[Ranker]] = Members(
     "method",
     {
+        "auto": "rankpolicy.rankers.blending.auto_ranker:AutoRanker",
         "pg-rank": f"{_NETWORKS}.pg_rank:PGRank",
         "fair-pg-rank": f"{_NETWORKS}.fair_pg_rank:FairPGRank",
         "fair-exposure": "rankpolicy.rankers.post_processing.fair_exposure:FairExposure",

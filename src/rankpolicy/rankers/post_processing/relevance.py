@@ -12,12 +12,12 @@ from rankpolicy.types import RankPolicyError
 
 # Defaults that differ from those of the ranker: a linear regression has an exact solution and needs no tuning.
 _DEFAULTS: dict[str, dict[str, Any]] = {"regression": {"model": "linear", "scaling": "standardize"}}
-_POST_PROCESSING = ("fair-lp", "fair-exposure")
+_NOT_ESTIMATORS = ("fair-lp", "fair-exposure", "auto")
 
 
 def relevance_estimators() -> list[str]:
-    """The names of the rankers that score items: all but those that post-process such scores."""
-    return [name for name in RANKERS if name not in _POST_PROCESSING]
+    """The names of the rankers that score items: all but those that are made of other rankers."""
+    return [name for name in RANKERS if name not in _NOT_ESTIMATORS]
 
 
 def new_estimator(name: str, settings: Mapping[str, Any], *, random_state: int | None) -> Ranker:
@@ -38,15 +38,17 @@ def new_estimator(name: str, settings: Mapping[str, Any], *, random_state: int |
     return estimator
 
 
-def settings_from(given: Any, example: str) -> dict[str, Any]:
+def settings_from(given: Any, example: str, *, name: str = "relevance_settings") -> dict[str, Any]:
     """Settings as a dict, from a dict, None, or the text of a dict, as the command line gives it.
 
     Parameters
     ----------
     given
-        The value of ``relevance_settings``.
+        The value of the setting.
     example
         A right value, for the error.
+    name
+        The setting, for the error.
     """
     try:
         settings = ast.literal_eval(given) if isinstance(given, str) else given
@@ -54,4 +56,4 @@ def settings_from(given: Any, example: str) -> dict[str, Any]:
         settings = given
     if settings is None or isinstance(settings, Mapping):
         return dict(settings or {})
-    raise RankPolicyError(f"relevance_settings must be a dict such as {example}; got {given!r:.80}.")
+    raise RankPolicyError(f"{name} must be a dict such as {example}; got {given!r:.80}.")

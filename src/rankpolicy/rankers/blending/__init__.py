@@ -1,0 +1,1 @@
+"""Rankers made of other rankers: their scores on one scale, weighted by what they are worth on validation data."""

@@ -1,0 +1,354 @@
+"""One ranker for data of any kind: trees and networks, blended by what they are worth on validation data."""
+
+from __future__ import annotations
+
+import json
+import math
+import secrets
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, ClassVar, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rankpolicy.data.dataset import RankingDataset
+from rankpolicy.evaluation.bootstrap import bootstrap_interval
+from rankpolicy.evaluation.measure import evaluate_scores, mean_over_queries
+from rankpolicy.metrics import reward_to_maximise
+from rankpolicy.metrics.expression import reward_for_labels
+from rankpolicy.rankers.base import DECISIVE, FitOptions, Ranker
+from rankpolicy.rankers.blending.blend import chosen_share, chosen_sharpness
+from rankpolicy.rankers.blending.members import Clock, Member, Part, Task, fit_rounds, mean_scores
+from rankpolicy.rankers.blending.recipe import (
+    DEFAULT_METHODS,
+    EXAMPLE,
+    METHODS,
+    blended_methods,
+    check_methods,
+    is_tree_method,
+    new_member,
+    why_left_out,
+)
+from rankpolicy.rankers.post_processing.relevance import settings_from
+from rankpolicy.settings import HIGHEST_SEED, documented, setting
+from rankpolicy.training import epoch_progress
+from rankpolicy.types import RankPolicyError, Reward
+
+if TYPE_CHECKING:
+    from rankpolicy.rankers.exporting.graph import Graph
+
+Floats = NDArray[np.float64]
+_STATE = "blend.json"
+_KINDS = ("trees", "networks")
+_FEWEST_QUERIES = 2  # to learn from some and validate on others
+
+
+@final
+@documented
+@dataclass(kw_only=True, eq=False, repr=False)
+class AutoRanker(Ranker):
+    """The best ranker for this data, without a choice of method or settings: boosted trees and networks, blended.
+
+    Members maximise the expected reward of a policy (exact policy gradients) or predict labels (least squares), as boosted trees with three
+    settings each and as four networks each. Their scores are divided by their standard deviation within queries and averaged over methods;
+    the share of networks against trees is the one that ranks validation data best, of about equally good ones the nearest to one half.
+    The Plackett-Luce policy of the blend is the softest one that keeps 98 % of what sorting gains over a random order.
+
+    With validation data every member is fitted on the training data and stopped by the validation data. Without, the queries are cut into
+    ``num_folds`` folds: a member learns from all folds but one and is stopped by that one, and the choices are made on all queries, each
+    scored by members that have not seen it. Ranking then averages the members of all folds.
+
+    After fit, ``report_`` holds the members (method, settings that differ, seconds, validation reward), the validation reward of each
+    method and of the blend with intervals, the shares, and which methods were left out and why.
+    """
+
+    name: ClassVar[str] = "auto"
+    uses_query_weights: ClassVar[bool] = True
+    learns_from_relevances: ClassVar[bool] = True
+    ranks_by_sorting: ClassVar[bool] = False
+    fitted_attributes: ClassVar[tuple[str, ...]] = (*Ranker.fitted_attributes, "report_")
+
+    reward: Any = setting(
+        "ndcg@10",
+        "What is maximised, and what choices on validation data are made by. Boosted policies maximise ndcg@10 where this is not a sum of "
+        "rank weights times item values.",
+    )
+    time_limit: float | None = setting(
+        None,
+        "Seconds that fit may take. Members that would take longer are stopped early or left out; None fits all of them.",
+        above=0,
+    )
+    methods: tuple[str, ...] = setting(
+        DEFAULT_METHODS, "The methods that are blended, in the order in which they are fitted.", choices=blended_methods
+    )
+    method_settings: Mapping[str, Any] | str | None = setting(
+        None,
+        f"Settings of these methods by name, a dict (or its text) such as {EXAMPLE}, which go before those of the recipe.",
+    )
+    num_folds: int = setting(5, "Folds of the training data where there is no validation data.", at_least=2)
+    random_state: int | None = setting(0, "Seed of folds and members. None draws a new one each time.")
+    device: str = setting("cpu", """Torch device of the networks, such as "cpu" or "cuda".""")
+
+    report_: dict[str, Any] | None = field(default=None, init=False)
+
+    def _check_settings(self) -> None:
+        super()._check_settings()
+        check_methods(self.methods)
+        self._given_settings()
+
+    def _given_settings(self) -> dict[str, dict[str, Any]]:
+        given = settings_from(self.method_settings, EXAMPLE, name="method_settings")
+        for method, settings in given.items():
+            if method not in self.methods or not isinstance(settings, Mapping):
+                raise RankPolicyError(
+                    f"method_settings must hold settings by the names of methods, {', '.join(self.methods)}, such as {EXAMPLE}; "
+                    f"got {method!r}: {settings!r:.60}."
+                )
+            new_member(method, 0, settings, reward=self.reward, random_state=0, device=self.device)
+        return {method: dict(given.get(method, {})) for method in self.methods}
+
+    def _fit(self, train: RankingDataset, valid: RankingDataset | None, options: FitOptions) -> None:
+        if options.checkpoint is not None:
+            raise RankPolicyError(
+                "AutoRanker keeps no checkpoints: give it a time_limit instead. Leave checkpoint out."
+            )
+        clock = Clock(self.time_limit)
+        left_out = {method: why for method in self.methods if (why := why_left_out(method, train))}
+        parts, folds = self._parts(train, valid)
+        rounds = self._rounds([method for method in self.methods if method not in left_out], parts)
+        members: list[Member] = []
+        refused: RankPolicyError | None = None
+        with epoch_progress("AutoRanker", sum(map(len, rounds)), options.report) as report_member:
+            for number, found in enumerate(fit_rounds(rounds, parts, clock), 1):
+                if isinstance(found, Member):
+                    members.append(found)
+                    score = found.ranker.best_score_
+                    stop = report_member(number, {} if score is None else {found.method: score})
+                    if stop:
+                        break
+                else:
+                    task, refused = found
+                    left_out[task.method] = str(refused)
+        members = [member for member in members if member.method not in left_out]
+        if not members:
+            raise refused or RankPolicyError(
+                f"no method is left to learn from this data: {'; '.join(f'{m}: {why}' for m, why in left_out.items())}."
+            )
+        if left_out:
+            texts = "; ".join(f"{method}: {why}" for method, why in left_out.items())
+            warnings.warn(f"AutoRanker goes without some of its methods. {texts}", stacklevel=4)
+        self._members = members
+        self._choose(train, valid, folds)
+        assert self.report_ is not None
+        self.report_["left_out"] = left_out
+
+    def _parts(
+        self, train: RankingDataset, valid: RankingDataset | None
+    ) -> tuple[list[Part], NDArray[np.int64] | None]:
+        """The data of the members, and without validation data the fold of each query."""
+        if valid is not None:
+            return [Part(train=train, valid=valid)], None
+        if train.num_queries < _FEWEST_QUERIES:
+            return [Part(train=train, valid=None)], None
+        seed = secrets.randbelow(HIGHEST_SEED) if self.random_state is None else self.random_state
+        num_folds = min(self.num_folds, train.num_queries)
+        folds = np.random.default_rng(seed).permutation(np.arange(train.num_queries) % num_folds)
+        queries = [np.flatnonzero(folds == fold) for fold in range(num_folds)]
+        others = [np.flatnonzero(folds != fold) for fold in range(num_folds)]
+        return [Part(train=train[a], valid=train[b]) for a, b in zip(others, queries, strict=True)], folds
+
+    def _rounds(self, methods: Sequence[str], parts: Sequence[Part]) -> list[list[Task]]:
+        """With folds one round per fold, else one per variant of the settings; the first round has every method."""
+        given = self._given_settings()
+        seed = secrets.randbelow(HIGHEST_SEED) if self.random_state is None else self.random_state
+        num_rounds = len(parts) if len(parts) > 1 else max((len(METHODS[method]) for method in methods), default=0)
+        rounds: list[list[Task]] = []
+        for number in range(num_rounds):
+            part = number if len(parts) > 1 else 0
+            rounds.append(
+                [
+                    Task(
+                        method=method,
+                        part=part,
+                        ranker=new_member(
+                            method,
+                            number,
+                            given[method],
+                            reward=self.reward,
+                            random_state=(seed + number) % HIGHEST_SEED,
+                            device=self.device,
+                            is_validated=parts[part].valid is not None,
+                        ),
+                    )
+                    for method in methods
+                    if len(parts) > 1 or number < len(METHODS[method])
+                ]
+            )
+        return rounds
+
+    def _choose(self, train: RankingDataset, valid: RankingDataset | None, folds: NDArray[np.int64] | None) -> None:
+        """The share of networks and the sharpness of the policy, by scores of data that members have not learned from."""
+        self._share, self._sharpness = 0.5 if len(self._kinds()) > 1 else float("networks" in self._kinds()), 1.0
+        self.best_iteration_, self.best_score_, self.evals_result_ = 1, None, {}
+        held_out = self._held_out(train, valid, folds)
+        if held_out is None:
+            self.report_ = self._report({})
+            return
+        dataset, by_method = held_out
+        reward = reward_for_labels(reward_to_maximise(self.reward), dataset.label_kind)
+        kinds = {kind: _mean(by_method, kind) for kind in self._kinds()}
+        if len(kinds) > 1:
+            self._share = chosen_share(kinds["trees"], kinds["networks"], dataset, reward)
+        blended = sum(self._weight(kind) * scores for kind, scores in kinds.items())
+        soft = reward if reward.is_additive else reward_for_labels(reward_to_maximise("ndcg@10"), dataset.label_kind)
+        self._sharpness = chosen_sharpness(np.asarray(blended), dataset, soft)
+        scores = by_method | {"blend": np.asarray(blended)}
+        self.report_ = self._report({name: _measured(each, dataset, reward) for name, each in scores.items()})
+        self.best_score_ = self.report_["reward"]["blend"]["mean"]
+        self.evals_result_[DECISIVE] = {reward.name: [self.best_score_]}
+
+    def _held_out(
+        self, train: RankingDataset, valid: RankingDataset | None, folds: NDArray[np.int64] | None
+    ) -> tuple[RankingDataset, dict[str, Floats]] | None:
+        """Data to choose by, and the scores (items,) that each method gives it without having learned from it."""
+        methods = list(dict.fromkeys(member.method for member in self._members))
+        if valid is not None:
+            return valid, {method: mean_scores(self._of(method), valid) for method in methods}
+        if folds is None:
+            return None
+        whole = [
+            part
+            for part in range(int(folds.max()) + 1)
+            if {member.method for member in self._members if member.part == part} == set(methods)
+        ]
+        queries = np.flatnonzero(np.isin(folds, whole))
+        dataset = train[queries]
+        scores = {method: np.empty(dataset.num_items) for method in methods}
+        for part in whole:
+            places = np.flatnonzero(folds[queries] == part)
+            items = np.isin(dataset.query_of_item, places)
+            for method in methods:
+                own = [member for member in self._of(method) if member.part == part]
+                scores[method][items] = mean_scores(own, dataset[places])
+        return dataset, scores
+
+    def _of(self, method: str) -> list[Member]:
+        return [member for member in self._members if member.method == method]
+
+    def _kinds(self) -> list[str]:
+        present = {_kind(member.method) for member in self._members}
+        return [kind for kind in _KINDS if kind in present]
+
+    def _weight(self, kind: str) -> float:
+        return self._share if kind == "networks" else 1 - self._share
+
+    def _report(self, rewards: Mapping[str, Any]) -> dict[str, Any]:
+        return {
+            "members": [
+                {
+                    "method": member.method,
+                    "fold": member.part,
+                    "iterations": member.ranker.best_iteration_,
+                    "seconds": round(member.seconds, 3),
+                    "reward": member.ranker.best_score_,
+                }
+                for member in self._members
+            ],
+            "reward": dict(rewards),
+            "share_of_networks": self._share,
+            "sharpness": self._sharpness,
+        }
+
+    def _scores(self, dataset: RankingDataset) -> Floats:
+        scores = np.zeros(dataset.num_items)
+        for kind in self._kinds():
+            if self._weight(kind) > 0:
+                of_kind = [member for member in self._members if _kind(member.method) == kind]
+                scores += self._weight(kind) * mean_scores(of_kind, dataset)
+        return self._sharpness * scores
+
+    def _onnx_scores(self, graph: Graph) -> str:
+        total: str | None = None
+        for member, factor in self._factors():
+            column = graph.add("Reshape", graph.cast(member.ranker._onnx_scores(graph), np.float64), np.array([-1]))
+            scaled = graph.add("Mul", column, np.float64(factor))
+            total = scaled if total is None else graph.add("Add", total, scaled)
+        assert total is not None, "a blend has members"
+        return total
+
+    def _factors(self) -> list[tuple[Member, float]]:
+        """Each member that counts, and the factor on its scores."""
+        methods_of_kind = {
+            kind: {member.method for member in self._members if _kind(member.method) == kind} for kind in _KINDS
+        }
+        found = []
+        for member in self._members:
+            kind = _kind(member.method)
+            count = len(self._of(member.method)) * len(methods_of_kind[kind])
+            if member.spread > 0 and self._weight(kind) > 0:
+                found.append((member, self._sharpness * self._weight(kind) / (count * member.spread)))
+        return found
+
+    def _files(self) -> dict[str, bytes]:
+        state = {
+            "share": self._share,
+            "sharpness": self._sharpness,
+            "members": [
+                {
+                    "method": member.method,
+                    "part": member.part,
+                    "spread": member.spread,
+                    "seconds": member.seconds,
+                    **{key: member.ranker.to_dict()[key] for key in ("settings", "fitted")},
+                }
+                for member in self._members
+            ],
+        }
+        files = {_STATE: json.dumps(state).encode()}
+        for number, member in enumerate(self._members):
+            files |= {f"member_{number}/{name}": content for name, content in member.ranker._files().items()}
+        return files
+
+    def _restore(self, files: dict[str, bytes]) -> None:
+        from rankpolicy.rankers.restoring import restored_ranker
+
+        state = json.loads(files[_STATE])
+        self._share, self._sharpness = float(state["share"]), float(state["sharpness"])
+        if not (0 <= self._share <= 1 and 0 < self._sharpness < math.inf):
+            raise RankPolicyError("the shares of the blend are damaged. Copy or train the model again.")
+        self._members = []
+        for number, kept in enumerate(state["members"]):
+            if kept["method"] not in METHODS or not 0 <= float(kept["spread"]) < math.inf:
+                raise RankPolicyError(f"member {number} of the blend is damaged. Copy or train the model again.")
+            prefix = f"member_{number}/"
+            own = {name.removeprefix(prefix): files[name] for name in files if name.startswith(prefix)}
+            manifest = {"ranker": kept["method"], "settings": kept["settings"], "fitted": kept["fitted"]}
+            ranker = restored_ranker(manifest, own, what=f"member {number} of the blend")
+            self._members.append(
+                Member(
+                    method=kept["method"],
+                    part=int(kept["part"]),
+                    ranker=ranker,
+                    spread=float(kept["spread"]),
+                    seconds=float(kept["seconds"]),
+                )
+            )
+        if not self._members:
+            raise RankPolicyError("the blend has no members. Copy or train the model again.")
+
+
+def _kind(method: str) -> str:
+    return "trees" if is_tree_method(method) else "networks"
+
+
+def _mean(by_method: Mapping[str, Floats], kind: str) -> Floats:
+    return np.asarray(np.mean([scores for method, scores in by_method.items() if _kind(method) == kind], axis=0))
+
+
+def _measured(scores: Floats, dataset: RankingDataset, reward: Reward) -> dict[str, Any]:
+    """Mean reward of sorting by scores, with its interval over queries."""
+    rewards = evaluate_scores(scores, dataset, [reward])[:, 0]
+    low, high = bootstrap_interval(rewards, query_weights=dataset.query_weights)
+    return {"mean": mean_over_queries(rewards, dataset.query_weights), "interval": [low, high]}

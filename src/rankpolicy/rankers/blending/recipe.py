@@ -1,0 +1,103 @@
+"""What a blend is made of: methods, the settings each is tried with, and which of them can learn from given data."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from rankpolicy.data.dataset import RankingDataset
+from rankpolicy.metrics import reward_to_maximise
+from rankpolicy.rankers.base import Ranker
+from rankpolicy.rankers.members import RANKERS
+from rankpolicy.rankers.trees.boosting import TreeRanker
+from rankpolicy.types import RankPolicyError
+
+# Averages over settings rank better than the best of them, chosen on validation data, does.
+_TREE_VARIANTS: tuple[dict[str, Any], ...] = (
+    {"num_leaves": 15, "min_items_in_leaf": 50},
+    {"num_leaves": 7, "min_items_in_leaf": 20},
+    {"num_leaves": 31, "min_items_in_leaf": 100},
+)
+METHODS: dict[str, tuple[dict[str, Any], ...]] = {
+    "boosted-policy": _TREE_VARIANTS,
+    "pg-rank": ({},),
+    "boosted-regression": _TREE_VARIANTS,
+    "regression": ({"num_networks": 4},),
+    "lambdamart": _TREE_VARIANTS,
+}
+DEFAULT_METHODS = ("boosted-policy", "pg-rank", "boosted-regression", "regression")
+EXAMPLE = "{'pg-rank': {'epochs': 20}}"
+_FEW_TREES = 100  # without validation data that says when to stop
+
+
+def blended_methods() -> list[str]:
+    """The names of the methods that can be blended."""
+    return list(METHODS)
+
+
+def is_tree_method(method: str) -> bool:
+    """Whether a method grows trees; the others train networks."""
+    return issubclass(RANKERS[method], TreeRanker)
+
+
+def new_member(
+    method: str,
+    variant: int,
+    given: Mapping[str, Any],
+    *,
+    reward: Any,
+    random_state: int,
+    device: str,
+    is_validated: bool = True,
+) -> Ranker:
+    """An unfitted member of a blend.
+
+    Parameters
+    ----------
+    method
+        Its name in ``METHODS``.
+    variant
+        Which of the settings of the method to take; they repeat.
+    given
+        Settings of the user, which go before those of the variant.
+    reward
+        What the blend maximises.
+    random_state
+        Its seed.
+    device
+        The torch device of networks.
+    is_validated
+        Whether validation data says when to stop; if not, few trees are grown.
+    """
+    ranker = RANKERS[method]
+    names = ranker.setting_names()
+    settings: dict[str, Any] = {"valid_metric": reward, "random_state": random_state}
+    if "reward" in names and (method != "boosted-policy" or reward_to_maximise(reward).is_additive):
+        settings["reward"] = reward
+    if "device" in names:
+        settings["device"] = device
+    if is_tree_method(method) and not is_validated:
+        settings["num_trees"] = _FEW_TREES
+    variants = METHODS[method]
+    return ranker().set_params(**settings | variants[variant % len(variants)] | dict(given))
+
+
+def why_left_out(method: str, train: RankingDataset) -> str | None:
+    """Why a method cannot learn from this data here; None if it can."""
+    ranker = RANKERS[method]
+    if is_tree_method(method) and importlib.util.find_spec("lightgbm") is None:
+        return "it needs LightGBM: pip install lightgbm"
+    if train.label_kind == "relevances" and not ranker.learns_from_relevances:
+        return "it does not learn from relevances that were estimated from clicks"
+    if method == "lambdamart" and bool((train.labels != np.round(train.labels)).any()):
+        return "it needs whole-number labels"
+    return None
+
+
+def check_methods(methods: Sequence[str]) -> None:
+    """Refuse no method, or one named twice."""
+    if not methods or len(set(methods)) < len(methods):
+        raise RankPolicyError(f"methods must name one or more different methods; got {tuple(methods)!r}.")

@@ -1,0 +1,146 @@
+"""AutoRanker: what it is made of, what it chooses, and that it goes on where a part is missing."""
+
+import importlib.util
+
+import numpy as np
+import pytest
+
+import rankpolicy as rp
+from rankpolicy.rankers.blending import members, recipe
+from rankpolicy.rankers.blending.members import Clock, Part, Task, fit_rounds, mean_scores
+
+DATA = rp.make_web_search(60, random_state=1)
+TRAIN, VALID = DATA[:40], DATA[40:]
+QUICK = {
+    "boosted-policy": {"num_trees": 4},
+    "boosted-regression": {"num_trees": 4},
+    "pg-rank": {"epochs": 2, "num_networks": 1},
+    "regression": {"epochs": 2, "num_networks": 1},
+}
+
+
+def auto(**settings):
+    return rp.AutoRanker(**{"method_settings": QUICK} | settings)
+
+
+def test_with_validation_data_trees_have_three_settings_and_networks_one():
+    ranker = auto().fit(TRAIN, valid=VALID)
+    found = [member["method"] for member in ranker.report_["members"]]
+    assert found == [*QUICK_ORDER, "boosted-policy", "boosted-regression", "boosted-policy", "boosted-regression"]
+    assert ranker.report_["reward"].keys() == {*QUICK, "blend"}
+    assert ranker.best_score_ == pytest.approx(rp.evaluate(ranker, VALID, "ndcg@10").means["ndcg@10"])
+    low, high = ranker.report_["reward"]["blend"]["interval"]
+    assert low <= ranker.best_score_ <= high
+
+
+QUICK_ORDER = ["boosted-policy", "pg-rank", "boosted-regression", "regression"]
+
+
+def test_without_validation_data_every_query_is_scored_by_members_that_have_not_seen_it():
+    ranker = auto(num_folds=3).fit(TRAIN)
+    assert [member["fold"] for member in ranker.report_["members"]] == [0] * 4 + [1] * 4 + [2] * 4
+    folds = np.random.default_rng(0).permutation(np.arange(40) % 3)
+    trees, networks = np.empty(TRAIN.num_items), np.empty(TRAIN.num_items)
+    for fold in range(3):
+        items = np.isin(TRAIN.query_of_item, np.flatnonzero(folds == fold))
+        own = [member for member in ranker._members if member.part == fold]
+        trees[items] = mean_scores([m for m in own if m.method.startswith("boosted")], TRAIN)[items]
+        networks[items] = mean_scores([m for m in own if not m.method.startswith("boosted")], TRAIN)[items]
+    share = ranker.report_["share_of_networks"]
+    expected = rp.evaluate((1 - share) * trees + share * networks, TRAIN, "ndcg@10").means["ndcg@10"]
+    assert ranker.best_score_ == pytest.approx(expected)
+
+
+def test_scores_are_the_weighted_mean_of_members():
+    ranker = auto().fit(TRAIN, valid=VALID)
+    expected = sum(factor * member.ranker.predict(VALID) for member, factor in ranker._factors())
+    np.testing.assert_allclose(ranker.predict(VALID), expected, rtol=1e-9)
+
+
+def test_without_lightgbm_networks_remain(monkeypatch):
+    found = importlib.util.find_spec
+    monkeypatch.setattr(recipe.importlib.util, "find_spec", lambda name: None if name == "lightgbm" else found(name))
+    with pytest.warns(UserWarning, match="goes without some of its methods. boosted-policy: it needs LightGBM"):
+        ranker = auto().fit(TRAIN, valid=VALID)
+    assert ranker.report_["share_of_networks"] == 1.0
+    assert set(ranker.report_["left_out"]) == {"boosted-policy", "boosted-regression"}
+    with pytest.raises(
+        rp.RankPolicyError, match="no method is left to learn from this data: lambdamart: it needs LightGBM"
+    ):
+        rp.AutoRanker(methods=("lambdamart",)).fit(TRAIN)
+
+
+def test_a_method_that_refuses_the_data_is_left_out():
+    with pytest.warns(UserWarning, match="lambdamart: it needs whole-number labels"):
+        ranker = auto(methods=("lambdamart", "boosted-regression"), method_settings={}).fit(
+            TRAIN.features, TRAIN.labels / 2, qid=TRAIN.query_of_item
+        )
+    assert set(ranker.report_["reward"]) == {"boosted-regression", "blend"}
+
+
+def test_wrong_settings():
+    with pytest.raises(rp.RankPolicyError, match="Unknown methods .auto.. Known: boosted-policy"):
+        rp.AutoRanker(methods=("auto",))
+    with pytest.raises(rp.RankPolicyError, match="one or more different methods"):
+        rp.AutoRanker(methods=("pg-rank", "pg-rank"))
+    with pytest.raises(rp.RankPolicyError, match="method_settings must hold settings by the names of methods"):
+        rp.AutoRanker(method_settings={"lambdamart": {}})
+    with pytest.raises(rp.RankPolicyError, match="epochs must be at least 1"):
+        rp.AutoRanker(method_settings={"pg-rank": {"epochs": 0}})
+    with pytest.raises(rp.RankPolicyError, match="time_limit must be above 0"):
+        rp.AutoRanker(time_limit=0)
+
+
+class FakeTime:
+    """A clock that a fit moves by what it costs."""
+
+    def __init__(self):
+        self.now = 0.0
+
+    def monotonic(self):
+        return self.now
+
+
+@pytest.fixture
+def fake_time(monkeypatch):
+    fake = FakeTime()
+    monkeypatch.setattr(members, "time", fake)
+    return fake
+
+
+class Costly:
+    """A ranker whose training takes ten iterations of so many seconds, unless a callback stops it."""
+
+    best_score_ = None
+
+    def __init__(self, clock, seconds):
+        self.clock, self.seconds, self.done = clock, seconds, 0
+
+    def fit(self, train, *, valid, callbacks, progress):
+        for _ in range(10):
+            self.clock.now += self.seconds
+            self.done += 1
+            if callbacks[0](None):
+                break
+
+    def _scores(self, dataset):
+        return np.arange(dataset.num_items, dtype=float)
+
+
+def run(fake_time, limit, *rounds):
+    tasks = [[Task(method=str(s), part=0, ranker=Costly(fake_time, s)) for s in costs] for costs in rounds]
+    return [m.ranker.done for m in fit_rounds(tasks, [Part(train=TRAIN, valid=VALID)], Clock(limit))]
+
+
+def test_each_fit_of_a_round_gets_its_share_of_the_time_that_is_left(fake_time):
+    # 90 of 100 seconds: the first may take 45 and is stopped after 5 iterations of 10; the second has 40 left and takes 4.
+    assert run(fake_time, 100, [10, 10]) == [5, 4]
+
+
+def test_what_one_fit_does_not_need_the_next_may_take(fake_time):
+    assert run(fake_time, 100, [1, 10]) == [10, 8]
+
+
+def test_a_round_is_begun_only_if_there_is_time_for_it(fake_time):
+    assert run(fake_time, 100, [4], [4], [4]) == [10, 10]
+    assert run(fake_time, None, [4], [4], [4]) == [10, 10, 10]
