@@ -79,7 +79,7 @@ def test_a_method_that_refuses_the_data_is_left_out():
 
 
 def test_wrong_settings():
-    with pytest.raises(rp.RankPolicyError, match="Unknown methods .auto.. Known: boosted-policy"):
+    with pytest.raises(rp.RankPolicyError, match=r"Unknown methods .auto.\. Known: boosted-policy"):
         rp.AutoRanker(methods=("auto",))
     with pytest.raises(rp.RankPolicyError, match="one or more different methods"):
         rp.AutoRanker(methods=("pg-rank", "pg-rank"))
