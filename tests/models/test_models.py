@@ -45,6 +45,8 @@ def test_average_is_the_mean_of_its_members():
         ({"name": "mpl"}, "Unknown model 'mpl'. Did you mean 'mlp'\\? Known: linear, mlp, highway"),
         ({"name": "mlp", "hidden": (8, 0)}, r"hidden must be at least 1; got \(8, 0\)"),
         ({"name": "highway", "hidden": (8, 9)}, "one or more widths, all equal"),
+        ({"name": "mlp", "query_context": 3}, "query_context must be a string; got 3"),
+        ({"name": "highway", "query_context": "max"}, "Unknown query_context 'max'. Known: none, mean"),
         ({"name": "mlp", "hidden": (8,), "dropout": 1.0}, "dropout must be at least 0 and below 1"),
     ],
 )

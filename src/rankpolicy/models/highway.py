@@ -75,12 +75,12 @@ class Highway(FeatureModel):
 
     hidden: tuple[int, ...] = hidden_layers((64, 64), "Width of each highway layer; all must be equal.")
     dropout: float = dropout_rate(0.3)
-    query_context: Literal["none", "mean"] = context_of_query()
+    query_context: str = context_of_query()
 
     @property
     def context(self) -> Literal["none", "mean"]:
         """What the network reads of the other items of a query."""
-        return self.query_context
+        return "mean" if self.query_context == "mean" else "none"
 
     def _check_together(self) -> None:
         check_equal_widths(self.hidden)

@@ -55,12 +55,12 @@ class MLP(FeatureModel):
 
     hidden: tuple[int, ...] = hidden_layers((64, 64), "Width of each hidden layer; () is a linear network.")
     dropout: float = dropout_rate(0.3, read_when=HAS_LAYERS)
-    query_context: Literal["none", "mean"] = context_of_query(read_when=HAS_LAYERS)
+    query_context: str = context_of_query(read_when=HAS_LAYERS)
 
     @property
     def context(self) -> Literal["none", "mean"]:
         """What the network reads of the other items of a query."""
-        return self.query_context
+        return "mean" if self.query_context == "mean" else "none"
 
     def new_network_of(self, num_features: int, *, generator: torch.Generator | None = None) -> MLPNetwork:
         return MLPNetwork(num_features, hidden=self.hidden, dropout=self.dropout, generator=generator)
