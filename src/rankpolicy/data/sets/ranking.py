@@ -64,8 +64,8 @@ def make_ranking(
     relevant_share
         Share of all items with a label above 0.
     query_shift
-        Standard deviation of a shift that all items of a query have in a feature, a different one for each feature. Above 0, it is the
-        difference from the other items of the query that decides relevance.
+        Standard deviation of a shift that all items of a query have in a feature, a different one for each feature. Above 0, relevance
+        depends on how a feature differs from the other items of the query (for long-tailed features, by which factor).
     random_state
         Seed of the task and its data; None draws a new one each time.
 
