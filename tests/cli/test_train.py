@@ -32,7 +32,12 @@ def test_the_model_and_its_record_are_written(rankpolicy, folder, tmp_path):
     assert record["method"] == "pg-rank"
     assert record["seed"] == record["settings"]["random_state"] == 3
     assert record["settings"]["epochs"] == 2
-    assert record["settings"]["model"] == {"name": "mlp", "hidden": [4], "dropout": 0.3}
+    assert record["settings"]["model"] == {
+        "name": "mlp",
+        "hidden": [4],
+        "dropout": 0.3,
+        "query_context": "none",
+    }
     assert record["data"]["train"]["sha256"] == sha256_of_file(folder / "train.txt")
     assert record["data"]["valid"]["queries"] == 15
     assert set(record["metrics"]["valid"]) == {"ndcg@10"}
@@ -50,6 +55,25 @@ def test_it_learns_what_the_python_api_learns(rankpolicy, folder, tmp_path):
     np.testing.assert_allclose(rp.load(tmp_path / "m.rp").predict(test), ours.predict(test))
 
 
+def test_a_network_over_whole_queries_is_trained_and_ranks(rankpolicy, folder, tmp_path):
+    sets = (
+        "--set",
+        "model=list-transformer",
+        "--set",
+        "model.width=8",
+        "--set",
+        "model.num_heads=4",
+        "--set",
+        "epochs=1",
+    )
+    assert rankpolicy(*arguments(folder, tmp_path / "m.rp", *sets)).status == 0
+    loaded = rp.load(tmp_path / "m.rp")
+    assert loaded.model == rp.models.ListTransformer(width=8, num_heads=4)
+    result = rankpolicy("evaluate", tmp_path / "m.rp", "--data", folder / "test.txt", "--json")
+    measured = rp.evaluate(loaded, rp.read_letor(folder / "test.txt"), ["ndcg@10"]).means["ndcg@10"]
+    assert result.json["metrics"]["ndcg@10"]["mean"] == pytest.approx(measured)
+
+
 def test_flags_go_before_the_run_file(rankpolicy, folder, tmp_path):
     config = tmp_path / "run.toml"
     config.write_text(
@@ -62,7 +86,7 @@ def test_flags_go_before_the_run_file(rankpolicy, folder, tmp_path):
     assert record["metrics"] == {"valid": {}, "best_iteration": 1}
     assert [record["settings"][name] for name in ("epochs", "model", "patience", "learning_rate")] == [
         1,
-        {"name": "mlp", "hidden": [4, 4], "dropout": 0.3},
+        {"name": "mlp", "hidden": [4, 4], "dropout": 0.3, "query_context": "none"},
         None,
         1.0,
     ]

@@ -5,6 +5,7 @@ import re
 import subprocess
 import sys
 from dataclasses import fields, replace
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -25,7 +26,15 @@ TEXTS = rp.from_texts(
     [[1, 0, 0], [1, 0], [1, 0]],
 )
 ALL = pytest.mark.parametrize("name", MODELS)
-SMALL = {"hidden": (8, 8), "dropout": 0.5, "recurrent": 4, "embedding_size": 4, "feature_layers": 2, "category_size": 2}
+SMALL = {
+    "hidden": (8, 8),
+    "width": 8,
+    "dropout": 0.5,
+    "recurrent": 4,
+    "embedding_size": 4,
+    "feature_layers": 2,
+    "category_size": 2,
+}
 NEEDS_ENCODER = ("bilstm", "encoder")
 
 
@@ -81,9 +90,9 @@ def test_every_setting_is_explained(name):
 @ALL
 def test_a_setting_it_does_not_have_is_refused(name):
     with pytest.raises(
-        rp.RankPolicyError, match=rf"{MODELS[name].__name__} has no setting 'depth'\. (Known:|It has no settings)"
+        rp.RankPolicyError, match=rf"{MODELS[name].__name__} has no setting 'gizmo'\. (Known:|It has no settings)"
     ):
-        MODELS[name](depth=3)
+        MODELS[name](gizmo=3)
 
 
 @ALL
@@ -125,6 +134,8 @@ def test_scores_are_finite_and_each_is_that_of_its_item_alone(name, model):
     inputs, network = built(model)
     assert isinstance(inputs, NetworkInputs)
     read = inputs.read(data_for(model))
+    if inputs.needs_queries:
+        return  # the next test
     with torch.no_grad():
         scores = scores_of_all(network, read)
         order = torch.randperm(len(scores), generator=torch.Generator().manual_seed(1))
@@ -133,6 +144,45 @@ def test_scores_are_finite_and_each_is_that_of_its_item_alone(name, model):
     assert scores.shape == (data_for(model).num_items,)
     assert scores.isfinite().all()
     torch.testing.assert_close(alone, scores, atol=1e-5, rtol=1e-4)
+
+
+WHOLE_QUERIES = {
+    "mlp": rp.models.MLP(hidden=(8, 8), query_context="mean"),
+    "highway": rp.models.Highway(hidden=(8, 8), query_context="mean"),
+    "list-transformer": rp.models.ListTransformer(width=8, num_blocks=2),
+}
+
+
+@pytest.mark.parametrize("whole", WHOLE_QUERIES.values(), ids=str)
+def test_scores_of_a_query_do_not_depend_on_other_queries_and_follow_its_items(whole):
+    inputs, network = built(whole)
+    assert inputs.needs_queries
+    rng = np.random.default_rng(0)
+    data = FEATURES
+    rows = [np.arange(start, end) for start, end in pairwise(data.offsets)]
+    with torch.no_grad():
+        scores = scores_of_all(network, inputs.read(data)).numpy()
+        assert np.isfinite(scores).all()
+        by_rows = scores_of_all(network, inputs.read_by_rows(data)).numpy()
+        np.testing.assert_allclose(by_rows, scores, atol=1e-5)
+        for number, own in enumerate(rows):
+            np.testing.assert_allclose(scores_of_all(network, inputs.read(data[[number]])), scores[own], atol=1e-5)
+            shuffled = rng.permutation(own)
+            alone = rp.from_arrays(data.features[shuffled], group=[len(own)])
+            np.testing.assert_allclose(scores_of_all(network, inputs.read(alone)), scores[shuffled], atol=1e-5)
+        changed = data.features[rows[0]].copy()
+        changed[0] += 3
+        different = scores_of_all(network, inputs.read(rp.from_arrays(changed, group=[len(changed)])))
+    assert np.abs(different[1:].numpy() - scores[rows[0][1:]]).max() > 1e-4, "the other items know of the change"
+
+
+def test_every_model_that_reads_whole_queries_is_tested_as_one():
+    reads_queries = {
+        name
+        for name in MODELS
+        if "query_context" in setting_names(name) or getattr(MODELS[name](), "context", "none") != "none"
+    }
+    assert reads_queries == set(WHOLE_QUERIES)
 
 
 @ALL

@@ -122,6 +122,19 @@ def test_linear_values_are_exact_under_every_scaling(scaling):
     np.testing.assert_allclose(found.values, by_all_coalitions(ranker, TEST[4:5], 0, 1, "score"), atol=1e-6)
 
 
+@pytest.mark.parametrize(
+    "model", [rp.models.MLP(query_context="mean"), rp.models.ListTransformer(width=8, num_blocks=1)]
+)
+@pytest.mark.parametrize("of", ["score", "expected_rank"])
+def test_values_of_networks_of_whole_queries_count_what_an_item_does_to_the_others(model, of):
+    data = replace(DATA, features=DATA.features[:, :4])
+    ranker = rp.ListNet(model=model, epochs=2, learning_rate=0.01).fit(data[:30], progress=False)
+    query = data[34:35]
+    found = ranker.explain(query, item=0, over=1, of=of, num_samples=200)
+    expected = by_all_coalitions(ranker, query, 0, 1, of)
+    assert (np.abs(found.values - expected) < 6 * found.standard_errors + 1e-5).all()
+
+
 def test_sampled_values_are_near_those_of_all_coalitions(fitted):
     query = TEST[4:5]
     found = fitted["pg-rank"].explain(query, item=0, over=1, num_samples=5)

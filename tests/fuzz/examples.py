@@ -149,6 +149,19 @@ def calls() -> dict[str, Call]:
         "make_web_search": _call(
             rp.make_web_search, num_queries=3, items_per_query=(2, 3), num_features=8, random_state=0
         ),
+        "make_ranking": _call(
+            rp.data.make_ranking,
+            num_queries=3,
+            items_per_query=(2, 3),
+            num_features=4,
+            num_informative=3,
+            effects="interacting",
+            noise=0.5,
+            num_grades=3,
+            relevant_share=0.3,
+            query_shift=0.1,
+            random_state=0,
+        ),
         "make_fair_synthetic": _call(
             rp.data.make_fair_synthetic, num_queries=3, num_items=4, minority_share=0.2, random_state=0
         ),

@@ -6,8 +6,10 @@ from rankpolicy.models import MODELS, Average, as_model
 from rankpolicy.models.highway import HighwayLayer
 from rankpolicy.models.layers import ByteDropout
 
+OF_SINGLE_ITEMS = [name for name in MODELS if getattr(MODELS[name](), "context", None) == "none"]
 
-@pytest.mark.parametrize("name", [name for name in MODELS if MODELS[name].reads == "features"])
+
+@pytest.mark.parametrize("name", OF_SINGLE_ITEMS)
 def test_every_model_gives_one_score_an_item_from_that_item_alone(name):
     network = as_model(name).new_network_of(5).eval()
     features = torch.randn(7, 5, generator=torch.Generator().manual_seed(0))
@@ -43,6 +45,8 @@ def test_average_is_the_mean_of_its_members():
         ({"name": "mpl"}, "Unknown model 'mpl'. Did you mean 'mlp'\\? Known: linear, mlp, highway"),
         ({"name": "mlp", "hidden": (8, 0)}, r"hidden must be at least 1; got \(8, 0\)"),
         ({"name": "highway", "hidden": (8, 9)}, "one or more widths, all equal"),
+        ({"name": "mlp", "query_context": 3}, "query_context must be a string; got 3"),
+        ({"name": "highway", "query_context": "max"}, "Unknown query_context 'max'. Known: none, mean"),
         ({"name": "mlp", "hidden": (8,), "dropout": 1.0}, "dropout must be at least 0 and below 1"),
     ],
 )

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from rankpolicy.data.sets.german_credit import read_german_credit
     from rankpolicy.data.sets.insuranceqa import read_insuranceqa
     from rankpolicy.data.sets.job_candidates import make_job_candidates
+    from rankpolicy.data.sets.ranking import make_ranking
     from rankpolicy.data.sets.shop import Shop, make_shop
     from rankpolicy.data.sets.web_search import make_web_search
     from rankpolicy.data.sets.wikiqa import read_wikiqa
@@ -53,6 +54,7 @@ __all__ = [
     "k_fold",
     "make_fair_synthetic",
     "make_job_candidates",
+    "make_ranking",
     "make_shop",
     "make_web_search",
     "read_click_table",

@@ -13,13 +13,8 @@ from torch import Tensor
 
 from rankpolicy.data.dataset import RankingDataset, rows_of_queries
 from rankpolicy.data.padding import Padding
-from rankpolicy.data.scaling import FeatureScaling
-from rankpolicy.data.sparse import SparseFeatures
-from rankpolicy.data.texts.text_pairs import TextPairs
+from rankpolicy.data.rows import NetworkRows
 from rankpolicy.display import short_repr
-
-_BLOCK_ITEMS = 8192
-_BLOCK_CELLS = 1 << 22  # of sparse features, which may have many columns
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -29,7 +24,7 @@ class Batch:
     Parameters
     ----------
     features
-        Input of the network, one row per item: a tensor (items, features), or TextPairs.
+        Input of the network, one row per item: a tensor (items, features), QueryRows, or TextPairs.
     labels
         Labels (query, item).
     mask
@@ -81,52 +76,6 @@ class Batch:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class ScaledRows:
-    """Rows of features, for a scaling that takes every item on its own.
-
-    Parameters
-    ----------
-    features
-        Features before scaling (items, features).
-    scaling
-        How they are scaled.
-    device
-        Where the scaled rows go.
-    """
-
-    features: NDArray[np.float32]
-    scaling: FeatureScaling
-    device: torch.device
-
-    __repr__ = short_repr
-
-    def __len__(self) -> int:
-        return len(self.features)
-
-    def __getitem__(self, rows: Tensor) -> Tensor:
-        """Scaled features (rows, columns) of some items."""
-        return torch.from_numpy(self.scaling.apply(self.features[rows.cpu().numpy()])).to(self.device)
-
-    def to(self, device: torch.device) -> ScaledRows:
-        """The same rows, scaled onto another device.
-
-        Parameters
-        ----------
-        device
-            Where the scaled rows go.
-        """
-        return ScaledRows(self.features, self.scaling, device)
-
-    def blocks(self) -> Iterator[Tensor]:
-        """All items in order, scaled, some thousands at a time."""
-        step = _BLOCK_ITEMS
-        if isinstance(self.features, SparseFeatures):
-            step = min(step, max(1, _BLOCK_CELLS // max(1, self.features.shape[1])))
-        for start in range(0, len(self), step):
-            yield torch.from_numpy(self.scaling.apply(self.features[start : start + step])).to(self.device)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
 class RaggedTensors:
     """A dataset as tensors on a device, from which batches are cut.
 
@@ -144,7 +93,7 @@ class RaggedTensors:
         Weights (queries,) with mean 1; None: all equal.
     """
 
-    features: Tensor | ScaledRows | TextPairs
+    features: NetworkRows
     labels: Tensor
     offsets: NDArray[np.int64]
     groups: Tensor | None = None
@@ -156,7 +105,7 @@ class RaggedTensors:
     def of(
         cls,
         dataset: RankingDataset,
-        features: NDArray[np.float32] | Tensor | ScaledRows | TextPairs,
+        features: NDArray[np.float32] | NetworkRows,
         device: torch.device,
     ) -> RaggedTensors:
         """The tensors of a dataset.

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from rankpolicy.models.highway import Highway
     from rankpolicy.models.latent_cross import LatentCross
     from rankpolicy.models.linear import Linear
+    from rankpolicy.models.list_transformer import ListTransformer
     from rankpolicy.models.match import Match
     from rankpolicy.models.matching_cross import MatchingCross
     from rankpolicy.models.mcan import MCAN
@@ -40,6 +41,7 @@ __all__ = [
     "Highway",
     "LatentCross",
     "Linear",
+    "ListTransformer",
     "Match",
     "MatchingCross",
     "Model",

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from rankpolicy.data.batches import ScaledRows
+from rankpolicy.data.rows import NetworkRows, QueryRows
 from rankpolicy.data.texts.text_pairs import TextPairs
 from rankpolicy.models.layers import ByteDropout, RandomModule, relu_dropout
 from rankpolicy.models.linear import LinearNetwork
@@ -46,8 +46,8 @@ class Average(nn.Module):
         super().train(mode)
         return self
 
-    def forward(self, features: Tensor | TextPairs) -> Tensor:
-        """features (items, features) or pairs of texts -> scores (items,)
+    def forward(self, features: Tensor | QueryRows | TextPairs) -> Tensor:
+        """features (items, features), rows of queries or pairs of texts -> scores (items,)
 
         Parameters
         ----------
@@ -60,8 +60,8 @@ class Average(nn.Module):
                 return layers.mean_scores(features)
         return self.member_scores(features).mean(0)
 
-    def member_scores(self, features: Tensor | TextPairs) -> Tensor:
-        """features (items, features) or pairs of texts -> scores of each member (member, item)
+    def member_scores(self, features: Tensor | QueryRows | TextPairs) -> Tensor:
+        """features (items, features), rows of queries or pairs of texts -> scores of each member (member, item)
 
         Parameters
         ----------
@@ -91,8 +91,8 @@ class Average(nn.Module):
         return next((module.generator for module in self.modules() if isinstance(module, RandomModule)), None)
 
 
-def scores_of_all(network: nn.Module, inputs: Tensor | ScaledRows | TextPairs) -> Tensor:
-    """Flat scores (items,): features that are scaled already all at once, others in blocks."""
+def scores_of_all(network: nn.Module, inputs: NetworkRows) -> Tensor:
+    """Flat scores (items,): plain tensors of features all at once, others in blocks."""
     if isinstance(inputs, Tensor):
         scores: Tensor = network(inputs)
         return scores

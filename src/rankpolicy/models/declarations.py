@@ -21,6 +21,13 @@ def dropout_rate(default: float, *, read_when: ReadWhen | None = None) -> Any:
     return setting(default, help, at_least=0, below=1, read_when=read_when)
 
 
+def context_of_query(*, read_when: ReadWhen | None = None) -> Any:
+    """What a network of single items reads of the query."""
+    help = """What an item's score knows of the other items of its query: "none", or "mean", with which each feature's difference from
+    its mean over the query is a further feature. The cheap form of ListTransformer, for labels that are relative to the query."""
+    return setting("none", help, choices=("none", "mean"), read_when=read_when)
+
+
 def longest_text(at_least: int) -> Any:
     """The number of tokens after which a text is cut."""
     return setting(200, "How many tokens of a text are read; the rest is cut off.", at_least=at_least)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, final
+from typing import ClassVar, Literal, final
 
 import torch
 from torch import Tensor, nn
 
 from rankpolicy.models import layers
-from rankpolicy.models.declarations import dropout_rate, hidden_layers
+from rankpolicy.models.declarations import context_of_query, dropout_rate, hidden_layers
 from rankpolicy.models.layers import ByteDropout
 from rankpolicy.models.model import FeatureModel
 from rankpolicy.settings import documented
@@ -75,6 +75,12 @@ class Highway(FeatureModel):
 
     hidden: tuple[int, ...] = hidden_layers((64, 64), "Width of each highway layer; all must be equal.")
     dropout: float = dropout_rate(0.3)
+    query_context: str = context_of_query()
+
+    @property
+    def context(self) -> Literal["none", "mean"]:
+        """What the network reads of the other items of a query."""
+        return "mean" if self.query_context == "mean" else "none"
 
     def _check_together(self) -> None:
         check_equal_widths(self.hidden)

@@ -13,6 +13,7 @@ MODELS: Members[type[Model]] = Members(
         "linear": f"{_HERE}.linear:Linear",
         "mlp": f"{_HERE}.mlp:MLP",
         "highway": f"{_HERE}.highway:Highway",
+        "list-transformer": f"{_HERE}.list_transformer:ListTransformer",
         "mcan": f"{_HERE}.mcan:MCAN",
         "bilstm": f"{_HERE}.bilstm:BiLSTM",
         "encoder": f"{_HERE}.encoder:Encoder",

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, final
+from typing import ClassVar, Literal, final
 
 import torch
 from torch import Tensor, nn
 
 from rankpolicy.models import layers
-from rankpolicy.models.declarations import HAS_LAYERS, dropout_rate, hidden_layers
+from rankpolicy.models.declarations import HAS_LAYERS, context_of_query, dropout_rate, hidden_layers
 from rankpolicy.models.layers import ByteDropout
 from rankpolicy.models.model import FeatureModel
 from rankpolicy.settings import documented
@@ -55,6 +55,12 @@ class MLP(FeatureModel):
 
     hidden: tuple[int, ...] = hidden_layers((64, 64), "Width of each hidden layer; () is a linear network.")
     dropout: float = dropout_rate(0.3, read_when=HAS_LAYERS)
+    query_context: str = context_of_query(read_when=HAS_LAYERS)
+
+    @property
+    def context(self) -> Literal["none", "mean"]:
+        """What the network reads of the other items of a query."""
+        return "mean" if self.query_context == "mean" else "none"
 
     def new_network_of(self, num_features: int, *, generator: torch.Generator | None = None) -> MLPNetwork:
         return MLPNetwork(num_features, hidden=self.hidden, dropout=self.dropout, generator=generator)

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from torch import nn
 
     from rankpolicy.data.dataset import RankingDataset
+    from rankpolicy.models.inputs.features import QueryContext
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,24 +86,29 @@ class FeatureModel(Model):
 
     reads: ClassVar[Literal["features", "texts"]] = "features"
 
+    @property
+    def context(self) -> QueryContext:
+        """What the network reads of the other items of a query."""
+        return "none"
+
     def fit_inputs(self, train: RankingDataset, *, scaling: str, device: str) -> NetworkInputs:
         from rankpolicy.models.inputs.features import FeatureInputs
 
-        return FeatureInputs.fit(scaling, train)
+        return FeatureInputs.fit(scaling, train, context=self.context)
 
     def restore_inputs(self, files: Mapping[str, bytes], *, scaling: str, num_features: int) -> NetworkInputs:
         from rankpolicy.models.inputs.features import FeatureInputs
 
-        return FeatureInputs.restore(scaling, num_features, files)
+        return FeatureInputs.restore(scaling, num_features, files, context=self.context)
 
     @abstractmethod
     def new_network_of(self, num_features: int, *, generator: torch.Generator | None = None) -> nn.Module:
-        """A new network: features (items, num_features) -> scores (items,).
+        """A new network: features (items, num_features), or ``QueryRows`` of them with the context "items", -> scores (items,).
 
         Parameters
         ----------
         num_features
-            How many columns the scaled features have.
+            How many columns the network reads.
         generator
             Where initial weights are drawn from; None: from torch's global generator.
         """
@@ -125,7 +131,7 @@ def as_model(given: Any, *, reads: Collection[str] = ("features", "texts")) -> M
     >>> as_model("linear")
     Linear()
     >>> as_model({"name": "mlp", "hidden": [8]})
-    MLP(hidden=(8,), dropout=0.3)
+    MLP(hidden=(8,), dropout=0.3, query_context='none')
     >>> as_model("mlpp")
     Traceback (most recent call last):
     rankpolicy.types.RankPolicyError: Unknown model 'mlpp'. Did you mean 'mlp'? Known: linear, mlp, highway, ...

@@ -382,10 +382,10 @@ class Ranker(ScikitLearnEstimator, RanksAsPolicy, ExplainedRanker, ABC):
         """Write the fitted ranker as an ONNX file, scaling included, which other programs and languages run without this library.
 
         Its input is ``features`` (row, feature), float32: the columns of the training data in their order, NaN where a value is missing,
-        and for a categorical column the place of the category in ``categories_``. Its output is ``scores`` (row,), float32. With
-        scaling="query_minmax" a second input ``query`` (row,), int64 from 0, says which rows belong to one query. Metadata holds method,
-        version, feature names and categories. If onnxruntime is installed, the scores of the file are compared with those of ``predict``,
-        to 1e-5, before it is written. ``pip install 'rankpolicy[onnx]'``.
+        and for a categorical column the place of the category in ``categories_``. Its output is ``scores`` (row,), float32.
+        Where scores depend on the other items of a query, as with scaling="query_minmax", a second input ``query`` (row,), int64 from 0,
+        says which rows belong to one query. Metadata holds method, version, feature names and categories. If onnxruntime is installed, the
+        scores of the file are compared with those of ``predict``, to 1e-5, before it is written. ``pip install 'rankpolicy[onnx]'``.
 
         Parameters
         ----------
@@ -409,7 +409,7 @@ class Ranker(ScikitLearnEstimator, RanksAsPolicy, ExplainedRanker, ABC):
         X
             A RankingDataset, or a matrix or frame of features (rows, features).
         qid
-            The query of each row, where X is a matrix and scaling="query_minmax".
+            The query of each row, where X is a matrix and scores depend on the other items of a query.
         group
             Sizes of the queries, instead of ``qid``.
         """

@@ -15,7 +15,8 @@ from types import MappingProxyType
 import torch
 from torch import Tensor, nn
 
-from rankpolicy.data.batches import RaggedTensors, ScaledRows
+from rankpolicy.data.batches import RaggedTensors
+from rankpolicy.data.rows import NetworkRows, QueryRows
 from rankpolicy.data.texts.text_pairs import TextPairs
 from rankpolicy.display import short_repr
 from rankpolicy.models.average import Average, scores_of_all
@@ -129,7 +130,7 @@ class Validation:
         The name of that value in progress bars and records.
     """
 
-    features: Tensor | ScaledRows | TextPairs
+    features: NetworkRows
     score: ScoreValidation
     name: str
 
@@ -244,7 +245,7 @@ def _train_epoch(state: TrainingState, train: RaggedTensors, objective: Objectiv
         state.parts.setdefault(name, []).append(mean)
 
 
-def _member_scores(network: nn.Module, features: Tensor | TextPairs) -> Tensor:
+def _member_scores(network: nn.Module, features: Tensor | QueryRows | TextPairs) -> Tensor:
     """Flat scores of each network that is trained (member, item)."""
     if isinstance(network, Average):
         return network.member_scores(features)

@@ -17,6 +17,15 @@ onnxruntime = pytest.importorskip("onnxruntime")
 
 DATA = rp.make_web_search(30, num_features=8, random_state=2)
 FACTS = {"rankpolicy_version": "0"}
+OF_FEATURES = [name for name in MODELS if MODELS[name].reads == "features"]
+OF_SINGLE_ITEMS = [name for name in OF_FEATURES if MODELS[name]().context == "none"]
+BY_QUERY = [
+    rp.PGRank(scaling="query_minmax", epochs=1),
+    rp.RankSVM(scaling="query_minmax"),
+    rp.PGRank(model=rp.models.MLP(query_context="mean"), epochs=1),
+    rp.ListNet(model=rp.models.ListTransformer(width=8, num_heads=4), num_networks=2, epochs=1),
+    rp.Regression(model="list-transformer", scaling="query_minmax", epochs=1),
+]
 
 
 def own_network(num_features):
@@ -67,7 +76,7 @@ def test_quantiles_by_hand():
 
 
 @pytest.mark.parametrize("num_networks", [1, 3])
-@pytest.mark.parametrize("model", [*(name for name in MODELS if MODELS[name].reads == "features"), own_network])
+@pytest.mark.parametrize("model", [*OF_SINGLE_ITEMS, own_network])
 def test_every_model_of_features(model, num_networks, tmp_path):
     if model is own_network:
         pytest.importorskip("onnxscript")
@@ -78,8 +87,8 @@ def test_every_model_of_features(model, num_networks, tmp_path):
         np.testing.assert_allclose(scores, ranker.predict(rows), rtol=1e-5, atol=1e-5)
 
 
-@pytest.mark.parametrize("ranker", [rp.PGRank(scaling="query_minmax", epochs=1), rp.RankSVM(scaling="query_minmax")])
-def test_scaling_by_query_reads_the_query_of_each_row(ranker, tmp_path):
+@pytest.mark.parametrize("ranker", BY_QUERY)
+def test_a_ranker_of_whole_queries_reads_the_query_of_each_row(ranker, tmp_path):
     ranker.fit(DATA, progress=False)
     session = session_of(ranker, tmp_path)
     assert [given.name for given in session.get_inputs()] == ["features", "query"]

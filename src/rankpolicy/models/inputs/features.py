@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import torch
 
-from rankpolicy.data.batches import ScaledRows
 from rankpolicy.data.dataset import RankingDataset
+from rankpolicy.data.rows import QueryRows, RowsWithDeviations, ScaledRows, with_deviations
 from rankpolicy.data.scaling import FeatureScaling, fit_scaling, restored_scaling
 from rankpolicy.optional import require
 from rankpolicy.types import RankPolicyError
 
 _FILE = "scaling.safetensors"
+
+# What a network reads of the other items of a query: nothing, the deviation of each value from the mean of the query, or all of them.
+QueryContext = Literal["none", "mean", "items"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -23,40 +26,56 @@ class FeatureInputs:
 
     scaling: FeatureScaling
     num_features: int  # before scaling
+    context: QueryContext = "none"
 
     @classmethod
-    def fit(cls, kind: str, train: RankingDataset) -> FeatureInputs:
+    def fit(cls, kind: str, train: RankingDataset, *, context: QueryContext = "none") -> FeatureInputs:
         """Fit a scaling of this kind to the training data."""
-        return cls(fit_scaling(kind, train), train.num_features)
+        return cls(fit_scaling(kind, train), train.num_features, context)
 
     @classmethod
-    def restore(cls, kind: str, num_features: int, files: Mapping[str, bytes]) -> FeatureInputs:
+    def restore(
+        cls, kind: str, num_features: int, files: Mapping[str, bytes], *, context: QueryContext = "none"
+    ) -> FeatureInputs:
         """The scaling that ``files`` saved."""
         if _FILE not in files:
             raise RankPolicyError(f"the model reads features, but {_FILE} is missing. Is the file damaged?")
         tensors = require("safetensors.torch", "A model file").load(files[_FILE])
         arrays = {name: tensor.numpy() for name, tensor in tensors.items()}
-        return cls(restored_scaling(kind, arrays, num_features=num_features), num_features)
+        return cls(restored_scaling(kind, arrays, num_features=num_features), num_features, context)
 
     @property
     def num_columns(self) -> int:
-        """How many columns the scaled features have."""
-        return self.scaling.num_scaled(self.num_features)
+        """How many columns the network reads."""
+        return self.scaling.num_scaled(self.num_features) * (2 if self.context == "mean" else 1)
 
     @property
     def needs_queries(self) -> bool:
-        """Whether an item is scaled by the other items of its query."""
-        return self.scaling.needs_queries
+        """Whether what is read of an item depends on the other items of its query."""
+        return self.scaling.needs_queries or self.context != "none"
 
-    def read(self, dataset: RankingDataset) -> torch.Tensor:
-        """Scaled features (items, columns)."""
+    def read(self, dataset: RankingDataset) -> torch.Tensor | QueryRows:
+        """Scaled features (items, columns); with the context "items" they know where queries start."""
+        scaled = self._scaled(dataset)
+        if self.context == "none":
+            return scaled
+        rows = QueryRows.of(scaled, dataset.offsets)
+        return rows if self.context == "items" else with_deviations(rows)
+
+    def read_by_rows(self, dataset: RankingDataset) -> torch.Tensor | ScaledRows | QueryRows | RowsWithDeviations:
+        """The same, scaled when rows of it are read; all at once where the scaling looks at whole queries or values are encoded."""
+        scaled: torch.Tensor | ScaledRows
+        if self.scaling.needs_queries or self.scaling.encoding is not None:
+            scaled = self._scaled(dataset)
+        else:
+            scaled = ScaledRows(dataset.features, self.scaling, torch.device("cpu"))
+        if self.context == "none":
+            return scaled
+        rows = QueryRows.of(scaled, dataset.offsets)
+        return rows if self.context == "items" else RowsWithDeviations(rows)
+
+    def _scaled(self, dataset: RankingDataset) -> torch.Tensor:
         return torch.from_numpy(self.scaling.apply(dataset.features, dataset.offsets))
-
-    def read_by_rows(self, dataset: RankingDataset) -> ScaledRows | torch.Tensor:
-        """The same, scaled when rows of it are read; all at once where an item depends on its query or values are encoded."""
-        if self.needs_queries or self.scaling.encoding is not None:
-            return self.read(dataset)
-        return ScaledRows(dataset.features, self.scaling, torch.device("cpu"))
 
     def files(self) -> dict[str, bytes]:
         """What is fitted, as a file to save."""

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from rankpolicy.data.batches import Batch, RaggedTensors
+from rankpolicy.data.rows import joined
 from rankpolicy.objectives import FairPolicyGradient, ObjectiveValue
 from rankpolicy.policies.race import FINE
 from rankpolicy.training import TrainingSettings, Validation, fit_network
@@ -112,10 +113,10 @@ def fit_by_dual_ascent(
             return None
         return report_epoch(epoch, {"utility": epochs[-1].utility, "disparity": epochs[-1].disparity})
 
-    features = whole.features.to(train.features)
+    features = whole.features.float().to(train.features.device)
     if validation is not None:
         held_out = validation.features
-        features = torch.cat([features, *([held_out] if isinstance(held_out, Tensor) else held_out.blocks())])
+        features = joined([features, *([held_out] if isinstance(held_out, Tensor) else held_out.blocks())])
     state = fit_network(
         network,
         train,

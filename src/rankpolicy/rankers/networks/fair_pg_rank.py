@@ -83,8 +83,9 @@ class FairPGRank(NetworkRanker, FairPolicyGradientSettings):
         NetworkRanker,
         "model",
         default="linear",
-        help="""The network: a name ("linear", "mlp", "highway"), a value with settings such as rp.models.MLP(hidden=(32,)), a torch
-        module from features (items, features) to scores (items,), or a function of the number of features that makes one.""",
+        help="""The network: a name ("linear", "mlp", "highway", "list-transformer"), a value with settings such as
+        rp.models.MLP(hidden=(32,)), a torch module from features (items, features) to scores (items,), or a function of the number of
+        features that makes one.""",
     )
     scaling: str = setting_of(NetworkRanker, "scaling", default="standardize")
     epochs: int = setting_of(

@@ -36,13 +36,21 @@ def check_network_init(ranker: NetworkRanker, init: Any, train: RankingDataset) 
         )
     init._require_fitted()
     differs = [setting for setting in ("scaling", "num_networks") if getattr(ranker, setting) != getattr(init, setting)]
-    if not differs and _shapes(ranker._new_network(init._inputs)) != _shapes(init._network):
+    if not differs and (
+        _unseen_in_shapes(ranker) != _unseen_in_shapes(init)
+        or _shapes(ranker._new_network(init._inputs)) != _shapes(init._network)
+    ):
         differs = ["model"]
     for setting in differs:
         raise RankPolicyError(
             f"{name} and init must have the same {setting}, so that scaling and weights can be kept; {name} has "
             f"{getattr(ranker, setting)!r:.80}, init {getattr(init, setting)!r:.80}. Set {setting} to that of init."
         )
+
+
+def _unseen_in_shapes(ranker: NetworkRanker) -> list[Any]:
+    """Settings of the model that change what its weights mean, but not their shapes."""
+    return [getattr(ranker._model, name, None) for name in ("query_context", "num_heads")]
 
 
 def _shapes(network: nn.Module) -> dict[str, torch.Size]:

@@ -14,9 +14,10 @@ from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 
 from rankpolicy.arguments import checked_kinds
-from rankpolicy.data.batches import RaggedTensors, ScaledRows
+from rankpolicy.data.batches import RaggedTensors
 from rankpolicy.data.dataset import RankingDataset
 from rankpolicy.data.fingerprints import fingerprint
+from rankpolicy.data.rows import NetworkRows, QueryRows
 from rankpolicy.data.scaling import SCALINGS
 from rankpolicy.data.texts.question_answering import from_texts
 from rankpolicy.data.texts.text_pairs import TextPairs
@@ -57,9 +58,9 @@ class NetworkRanker(Ranker, TrainingSettings):
 
     model: Any = setting(
         "mlp",
-        """The network: a name ("linear", "mlp", "highway"; for texts "mcan", "bilstm", "encoder", "matching-cross", "match",
-        "latent-cross", "concatenation", "cross-network"), a value with settings such as rp.models.MLP(hidden=(32,)), a torch module
-        from features (items, features) to scores (items,), or a function of the number of features that makes one.""",
+        """The network: a name ("linear", "mlp", "highway", "list-transformer"; for texts "mcan", "bilstm", "encoder", "matching-cross",
+        "match", "latent-cross", "concatenation", "cross-network"), a value with settings such as rp.models.MLP(hidden=(32,)), a torch
+        module from features (items, features) to scores (items,), or a function of the number of features that makes one.""",
     )
     num_networks: int = setting(
         1,
@@ -217,9 +218,10 @@ class NetworkRanker(Ranker, TrainingSettings):
 
         Of a network over features, scaling included, the input is ``features`` (row, feature), float32: the columns of the training data in
         their order, NaN where a value is missing, and for a categorical column the place of the category in ``categories_``. The output is
-        ``scores`` (row,), float32. With scaling="query_minmax" a second input ``query`` (row,), int64 from 0, says which rows belong to one
-        query. Metadata holds method, version, feature names and categories. If onnxruntime is installed, the scores of the file are
-        compared with those of ``predict``, to 1e-5, before it is written. ``pip install 'rankpolicy[onnx]'``.
+        ``scores`` (row,), float32. With scaling="query_minmax" or a model that reads whole queries a second input ``query`` (row,), int64
+        from 0, says which rows belong to one query. Memory of a ListTransformer grows with the square of the rows: give the file few
+        queries at a time. Metadata holds method, version, feature names and categories. If onnxruntime is installed, the scores of the
+        file are compared with those of ``predict``, to 1e-5, before it is written. ``pip install 'rankpolicy[onnx]'``.
 
         Of a network of texts and side information the inputs, which ``onnx_inputs`` makes, are query_tokens (query, token), item_tokens
         (query, item, token), numbers (query, item, number), categories (query, item, category) and mask (query, item), of any number of
@@ -244,11 +246,13 @@ class NetworkRanker(Ranker, TrainingSettings):
         """Refuse to export a ranker whose scores are more than those of its network."""
 
     def _onnx_scores(self, graph: Graph) -> str:
-        from rankpolicy.rankers.exporting.networks import add_network
+        from rankpolicy.rankers.exporting.networks import add_deviations, add_network
         from rankpolicy.rankers.exporting.scaling import add_scaling
 
         assert isinstance(self._inputs, FeatureInputs), "the network reads features"
         scaled = add_scaling(graph, self._inputs.scaling)
+        if self._inputs.context == "mean":
+            scaled = add_deviations(graph, scaled, num_columns=self._inputs.num_columns // 2)
         return add_network(graph, scaled, self._network, num_columns=self._inputs.num_columns)
 
     def onnx_inputs(
@@ -284,7 +288,7 @@ class NetworkRanker(Ranker, TrainingSettings):
 
     def _quick_scores(self, features: NDArray[Any]) -> NDArray[np.float64] | None:
         inputs = self.__dict__.get("_inputs")
-        if type(inputs) is not FeatureInputs or self.device != "cpu":
+        if type(inputs) is not FeatureInputs or inputs.needs_queries or self.device != "cpu":
             return None
         is_small = features.ndim == 2 and 0 < len(features) <= _FEW_ITEMS
         if not is_small or features.shape[1] != self.num_features_ or features.dtype not in _FLOATS:
@@ -302,10 +306,10 @@ class NetworkRanker(Ranker, TrainingSettings):
             scores = self._network.forward(torch.from_numpy(scaled))
         return scores.numpy().astype(np.float64)
 
-    def _network_scores(self, features: Tensor | ScaledRows | TextPairs) -> Tensor:
+    def _network_scores(self, features: NetworkRows) -> Tensor:
         """Scores (items,) of features or texts on any device, in float64 on the CPU."""
         weight = next(self._network.parameters())
-        there = features.to(weight) if isinstance(features, Tensor) else features.to(weight.device)
+        there = features.to(weight) if isinstance(features, Tensor | QueryRows) else features.to(weight.device)
         with torch.no_grad():
             return scores_of_all(self._network, there).double().cpu()
 
@@ -340,13 +344,11 @@ def _fingerprint(*datasets: RankingDataset | None) -> str:
     return " ".join(fingerprint(dataset)[:32] for dataset in datasets if dataset is not None)
 
 
-def _read_by_rows(
-    inputs: NetworkInputs, dataset: RankingDataset, device: torch.device
-) -> Tensor | ScaledRows | TextPairs:
+def _read_by_rows(inputs: NetworkInputs, dataset: RankingDataset, device: torch.device) -> NetworkRows:
     """What the network reads: features by rows on the CPU, so that no scaled copy of all is held; else all of it."""
     if isinstance(inputs, FeatureInputs) and device.type == "cpu":
         return inputs.read_by_rows(dataset)
-    read: Tensor | TextPairs = inputs.read(dataset)
+    read: NetworkRows = inputs.read(dataset)
     return read
 
 

@@ -1,0 +1,243 @@
+"""What networks read, one row per item: features that are scaled when they are read, and rows that know where queries start."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from rankpolicy.data.scaling import FeatureScaling
+from rankpolicy.data.sparse import SparseFeatures
+from rankpolicy.data.texts.text_pairs import TextPairs
+from rankpolicy.display import short_repr
+
+_BLOCK_ITEMS = 8192
+_BLOCK_CELLS = 1 << 22  # of sparse features, which may have many columns
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ScaledRows:
+    """Rows of features, for a scaling that takes every item on its own.
+
+    Parameters
+    ----------
+    features
+        Features before scaling (items, features).
+    scaling
+        How they are scaled.
+    device
+        Where the scaled rows go.
+    """
+
+    features: NDArray[np.float32]
+    scaling: FeatureScaling
+    device: torch.device
+
+    __repr__ = short_repr
+
+    def __len__(self) -> int:
+        return len(self.features)
+
+    def __getitem__(self, rows: Tensor) -> Tensor:
+        """Scaled features (rows, columns) of some items."""
+        return torch.from_numpy(self.scaling.apply(self.features[rows.cpu().numpy()])).to(self.device)
+
+    def to(self, device: torch.device) -> ScaledRows:
+        """The same rows, scaled onto another device.
+
+        Parameters
+        ----------
+        device
+            Where the scaled rows go.
+        """
+        return ScaledRows(self.features, self.scaling, device)
+
+    @property
+    def items_per_block(self) -> int:
+        """How many items are scaled at a time."""
+        if isinstance(self.features, SparseFeatures):
+            return min(_BLOCK_ITEMS, max(1, _BLOCK_CELLS // max(1, self.features.shape[1])))
+        return _BLOCK_ITEMS
+
+    def blocks(self) -> Iterator[Tensor]:
+        """All items in order, scaled, some thousands at a time."""
+        step = self.items_per_block
+        for start in range(0, len(self), step):
+            yield torch.from_numpy(self.scaling.apply(self.features[start : start + step])).to(self.device)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class QueryRows:
+    """The features of whole queries, one row per item; it is indexed like a tensor of features, by rows of whole queries.
+
+    Parameters
+    ----------
+    features
+        Scaled features (items, features), or features that are scaled when rows of them are read.
+    is_first
+        Whether an item is the first of its query (items,).
+
+    >>> rows = QueryRows.of(torch.tensor([[1.0], [3.0], [5.0]]), np.array([0, 2, 3]))
+    >>> rows.sizes().tolist()
+    [2, 1]
+    >>> rows[torch.tensor([2, 0, 1])].sizes().tolist()
+    [1, 2]
+    """
+
+    features: Tensor | ScaledRows
+    is_first: Tensor
+
+    __repr__ = short_repr
+
+    @classmethod
+    def of(cls, features: Tensor | ScaledRows, offsets: NDArray[np.int64]) -> QueryRows:
+        """The rows of all queries of a dataset.
+
+        Parameters
+        ----------
+        features
+            Features of its items (items, features).
+        offsets
+            Where the items of each query start (queries + 1,).
+        """
+        is_first = torch.zeros(len(features), dtype=torch.bool)
+        is_first[torch.tensor(offsets[:-1])] = True
+        return cls(features, is_first.to(features.device))
+
+    def __len__(self) -> int:
+        return len(self.is_first)
+
+    def __getitem__(self, rows: Tensor) -> QueryRows:
+        return QueryRows(self.features[rows], self.is_first[rows])
+
+    @property
+    def device(self) -> torch.device:
+        """Where the tensors are."""
+        return self.is_first.device
+
+    def to(self, where: torch.device | Tensor) -> QueryRows:
+        """The same rows on another device; given a tensor, with features of its kind.
+
+        Parameters
+        ----------
+        where
+            A device, or a tensor on it.
+        """
+        device = where.device if isinstance(where, Tensor) else where
+        features = self.features
+        # Rows that are scaled when they are read are always float32.
+        moved = features.to(where) if isinstance(features, Tensor) else features.to(device)
+        return QueryRows(moved, self.is_first.to(device))
+
+    def float(self) -> QueryRows:
+        """The same rows in float32."""
+        return self if not isinstance(self.features, Tensor) else QueryRows(self.features.float(), self.is_first)
+
+    def double(self) -> QueryRows:
+        """The same rows in float64."""
+        assert isinstance(self.features, Tensor), "rows that are scaled when they are read are float32"
+        return QueryRows(self.features.double(), self.is_first)
+
+    def sizes(self) -> NDArray[np.int64]:
+        """Number of items of each query (queries,)."""
+        starts = np.flatnonzero(self.is_first.cpu().numpy())
+        return np.diff(np.append(starts, len(self)))
+
+    def blocks(self) -> Iterator[QueryRows]:
+        """All rows in order, some thousands at a time; a query is never cut."""
+        step = self.features.items_per_block if isinstance(self.features, ScaledRows) else _BLOCK_ITEMS
+        ends = self.sizes().cumsum()
+        start = 0
+        while start < len(self):
+            # As many queries as fit; a longer query is a block of its own.
+            place = np.searchsorted(ends, start + step, side="right") - 1
+            end = int(ends[place]) if place >= 0 and ends[place] > start else int(ends[ends > start][0])
+            yield self[torch.arange(start, end, device=self.device)]
+            start = end
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RowsWithDeviations:
+    """Rows of whole queries that are read as features followed by their deviations from the query (``with_deviations``).
+
+    Parameters
+    ----------
+    rows
+        The rows; features are scaled, and deviations added, when rows are read.
+    """
+
+    rows: QueryRows
+
+    __repr__ = short_repr
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __getitem__(self, rows: Tensor) -> Tensor:
+        return with_deviations(self.rows[rows])
+
+    @property
+    def device(self) -> torch.device:
+        """Where the tensors are."""
+        return self.rows.device
+
+    def to(self, where: torch.device | Tensor) -> RowsWithDeviations:
+        """The same rows on another device.
+
+        Parameters
+        ----------
+        where
+            A device, or a tensor on it.
+        """
+        return RowsWithDeviations(self.rows.to(where))
+
+    def blocks(self) -> Iterator[Tensor]:
+        """All rows in order, some thousands at a time."""
+        for block in self.rows.blocks():
+            yield with_deviations(block)
+
+
+def with_deviations(rows: QueryRows) -> Tensor:
+    """Features (items, 2 * features): each value, then its difference from the mean over the items of its query.
+
+    Parameters
+    ----------
+    rows
+        Rows of whole queries.
+
+    >>> with_deviations(QueryRows.of(torch.tensor([[1.0], [3.0], [5.0]]), np.array([0, 2, 3])))
+    tensor([[ 1., -1.],
+            [ 3.,  1.],
+            [ 5.,  0.]])
+    """
+    features, sizes = rows.features, torch.from_numpy(rows.sizes()).to(rows.device)
+    assert isinstance(features, Tensor), "rows that were read"
+    query = torch.repeat_interleave(torch.arange(len(sizes), device=rows.device), sizes)
+    # In float64: the mean does not depend on the order of the items but for rounding, which deviations would show.
+    sums = features.new_zeros(len(sizes), features.shape[1], dtype=torch.float64).index_add_(
+        0, query, features.double()
+    )
+    means = (sums / sizes[:, None]).to(features)
+    return torch.cat([features, features - means[query]], 1)
+
+
+def joined(parts: Sequence[Tensor] | Sequence[QueryRows]) -> Tensor | QueryRows:
+    """Rows that were read, one part after the other.
+
+    Parameters
+    ----------
+    parts
+        The parts, all of one kind.
+    """
+    rows = [part for part in parts if isinstance(part, QueryRows)]
+    if not rows:
+        return torch.cat([part for part in parts if isinstance(part, Tensor)])
+    features = [part.features for part in rows if isinstance(part.features, Tensor)]
+    return QueryRows(torch.cat(features), torch.cat([part.is_first for part in rows]))
+
+
+NetworkRows = Tensor | ScaledRows | QueryRows | RowsWithDeviations | TextPairs
