@@ -11,7 +11,7 @@ from rankpolicy import BanditRank, LambdaMART, make_web_search
 from rankpolicy.cli.main import run
 from rankpolicy.data.folds import Fold
 from rankpolicy.evaluation import MetricTable, evaluate
-from reproductions.banditrank import comparing, figure1, statistics, table6, web_search
+from reproductions.banditrank import comparing, exploration, figure1, statistics, table6, web_search
 
 REAL = pytest.mark.skipif(
     "RANKPOLICY_DATA" not in os.environ, reason="RANKPOLICY_DATA does not name the folder of the public datasets"
@@ -24,8 +24,9 @@ CURVES = {"curves.png", "curves.svg"}
 @pytest.mark.parametrize(
     ("target", "num_rows", "column", "num_claims"),
     [
-        ("table6", 12, "map", 26),
+        ("table6", 15, "map", 29),
         ("figure1", 6, "map, epochs 26 to 30", 22),
+        ("exploration", 8, "map", 12),
         ("table1", 5, "questions", 0),
         ("table3", 6, "questions", 3),
         ("table5", 2, "features", 6),
@@ -73,7 +74,7 @@ def claims_of(tables, best_epochs=(10, 29)):
 
 def test_table6_claims_hold_where_the_order_is_the_paper_s():
     claims = claims_of(the_paper_s_order())
-    assert len(claims) == 26
+    assert len(claims) == 29
     assert all(claims.values())
 
 
@@ -94,11 +95,11 @@ def test_a_competitor_that_does_better_makes_its_claims_fail(other, metric):
 
 
 @pytest.mark.parametrize(
-    "other", [table6.SUPERVISED, table6.QUARTER, table6.THREE_QUARTERS, table6.REWARD_ONLY, table6.PAPER_PLAIN]
+    "other", [*(row for row in table6.METHODS if row.startswith("BanditRank") and "0.5" not in row), table6.PAPER_PLAIN]
 )
 def test_a_tie_is_not_above(other):
     tables = the_paper_s_order()
-    mine = table6.PAPER_HYBRID if other == table6.PAPER_PLAIN else table6.HYBRID
+    mine = table6.PAPER_HYBRID if "paper" in other else table6.HYBRID
     for table, ours in zip(tables[other], tables[mine], strict=True):
         table["map"][:] = ours["map"]
     assert [claim for claim, holds in claims_of(tables).items() if not holds] == [f"{mine} above {other} (map)"]
@@ -109,14 +110,16 @@ def test_a_late_best_epoch_makes_its_claim_fail():
     assert failed == [f"{table6.HYBRID}: the best epoch on validation data is below 30 on every split"]
 
 
-def test_only_gamma_differs_between_the_rows_with_our_settings():
-    rows = (table6.SUPERVISED, table6.QUARTER, table6.HYBRID, table6.THREE_QUARTERS, table6.REWARD_ONLY)
-    assert [table6.METHODS[row][1]["gamma"] for row in rows] == [0.0, 0.25, 0.5, 0.75, 1.0]
-    for row in rows[1:]:
-        settings = table6.METHODS[row][1]
-        assert {name: settings[name] for name in settings if name != "gamma"} == table6.OUR_SETTINGS
-    # Without a reward no lists are drawn, so that nothing would read the control.
-    assert table6.METHODS[rows[0]][1] == {k: v for k, v in table6.OUR_SETTINGS.items() if k != "control"} | {"gamma": 0}
+@pytest.mark.parametrize(
+    ("rows", "settings"), [(table6.OURS, table6.OUR_SETTINGS), (table6.PAPERS, web_search.PAPER_SETTINGS)]
+)
+def test_only_gamma_differs_between_the_rows_of_one_network(rows, settings):
+    assert list(rows) == [0.0, 0.25, 0.5, 0.75, 1.0]
+    for gamma, row in rows.items():
+        # Without a reward no lists are drawn, so that nothing would read how.
+        unread = ("control", "num_samples", "max_positions", "epsilon") if gamma == 0 else ()
+        expected = {name: value for name, value in settings.items() if name not in unread} | {"gamma": gamma}
+        assert table6.METHODS[row] == ("bandit-rank", expected)
 
 
 def test_the_plain_network_has_as_many_weights_as_the_highway_network():
@@ -289,3 +292,46 @@ def test_relevant_items_are_counted_by_query():
     data = make_web_search(5, random_state=0)
     expected = [int((data[query].labels >= 1).sum()) for query in range(5)]
     assert statistics.num_relevant(data).tolist() == expected
+
+
+def fit_of(maps, with_items, without):
+    """What a fit gave whose test queries have these MAPs and highest affinities."""
+    highest = {
+        kind: table_of(
+            [f"{kind} {number}" for number in range(len(values))], np.array(values)[:, None], ("highest affinity",)
+        )
+        for kind, values in ((True, with_items), (False, without))
+    }
+    values = np.repeat(np.array(maps)[:, None], 2, axis=1)
+    return exploration.Fitted(table_of(list("abcdef")[: len(maps)], values, exploration.METRICS), highest, 1.0)
+
+
+def test_separation_is_the_share_of_pairs_in_the_right_order():
+    # 0.9 and 0.6 beside 0.7 and 0.6: right, right, wrong, tied.
+    assert exploration.separation(fit_of([0.5], [0.9, 0.6], [0.7, 0.6])) == pytest.approx((1 + 1 + 0 + 0.5) / 4)
+
+
+def test_the_penalty_s_claims_can_hold_and_fail():
+    maps = np.array([0.5, 0.6, 0.7, 0.4])
+    without = [0.8, 0.7, 0.6, 0.9, 0.7]
+    plain = [fit_of(maps, [0.9, 0.8], without), fit_of(maps, [0.9, 0.8], without)]
+    good = [
+        fit_of(maps, [0.9, 0.8], [0.1, 0.2, 0.3, 0.1, 0.6]),
+        fit_of(maps + 0.001, [0.9, 0.8], [0.1, 0.2, 0.3, 0.1, 0.4]),
+    ]
+    bad = [fit_of(maps - 0.1, [0.9, 0.8], without), fit_of(maps, [0.9, 0.8], without)]
+    assert [claim.holds for claim in exploration._claims_of_the_penalty("γ = 1", plain, good)] == [True, True, True]
+    assert [claim.holds for claim in exploration._claims_of_the_penalty("γ = 1", plain, bad)] == [False, False, False]
+
+
+def test_ways_to_explore_differ_in_nothing_else():
+    others = [{k: v for k, v in how.items() if k != "epsilon"} for how in exploration.EXPLORATIONS.values()]
+    assert all(other == others[0] for other in others)
+    for gamma in ("1", "0.5"):
+        left_out, penalised = (
+            exploration.PENALTIES[f"γ = {gamma}, {words}"] for words in (exploration.LEFT_OUT, exploration.PENALISED)
+        )
+        assert {k: v for k, v in penalised.items() if k != "loss"} == left_out
+    # The default ε is 0.1: the fit that two rows share.
+    assert BanditRank().set_params(**exploration.PENALTIES[f"γ = 1, {exploration.LEFT_OUT}"]).epsilon == 0.1
+    assert exploration.EXPLORATIONS[exploration.CONSTANT]["epsilon"] == 0.1
