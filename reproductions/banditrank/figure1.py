@@ -22,6 +22,8 @@ from reproductions.target import Claim, Outcome, Row, Setup
 
 NUM_SPLITS, NUM_EPOCHS = 10, 30
 METRICS = ("map", "ndcg@10")
+# Four queries per step in place of one take less than half the time; the paper names no number, and all rewards are treated alike.
+SETTINGS = PAPER_SETTINGS | {"gamma": 1.0, "batch_queries": 4}
 # The paper speaks of "the start" and "the initial epochs", "the next few epochs" and "the final stages".
 FIRST, NEXT, FINAL = "epochs 1 to 5", "epochs 6 to 15", "epochs 26 to 30"
 STAGES: dict[str, slice] = {FIRST: slice(0, 5), NEXT: slice(5, 15), FINAL: slice(25, 30)}
@@ -52,7 +54,7 @@ def run(setup: Setup) -> Outcome:
     splits = random_splits(setup, num_splits=NUM_SPLITS)
     few = {"num_samples": 4} if setup.is_smoke else {}
     # Of 30 epochs a smoke run has three, which stand for all: every stage needs one.
-    study = Study(splits, setup.seed, PAPER_SETTINGS | {"gamma": 1.0} | few, 3 if setup.is_smoke else NUM_EPOCHS)
+    study = Study(splits, setup.seed, SETTINGS | few, 3 if setup.is_smoke else NUM_EPOCHS)
     tasks = [(split, reward) for split in range(len(splits)) for reward in PAPER_REWARDS]
     curves: dict[str, list[list[MetricTable]]] = {reward: [[] for _ in splits] for reward in PAPER_REWARDS}
     for number, curve in run_in_processes(_test_curve, study, tasks, jobs=1 if setup.is_smoke else None):

@@ -25,7 +25,7 @@ NUM_SMOKE_QUERIES = 20
 # layer were set to 92." "Adam optimizer with the beta parameters set to (0, 0.999), and a weight decay of 1e-6"; "A dropout of 0.4 was
 # applied to all layers. An initial learning rate of 7e-5 was used for all models. We set M', B to M' = 40 and B = 30"; "ε = 0.1 for all the
 # experiments"; "all the best results of BanditRank were achieved in less than 30 epochs"; "We directly use those vectors". The paper names
-# no batch size; four queries per step were chosen on validation data (README). The betas are no setting of the library: see ``adam_with``.
+# no batch size; one query per step is how eq. 8 reads (README). The betas are no setting of the library: see ``adam_with``.
 PAPER_SETTINGS: dict[str, Any] = {
     "reward": PAPER_REWARDS["R4"],
     "model": Highway(hidden=(92, 92, 92), dropout=0.4),
@@ -33,7 +33,7 @@ PAPER_SETTINGS: dict[str, Any] = {
     "scaling": "none",
     "learning_rate": 7e-5,
     "weight_decay": 1e-6,
-    "batch_queries": 4,
+    "batch_queries": 1,
     "num_samples": 30,
     "max_positions": 40,
     "epsilon": 0.1,

@@ -24,7 +24,7 @@ CURVES = {"curves.png", "curves.svg"}
 @pytest.mark.parametrize(
     ("target", "num_rows", "column", "num_claims"),
     [
-        ("table6", 15, "map", 29),
+        ("table6", 12, "map", 26),
         ("figure1", 6, "map, epochs 26 to 30", 22),
         ("exploration", 8, "map", 12),
         ("table1", 5, "questions", 0),
@@ -74,7 +74,7 @@ def claims_of(tables, best_epochs=(10, 29)):
 
 def test_table6_claims_hold_where_the_order_is_the_paper_s():
     claims = claims_of(the_paper_s_order())
-    assert len(claims) == 29
+    assert len(claims) == 26
     assert all(claims.values())
 
 
@@ -114,7 +114,7 @@ def test_a_late_best_epoch_makes_its_claim_fail():
     ("rows", "settings"), [(table6.OURS, table6.OUR_SETTINGS), (table6.PAPERS, web_search.PAPER_SETTINGS)]
 )
 def test_only_gamma_differs_between_the_rows_of_one_network(rows, settings):
-    assert list(rows) == [0.0, 0.25, 0.5, 0.75, 1.0]
+    assert list(rows) == ([0.0, 0.25, 0.5, 0.75, 1.0] if rows is table6.OURS else [0.5, 1.0])
     for gamma, row in rows.items():
         # Without a reward no lists are drawn, so that nothing would read how.
         unread = ("control", "num_samples", "max_positions", "epsilon") if gamma == 0 else ()

@@ -119,7 +119,9 @@ def test_table4_claims_fail_where_all_rows_are_equal_and_hold_where_one_is_above
 def test_table4_thresholds_are_the_published_numbers():
     tuned, bert = f"{table4.TUNED_2}, γ = 0.75", table4.PAPER[table4.PAPER_BERT]
     rows = all_rows()
-    rows[tuned] = measured(table4.METRICS, [0.76, 0.77], [0.77, 0.78])  # mean 0.77: above 0.7649, below 0.7807
+    rows[tuned] = measured(
+        table4.METRICS, [0.76, 0.77, 0.765], [0.77, 0.78, 0.775]
+    )  # mean 0.77: above 0.7649, below 0.7807
     found = failing(table4._claims(rows))
     assert f"{tuned}: map at least {bert['map']:.4f}" not in found
     assert f"{tuned}: mrr at least {bert['mrr']:.4f}" in found
@@ -139,17 +141,17 @@ def test_table2_claims_pair_questions_over_seeds():
     assert "over 6 questions; higher on 1 of 2 seeds" in claims[0].ours
 
 
-@pytest.mark.parametrize(("target", "rows"), [(table2, (table2.METHODS,)), (table4, (table4.OURS_1, table4.TUNED_2))])
-def test_only_gamma_differs_between_rows_that_are_compared(target, rows):
-    for names in rows:
-        group = [how for row, how in target.METHODS.items() if row in names or row.startswith(f"{names}, ")]
-        assert sorted(how["gamma"] for how in group) == [0.0, 0.75, 1.0]
-        # Without a reward no lists are drawn, so that nothing would read how.
-        others = [
-            {name: value for name, value in how.items() if name not in ("gamma", *target.OF_SAMPLED_LISTS)}
-            for how in group
-        ]
-        assert others[0] == others[1] == others[2]
+@pytest.mark.parametrize("rows", [table2.METHODS, table4.OURS_1, table4.TUNED_2])
+def test_only_gamma_differs_between_rows_that_are_compared(rows):
+    if isinstance(rows, str):
+        rows = {row: how for row, how in table4.METHODS.items() if row.startswith(f"{rows}, γ")}
+    assert sorted(how["gamma"] for how in rows.values()) == [0.0, 0.75, 1.0]
+    # Without a reward no lists are drawn, so that nothing would read how.
+    different = ("gamma", *table4.OF_SAMPLED_LISTS)
+    others = [{name: how[name] for name in how if name not in different} for how in rows.values()]
+    assert others[0] == others[1] == others[2]
+    drawn = [{name: how[name] for name in table4.OF_SAMPLED_LISTS} for how in rows.values() if how["gamma"] > 0]
+    assert drawn[0] == drawn[1]
 
 
 def test_minilm_is_taken_from_beside_the_datasets_where_the_package_is_missing(tmp_path, monkeypatch):
