@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
 from typing import Any
+from unittest import mock
 
 import numpy as np
+import torch
 
 from rankpolicy.data import read_folds, split_queries
 from rankpolicy.data.arrays import concatenate
 from rankpolicy.data.folds import Fold
-from rankpolicy.models import Highway
+from rankpolicy.models import MLP, Highway
 from rankpolicy.rankers.networks.bandit_rank import PAPER_REWARDS
 from reproductions.target import Setup
 
@@ -19,8 +24,8 @@ NUM_SMOKE_QUERIES = 20
 # "a feed forward layer with three highway network layers followed by an output layer with a sigmoid unit. The dimensions of the highway
 # layer were set to 92." "Adam optimizer with the beta parameters set to (0, 0.999), and a weight decay of 1e-6"; "A dropout of 0.4 was
 # applied to all layers. An initial learning rate of 7e-5 was used for all models. We set M', B to M' = 40 and B = 30"; "ε = 0.1 for all the
-# experiments"; "all the best results of BanditRank were achieved in less than 30 epochs"; "We directly use those vectors". An update a
-# query is how eq. 8 reads; the paper names no batch size. Here Adam has its usual betas (0.9, 0.999).
+# experiments"; "all the best results of BanditRank were achieved in less than 30 epochs"; "We directly use those vectors". The paper names
+# no batch size; one query per step is how eq. 8 reads (README). The betas are no setting of the library: see ``adam_with``.
 PAPER_SETTINGS: dict[str, Any] = {
     "reward": PAPER_REWARDS["R4"],
     "model": Highway(hidden=(92, 92, 92), dropout=0.4),
@@ -36,15 +41,44 @@ PAPER_SETTINGS: dict[str, Any] = {
     "epochs": 30,
     "patience": None,
 }
+# A plain network with as many weights (55,681) as that highway network (55,753): four layers, the first in place of the projection.
+PLAIN_SAME_WEIGHTS = MLP(hidden=(128, 128, 128, 128), dropout=0.4)
 
 
-def random_splits(setup: Setup, *, num_splits: int) -> list[Fold]:
-    """Random 60-20-20 splits of the queries that have a relevant item; a smoke run takes one split of a few queries."""
+PAPER_BETAS = (0.0, 0.999)
+
+
+@contextmanager
+def adam_with(betas: tuple[float, float] | None) -> Iterator[None]:
+    """Train networks by AdamW with these betas; None leaves torch's own, (0.9, 0.999), as they are."""
+    if betas is None:
+        yield
+        return
+    with mock.patch.object(torch.optim, "AdamW", partial(torch.optim.AdamW, betas=betas)):
+        yield
+
+
+def random_splits(setup: Setup, *, num_splits: int, with_empty_queries: bool = False) -> list[Fold]:
+    """Random 60-20-20 splits of the queries; a smoke run takes one or two splits of a few queries.
+
+    Parameters
+    ----------
+    setup
+        The run; its seed draws the splits.
+    num_splits
+        How many.
+    with_empty_queries
+        Whether to split all queries, or only those with a relevant item, as the paper does.
+    """
     first = read_folds(setup.folder(FOLDER))[0]
     # The training, validation and test part of any one of LETOR's folds are all of its queries.
-    queries, _ = concatenate([first.train, first.valid, first.test]).drop_queries_without_relevant_items()
+    queries = concatenate([first.train, first.valid, first.test])
+    if not with_empty_queries:
+        queries, _ = queries.drop_queries_without_relevant_items()
     if setup.is_smoke:
-        queries, num_splits = queries[:NUM_SMOKE_QUERIES], 1
+        # Few queries are empty: to have some in every part takes more.
+        size, num_splits = (4 * NUM_SMOKE_QUERIES, 2) if with_empty_queries else (NUM_SMOKE_QUERIES, 1)
+        queries = queries[:size]
     seeds = np.random.SeedSequence(setup.seed).generate_state(num_splits)
     return [
         Fold(name=f"split {number}", train=train, valid=valid, test=test)

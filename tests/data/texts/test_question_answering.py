@@ -187,6 +187,24 @@ def test_shorter_lists_keep_the_correct_answers(tmp_path):
         assert dataset.item_ids[dataset.labels == 1].tolist() == ["3"]
 
 
+def test_random_wrong_answers_are_drawn_from_all_answers(tmp_path):
+    folder = insuranceqa(tmp_path, "life\tidx_1\t3\t3")  # the search engine found nothing but the correct answer
+    file = "InsuranceQA.question.anslabel.token.{}.pool.solr.train.encoded.gz"
+    (folder / "original" / file.format(3)).write_bytes((folder / "original" / file.format(100)).read_bytes())
+    seen = set()
+    for seed in range(20):
+        dataset = rp.data.read_insuranceqa(folder, "train", pool=3, wrong_answers="random", random_state=seed)
+        assert dataset.num_items == 3
+        assert dataset.item_ids[dataset.labels == 1].tolist() == ["3"]
+        seen |= set(dataset.item_ids.tolist())
+    assert seen == {"1", "2", "3", "4", "5"}
+    few = rp.data.read_insuranceqa(folder, "train", wrong_answers="random")  # there are but five answers
+    assert few.item_ids.tolist() == ["1", "2", "3", "4", "5"]
+    assert rp.data.read_insuranceqa(folder, "train", wrong_answers="random", max_items=2).num_items == 2
+    with pytest.raises(rp.RankPolicyError, match="wrong_answers must be one of pool, random; got 'solr'"):
+        rp.data.read_insuranceqa(folder, "train", wrong_answers="solr")
+
+
 @pytest.mark.parametrize(
     ("line", "message"),
     [

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Sequence
 from pathlib import Path
+
+import numpy as np
 
 from rankpolicy.arguments import checked_kinds, seeded
 from rankpolicy.data.dataset import RankingDataset
@@ -13,6 +16,7 @@ from rankpolicy.files import checked_file, read_text_bytes
 from rankpolicy.types import RankPolicyError
 
 SPLITS = ("train", "valid", "test")
+WRONG_ANSWERS = ("pool", "random")
 
 
 @checked_kinds
@@ -21,6 +25,7 @@ def read_insuranceqa(
     split: str,
     *,
     pool: int = 100,
+    wrong_answers: str = "pool",
     max_items: int | None = None,
     random_state: int = 0,
 ) -> RankingDataset:
@@ -37,19 +42,25 @@ def read_insuranceqa(
         "train", "valid" or "test".
     pool
         Size of the pools, as in the file names: 100, 500, 1000 or 1500.
+    wrong_answers
+        Where wrong answers come from: "pool", those that the search engine found, which resemble correct ones; "random", answers to
+        any question, drawn anew for every question so that it has ``pool`` items in all (Gampa & Fujita 2019), which is far easier.
     max_items
         Keep at most so many items per question, all correct answers and others at random; None keeps all.
     random_state
-        Seed of that choice.
+        Seed of these choices.
     """
     root = Path(directory)
     if split not in SPLITS:
         raise RankPolicyError(f"split must be one of {', '.join(SPLITS)}; got {split!r}.")
+    if wrong_answers not in WRONG_ANSWERS:
+        raise RankPolicyError(f"wrong_answers must be one of {', '.join(WRONG_ANSWERS)}; got {wrong_answers!r}.")
     if max_items is not None and max_items < 1:
         raise RankPolicyError(f"max_items must be at least 1, or None for all; got {max_items}.")
     file = root / "original" / f"InsuranceQA.question.anslabel.token.{pool}.pool.solr.{split}.encoded.gz"
     words = _vocabulary(root / "original" / "vocabulary.gz")
     answers = _answers(root / "answers.en.json.gz")
+    all_labels = list(answers)
     generator = seeded(random_state)
     queries, items, labels, item_ids = [], [], [], []
     for where, line in text_lines(checked_file(file)):
@@ -70,6 +81,8 @@ def read_insuranceqa(
         check_text(query, "question", where)
         if not correct:
             raise RankPolicyError(f"{where}: the third cell must hold the numbers of correct answers; it is empty.")
+        if wrong_answers == "random":
+            others = _drawn(all_labels, correct, pool, generator)
         wrong = sorted(set(others) - set(correct), key=int)
         if max_items is not None and len(wrong) > max_items - len(set(correct)):
             wrong = generator.permutation(wrong)[: max(0, max_items - len(set(correct)))].tolist()
@@ -79,6 +92,14 @@ def read_insuranceqa(
         labels.append([int(label in correct) for label in shown])
         item_ids.append(shown)
     return from_texts(queries, items, labels, item_ids=item_ids)
+
+
+def _drawn(labels: Sequence[str], correct: Sequence[str], num_items: int, generator: np.random.Generator) -> list[str]:
+    """Wrong answers, drawn without replacement, for a question of so many items in all."""
+    num_wrong = max(0, num_items - len(set(correct)))
+    # As many more as there are correct ones, in case all of these are drawn.
+    places = generator.choice(len(labels), min(num_wrong + len(set(correct)), len(labels)), replace=False)
+    return [label for label in (labels[place] for place in places) if label not in correct][:num_wrong]
 
 
 def _vocabulary(file: Path) -> dict[str, str]:
