@@ -44,7 +44,7 @@ SETTINGS: dict[str, Any] = PAPER_SETTINGS | {
     "max_positions": 20,
     "learning_rate": 3e-4,
     "batch_queries": 16,
-    "epochs": 6,
+    "epochs": 5,
     "patience": None,
 }
 SUPERVISED, HYBRID, REWARD_ONLY = "γ = 0, supervised only", "γ = 0.75", "γ = 1, reward only"

@@ -99,6 +99,8 @@ METHODS: dict[str, dict[str, Any]] = {
     f"{OURS_1}, γ = 0.75": with_share(OUR_MCAN, 0.75),
     f"{OURS_1}, γ = 0": with_share(OUR_MCAN, 0.0),
 }
+# Those with the paper's settings take several times as long as the others.
+SEEDS = {row: 3 if "paper's settings" in row else NUM_SEEDS for row in METHODS}
 WITH_PAPER_BETAS = frozenset(row for row in METHODS if row.startswith(FROZEN_2))
 AVERAGED = (f"{OURS_1}, γ = 0.75", f"{TUNED_2}, γ = 0.75")
 
@@ -168,8 +170,8 @@ def _measured(setup: Setup, parts: Sequence[RankingDataset], encoder: str | None
     if setup.is_smoke:
         settings = {row: smoke_settings(how) for row, how in settings.items()}
     train, valid, test = parts
-    num_seeds = 1 if setup.is_smoke else NUM_SEEDS
-    fits = [Fit(row, setup.seed + number) for row in settings for number in range(num_seeds)]
+    seeds = {row: 1 if setup.is_smoke else SEEDS[row] for row in settings}
+    fits = [Fit(row, setup.seed + number) for row in settings for number in range(seeds[row])]
     measured = run_fits(setup, Study(train, valid, test, settings, METRICS, WITH_PAPER_BETAS), fits)
     rows = [mean_row(row, of_seeds, METRICS) for row, of_seeds in measured.items()]
     rows += [averaged_row(row, measured[row], test, METRICS) for row in AVERAGED if row in measured]
@@ -188,19 +190,21 @@ def _cosine_row(encoder: str, valid: RankingDataset, test: RankingDataset, devic
 
 def _claims(measured: Seeds) -> tuple[Claim, ...]:
     tables = {row: [one.test for one in of_seeds] for row, of_seeds in measured.items()}
-    claims = [
-        above(
-            f"{ours} above {theirs} (map)",
-            tables[ours],
-            tables[theirs],
-            metric="map",
-            paper=paper,
-            run="seeds",
-            unit="questions",
-        )
-        for ours, theirs, paper in ORDER
-        if ours in tables and theirs in tables
-    ]
+    claims = []
+    for ours, theirs, paper in ORDER:
+        if ours in tables and theirs in tables:
+            common = min(len(tables[ours]), len(tables[theirs]))  # the seeds that both have
+            claims.append(
+                above(
+                    f"{ours} above {theirs} (map)",
+                    tables[ours][:common],
+                    tables[theirs][:common],
+                    metric="map",
+                    paper=paper,
+                    run="seeds",
+                    unit="questions",
+                )
+            )
     for row, metric, published in AT_LEAST:
         if row in tables:
             threshold = PAPER[published][metric]

@@ -116,6 +116,15 @@ def test_table4_claims_fail_where_all_rows_are_equal_and_hold_where_one_is_above
         assert f"{ours} above {theirs} (map)" in failing(table4._claims(all_rows(**{ours: 0.6, theirs: 0.8})))
 
 
+def test_table4_compares_the_seeds_that_both_rows_have():
+    tuned, frozen = f"{table4.TUNED_2}, γ = 0.75", f"{table4.FROZEN_2}, γ = 0.75"
+    rows = all_rows()
+    rows[tuned] = measured(table4.METRICS, [0.8, 0.8, 0.8], [0.8, 0.8, 0.81], [0.1, 0.1, 0.1])
+    claim = next(claim for claim in table4._claims(rows) if claim.claim == f"{tuned} above {frozen} (map)")
+    assert claim.holds
+    assert "higher on 2 of 2 seeds" in claim.ours
+
+
 def test_table4_thresholds_are_the_published_numbers():
     tuned, bert = f"{table4.TUNED_2}, γ = 0.75", table4.PAPER[table4.PAPER_BERT]
     rows = all_rows()
