@@ -112,7 +112,7 @@ def test_every_ranker_learns_and_scores_the_same(name):
 
 @pytest.mark.parametrize("name", ["pg-rank", "listnet", "bandit-rank", *TREES])
 def test_trees_and_networks_never_hold_all_rows_dense(name, never_dense, monkeypatch, tmp_path):
-    monkeypatch.setattr("rankpolicy.data.batches._BLOCK_CELLS", 50 * NUM_FEATURES)
+    monkeypatch.setattr("rankpolicy.data.rows._BLOCK_CELLS", 50 * NUM_FEATURES)
     if name in TREES:
         never_dense[0] = 0
         quick = {"num_trees": 5, "min_items_in_leaf": 5}
