@@ -21,7 +21,7 @@ TARGETS = (
     ),
     Target(
         name="matching-cross/clicks",
-        what="a simulated log of personal search: the gain of matching, of latent cross and of bias correction",
+        what="a simulated log of product search with human grades: ways to join query, item and side information, beside DCN-v2",
         run=clicks.run,
         datasets=(clicks.FOLDER, clicks.WORD_VECTORS),
     ),
