@@ -27,13 +27,23 @@ class Arm(NamedTuple):
 AS_SHOWN, BEST_POSSIBLE = "as shown (production ranker)", "best possible (true relevance)"
 CONCATENATION, LATENT_CROSS, MATCH = "concatenation", "latent cross", "match"
 MATCHING_CROSS, NO_CORRECTION = "matching cross", "matching cross without bias correction"
-CROSS_NETWORK = "cross network, DCN-v2"
+CROSS_NETWORK, DEEP = "cross network, DCN-v2", "deep matching cross"
+CROSS_WITH_FOUND = "cross network with words found"
 ARMS: dict[str, Arm] = {
     CONCATENATION: Arm("concatenation"),
     LATENT_CROSS: Arm("latent-cross"),
+    "concatenation + latent cross": Arm("concatenation-cross"),
     MATCH: Arm("match"),
     MATCHING_CROSS: Arm("matching-cross"),
     CROSS_NETWORK: Arm("cross-network"),
+    "matching cross, bilinear": Arm("matching-cross", (("match", "bilinear"),)),
+    "matching cross, cosine + product": Arm("matching-cross", (("match", "product-cosine"),)),
+    "matching cross, words without n-grams": Arm("matching-cross", (("ngrams", ()),)),
+    "matching cross, attention over words": Arm("matching-cross", (("ngrams", ()), ("match", "attention"))),
+    "matching cross, product + words found": Arm("matching-cross", (("match", "product-found"),)),
+    CROSS_WITH_FOUND: Arm("deep-matching-cross", (("match", "found"),)),
+    "cross network with the product": Arm("deep-matching-cross", (("match", "product"),)),
+    DEEP: Arm("deep-matching-cross"),
     NO_CORRECTION: Arm("matching-cross", is_corrected=False),
     AS_SHOWN: Arm(""),
     BEST_POSSIBLE: Arm(""),
@@ -58,6 +68,7 @@ class Claimed(NamedTuple):
 # Fixed before the networks were run on these logs; the summary of the paper at hand prints no numbers.
 CLAIMED = (
     Claimed(MATCH, CONCATENATION, "matching the two salient features early makes learning easy"),
+    Claimed(MATCH, LATENT_CROSS, "concatenation and latent cross both learn inefficiently"),
     Claimed(MATCHING_CROSS, MATCH, "the structure of MCN: side information modulates the match"),
     Claimed(MATCHING_CROSS, LATENT_CROSS, "latent cross alone learns inefficiently: query and item meet too late"),
     Claimed(
@@ -66,6 +77,9 @@ CLAIMED = (
         "recent methods for high-order features, used as they are, learn important interactions inefficiently",
         is_better=False,
     ),
+    Claimed(DEEP, CROSS_NETWORK, "ours, after the paper's remark that richer ways to match can be used"),
+    Claimed(DEEP, CROSS_WITH_FOUND, "ours: the product adds to a cross network that knows which words are found"),
+    Claimed(DEEP, MATCHING_CROSS, "ours: richer matches and cross layers add to matching cross"),
     Claimed(
         MATCHING_CROSS,
         NO_CORRECTION,

@@ -57,9 +57,10 @@ class NetworkRanker(Ranker, TrainingSettings):
 
     model: Any = setting(
         "mlp",
-        """The network: a name ("linear", "mlp", "highway"; for texts "mcan", "bilstm", "encoder", "matching-cross", "match",
-        "latent-cross", "concatenation", "cross-network"), a value with settings such as rp.models.MLP(hidden=(32,)), a torch module
-        from features (items, features) to scores (items,), or a function of the number of features that makes one.""",
+        """The network: a name ("linear", "mlp", "highway"; for texts "mcan", "bilstm", "encoder", "matching-cross",
+        "deep-matching-cross", "match", "latent-cross", "concatenation", "concatenation-cross", "cross-network"), a value with settings
+        such as rp.models.MLP(hidden=(32,)), a torch module from features (items, features) to scores (items,), or a function of the number
+        of features that makes one.""",
     )
     num_networks: int = setting(
         1,
