@@ -30,7 +30,7 @@ from reproductions.matching_cross.product_store import Store, read_store
 from reproductions.target import Outcome, Setup
 
 FOLDER, WORD_VECTORS = "home_depot_train", "glove_6b_50d_subset"
-NUM_LOGS, NUM_SESSIONS = 5, 120_000
+NUM_LOGS, NUM_SESSIONS = 5, 100_000
 NUM_SMOKE_LOGS, NUM_SMOKE_SESSIONS, NUM_SMOKE_QUERIES = 2, 600, 60
 BATCH_QUERIES, VECTOR_SIZE = 256, 50
 NUM_TIMED_SESSIONS, NUM_ROUNDS, NUM_SMOKE_ROUNDS = 4000, 40, 2  # of the measurement of time and memory
@@ -44,7 +44,7 @@ SETTINGS: dict[str, Any] = {
     "patience": 2,
     "batch_queries": BATCH_QUERIES,
 }
-LEARNING_RATES, SMOKE_LEARNING_RATES = (1e-3, 3e-3, 1e-2), (3e-3,)
+LEARNING_RATES, SMOKE_LEARNING_RATES = (1e-3, 3e-3, 1e-2, 3e-2), (3e-3,)
 SMOKE_SETTINGS: dict[str, Any] = SETTINGS | {
     "epochs": 1,
     "model__embedding_size": 8,  # random word vectors
