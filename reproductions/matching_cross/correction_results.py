@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from reproductions.paired import better, not_worse, t_interval
 from reproductions.target import Claim, Outcome, Row
 
 METRIC = "ndcg@10"
@@ -47,7 +48,7 @@ Results = Mapping[Cell, NDArray[np.float64]]  # NDCG (run,)
 
 
 def outcome(measured: Mapping[Cell, Sequence[Measured]]) -> Outcome:
-    """Of all runs of every cell, a run a log of a fold, in the same order in all cells."""
+    """All runs of every cell, one run per log of a fold, in the same order in all cells."""
     results = {cell: np.array([one.ndcg for one in of_runs]) for cell, of_runs in measured.items()}
     return Outcome(
         rows=tuple(_row(results, cell, of_runs) for cell, of_runs in measured.items()),
@@ -103,30 +104,41 @@ def _row(results: Results, cell: Cell, of_runs: Sequence[Measured]) -> Row:
 def claims_of(results: Results) -> tuple[Claim, ...]:
     biased, unbiased = _traffics(results, 1.0), _traffics(results, 0.0)
     claims = [_recovers(results, Cell(biased[-1], arm)) for arm in (KNOWN, ESTIMATED, ROBUST)]
-    robust, inverse = (results[Cell(biased[-2], arm)] for arm in (ROBUST, ESTIMATED))
-    claims.append(
-        Claim(
-            claim=f"eta 1, {biased[-2].num_clicks:,} clicks: doubly robust at least as good as IPS",
+    claims += [
+        better(
+            f"eta 1, {biased[-1].num_clicks:,} clicks: {arm} is better than naive learning",
+            results[Cell(biased[-1], arm)],
+            results[Cell(biased[-1], NAIVE)],
             paper=PAST_THE_PAPER,
-            ours=_difference(robust, inverse),
-            holds=bool(robust.mean() >= inverse.mean()),
+            unit="runs",
+        )
+        for arm in (KNOWN, ESTIMATED, ROBUST)
+    ]
+    claims.append(
+        not_worse(
+            f"eta 1, {biased[-2].num_clicks:,} clicks: doubly robust is at least as good as IPS",
+            results[Cell(biased[-2], ROBUST)],
+            results[Cell(biased[-2], ESTIMATED)],
+            paper=PAST_THE_PAPER,
+            unit="runs",
         )
     )
     naive, estimated, wrong = (results[Cell(unbiased[-1], arm)] for arm in (NAIVE, ESTIMATED, WRONG))
-    gains = estimated - naive
+    gains = t_interval(estimated - naive)
     return (
         *claims,
         Claim(
-            claim=f"eta 0, {unbiased[-1].num_clicks:,} clicks: without bias, correction does not help (2 standard errors)",
+            claim=f"eta 0, {unbiased[-1].num_clicks:,} clicks: without bias, correction does not help (the interval is not above 0)",
             paper=PAST_THE_PAPER,
-            ours=_difference(estimated, naive),
-            holds=bool(gains.mean() <= 2 * _standard_error(gains)),
+            ours=f"{estimated.mean():.4f} against {naive.mean():.4f}, difference {gains} over {gains.num_pairs} runs",
+            holds=gains.low <= 0,
         ),
-        Claim(
-            claim=f"eta 0, {unbiased[-1].num_clicks:,} clicks: to correct a bias that is not there hurts",
+        better(
+            f"eta 0, {unbiased[-1].num_clicks:,} clicks: correcting a bias that is not there hurts: naive learning is better",
+            naive,
+            wrong,
             paper=PAST_THE_PAPER,
-            ours=_difference(wrong, naive),
-            holds=bool(wrong.mean() < naive.mean()),
+            unit="runs",
         ),
     )
 
@@ -144,13 +156,6 @@ def _recovers(results: Results, cell: Cell) -> Claim:
         paper=PAST_THE_PAPER,
         ours=f"{share.value:.1%} ± {share.standard_error:.1%} of a gap of {share.gap:.4f}",
         holds=share.value >= LEAST_SHARE,
-    )
-
-
-def _difference(ours: NDArray[np.float64], theirs: NDArray[np.float64]) -> str:
-    gains = ours - theirs
-    return (
-        f"{ours.mean():.4f} against {theirs.mean():.4f}, difference {gains.mean():+.4f} ± {_standard_error(gains):.4f}"
     )
 
 

@@ -103,8 +103,9 @@ def test_a_number_out_of_range_is_refused(name):
         if declared.at_least is None:
             continue
         low = declared.at_least - 1
+        kind = int if default is None else type(default)
         with pytest.raises(rp.RankPolicyError, match=f"{setting} must be at least {declared.at_least:g}"):
-            MODELS[name](**{setting: (low,) if isinstance(default, tuple) else type(default)(low)})
+            MODELS[name](**{setting: (low,) if isinstance(default, tuple) else kind(low)})
 
 
 UNREAD = {
@@ -112,7 +113,15 @@ UNREAD = {
     "mcan": ({"embeddings": "glove.txt", "embedding_size": 7}, "embedding_size", "embeddings is None"),
     "encoder": ({"encoding": "apart", "hidden": (7,)}, "hidden", 'encoding is "together" or "both"'),
     **dict.fromkeys(
-        ("matching-cross", "match", "latent-cross", "concatenation", "cross-network"),
+        (
+            "matching-cross",
+            "deep-matching-cross",
+            "match",
+            "latent-cross",
+            "concatenation",
+            "concatenation-cross",
+            "cross-network",
+        ),
         ({"embeddings": "glove.txt", "embedding_size": 7}, "embedding_size", "neither embeddings nor encoder is given"),
     ),
 }

@@ -1,10 +1,14 @@
 """What all networks over a query's vector, an item's and side information share, and each one's formula by hand."""
 
+from functools import partial
+
 import pytest
 import torch
 
 from rankpolicy.models.concatenation import ConcatenationNetwork
+from rankpolicy.models.concatenation_cross import ConcatenationCrossNetwork
 from rankpolicy.models.cross_network import DeepCrossNetwork
+from rankpolicy.models.deep_matching_cross import DeepMatchingCrossNetwork
 from rankpolicy.models.latent_cross import LatentCrossNetwork
 from rankpolicy.models.match import MatchNetwork
 from rankpolicy.models.matching_cross import MatchingCrossNetwork
@@ -15,6 +19,10 @@ CROSS_MODELS = {
     "match": MatchNetwork,
     "matching-cross": MatchingCrossNetwork,
     "cross-network": DeepCrossNetwork,
+    "concatenation-cross": ConcatenationCrossNetwork,
+    "deep-matching-cross": partial(DeepMatchingCrossNetwork, match="product"),
+    "matching-cross, bilinear": partial(MatchingCrossNetwork, match="bilinear"),
+    "matching-cross, cosine": partial(MatchingCrossNetwork, match="product-cosine"),
 }
 
 QUERY, ITEM, SIDE = torch.tensor([[2.0, 1.0]]), torch.tensor([[3.0, -1.0]]), torch.tensor([[10.0]])
@@ -114,6 +122,23 @@ def test_cross_network_by_hand():
     set_weights(network.crosses[1], [[0.0] * 3] * 3, [1.0, 0.0, -1.0])
     set_weights(network.net.output, [[1.0, 10.0, 100.0]], [0.0])
     assert network(torch.tensor([[2.0]]), torch.tensor([[3.0]]), torch.tensor([[1.0]])).tolist() == [200.0]
+
+
+def test_concatenation_cross_by_hand():
+    network = ConcatenationCrossNetwork(2, 1, hidden=(2,))
+    set_weights(network.net.hidden[0], [[1.0, 0.0, 0.0, 0.0, 0.1], [0.0, 0.0, 0.0, -2.0, 0.0]], [0.0, 1.0])
+    set_weights(network.scaled.weights, [[0.5], [-0.2]])
+    set_weights(network.net.output, [[1.0, 10.0]], [0.25])
+    # h = relu(2 + 1), relu(2 + 1); scaled by 1 + 5 and 1 - 2: 18 and -3
+    assert network(QUERY, ITEM, SIDE).tolist() == [18.0 - 30.0 + 0.25]
+
+
+def test_deep_matching_cross_by_hand():
+    network = DeepMatchingCrossNetwork(1, 1, hidden=(), num_crosses=1, match="product")
+    # x_0 = (query, item, match, side) = (2, 3, 6, 10). W sends side to the place of the match: x_1 = (2, 3, 6 * 10 + 6, 10).
+    set_weights(network.crosses[0], [[0.0] * 4, [0.0] * 4, [0.0, 0.0, 0.0, 1.0], [0.0] * 4], [0.0] * 4)
+    set_weights(network.net.output, [[1.0, 10.0, 100.0, 1000.0]], [0.0])
+    assert network(QUERY[:, :1], ITEM[:, :1], SIDE).tolist() == [2 + 30 + 6600 + 10000]
 
 
 def test_side_information_of_the_query_scales_the_match_and_turns_the_order():

@@ -14,7 +14,9 @@ if TYPE_CHECKING:
     from rankpolicy.models.average import Average
     from rankpolicy.models.bilstm import BiLSTM
     from rankpolicy.models.concatenation import Concatenation
+    from rankpolicy.models.concatenation_cross import ConcatenationCross
     from rankpolicy.models.cross_network import CrossNetwork
+    from rankpolicy.models.deep_matching_cross import DeepMatchingCross
     from rankpolicy.models.encoder import Encoder
     from rankpolicy.models.highway import Highway
     from rankpolicy.models.latent_cross import LatentCross
@@ -36,7 +38,9 @@ __all__ = [
     "Average",
     "BiLSTM",
     "Concatenation",
+    "ConcatenationCross",
     "CrossNetwork",
+    "DeepMatchingCross",
     "Encoder",
     "Highway",
     "LatentCross",

@@ -9,13 +9,14 @@ import torch
 from torch import Tensor, nn
 
 from rankpolicy.models.latent_cross import ScaledBy
+from rankpolicy.models.matches import MATCHES, PairTokens, match_setting
 from rankpolicy.models.mlp import MLPNetwork
 from rankpolicy.models.text_and_side import TextAndSideModel
 from rankpolicy.settings import documented
 
 
 class MatchingCrossNetwork(nn.Module):
-    """score = net([m * (1 + W side); side]), m = query * item (Qin et al. 2020).
+    """score = net([m * (1 + W side); side]), m the match of query and item, by default their product (Qin et al. 2020).
 
     Side information that all items of a query share, such as the hour, scales the match and so can change the order of the items.
     W starts small, so that a new network is nearly ``MatchNetwork``; without side information it is exactly that.
@@ -28,15 +29,23 @@ class MatchingCrossNetwork(nn.Module):
         *,
         hidden: tuple[int, ...] = (64, 64),
         dropout: float = 0.0,
+        match: str = "product",
         generator: torch.Generator | None = None,
     ) -> None:
         super().__init__()
-        self.net = MLPNetwork(embedding_size + side_size, hidden=hidden, dropout=dropout, generator=generator)
-        self.scaled = ScaledBy(embedding_size, side_size, scale=0.01, generator=generator)
+        self.match = MATCHES[match](embedding_size, generator=generator)
+        self.net = MLPNetwork(self.match.size + side_size, hidden=hidden, dropout=dropout, generator=generator)
+        self.scaled = ScaledBy(self.match.size, side_size, scale=0.01, generator=generator)
 
-    def forward(self, query: Tensor, item: Tensor, side: Tensor) -> Tensor:
-        """query (rows, embedding), item (rows, embedding), side (rows, side) -> scores (rows,)"""
-        scores: Tensor = self.net(torch.cat([self.scaled(query * item, side), side], -1))
+    @property
+    def reads_tokens(self) -> bool:
+        """Whether the match reads tokens."""
+        return self.match.reads_tokens
+
+    def forward(self, query: Tensor, item: Tensor, side: Tensor, tokens: PairTokens | None = None) -> Tensor:
+        """query (rows, embedding), item (rows, embedding), side (rows, side), tokens of the texts -> scores (rows,)"""
+        matched = self.match(query, item, tokens)
+        scores: Tensor = self.net(torch.cat([self.scaled(matched, side), side], -1))
         return scores
 
 
@@ -44,7 +53,19 @@ class MatchingCrossNetwork(nn.Module):
 @documented
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MatchingCross(TextAndSideModel):
-    """Matching Cross Network: the elementwise product of query and item, scaled by side information (Qin et al. 2020)."""
+    """Matching Cross Network: the match of query and item, by default their product, scaled by side information (Qin et al. 2020)."""
 
     name: ClassVar[str] = "matching-cross"
     core: ClassVar[type[nn.Module]] = MatchingCrossNetwork
+
+    match: str = match_setting("product")
+
+    def new_core(self, embedding_size: int, side_size: int, *, generator: torch.Generator | None = None) -> nn.Module:
+        return MatchingCrossNetwork(
+            embedding_size,
+            side_size,
+            hidden=self.hidden,
+            dropout=self.dropout,
+            match=self.match,
+            generator=generator,
+        )

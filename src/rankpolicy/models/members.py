@@ -18,9 +18,11 @@ MODELS: Members[type[Model]] = Members(
         "bilstm": f"{_HERE}.bilstm:BiLSTM",
         "encoder": f"{_HERE}.encoder:Encoder",
         "matching-cross": f"{_HERE}.matching_cross:MatchingCross",
+        "deep-matching-cross": f"{_HERE}.deep_matching_cross:DeepMatchingCross",
         "match": f"{_HERE}.match:Match",
         "latent-cross": f"{_HERE}.latent_cross:LatentCross",
         "concatenation": f"{_HERE}.concatenation:Concatenation",
+        "concatenation-cross": f"{_HERE}.concatenation_cross:ConcatenationCross",
         "cross-network": f"{_HERE}.cross_network:CrossNetwork",
     },
 )

@@ -13,7 +13,8 @@ from rankpolicy.data.dataset import RankingDataset
 from rankpolicy.data.texts.text_pairs import TextPairs, TokenTable
 from rankpolicy.models import layers
 from rankpolicy.models.declarations import HAS_LAYERS, dropout_rate, hidden_layers, longest_text
-from rankpolicy.models.inputs.text_and_side import MatchInputs
+from rankpolicy.models.inputs.text_and_side import USUAL_MIN_USERS, MatchInputs
+from rankpolicy.models.matches import PairTokens
 from rankpolicy.models.model import Model
 from rankpolicy.settings import ReadWhen, setting
 from rankpolicy.types import RankPolicyError
@@ -49,8 +50,21 @@ class TextAndSide(nn.Module):
 
     def forward(self, pairs: TextPairs) -> Tensor:
         """pairs -> scores (pairs,)"""
-        scores: Tensor = self.core(*self.vectors(pairs))
+        scores: Tensor = self.core(*self.vectors(pairs), *self._tokens(pairs))
         return scores
+
+    @property
+    def reads_tokens(self) -> bool:
+        """Whether the core reads the tokens of the texts beside their means."""
+        return bool(getattr(self.core, "reads_tokens", False))
+
+    def _tokens(self, pairs: TextPairs) -> tuple[PairTokens, ...]:
+        """The tokens of each pair, if the core reads them."""
+        if not self.reads_tokens:
+            return ()
+        assert pairs.queries is not None, "query and item were read together"
+        query = pairs.queries.padded(pairs.query_of_pair)[0]
+        return (PairTokens(query, pairs.items.padded(pairs.item_of_pair)[0], self.words),)
 
     def vectors(self, pairs: TextPairs) -> tuple[Tensor, Tensor, Tensor]:
         """The query (pairs, size), the item (pairs, size) and the side information (pairs, side) of each pair."""
@@ -92,10 +106,10 @@ class TextAndSideModel(Model):
     reads: ClassVar[Literal["features", "texts"]] = "texts"
     core: ClassVar[type[nn.Module]]  # the network that joins the vectors
 
-    min_users: int = setting(
-        1,
-        """How many users must have seen a word, n-gram or category in the training data for it to be kept; 5 or more keeps what single
-        users typed out of the model file.""",
+    min_users: int | None = setting(
+        None,
+        f"""How many users must have seen a word, n-gram or category in the training data for it to be kept, so that the model file does
+        not hold what a few users typed. None: {USUAL_MIN_USERS} where the data tell users, else everything is kept; 1 keeps everything.""",
         at_least=1,
     )
     ngrams: tuple[int, ...] = setting(

@@ -158,3 +158,32 @@ def test_a_vocabulary_that_is_empty_is_told():
         UserWarning, match="no word or n-gram of the training data was seen by 4 users, so texts hold no information"
     ):
         fit(new_model(min_users=4), texts_alone)
+
+
+def many_users(num_users):
+    """Each user asks for tea and for a word of their own; the last session is one more of the first user."""
+    return polars.DataFrame(
+        {
+            "query_text": [text for user in range(num_users) for text in ("tea", f"word{user}own")] + ["tea"],
+            "item_text": ["pot"] * (2 * num_users + 1),
+            "clicked": [1] * (2 * num_users + 1),
+            "user": [f"user{user}" for user in range(num_users) for _ in range(2)] + ["user0"],
+        }
+    )
+
+
+def test_by_default_five_users_must_have_seen_a_word_where_users_are_known():
+    assert MODELS["matching-cross"]().min_users is None
+    model = new_model(min_users=None, ngrams=())
+    assert fit(model, from_click_table(many_users(5))).vocabulary.words == ("pot", "tea")
+    assert "word0own" in fit(model, from_click_table(many_users(5).drop("user"))).vocabulary.words
+    with pytest.raises(RankPolicyError, match="min_users=2 needs the user of each query"):
+        fit(new_model(), from_click_table(many_users(5).drop("user")))
+
+
+def test_queries_of_which_nothing_is_left_are_told(recwarn):
+    fit(new_model(min_users=None, ngrams=()), from_click_table(many_users(5)))
+    assert not recwarn.list
+    own_words = many_users(5).filter(polars.col("query_text") != "tea")
+    with pytest.warns(UserWarning, match="100 % of the training queries have no word or n-gram that 5 users have seen"):
+        fit(new_model(min_users=None, ngrams=()), from_click_table(own_words))

@@ -19,8 +19,8 @@ from rankpolicy.rankers.networks.onnx_export import AXES, export_onnx, padded_in
 NUM_WORDS, SIZE = 30, 4
 
 
-def network(name, num_categories=(), num_numbers=0):
-    core = MODELS[name](hidden=(8, 8), dropout=0.5).new_core(SIZE, num_numbers + 3 * len(num_categories))
+def network(name, num_categories=(), num_numbers=0, **settings):
+    core = MODELS[name](hidden=(8, 8), dropout=0.5, **settings).new_core(SIZE, num_numbers + 3 * len(num_categories))
     return TextAndSide(core, torch.randn(NUM_WORDS, SIZE), num_categories, 3, num_numbers)
 
 
@@ -61,6 +61,21 @@ def exported(onnxruntime, tmp_path_factory):
     assert all(module.training for module in networks.modules()), "export must leave the network as it is"
     session = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])
     return networks, path, session
+
+
+@pytest.mark.parametrize("match", ["product-found", "attention"])
+def test_matches_that_read_tokens_score_the_same_in_the_file(onnxruntime, tmp_path, match):
+    with torch.random.fork_rng():
+        torch.manual_seed(1)
+        given = network("deep-matching-cross", (3,), 1, match=match).eval()
+    export_onnx(given, tmp_path / "search.onnx")
+    session = onnxruntime.InferenceSession(tmp_path / "search.onnx", providers=["CPUExecutionProvider"])
+    pairs = drawn_pairs([2, 4, 1], (3,), 1, seed=5)
+    padding = Padding.of_sizes(np.array([2, 4, 1]))
+    (scores,) = session.run(["scores"], padded_inputs(pairs, padding))
+    with torch.no_grad():
+        ours = given(pairs).numpy()
+    assert scores[padding.mask.numpy()] == pytest.approx(ours, abs=1e-5)
 
 
 def test_inputs_and_output_have_their_names_and_axes(exported):

@@ -21,6 +21,7 @@ from rankpolicy.data.texts.text_pairs import TextPairs, TokenTable
 from rankpolicy.models import layers
 from rankpolicy.models.inputs.pairs import texts_of
 
+USUAL_MIN_USERS = 5
 _FILE = "match_inputs.json"
 # Of tokens without a vector in the file: many n-grams must not drown out the words that have one.
 _SCALE_WITHOUT_VECTOR = 0.1
@@ -28,7 +29,10 @@ _SCALE_WITHOUT_VECTOR = 0.1
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MatchInputs:
-    """Texts as numbers of a vocabulary, side columns as tensors; what fewer than ``min_users`` users saw in training is not kept."""
+    """Texts as numbers of a vocabulary, side columns as tensors; what fewer than ``min_users`` users saw in training is not kept.
+
+    ``min_users`` None stands for 5 where the data tell users, else for 1.
+    """
 
     vocabulary: HashingVocabulary
     side: SideEncoding
@@ -42,7 +46,7 @@ class MatchInputs:
         train: RankingDataset,
         *,
         ngrams: tuple[int, ...],
-        min_users: int,
+        min_users: int | None,
         num_buckets: int,
         embedding_size: int,
         embeddings: str | None,
@@ -50,13 +54,11 @@ class MatchInputs:
         max_tokens: int,
     ) -> MatchInputs:
         """Collect vocabulary and categories of the training data, and read the word vectors if there are some."""
-        vocabulary = HashingVocabulary.of(train, ngrams=ngrams, min_users=min_users, num_buckets=num_buckets)
-        if len(vocabulary) == 1:
-            warnings.warn(
-                f"no word or n-gram of the training data was seen by {min_users} users, so texts hold no information: lower min_users.",
-                stacklevel=2,
-            )
         users = None if train.shown is None or train.shown.users is None else train.shown.users[train.query_of_item]
+        if min_users is None:
+            min_users = 1 if users is None else USUAL_MIN_USERS
+        vocabulary = HashingVocabulary.of(train, ngrams=ngrams, min_users=min_users, num_buckets=num_buckets)
+        _warn_of_lost_texts(train, vocabulary, min_users)
         side = SideEncoding.fit(train.side, users, min_users=min_users)
         vectors = _given_vectors(embeddings, encoder, vocabulary)
         return cls(vocabulary, side, max_tokens, embedding_size if vectors is None else vectors.shape[1], vectors)
@@ -120,6 +122,27 @@ class MatchInputs:
 
     def _table(self, texts: Sequence[str]) -> TokenTable:
         return TokenTable.of(self.vocabulary.encode_all(texts, max_tokens=self.max_tokens))
+
+
+def _warn_of_lost_texts(train: RankingDataset, vocabulary: HashingVocabulary, min_users: int) -> None:
+    """Warn where the vocabulary leaves nothing, or nothing of most queries."""
+    if min_users == 1:
+        return
+    if len(vocabulary) == 1:
+        warnings.warn(
+            f"no word or n-gram of the training data was seen by {min_users} users, so texts hold no information: lower min_users.",
+            stacklevel=3,
+        )
+        return
+    queries, counts = np.unique(texts_of(train).queries, return_counts=True)
+    has_none = np.array([len(numbers) == 0 for numbers in vocabulary.encode_all(queries.tolist())])
+    share = counts[has_none].sum() / counts.sum()
+    if share > 0.5:
+        warnings.warn(
+            f"{100 * share:.0f} % of the training queries have no word or n-gram that {min_users} users have seen, so their texts hold no "
+            "information: lower min_users, or train on more data.",
+            stacklevel=3,
+        )
 
 
 def _given_vectors(embeddings: str | None, encoder: str | None, vocabulary: HashingVocabulary) -> Tensor | None:

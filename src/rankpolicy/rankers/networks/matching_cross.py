@@ -34,7 +34,8 @@ LOSSES: dict[str, Callable[[], Objective]] = {
 class MatchingCross(NetworkRanker):
     """Rank by a network over texts and side columns, trained on click tables by ``loss`` (Matching Cross Network).
 
-    Other ways to join query, item and side columns are the models "concatenation", "latent-cross", "match" and "cross-network".
+    Other ways to join query, item and side columns are the models "deep-matching-cross", "match", "latent-cross", "concatenation",
+    "concatenation-cross" and "cross-network".
 
     Weight the click table with ``weighted_by_propensity`` so that position bias cancels; ``click_report_`` then holds the effective sample
     size. Queries without a click are left out of training; ``report_`` says how many.

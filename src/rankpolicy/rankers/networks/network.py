@@ -59,8 +59,9 @@ class NetworkRanker(Ranker, TrainingSettings):
     model: Any = setting(
         "mlp",
         """The network: a name ("linear", "mlp", "highway", "list-transformer"; for texts "mcan", "bilstm", "encoder", "matching-cross",
-        "match", "latent-cross", "concatenation", "cross-network"), a value with settings such as rp.models.MLP(hidden=(32,)), a torch
-        module from features (items, features) to scores (items,), or a function of the number of features that makes one.""",
+        "deep-matching-cross", "match", "latent-cross", "concatenation", "concatenation-cross", "cross-network"), a value with settings
+        such as rp.models.MLP(hidden=(32,)), a torch module from features (items, features) to scores (items,), or a function of the number
+        of features that makes one.""",
     )
     num_networks: int = setting(
         1,

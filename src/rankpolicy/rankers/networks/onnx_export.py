@@ -21,6 +21,7 @@ from rankpolicy.data.padding import Padding
 from rankpolicy.data.texts.text_pairs import TextPairs
 from rankpolicy.files import atomic_write
 from rankpolicy.models.average import Average
+from rankpolicy.models.matches import PairTokens
 from rankpolicy.models.text_and_side import TextAndSide
 from rankpolicy.types import MissingDependencyError, RankPolicyError
 
@@ -58,7 +59,9 @@ class PaddedScores(nn.Module):
             assert isinstance(network, TextAndSide)
             item = _means(network.words, item_tokens)
             query = _means(network.words, query_tokens)[:, None].expand_as(item)
-            scores.append(network.core(query, item, network.side_vectors(numbers, categories)))
+            of_items = query_tokens[:, None].expand(-1, item_tokens.shape[1], -1)
+            tokens = (PairTokens(of_items, item_tokens, network.words),) if network.reads_tokens else ()
+            scores.append(network.core(query, item, network.side_vectors(numbers, categories), *tokens))
         return torch.stack(scores).mean(0).masked_fill(~mask, -torch.inf)
 
 
