@@ -48,7 +48,8 @@ def test_without_validation_data_every_query_is_scored_by_members_that_have_not_
         networks[items] = mean_scores([m for m in own if not m.method.startswith("boosted")], TRAIN)[items]
     share = ranker.report_["share_of_networks"]
     expected = rp.evaluate((1 - share) * trees + share * networks, TRAIN, "ndcg@10").means["ndcg@10"]
-    assert ranker.best_score_ == pytest.approx(expected)
+    assert ranker.evals_result_ == {"out of fold": {"ndcg@10": [pytest.approx(expected)]}}
+    assert ranker.best_score_ is None  # there is no validation data
 
 
 def test_scores_are_the_weighted_mean_of_members():
@@ -144,3 +145,9 @@ def test_what_one_fit_does_not_need_the_next_may_take(fake_time):
 def test_a_round_is_begun_only_if_there_is_time_for_it(fake_time):
     assert run(fake_time, 100, [4], [4], [4]) == [10, 10]
     assert run(fake_time, None, [4], [4], [4]) == [10, 10, 10]
+    assert run(fake_time, 100, [7, 1], [1], [1], [7]) == [
+        7,
+        10,
+        10,
+        10,
+    ]  # the last would take 49 of the 11 seconds that are left

@@ -206,8 +206,11 @@ class AutoRanker(Ranker):
         self._sharpness = chosen_sharpness(np.asarray(blended), dataset, soft)
         scores = by_method | {"blend": np.asarray(blended)}
         self.report_ = self._report({name: _measured(each, dataset, reward) for name, each in scores.items()})
-        self.best_score_ = self.report_["reward"]["blend"]["mean"]
-        self.evals_result_[DECISIVE] = {reward.name: [self.best_score_]}
+        score = self.report_["reward"]["blend"]["mean"]
+        if valid is None:
+            self.evals_result_["out of fold"] = {reward.name: [score]}
+        else:
+            self.best_score_, self.evals_result_[DECISIVE] = score, {reward.name: [score]}
 
     def _held_out(
         self, train: RankingDataset, valid: RankingDataset | None, folds: NDArray[np.int64] | None
@@ -268,6 +271,11 @@ class AutoRanker(Ranker):
                 of_kind = [member for member in self._members if _kind(member.method) == kind]
                 scores += self._weight(kind) * mean_scores(of_kind, dataset)
         return self._sharpness * scores
+
+    @property
+    def _needs_queries(self) -> bool:
+        self._require_fitted()
+        return any(member.ranker._needs_queries for member in self._members)
 
     def _onnx_scores(self, graph: Graph) -> str:
         total: str | None = None

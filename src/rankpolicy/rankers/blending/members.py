@@ -115,8 +115,8 @@ def fit_rounds(
 ) -> Iterator[Member | tuple[Task, RankPolicyError]]:
     """Fit the tasks round by round, and give each member, or the error of a task whose data its method refuses.
 
-    Within a round each fit may take its share of the time that is left. A further round is begun only if there is time for one as long as
-    the longest before.
+    Within a round each fit may take its share of the time that is left. A further round is begun only if there is time for it, by what the
+    fits of its methods took before.
 
     Parameters
     ----------
@@ -127,18 +127,18 @@ def fit_rounds(
     clock
         The time limit.
     """
-    longest = 0.0
-    for number, tasks in enumerate(rounds):
-        if number > 0 and clock.seconds_left < longest:
+    seconds: dict[str, float] = {}
+    for tasks in rounds:
+        if clock.seconds_left < sum(seconds.get(task.method, 0.0) for task in tasks):
             return
-        started = time.monotonic()
         for place, task in enumerate(tasks):
+            started = time.monotonic()
             stop = clock.stop_after(max(0.0, clock.seconds_left / (len(tasks) - place)))
             try:
                 yield _fitted(task, parts[task.part], stop)
             except RankPolicyError as error:
                 yield task, error
-        longest = max(longest, time.monotonic() - started)
+            seconds[task.method] = max(seconds.get(task.method, 0.0), time.monotonic() - started)
 
 
 def _fitted(task: Task, part: Part, stop: Callable[[Any], bool]) -> Member:
