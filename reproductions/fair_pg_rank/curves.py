@@ -228,35 +228,49 @@ def drawn(panels: Mapping[str, Mapping[str, Curve]], names: Sequence[str]) -> An
     """
     from rankpolicy.reports import figures
 
-    best = names[0]
     with figures.style():
-        figure = figures.new_figure(5.6 * len(panels), 5.2)
-        looks = {name: look for name, *look in zip(names, _COLOURS, figures.MARKERS * 3, strict=False)}
+        figure = figures.new_figure(6.6 * len(panels), 5.0)
         for place, (title, curves) in enumerate(panels.items(), 1):
             axes = figure.add_subplot(1, len(panels), place)
-            end = 1.12 * max(point.mean.disparity for point in curves[best])
-            ours = [point.mean.utility for point in curves[best]]
-            low = min(ours) - 2.5 * (max(ours) - min(ours))
-            for name, curve in curves.items():
-                if name not in looks:
+            ours = [point.mean for point in curves[names[0]]]
+            utilities = [value.utility for value in ours]
+            low = min(utilities) - 0.8 * (max(utilities) - min(utilities))
+            right, high = 1.12 * max(value.disparity for value in ours), max(utilities) + 0.15 * (max(utilities) - low)
+            ends = {}
+            for name, colour, marker in zip(names, _COLOURS, figures.MARKERS * 3, strict=False):
+                at = sorted((point.mean.disparity, point.mean.utility) for point in curves.get(name, ()))
+                visible = [(x, y) for x, y in at if x <= right and low <= y <= high]
+                if not visible:
                     continue
-                at = sorted((point.mean.disparity, point.mean.utility) for point in curve)
-                colour, marker = looks[name]
                 x, y = np.array(at).T
-                axes.plot(
-                    x, y, color=colour, marker=marker, markersize=4, linewidth=2.6 if name == best else 1.3, label=name
-                )
-            axes.set_xlim(-0.02 * end, end)
-            axes.set_ylim(low, max(ours) + 0.15 * (max(ours) - low))
+                axes.plot(x, y, color=colour, marker=marker, markersize=4, linewidth=2.6 if name == names[0] else 1.3)
+                ends[name] = (visible[-1], colour)
+            axes.set_xlim(-0.02 * right, right)
+            axes.set_ylim(low, high)
+            _name_curves(axes, ends, right=right, gap=0.055 * (high - low))
             axes.set_title(title, fontsize=11)
             axes.set_xlabel("group disparity D   (← better)")
             if place == 1:
                 axes.set_ylabel("expected NDCG   (better →)")
-        handles: dict[str, Any] = {}
-        for axes in figure.axes:
-            handles |= dict(zip(*reversed(axes.get_legend_handles_labels()), strict=True))
-        figure.legend(handles.values(), handles.keys(), loc="outside lower center", ncols=3, fontsize=9)
         return figure
 
 
-_COLOURS = ("#c1272d", "#0072b2", "#56b4e9", "#e69f00", "#8c6d1f", "#009e73", "#999999", "#444444", "#cc79a7")
+def _name_curves(axes: Any, ends: Mapping[str, tuple[tuple[float, float], str]], *, right: float, gap: float) -> None:
+    """Write the name of each curve to the right of the axes, on the height of its last point, at least a gap apart."""
+    heights: list[float] = []
+    for name, ((x, y), colour) in sorted(ends.items(), key=lambda item: -item[1][0][1]):
+        height = y if not heights else min(y, heights[-1] - gap)
+        heights.append(height)
+        axes.annotate(
+            name,
+            (x, y),
+            xytext=(1.03 * right, height),
+            fontsize=9,
+            color=colour,
+            va="center",
+            annotation_clip=False,
+            arrowprops={"arrowstyle": "-", "color": colour, "linewidth": 0.5, "alpha": 0.6},
+        )
+
+
+_COLOURS = ("#c1272d", "#0072b2", "#56b4e9", "#e69f00", "#8c6d1f", "#009e73", "#777777", "#333333")

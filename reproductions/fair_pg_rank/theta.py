@@ -108,7 +108,7 @@ def contours(dataset: RankingDataset, models: Sequence[LearnedModel], reward: Re
             axes.plot(
                 *zip(*(model.theta for model in inside), strict=True), "o", color="white", markeredgecolor="black"
             )
-            for model in inside[:2] + inside[-1:]:  # the others lie close to the last
+            for model in dict.fromkeys((inside[0], inside[-1])):  # the others lie close together
                 axes.annotate(
                     f"λ = {model.strength:g}",
                     model.theta,
