@@ -1,118 +1,276 @@
-"""Curves of utility against disparity over many settings of one method, and what it means that one curve is nowhere worse."""
+"""Curves of utility against disparity, and what it means that one is nowhere behind another."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Any, NamedTuple
 
-from rankpolicy.experiments.pareto import UtilityDisparity, hypervolume
-from rankpolicy.experiments.tradeoff_curves import Tradeoff, TradeoffPoint
+import numpy as np
+from numpy.typing import NDArray
+
+from rankpolicy.data import RankingDataset
+from rankpolicy.evaluation.policy_value import UniformPolicy
+from rankpolicy.fairness import position_bias
+from rankpolicy.types import Reward
+from reproductions.fair_pg_rank.measures import Measured, measured
+from reproductions.paired import PairedInterval, t_interval
 from reproductions.target import Claim, Row
 
-NAME_OF_PARITY = " parity "  # "fair-pg-rank:linear parity 0.5" is a point of the curve "fair-pg-rank:linear"
+Floats = NDArray[np.float64]
+ROUNDING = 1e-9  # differences below this are none
+UNIFORM = "uniform random policy"
 
 
-MethodAndSettings = tuple[str, dict[str, Any]]
+class Draw(NamedTuple):
+    """Training and test data of one seed."""
+
+    train: RankingDataset
+    test: RankingDataset
+    seed: int
 
 
-def with_parity(name: str, settings: dict[str, Any], shares: Sequence[float]) -> dict[str, MethodAndSettings]:
-    """Fair-PG-Rank swept over its strength, and at some shares of parity without a penalty, by name.
+class Found(NamedTuple):
+    """A fitted method at one setting."""
 
-    >>> for name, method in with_parity("ours", {"epochs": 9}, [0.5]).items():
-    ...     print(name, method)
-    ours ('fair-pg-rank', {'epochs': 9})
-    ours parity 0.5 ('fair-pg-rank', {'epochs': 9, 'strength': 0.0, 'fairness__parity': 0.5})
-    """
-    at_parity = {share: {**settings, "strength": 0.0, "fairness__parity": share} for share in shares}
-    return {
-        name: ("fair-pg-rank", settings),
-        **{f"{name}{NAME_OF_PARITY}{share:g}": ("fair-pg-rank", chosen) for share, chosen in at_parity.items()},
-    }
-
-
-def strengths_of(
-    methods: Mapping[str, MethodAndSettings],
-    by_method: Mapping[str, Sequence[float]],
-    others: Sequence[float],
-    *,
-    is_smoke: bool,
-) -> dict[str, Sequence[float]]:
-    """The strengths of each method by its name here; only the first and the last in a smoke run.
-
-    >>> strengths_of({"linear": ("deltr", {}), "lp": ("fair-lp", {})}, {"deltr": [0, 1, 9]}, [0, 5], is_smoke=True)
-    {'linear': [0, 9], 'lp': [0, 5]}
-    """
-    chosen = {name: by_method.get(method, others) for name, (method, _) in methods.items()}
-    return {name: [own[0], own[-1]] for name, own in chosen.items()} if is_smoke else chosen
-
-
-def joined(tradeoff: Tradeoff) -> Tradeoff:
-    """The points with parity as parts of the curve of their method, in order of disparity."""
-    curves: dict[str, list[TradeoffPoint]] = {}
-    for name, points in tradeoff.curves.items():
-        curves.setdefault(name.partition(NAME_OF_PARITY)[0], []).extend(points)
-    ordered = {name: tuple(sorted(points, key=lambda p: p.mean.disparity)) for name, points in curves.items()}
-    return replace(tradeoff, curves=ordered)
-
-
-def to_draw(tradeoff: Tradeoff, kind: str) -> Tradeoff:
-    """The curves of one kind of model, points with parity a curve of their own; what lies twice as far out as ours is left out."""
-    curves: dict[str, list[TradeoffPoint]] = {}
-    for name, points in tradeoff.curves.items():
-        method, _, share = name.partition(NAME_OF_PARITY)
-        if f":{kind}" in method:
-            curves.setdefault(f"{method}, parity" if share else method, []).extend(points)
-    farthest = 2 * max(point.mean.disparity for point in curves[f"fair-pg-rank:{kind}"])
-    return replace(
-        tradeoff,
-        curves={name: tuple(p for p in points if p.mean.disparity <= farthest) for name, points in curves.items()},
+    method: str
+    setting: str
+    exposure: NDArray[np.floating]  # of the test items (items,)
+    training_objective: float | None = (
+        None  # what it reached on training data, where it was trained on utility - λ disparity
     )
 
 
-def rows_of(tradeoff: Tradeoff) -> list[Row]:
-    """A row a point."""
+Method = Callable[[Draw], Iterable[Found]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Point:
+    """A method at one setting, over all seeds.
+
+    Parameters
+    ----------
+    method
+        Its name.
+    setting
+        What distinguishes it from the other points of the curve.
+    per_seed
+        What was measured on the test data of each seed.
+    training_objectives
+        Utility minus the price of disparity on training data, one per seed; empty for methods that do not maximise it.
+    """
+
+    method: str
+    setting: str
+    per_seed: tuple[Measured, ...]
+    training_objectives: tuple[float, ...] = ()
+
+    @property
+    def mean(self) -> Measured:
+        """Means over seeds."""
+        return Measured.mean(list(self.per_seed))
+
+
+Curve = tuple[Point, ...]
+
+
+def swept(
+    methods: Sequence[Method], draws: Sequence[Draw], *, reward: Reward, report: Callable[[str], None]
+) -> dict[str, Curve]:
+    """The curves of methods by name, each measured on the test data of every seed; and the uniform random policy."""
+    found: dict[tuple[str, str], list[tuple[Measured, float | None]]] = {}
+    for draw in draws:
+        for each in (_uniform, *methods):
+            for method, setting, exposure, objective in each(draw):
+                value = measured(exposure, draw.test, reward)
+                found.setdefault((method, setting), []).append((value, objective))
+                report(f"seed {draw.seed} {method} {setting}: {value.utility:.4f} at {value.disparity:.5f}")
+    points = [
+        Point(
+            method=method,
+            setting=setting,
+            per_seed=tuple(value for value, _ in of_seeds),
+            training_objectives=tuple(objective for _, objective in of_seeds if objective is not None),
+        )
+        for (method, setting), of_seeds in found.items()
+    ]
+    names = dict.fromkeys(point.method for point in points)
+    return {name: tuple(point for point in points if point.method == name) for name in names}
+
+
+def _uniform(draw: Draw) -> Iterator[Found]:
+    bias = position_bias(int(draw.test.sizes.max())).numpy()
+    yield Found(UNIFORM, "", UniformPolicy().exposure(draw.test, rank_weights=bias))
+
+
+def rows_of(curves: Mapping[str, Curve], **columns: str) -> list[Row]:
+    """One row per point: means over seeds, and the standard deviations of utility and disparity.
+
+    Parameters
+    ----------
+    curves
+        The points of each method.
+    columns
+        First columns of every row.
+    """
     rows = []
-    for name, points in tradeoff.curves.items():
-        for point in points:
-            deviation, share = point.standard_deviation, point.method.partition(NAME_OF_PARITY)[2]
-            rows.append(
-                {
-                    "method": name,
-                    "set": f"parity {share}" if share else point.label,
-                    "utility": point.mean.utility,
-                    "utility_deviation": None if deviation is None else deviation.utility,
-                    "disparity": point.mean.disparity,
-                    "disparity_deviation": None if deviation is None else deviation.disparity,
-                }
-            )
+    for point in (point for curve in curves.values() for point in curve):
+        deviation = np.std(point.per_seed, axis=0, ddof=1) if len(point.per_seed) > 1 else np.zeros(2)
+        row: Row = {**columns, "method": point.method, "set": point.setting}
+        row |= {name: round(value, 6) for name, value in point.mean._asdict().items()}
+        row |= {"utility_deviation": round(deviation[0], 6), "disparity_deviation": round(deviation[1], 6)}
+        if point.training_objectives:
+            row["training_objective"] = round(float(np.mean(point.training_objectives)), 6)
+        rows.append(row)
     return rows
 
 
-def not_covered(ours: Sequence[TradeoffPoint], theirs: Sequence[TradeoffPoint]) -> list[TradeoffPoint]:
-    """Points of theirs that no point of ours equals or beats in both aims."""
-    return [
-        point
-        for point in theirs
-        if not any(
-            our.mean.utility >= point.mean.utility and our.mean.disparity <= point.mean.disparity for our in ours
+def utility_at(points: Sequence[tuple[float, float]], disparity: float) -> float:
+    """The utility of a curve at a disparity: linear between neighbouring points, and that of the last point beyond it.
+
+    A random choice between two policies has the utility between theirs and at most the disparity between theirs.
+
+    Parameters
+    ----------
+    points
+        (disparity, utility) of the points; the lowest disparity must be at most the one that is asked for.
+    disparity
+        Where to read the curve.
+
+    >>> curve = [(0.0, 0.5), (0.0, 0.7), (0.2, 0.9)]
+    >>> round(utility_at(curve, 0.1), 9), utility_at(curve, 3.0)
+    (0.8, 0.9)
+    """
+    rounded = sorted((round(x / ROUNDING), y) for x, y in points)
+    best = [(x, max(y for _, y in same)) for x, same in groupby(rounded, key=lambda point: point[0])]
+    x, y = zip(*best, strict=True)
+    return float(np.interp(round(disparity / ROUNDING), x, y))
+
+
+def leads(
+    ours: Curve, theirs: Curve, *, uniform: Curve, disparity: str = "disparity"
+) -> list[tuple[Point, PairedInterval]]:
+    """For each point of theirs, the utility of our curve at its disparity minus its utility, paired by seed.
+
+    The uniform random policy, which has no disparity, ends our curve where it does not reach 0 itself.
+
+    Parameters
+    ----------
+    ours, theirs
+        The curves.
+    uniform
+        The uniform random policy.
+    disparity
+        Which disparity: "disparity", or "two_sided", where the uniform policy is not fair: points of theirs that are fairer than all of
+        ours are then compared with our fairest.
+    """
+    found = []
+    for point in theirs:
+        differences = []
+        for seed, value in enumerate(point.per_seed):
+            curve = [each.per_seed[seed] for each in (*ours, *(uniform if disparity == "disparity" else ()))]
+            at = [(getattr(of_seed, disparity), of_seed.utility) for of_seed in curve]
+            differences.append(utility_at(at, getattr(value, disparity)) - value.utility)
+        found.append((point, t_interval(differences)))
+    return found
+
+
+def nowhere_behind(
+    ours: Curve, theirs: Curve, *, uniform: Curve, paper: str, where: str = "", disparity: str = "disparity"
+) -> Claim:
+    """That our curve is on or above every point of theirs: no mean difference is negative, no interval lies below zero.
+
+    Parameters
+    ----------
+    ours, theirs
+        The curves.
+    uniform
+        The uniform random policy.
+    paper
+        The words of the paper, or what else the claim rests on.
+    where
+        First words of the claim.
+    disparity
+        At which disparity curves are compared.
+    """
+    compared = leads(ours, theirs, uniform=uniform, disparity=disparity)
+    behind = [(point, lead) for point, lead in compared if lead.mean < -ROUNDING]
+    surely = [point for point, lead in compared if lead.high < -ROUNDING]
+    ahead = sum(lead.low > ROUNDING for _, lead in compared)
+    means = [lead.mean for _, lead in compared]
+    text = (
+        f"utility {min(means):+.4f} to {max(means):+.4f} at the same disparity; of {len(compared)} points ahead of {ahead} with an "
+        f"interval above zero, behind {len(surely)} with an interval below zero"
+    )
+    if behind:
+        text += "; behind at " + ", ".join(
+            f"{point.setting} ({getattr(point.mean, disparity):.4f}): {lead}" for point, lead in behind
         )
-    ]
-
-
-def dominance(tradeoff: Tradeoff, ours: str, theirs: str, paper: str) -> Claim:
-    """That a point of our curve equals or beats every point of theirs in both aims, and our hypervolume is larger."""
-    reference = UtilityDisparity(
-        utility=min(point.mean.utility for name in (ours, theirs) for point in tradeoff.curves[name]),
-        disparity=max(point.mean.disparity for name in (ours, theirs) for point in tradeoff.curves[name]),
-    )
-    volumes = [hypervolume([point.mean for point in tradeoff.curves[name]], reference) for name in (ours, theirs)]
-    ahead = not_covered(tradeoff.curves[ours], tradeoff.curves[theirs])
-    where = ", ".join(f"{point.mean.utility:.4f} at {point.mean.disparity:.4f}" for point in ahead)
+    name = {"disparity": "", "two_sided": ", disparity two-sided"}[disparity]
     return Claim(
-        claim=f"{ours} is nowhere behind {theirs}",
+        claim=f"{where}{ours[0].method} is nowhere behind {theirs[0].method}{name}",
         paper=paper,
-        ours=f"hypervolume {volumes[0]:.6f} against {volumes[1]:.6f}; "
-        + (f"behind at {where}" if ahead else "every point of theirs is equalled or beaten in both aims"),
-        holds=not ahead and volumes[0] > volumes[1],
+        ours=text,
+        holds=not behind,
     )
+
+
+def drawn(panels: Mapping[str, Mapping[str, Curve]], names: Sequence[str]) -> Any:
+    """A figure with one panel per kind of model: means over seeds, disparity up to where our curve ends, names beside the curves.
+
+    Parameters
+    ----------
+    panels
+        Curves by title.
+    names
+        The methods to draw; the first is ours.
+    """
+    from rankpolicy.reports import figures
+
+    with figures.style():
+        figure = figures.new_figure(6.6 * len(panels), 5.0)
+        for place, (title, curves) in enumerate(panels.items(), 1):
+            axes = figure.add_subplot(1, len(panels), place)
+            ours = [point.mean for point in curves[names[0]]]
+            utilities = [value.utility for value in ours]
+            low = min(utilities) - 0.8 * (max(utilities) - min(utilities))
+            right, high = 1.12 * max(value.disparity for value in ours), max(utilities) + 0.15 * (max(utilities) - low)
+            ends = {}
+            for name, colour, marker in zip(names, _COLOURS, figures.MARKERS * 3, strict=False):
+                at = sorted((point.mean.disparity, point.mean.utility) for point in curves.get(name, ()))
+                visible = [(x, y) for x, y in at if x <= right and low <= y <= high]
+                if not visible:
+                    continue
+                x, y = np.array(at).T
+                axes.plot(x, y, color=colour, marker=marker, markersize=4, linewidth=2.6 if name == names[0] else 1.3)
+                ends[name] = (visible[-1], colour)
+            axes.set_xlim(-0.02 * right, right)
+            axes.set_ylim(low, high)
+            _name_curves(axes, ends, right=right, gap=0.055 * (high - low))
+            axes.set_title(title, fontsize=11)
+            axes.set_xlabel("group disparity D   (← better)")
+            if place == 1:
+                axes.set_ylabel("expected NDCG   (better →)")
+        return figure
+
+
+def _name_curves(axes: Any, ends: Mapping[str, tuple[tuple[float, float], str]], *, right: float, gap: float) -> None:
+    """Write the name of each curve to the right of the axes, on the height of its last point, at least a gap apart."""
+    heights: list[float] = []
+    for name, ((x, y), colour) in sorted(ends.items(), key=lambda item: -item[1][0][1]):
+        height = y if not heights else min(y, heights[-1] - gap)
+        heights.append(height)
+        axes.annotate(
+            name,
+            (x, y),
+            xytext=(1.03 * right, height),
+            fontsize=9,
+            color=colour,
+            va="center",
+            annotation_clip=False,
+            arrowprops={"arrowstyle": "-", "color": colour, "linewidth": 0.5, "alpha": 0.6},
+        )
+
+
+_COLOURS = ("#c1272d", "#0072b2", "#56b4e9", "#e69f00", "#8c6d1f", "#009e73", "#777777", "#333333")

@@ -6,10 +6,11 @@ from typing import Any
 
 from rankpolicy.data import read_folds
 from rankpolicy.data.folds import Fold
-from rankpolicy.evaluation import MetricTable, compare_tables
+from rankpolicy.evaluation import MetricTable
 from rankpolicy.experiments import compare_rankers
 from rankpolicy.models import MLP
 from rankpolicy.types import Conventions
+from reproductions.paired import better, t_interval
 from reproductions.target import Claim, Outcome, Row, Setup
 
 # "we use the highest probability ranking of the candidate set for each query to compute the average NDCG@10 and ERR"
@@ -59,33 +60,34 @@ def run(setup: Setup) -> Outcome:
         means = comparison.means[row]
         rows.append({"method": row, **means})
         setup.report(f"{row}: " + ", ".join(f"{metric} {value:.4f}" for metric, value in means.items()))
-    p_values = {
-        (test.a, test.b, test.metric): test.p
-        for test in compare_tables(pooled, tests=["wilcoxon"], random_state=setup.seed)
-    }
-    measured = {row["method"]: row for row in rows}
+    return Outcome(rows=tuple(rows), claims=_claims(pooled))
 
-    def higher(better: str, worse: str, metric: str, claim: str, paper: str) -> Claim:
-        ours, theirs = measured[better][metric], measured[worse][metric]
-        p = p_values[worse, better, metric]
-        return Claim(
-            claim=f"{claim} ({metric})",
-            paper=paper,
-            ours=f"{ours:.4f} against {theirs:.4f}, Wilcoxon p = {p:.2g}",
-            holds=ours > theirs,
-        )
+
+def _claims(pooled: dict[str, MetricTable]) -> tuple[Claim, ...]:
+    """The paper's statements, each by paired differences over the test queries of all folds."""
+
+    def compared(ours: str, theirs: str, metric: str, paper: str) -> Claim:
+        claim = f"{ours} above {theirs} ({metric})"
+        return better(claim, pooled[ours][metric], pooled[theirs][metric], paper=paper, unit="queries")
 
     outperforms = "our method outperforms RankSVM in terms of both NDCG@10 and ERR"
     improves = "PG-Rank with the non-linear neural network model further improves on the linear model"
-    return Outcome(
-        rows=tuple(rows),
-        claims=(
-            *(
-                higher(LINEAR, RANK_SVM, metric, "linear PG-Rank above linear RankSVM", outperforms)
-                for metric in METRICS
-            ),
-            *(higher(NEURAL, LINEAR, metric, "neural PG-Rank above linear PG-Rank", improves) for metric in METRICS),
-        ),
+    competitive = "PG-Rank achieves competitive performance compared to the conventional LTR methods"
+    return (
+        *(compared(LINEAR, RANK_SVM, metric, outperforms) for metric in METRICS),
+        *(compared(NEURAL, LINEAR, metric, improves) for metric in METRICS),
+        *(_competitive(pooled, metric, competitive) for metric in METRICS),
+    )
+
+
+def _competitive(pooled: dict[str, MetricTable], metric: str, paper: str) -> Claim:
+    """That the network is not surely below the trees."""
+    found = t_interval(pooled[NEURAL][metric] - pooled[GBDT][metric])
+    return Claim(
+        claim=f"{NEURAL} is not surely below {GBDT} ({metric})",
+        paper=paper,
+        ours=f"difference {found} over {found.num_pairs} queries",
+        holds=found.high >= 0,
     )
 
 

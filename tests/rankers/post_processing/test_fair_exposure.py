@@ -249,3 +249,18 @@ def test_wrong_data_is_refused(fitted):
     fitted.set_params(strength=1.0, max_disparity=None, aim="group")
     with pytest.raises(rp.RankPolicyError, match="keeps no checkpoints"):
         FairExposure().fit(TRAIN, checkpoint="state.pt")
+
+
+def test_policies_of_several_strengths_are_those_of_each(fitted):
+    policies = fitted.policies(TEST, strengths=[0.0, 0.5, math.inf])
+    each = ({"strength": 0.0}, {"strength": 0.5}, {"aim": "equal_exposure"})
+    for policy, settings in zip(policies, each, strict=True):
+        exposure = TEST.padding().unpad(policy.exposure()).numpy()
+        assert exposure == pytest.approx(at(fitted, **settings).exposure, abs=1e-6)
+    with pytest.raises(ValueError, match="strengths must be a list of numbers, 0 or more"):
+        fitted.policies(TEST, strengths=[-1.0])
+
+
+def test_relevances_are_estimates_of_the_labels(fitted):
+    errors = fitted.relevances(TEST) - TEST.labels
+    assert np.mean(errors**2) < 0.5 * np.var(TEST.labels)

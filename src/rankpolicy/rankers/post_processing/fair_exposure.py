@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, final
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
+from rankpolicy.arguments import as_float64
 from rankpolicy.data.dataset import RankingDataset
 from rankpolicy.evaluation.measure import evaluate_scores, mean_over_queries
 from rankpolicy.fairness import MERITS, encode_groups, fair_policies, joint_mixture, position_bias
@@ -21,6 +22,7 @@ from rankpolicy.fairness.label_scenarios import UncertainQuery, binary_scenarios
 from rankpolicy.metrics import reward_to_maximise
 from rankpolicy.policies.mixture import Mixture
 from rankpolicy.rankers.base import DECISIVE, FitOptions, Ranker
+from rankpolicy.rankers.inputs import Groups
 from rankpolicy.rankers.post_processing.fairness_curve import (
     FairnessCurve,
     curve_strengths,
@@ -217,6 +219,60 @@ class FairExposure(Ranker):
     def _seen(self, dataset: RankingDataset) -> RankingDataset:
         """The data as the estimators of relevance see it."""
         return with_group_features(dataset, self._groups) if self.group_feature else dataset
+
+    def relevances(
+        self,
+        X: Any,
+        *,
+        qid: ArrayLike | None = None,
+        group: ArrayLike | None = None,
+        protected: Groups | None = None,
+    ) -> Floats:
+        """The estimated relevance of each row of X, in its order: the expected label that the policy is made from.
+
+        Parameters
+        ----------
+        X
+            A RankingDataset, a matrix or frame of features (rows, features), or a click table.
+        qid
+            The query of each row, where X is a matrix; rows of a query may stand anywhere.
+        group
+            Sizes of the queries, where the rows of X stand query by query; give ``qid`` or ``group``.
+        protected
+            The protected group of each row, or a function of the dataset that gives it.
+        """
+        dataset = self._to_rank(X, qid, group, protected)
+        return dataset.in_source_order(self._relevances(dataset))
+
+    def policies(
+        self,
+        X: Any,
+        *,
+        strengths: Sequence[float],
+        qid: ArrayLike | None = None,
+        group: ArrayLike | None = None,
+        protected: Groups | None = None,
+    ) -> list[Mixture]:
+        """The policies over the queries of X at several strengths, for little more than the cost of one.
+
+        Parameters
+        ----------
+        X
+            A RankingDataset, a matrix or frame of features (rows, features), or a click table.
+        strengths
+            Weights of the expected disparity, 0 or more; infinity is the limit of high ones: with the aim "group", equal exposure.
+        qid
+            The query of each row, where X is a matrix; rows of a query may stand anywhere.
+        group
+            Sizes of the queries, where the rows of X stand query by query; give ``qid`` or ``group``.
+        protected
+            The protected group of each row, or a function of the dataset that gives it.
+        """
+        weights = as_float64("strengths", strengths)
+        if weights.ndim != 1 or not (weights >= 0).all():
+            raise RankPolicyError(f"strengths must be a list of numbers, 0 or more; got {strengths!r:.80}.")
+        dataset = self._to_rank(X, qid, group, protected)
+        return self._policies(dataset, self._relevances(dataset), self._label_model, weights.tolist())
 
     def _relevances(self, dataset: RankingDataset) -> Floats:
         seen = self._seen(dataset)
