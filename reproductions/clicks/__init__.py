@@ -1,6 +1,6 @@
 """Clicks against grades made apart from them: what click models and inverse propensities know about relevance. There is no paper."""
 
-from reproductions.clicks import clara2
+from reproductions.clicks import clara2, clara2_same_rank
 from reproductions.clicks.clara2_log import DATASET
 from reproductions.target import Target
 
@@ -16,5 +16,11 @@ TARGETS = (
                 "the log has no pages whose positions were swapped at random",
             ),
         ),
+    ),
+    Target(
+        name="clicks/clara2-same-rank",
+        what="the same relevances among urls that were shown at the same mean rank, and with ties by the logging order",
+        run=clara2_same_rank.run,
+        datasets=(DATASET,),
     ),
 )

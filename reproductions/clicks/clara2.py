@@ -102,25 +102,25 @@ def relevances(graded: GradedLog, curves: Mapping[str, BiasCurves]) -> dict[str,
         model = fit_click_model(name, graded.log, prior="empirical")
         found[name] = model.relevance()
         if name in HAVE_SATISFACTION:
-            found[_attraction(name)] = model.parameters["attraction"]
+            found[attraction_of(name)] = model.parameters["attraction"]
         found[f"{name}, prior (1, 1)"] = fit_click_model(name, graded.log).relevance()
     for way in WAYS:
         propensities = curves[way].filled()
-        found[_weighted(way)] = (clicks @ (1 / propensities)) / times_shown
+        found[weighted_by(way)] = (clicks @ (1 / propensities)) / times_shown
         # The maximum likelihood of Poisson clicks with these propensities: clicks over expected examinations.
-        found[_expected(way)] = ratio(times_clicked, shown @ propensities)
+        found[expected_by(way)] = ratio(times_clicked, shown @ propensities)
     return found
 
 
-def _attraction(model: str) -> str:
+def attraction_of(model: str) -> str:
     return f"{model}, attraction alone"
 
 
-def _weighted(way: str) -> str:
+def weighted_by(way: str) -> str:
     return f"inverse propensities, {way}"
 
 
-def _expected(way: str) -> str:
+def expected_by(way: str) -> str:
     return f"clicks over expected examinations, {way}"
 
 
@@ -152,16 +152,16 @@ def relevance_claims(scored: Mapping[str, Array], has_many: NDArray[np.bool_]) -
             unit="queries",
         )
 
-    known_to_rank = (*KNOW_POSITION, _weighted(ALL_PAIRS))
+    known_to_rank = (*KNOW_POSITION, weighted_by(ALL_PAIRS))
     strong = "may fail: the logging ranker is strong, 94 % of the pages that show a url of grade 5 have it at rank 1"
     return (
         above(RAW, RANDOM, "to expect: clicks carry relevance"),
         above(SMOOTHED, RAW, "to expect: most pairs were shown a few times"),
         *(above(model, RAW, POSITION) for model in KNOW_POSITION),
         *(above(model, SMOOTHED, NOT_SMOOTHING) for model in KNOW_POSITION),
-        *(above(_weighted(way), RAW, POSITION) for way in WAYS),
+        *(above(weighted_by(way), RAW, POSITION) for way in WAYS),
         *(
-            above(model, _attraction(model), "to expect: satisfaction tells a good url from a good snippet")
+            above(model, attraction_of(model), "to expect: satisfaction tells a good url from a good snippet")
             for model in HAVE_SATISFACTION
         ),
         *(above(name, LOGGED, strong) for name in known_to_rank),

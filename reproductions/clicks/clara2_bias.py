@@ -77,7 +77,7 @@ def bias_curves(
     log
         The log.
     num_resamples
-        Number of bootstrap resamples.
+        Number of bootstrap resamples; 0 for none.
     seed
         Seed of the bootstrap.
     report
@@ -88,8 +88,9 @@ def bias_curves(
     found = {}
     for name, way in WAYS.items():
         evidence, estimate = _evidence(log, way), POSITION_BIAS_METHODS.named(way.method).estimate
+        propensities = estimate(evidence, whole)
         parts = [estimate(evidence, weights[first : first + BLOCK]) for first in range(0, num_resamples, BLOCK)]
-        found[name] = BiasCurves(propensities=estimate(evidence, whole)[0], resampled=np.concatenate(parts))
+        found[name] = BiasCurves(propensities=propensities[0], resampled=np.concatenate([propensities[:0], *parts]))
         report(f"position bias, {name}")
     return found
 

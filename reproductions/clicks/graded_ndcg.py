@@ -67,3 +67,40 @@ def expected_ndcg(scores: NDArray[np.float64], gains: NDArray[np.float64], *, cu
     block = np.cumsum(is_first) - 1
     shared = (np.bincount(block, gains[order]) / np.bincount(block))[block]
     return float(shared @ discounts / (np.sort(gains)[::-1] @ discounts))
+
+
+def concordance(
+    scores: NDArray[np.float64], queries: Mapping[int, GradedQuery], ranks: NDArray[np.float64], *, nearer_than: float
+) -> NDArray[np.float64]:
+    """Share of the pairs of items whose better grade has the higher score (query,); a tie is half a pair.
+
+    Only pairs of different grades whose mean ranks differ by less than ``nearer_than`` count; NaN for a query without any.
+
+    Parameters
+    ----------
+    scores, ranks
+        Of each pair (pair,): its score, higher is better, and its mean rank.
+    queries
+        The queries.
+    nearer_than
+        The largest difference of mean ranks, not included.
+    """
+    found = np.full(len(queries), np.nan)
+    for place, (pairs, gains) in enumerate(queries.values()):
+        better, worse = np.nonzero(
+            (gains[:, None] > gains) & (np.abs(ranks[pairs][:, None] - ranks[pairs]) < nearer_than)
+        )
+        if len(better):
+            gaps = scores[pairs][better] - scores[pairs][worse]
+            found[place] = np.mean(np.where(np.abs(gaps) <= SAME, 0.5, gaps > 0))
+    return found
+
+
+def ties_by(scores: NDArray[np.float64], second: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Numbers (pair,) that order by the first scores, and where those are equal by the second.
+
+    >>> ties_by(np.array([0.5, 0.0, 0.5]), np.array([1.0, 9.0, 2.0])).tolist()
+    [1.0, 0.0, 2.0]
+    """
+    rows = np.column_stack([np.round(scores / SAME) * SAME, second])
+    return np.asarray(np.unique(rows, axis=0, return_inverse=True)[1].ravel(), np.float64)

@@ -13,7 +13,7 @@ from reproductions.clicks import clara2
 from reproductions.clicks.clara2_bias import WAYS, BiasCurves, bias_claims
 from reproductions.clicks.clara2_held_out import LESS_PERPLEXED, LIKELIER, PERPLEXITY, held_out
 from reproductions.clicks.clara2_log import GRADES, LOG, QUERIES, GradedLog, read_graded_log
-from reproductions.clicks.graded_ndcg import expected_ndcg, graded_queries
+from reproductions.clicks.graded_ndcg import GradedQuery, concordance, expected_ndcg, graded_queries, ties_by
 
 pytest.importorskip("numba")
 
@@ -32,6 +32,34 @@ def test_smoke(tmp_path):
     assert parts.count("position bias") == len(WAYS)
     assert parts.count("held-out clicks") == len(CLICK_MODELS)
     assert all(0 < row["ndcg"] < 1 for row in outcome["rows"] if row["part"] == "relevance")
+
+
+@pytest.mark.skipif(
+    "RANKPOLICY_DATA" not in os.environ, reason="RANKPOLICY_DATA does not name the folder of the public datasets"
+)
+def test_smoke_of_the_same_ranks(tmp_path):
+    pytest.importorskip("zstandard")
+    assert run(["reproduce", "clicks/clara2-same-rank", "--smoke", "--out", str(tmp_path)]) == 0
+    rows = json.loads((tmp_path / "reproduce.json").read_text())["rows"]
+    assert all(0 < row["pairs_as_graded"] < 1 for row in rows)
+    by_name = {row["method"]: row for row in rows}
+    assert by_name[clara2.RANDOM]["pairs_as_graded"] == 0.5
+    assert by_name[clara2.RANDOM]["ndcg_ties_by_logging_order"] == by_name[clara2.LOGGED]["ndcg_ties_by_logging_order"]
+
+
+def test_concordance_counts_near_pairs_of_different_grades_and_ties_as_half():
+    query = GradedQuery(np.array([0, 1, 2, 3]), np.array([7.0, 3.0, 3.0, 1.0]))
+    ranks = np.array([1.0, 1.2, 1.4, 9.0])
+    # Near pairs of different gains: (0, 1) in order, (0, 2) a tie; (1, 2) has equal gains, 3 is far from all.
+    found = concordance(np.array([0.5, 0.1, 0.5, 0.9]), {0: query}, ranks, nearer_than=0.5)
+    assert found.tolist() == [0.75]
+    alone = {0: GradedQuery(np.array([0, 3]), np.array([7.0, 1.0]))}
+    assert np.isnan(concordance(np.ones(4), alone, ranks, nearer_than=0.5)).all()
+
+
+def test_ties_are_broken_by_the_second_score_only():
+    scores, second = np.array([0.2, 0.2 + 1e-15, 0.1, 0.3]), np.array([5.0, 7.0, 9.0, 1.0])
+    assert np.argsort(-ties_by(scores, second)).tolist() == [3, 1, 0, 2]
 
 
 @pytest.mark.parametrize("cutoff", [None, 2])
