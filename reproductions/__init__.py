@@ -5,7 +5,7 @@ what was measured. Only ``rankpolicy reproduce`` and the tests import this packa
 module with ``run(setup) -> Outcome`` in the folder of the paper and add a line to the TARGETS of that folder.
 """
 
-from reproductions import banditrank, cascade, dcm, fair_pg_rank, matching_cross
+from reproductions import banditrank, cascade, clicks, dcm, fair_pg_rank, matching_cross
 from reproductions.target import Claim, Outcome, Setup, Target
 
 TARGETS: dict[str, Target] = {
@@ -16,6 +16,7 @@ TARGETS: dict[str, Target] = {
         *dcm.TARGETS,
         *cascade.TARGETS,
         *matching_cross.TARGETS,
+        *clicks.TARGETS,
     )
 }
 

@@ -8,6 +8,7 @@ from rankpolicy.simulation import Problem, Simulation, cascade_lower_bound_probl
 from reproductions.cascade.published import TABLE_1
 from reproductions.regret_cells import as_lines
 
+NUM_RUNS = 100
 BANDITS = ("cascade-ucb1", "cascade-kl-ucb")
 Cell = tuple[int, int, float]  # items, positions, gap
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from reproductions.cascade.cells import BANDITS, NAMES, problems, regret_figures
+from reproductions.cascade.cells import BANDITS, NAMES, NUM_RUNS, problems, regret_figures
 from reproductions.cascade.published import TABLE_1
 from reproductions.regret_cells import agrees, less, lower, regret_row, simulate_cells
 from reproductions.target import Outcome, Setup
@@ -13,7 +13,7 @@ BOUND = "the O(L - K) of the upper bound"
 
 
 def run(setup: Setup) -> Outcome:
-    found = simulate_cells(BANDITS, problems(), setup)
+    found = simulate_cells(BANDITS, problems(), setup, num_runs=NUM_RUNS)
     cells = [(name, bandit, TABLE_1[cell][bandit]) for cell, name in NAMES.items() for bandit in BANDITS]
     last = {(cell, bandit): found[name].regrets[bandit][:, -1] for cell, name in NAMES.items() for bandit in BANDITS}
     return Outcome(
@@ -31,6 +31,26 @@ def run(setup: Setup) -> Outcome:
                 for bandit in BANDITS
                 for items, gap in ((16, 0.15), (32, 0.15), (16, 0.075))
                 for few, many in ((2, 4), (4, 8))
+            ),
+            *(
+                less(
+                    f"{bandit}, Δ = 0.15, {cutoff} positions: 32 items have more regret than 16",
+                    last[(16, cutoff, 0.15), bandit],
+                    last[(32, cutoff, 0.15), bandit],
+                    paper=BOUND,
+                )
+                for bandit in BANDITS
+                for cutoff in (2, 4, 8)
+            ),
+            *(
+                less(
+                    f"{bandit}, 16 items, {cutoff} positions: more regret at Δ = 0.075 than at 0.15",
+                    last[(16, cutoff, 0.15), bandit],
+                    last[(16, cutoff, 0.075), bandit],
+                    paper=PRINTED,
+                )
+                for bandit in BANDITS
+                for cutoff in (2, 4, 8)
             ),
         ),
         figures=regret_figures(found, BANDITS, "best item first"),

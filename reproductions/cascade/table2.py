@@ -7,8 +7,8 @@ from functools import partial
 from rankpolicy.bandits import CascadeKLUCB, CascadeUCB1
 from rankpolicy.simulation import Simulation
 from rankpolicy.simulation.runs import MakeBandit
-from reproductions.cascade.cells import NAMES, problems, regret_figures
-from reproductions.regret_cells import RUNS_OF_THE_PAPERS, less, regret_row, simulate_cells
+from reproductions.cascade.cells import NAMES, NUM_RUNS, problems, regret_figures
+from reproductions.regret_cells import less, regret_row, simulate_cells
 from reproductions.target import Outcome, Setup
 
 # The list is shown "in increasing order of the index, best item last". The reward depends only on the set of items, so the order costs
@@ -22,7 +22,7 @@ LESS = "its numbers are not at hand; to expect, since the reward does not depend
 
 def run(setup: Setup) -> Outcome:
     makers = {name: maker for orders in ORDERS.values() for name, maker in orders.items()}
-    found = simulate_cells(makers, problems(), setup, num_runs=RUNS_OF_THE_PAPERS)
+    found = simulate_cells(makers, problems(), setup, num_runs=NUM_RUNS)
     upside_down = tuple(list(orders)[1] for orders in ORDERS.values())
     return Outcome(
         rows=tuple(

@@ -21,6 +21,7 @@ from rankpolicy.bandits import (
     LastClick,
     MpTS,
     RankedKLUCB,
+    ThompsonSampling,
 )
 from rankpolicy.bandits.kl_ucb_index import kl_ucb
 from rankpolicy.types import RankPolicyError
@@ -186,3 +187,15 @@ def test_settings_are_checked():
         DcmUCB1(num_items=2, cutoff=1, radius=-1.0)
     with pytest.raises(RankPolicyError, match="prior_clicks"):
         CascadeTS(num_items=2, cutoff=1, prior_clicks=0.0)
+
+
+@pytest.mark.parametrize("factory", ["rank_items_by", "rank_positions_by"])
+def test_compiled_steps_of_two_indices_have_different_symbols(factory):
+    """Numba numbers functions from 1 in every process, so equal names could be the same symbol when loaded from the file cache."""
+    pytest.importorskip("numba")
+    from rankpolicy.kernels.bandits import index as kernels
+
+    make = getattr(kernels, factory)
+    steps = [make(kind.threshold, kind.value) for kind in (KLUCB, UCB1, ThompsonSampling)]
+    symbols = [compiled.fndesc.unique_name.rpartition("$")[0] for step in steps for compiled in step.overloads.values()]
+    assert len(set(symbols)) == len(symbols) == 3

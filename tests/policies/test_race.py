@@ -114,6 +114,18 @@ def test_coarse_nodes_are_good_enough_to_train_on():
         assert np.linalg.norm(coarse - gradient) <= 5e-3 * np.linalg.norm(gradient)
 
 
+@pytest.mark.parametrize("spread", [0.0, 0.01])
+def test_coarse_nodes_reach_the_first_arrival_among_many_equal_items(spread):
+    scores, mask, coefficients = random_scores(500, spread)
+    weights = dcg_weights(500, 10)
+    exact = run_kernel(scores, mask, weights, coefficients)[1]
+    gradient = run_kernel(scores, mask, weights, coefficients, COARSE)[1]
+    assert np.abs(gradient - exact).max() <= 5e-4 * np.abs(exact).max()
+    # Equal items share the rank weights.
+    exposure = race_exposure(torch.zeros_like(scores), mask, weights, quadrature=COARSE)
+    np.testing.assert_allclose(exposure.numpy(), weights.sum().item() / 500, rtol=2e-4)
+
+
 @pytest.mark.parametrize("scale", [1e3, 1e4])
 def test_scores_far_apart_leave_a_sorted_list(scale):
     scores = torch.tensor([[0.3, -1.0, 1.0, 0.0]], dtype=torch.float64) * scale

@@ -21,7 +21,8 @@ class Quadrature(NamedTuple):
     """Trapezoid nodes x = log t = m * step.
 
     They start ``before`` ahead of the first arrival, x = -log Σ λ_i; the part before that is summed in closed form, with an error of
-    e^{-2 before}. They end ``after`` past the last arrival. Nodes with no item due within 2 * before are left out.
+    e^{-2 before}. They end ``after`` past the last arrival. Nodes with no item due within 2 * before, or within before + log(items), are
+    left out.
     """
 
     step: float
@@ -78,7 +79,9 @@ def _nodes(shifted: Tensor, mask: Tensor, quadrature: Quadrature) -> Tensor:
     nodes = quadrature.step * numbers
     due = (-shifted[mask]).sort().values  # where each item's arrival centres
     next_due = due[torch.searchsorted(due, nodes - quadrature.after).clamp(max=len(due) - 1)]
-    return nodes[next_due <= nodes + 2 * quadrature.before]
+    # Among n items of equal scores the first arrives log n before its own centre: the nodes around it count as well.
+    log_items = math.log(max(int(mask.sum(-1).max()), 1))
+    return nodes[next_due <= nodes + max(2 * quadrature.before, quadrature.before + log_items + quadrature.step)]
 
 
 def _shifted_up(counts: Tensor) -> Tensor:

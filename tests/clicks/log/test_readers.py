@@ -36,6 +36,14 @@ def test_yandex_rows(tmp_path):
     assert read_click_log(tmp_path / "log.tsv.gz").items.tolist() == log.items.tolist()
 
 
+def test_rows_of_clicks_may_be_filled_up_with_empty_fields(tmp_path):
+    filled = "".join(f"{row}\t\t\n" if "\tC\t" in row else f"{row}\n" for row in YANDEX.splitlines())
+    log = read_click_log(written(tmp_path / "log.tsv", filled))
+    assert log.clicks.tolist() == [[0, 1, 0], [0, 1, 0], [1, 0, 0]]
+    with pytest.raises(RankPolicyError, match="expected a page"):
+        read_click_log(written(tmp_path / "log.tsv", filled + "99\t0\tC\tu1\t\t\n"))
+
+
 @pytest.mark.parametrize(
     ("row", "message"),
     [

@@ -2,6 +2,8 @@
 
 session  time  Q  query  region  item item ...     a page of results, from the top
 session  time  C  item                             a click on the latest page of that session
+
+A row of a click may be filled up with empty fields to the length of the other rows.
 """
 
 from __future__ import annotations
@@ -43,7 +45,7 @@ def read_yandex_clicks(path: str | os.PathLike[str], *, lenient: bool = False) -
             starts.append(len(flat_items))
             flat_items.extend([item_codes.setdefault(item, len(item_codes)) for item in fields[5:]])
             lengths.append(len(fields) - 5)
-        elif kind == b"C" and len(fields) == 4 and fields[3] and fields[0] in latest:
+        elif kind == b"C" and len(fields) > 3 and fields[3] and not any(fields[4:]) and fields[0] in latest:
             page = latest[fields[0]]
             start = starts[page]
             code = item_codes.get(fields[3], -1)
@@ -80,7 +82,7 @@ def read_yandex_clicks(path: str | os.PathLike[str], *, lenient: bool = False) -
 
 def _problem(fields: list[bytes], latest: dict[bytes, int]) -> str:
     text = b" ".join(fields).decode("utf-8", "backslashreplace")[:MOST_SHOWN_LETTERS]
-    if len(fields) == 4 and fields[2] == b"C" and fields[0] not in latest:
+    if len(fields) > 3 and fields[2] == b"C" and not any(fields[4:]) and fields[0] not in latest:
         return f"expected a page (Q) of session {fields[0].decode('utf-8', 'backslashreplace')!r} above its click; there is none."
     return (
         "expected 'session time Q query region item ...' or 'session time C item', separated by tabs with nothing empty; "

@@ -6,8 +6,9 @@ Given the marks, with a = attraction and e = examination,
     P(examined | clicked) = 1,    P(examined | not clicked) = e (1 - a) / (1 - e a).
 
 Every item shown is a trial of its examination and, if examined, a trial of its attraction. PyClick counts a trial of attraction at
-every impression instead. Both schemes have the same likelihood and the same fixed points; this one is ahead for the first two
-iterations only.
+every impression instead. Both schemes have the same likelihood and the same fixed points. On two real logs (the Yandex sample and CLARA 2,
+PBM and UBM, 40 iterations) this one was ahead for the first three to nine iterations, then behind by less than 0.06 in log-likelihood per
+page, and at the end within 0.002.
 """
 
 from __future__ import annotations

@@ -68,6 +68,17 @@ def remove_item(items, num_items, item):
     return num_items
 
 
+def named_by_formulas(function, fingerprint):
+    """The function with the fingerprint of its formulas in its name.
+
+    Numba's symbols are the name of a function and a number that every process counts from 1. Steps of two indices that were compiled
+    by different processes could have the same symbol; a third process that loads both from the file cache would run one for the other.
+    """
+    function.__name__ = f"{function.__name__}_{fingerprint}"
+    function.__qualname__ = f"{function.__qualname__}_{fingerprint}"
+    return function
+
+
 @cache
 def rank_items_by(threshold, value):
     """The rank step of an index. Statistics (1, item, 2): clicks and observations of each item."""
@@ -85,7 +96,7 @@ def rank_items_by(threshold, value):
             indices[i] = value(clicks, observations, limit, memory.settings, generator)
         place_by_index(memory, indices, available, generator, ranking)
 
-    return rank_step(rank_by_index)
+    return rank_step(named_by_formulas(rank_by_index, fingerprint))
 
 
 @cache
@@ -107,7 +118,7 @@ def rank_positions_by(threshold, value):
             ranking[position] = left[place_of_largest(indices[:num_left], generator)]
             num_left = remove_item(left, num_left, ranking[position])
 
-    return rank_step(rank_by_position)
+    return rank_step(named_by_formulas(rank_by_position, fingerprint))
 
 
 @compiled

@@ -134,7 +134,9 @@ def _new_buffers(n, weights):
 @njit()
 def _next_nodes(scores, m, last, quadrature, nodes):
     """Fill ``nodes`` with the next nodes at which some item may arrive; returns the number of the node after them, and their count."""
-    step, before, after = quadrature.step, 2 * quadrature.before, quadrature.after
+    step, after = quadrature.step, quadrature.after
+    # Among n items of equal scores the first arrives log n before its own centre: the nodes around it count as well.
+    before = max(2 * quadrature.before, quadrature.before + math.log(len(scores)) + step)
     filled = 0
     while filled < len(nodes) and m <= last:
         x = m * step

@@ -1,0 +1,26 @@
+"""Clicks against grades made apart from them: what click models and inverse propensities know about relevance. There is no paper."""
+
+from reproductions.clicks import clara2, clara2_same_rank
+from reproductions.clicks.clara2_log import DATASET
+from reproductions.target import Target
+
+TARGETS = (
+    Target(
+        name="clicks/clara2",
+        what="relevance from the clicks of a real log, scored by human grades; position bias and held-out clicks of the same log",
+        run=clara2.run,
+        datasets=(DATASET,),
+        untested=(
+            (
+                "inverse propensities from positions swapped at random (the method swaps) beat raw click-through",
+                "the log has no pages whose positions were swapped at random",
+            ),
+        ),
+    ),
+    Target(
+        name="clicks/clara2-same-rank",
+        what="the same relevances among urls that were shown at the same mean rank, and with ties by the logging order",
+        run=clara2_same_rank.run,
+        datasets=(DATASET,),
+    ),
+)
