@@ -272,5 +272,5 @@ def _figure(behind: Mapping[str, Mapping[str, Gain]]) -> Any:
             axes.set_ylim(len(behind) - 0.5, -0.5)
             axes.grid(axis="y", visible=False)
             axes.locator_params(axis="x", nbins=5)
-            axes.set_xlabel(f"behind DCN-v2 in {measure}", fontsize=10)
+            axes.set_xlabel(f"behind DCN-v2 in {measure} (← better)", fontsize=10)
         return figure

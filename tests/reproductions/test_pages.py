@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from rankpolicy.types import RankPolicyError
-from reproductions import results
-from reproductions.pages import pages, summary, with_claims
+from reproductions import TARGETS, results
+from reproductions.pages import ROOT, pages, summary, with_claims
 from reproductions.paired import better, not_worse
 from reproductions.target import Target
 
@@ -15,6 +15,36 @@ from reproductions.target import Target
 def test_pages_are_up_to_date():
     stale = [file for file, text in pages().items() if not file.is_file() or file.read_text("utf-8") != text]
     assert stale == [], "run python -m reproductions.pages"
+
+
+LIMITS = "\n\n**What this does not show.**"
+
+
+def missing_limits(page, names):
+    """The targets whose claims are in no section of the page that has a paragraph on what it does not show."""
+    sections = [section for section in page.split("\n## ") if LIMITS in section]
+    return [name for name in names if not any(f"<!-- claims: {name} -->" in section for section in sections)]
+
+
+def test_the_section_of_every_target_says_what_it_does_not_show():
+    missing = []
+    for name in TARGETS:
+        page = ROOT / name.split("/")[0].replace("-", "_") / "README.md"
+        missing += missing_limits(page.read_text("utf-8") if page.is_file() else "", [name])
+    assert not missing, (
+        f"no section of the paper's page has both <!-- claims: TARGET --> and a paragraph that starts {LIMITS.strip()}: "
+        + ", ".join(missing)
+    )
+
+
+def test_limits_are_looked_for_in_the_section_of_the_target():
+    page = (
+        f"# Paper\n\n## A\n\n<!-- claims: p/a -->\n<!-- end -->\n\n### Part{LIMITS} One collection.\n"
+        "\n## B\n\n<!-- claims: p/b -->\n<!-- end -->\n"
+        f"\n## C\n\nAs p/b.{LIMITS.replace(chr(10), ' ')} Not a paragraph.\n\n<!-- claims: p/c -->\n<!-- end -->\n"
+        f"\n## D\n\nNames p/d, without its claims.{LIMITS} More.\n"
+    )
+    assert missing_limits(page, ["p/a", "p/b", "p/c", "p/d"]) == ["p/b", "p/c", "p/d"]
 
 
 @pytest.fixture

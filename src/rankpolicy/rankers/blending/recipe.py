@@ -15,7 +15,7 @@ from rankpolicy.rankers.members import RANKERS
 from rankpolicy.rankers.trees.boosting import TreeRanker
 from rankpolicy.types import RankPolicyError
 
-# Averages over settings rank better than the best of them, chosen on validation data, does.
+# All of them are averaged: choosing the best on little validation data is mostly chance.
 _TREE_VARIANTS: tuple[dict[str, Any], ...] = (
     {"num_leaves": 15, "min_items_in_leaf": 50},
     {"num_leaves": 7, "min_items_in_leaf": 20},
