@@ -91,7 +91,15 @@ def _triton_detail(cuda: bool) -> str:
         return "no CUDA device"
     if not HAS_TRITON:
         return "pip install triton (without it the torch reference serves on the GPU)"
-    return f"triton {importlib.metadata.version('triton')}: exact gradient, REINFORCE"
+    return f"triton {_version('triton')}: exact gradient, REINFORCE, individual disparity"
+
+
+def _version(package: str) -> str:
+    """The version of an installed package; builds of torch bring some under other names."""
+    try:
+        return importlib.metadata.version(package)
+    except importlib.metadata.PackageNotFoundError:
+        return "unknown"
 
 
 def _threads() -> dict[str, Any]:
@@ -124,7 +132,7 @@ def _packages() -> dict[str, dict[str, Any]]:
     found: dict[str, dict[str, Any]] = {}
     for name, (module, purpose, remedy) in PACKAGES.items():
         present = importlib.util.find_spec(module) is not None
-        version = importlib.metadata.version(name) if present else None
+        version = _version(name) if present else None
         found[name] = {"version": version, "for": purpose, "install": None if present else remedy}
     return found
 

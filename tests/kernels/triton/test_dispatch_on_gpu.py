@@ -18,10 +18,10 @@ COMPILE = """
 from triton import compile
 from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
-from rankpolicy.kernels.triton import race, reinforce
+from rankpolicy.kernels.triton import disparity, race, reinforce
 
 NUMBERS = {"mask": "*i1", "seed": "*i64", "relevant_from": "fp32", "stop_scale": "fp32", "empty": "fp32"}
-WHOLE = ("visited", "kinds", "cutoffs", "rankings")
+WHOLE = ("visited", "pairs", "balance", "kinds", "cutoffs", "rankings")
 
 def cubin(kernel, num_warps=1, **constants):
     def kind(name):
@@ -39,6 +39,7 @@ assert cubin(race.race_sum_kernel, ITEMS=256)
 assert cubin(reinforce.draw_kernel, LINEAR=False, ITEMS=128, POSITIONS=16)
 assert cubin(reinforce.advantage_kernel, CONTROL=0, SAMPLES=16)
 assert cubin(reinforce.gradient_kernel, ITEMS=128)
+assert cubin(disparity.pair_kernel, 4, BLOCK=64)
 """
 
 

@@ -62,20 +62,21 @@ def race(scores: Tensor, mask: Tensor, rank_weights: Tensor, coefficients: Tenso
     partial = scores.new_empty(shape.num_queries * shape.num_chunks, 3, num_items)
     early = scores.new_empty(shape.num_queries, 2)
     visited = torch.empty(shape.num_queries * shape.num_chunks, dtype=torch.int32, device=scores.device)
-    for first in range(0, num_queries, shape.num_queries):
-        part = slice(first, min(first + shape.num_queries, num_queries))
-        own_scores, own_mask, own_coefficients = scores[part], mask[part], coefficients[part]
-        race_kernel[(len(own_scores), shape.num_chunks)](
-            own_scores, own_mask, own_coefficients, weights, scratch, partial, early, visited,
-            num_items, len(weights), shape.num_chunks,
-            STEP=quadrature.step, BEFORE=quadrature.before, AFTER=quadrature.after,
-            NODES=shape.nodes, COUNTS=shape.counts, GATHER=shape.counts <= _MOST_GATHERED, ITEMS=_ITEMS, num_warps=shape.num_warps,
-        )  # fmt: skip
-        race_sum_kernel[(len(own_scores), triton.cdiv(num_items, _ITEMS))](
-            own_scores, own_mask, own_coefficients, partial, early, visited,
-            results[0, part], results[1, part], results[2, part],
-            num_items, shape.num_chunks, ITEMS=_ITEMS, num_warps=1,
-        )  # fmt: skip
+    with torch.cuda.device_of(scores):
+        for first in range(0, num_queries, shape.num_queries):
+            part = slice(first, min(first + shape.num_queries, num_queries))
+            own_scores, own_mask, own_coefficients = scores[part], mask[part], coefficients[part]
+            race_kernel[(len(own_scores), shape.num_chunks)](
+                own_scores, own_mask, own_coefficients, weights, scratch, partial, early, visited,
+                num_items, len(weights), shape.num_chunks,
+                STEP=quadrature.step, BEFORE=quadrature.before, AFTER=quadrature.after,
+                NODES=shape.nodes, COUNTS=shape.counts, GATHER=shape.counts <= _MOST_GATHERED, ITEMS=_ITEMS, num_warps=shape.num_warps,
+            )  # fmt: skip
+            race_sum_kernel[(len(own_scores), triton.cdiv(num_items, _ITEMS))](
+                own_scores, own_mask, own_coefficients, partial, early, visited,
+                results[0, part], results[1, part], results[2, part],
+                num_items, shape.num_chunks, ITEMS=_ITEMS, num_warps=1,
+            )  # fmt: skip
     return RaceResult(*results)
 
 

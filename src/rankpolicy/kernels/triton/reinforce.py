@@ -70,20 +70,21 @@ def reinforce(
         return ReinforceResult(gradient, means.zero_(), rankings[:, :num_samples])
     block = max(16, triton.next_power_of_2(num_items))
     empty = float("nan") if conventions.empty == "skip" else float(conventions.empty)
-    draw_kernel[(num_queries, num_lists)](
-        scores, labels, mask, seed, *table[:2], rankings, values, slopes,
-        num_items, num_samples, num_terms, depth,
-        float(conventions.relevant_from), 2.0 ** -float(conventions.max_label), empty,
-        LINEAR=conventions.gain == "linear", ITEMS=block, POSITIONS=max(16, triton.next_power_of_2(depth)),
-        num_warps=min(16, max(1, block // 256)),
-    )  # fmt: skip
-    advantage_kernel[(num_queries,)](
-        values, *table, advantages, means, num_samples, num_terms, empty,
-        CONTROL=control, SAMPLES=triton.next_power_of_2(num_samples), num_warps=1,
-    )  # fmt: skip
-    gradient_kernel[(num_queries, triton.cdiv(num_items, _ITEMS))](
-        slopes, advantages, gradient, num_items, num_samples, ITEMS=_ITEMS, num_warps=1
-    )
+    with torch.cuda.device_of(scores):
+        draw_kernel[(num_queries, num_lists)](
+            scores, labels, mask, seed, *table[:2], rankings, values, slopes,
+            num_items, num_samples, num_terms, depth,
+            float(conventions.relevant_from), 2.0 ** -float(conventions.max_label), empty,
+            LINEAR=conventions.gain == "linear", ITEMS=block, POSITIONS=max(16, triton.next_power_of_2(depth)),
+            num_warps=min(16, max(1, block // 256)),
+        )  # fmt: skip
+        advantage_kernel[(num_queries,)](
+            values, *table, advantages, means, num_samples, num_terms, empty,
+            CONTROL=control, SAMPLES=triton.next_power_of_2(num_samples), num_warps=1,
+        )  # fmt: skip
+        gradient_kernel[(num_queries, triton.cdiv(num_items, _ITEMS))](
+            slopes, advantages, gradient, num_items, num_samples, ITEMS=_ITEMS, num_warps=1
+        )
     return ReinforceResult(gradient, means, rankings[:, :num_samples])
 
 
