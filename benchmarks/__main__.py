@@ -7,7 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-NOT_BENCHMARKS = {"__init__", "__main__", "files_under_stress", "timing"}
+NOT_BENCHMARKS = {"__init__", "__main__", "files_under_stress", "gpu", "timing"}
 
 
 def main() -> int:

@@ -13,6 +13,7 @@ import typer
 
 from rankpolicy.cli.support.options import Json
 from rankpolicy.cli.support.output import console, print_json
+from rankpolicy.kernels import HAS_TRITON
 from rankpolicy.threads import affinity_cpus, cpu_quota, usable_cpus
 from rankpolicy.version import __version__
 
@@ -26,6 +27,7 @@ rankpolicy doctor --json
 # By the name that pip knows: the module, what it is for, how to install it.
 PACKAGES = {
     "numba": ("numba", "compiled CPU kernels (without it the torch reference serves)", "pip install numba"),
+    "triton": ("triton", "GPU kernels (without it the torch reference serves)", "pip install triton"),
     "scipy": ("scipy", "significance tests", "pip install scipy"),
     "lightgbm": ("lightgbm", "the competitor lambdamart", "pip install lightgbm"),
     "polars": ("polars", "Parquet, CSV and frames", "pip install polars"),
@@ -75,16 +77,29 @@ def _fast_paths() -> dict[str, dict[str, Any]]:
 
     numba_on = importlib.util.find_spec("numba") is not None
     cuda = torch.cuda.is_available()
-    triton_on = cuda and importlib.util.find_spec("triton") is not None
+    triton_on = cuda and HAS_TRITON
     return {
         "numba kernels": {"on": numba_on, "detail": _numba_threads() if numba_on else "pip install numba"},
         "torch on CPU": {"on": True, "detail": f"{torch.get_num_threads()} threads of {os.cpu_count()} cores"},
         "torch on CUDA": {"on": cuda, "detail": torch.cuda.get_device_name(0) if cuda else "no CUDA device"},
-        "triton": {
-            "on": triton_on,
-            "detail": "installed" if triton_on else "needs a CUDA device and the package triton",
-        },
+        "triton kernels": {"on": triton_on, "detail": _triton_detail(cuda)},
     }
+
+
+def _triton_detail(cuda: bool) -> str:
+    if not cuda:
+        return "no CUDA device"
+    if not HAS_TRITON:
+        return "pip install triton (without it the torch reference serves on the GPU)"
+    return f"triton {_version('triton')}: exact gradient, REINFORCE, individual disparity"
+
+
+def _version(package: str) -> str:
+    """The version of an installed package; builds of torch bring some under other names."""
+    try:
+        return importlib.metadata.version(package)
+    except importlib.metadata.PackageNotFoundError:
+        return "unknown"
 
 
 def _threads() -> dict[str, Any]:
@@ -117,7 +132,7 @@ def _packages() -> dict[str, dict[str, Any]]:
     found: dict[str, dict[str, Any]] = {}
     for name, (module, purpose, remedy) in PACKAGES.items():
         present = importlib.util.find_spec(module) is not None
-        version = importlib.metadata.version(name) if present else None
+        version = _version(name) if present else None
         found[name] = {"version": version, "for": purpose, "install": None if present else remedy}
     return found
 

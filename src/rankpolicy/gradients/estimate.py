@@ -68,3 +68,9 @@ def draw_seed(generator: torch.Generator | None) -> int:
     """A seed for a kernel, drawn from the generator."""
     device = None if generator is None else generator.device
     return int(torch.randint(2**62, (), generator=generator, device=device))
+
+
+def draw_seed_on(device: torch.device, generator: torch.Generator | None) -> Tensor:
+    """A seed (1,) for a kernel on this device. Without a generator it is drawn there, which a CUDA graph repeats with other numbers."""
+    source = device if generator is None else generator.device
+    return torch.randint(2**62, (1,), generator=generator, device=source).to(device)

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from rankpolicy.gradients.estimate import GradientEstimate
-from rankpolicy.kernels import HAS_NUMBA
+from rankpolicy.kernels import HAS_NUMBA, on_gpu
 from rankpolicy.policies.plackett_luce import check_scores
 from rankpolicy.policies.race import COARSE, FINE, Quadrature, race_exposure
 from rankpolicy.types import Reward
@@ -45,11 +45,29 @@ def exact(
     """
     check_scores(scores, mask)
     gradient, utility = torch.zeros_like(scores), scores.new_zeros(len(scores))
-    for rank_weights, item_values in reward.additive_forms(labels, mask):
+    for term, (rank_weights, item_values) in enumerate(reward.additive_forms(labels, mask)):
+        if on_gpu(scores):
+            rank_weights = rank_weights[: _num_nonzero(rank_weights, reward=reward.name, term=term)]
         exposure, part = exposure_gradient(scores, mask, item_values, rank_weights=rank_weights, quadrature=COARSE)
         gradient += part
         utility += (item_values * exposure).sum(-1)
     return GradientEstimate(gradient, utility)
+
+
+_NUM_NONZERO: dict[tuple[str, int, int], int] = {}
+
+
+def _num_nonzero(rank_weights: Tensor, *, reward: str, term: int) -> int:
+    """How many rank weights there are up to the last that is not 0.
+
+    They depend on the reward and the number of positions alone, so that the device is asked once and training steps wait for nothing.
+    """
+    key = (reward, term, len(rank_weights))
+    if key not in _NUM_NONZERO:
+        if rank_weights.is_cuda and torch.cuda.is_current_stream_capturing():
+            return len(rank_weights)
+        _NUM_NONZERO[key] = int(rank_weights.nonzero().max()) + 1 if rank_weights.any() else 1
+    return _NUM_NONZERO[key]
 
 
 def exposure_gradient(
@@ -64,7 +82,7 @@ def exposure_gradient(
     coefficients
         dΦ/dexposure (query, item).
     rank_weights
-        Weight θ of each rank (position,), as many as positions.
+        Weight θ of each rank (position,), 0 past its end.
     quadrature
         Nodes of the integral: ``FINE`` for evaluation, ``COARSE`` for training (policies/race.py).
 
@@ -80,6 +98,11 @@ def exposure_gradient(
             scores.detach().numpy(), mask.numpy(), rank_weights.numpy(), coefficients.numpy(), quadrature=quadrature
         )
         return torch.from_numpy(found.exposure), torch.from_numpy(found.gradient)
+    if on_gpu(scores):
+        from rankpolicy.kernels.triton.race import race as race_on_gpu
+
+        on_device = race_on_gpu(scores, mask, rank_weights, coefficients, quadrature=quadrature)
+        return on_device.exposure.to(scores.dtype), on_device.gradient.to(scores.dtype)
     with torch.enable_grad():
         leaf = scores.detach().requires_grad_()
         value = race_exposure(leaf, mask, rank_weights, quadrature=quadrature)

@@ -14,8 +14,9 @@ import torch
 from torch import Tensor
 
 from rankpolicy.gradients.controls import CONTROLS, check_control
-from rankpolicy.gradients.estimate import GradientEstimate, draw_seed
+from rankpolicy.gradients.estimate import GradientEstimate, draw_seed, draw_seed_on
 from rankpolicy.gradients.reinforce_reference import reinforce_of_rankings
+from rankpolicy.kernels import on_gpu
 from rankpolicy.metrics import RewardExpression, term_table
 from rankpolicy.metrics.expression import TermTable
 from rankpolicy.policies.plackett_luce import PlackettLuce, check_scores
@@ -51,8 +52,20 @@ def reinforce(
     """
     check_scores(scores, mask)
     check_control(control, num_samples)
-    terms = term_table(reward) if scores.device.type == "cpu" else None
-    if terms is None or not isinstance(reward, RewardExpression):
+    is_on_gpu = on_gpu(scores)
+    terms = term_table(reward) if is_on_gpu or scores.device.type == "cpu" else None
+    if is_on_gpu and terms is not None and isinstance(reward, RewardExpression) and _fits(scores, terms):
+        return _reinforce_on_gpu(
+            scores,
+            labels,
+            mask,
+            reward=reward,
+            terms=terms,
+            num_samples=num_samples,
+            control=control,
+            generator=generator,
+        )
+    if is_on_gpu or terms is None or not isinstance(reward, RewardExpression):
         rankings = PlackettLuce(scores, mask).sample(num_samples, cutoff=reward.cutoff, generator=generator)
         return reinforce_of_rankings(scores, labels, mask, rankings=rankings, reward=reward, control=control)
     log_weights = scores.detach().double()
@@ -69,6 +82,38 @@ def reinforce(
         generator=generator,
     )
     return GradientEstimate(gradient.to(scores.dtype), utility.to(scores.dtype), metrics)
+
+
+def _fits(scores: Tensor, terms: TermTable) -> bool:
+    """Whether the GPU kernel can rank this many items."""
+    from rankpolicy.kernels.triton.reinforce import MOST_ITEMS, MOST_POSITIONS
+
+    num_items = scores.shape[-1]
+    return num_items <= MOST_ITEMS and min(num_items, int(terms.cutoffs.max())) <= MOST_POSITIONS
+
+
+def _reinforce_on_gpu(
+    scores: Tensor,
+    labels: Tensor,
+    mask: Tensor,
+    *,
+    reward: RewardExpression,
+    terms: TermTable,
+    num_samples: int,
+    control: str,
+    generator: torch.Generator | None,
+) -> GradientEstimate:
+    from rankpolicy.kernels.triton import reinforce as on_device
+
+    reward.check_labels(labels)
+    found = on_device.reinforce(
+        scores, labels, mask, terms=terms, conventions=reward.conventions, num_samples=num_samples,
+        control=CONTROLS[control].code, seed=draw_seed_on(scores.device, generator),
+    )  # fmt: skip
+    values = found.values.to(scores.dtype).unbind(-1)
+    metrics = {str(term.factors[0]): value for term, value in zip(reward.terms, values, strict=True)}
+    utility = torch.stack([term.weight * value for term, value in zip(reward.terms, values, strict=True)]).sum(0)
+    return GradientEstimate(found.gradient.to(scores.dtype), utility, metrics)
 
 
 def compiled_reinforce(

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from rankpolicy.display import short_repr
-from rankpolicy.kernels import HAS_NUMBA
+from rankpolicy.kernels import HAS_NUMBA, on_gpu
 from rankpolicy.metrics.ranked import rank_by_score
 from rankpolicy.policies.choices import add_gumbel_noise, log_remaining_weights, ranked_log_weights
 from rankpolicy.policies.race import FINE, race_exposure
@@ -102,6 +102,12 @@ class PlackettLuce:
             scores = self.scores.detach().numpy()
             found = race(scores, self.mask.numpy(), weights.numpy(), np.zeros_like(scores), quadrature=FINE)
             return torch.from_numpy(found.exposure)
+        if on_gpu(self.scores) and not self.scores.requires_grad:
+            from rankpolicy.kernels.triton.race import race as race_on_gpu
+
+            return race_on_gpu(
+                self.scores, self.mask, weights[:cutoff], torch.zeros_like(self.scores), quadrature=FINE
+            ).exposure.to(self.scores.dtype)
         return race_exposure(self.scores, self.mask, weights.to(self.scores))
 
 

@@ -1,0 +1,143 @@
+"""`python -m benchmarks.gpu`, with a CUDA device: times of the GPU kernels inside a CUDA graph, and their ratio to the torch path.
+
+One JSON line per shape: microseconds of ours and of the plain vectorised torch path, their ratio, the goal where there is one, the largest
+relative error of the gradient against the CPU kernel in float64, and the time that the card would need for moving the same bytes.
+`make bench` does not run it.
+"""
+
+from __future__ import annotations
+
+import json
+import statistics
+import sys
+from collections.abc import Callable
+
+import torch
+from torch import Tensor
+
+from rankpolicy.kernels import HAS_TRITON
+from rankpolicy.metrics import parse_metric, term_table
+from rankpolicy.policies.race import COARSE, race_exposure
+
+NUM_QUERIES, CUTOFF, NUM_SAMPLES = 64, 10, 32
+GOALS = {24: 45.0, 120: 150.0, 1000: 1200.0}  # microseconds for the exact race of 64 queries
+BYTES_PER_MICROSECOND = 4.8e6  # memory of an H200
+REPEATS, CALLS = 9, 20
+
+
+def captured(program: Callable[[], object]) -> Callable[[], None]:
+    """The program as a CUDA graph; it has run before, so that everything is compiled."""
+    stream = torch.cuda.Stream()
+    stream.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(stream):
+        for _ in range(3):
+            program()
+    torch.cuda.current_stream().wait_stream(stream)
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        program()
+    return graph.replay
+
+
+def microseconds(program: Callable[[], object], *, calls: int = CALLS) -> float:
+    """Median time of a call, between events on the device."""
+    program()
+    times = []
+    for _ in range(REPEATS):
+        start, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+        start.record()
+        for _ in range(calls):
+            program()
+        end.record()
+        end.synchronize()
+        times.append(1000 * start.elapsed_time(end) / calls)
+    return statistics.median(times)
+
+
+def batch(num_items: int) -> tuple[Tensor, Tensor, Tensor]:
+    generator = torch.Generator().manual_seed(num_items)
+    scores = torch.randn(NUM_QUERIES, num_items, generator=generator)
+    shares = torch.tensor([0.6, 0.2, 0.1, 0.06, 0.04])
+    labels = torch.multinomial(shares, scores.numel(), replacement=True, generator=generator).reshape(scores.shape)
+    return scores.cuda(), labels.float().cuda(), torch.ones_like(scores, dtype=torch.bool).cuda()
+
+
+def exact_race(num_items: int) -> dict[str, object]:
+    from rankpolicy.kernels.plackett_luce.race import race as race_on_cpu
+    from rankpolicy.kernels.triton import race as kernels
+
+    scores, labels, mask = batch(num_items)
+    ((weights, values),) = parse_metric(f"ndcg@{CUTOFF}").additive_forms(labels, mask)
+    weights = weights[:CUTOFF].contiguous()
+
+    def ours() -> Tensor:
+        return kernels.race(scores, mask, weights, values, quadrature=COARSE).gradient
+
+    def in_torch() -> Tensor:
+        leaf = scores.detach().requires_grad_()
+        exposure = race_exposure(leaf, mask, weights, quadrature=COARSE)
+        return torch.autograd.grad((exposure * values).sum(), leaf)[0]
+
+    arrays = (scores.double(), mask, weights.double(), values.double())
+    expected = torch.from_numpy(race_on_cpu(*(array.cpu().numpy() for array in arrays), quadrature=COARSE).gradient)
+    error = (ours().cpu().double() - expected).abs().max() / expected.abs().max()
+    shape = kernels._shape(NUM_QUERIES, num_items, CUTOFF, COARSE)
+    # States are written once and read once by every program that has nodes to integrate; all of them are counted.
+    num_bytes = 2 * NUM_QUERIES * shape.num_chunks * num_items * 2 * shape.nodes * shape.counts * 4
+    return {
+        "name": f"exact race, {NUM_QUERIES} x {num_items}, cutoff {CUTOFF}",
+        **compared(microseconds(captured(ours)), microseconds(in_torch, calls=1)),
+        "eager_us": round(microseconds(ours), 1),
+        "goal_us": GOALS.get(num_items),
+        "memory_limit_us": round(num_bytes / BYTES_PER_MICROSECOND, 1),
+        "error": float(f"{error.item():.1e}"),
+    }
+
+
+def reinforce(num_items: int) -> dict[str, object]:
+    from rankpolicy.gradients.controls import CONTROLS
+    from rankpolicy.gradients.reinforce_reference import reinforce_of_rankings
+    from rankpolicy.kernels.triton.reinforce import reinforce as kernel
+    from rankpolicy.policies import PlackettLuce
+
+    scores, labels, mask = batch(num_items)
+    reward = parse_metric(f"ndcg@{CUTOFF}")
+    terms, seed = term_table(reward), torch.zeros(1, dtype=torch.int64, device=scores.device)
+    assert terms is not None
+
+    def ours() -> Tensor:
+        seed.add_(1)
+        return kernel(
+            scores, labels, mask, terms=terms, conventions=reward.conventions, num_samples=NUM_SAMPLES,
+            control=CONTROLS["leave_one_out"].code, seed=seed,
+        ).gradient  # fmt: skip
+
+    def in_torch() -> Tensor:
+        rankings = PlackettLuce(scores, mask).sample(NUM_SAMPLES, cutoff=CUTOFF)
+        return reinforce_of_rankings(scores, labels, mask, rankings=rankings, reward=reward).gradient
+
+    return {
+        "name": f"REINFORCE, {NUM_QUERIES} x {num_items}, {NUM_SAMPLES} samples, ndcg@{CUTOFF}",
+        **compared(microseconds(captured(ours)), microseconds(in_torch, calls=1)),
+        "eager_us": round(microseconds(ours), 1),
+    }
+
+
+def compared(ours: float, in_torch: float) -> dict[str, object]:
+    return {"us": round(ours, 1), "torch_us": round(in_torch, 1), "ratio": round(in_torch / ours, 1)}
+
+
+def main() -> int:
+    if not torch.cuda.is_available() or not HAS_TRITON:
+        missing = "the package triton" if torch.cuda.is_available() else "a CUDA device"
+        print(f"benchmarks.gpu needs {missing}; nothing was measured.", file=sys.stderr)
+        return 1
+    for num_items in (24, 120, 1000):
+        print(json.dumps(exact_race(num_items)), flush=True)
+    for num_items in (24, 120, 1000):
+        print(json.dumps(reinforce(num_items)), flush=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
