@@ -13,7 +13,7 @@ import typer
 
 from rankpolicy.cli.support.options import Json
 from rankpolicy.cli.support.output import console, print_json
-from rankpolicy.kernels import HAS_TRITON
+from rankpolicy.kernels import HAS_TRITON, TRITON_SWITCH, triton_is_on
 from rankpolicy.threads import affinity_cpus, cpu_quota, usable_cpus
 from rankpolicy.version import __version__
 
@@ -77,7 +77,7 @@ def _fast_paths() -> dict[str, dict[str, Any]]:
 
     numba_on = importlib.util.find_spec("numba") is not None
     cuda = torch.cuda.is_available()
-    triton_on = cuda and HAS_TRITON
+    triton_on = cuda and triton_is_on()
     return {
         "numba kernels": {"on": numba_on, "detail": _numba_threads() if numba_on else "pip install numba"},
         "torch on CPU": {"on": True, "detail": f"{torch.get_num_threads()} threads of {os.cpu_count()} cores"},
@@ -91,6 +91,8 @@ def _triton_detail(cuda: bool) -> str:
         return "no CUDA device"
     if not HAS_TRITON:
         return "pip install triton (without it the torch reference serves on the GPU)"
+    if not triton_is_on():
+        return f"set {TRITON_SWITCH}=1 to try them (not yet measured on a device); the torch reference serves"
     return f"triton {_version('triton')}: exact gradient, REINFORCE, individual disparity"
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
@@ -12,11 +13,18 @@ HAS_NUMBA = (
     find_spec("numba") is not None
 )  # where it is not installed, the torch and numpy references serve instead of kernels
 HAS_TRITON = find_spec("triton") is not None
+# The Triton kernels agree with their references in Triton's interpreter; until they are measured on a device, they are asked for.
+TRITON_SWITCH = "RANKPOLICY_TRITON"
+
+
+def triton_is_on() -> bool:
+    """Whether Triton kernels may serve: triton is installed, and RANKPOLICY_TRITON=1 asks for them."""
+    return HAS_TRITON and os.environ.get(TRITON_SWITCH) == "1"
 
 
 def on_gpu(array: Tensor) -> bool:
-    """Whether the Triton kernels serve this array: it lies on a CUDA device, and triton is installed.
+    """Whether the Triton kernels serve this array: it lies on a CUDA device, and they are on.
 
     They compute in float32; float64 arrays take the torch references.
     """
-    return array.device.type == "cuda" and HAS_TRITON and array.element_size() <= 4
+    return array.device.type == "cuda" and array.element_size() <= 4 and triton_is_on()
