@@ -65,7 +65,8 @@ class NetworkRanker(Ranker, TrainingSettings):
     )
     num_networks: int = setting(
         1,
-        "How many networks are trained side by side and averaged. More of them vary less from seed to seed, up to about four, and take proportionally longer.",
+        "How many networks are trained side by side and averaged. More of them, up to about four, vary less from seed to seed and take "
+        "proportionally longer.",
         at_least=1,
     )
     scaling: str = setting(
