@@ -60,10 +60,12 @@ def said_to_be_on_gpu(device, monkeypatch):
     return device
 
 
-def test_kernels_serve_float32_on_cuda_only():
+def test_kernels_serve_float32_on_cuda_only_when_asked_for(monkeypatch):
     assert not on_gpu(torch.zeros(1))
     assert not on_gpu(torch.zeros(1, device="meta"))
     if HAS_TRITON and torch.cuda.is_available():
+        assert not on_gpu(torch.zeros(1, device="cuda"))
+        monkeypatch.setenv("RANKPOLICY_TRITON", "1")
         assert on_gpu(torch.zeros(1, device="cuda"))
         assert not on_gpu(torch.zeros(1, device="cuda", dtype=torch.float64))
 
