@@ -272,3 +272,14 @@ def test_items_of_no_expected_value_keep_the_order_of_their_relevance():
     ranker = FairExposure(relevance=("regression",), strength=0.0, group_feature=False).fit(data)
     assert (ranker.relevances(data) < 0).any()
     assert (np.argsort(-ranker.exposure(data)[:6]) == np.argsort(-x[:6])).all()
+
+
+def test_a_query_of_one_group_is_ranked_by_relevance():
+    generator = np.random.default_rng(0)
+    x = generator.normal(size=200)
+    labels = (x + generator.normal(size=200) > 0).astype(float)
+    data = rp.from_arrays(x[:, None], labels, group=[10] * 20, protected=np.repeat(["a", "b"], 100))
+    ranker = FairExposure(relevance=("regression",), group_feature=False).fit(data)
+    exposure, relevances = ranker.exposure(data), ranker.relevances(data)
+    for start in range(0, 200, 10):
+        assert (np.argsort(-exposure[start : start + 10]) == np.argsort(-relevances[start : start + 10])).all()

@@ -49,7 +49,7 @@ AIMS = ("group", "two_sided", "equal_exposure")
 # Without validation data all trees are grown, so they are few.
 _DEFAULTS: dict[str, dict[str, Any]] = {"boosted-regression": {"num_trees": 100, "min_items_in_leaf": 20}}
 _STATE, _LABELS = "fair_exposure.json", "label_model.json"
-_TIE_BREAK = 1e-9  # of the relevance, added to expected values
+_TIE_BREAK = 1e-6  # of the relevance, added to expected values
 _EXAMPLE = "{'boosted-regression': {'num_trees': 300}}"
 
 
@@ -322,7 +322,7 @@ class FairExposure(Ranker):
             rows = slice(start, stop)
             codes = np.unique(groups[rows], return_inverse=True)[1].astype(np.int64)
             bias = _bias(len(codes))
-            if label_model.kind == "binary" and codes.max() == 1:
+            if label_model.kind == "binary" and codes.max() <= 1:
                 chances = label_model.probabilities(relevances[rows])
                 query = binary_scenarios(chances, codes, bias, merit=self.merit)
             else:
