@@ -20,10 +20,11 @@ def every_outcome(probabilities):
     return outcomes, np.where(outcomes == 1, probabilities, 1 - probabilities).prod(1)
 
 
+@pytest.mark.parametrize("codes", [[0, 1, 0, 1, 1], [0, 0, 0, 0, 0]])
 @pytest.mark.parametrize("seed", range(5))
-def test_binary_scenarios_are_those_of_all_outcomes(seed):
+def test_binary_scenarios_are_those_of_all_outcomes(seed, codes):
     generator = np.random.default_rng(seed)
-    probabilities, codes = generator.random(5), np.array([0, 1, 0, 1, 1])
+    probabilities, codes = generator.random(5), np.array(codes)
     bias = log_bias(5)
     outcomes, weights = every_outcome(probabilities)
     ideal = -np.sort(-outcomes, axis=1) @ bias
@@ -31,7 +32,7 @@ def test_binary_scenarios_are_those_of_all_outcomes(seed):
     found = binary_scenarios(probabilities, codes, bias)
     np.testing.assert_allclose(found.values, values)
     assert found.scenarios.probabilities.sum() == pytest.approx(1)
-    merits = np.stack([outcomes[:, codes == g].mean(1) for g in (0, 1)], axis=1)
+    merits = np.stack([outcomes[:, codes == g].mean(1) for g in np.unique(codes)], axis=1)
     for merit, probability in zip(found.scenarios.merits, found.scenarios.probabilities, strict=True):
         assert weights[(np.abs(merits - merit) < 1e-12).all(1)].sum() == pytest.approx(probability)
 

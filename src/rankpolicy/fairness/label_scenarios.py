@@ -73,7 +73,7 @@ def sampled_scenarios(
 def binary_scenarios(
     probabilities: Floats, codes: NDArray[np.int64], bias: Floats, *, merit: str | MeritFunction = "identity"
 ) -> UncertainQuery:
-    """All scenarios of independent labels 0 and 1 in two groups, exactly: merits depend on the number of ones per group only.
+    """All scenarios of independent labels 0 and 1 in one or two groups, exactly: merits depend on the number of ones per group only.
 
     Parameters
     ----------
@@ -95,8 +95,12 @@ def binary_scenarios(
     inverse_ideal = 1 / np.cumsum(bias[:n])
     values = probabilities * (counts_without_each(probabilities) @ inverse_ideal)
     worthless, worthy = merit_of(torch.tensor([0.0, 1.0], dtype=torch.float64), merit).tolist()
-    counts = [poisson_binomial(probabilities[codes == group]) for group in (0, 1)]
+    counts = [poisson_binomial(probabilities[codes == group]) for group in range(int(codes.max()) + 1)]
     merits = [worthless + (worthy - worthless) * np.arange(len(count)) / max(1, len(count) - 1) for count in counts]
+    if len(counts) == 1:
+        return UncertainQuery(
+            values=values, scenarios=MeritScenarios(merits=merits[0][:, None], probabilities=counts[0])
+        )
     joint = np.outer(*counts)
     zero, one = np.nonzero(joint > _RARE)
     return UncertainQuery(

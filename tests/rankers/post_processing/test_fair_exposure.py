@@ -264,3 +264,22 @@ def test_policies_of_several_strengths_are_those_of_each(fitted):
 def test_relevances_are_estimates_of_the_labels(fitted):
     errors = fitted.relevances(TEST) - TEST.labels
     assert np.mean(errors**2) < 0.5 * np.var(TEST.labels)
+
+
+def test_items_of_no_expected_value_keep_the_order_of_their_relevance():
+    x = np.tile(np.r_[-9.0, -7.0, -8.0, -6.0, 1.0, 2.0], 8)
+    data = rp.from_arrays(x[:, None], (x > 0).astype(float), group=[6] * 8, protected=np.tile(list("abbaab"), 8))
+    ranker = FairExposure(relevance=("regression",), strength=0.0, group_feature=False).fit(data)
+    assert (ranker.relevances(data) < 0).any()
+    assert (np.argsort(-ranker.exposure(data)[:6]) == np.argsort(-x[:6])).all()
+
+
+def test_a_query_of_one_group_is_ranked_by_relevance():
+    generator = np.random.default_rng(0)
+    x = generator.normal(size=200)
+    labels = (x + generator.normal(size=200) > 0).astype(float)
+    data = rp.from_arrays(x[:, None], labels, group=[10] * 20, protected=np.repeat(["a", "b"], 100))
+    ranker = FairExposure(relevance=("regression",), group_feature=False).fit(data)
+    exposure, relevances = ranker.exposure(data), ranker.relevances(data)
+    for start in range(0, 200, 10):
+        assert (np.argsort(-exposure[start : start + 10]) == np.argsort(-relevances[start : start + 10])).all()

@@ -49,6 +49,7 @@ AIMS = ("group", "two_sided", "equal_exposure")
 # Without validation data all trees are grown, so they are few.
 _DEFAULTS: dict[str, dict[str, Any]] = {"boosted-regression": {"num_trees": 100, "min_items_in_leaf": 20}}
 _STATE, _LABELS = "fair_exposure.json", "label_model.json"
+_TIE_BREAK = 1e-6  # of the relevance, added to expected values
 _EXAMPLE = "{'boosted-regression': {'num_trees': 300}}"
 
 
@@ -321,12 +322,14 @@ class FairExposure(Ranker):
             rows = slice(start, stop)
             codes = np.unique(groups[rows], return_inverse=True)[1].astype(np.int64)
             bias = _bias(len(codes))
-            if label_model.kind == "binary" and codes.max() == 1:
+            if label_model.kind == "binary" and codes.max() <= 1:
                 chances = label_model.probabilities(relevances[rows])
-                yield codes, binary_scenarios(chances, codes, bias, merit=self.merit)
+                query = binary_scenarios(chances, codes, bias, merit=self.merit)
             else:
                 labels = self._sampled_labels(relevances[rows], trained[rows], label_model)
-                yield codes, sampled_scenarios(labels, codes, bias, gain=self.gain, merit=self.merit)
+                query = sampled_scenarios(labels, codes, bias, gain=self.gain, merit=self.merit)
+            # Labels are cut to their range, so items of low relevance may all have the value 0; they keep the order of their relevance.
+            yield codes, query._replace(values=query.values + _TIE_BREAK * relevances[rows])
 
     def _sampled_labels(self, relevances: Floats, codes: NDArray[np.int64], label_model: LabelModel) -> Floats:
         """Labels (sample, item) of one query."""
