@@ -75,7 +75,7 @@ def keep(directory: Path, *, commit_of_run: str | None = None) -> Path:
         raise RankPolicyError(
             f"{directory} holds a smoke run, whose numbers mean nothing: run {document['target']} without --smoke."
         )
-    run_commit = commit_of_run or record.get("commit")
+    run_commit = commit_of_run or document.get("commit")
     if not run_commit or run_commit.endswith("+"):
         raise RankPolicyError(
             f"{directory} was not run from a commit (it says {run_commit!r}): commit set-up and claims first, then run it."

@@ -56,8 +56,15 @@ def kept(tmp_path, monkeypatch):
         claims = [
             {"claim": f"claim {holds}", "paper": "a | b", "ours": "0.5", "holds": holds} for holds in (True, False)
         ]
-        record = {"started": "2026-01-02T03:04:05+00:00", "duration_seconds": 90.0, "seed": 0, "commit": commit}
-        document = {"target": "paper/table", "rows": [{"x": 1}], "claims": claims, "smoke": smoke, "run": record}
+        record = {"started": "2026-01-02T03:04:05+00:00", "duration_seconds": 90.0, "seed": 0}
+        document = {
+            "target": "paper/table",
+            "rows": [{"x": 1}],
+            "claims": claims,
+            "smoke": smoke,
+            "commit": commit,
+            "run": record,
+        }
         (tmp_path / "reproduce.json").write_text(json.dumps(document))
         return results.keep(tmp_path, **arguments)
 

@@ -93,9 +93,8 @@ def reproduce(
         seed=seed,
         data={dataset: facts_of_file(folder) for dataset, folder in folders.items()},
         settings={"target": target, "smoke": smoke, "device": device},
-        commit=commit,
     )
-    document = {"target": target, **outcome.to_dict(), "smoke": smoke, "run": record.to_dict()}
+    document = {"target": target, **outcome.to_dict(), "smoke": smoke, "commit": commit, "run": record.to_dict()}
     write_results(directory, "reproduce", document, record)
     _write_rows(directory / "rows.csv", outcome.rows)
     for name, figure in outcome.figures.items():
