@@ -484,7 +484,10 @@ def calls() -> dict[str, Call]:
         "QueryBandit": _call(
             rp.bandits.QueryBandit, bandit="cascade-ts", cutoff=2, random_state=0, bandit_settings={"prior_clicks": 1.0}
         ),
-        "query_bandit.rank": _call(by_query.rank, query="q", items=["a", "b", "c"]),
+        "query_bandit.rank": _call(by_query.rank, query="q", items=["a", "b", "c"], cutoff=1),
+        "query_bandit.propensities": _call(
+            rp.bandits.QueryBandit(bandit="random", cutoff=2).propensities, query="q", ranking=["b"], items=["a", "b"]
+        ),
         "query_bandit.learn": _call(by_query.learn, query="q", ranking=["a", "b"], clicks=[1, 0]),
         "query_bandit.learn_log": _call(by_query.learn_log, queries=["q"], rankings=[["a", "b"]], clicks=[[1, 0]]),
         "query_bandit.counts_of": _call(by_query.counts_of, query="q", items=["a"]),
