@@ -9,6 +9,7 @@ from itertools import islice
 
 from rankpolicy.service.live import LESSONS_AT_ONCE, LivePolicy
 from rankpolicy.service.policies.face import ServedPolicy
+from rankpolicy.service.policies.members import SERVED
 from rankpolicy.service.records import PolicyVersion
 from rankpolicy.service.sqlite.file_store import SqliteStore
 
@@ -48,7 +49,7 @@ class ReplayedPolicy:
 def replay(
     store: SqliteStore, made: Callable[[PolicyVersion], ServedPolicy], *, until: int | None = None
 ) -> list[ReplayedPolicy]:
-    """Fold the log from its beginning, for every version of every policy.
+    """Fold the log from its beginning, for every version of every policy that learns.
 
     Parameters
     ----------
@@ -59,7 +60,8 @@ def replay(
     until
         The last lesson that counts; None: all.
     """
-    return [_replayed(store, version, made(version), until) for version in store.versions()]
+    learners = [version for version in store.versions() if SERVED.named(version.kind).learns]
+    return [_replayed(store, version, made(version), until) for version in learners]
 
 
 def _replayed(store: SqliteStore, version: PolicyVersion, policy: ServedPolicy, until: int | None) -> ReplayedPolicy:

@@ -17,5 +17,6 @@ SERVED: Members[type[ServedPolicy]] = Members(
         "bandit": f"{_POLICIES}.by_query:BanditPolicy",
         "given": f"{_POLICIES}.given:GivenOrder",
         "uniform": f"{_POLICIES}.uniform:UniformLists",
+        "ranker": f"{_POLICIES}.by_model:RankerPolicy",
     },
 )
