@@ -13,8 +13,9 @@ from rankpolicy.service.errors import UnavailableError
 from rankpolicy.service.live import LivePolicies
 from rankpolicy.service.messages import Item, RankRequest
 from rankpolicy.service.policies import SERVED
+from rankpolicy.service.policies.made_again import policy_of_version
 from rankpolicy.service.randomness import generator_of
-from rankpolicy.service.records import Committed, NewEvent, NewEvents, NewRanking, PolicyVersion, ShownList
+from rankpolicy.service.records import Committed, NewEvent, NewEvents, NewRanking, ShownList
 from rankpolicy.service.sqlite import SqliteStore
 
 WINDOW = 1_000_000
@@ -29,8 +30,7 @@ class HandClock(Clock):
         return self.time
 
 
-def policy_of(version: PolicyVersion) -> Any:
-    return SERVED.named(version.kind)(**json.loads(version.settings))
+policy_of = policy_of_version
 
 
 def live_policies(store: SqliteStore, policies: dict[str, dict[str, Any]], now: int = 1_000) -> LivePolicies:

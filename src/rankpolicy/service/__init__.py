@@ -16,11 +16,28 @@ from typing import TYPE_CHECKING
 from rankpolicy.optional import lazy_imports
 
 if TYPE_CHECKING:
+    from rankpolicy.service.client import Client
+    from rankpolicy.service.config import ServiceConfig, read_config
     from rankpolicy.service.errors import ConflictError, DamagedStoreError, ServiceError, UnavailableError
     from rankpolicy.service.policies import SERVED
+    from rankpolicy.service.ranking_service import RankingService
+    from rankpolicy.service.server import serve
     from rankpolicy.service.sqlite import SqliteStore
     from rankpolicy.service.store import Store
 
 __getattr__, __dir__ = lazy_imports(__name__, __file__)
 
-__all__ = ["SERVED", "ConflictError", "DamagedStoreError", "ServiceError", "SqliteStore", "Store", "UnavailableError"]
+__all__ = [
+    "SERVED",
+    "Client",
+    "ConflictError",
+    "DamagedStoreError",
+    "RankingService",
+    "ServiceConfig",
+    "ServiceError",
+    "SqliteStore",
+    "Store",
+    "UnavailableError",
+    "read_config",
+    "serve",
+]

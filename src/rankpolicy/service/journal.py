@@ -79,6 +79,11 @@ class Journal:
         self.num_lessons = 0
         self._thread = threading.Thread(target=self._run, name="rankpolicy journal", daemon=True)
 
+    @property
+    def num_waiting(self) -> int:
+        """Pieces of work that wait for a commit."""
+        return self._waiting.qsize()
+
     def start(self) -> None:
         """Start the thread."""
         self._thread.start()

@@ -60,6 +60,14 @@ class BanditPolicy:
         known = self._bandit.propensities(request.query, shown, names)
         return Ordered(items=shown.tolist(), propensities=known.tolist())
 
+    def warm_up(self) -> None:
+        """Load compiled code, so that the first user does not wait for it; changes nothing."""
+        other = self._made()
+        other.learn("q", ["a", "b"], [0, 1])
+        other.rank("q", ["a", "b"])
+        if other.has_propensities:
+            other.propensities("q", ["a"], ["a", "b"])
+
     def learn(self, lessons: Sequence[Lesson]) -> None:
         """Learn from lists and their clicks.
 

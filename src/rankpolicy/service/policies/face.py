@@ -58,6 +58,10 @@ class ServedPolicy(Protocol):
         """
         ...
 
+    def warm_up(self) -> None:
+        """Load compiled code, so that the first user does not wait for it; changes nothing."""
+        ...
+
     def learn(self, lessons: Sequence[Lesson]) -> None:
         """Learn from lists and their clicks.
 
@@ -92,6 +96,9 @@ class Unlearning:
     @property
     def model_sha256(self) -> str | None:
         return None
+
+    def warm_up(self) -> None:
+        """There is nothing to load."""
 
     def learn(self, lessons: Sequence[Lesson]) -> None:
         """Nothing is learned."""
