@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import math
 import random
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Self
+from urllib.parse import quote
 
+import msgspec
+
+from rankpolicy.arguments import checked_kinds
 from rankpolicy.service.errors import ServiceError
 from rankpolicy.service.ids import time_ordered_id
+from rankpolicy.service.messages import EventIn, RankRequest
 from rankpolicy.types import MissingDependencyError, RankPolicyError
 
 _RETRIED = {502, 503, 504}
@@ -34,6 +40,7 @@ class Client:
         An ``httpx`` transport, for tests; None: the network.
     """
 
+    @checked_kinds
     def __init__(
         self, url: str, *, key: str | None = None, timeout: float = 10.0, attempts: int = 5, transport: Any = None
     ) -> None:
@@ -41,10 +48,19 @@ class Client:
             import httpx
         except ImportError:
             raise MissingDependencyError("The client needs httpx: pip install 'rankpolicy[serve]'") from None
-        if not isinstance(url, str) or not url.startswith(("http://", "https://")):
+        if not url.startswith(("http://", "https://")):
             raise RankPolicyError(f"url must be an address such as http://127.0.0.1:8080; got {url!r:.80}.")
+        if key is not None and not (key.isascii() and key.isprintable()):
+            raise RankPolicyError("key must be what 'rankpolicy service key new' printed; got other characters.")
+        if not 0 < timeout < math.inf:
+            raise RankPolicyError(f"timeout must be a number of seconds above 0; got {timeout!r:.80}.")
         headers = {} if key is None else {"authorization": f"Bearer {key}"}
-        self._http = httpx.Client(base_url=url, headers=headers, timeout=timeout, transport=transport)
+        try:
+            self._http = httpx.Client(base_url=url, headers=headers, timeout=timeout, transport=transport)
+        except (httpx.InvalidURL, UnicodeError) as error:
+            raise RankPolicyError(
+                f"url must be an address such as http://127.0.0.1:8080; got {url!r:.80} ({error})."
+            ) from None
         self._failures = (httpx.TransportError,)
         self._attempts = max(1, attempts)
 
@@ -91,15 +107,16 @@ class Client:
         ranking_id
             An id of your own for the list; None makes one.
         """
-        body: dict[str, Any] = {
-            "ranking_id": ranking_id or time_ordered_id(),
+        given = {
+            "ranking_id": time_ordered_id() if ranking_id is None else ranking_id,
             "query": query,
-            "items": [{"id": item} if isinstance(item, str) else dict(item) for item in items],
+            "items": [{"id": str(item)} if isinstance(item, str) else item for item in _sequence("items", items)],
             "cutoff": cutoff,
+            "policy": policy,
+            "user": user,
+            "context": context,
         }
-        optional = {"policy": policy, "user": user, "context": None if context is None else dict(context)}
-        body |= {name: value for name, value in optional.items() if value is not None}
-        return self._send("POST", "/v1/rank", body)
+        return self._send("POST", "/v1/rank", _message(given, RankRequest))
 
     def click(self, shown: Mapping[str, Any] | str, item: str) -> dict[str, Any]:
         """Report a click on an item of a list.
@@ -129,11 +146,10 @@ class Client:
         value
             A number, such as a price.
         """
-        ranking_id = shown if isinstance(shown, str) else shown["ranking_id"]
-        made: dict[str, Any] = {"ranking_id": ranking_id, "item": item, "type": type, "timestamp": time.time()}
-        if value is not None:
-            made["value"] = value
-        return self.events([made])
+        ranking_id = shown.get("ranking_id") if isinstance(shown, Mapping) else shown
+        return self.events(
+            [{"ranking_id": ranking_id, "item": item, "type": type, "value": value, "timestamp": time.time()}]
+        )
 
     def events(self, events: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
         """Report many events at once; returns how many were accepted, duplicate, orphan and late, and which were rejected.
@@ -144,8 +160,11 @@ class Client:
             Mappings with ``ranking_id``, ``item``, ``type`` and, if you have them, ``event_id``, ``value`` and ``timestamp``. An event
             without ``event_id`` gets one; to send it again in another call, give it one yourself.
         """
-        made = [{"event_id": time_ordered_id()} | dict(event) for event in events]
-        return self._send("POST", "/v1/events", made)
+        given = [
+            {"event_id": time_ordered_id(), **event} if isinstance(event, Mapping) else event
+            for event in _sequence("events", events)
+        ]
+        return self._send("POST", "/v1/events", _message(given, list[EventIn]))
 
     def ranking(self, ranking_id: str) -> dict[str, Any]:
         """A list that was shown, with its clicks and whether they were learned.
@@ -155,9 +174,9 @@ class Client:
         ranking_id
             Its id.
         """
-        from urllib.parse import quote
-
-        return self._send("GET", f"/v1/rankings/{quote(ranking_id, safe='')}")
+        if not isinstance(ranking_id, str):
+            raise RankPolicyError(f"ranking_id must be a text; got {ranking_id!r:.80}.")
+        return self._send("GET", f"/v1/rankings/{quote(ranking_id, safe='', errors='replace')}")
 
     def policies(self) -> list[dict[str, Any]]:
         """The policies of the service, their versions and the hashes of their states."""
@@ -166,10 +185,12 @@ class Client:
 
     def _send(self, method: str, path: str, body: Any = None) -> dict[str, Any]:
         pause = _FIRST_PAUSE
+        content = None if body is None else msgspec.json.encode(body)
+        headers = {} if body is None else {"content-type": "application/json"}
         for attempt in range(1, self._attempts + 1):
             failure: str
             try:
-                answer = self._http.request(method, path, json=body)
+                answer = self._http.request(method, path, content=content, headers=headers)
             except self._failures as error:
                 failure, status = f"{type(error).__name__}: {error}", 0
             else:
@@ -183,6 +204,27 @@ class Client:
                 time.sleep(pause * random.uniform(0.5, 1.5))  # so that many clients do not come back at once
                 pause *= 2
         raise ServiceError(f"{method} {path} failed: {failure}", status=status)
+
+
+def _sequence(name: str, given: Any) -> list[Any]:
+    try:
+        if isinstance(given, str | Mapping):
+            raise TypeError
+        return list(given)
+    except TypeError:  # arrays without axes say only then that they are no list
+        raise RankPolicyError(f"{name} must be a list; got {given!r:.80}.") from None
+
+
+def _message(given: Any, kind: Any) -> Any:
+    try:
+        return msgspec.convert(given, kind)
+    except (
+        msgspec.ValidationError,
+        TypeError,
+        ValueError,
+        AttributeError,
+    ) as error:  # msgspec asks objects for their keys
+        raise RankPolicyError(f"the request cannot be sent: {error}.") from None
 
 
 def _reason(answer: Any) -> str:

@@ -87,7 +87,7 @@ def _check_exposure(config: ServiceConfig) -> None:
     has_keys = False
     if os.path.exists(config.db):
         store = SqliteStore(config.db, role="keys", check="none")
-        has_keys = bool(store.keys())
+        has_keys = bool(store.valid_keys())
         store.close()
     if not has_keys:
         raise RankPolicyError(

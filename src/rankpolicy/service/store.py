@@ -138,6 +138,6 @@ class Store(Protocol):
         """
         ...
 
-    def keys(self) -> list[StoredKey]:
+    def valid_keys(self) -> list[StoredKey]:
         """The keys that are in force."""
         ...

@@ -40,7 +40,7 @@ class Application:
     def __init__(self, service: RankingService, *, report: Callable[[str], None] = lambda text: None) -> None:
         self._service, self._report = service, report
         self.metrics = Metrics()
-        self._access = Access(service.reader.keys)
+        self._access = Access(service.reader.valid_keys)
         self._pages = pages(service, self._access, self.metrics)
         self._quick: dict[str, Callable[[Scope, Receive, Send], Awaitable[int]]] = {
             "/v1/rank": self._rank,

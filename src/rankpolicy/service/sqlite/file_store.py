@@ -247,7 +247,7 @@ class SqliteStore:
         with self._transaction() as connection:
             connection.execute("INSERT INTO audit (stamp, what, detail) VALUES (?, ?, ?)", (now, what, detail))
 
-    def keys(self) -> list[StoredKey]:
+    def valid_keys(self) -> list[StoredKey]:
         """The keys that are in force."""
         rows = self._rows("SELECT key_id, digest, scopes FROM keys WHERE revoked IS NULL ORDER BY stamp, key_id")
         return [
