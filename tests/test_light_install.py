@@ -16,6 +16,11 @@ HEAVY = (
     "triton",
     "rich",
     "typer",
+    "starlette",
+    "uvicorn",
+    "msgspec",
+    "apsw",
+    "httpx",
 )
 
 IMPORTS = """
@@ -27,6 +32,22 @@ BANDIT = """
 import sys, rankpolicy as rp
 rp.bandits.DcmTS(num_items=5, cutoff=2).rank()
 print("torch" in sys.modules)
+"""
+
+SERVICE = """
+import sys, asyncio, pathlib
+from rankpolicy.service import RankingService, ServiceConfig
+from rankpolicy.service.messages import Item, RankRequest
+
+async def serve_one():
+    service = RankingService(ServiceConfig(db=sys.argv[1]))
+    service.start()
+    answer = await service.rank(RankRequest(query="q", items=[Item(id="a")]))
+    assert answer.items[0].id == "a"
+    service.stop()
+
+asyncio.run(serve_one())
+print([name for name in ("torch", "polars", "lightgbm", "matplotlib", "sklearn", "pandas") if name in sys.modules])
 """
 
 WITHOUT = """
@@ -61,6 +82,10 @@ def test_import_loads_nothing_heavy():
 
 def test_a_bandit_ranks_without_torch():
     assert run(BANDIT).strip() == "False"
+
+
+def test_a_service_of_bandits_loads_no_torch(tmp_path):
+    assert run(SERVICE, tmp_path / "service.db").strip() == "[]"
 
 
 def test_torch_and_numpy_are_enough(tmp_path):

@@ -72,6 +72,7 @@ if TYPE_CHECKING:
         RankSVM,
         Regression,
     )
+    from rankpolicy.service import Client as Client
 
 prepare_threads()
 

@@ -4,7 +4,7 @@ import math
 import numpy as np
 import pytest
 
-from rankpolicy.bandits import DcmTS, EpsilonGreedy, RandomLists, RankedExp3
+from rankpolicy.bandits import DcmTS, EpsilonGreedy, QueryBandit, RandomLists, RankedExp3
 from rankpolicy.types import RankPolicyError
 
 NUM_DRAWS = 6000
@@ -60,3 +60,29 @@ def test_propensities_of_the_greedy_part():
     )
     np.testing.assert_allclose(bandit.propensities([1, 2]), [1.0, 0.5])
     np.testing.assert_allclose(bandit.propensities([0, 1]), [0.0, 1.0])
+
+
+@pytest.mark.parametrize(("name", "settings"), [("epsilon-greedy", {"epsilon": 0.3}), ("random", None)])
+def test_the_bandits_of_queries_have_the_propensities_of_their_bandit(name, settings):
+    by_query = QueryBandit(bandit=name, cutoff=3, bandit_settings=settings)
+    alone = (EpsilonGreedy if settings else RandomLists)(num_items=4, cutoff=3, **(settings or {}))
+    names = list("abcd")
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        ranking, clicks = rng.permutation(4)[:3], rng.integers(0, 2, 3)
+        by_query.learn("q", [names[place] for place in ranking], clicks)
+        alone.learn(ranking, clicks)
+    assert by_query.has_propensities
+    for ranking in itertools.permutations(range(4), 2):
+        found = by_query.propensities("q", [names[place] for place in ranking], names)
+        assert found.tolist() == alone.propensities(ranking).tolist()
+    with pytest.raises(RankPolicyError, match="could have been shown; got 'z'"):
+        by_query.propensities("q", ["z"], names)
+    assert not QueryBandit(bandit="dcm-ts", cutoff=2).has_propensities
+
+
+def test_one_list_of_a_query_may_be_shorter():
+    by_query = QueryBandit(bandit="dcm-ts", cutoff=3)
+    assert len(by_query.rank("q", list("abcd"), cutoff=2)) == 2
+    with pytest.raises(RankPolicyError, match="cutoff must be at most 3; got 4"):
+        by_query.rank("q", list("abcd"), cutoff=4)

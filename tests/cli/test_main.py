@@ -7,8 +7,22 @@ import pytest
 from rankpolicy import MissingDependencyError, __version__
 from rankpolicy.cli import main, verbs
 
-VERBS = tuple(verb for verb in verbs.VERBS if verb != "clicks")
-HEAVY = ("torch", "numpy", "numba", "polars", "scipy", "lightgbm", "matplotlib")
+GROUPS = {"clicks": verbs.CLICKS_VERBS, "service": verbs.SERVICE_VERBS}
+VERBS = tuple(verb for verb in verbs.VERBS if verb not in GROUPS)
+HEAVY = (
+    "torch",
+    "numpy",
+    "numba",
+    "polars",
+    "scipy",
+    "lightgbm",
+    "matplotlib",
+    "starlette",
+    "uvicorn",
+    "apsw",
+    "msgspec",
+    "httpx",
+)
 
 
 def test_without_a_verb_it_shows_help(rankpolicy):
@@ -17,26 +31,29 @@ def test_without_a_verb_it_shows_help(rankpolicy):
     assert all(verb in result.stdout for verb in VERBS)
 
 
-@pytest.mark.parametrize("verb", VERBS)
+ALL_VERBS = [*VERBS, *(f"{group} {verb}" for group, members in GROUPS.items() for verb in members)]
+
+
+@pytest.mark.parametrize("verb", ALL_VERBS)
 def test_every_verb_has_help_with_examples_and_json(rankpolicy, verb):
-    result = rankpolicy(verb, "--help")
+    result = rankpolicy(*verb.split(), "--help")
     assert result.status == 0
     assert "--json" in result.stdout
     assert "Examples" in result.stdout
 
 
-@pytest.mark.parametrize("verb", VERBS)
+@pytest.mark.parametrize("verb", ALL_VERBS)
 def test_every_verb_has_a_seed(refused, verb):
-    assert "No such option: --nonsense" in refused(verb, "--seed", "1", "--nonsense")
+    assert "No such option: --nonsense" in refused(*verb.split(), "--seed", "1", "--nonsense")
 
 
 def test_version(rankpolicy):
     assert rankpolicy("--version").stdout == f"rankpolicy {__version__}\n"
 
 
-@pytest.mark.parametrize("group", [(), ("clicks",)])
+@pytest.mark.parametrize("group", [(), *((name,) for name in GROUPS)])
 def test_the_list_of_verbs_fits_a_terminal(rankpolicy, group):
-    known = verbs.CLICKS_VERBS if group else verbs.VERBS
+    known = GROUPS[group[0]] if group else verbs.VERBS
     shown = rankpolicy(*group, "--help").stdout
     for name, verb in known.items():
         assert any(name in line and verb.summary in line for line in shown.splitlines())
@@ -47,7 +64,7 @@ import sys
 from rankpolicy.cli.main import run
 
 calls = [["--help"], ["--version"], []]
-calls += [[verb, "--help"] for verb in {verbs!r}] + [["clicks", verb, "--help"] for verb in {clicks!r}]
+calls += [[*verb.split(), "--help"] for verb in {verbs!r}]
 for call in calls:
     assert run(call) == 0, call
 print([name for name in {heavy!r} if name in sys.modules])
@@ -61,7 +78,8 @@ def python(code, **environment):
 
 
 def test_help_and_version_load_nothing_heavy():
-    code = LIGHT.format(verbs=list(verbs.VERBS), clicks=list(verbs.CLICKS_VERBS), heavy=HEAVY)
+    grouped = [f"{group} {verb}" for group, members in GROUPS.items() for verb in members]
+    code = LIGHT.format(verbs=[*verbs.VERBS, *grouped], heavy=HEAVY)
     assert python(code).splitlines()[-1] == "[]"
 
 

@@ -8,7 +8,15 @@ from rankpolicy.cli.verbs import CLICKS_VERBS, VERBS
 from reproductions import TARGETS, Claim, Outcome, Target
 
 FIELDS = {"command", "options", "settings", "seed", "data", "versions", "started", "duration_seconds"}
-WITHOUT_RESULTS = {"evaluate", "methods", "doctor", "sample-data", "clicks"}  # clicks is a group of verbs
+WITHOUT_RESULTS = {
+    "evaluate",
+    "methods",
+    "doctor",
+    "sample-data",
+    "clicks",
+    "serve",
+    "service",
+}  # clicks and service are groups
 FILES = {"train", "predict", "export"}
 
 

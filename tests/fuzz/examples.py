@@ -9,6 +9,7 @@ import types
 from collections.abc import Callable
 from typing import Any
 
+import httpx
 import numpy as np
 import polars
 
@@ -21,7 +22,18 @@ from rankpolicy.rankers import RANKERS
 from rankpolicy.simulation import cascade_user, stationary
 
 Call = tuple[Callable[..., Any], dict[str, Any]]
-PACKAGES = ("bandits", "clicks", "data", "evaluation", "experiments", "models", "off_policy", "rankers", "simulation")
+PACKAGES = (
+    "bandits",
+    "clicks",
+    "data",
+    "evaluation",
+    "experiments",
+    "models",
+    "off_policy",
+    "rankers",
+    "service",
+    "simulation",
+)
 # Settings that only make a run longer or larger: an odd but valid value would take hours.
 _SIZES = {
     "epochs", "num_trees", "rounds", "restarts", "num_iterations", "max_iterations", "num_networks", "hidden", "num_samples", "steps",
@@ -29,7 +41,10 @@ _SIZES = {
 }  # fmt: skip
 # Public names that users do not call: results that functions return, bases, and what needs files that are not here.
 NOT_CALLED = {
-    "errors": {"MissingDependencyError", "RankPolicyError"},
+    "errors": {
+        "MissingDependencyError", "RankPolicyError", "ConflictError", "DamagedStoreError", "ServiceError", "UnavailableError",
+    },
+    "a service that runs": {"RankingService", "SqliteStore", "Store", "serve"},
     "kinds of values": {"LabelKind"},
     "results": {
         "BiasedLog", "ClickComparison", "ClickEvidence", "Comparison", "IPSWeights", "MethodToRun", "MetricTable", "OffPolicyLog",
@@ -80,6 +95,8 @@ def write_files() -> rp.RankingDataset:
         os.makedirs(f"folds/Fold{number}", exist_ok=True)
         for part in ("train", "vali", "test"):
             rp.data.write_letor(data, f"folds/Fold{number}/{part}.txt")
+    with open("service.toml", "w") as file:
+        file.write('window_seconds = 5\n[policies.own]\nkind = "given"\n')
     with open("qrels.txt", "w") as file:
         file.write("q 0 a 1\n")
     with open("run.trec", "w") as file:
@@ -116,6 +133,8 @@ def calls() -> dict[str, Call]:
     table = rp.evaluate(linear, data)
     bandit = BANDITS["cascade-kl-ucb"](num_items=5, cutoff=2)
     contextual = BANDITS["cascade-lin-ucb"](num_items=5, cutoff=2, features=np.eye(5))
+    nobody = httpx.MockTransport(lambda request: httpx.Response(200, json={"policies": []}))
+    client = rp.Client("http://service", attempts=1, transport=nobody)
     by_query = rp.bandits.QueryBandit(bandit="cascade-ts", cutoff=2)
     user = cascade_user([0.5, 0.3, 0.2])
     problem = stationary(user, 2)
@@ -484,7 +503,30 @@ def calls() -> dict[str, Call]:
         "QueryBandit": _call(
             rp.bandits.QueryBandit, bandit="cascade-ts", cutoff=2, random_state=0, bandit_settings={"prior_clicks": 1.0}
         ),
-        "query_bandit.rank": _call(by_query.rank, query="q", items=["a", "b", "c"]),
+        "query_bandit.rank": _call(by_query.rank, query="q", items=["a", "b", "c"], cutoff=1),
+        "query_bandit.propensities": _call(
+            rp.bandits.QueryBandit(bandit="random", cutoff=2).propensities, query="q", ranking=["b"], items=["a", "b"]
+        ),
+        "Client": _call(rp.Client, url="http://service", key="rp_key", timeout=1.0, attempts=1, transport=None),
+        "client.rank": _call(
+            client.rank,
+            query="q",
+            items=["a", {"id": "b"}],
+            cutoff=1,
+            policy=None,
+            user="u",
+            context={"a": 1},
+            ranking_id="r",
+        ),
+        "client.click": _call(client.click, shown={"ranking_id": "r"}, item="a"),
+        "client.event": _call(client.event, shown="r", item="a", type="view", value=1.5),
+        "client.events": _call(client.events, events=[{"ranking_id": "r", "item": "a", "type": "click"}]),
+        "client.ranking": _call(client.ranking, ranking_id="r"),
+        "client.policies": _call(client.policies),
+        "ServiceConfig": _call(
+            rp.service.ServiceConfig, **_defaults(rp.service.ServiceConfig) | {"policies": {"a": {"kind": "given"}}}
+        ),
+        "read_config": _call(rp.service.read_config, path="service.toml"),
         "query_bandit.learn": _call(by_query.learn, query="q", ranking=["a", "b"], clicks=[1, 0]),
         "query_bandit.learn_log": _call(by_query.learn_log, queries=["q"], rankings=[["a", "b"]], clicks=[[1, 0]]),
         "query_bandit.counts_of": _call(by_query.counts_of, query="q", items=["a"]),

@@ -10,7 +10,8 @@ from typing import Any, ClassVar, Self, final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rankpolicy.arguments import as_array
+from rankpolicy.arguments import as_array, whole_number
+from rankpolicy.bandits.base import Bandit
 from rankpolicy.bandits.generator_state import generator_from_words, generator_words
 from rankpolicy.bandits.inputs import checked_log
 from rankpolicy.bandits.keys import as_names, checked_names, is_item, keys_of, mixed_keys
@@ -95,7 +96,7 @@ class QueryBandit(KnowsOtherSettings):
         settings = {name: short(value) for name, value in (self.bandit_settings or {}).items()}
         return html_block("QueryBandit", html_table((facts | settings).items()))
 
-    def rank(self, query: str | int, items: ArrayLike) -> NDArray[Any]:
+    def rank(self, query: str | int, items: ArrayLike, *, cutoff: int | None = None) -> NDArray[Any]:
         """The list to show for a query, best first: at most ``cutoff`` of the items.
 
         Parameters
@@ -104,16 +105,51 @@ class QueryBandit(KnowsOtherSettings):
             A text or whole number.
         items
             Names of the items that may be shown, texts or whole numbers.
+        cutoff
+            Length of this list, at most that of the bandit; None: that of the bandit.
         """
         names = checked_names(items)
+        longest = self.cutoff if cutoff is None else whole_number("cutoff", cutoff, at_least=1, at_most=self.cutoff)
         statistics = self.counts_of(query, names)[None].astype(np.float64)
         steps = np.zeros((1, 2), np.uint32)
         self._read(mixed_keys(keys_of(_one(query))), steps)
         memory = self._one_list.memory._replace(steps=steps[0, :1].astype(np.int64), statistics=statistics)
-        ranking = np.empty(min(self.cutoff, names.size), np.int64)
+        ranking = np.empty(min(longest, names.size), np.int64)
         if len(ranking) > 0:
             self._one_list.program().rank(memory, np.arange(len(names)), self.generator, ranking)
         return names[ranking]
+
+    @property
+    def has_propensities(self) -> bool:
+        """Whether the bandit of each query draws items with probabilities in closed form."""
+        return type(self._one_list).propensities is not Bandit.propensities
+
+    def propensities(self, query: str | int, ranking: ArrayLike, items: ArrayLike) -> NDArray[np.float64]:
+        """The probability (position,) of each item of a list at its position, given the items above it, if it were ranked now.
+
+        Known for bandits that draw items with probabilities in closed form: epsilon-greedy and random.
+
+        Parameters
+        ----------
+        query
+            A text or whole number.
+        ranking
+            Names of the shown items, best first.
+        items
+            Names of the items that could have been shown.
+        """
+        names, shown = checked_names(items), checked_names(ranking)
+        place_of = {name: place for place, name in enumerate(names.tolist())}
+        missing = [name for name in shown.tolist() if name not in place_of]
+        if missing:
+            raise RankPolicyError(f"a list must hold items that could have been shown; got {missing[0]!r:.80}.")
+        statistics = self.counts_of(query, names)[None].astype(np.float64)
+        if names.size == 0:
+            return np.empty(0)
+        settings = {} if self.bandit_settings is None else self.bandit_settings
+        one = type(self._one_list)(num_items=names.size, cutoff=names.size, **settings)
+        one.memory = one.memory._replace(statistics=statistics)
+        return one.propensities([place_of[name] for name in shown.tolist()])
 
     def learn(self, query: str | int, ranking: ArrayLike, clicks: ArrayLike) -> None:
         """Learn from a list shown for a query; lists may come in any order.

@@ -39,6 +39,11 @@ PACKAGES = {
     "onnx": ("onnx", "rankers as ONNX files", "pip install 'rankpolicy[onnx]'"),
     "onnxscript": ("onnxscript", "networks of texts as ONNX files", "pip install 'rankpolicy[onnx]'"),
     "onnxruntime": ("onnxruntime", "checking ONNX files before they are written", "pip install 'rankpolicy[onnx]'"),
+    "starlette": ("starlette", "the ranking service", "pip install 'rankpolicy[serve]'"),
+    "uvicorn": ("uvicorn", "the ranking service", "pip install 'rankpolicy[serve]'"),
+    "msgspec": ("msgspec", "the ranking service", "pip install 'rankpolicy[serve]'"),
+    "apsw": ("apsw", "the log of the ranking service", "pip install 'rankpolicy[serve]'"),
+    "httpx": ("httpx", "the client of the ranking service", "pip install 'rankpolicy[serve]'"),
     "scikit-learn": ("sklearn", "pipelines, clone and cross-validation around rankers", "pip install scikit-learn"),
     "pandas": ("pandas", "pandas frames as input", "pip install pandas"),
 }

@@ -37,6 +37,8 @@ VERBS: dict[str, Verb] = {
     "tradeoff": Verb(place=f"{_CLI}.tradeoff:tradeoff", summary="Utility against fairness of exposure, by method."),
     "clicks": Verb(place=f"{_CLI}.clicks:app", summary="Fit click models to a log; estimate position bias."),
     "simulate": Verb(place=f"{_CLI}.simulate:simulate", summary="Regret of bandits that rank for simulated users."),
+    "serve": Verb(place=f"{_CLI}.serve:serve", summary="Serve rankings over HTTP and learn from clicks."),
+    "service": Verb(place=f"{_CLI}.service:app", summary="Keys of a service; replay of what it learned."),
     "methods": Verb(place=f"{_CLI}.methods:methods", summary="List methods, models, bandits ... and their settings."),
     "reproduce": Verb(place=f"{_CLI}.reproduce:reproduce", summary="Run a table or figure of a paper again."),
     "doctor": Verb(place=f"{_CLI}.doctor:doctor", summary="Show what is installed and which fast paths are on."),
@@ -45,4 +47,9 @@ VERBS: dict[str, Verb] = {
 CLICKS_VERBS: dict[str, Verb] = {
     "fit": Verb(place=f"{_CLI}.clicks_fit:fit", summary="Fit click models to a log and measure them."),
     "bias": Verb(place=f"{_CLI}.clicks_bias:bias", summary="Estimate how likely users examine each rank."),
+}
+
+SERVICE_VERBS: dict[str, Verb] = {
+    "key": Verb(place=f"{_CLI}.service_key:key", summary="Make, list or revoke keys."),
+    "replay": Verb(place=f"{_CLI}.service_replay:replay", summary="Compute all states again and compare."),
 }

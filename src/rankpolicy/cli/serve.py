@@ -1,0 +1,74 @@
+"""rankpolicy serve"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from rankpolicy.cli.support.options import Json
+from rankpolicy.cli.support.output import note, print_json
+from rankpolicy.cli.support.serving import need_serve
+
+EXAMPLES = """
+[bold]Examples[/bold]
+
+rankpolicy serve
+
+rankpolicy serve --config service.toml --port 9000
+
+rankpolicy serve --db /var/lib/rankpolicy/search.db --host 0.0.0.0
+"""
+
+
+def serve(
+    config: Annotated[
+        Path | None,
+        typer.Option(help="A TOML file of policies and settings; without one, a bandit dcm-ts.", show_default=False),
+    ] = None,
+    host: Annotated[
+        str | None,
+        typer.Option(help="Address to listen on; other than loopback only with keys.", show_default="127.0.0.1"),
+    ] = None,
+    port: Annotated[
+        int | None, typer.Option(min=0, max=65535, help="Port; 0 takes a free one.", show_default="8080")
+    ] = None,
+    db: Annotated[
+        Path | None, typer.Option(help="The database, made where there is none.", show_default="rankpolicy.db")
+    ] = None,
+    window: Annotated[
+        float | None, typer.Option(help="Seconds after which a list is learned with its clicks.", show_default="60")
+    ] = None,
+    seed: Annotated[
+        int | None,
+        typer.Option("--seed", min=0, help="Seed of random lists, for tests.", show_default="from the database"),
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Serve rankings over HTTP: show lists, store clicks durably, learn from them.
+
+    POST /v1/rank gives a list, POST /v1/events takes clicks, /openapi.json describes both. Without keys only this machine is served;
+    'rankpolicy service key new' makes one. End it with Ctrl-C.
+    """
+    need_serve()
+    from rankpolicy.service.config import ServiceConfig, read_config
+    from rankpolicy.service.server import serve as serve_forever
+
+    typed: dict[str, Any] = {
+        "host": host,
+        "port": port,
+        "db": None if db is None else str(db),
+        "window_seconds": window,
+        "seed": seed,
+    }
+    told = {} if config is None else read_config(config)
+    chosen = ServiceConfig(**told | {name: value for name, value in typed.items() if value is not None})
+
+    def announce(url: str) -> None:
+        if as_json:
+            print_json({"url": url, "db": chosen.db, "policies": list(chosen.policies)})
+        else:
+            note(f"serving {', '.join(chosen.policies)} at {url}, data in {chosen.db}. Ctrl-C ends it.")
+
+    serve_forever(chosen, announce=announce)

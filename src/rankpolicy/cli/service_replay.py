@@ -1,0 +1,63 @@
+"""rankpolicy service replay"""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+
+from rankpolicy.cli.support.options import Json
+from rankpolicy.cli.support.output import console, print_json
+from rankpolicy.cli.support.serving import Db, NotRandom, opened
+
+if TYPE_CHECKING:
+    from rankpolicy.service.replay import ReplayedPolicy
+
+EXAMPLES = """
+[bold]Examples[/bold]
+
+rankpolicy service replay
+
+rankpolicy service replay --db /var/lib/rankpolicy/search.db --json
+"""
+
+
+def replay(db: Db = Path("rankpolicy.db"), seed: NotRandom = 0, as_json: Json = False) -> None:
+    """Check every row of the log, compute the state of every policy from it again, and compare bit by bit.
+
+    Snapshots must equal what the log leads to; the exit status is 1 if one does not. A running service is not disturbed: GET
+    /v1/policies gives the hash of its state, to be compared with the one that is printed here.
+    """
+    store = opened(db, role="reader")
+    from rankpolicy.service.policies.made_again import policy_of_version
+    from rankpolicy.service.replay import replay as replay_log
+
+    try:
+        rows = store.check()
+        found = replay_log(store, policy_of_version)
+    finally:
+        store.close()
+    is_equal = all(policy.is_equal for policy in found)
+    if as_json:
+        policies = [asdict(policy) | {"is_equal": policy.is_equal} for policy in found]
+        print_json({"rows": rows, "policies": policies, "is_equal": is_equal})
+    else:
+        _print(rows, found)
+    if not is_equal:
+        raise typer.Exit(1)
+
+
+def _print(rows: dict[str, int], found: list[ReplayedPolicy]) -> None:
+    from rich.box import SIMPLE_HEAD
+    from rich.table import Table
+
+    out = console()
+    out.print(", ".join(f"{number:,} {table}" for table, number in rows.items()) + ": every row is as it was written")
+    table = Table("policy", "version", "lessons", "state (SHA-256)", "snapshots", box=SIMPLE_HEAD)
+    for policy in found:
+        wrong = [str(seq) for seq, is_equal in policy.snapshots.items() if not is_equal]
+        verdict = f"differ at {', '.join(wrong)}" if wrong else f"{len(policy.snapshots)} equal"
+        table.add_row(policy.policy, str(policy.number), f"{policy.lessons:,}", policy.state_sha256[:16], verdict)
+    out.print(table)

@@ -1,0 +1,237 @@
+"""The client of a service. Ids are made here, so that every request may be sent again without harm."""
+
+from __future__ import annotations
+
+import math
+import random
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Self
+from urllib.parse import quote
+
+import msgspec
+
+from rankpolicy.arguments import checked_kinds
+from rankpolicy.service.errors import ServiceError
+from rankpolicy.service.ids import time_ordered_id
+from rankpolicy.service.messages import EventIn, RankRequest
+from rankpolicy.types import MissingDependencyError, RankPolicyError
+
+_RETRIED = {502, 503, 504}
+_FIRST_PAUSE = 0.05  # seconds before the second attempt; doubled for each further one
+
+
+class Client:
+    """Asks a service for lists and reports what users did with them.
+
+    A request that fails on the way, or is answered with 502, 503 or 504, is sent again with the same ids: the service stores it once.
+
+    Parameters
+    ----------
+    url
+        Address of the service, such as ``"http://127.0.0.1:8080"``.
+    key
+        A key made by ``rankpolicy service key new``; None for a service without keys on this machine.
+    timeout
+        Seconds to wait for an answer, each time.
+    attempts
+        How often a request is sent at most.
+    transport
+        An ``httpx`` transport, for tests; None: the network.
+    """
+
+    @checked_kinds
+    def __init__(
+        self, url: str, *, key: str | None = None, timeout: float = 10.0, attempts: int = 5, transport: Any = None
+    ) -> None:
+        try:
+            import httpx
+        except ImportError:
+            raise MissingDependencyError("The client needs httpx: pip install 'rankpolicy[serve]'") from None
+        if not url.startswith(("http://", "https://")):
+            raise RankPolicyError(f"url must be an address such as http://127.0.0.1:8080; got {url!r:.80}.")
+        if key is not None and not (key.isascii() and key.isprintable()):
+            raise RankPolicyError("key must be what 'rankpolicy service key new' printed; got other characters.")
+        if not 0 < timeout < math.inf:
+            raise RankPolicyError(f"timeout must be a number of seconds above 0; got {timeout!r:.80}.")
+        headers = {} if key is None else {"authorization": f"Bearer {key}"}
+        try:
+            self._http = httpx.Client(base_url=url, headers=headers, timeout=timeout, transport=transport)
+        except (httpx.InvalidURL, UnicodeError) as error:
+            raise RankPolicyError(
+                f"url must be an address such as http://127.0.0.1:8080; got {url!r:.80} ({error})."
+            ) from None
+        self._failures = (httpx.TransportError,)
+        self._attempts = max(1, attempts)
+
+    def __repr__(self) -> str:
+        return f"Client({str(self._http.base_url)!r})"
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *failure: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._http.close()
+
+    def rank(
+        self,
+        *,
+        query: str,
+        items: Sequence[str | Mapping[str, Any]],
+        cutoff: int = 10,
+        policy: str | None = None,
+        user: str | None = None,
+        context: Mapping[str, Any] | None = None,
+        ranking_id: str | None = None,
+    ) -> dict[str, Any]:
+        """The list to show: a mapping with ``ranking_id`` and ``items``, best first, as the service answered.
+
+        Parameters
+        ----------
+        query
+            The query.
+        items
+            Items that may be shown: names, or mappings with ``id`` and, for rankers, ``features``.
+        cutoff
+            How many to show at most.
+        policy
+            Name of the policy; None: the default of the service.
+        user
+            Who asks; logged.
+        context
+            Anything else to log.
+        ranking_id
+            An id of your own for the list; None makes one.
+        """
+        given = {
+            "ranking_id": time_ordered_id() if ranking_id is None else ranking_id,
+            "query": query,
+            "items": [{"id": str(item)} if isinstance(item, str) else item for item in _sequence("items", items)],
+            "cutoff": cutoff,
+            "policy": policy,
+            "user": user,
+            "context": context,
+        }
+        return self._send("POST", "/v1/rank", _message(given, RankRequest))
+
+    def click(self, shown: Mapping[str, Any] | str, item: str) -> dict[str, Any]:
+        """Report a click on an item of a list.
+
+        Parameters
+        ----------
+        shown
+            What ``rank`` returned, or its ``ranking_id``.
+        item
+            The item that was clicked.
+        """
+        return self.event(shown, item, type="click")
+
+    def event(
+        self, shown: Mapping[str, Any] | str, item: str, *, type: str, value: float | None = None
+    ) -> dict[str, Any]:
+        """Report what a user did with an item of a list.
+
+        Parameters
+        ----------
+        shown
+            What ``rank`` returned, or its ``ranking_id``.
+        item
+            The item.
+        type
+            click, purchase, view ...; policies learn from clicks, the others are logged.
+        value
+            A number, such as a price.
+        """
+        ranking_id = shown.get("ranking_id") if isinstance(shown, Mapping) else shown
+        return self.events(
+            [{"ranking_id": ranking_id, "item": item, "type": type, "value": value, "timestamp": time.time()}]
+        )
+
+    def events(self, events: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+        """Report many events at once; returns how many were accepted, duplicate, orphan and late, and which were rejected.
+
+        Parameters
+        ----------
+        events
+            Mappings with ``ranking_id``, ``item``, ``type`` and, if you have them, ``event_id``, ``value`` and ``timestamp``. An event
+            without ``event_id`` gets one; to send it again in another call, give it one yourself.
+        """
+        given = [
+            {"event_id": time_ordered_id(), **event} if isinstance(event, Mapping) else event
+            for event in _sequence("events", events)
+        ]
+        return self._send("POST", "/v1/events", _message(given, list[EventIn]))
+
+    def ranking(self, ranking_id: str) -> dict[str, Any]:
+        """A list that was shown, with its clicks and whether they were learned.
+
+        Parameters
+        ----------
+        ranking_id
+            Its id.
+        """
+        if not isinstance(ranking_id, str):
+            raise RankPolicyError(f"ranking_id must be a text; got {ranking_id!r:.80}.")
+        return self._send("GET", f"/v1/rankings/{quote(ranking_id, safe='', errors='replace')}")
+
+    def policies(self) -> list[dict[str, Any]]:
+        """The policies of the service, their versions and the hashes of their states."""
+        found: list[dict[str, Any]] = self._send("GET", "/v1/policies")["policies"]
+        return found
+
+    def _send(self, method: str, path: str, body: Any = None) -> dict[str, Any]:
+        pause = _FIRST_PAUSE
+        content = None if body is None else msgspec.json.encode(body)
+        headers = {} if body is None else {"content-type": "application/json"}
+        for attempt in range(1, self._attempts + 1):
+            failure: str
+            try:
+                answer = self._http.request(method, path, content=content, headers=headers)
+            except self._failures as error:
+                failure, status = f"{type(error).__name__}: {error}", 0
+            else:
+                if answer.status_code == 200:
+                    found: dict[str, Any] = answer.json()
+                    return found
+                failure, status = _reason(answer), answer.status_code
+                if status not in _RETRIED:
+                    break
+            if attempt < self._attempts:
+                time.sleep(pause * random.uniform(0.5, 1.5))  # so that many clients do not come back at once
+                pause *= 2
+        raise ServiceError(f"{method} {path} failed: {failure}", status=status)
+
+
+def _sequence(name: str, given: Any) -> list[Any]:
+    try:
+        if isinstance(given, str | Mapping):
+            raise TypeError
+        return list(given)
+    except TypeError:  # arrays without axes say only then that they are no list
+        raise RankPolicyError(f"{name} must be a list; got {given!r:.80}.") from None
+
+
+def _message(given: Any, kind: Any) -> Any:
+    try:
+        return msgspec.convert(given, kind)
+    except (
+        msgspec.ValidationError,
+        TypeError,
+        ValueError,
+        AttributeError,
+    ) as error:  # msgspec asks objects for their keys
+        raise RankPolicyError(f"the request cannot be sent: {error}.") from None
+
+
+def _reason(answer: Any) -> str:
+    try:
+        document = answer.json()
+    except ValueError:
+        return f"status {answer.status_code}"
+    rejected = document.get("rejected") or [{}]
+    said = document.get("message") or rejected[0].get("reason") or ""
+    return f"status {answer.status_code}, {said}"

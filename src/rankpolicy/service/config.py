@@ -1,0 +1,115 @@
+"""The configuration of a service: one TOML file, checked before anything is opened."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from rankpolicy.files import checked_file
+from rankpolicy.service.policies.face import ServedPolicy
+from rankpolicy.service.policies.members import SERVED
+from rankpolicy.settings import check_settings, documented, setting, setting_names
+from rankpolicy.types import RankPolicyError, unknown_name
+
+DEFAULT_POLICIES: dict[str, dict[str, Any]] = {"default": {"kind": "bandit", "bandit": "dcm-ts"}}
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
+
+
+@documented
+@dataclass(frozen=True, kw_only=True)
+class ServiceConfig:
+    """Everything that a service is told when it starts.
+
+    service.toml:
+
+        db = "rankpolicy.db"
+        window_seconds = 60
+
+        [policies.search]          # the first policy is the default
+        kind = "bandit"
+        bandit = "dcm-ts"
+
+        [policies.reference]
+        kind = "uniform"
+    """
+
+    db: str = setting("rankpolicy.db", "The database; it is made where there is none.")
+    host: str = setting("127.0.0.1", "Address to listen on. Other than loopback only with keys.")
+    port: int = setting(8080, "Port to listen on; 0 takes a free one.", at_least=0, at_most=65535)
+    window_seconds: float = setting(
+        60.0,
+        "How long events on a list are waited for. When it ends, the list is learned with the clicks that came; later events are logged. "
+        "Longer windows miss fewer clicks, shorter ones learn sooner.",
+        above=0,
+        at_most=7 * 86_400,
+    )
+    snapshot_every: int = setting(
+        100_000, "Lists learned between snapshots. A restart computes what came after the last one.", at_least=1
+    )
+    check: str = setting(
+        "quick",
+        "What is checked of the database at the start: 'quick' (pages), 'full' (pages and indexes) or 'none'.",
+        choices=("quick", "full", "none"),
+    )
+    seed: int | None = setting(
+        None, "Seed of random lists, for tests; None draws from the secret of the database.", at_least=0
+    )
+    policies: Mapping[str, Mapping[str, Any]] = field(default_factory=lambda: dict(DEFAULT_POLICIES))
+
+    def __post_init__(self) -> None:
+        check_settings(self)
+        if not isinstance(self.policies, Mapping) or not self.policies:
+            raise RankPolicyError("policies must be a table of at least one policy: [policies.NAME] in service.toml.")
+        for name, given in self.policies.items():
+            if not _NAME.fullmatch(name):
+                raise RankPolicyError(
+                    f"the name of a policy must be up to 64 letters, digits, '-', '_' and '.'; got {name!r:.80}."
+                )
+            if not isinstance(given, Mapping) or "kind" not in given:
+                raise RankPolicyError(f"policies.{name} must be a table with a kind: {', '.join(SERVED)}.")
+
+    @property
+    def window(self) -> int:
+        """The window in microseconds."""
+        return round(self.window_seconds * 1e6)
+
+    def made_policies(self) -> dict[str, tuple[ServedPolicy, str]]:
+        """The policies by name, each with its settings as the database knows them."""
+        return {name: _made(name, given) for name, given in self.policies.items()}
+
+
+def read_config(path: str | os.PathLike[str]) -> dict[str, Any]:
+    """What a TOML file says, by the names of ``ServiceConfig``.
+
+    Parameters
+    ----------
+    path
+        The file.
+    """
+    file = checked_file(path)
+    try:
+        document = tomllib.loads(file.read_text(encoding="utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise RankPolicyError(f"{file} must be a TOML file: {error}.") from None
+    for name in document:
+        if name not in setting_names(ServiceConfig):
+            raise RankPolicyError(f"{file}: {unknown_name('setting', name, setting_names(ServiceConfig))}")
+    return document
+
+
+def _made(name: str, given: Mapping[str, Any]) -> tuple[ServedPolicy, str]:
+    settings = {key: value for key, value in given.items() if key != "kind"}
+    try:
+        policy = SERVED.named(given["kind"])(**settings)
+    except RankPolicyError as error:
+        raise RankPolicyError(f"policies.{name}: {error}") from None
+    except TypeError as error:  # a setting that must be given is missing
+        raise RankPolicyError(f"policies.{name}: settings of {given['kind']} are incomplete ({error}).") from None
+    if policy.model_sha256 is not None:  # what the file holds makes a version, not where it lies
+        settings["model"] = policy.model_sha256
+    return policy, json.dumps(settings, sort_keys=True, default=str)

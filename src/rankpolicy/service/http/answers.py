@@ -1,0 +1,93 @@
+"""What goes back over the wire: JSON, and one form for everything that is refused."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, MutableMapping
+from typing import Any
+
+import msgspec
+
+from rankpolicy.service.errors import DamagedStoreError, ServiceError
+from rankpolicy.service.messages import Problem
+from rankpolicy.types import RankPolicyError
+
+Scope = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
+Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
+
+ENCODER = msgspec.json.Encoder()
+_JSON = (b"content-type", b"application/json")
+_RETRY = (b"retry-after", b"1")
+_ERRORS = {409: "conflict", 503: "unavailable"}
+
+
+class RefusedError(Exception):
+    """A request that gets a 4xx or 503.
+
+    Parameters
+    ----------
+    status
+        The HTTP status.
+    error
+        A short name of the reason.
+    message
+        What must hold, what came, and what to do.
+    headers
+        Further headers of the answer.
+    """
+
+    def __init__(self, status: int, error: str, message: str, *headers: tuple[bytes, bytes]) -> None:
+        super().__init__(message)
+        self.status, self.error, self.message, self.headers = status, error, message, headers
+
+
+def refusal_of(error: Exception) -> RefusedError | None:
+    """The answer to an error that is not a failure of the service; None for one that is.
+
+    Parameters
+    ----------
+    error
+        What was raised.
+    """
+    if isinstance(error, RefusedError):
+        return error
+    if isinstance(error, ServiceError) and error.status in _ERRORS:
+        headers = (_RETRY,) if error.status == 503 else ()
+        return RefusedError(error.status, _ERRORS[error.status], str(error), *headers)
+    if isinstance(error, RankPolicyError) and not isinstance(error, DamagedStoreError):
+        return RefusedError(422, "invalid", str(error))
+    return None
+
+
+async def send_json(send: Send, status: int, body: Any, *headers: tuple[bytes, bytes]) -> None:
+    """Answer with a message.
+
+    Parameters
+    ----------
+    send
+        The ASGI function.
+    status
+        The HTTP status.
+    body
+        What msgspec can encode.
+    headers
+        Further headers.
+    """
+    content = ENCODER.encode(body)
+    length = (b"content-length", str(len(content)).encode())
+    await send({"type": "http.response.start", "status": status, "headers": [_JSON, length, *headers]})
+    await send({"type": "http.response.body", "body": content})
+
+
+async def send_refusal(send: Send, refusal: RefusedError) -> None:
+    """Answer with the reason why a request was refused.
+
+    Parameters
+    ----------
+    send
+        The ASGI function.
+    refusal
+        The reason.
+    """
+    problem = Problem(error=refusal.error, message=refusal.message)
+    await send_json(send, refusal.status, problem, *refusal.headers)

@@ -1,0 +1,135 @@
+"""The ASGI application: two quick paths, everything else to Starlette, and no bad input that ends in a 500."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+import traceback
+from collections.abc import Awaitable, Callable
+from typing import Annotated, Any
+
+import msgspec
+from msgspec import Meta
+
+from rankpolicy.service.http.access import Access
+from rankpolicy.service.http.answers import Receive, RefusedError, Scope, Send, refusal_of, send_json, send_refusal
+from rankpolicy.service.http.bodies import decoded, read_body
+from rankpolicy.service.http.metrics import Metrics
+from rankpolicy.service.http.pages import pages
+from rankpolicy.service.messages import MOST_EVENTS, EventIn, RankRequest
+from rankpolicy.service.ranking_service import RankingService
+
+_RANK = msgspec.json.Decoder(RankRequest)
+_EVENTS: msgspec.json.Decoder[Any] = msgspec.json.Decoder(
+    EventIn | Annotated[list[EventIn], Meta(max_length=MOST_EVENTS)]
+)
+_KNOWN_PAGES = ("/v1/policies", "/metrics", "/healthz", "/readyz", "/openapi.json")
+
+
+class Application:
+    """ASGI application of a service.
+
+    Parameters
+    ----------
+    service
+        The service; it is started and stopped with the application.
+    report
+        Called with the traceback of a failure that is nobody's bad input.
+    """
+
+    def __init__(self, service: RankingService, *, report: Callable[[str], None] = lambda text: None) -> None:
+        self._service, self._report = service, report
+        self.metrics = Metrics()
+        self._access = Access(service.reader.valid_keys)
+        self._pages = pages(service, self._access, self.metrics)
+        self._quick: dict[str, Callable[[Scope, Receive, Send], Awaitable[int]]] = {
+            "/v1/rank": self._rank,
+            "/v1/events": self._events,
+        }
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve a connection.
+
+        Parameters
+        ----------
+        scope, receive, send
+            As ASGI has them.
+        """
+        if scope["type"] == "lifespan":
+            await self._lifespan(receive, send)
+        elif scope["type"] == "http":
+            await self._answer(scope, receive, send)
+        else:
+            await send({"type": "websocket.close", "code": 1003})
+
+    async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
+        start, path, status = time.perf_counter(), scope["path"], 0
+
+        async def counted_send(message: Any) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+            await send(message)
+
+        try:
+            quick = self._quick.get(path)
+            if quick is not None:
+                status = await quick(scope, receive, send)
+            else:
+                await self._pages(scope, receive, counted_send)
+        except Exception as error:
+            if status:  # the answer has begun; the connection is closed
+                raise
+            refusal = self._refusal(error)
+            status = refusal.status
+            await send_refusal(send, refusal)
+        finally:
+            self.metrics.count(_named(path), status, time.perf_counter() - start)
+
+    async def _rank(self, scope: Scope, receive: Receive, send: Send) -> int:
+        self._access.check(scope, "rank")
+        request = decoded(_RANK, await read_body(scope, receive))
+        await send_json(send, 200, await self._service.rank(request))
+        return 200
+
+    async def _events(self, scope: Scope, receive: Receive, send: Send) -> int:
+        self._access.check(scope, "events")
+        given = decoded(_EVENTS, await read_body(scope, receive))
+        events = given if isinstance(given, list) else [given]
+        answer = await self._service.take(events)
+        for fate in ("accepted", "duplicate", "orphan", "late"):
+            self.metrics.events[fate] += getattr(answer, fate)
+        self.metrics.events["rejected"] += len(answer.rejected)
+        all_refused = bool(events) and len(answer.rejected) == len(events)
+        status = answer.rejected[0].status if all_refused else 200
+        await send_json(send, status, answer)
+        return status
+
+    def _refusal(self, error: Exception) -> RefusedError:
+        known = refusal_of(error)
+        if known is not None:
+            return known
+        self._report("".join(traceback.format_exception(error)))
+        return RefusedError(500, "failed", "the service failed; its log says why.")
+
+    async def _lifespan(self, receive: Receive, send: Send) -> None:
+        while True:
+            message = await receive()
+            if message["type"] == "lifespan.startup":
+                try:
+                    self._service.start()
+                except Exception as error:
+                    await send({"type": "lifespan.startup.failed", "message": str(error)})
+                    return
+                await send({"type": "lifespan.startup.complete"})
+            elif message["type"] == "lifespan.shutdown":
+                await asyncio.to_thread(self._service.stop)
+                await send({"type": "lifespan.shutdown.complete"})
+                return
+
+
+def _named(path: str) -> str:
+    """The path as metrics name it; there are few names, whatever is asked for."""
+    if path in ("/v1/rank", "/v1/events", *_KNOWN_PAGES):
+        return path
+    return "/v1/rankings/{ranking_id}" if path.startswith("/v1/rankings/") else "other"

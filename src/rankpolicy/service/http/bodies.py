@@ -1,0 +1,97 @@
+"""Reading a request: within limits, and as one of the declared messages."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any, TypeVar
+
+import msgspec
+
+from rankpolicy.service.http.answers import Receive, RefusedError, Scope
+from rankpolicy.service.messages import MOST_BYTES
+
+LONGEST_WAIT = 10.0  # seconds for a whole body to come
+
+MessageT = TypeVar("MessageT")
+
+
+def header(scope: Scope, name: bytes) -> str | None:
+    """A header of a request; None where it was not sent.
+
+    Parameters
+    ----------
+    scope
+        The ASGI scope.
+    name
+        The name in lower case.
+    """
+    for key, value in scope["headers"]:
+        if key == name:
+            return str(value.decode("latin-1"))
+    return None
+
+
+async def read_body(scope: Scope, receive: Receive) -> bytes:
+    """The body of a POST request of JSON.
+
+    Parameters
+    ----------
+    scope
+        The ASGI scope.
+    receive
+        The ASGI function.
+    """
+    if scope["method"] != "POST":
+        raise RefusedError(405, "method_not_allowed", "use POST here.", (b"allow", b"POST"))
+    kind = (header(scope, b"content-type") or "").partition(";")[0].strip().lower()
+    if kind != "application/json":  # a form of a foreign web page cannot send this type unasked
+        raise RefusedError(415, "unsupported_media_type", "content-type must be application/json.")
+    announced = header(scope, b"content-length")
+    if announced is not None and announced.isdigit() and int(announced) > MOST_BYTES:
+        raise _too_large()
+    try:
+        async with asyncio.timeout(LONGEST_WAIT):
+            return await _whole_body(receive)
+    except TimeoutError:
+        raise RefusedError(408, "timeout", f"the body must come within {LONGEST_WAIT:g} seconds.") from None
+
+
+def decoded(decoder: msgspec.json.Decoder[MessageT], body: bytes) -> MessageT:
+    """The message in a body.
+
+    Parameters
+    ----------
+    decoder
+        Of the kind of message.
+    body
+        JSON.
+    """
+    try:
+        return decoder.decode(body)
+    except msgspec.ValidationError as error:
+        raise RefusedError(422, "invalid", f"{error}.") from None
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise RefusedError(400, "malformed", f"the body must be JSON: {error}.") from None
+    except RecursionError:
+        raise RefusedError(400, "malformed", "the body is nested too deeply.") from None
+
+
+async def _whole_body(receive: Receive) -> bytes:
+    parts: list[bytes] = []
+    size = 0
+    while True:
+        message: Any = await receive()
+        if message["type"] == "http.disconnect":
+            raise RefusedError(400, "disconnected", "the connection was closed before the body had come.")
+        part = message.get("body", b"")
+        size += len(part)
+        if size > MOST_BYTES:
+            raise _too_large()
+        parts.append(part)
+        if not message.get("more_body", False):
+            return b"".join(parts)
+
+
+def _too_large() -> RefusedError:
+    # The rest of the body is not read, so the connection cannot be used again.
+    return RefusedError(413, "too_large", f"a request must have at most {MOST_BYTES} bytes.", (b"connection", b"close"))

@@ -1,0 +1,122 @@
+"""What is asked rarely: lists, policies, health, metrics, the description of the interface."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, Response
+from starlette.routing import Route
+
+from rankpolicy.service.http.access import Access
+from rankpolicy.service.http.answers import ENCODER, RefusedError, refusal_of
+from rankpolicy.service.http.metrics import Metrics
+from rankpolicy.service.http.openapi import openapi
+from rankpolicy.service.messages import LONGEST
+from rankpolicy.service.ranking_service import RankingService
+from rankpolicy.types import RankPolicyError
+
+
+def pages(service: RankingService, access: Access, metrics: Metrics) -> Starlette:
+    """The application of everything but /v1/rank and /v1/events.
+
+    Parameters
+    ----------
+    service
+        The service.
+    access
+        Who may read.
+    metrics
+        The counters.
+    """
+
+    def for_readers(page: Callable[[Request], Response]) -> Callable[[Request], Any]:
+        async def checked(request: Request) -> Response:
+            access.check(request.scope, "read")
+            return page(request)
+
+        return checked
+
+    def ranking(request: Request) -> Response:
+        ranking_id = request.path_params["ranking_id"]
+        found = service.reader.ranking(ranking_id) if len(ranking_id) <= LONGEST else None
+        if found is None:
+            raise RefusedError(404, "not_found", "there is no list with this ranking_id.")
+        clicks, is_learned = service.reader.clicks_of(found)
+        clicked = [item for item, mark in zip(found.shown.items, clicks, strict=True) if mark]
+        times = {"stored_us": found.stamp, "window_ends_us": found.deadline}
+        return _json({"shown": found.shown, "clicked": clicked, "learned": is_learned} | times)
+
+    def policies(request: Request) -> Response:
+        return _json({"policies": [_described(live) for live in service.policies.by_name.values()]})
+
+    async def health(request: Request) -> Response:
+        return _json({"status": "ok"})
+
+    async def readiness(request: Request) -> Response:
+        failure = service.journal.failure
+        return _json(
+            {"status": "ready"} if failure is None else {"status": "unavailable"}, 200 if failure is None else 503
+        )
+
+    def numbers(request: Request) -> Response:
+        journal = service.journal
+        gauges = {
+            "ready": float(journal.failure is None),
+            "commits": journal.num_commits,
+            "lessons": journal.num_lessons,
+            "waiting": journal.num_waiting,
+        }
+        return PlainTextResponse(metrics.text(gauges), media_type="text/plain; version=0.0.4")
+
+    async def description(request: Request) -> Response:
+        return _json(openapi())
+
+    return Starlette(
+        routes=[
+            Route("/v1/rankings/{ranking_id}", for_readers(ranking)),
+            Route("/v1/policies", for_readers(policies)),
+            Route("/metrics", for_readers(numbers)),
+            Route("/healthz", health),
+            Route("/readyz", readiness),
+            Route("/openapi.json", description),
+        ],
+        exception_handlers={404: _missing, 405: _not_allowed, RefusedError: _refused, RankPolicyError: _refused},
+    )
+
+
+def _described(live: Any) -> dict[str, Any]:
+    applied, state = live.state_hash()
+    return {
+        "policy": live.version.policy,
+        "policy_version": live.version.number,
+        "kind": live.version.kind,
+        "settings": live.version.settings,
+        "model_sha256": live.policy.model_sha256,
+        "last_lesson": applied,
+        "state_sha256": state if live.policy.learns else None,
+    }
+
+
+def _json(body: Any, status: int = 200) -> Response:
+    return Response(ENCODER.encode(body), status, media_type="application/json")
+
+
+def _refused(request: Request, error: Exception) -> Response:
+    refusal = refusal_of(error)
+    if refusal is None:
+        raise error
+    answer = _json({"error": refusal.error, "message": refusal.message}, refusal.status)
+    for name, value in refusal.headers:
+        answer.headers[name.decode()] = value.decode()
+    return answer
+
+
+def _missing(request: Request, error: Exception) -> Response:
+    return _json({"error": "not_found", "message": "there is nothing here; see /openapi.json."}, 404)
+
+
+def _not_allowed(request: Request, error: Exception) -> Response:
+    return _json({"error": "method_not_allowed", "message": "use GET here."}, 405)

@@ -1,0 +1,119 @@
+"""Bandits with a state per query, served."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from rankpolicy.bandits.query_bandit import QueryBandit
+from rankpolicy.service.errors import DamagedStoreError
+from rankpolicy.service.messages import MOST_ITEMS, RankRequest
+from rankpolicy.service.policies.face import Ordered
+from rankpolicy.service.records import Lesson
+from rankpolicy.settings import documented, setting
+
+_MAGIC = b"query bandit 1\n"
+
+
+@documented
+@dataclass(kw_only=True, eq=False)
+class BanditPolicy:
+    """A ``QueryBandit``: each query learns on its own which of its items are clicked."""
+
+    kind: ClassVar[str] = "bandit"
+    learns: ClassVar[bool] = True
+    is_quick: ClassVar[bool] = True
+
+    bandit: str = setting("dcm-ts", "Name of the bandit of each query, one that counts clicks and observations.")
+    settings: Mapping[str, Any] | None = setting(None, "Settings of the bandit by name, such as {'epsilon': 0.1}.")
+
+    def __post_init__(self) -> None:
+        self._bandit = self._made()
+
+    @property
+    def model_sha256(self) -> str | None:
+        return None
+
+    @property
+    def num_keys(self) -> int:
+        """Number of queries and of (query, item) pairs about which something is known."""
+        return self._bandit.num_keys
+
+    def order(self, request: RankRequest, *, generator: np.random.Generator) -> Ordered:
+        """The list that the bandit of this query shows now.
+
+        Parameters
+        ----------
+        request
+            Query, items and cutoff.
+        generator
+            Source of randomness.
+        """
+        names = [item.id for item in request.items]
+        self._bandit.generator = generator
+        shown = self._bandit.rank(request.query, names, cutoff=request.cutoff)
+        if not self._bandit.has_propensities:
+            return Ordered(items=shown.tolist(), no_propensities=self._why_none())
+        known = self._bandit.propensities(request.query, shown, names)
+        return Ordered(items=shown.tolist(), propensities=known.tolist())
+
+    def warm_up(self) -> None:
+        """Load compiled code, so that the first user does not wait for it; changes nothing."""
+        other = self._made()
+        other.learn("q", ["a", "b"], [0, 1])
+        other.rank("q", ["a", "b"])
+        if other.has_propensities:
+            other.propensities("q", ["a"], ["a", "b"])
+
+    def learn(self, lessons: Sequence[Lesson]) -> None:
+        """Learn from lists and their clicks.
+
+        Parameters
+        ----------
+        lessons
+            In the order of the log.
+        """
+        taught = [lesson for lesson in lessons if lesson.items]
+        if not taught:
+            return
+        longest = max(len(lesson.items) for lesson in taught)
+        names = [[*lesson.items, *[""] * (longest - len(lesson.items))] for lesson in taught]
+        clicks = np.zeros((len(taught), longest), np.int8)
+        for row, lesson in zip(clicks, taught, strict=True):
+            row[: len(lesson.clicks)] = np.frombuffer(lesson.clicks, np.int8)
+        self._bandit.learn_log([lesson.query for lesson in taught], names, clicks)
+
+    def state(self) -> bytes:
+        """Keys in ascending order with their counts: the order in which they came leaves no trace."""
+        arrays = self._bandit._arrays()
+        order = np.argsort(arrays["keys"])
+        keys, counts = arrays["keys"][order].astype("<u8"), arrays["counts"][order].astype("<u4")
+        return _MAGIC + keys.tobytes() + counts.tobytes()
+
+    def restore(self, state: bytes) -> None:
+        """Forget everything, and know what ``state`` returned.
+
+        Parameters
+        ----------
+        state
+            The bytes; others are an error.
+        """
+        if not state.startswith(_MAGIC) or (len(state) - len(_MAGIC)) % 16:
+            raise DamagedStoreError("the state of a bandit must be what state() returned; got other bytes.")
+        num_keys = (len(state) - len(_MAGIC)) // 16
+        keys = np.frombuffer(state, "<u8", num_keys, len(_MAGIC)).astype(np.uint64)
+        counts = np.frombuffer(state, "<u4", 2 * num_keys, len(_MAGIC) + 8 * num_keys).astype(np.uint32)
+        self._bandit = self._made()
+        own = self._bandit._arrays()
+        self._bandit._restore({"keys": keys, "counts": counts.reshape(-1, 2), "generator": own["generator"]})
+
+    def _made(self) -> QueryBandit:
+        return QueryBandit(bandit=self.bandit, cutoff=MOST_ITEMS, bandit_settings=self.settings)
+
+    def _why_none(self) -> str:
+        if "ts" in self.bandit.split("-"):
+            return f"{self.bandit}: the order of draws from posteriors has no closed form"
+        return f"{self.bandit}: the list follows from what was learned, only ties are drawn"

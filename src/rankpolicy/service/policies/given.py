@@ -1,0 +1,33 @@
+"""The caller's own order: the reference point of every change, and what the service falls back to."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from rankpolicy.service.messages import RankRequest
+from rankpolicy.service.policies.face import Ordered, Unlearning
+from rankpolicy.settings import documented
+
+
+@documented
+@dataclass(kw_only=True, eq=False)
+class GivenOrder(Unlearning):
+    """Items in the order in which the request has them; the probability of that list is 1."""
+
+    kind: ClassVar[str] = "given"
+
+    def order(self, request: RankRequest, *, generator: np.random.Generator) -> Ordered:
+        """The first items of the request.
+
+        Parameters
+        ----------
+        request
+            Query, items and cutoff.
+        generator
+            Not read.
+        """
+        names = [item.id for item in request.items[: request.cutoff]]
+        return Ordered(items=names, propensities=[1.0] * len(names))

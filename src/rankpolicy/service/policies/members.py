@@ -1,0 +1,22 @@
+"""All kinds of policies that can be served, once: this table feeds the configuration, the error texts and the tests."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rankpolicy.members import Members
+
+if TYPE_CHECKING:
+    from rankpolicy.service.policies.face import ServedPolicy
+
+_POLICIES = "rankpolicy.service.policies"
+
+SERVED: Members[type[ServedPolicy]] = Members(
+    "kind of policy",
+    {
+        "bandit": f"{_POLICIES}.by_query:BanditPolicy",
+        "given": f"{_POLICIES}.given:GivenOrder",
+        "uniform": f"{_POLICIES}.uniform:UniformLists",
+        "ranker": f"{_POLICIES}.by_model:RankerPolicy",
+    },
+)

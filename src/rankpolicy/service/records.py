@@ -1,0 +1,227 @@
+"""What the service stores and passes between its parts: shown lists, events, and the lessons that policies learn from."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+CLICK = "click"  # the type of event that policies learn from; other types are logged
+
+
+class PolicyVersion(msgspec.Struct, frozen=True, kw_only=True):
+    """A policy with fixed settings. Other settings under the same name are another version, which learns afresh.
+
+    Parameters
+    ----------
+    key
+        Number of the version in the database.
+    policy
+        Name of the policy.
+    number
+        1 for its first version, 2 for the next ...
+    kind
+        What kind of policy it is.
+    settings
+        Its settings as JSON with sorted keys; for a ranker they include the hash of its file.
+    """
+
+    key: int
+    policy: str
+    number: int
+    kind: str
+    settings: str
+
+
+class ShownList(msgspec.Struct, frozen=True, kw_only=True):
+    """A list that was shown, with what off-policy estimates need.
+
+    Parameters
+    ----------
+    ranking_id
+        The id by which events refer to it.
+    policy, policy_version, model_sha256
+        What ranked it: the name, the number of the version, and for a ranker the hash of its file.
+    query
+        The query.
+    items
+        The items, best first.
+    scores
+        Their scores, where the policy has scores.
+    propensities
+        The probability of each item at its position given the items above it; None where no closed form is known.
+    no_propensities
+        Why there are none.
+    """
+
+    ranking_id: str
+    policy: str
+    policy_version: int
+    query: str
+    items: list[str]
+    model_sha256: str | None = None
+    scores: list[float] | None = None
+    propensities: list[float] | None = None
+    no_propensities: str | None = None
+
+
+class NewRanking(msgspec.Struct, frozen=True, kw_only=True):
+    """A list to be stored.
+
+    Parameters
+    ----------
+    shown
+        The list.
+    version
+        Key of the policy version that ranked it.
+    request
+        The request as it came, for training and audits.
+    request_hash
+        Hash of what the request says; the same id with another hash is a conflict.
+    window
+        Microseconds during which events on the list are learned.
+    learns
+        Whether the policy learns from the list when the window ends.
+    """
+
+    shown: ShownList
+    version: int
+    request: bytes
+    request_hash: bytes
+    window: int
+    learns: bool
+
+
+class NewEvent(msgspec.Struct, frozen=True, kw_only=True):
+    """Something a user did with a shown item.
+
+    Parameters
+    ----------
+    event_id
+        Made by the client; an event that comes twice is stored once.
+    ranking_id
+        The list on which it happened.
+    item
+        The item.
+    type
+        click, purchase, view ...; policies learn from clicks.
+    value
+        A number, such as a price.
+    timestamp
+        The client's time, in seconds since 1970; it is stored, and decides nothing.
+    """
+
+    event_id: str
+    ranking_id: str
+    item: str
+    type: str = CLICK
+    value: float | None = None
+    timestamp: float | None = None
+
+
+class NewEvents(msgspec.Struct, frozen=True, kw_only=True):
+    """Events of one request; each is stored or refused on its own, all in one transaction.
+
+    Parameters
+    ----------
+    events
+        The events.
+    window
+        Microseconds for which an event without its list is kept waiting.
+    """
+
+    events: list[NewEvent]
+    window: int
+
+
+Fate = Literal["accepted", "duplicate", "orphan", "late", "conflict", "unknown_item"]
+
+
+class StoredRanking(msgspec.Struct, frozen=True, kw_only=True):
+    """A list as the database has it.
+
+    Parameters
+    ----------
+    shown
+        The list.
+    seq
+        Its place in the log.
+    version
+        Key of the policy version that ranked it.
+    stamp
+        When it was stored.
+    deadline
+        When its window ends.
+    request_hash
+        Hash of what the request said.
+    """
+
+    shown: ShownList
+    seq: int
+    version: int
+    stamp: int
+    deadline: int
+    request_hash: bytes
+
+
+class Lesson(msgspec.Struct, frozen=True, kw_only=True):
+    """A list whose window has ended, with its clicks: what a policy learns.
+
+    Parameters
+    ----------
+    seq
+        Its place in the log.
+    version
+        Key of the policy version that showed the list.
+    query
+        The query.
+    items
+        The items, best first.
+    clicks
+        One byte per item, 1 where it was clicked.
+    """
+
+    seq: int
+    version: int
+    query: str
+    items: list[str]
+    clicks: bytes
+
+
+class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
+    """The state of a policy version after the lesson ``seq``.
+
+    Parameters
+    ----------
+    version
+        Key of the policy version.
+    seq
+        The last lesson in it.
+    state
+        What ``ServedPolicy.state`` returned.
+    is_sound
+        Whether its hash agrees with its content.
+    """
+
+    version: int
+    seq: int
+    state: bytes
+    is_sound: bool = True
+
+
+class Committed(msgspec.Struct, frozen=True, kw_only=True):
+    """What one transaction did.
+
+    Parameters
+    ----------
+    outcomes
+        For each piece of work, in order: the stored list, a ConflictError, or the fate of each event.
+    lessons
+        Lists whose window has ended, to be learned now.
+    next_deadline
+        When the next window ends; None where none is open.
+    """
+
+    outcomes: list[StoredRanking | Exception | list[Fate]]
+    lessons: list[Lesson]
+    next_deadline: int | None

@@ -1,0 +1,111 @@
+"""The process of a service: a socket, uvicorn, and a line for everything that an operator should know."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import sys
+import time
+from collections.abc import Callable
+
+from rankpolicy.service.config import ServiceConfig
+from rankpolicy.service.http.access import is_loopback
+from rankpolicy.service.sqlite import SqliteStore
+from rankpolicy.types import MissingDependencyError, RankPolicyError
+
+MOST_CONNECTIONS = 1_024
+IDLE_SECONDS = 30
+_BACKLOG = 2_048
+
+
+def serve(config: ServiceConfig, *, announce: Callable[[str], None]) -> None:
+    """Serve until the process is told to end (SIGINT or SIGTERM).
+
+    Parameters
+    ----------
+    config
+        What to serve, and where.
+    announce
+        Called with the address once requests are taken.
+    """
+    try:
+        import uvicorn
+    except ImportError:
+        raise MissingDependencyError("The service needs uvicorn: pip install 'rankpolicy[serve]'") from None
+    from rankpolicy.service.http.application import Application
+    from rankpolicy.service.ranking_service import RankingService
+
+    _check_exposure(config)
+    listening = _bound(config)
+    service = None
+    try:
+        service = RankingService(config, report=log_line)
+        host, port = listening.getsockname()[:2]
+        shown = f"[{host}]" if ":" in host else host
+
+        class Announced(uvicorn.Server):
+            async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+                await super().startup(sockets)
+                if self.started:
+                    announce(f"http://{shown}:{port}")
+
+        settings = uvicorn.Config(
+            Application(service, report=log_line),
+            lifespan="on",
+            log_config=None,
+            access_log=False,
+            proxy_headers=False,
+            server_header=False,
+            limit_concurrency=MOST_CONNECTIONS,
+            timeout_keep_alive=IDLE_SECONDS,
+            timeout_graceful_shutdown=5,
+        )
+        Announced(settings).run(sockets=[listening])
+    finally:
+        if service is not None:
+            service.stop()
+        listening.close()
+
+
+def log_line(text: str) -> None:
+    """Write a structured line on stderr; keys and bodies of requests never get here.
+
+    Parameters
+    ----------
+    text
+        What happened.
+    """
+    line = json.dumps({"time": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()), "event": text})
+    sys.stderr.write(line + "\n")
+    sys.stderr.flush()
+
+
+def _check_exposure(config: ServiceConfig) -> None:
+    if is_loopback(config.host):
+        return
+    has_keys = False
+    if os.path.exists(config.db):
+        store = SqliteStore(config.db, role="keys", check="none")
+        has_keys = bool(store.valid_keys())
+        store.close()
+    if not has_keys:
+        raise RankPolicyError(
+            f"without keys only this machine is served, not {config.host}. Make a key first: rankpolicy service key new --db {config.db}"
+        )
+
+
+def _bound(config: ServiceConfig) -> socket.socket:
+    try:
+        family, kind, protocol, _, address = socket.getaddrinfo(
+            config.host, config.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )[0]
+        made = socket.socket(family, kind, protocol)
+        made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        made.bind(address)
+        made.listen(_BACKLOG)
+    except OSError as error:
+        raise RankPolicyError(
+            f"cannot listen on {config.host}, port {config.port}: {error.strerror or error}. Choose another --port; 0 takes a free one."
+        ) from None
+    return made

@@ -1,0 +1,65 @@
+"""A whole log, checked: no row missing, every row as it was written, every lesson what the events say."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rankpolicy.service.errors import DamagedStoreError
+from rankpolicy.service.records import CLICK
+from rankpolicy.service.sqlite.row_hashes import check_row
+from rankpolicy.service.sqlite.schema import LOG
+from rankpolicy.service.sqlite.transaction import EVENT, SHOWN
+
+
+def check_log(connection: Any) -> dict[str, int]:
+    """Check every row of the log; the number of rows by table.
+
+    Parameters
+    ----------
+    connection
+        A connection to the database; a transaction is open while the log is read, so a running server does not disturb.
+    """
+    connection.execute("BEGIN")
+    try:
+        counts = _check_rows(connection)
+        _check_lessons(connection)
+    finally:
+        connection.execute("ROLLBACK")
+    return counts
+
+
+def _check_rows(connection: Any) -> dict[str, int]:
+    counts, last = {}, 0
+    for table in LOG:
+        counts[table] = 0
+        for row in connection.execute(f"SELECT * FROM {table} ORDER BY seq"):
+            check_row(table, row)
+            counts[table] += 1
+            last = max(last, row[0])
+    # The tables share one sequence of numbers, so rows that are lost leave a gap.
+    missing = last - sum(counts.values())
+    if missing:
+        raise DamagedStoreError(f"{missing} of {last} rows of the log are missing. Restore the database from a backup.")
+    return counts
+
+
+def _check_lessons(connection: Any) -> None:
+    """Every lesson has the clicks that events on its list had when its window ended."""
+    clicked: dict[int, set[tuple[int, int]]] = {}
+    attached = connection.execute(
+        "SELECT a.ranking_seq, a.position, a.seq, e.body FROM attachments a JOIN events e ON e.seq = a.event_seq"
+    )
+    accepted = connection.execute("SELECT ranking_seq, position, seq, body FROM events WHERE fate = 'accepted'")
+    for rows in (attached, accepted):
+        for ranking_seq, position, seq, body in rows:
+            if EVENT.decode(body).type == CLICK:
+                clicked.setdefault(ranking_seq, set()).add((position, seq))
+    for seq, ranking_seq, clicks in connection.execute("SELECT seq, ranking_seq, clicks FROM lessons"):
+        (shown,) = connection.execute("SELECT shown FROM rankings WHERE seq = ?", (ranking_seq,)).fetchone()
+        marks = bytearray(len(SHOWN.decode(shown).items))
+        for position, event_seq in clicked.get(ranking_seq, ()):
+            if event_seq > seq:
+                raise DamagedStoreError(f"event {event_seq} was accepted after lesson {seq} on its list.")
+            marks[position] = 1
+        if bytes(marks) != clicks:
+            raise DamagedStoreError(f"lesson {seq} does not agree with the events on its list.")

@@ -1,0 +1,135 @@
+"""Opening a database file: created where there is none, checked where there is one, and locked against a second server."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import secrets
+from pathlib import Path
+from typing import Any
+
+from rankpolicy.service.errors import DamagedStoreError, UnavailableError
+from rankpolicy.service.sqlite.schema import APPLICATION, FORMAT, SCHEMA
+from rankpolicy.types import MissingDependencyError, RankPolicyError
+
+BUSY_MILLISECONDS = 5_000  # how long a commit waits for another process, such as one that makes a key
+
+
+def import_apsw() -> Any:
+    """The SQLite library; the one in Python's standard library may have a WAL bug that loses transactions."""
+    try:
+        import apsw
+    except ImportError:
+        raise MissingDependencyError("The service needs apsw: pip install 'rankpolicy[serve]'") from None
+    return apsw
+
+
+def connect(path: Path, *, read_only: bool = False) -> Any:
+    """A connection with the settings that durability depends on.
+
+    Parameters
+    ----------
+    path
+        The file.
+    read_only
+        Whether nothing may be written through it.
+    """
+    apsw = import_apsw()
+    flags = apsw.SQLITE_OPEN_READONLY if read_only else apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE
+    try:
+        connection = apsw.Connection(str(path), flags=flags)
+        connection.set_busy_timeout(BUSY_MILLISECONDS)
+        if not read_only:
+            if connection.pragma("journal_mode", "wal") != "wal":
+                raise RankPolicyError(f"{path} must be on a file system with shared memory, not on a network drive.")
+            connection.pragma("synchronous", "FULL")
+        connection.pragma("cell_size_check", True)
+        connection.pragma("trusted_schema", False)
+        _check_format(connection, path)
+    except (apsw.NotADBError, apsw.CorruptError) as error:
+        raise DamagedStoreError(f"{path} is no database, or is damaged ({error}). Restore it from a backup.") from None
+    except apsw.Error as error:
+        raise UnavailableError(f"cannot open the database {path}: {error}.") from None
+    return connection
+
+
+def create_tables(connection: Any) -> None:
+    """Make the tables of an empty database, all or none.
+
+    Parameters
+    ----------
+    connection
+        A connection that may write.
+    """
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        if connection.pragma("user_version") == 0:
+            connection.execute(SCHEMA)
+            connection.execute("INSERT INTO meta VALUES ('secret', ?)", (secrets.token_bytes(32),))
+            connection.pragma("application_id", APPLICATION)
+            connection.pragma("user_version", FORMAT)
+        connection.execute("COMMIT")
+    except BaseException:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+        raise
+
+
+def check_pages(connection: Any, path: Path, *, thorough: bool) -> None:
+    """Refuse a database whose pages do not fit together.
+
+    Parameters
+    ----------
+    connection
+        A connection.
+    path
+        The file, for the error.
+    thorough
+        Whether indexes are compared with their tables too.
+    """
+    apsw = import_apsw()
+    pragma = "integrity_check" if thorough else "quick_check"
+    try:
+        found = connection.execute(f"PRAGMA {pragma}(1)").fetchall()
+    except (apsw.CorruptError, apsw.NotADBError) as error:
+        found = [(str(error),)]
+    if found != [("ok",)]:
+        raise DamagedStoreError(f"{path} is damaged ({found[0][0]}). Restore it from a backup.")
+
+
+def _check_format(connection: Any, path: Path) -> None:
+    version = connection.pragma("user_version")
+    tables = connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()[0]
+    if version == 0 and tables == 0:
+        return
+    if connection.pragma("application_id") != APPLICATION:
+        raise RankPolicyError(f"{path} is a database of another program. Choose another file.")
+    if version != FORMAT:
+        raise RankPolicyError(
+            f"{path} has format {version}; this version of rankpolicy reads format {FORMAT}. Update rankpolicy."
+        )
+
+
+class FileLock:
+    """Held by the one server that writes to a database: a second one would learn without knowing of the first.
+
+    Parameters
+    ----------
+    path
+        The database; the lock is a file beside it.
+    """
+
+    def __init__(self, path: Path) -> None:
+        try:
+            self._descriptor = os.open(f"{path}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        except OSError as error:
+            raise RankPolicyError(f"cannot lock the database {path}: {error.strerror or error}.") from None
+        try:
+            fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            os.close(self._descriptor)
+            raise RankPolicyError(f"{path} is in use by another server. Stop it, or choose another file.") from None
+
+    def release(self) -> None:
+        """Let another server have the database."""
+        os.close(self._descriptor)

@@ -1,0 +1,82 @@
+"""Bytes that nobody wrote are noticed; no state is ever computed from them."""
+
+import random
+import shutil
+
+import pytest
+
+from rankpolicy.service.errors import DamagedStoreError
+from rankpolicy.service.replay import replay
+from rankpolicy.service.sqlite import SqliteStore
+from rankpolicy.types import RankPolicyError
+from tests.service.parts import BANDIT, Parts, policy_of
+from tests.service.test_replay import live_for_a_while
+
+CHANGES = {
+    "query": "UPDATE rankings SET shown = CAST(replace(CAST(shown AS TEXT), 'query', 'qvery') AS BLOB)",
+    "clicks": "UPDATE lessons SET clicks = zeroblob(length(clicks)) WHERE clicks != zeroblob(length(clicks))",
+    "event": "UPDATE events SET fate = 'late' WHERE fate = 'accepted'",
+    "deadline": "UPDATE rankings SET deadline = deadline + 1",
+    "row": "DELETE FROM events WHERE seq = (SELECT min(seq) FROM events)",
+    "lesson": "DELETE FROM lessons WHERE seq = (SELECT min(seq) FROM lessons)",
+}
+
+
+@pytest.fixture(scope="module")
+def sound(tmp_path_factory):
+    parts = Parts(tmp_path_factory.mktemp("damage") / "service.db", {"default": BANDIT})
+    live_for_a_while(parts, random.Random(0), 30)
+    parts.end_windows()
+    parts.state_at_the_end = parts.state()
+    parts.store.close()
+    return parts
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_a_row_that_was_changed_is_noticed(sound, tmp_path, change):
+    shutil.copy(sound.path, tmp_path / "service.db")
+    store = SqliteStore(tmp_path / "service.db")
+    store._connection.execute(CHANGES[change])
+    with pytest.raises(DamagedStoreError, match=r"damaged|missing"):
+        store.check()
+    store.close()
+
+
+def test_settings_that_were_changed_are_noticed(sound, tmp_path):
+    shutil.copy(sound.path, tmp_path / "service.db")
+    store = SqliteStore(tmp_path / "service.db")
+    store._connection.execute("UPDATE policies SET settings = replace(settings, 'mp', 'dcm')")
+    with pytest.raises(DamagedStoreError, match="row 1 of policies is damaged"):
+        store.versions()
+    store.close()
+
+
+def test_a_flipped_byte_anywhere_is_noticed_or_changes_nothing(sound, tmp_path):
+    content = sound.path.read_bytes()
+    rng, noticed = random.Random(4), 0
+    for _ in range(60):
+        damaged = bytearray(content)
+        place = rng.randrange(len(content))
+        damaged[place] ^= 1 << rng.randrange(8)
+        path = tmp_path / "service.db"
+        path.write_bytes(damaged)
+        try:
+            store = SqliteStore(path)
+        except RankPolicyError:
+            noticed += 1
+            continue
+        try:
+            store.check()
+            (found,) = replay(store, policy_of)
+        except RankPolicyError:
+            noticed += 1
+        else:
+            policy = policy_of(store.versions()[0])
+            policy.learn(list(store.lessons(1)))
+            assert policy.state() == sound.state_at_the_end, place
+            assert found.lessons == 30
+        finally:
+            store.close()
+            for rest in tmp_path.glob("service.db*"):
+                rest.unlink()
+    assert noticed >= 10

@@ -1,0 +1,104 @@
+"""kill -9 under load: nothing that was acknowledged is lost, and nothing is applied twice.
+
+``python -m tests.service.test_kill 1000`` kills a thousand times.
+"""
+
+from __future__ import annotations
+
+import random
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from rankpolicy.service.replay import replay
+from rankpolicy.service.sqlite import SqliteStore
+from tests.service.parts import policy_of
+
+LOAD = """
+import itertools, os, sys, threading
+from rankpolicy.service.clock import Clock
+from rankpolicy.service.journal import Journal
+from rankpolicy.service.sqlite import SqliteStore
+from tests.service.parts import BANDIT, NewRanking, click, events, live_policies, ranked, request_of
+
+store = SqliteStore(sys.argv[1])
+live = live_policies(store, {"default": BANDIT})
+journal = Journal(store, live, Clock(not_before=store.last_stamp()), snapshot_every=100)
+journal.start()
+threading.excepthook = lambda failure: (sys.__excepthook__(*failure[:3]), os._exit(1))
+
+def said(line):  # one write per line, so that a line is whole or not there
+    os.write(1, (line + chr(10)).encode())
+
+def client(name):
+    for turn in itertools.count():
+        ranking_id = f"{sys.argv[2]}-{name}-{turn}"
+        new = ranked(live, ranking_id, request_of(f"q{turn % 7}", "abcdefgh"))
+        new = NewRanking(**{field: getattr(new, field) for field in new.__struct_fields__} | {"window": 20_000})
+        shown = journal.write(new).shown.items
+        said(f"ranking {ranking_id}")
+        clicks = [click(f"{ranking_id}-{item}", ranking_id, item) for item in shown[::2]]
+        fates = journal.write(events(*clicks, *clicks[:1]))
+        for event, fate in zip(clicks, fates):
+            said(f"event {event.event_id} {fate}")
+
+ranked(live, "warm", request_of("q", "ab"))  # loads compiled code
+for name in "xyz":
+    threading.Thread(target=client, args=(name,), daemon=True).start()
+threading.Event().wait()
+"""
+
+
+def kill_under_load(folder: Path, *, times: int, seed: int) -> int:
+    """Kill a writer so many times, and check the database after each; the number of events that were acknowledged."""
+    rng, path = random.Random(seed), folder / "service.db"
+    rankings: set[str] = set()
+    fates: dict[str, str] = {}
+    for turn in range(times):
+        command = [sys.executable, "-c", LOAD, str(path), str(turn)]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+            assert process.stdout is not None
+            lines = [process.stdout.readline().split() for _ in range(rng.randrange(5, 200))]
+            assert all(lines), "the writer ended by itself"
+            time.sleep(rng.uniform(0, 0.02))
+            process.kill()
+            lines += [line.split() for line in process.stdout if line.endswith("\n")]
+        rankings |= {words[1] for words in lines if words[0] == "ranking"}
+        fates |= {words[1]: words[2] for words in lines if words[0] == "event"}
+        _check(path, rankings, fates)
+    return len(fates)
+
+
+def _check(path: Path, rankings: set[str], fates: dict[str, str]) -> None:
+    store = SqliteStore(path)
+    try:
+        store.check()  # every lesson is what the events say, every row is there once
+        rows = store._connection.execute("SELECT event_id, fate FROM events").fetchall()
+        stored = dict(rows)
+        assert len(stored) == len(rows)
+        assert fates.items() <= stored.items(), "an acknowledged event is lost or has another fate"
+        assert all(store.ranking(name) is not None for name in rankings), "an acknowledged list is lost"
+        (found,) = replay(store, policy_of)
+        assert found.is_equal
+        policy = policy_of(store.versions()[0])
+        lessons = list(store.lessons(1))
+        policy.learn(lessons)
+        counts = policy._bandit._arrays()["counts"]
+        # mp-ts observes whole lists. Keys of queries count lists in the column of clicks.
+        clicks = sum(sum(lesson.clicks) for lesson in lessons)
+        assert counts[:, 0].sum() == clicks + len(lessons), "a click was applied twice or not at all"
+        assert counts[:, 1].sum() == sum(len(lesson.items) for lesson in lessons)
+    finally:
+        store.close()
+
+
+def test_nothing_acknowledged_is_lost_and_nothing_is_applied_twice(tmp_path):
+    assert kill_under_load(tmp_path, times=4, seed=0) > 20
+
+
+if __name__ == "__main__":
+    with tempfile.TemporaryDirectory() as made:
+        number = kill_under_load(Path(made), times=int(sys.argv[1]), seed=int(time.time()))
+    print(f"{sys.argv[1]} kills, {number} acknowledged events, none lost, none applied twice")

@@ -1,0 +1,172 @@
+"""Policies that are served: their lists come as often as their propensities say."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+import torch
+
+import rankpolicy as rp
+from rankpolicy.service.messages import Item, RankRequest
+from rankpolicy.service.policies import SERVED
+from rankpolicy.service.randomness import generator_of
+from rankpolicy.service.records import Lesson
+from rankpolicy.types import RankPolicyError
+from tests.service.parts import request_of
+from tests.service.test_replay import SERVED_BANDITS
+
+NUM_DRAWS = 4000
+FEATURES = {"a": [1.0, 0.5], "b": [0.2, 0.1], "c": [-0.5, 2.0], "d": [0.4, 0.4]}
+RANKED = RankRequest(query="q", items=[Item(id=name, features=row) for name, row in FEATURES.items()], cutoff=2)
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 2))
+    y = (X[:, 0] > 0).astype(float) + (X[:, 1] > 0.5)
+    path = tmp_path_factory.mktemp("models") / "model.rp"
+    ranker = rp.Regression(model="linear").fit(X, y, qid=np.repeat(np.arange(12), 5), progress=False)
+    ranker.save(path)
+    return str(path)
+
+
+def policy_for(name, model):
+    if name == "epsilon-greedy":
+        policy = SERVED.named("bandit")(bandit=name, settings={"epsilon": 0.4})
+        lesson = Lesson(seq=1, version=1, query="q", items=list("abcd"), clicks=bytes([0, 1, 1, 0]))
+        policy.learn([lesson] * 3)
+        return policy, request_of("q", "abcd", cutoff=2)
+    if name == "random":
+        return SERVED.named("bandit")(bandit="random"), request_of("q", "abcd", cutoff=2)
+    if name == "uniform":
+        return SERVED.named("uniform")(), request_of("q", "abcd", cutoff=2)
+    return SERVED.named("ranker")(model=model, order_by="sampled", temperature=0.5), RANKED
+
+
+@pytest.mark.parametrize("name", ["epsilon-greedy", "random", "uniform", "ranker"])
+def test_lists_come_as_often_as_propensities_say(name, model):
+    policy, request = policy_for(name, model)
+    drawn, expected = {}, {}
+    for number in range(NUM_DRAWS):
+        ordered = policy.order(request, generator=generator_of(b"secret", str(number)))
+        key = tuple(ordered.items)
+        drawn[key] = drawn.get(key, 0) + 1
+        expected[key] = math.prod(ordered.propensities)
+    assert len(expected) == 12  # every list of two of four items has a chance here
+    assert sum(expected.values()) == pytest.approx(1)
+    for key, probability in expected.items():
+        error = math.sqrt(probability * (1 - probability) / NUM_DRAWS)
+        assert abs(drawn[key] / NUM_DRAWS - probability) <= 4.5 * error
+
+
+def test_a_sampled_ranker_has_the_probabilities_of_plackett_luce(model):
+    policy = SERVED.named("ranker")(model=model, order_by="sampled", temperature=0.5)
+    scores = rp.load(model).predict(np.array(list(FEATURES.values())))
+    reference = rp.policies.PlackettLuce(torch.from_numpy(scores / 0.5)[None], torch.ones(1, 4, dtype=torch.bool))
+    names = list(FEATURES)
+    for number in range(20):
+        ordered = policy.order(RANKED, generator=generator_of(b"s", str(number)))
+        ranking = torch.tensor([[names.index(item) for item in ordered.items]])
+        assert sum(map(math.log, ordered.propensities)) == pytest.approx(float(reference.log_prob(ranking)[0]))
+        assert ordered.scores == [scores[names.index(item)] for item in ordered.items]
+
+
+def test_a_sorted_ranker_shows_what_the_ranker_ranks(model):
+    ranker = rp.load(model)
+    policy = SERVED.named("ranker")(model=model)
+    ordered = policy.order(RANKED, generator=generator_of(b"s", "r"))
+    (best_first,) = ranker.rank(np.array(list(FEATURES.values())), group=[4])
+    assert ordered.items == [list(FEATURES)[place] for place in best_first[:2]]
+    assert ordered.propensities == [1.0, 1.0]
+    assert len(policy.model_sha256) == 64
+    empty = RankRequest(query="q", items=[])
+    assert policy.order(empty, generator=generator_of(b"s", "r")).items == []
+
+
+def test_features_come_by_name_where_the_model_knows_names(tmp_path):
+    import polars
+
+    frame = polars.DataFrame({"price": [1.0, 2.0, 3.0, 4.0], "stars": [0.0, 1.0, 0.0, 1.0]})
+    rp.Regression(model="linear").fit(frame, [0, 1, 0, 1], qid=[0, 0, 1, 1], progress=False).save(tmp_path / "model.rp")
+    policy = SERVED.named("ranker")(model=str(tmp_path / "model.rp"))
+    named = RankRequest(query="q", items=[Item(id="a", features={"stars": 1.0, "price": 2.0, "more": 3.0})])
+    plain = RankRequest(query="q", items=[Item(id="a", features=[2.0, 1.0])])
+    shown = [policy.order(request, generator=generator_of(b"s", "r")).scores for request in (named, plain)]
+    assert shown[0] == shown[1]
+    with pytest.raises(RankPolicyError, match="must have the feature 'stars'"):
+        policy.order(
+            RankRequest(query="q", items=[Item(id="a", features={"price": 1.0})]), generator=generator_of(b"s", "r")
+        )
+
+
+@pytest.mark.parametrize(
+    ("features", "message"),
+    [(None, "must have 2 features; it has none"), ([1.0], "it has 1"), ({"x": 1.0}, "have no names: send lists of 2")],
+)
+def test_features_that_do_not_fit_are_refused(model, features, message):
+    request = RankRequest(query="q", items=[Item(id="a", features=features)])
+    with pytest.raises(RankPolicyError, match=message):
+        SERVED.named("ranker")(model=model).order(request, generator=generator_of(b"s", "r"))
+
+
+def test_what_cannot_be_served_is_refused_at_once(tmp_path, model):
+    rp.bandits.DcmTS(num_items=2, cutoff=1).save(tmp_path / "bandit.rp")
+    with pytest.raises(RankPolicyError, match="must be a ranker; it is a DcmTS"):
+        SERVED.named("ranker")(model=str(tmp_path / "bandit.rp"))
+    with pytest.raises(RankPolicyError, match=r"temperature=2\.0 would not be read"):
+        SERVED.named("ranker")(model=model, temperature=2.0)
+    with pytest.raises(RankPolicyError, match="counts clicks and observations"):
+        SERVED.named("bandit")(bandit="top-rank")
+
+
+@pytest.mark.parametrize("bandit", SERVED_BANDITS)
+def test_a_bandit_has_propensities_or_says_why_not(bandit):
+    policy = SERVED.named("bandit")(bandit=bandit)
+    ordered = policy.order(request_of("q", "abcd"), generator=generator_of(b"s", "r"))
+    assert len(ordered.items) == 3
+    if bandit in ("epsilon-greedy", "random"):
+        assert ordered.propensities == pytest.approx([1 / 4, 1 / 3, 1 / 2])
+        assert ordered.no_propensities is None
+    else:
+        assert ordered.propensities is None
+        assert ordered.no_propensities.startswith(bandit)
+
+
+@pytest.mark.parametrize("bandit", SERVED_BANDITS)
+def test_ordering_changes_nothing_and_can_be_repeated(bandit):
+    policy = SERVED.named("bandit")(bandit=bandit)
+    policy.learn([Lesson(seq=1, version=1, query="q", items=["a", "b"], clicks=b"\1\0")])
+    state = policy.state()
+    lists = [policy.order(request_of("q", "abcdef"), generator=generator_of(b"s", "r")).items for _ in range(3)]
+    assert lists[0] == lists[1] == lists[2]
+    assert policy.state() == state
+
+
+@pytest.mark.parametrize("bandit", SERVED_BANDITS)
+def test_states_do_not_depend_on_how_lessons_are_cut_into_blocks(bandit):
+    rng = np.random.default_rng(0)
+    lessons = [
+        Lesson(
+            seq=number,
+            version=1,
+            query=f"q{number % 3}",
+            items=rng.permutation(list("abcdef"))[: 1 + number % 5].tolist(),
+            clicks=rng.integers(0, 2, 1 + number % 5).astype(np.int8).tobytes(),
+        )
+        for number in range(60)
+    ]
+    whole, parts = (SERVED.named("bandit")(bandit=bandit) for _ in range(2))
+    whole.learn(lessons)
+    for start, end in itertools.pairwise([0, 1, 2, 7, 30, 60]):
+        parts.learn(lessons[start:end])
+    assert whole.state() == parts.state()
+    again = SERVED.named("bandit")(bandit=bandit)
+    again.restore(whole.state())
+    assert again.state() == whole.state()
+
+
+def test_the_callers_order_stays():
+    ordered = SERVED.named("given")().order(request_of("q", "cab", cutoff=2), generator=generator_of(b"s", "r"))
+    assert (ordered.items, ordered.propensities) == (["c", "a"], [1.0, 1.0])
