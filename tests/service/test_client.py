@@ -50,7 +50,7 @@ def test_retries_send_the_same_ids():
     client.click(SHOWN, "a")
     first, second = (json.loads(request.content)[0] for request in requests)
     assert first == second
-    assert (first["ranking_id"], first["item"], first["type"]) == ("r1", "a", "click")
+    assert (first["ranking_id"], first["item"]) == ("r1", "a")
 
 
 @pytest.mark.parametrize(("status", "tries"), [(409, 1), (422, 1), (401, 1), (503, 3)])

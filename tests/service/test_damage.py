@@ -42,6 +42,16 @@ def test_a_row_that_was_changed_is_noticed(sound, tmp_path, change):
     store.close()
 
 
+def test_an_open_list_that_is_gone_stops_learning(tmp_path):
+    parts = Parts(tmp_path / "service.db", {"default": BANDIT})
+    parts.show("r1")
+    parts.store._connection.execute("DELETE FROM rankings")
+    parts.clock.time += 10**9
+    with pytest.raises(DamagedStoreError, match="list 1 is missing"):
+        parts.do()
+    parts.store.close()
+
+
 def test_settings_that_were_changed_are_noticed(sound, tmp_path):
     shutil.copy(sound.path, tmp_path / "service.db")
     store = SqliteStore(tmp_path / "service.db")

@@ -127,3 +127,12 @@ def test_after_the_end_nothing_is_taken(running):
     journal.stop()
     with pytest.raises(UnavailableError, match="stopping"):
         journal.write(ranked(live, "r1", request_of("q", "ab")))
+
+
+def test_what_comes_while_it_ends_is_answered_too(running):
+    _, live, journal = running
+    answers = []
+    journal.stop()
+    journal._waiting.put((ranked(live, "r1", request_of("q", "ab")), answers.append))  # passed the check just before
+    journal.stop()
+    assert [type(answer) for answer in answers] == [UnavailableError]

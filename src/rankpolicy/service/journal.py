@@ -6,6 +6,7 @@ import queue
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
+from contextlib import suppress
 from typing import Any
 
 from rankpolicy.service.clock import Clock
@@ -93,6 +94,12 @@ class Journal:
         self._stopping = True
         self._waiting.put(None)
         self._thread.join()
+        left: list[tuple[Done, Any]] = []  # what came while the thread ended
+        with suppress(queue.Empty):
+            while True:
+                if (piece := self._waiting.get_nowait()) is not None:
+                    left.append((piece[1], UnavailableError("the service is stopping. Send it again later.")))
+        self._deliver(left)
 
     def submit(self, work: Work, done: Done) -> None:
         """Have something stored; ``done`` is called with the outcome, or with an exception, when it is on disk or refused.
@@ -135,16 +142,14 @@ class Journal:
 
     def _gather(self) -> list[tuple[Work, Done]]:
         batch: list[tuple[Work, Done]] = []
-        try:
-            first = self._waiting.get(timeout=self._pause())
+        with suppress(queue.Empty):
+            piece = self._waiting.get(timeout=self._pause())
             while True:
-                if first is not None:
-                    batch.append(first)
+                if piece is not None:
+                    batch.append(piece)
                 if len(batch) >= MOST_AT_ONCE:
                     break
-                first = self._waiting.get_nowait()
-        except queue.Empty:
-            pass
+                piece = self._waiting.get_nowait()
         return batch
 
     def _pause(self) -> float:

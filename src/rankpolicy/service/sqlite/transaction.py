@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from rankpolicy.service.errors import ConflictError
+from rankpolicy.service.errors import ConflictError, DamagedStoreError
 from rankpolicy.service.records import CLICK, Fate, Lesson, NewEvent, NewEvents, NewRanking, ShownList, StoredRanking
 from rankpolicy.service.sqlite.row_hashes import check_row, row_hash
 
@@ -155,7 +155,8 @@ class Transaction:
 
     def _end_window(self, ranking_seq: int, clicks: bytes) -> Lesson:
         ranking = read_ranking(self._connection, "seq = ?", ranking_seq)
-        assert ranking is not None
+        if ranking is None:
+            raise DamagedStoreError(f"list {ranking_seq} is missing. Restore the database from a backup.")
         seq = self._next()
         self._insert("lessons", (seq, ranking_seq, ranking.version, self._now, clicks))
         self._connection.execute("DELETE FROM pending WHERE ranking_seq = ?", (ranking_seq,))
