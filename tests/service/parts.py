@@ -13,7 +13,7 @@ from rankpolicy.service.errors import UnavailableError
 from rankpolicy.service.live import LivePolicies
 from rankpolicy.service.messages import Item, RankRequest
 from rankpolicy.service.policies import SERVED
-from rankpolicy.service.policies.made_again import policy_of_version
+from rankpolicy.service.policies.restoring import policy_of_version
 from rankpolicy.service.randomness import generator_of
 from rankpolicy.service.records import Committed, NewEvent, NewEvents, NewRanking, ShownList
 from rankpolicy.service.sqlite import SqliteStore

@@ -31,7 +31,7 @@ def replay(db: Db = Path("rankpolicy.db"), seed: NotRandom = 0, as_json: Json = 
     /v1/policies gives the hash of its state, to be compared with the one that is printed here.
     """
     store = opened(db, role="reader")
-    from rankpolicy.service.policies.made_again import policy_of_version
+    from rankpolicy.service.policies.restoring import policy_of_version
     from rankpolicy.service.replay import replay as replay_log
 
     try:

@@ -14,6 +14,19 @@ from rankpolicy.models.text_and_side import TextAndSideModel
 from rankpolicy.settings import documented
 
 
+class CrossLayers(nn.ModuleList):
+    """x_0 (..., size) -> x_L (..., size), x_{l+1} = x_0 * (W_l x_l + b_l) + x_l."""
+
+    def __init__(self, size: int, num_layers: int, *, generator: torch.Generator | None = None) -> None:
+        super().__init__(layers.linear(size, size, generator=generator) for _ in range(num_layers))
+
+    def forward(self, first: Tensor) -> Tensor:
+        crossed = first
+        for layer in self:
+            crossed = first * layer(crossed) + crossed
+        return crossed
+
+
 class DeepCrossNetwork(nn.Module):
     """score = net(x_L), x_{l+1} = x_0 * (W_l x_l + b_l) + x_l, x_0 = [query; item; side] (Wang et al. 2021, DCN-v2, stacked).
 
@@ -32,16 +45,12 @@ class DeepCrossNetwork(nn.Module):
     ) -> None:
         super().__init__()
         size = 2 * embedding_size + side_size
-        self.crosses = nn.ModuleList(layers.linear(size, size, generator=generator) for _ in range(num_crosses))
+        self.crosses = CrossLayers(size, num_crosses, generator=generator)
         self.net = MLPNetwork(size, hidden=hidden, dropout=dropout, generator=generator)
 
     def forward(self, query: Tensor, item: Tensor, side: Tensor) -> Tensor:
         """query (rows, embedding), item (rows, embedding), side (rows, side) -> scores (rows,)"""
-        first = torch.cat([query, item, side], -1)
-        crossed = first
-        for cross in self.crosses:
-            crossed = first * cross(crossed) + crossed
-        scores: Tensor = self.net(crossed)
+        scores: Tensor = self.net(self.crosses(torch.cat([query, item, side], -1)))
         return scores
 
 

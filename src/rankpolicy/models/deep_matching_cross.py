@@ -8,7 +8,7 @@ from typing import ClassVar, final
 import torch
 from torch import Tensor, nn
 
-from rankpolicy.models import layers
+from rankpolicy.models.cross_network import CrossLayers
 from rankpolicy.models.matches import MATCHES, PairTokens, match_setting
 from rankpolicy.models.mlp import MLPNetwork
 from rankpolicy.models.text_and_side import TextAndSideModel
@@ -36,7 +36,7 @@ class DeepMatchingCrossNetwork(nn.Module):
         super().__init__()
         self.match = MATCHES[match](embedding_size, generator=generator)
         size = 2 * embedding_size + self.match.size + side_size
-        self.crosses = nn.ModuleList(layers.linear(size, size, generator=generator) for _ in range(num_crosses))
+        self.crosses = CrossLayers(size, num_crosses, generator=generator)
         self.net = MLPNetwork(size, hidden=hidden, dropout=dropout, generator=generator)
 
     @property
@@ -46,11 +46,8 @@ class DeepMatchingCrossNetwork(nn.Module):
 
     def forward(self, query: Tensor, item: Tensor, side: Tensor, tokens: PairTokens | None = None) -> Tensor:
         """query (rows, embedding), item (rows, embedding), side (rows, side), tokens of the texts -> scores (rows,)"""
-        first = torch.cat([query, item, self.match(query, item, tokens), side], -1)
-        crossed = first
-        for cross in self.crosses:
-            crossed = first * cross(crossed) + crossed
-        scores: Tensor = self.net(crossed)
+        matched = self.match(query, item, tokens)
+        scores: Tensor = self.net(self.crosses(torch.cat([query, item, matched, side], -1)))
         return scores
 
 
@@ -64,13 +61,3 @@ class DeepMatchingCross(TextAndSideModel):
     core: ClassVar[type[nn.Module]] = DeepMatchingCrossNetwork
 
     match: str = match_setting("product-found")
-
-    def new_core(self, embedding_size: int, side_size: int, *, generator: torch.Generator | None = None) -> nn.Module:
-        return DeepMatchingCrossNetwork(
-            embedding_size,
-            side_size,
-            hidden=self.hidden,
-            dropout=self.dropout,
-            match=self.match,
-            generator=generator,
-        )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from typing import Any, ClassVar, NamedTuple
 
 import torch
@@ -19,7 +20,7 @@ class PairTokens(NamedTuple):
     words: nn.Module  # tokens (...) -> vectors (..., size)
 
 
-class Match(nn.Module):
+class Match(nn.Module, ABC):
     """query (..., size), item (..., size) -> match (..., ``size``)."""
 
     reads_tokens: ClassVar[bool] = False
@@ -28,8 +29,8 @@ class Match(nn.Module):
         super().__init__()
         self.size = embedding_size
 
-    def forward(self, query: Tensor, item: Tensor, tokens: PairTokens | None) -> Tensor:
-        raise NotImplementedError
+    @abstractmethod
+    def forward(self, query: Tensor, item: Tensor, tokens: PairTokens | None) -> Tensor: ...
 
 
 class ProductMatch(Match):

@@ -59,13 +59,3 @@ class MatchingCross(TextAndSideModel):
     core: ClassVar[type[nn.Module]] = MatchingCrossNetwork
 
     match: str = match_setting("product")
-
-    def new_core(self, embedding_size: int, side_size: int, *, generator: torch.Generator | None = None) -> nn.Module:
-        return MatchingCrossNetwork(
-            embedding_size,
-            side_size,
-            hidden=self.hidden,
-            dropout=self.dropout,
-            match=self.match,
-            generator=generator,
-        )

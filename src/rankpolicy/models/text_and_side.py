@@ -16,7 +16,7 @@ from rankpolicy.models.declarations import HAS_LAYERS, dropout_rate, hidden_laye
 from rankpolicy.models.inputs.text_and_side import USUAL_MIN_USERS, MatchInputs
 from rankpolicy.models.matches import PairTokens
 from rankpolicy.models.model import Model
-from rankpolicy.settings import ReadWhen, setting
+from rankpolicy.settings import ReadWhen, setting, setting_names
 from rankpolicy.types import RankPolicyError
 
 CATEGORY_SCALE = 0.1  # standard deviation of a new category's vector: small, yet different for each
@@ -137,6 +137,8 @@ class TextAndSideModel(Model):
     def new_core(self, embedding_size: int, side_size: int, *, generator: torch.Generator | None = None) -> nn.Module:
         """A new network: query (rows, embedding), item (rows, embedding), side (rows, side) -> scores (rows,).
 
+        Settings that a model adds to the shared ones are settings of its network.
+
         Parameters
         ----------
         embedding_size
@@ -146,7 +148,11 @@ class TextAndSideModel(Model):
         generator
             Where initial weights are drawn from; None: from torch's global generator.
         """
-        return self.core(embedding_size, side_size, hidden=self.hidden, dropout=self.dropout, generator=generator)
+        shared = set(setting_names(TextAndSideModel))
+        own = {name: getattr(self, name) for name in setting_names(type(self)) if name not in shared}
+        return self.core(
+            embedding_size, side_size, hidden=self.hidden, dropout=self.dropout, generator=generator, **own
+        )
 
     def fit_inputs(self, train: RankingDataset, *, scaling: str, device: str) -> MatchInputs:
         return MatchInputs.fit(

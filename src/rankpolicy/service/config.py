@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from rankpolicy.files import checked_file
-from rankpolicy.service.policies.face import ServedPolicy
 from rankpolicy.service.policies.members import SERVED
+from rankpolicy.service.policies.served_policy import ServedPolicy
 from rankpolicy.settings import check_settings, documented, setting, setting_names
 from rankpolicy.types import RankPolicyError, unknown_name
 

@@ -11,7 +11,7 @@ from itertools import islice
 import numpy as np
 
 from rankpolicy.service.messages import RankRequest
-from rankpolicy.service.policies.face import Ordered, ServedPolicy
+from rankpolicy.service.policies.served_policy import Ordered, ServedPolicy
 from rankpolicy.service.records import Lesson, PolicyVersion, Snapshot
 from rankpolicy.service.store import Store
 from rankpolicy.types import RankPolicyError, unknown_name

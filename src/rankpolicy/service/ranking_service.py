@@ -19,7 +19,7 @@ from rankpolicy.service.ids import time_ordered_id
 from rankpolicy.service.journal import Done, Journal, deliver_here
 from rankpolicy.service.live import LivePolicies, LivePolicy
 from rankpolicy.service.messages import EventIn, EventsAnswer, RankAnswer, RankRequest, Refused, ShownItem
-from rankpolicy.service.policies.face import Ordered
+from rankpolicy.service.policies.served_policy import Ordered
 from rankpolicy.service.randomness import generator_of
 from rankpolicy.service.records import Fate, NewEvent, NewEvents, NewRanking, ShownList, StoredRanking
 from rankpolicy.service.sqlite import SqliteStore

@@ -8,8 +8,8 @@ from hashlib import sha256
 from itertools import islice
 
 from rankpolicy.service.live import LESSONS_AT_ONCE, LivePolicy
-from rankpolicy.service.policies.face import ServedPolicy
 from rankpolicy.service.policies.members import SERVED
+from rankpolicy.service.policies.served_policy import ServedPolicy
 from rankpolicy.service.records import PolicyVersion
 from rankpolicy.service.sqlite.file_store import SqliteStore
 

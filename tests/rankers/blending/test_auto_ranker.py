@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import rankpolicy as rp
-from rankpolicy.rankers.blending import members, recipe
-from rankpolicy.rankers.blending.members import Clock, Part, Task, fit_rounds, mean_scores
+from rankpolicy.rankers.blending import member_fits, recipe
+from rankpolicy.rankers.blending.member_fits import Clock, Part, Task, fit_rounds, mean_scores
 
 DATA = rp.make_web_search(60, random_state=1)
 TRAIN, VALID = DATA[:40], DATA[40:]
@@ -54,8 +54,11 @@ def test_without_validation_data_every_query_is_scored_by_members_that_have_not_
 
 def test_scores_are_the_weighted_mean_of_members():
     ranker = auto().fit(TRAIN, valid=VALID)
-    expected = sum(factor * member.ranker.predict(VALID) for member, factor in ranker._factors())
-    np.testing.assert_allclose(ranker.predict(VALID), expected, rtol=1e-9)
+    share, sharpness = ranker.report_["share_of_networks"], ranker.report_["sharpness"]
+    trees = mean_scores([m for m in ranker._members if m.method.startswith("boosted")], VALID)
+    networks = mean_scores([m for m in ranker._members if not m.method.startswith("boosted")], VALID)
+    expected = sharpness * ((1 - share) * trees + share * networks)
+    np.testing.assert_allclose(ranker.predict(VALID), expected, rtol=1e-9, atol=1e-12)
 
 
 def test_without_lightgbm_networks_remain(monkeypatch):
@@ -105,7 +108,7 @@ class FakeTime:
 @pytest.fixture
 def fake_time(monkeypatch):
     fake = FakeTime()
-    monkeypatch.setattr(members, "time", fake)
+    monkeypatch.setattr(member_fits, "time", fake)
     return fake
 
 

@@ -20,7 +20,7 @@ from rankpolicy.metrics import reward_to_maximise
 from rankpolicy.metrics.expression import reward_for_labels
 from rankpolicy.rankers.base import DECISIVE, FitOptions, Ranker
 from rankpolicy.rankers.blending.blend import chosen_share, chosen_sharpness
-from rankpolicy.rankers.blending.members import Clock, Member, Part, Task, fit_rounds, mean_scores
+from rankpolicy.rankers.blending.member_fits import Clock, Member, Part, Task, fit_rounds, mean_scores
 from rankpolicy.rankers.blending.recipe import (
     DEFAULT_METHODS,
     EXAMPLE,
@@ -31,7 +31,7 @@ from rankpolicy.rankers.blending.recipe import (
     new_member,
     why_left_out,
 )
-from rankpolicy.rankers.post_processing.relevance import settings_from
+from rankpolicy.rankers.method_settings import settings_by_method
 from rankpolicy.settings import HIGHEST_SEED, documented, setting
 from rankpolicy.training import epoch_progress
 from rankpolicy.types import RankPolicyError, Reward
@@ -99,15 +99,12 @@ class AutoRanker(Ranker):
         self._given_settings()
 
     def _given_settings(self) -> dict[str, dict[str, Any]]:
-        given = settings_from(self.method_settings, EXAMPLE, name="method_settings")
+        given = settings_by_method(
+            self.method_settings, self.methods, name="method_settings", of="methods", example=EXAMPLE
+        )
         for method, settings in given.items():
-            if method not in self.methods or not isinstance(settings, Mapping):
-                raise RankPolicyError(
-                    f"method_settings must hold settings by the names of methods, {', '.join(self.methods)}, such as {EXAMPLE}; "
-                    f"got {method!r}: {settings!r:.60}."
-                )
             new_member(method, 0, settings, reward=self.reward, random_state=0, device=self.device)
-        return {method: dict(given.get(method, {})) for method in self.methods}
+        return given
 
     def _fit(self, train: RankingDataset, valid: RankingDataset | None, options: FitOptions) -> None:
         if options.checkpoint is not None:
@@ -116,8 +113,9 @@ class AutoRanker(Ranker):
             )
         clock = Clock(self.time_limit)
         left_out = {method: why for method in self.methods if (why := why_left_out(method, train))}
-        parts, folds = self._parts(train, valid)
-        rounds = self._rounds([method for method in self.methods if method not in left_out], parts)
+        seed = secrets.randbelow(HIGHEST_SEED) if self.random_state is None else self.random_state
+        parts, folds = self._parts(train, valid, seed)
+        rounds = self._rounds([method for method in self.methods if method not in left_out], parts, seed)
         members: list[Member] = []
         refused: RankPolicyError | None = None
         with epoch_progress("AutoRanker", sum(map(len, rounds)), options.report) as report_member:
@@ -145,24 +143,22 @@ class AutoRanker(Ranker):
         self.report_["left_out"] = left_out
 
     def _parts(
-        self, train: RankingDataset, valid: RankingDataset | None
+        self, train: RankingDataset, valid: RankingDataset | None, seed: int
     ) -> tuple[list[Part], NDArray[np.int64] | None]:
         """The data of the members, and without validation data the fold of each query."""
         if valid is not None:
             return [Part(train=train, valid=valid)], None
         if train.num_queries < _FEWEST_QUERIES:
             return [Part(train=train, valid=None)], None
-        seed = secrets.randbelow(HIGHEST_SEED) if self.random_state is None else self.random_state
         num_folds = min(self.num_folds, train.num_queries)
         folds = np.random.default_rng(seed).permutation(np.arange(train.num_queries) % num_folds)
         queries = [np.flatnonzero(folds == fold) for fold in range(num_folds)]
         others = [np.flatnonzero(folds != fold) for fold in range(num_folds)]
         return [Part(train=train[a], valid=train[b]) for a, b in zip(others, queries, strict=True)], folds
 
-    def _rounds(self, methods: Sequence[str], parts: Sequence[Part]) -> list[list[Task]]:
+    def _rounds(self, methods: Sequence[str], parts: Sequence[Part], seed: int) -> list[list[Task]]:
         """With folds one round per fold, else one per variant of the settings; the first round has every method."""
         given = self._given_settings()
-        seed = secrets.randbelow(HIGHEST_SEED) if self.random_state is None else self.random_state
         num_rounds = len(parts) if len(parts) > 1 else max((len(METHODS[method]) for method in methods), default=0)
         rounds: list[list[Task]] = []
         for number in range(num_rounds):
@@ -266,11 +262,9 @@ class AutoRanker(Ranker):
 
     def _scores(self, dataset: RankingDataset) -> Floats:
         scores = np.zeros(dataset.num_items)
-        for kind in self._kinds():
-            if self._weight(kind) > 0:
-                of_kind = [member for member in self._members if _kind(member.method) == kind]
-                scores += self._weight(kind) * mean_scores(of_kind, dataset)
-        return self._sharpness * scores
+        for member, factor in self._factors():
+            scores += factor * member.ranker._scores(dataset)
+        return scores
 
     @property
     def _needs_queries(self) -> bool:

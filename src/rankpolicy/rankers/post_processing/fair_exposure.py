@@ -23,6 +23,7 @@ from rankpolicy.metrics import reward_to_maximise
 from rankpolicy.policies.mixture import Mixture
 from rankpolicy.rankers.base import DECISIVE, FitOptions, Ranker
 from rankpolicy.rankers.inputs import Groups
+from rankpolicy.rankers.method_settings import settings_by_method
 from rankpolicy.rankers.post_processing.fairness_curve import (
     FairnessCurve,
     curve_strengths,
@@ -37,7 +38,7 @@ from rankpolicy.rankers.post_processing.out_of_fold import (
     stacking_weights,
     with_group_features,
 )
-from rankpolicy.rankers.post_processing.relevance import new_estimator, relevance_estimators, settings_from
+from rankpolicy.rankers.post_processing.relevance import new_estimator, relevance_estimators
 from rankpolicy.settings import HIGHEST_SEED, ReadWhen, documented, setting
 from rankpolicy.types import RankPolicyError
 
@@ -164,17 +165,13 @@ class FairExposure(Ranker):
 
     def _new_estimators(self) -> list[Ranker]:
         """Unfitted estimators of relevance; refuses settings that they do not have or would not read."""
-        given = settings_from(self.relevance_settings, _EXAMPLE)
-        for name, settings in given.items():
-            if name not in self.relevance or not isinstance(settings, Mapping):
-                raise RankPolicyError(
-                    f"relevance_settings must hold settings by the names of relevance, {', '.join(self.relevance)}, such as {_EXAMPLE}; "
-                    f"got {name!r}: {settings!r:.60}."
-                )
+        given = settings_by_method(
+            self.relevance_settings, self.relevance, name="relevance_settings", of="relevance", example=_EXAMPLE
+        )
         return [
             new_estimator(
                 name,
-                _DEFAULTS.get(name, {}) | dict(given.get(name, {})),
+                _DEFAULTS.get(name, {}) | given[name],
                 random_state=getattr(self, "_seed", self.random_state),
             )
             for name in self.relevance

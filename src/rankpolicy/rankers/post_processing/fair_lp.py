@@ -25,7 +25,8 @@ from rankpolicy.fairness import (
 from rankpolicy.metrics.expression import additive_form
 from rankpolicy.policies.mixture import Mixture
 from rankpolicy.rankers.base import DECISIVE, FitOptions, Ranker
-from rankpolicy.rankers.post_processing.relevance import new_estimator, relevance_estimators, settings_from
+from rankpolicy.rankers.method_settings import settings_from
+from rankpolicy.rankers.post_processing.relevance import new_estimator, relevance_estimators
 from rankpolicy.settings import ReadWhen, documented, setting
 from rankpolicy.types import Conventions, RankPolicyError
 
@@ -119,9 +120,8 @@ class FairLP(Ranker):
 
     def _new_estimator(self) -> Ranker:
         """The unfitted estimator of relevance; refuses settings that it does not have or would not read."""
-        return new_estimator(
-            self.relevance, settings_from(self.relevance_settings, "{'model': 'mlp'}"), random_state=self.random_state
-        )
+        settings = settings_from(self.relevance_settings, name="relevance_settings", example="{'model': 'mlp'}")
+        return new_estimator(self.relevance, settings, random_state=self.random_state)
 
     def _relevances(self, dataset: RankingDataset) -> NDArray[np.float64]:
         slope, intercept = self._line

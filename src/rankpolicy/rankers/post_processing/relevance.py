@@ -1,14 +1,12 @@
-"""The rankers that estimate relevance for fair post-processing, and their settings."""
+"""The rankers that estimate relevance for fair post-processing."""
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Mapping
 from typing import Any
 
 from rankpolicy.rankers.base import Ranker
 from rankpolicy.rankers.members import RANKERS
-from rankpolicy.types import RankPolicyError
 
 # Defaults that differ from those of the ranker: a linear regression has an exact solution and needs no tuning.
 _DEFAULTS: dict[str, dict[str, Any]] = {"regression": {"model": "linear", "scaling": "standardize"}}
@@ -36,24 +34,3 @@ def new_estimator(name: str, settings: Mapping[str, Any], *, random_state: int |
     estimator = RANKERS.named(name)().set_params(**defaults | dict(settings))
     estimator._check_settings()
     return estimator
-
-
-def settings_from(given: Any, example: str, *, name: str = "relevance_settings") -> dict[str, Any]:
-    """Settings as a dict, from a dict, None, or the text of a dict, as the command line gives it.
-
-    Parameters
-    ----------
-    given
-        The value of the setting.
-    example
-        A right value, for the error.
-    name
-        The setting, for the error.
-    """
-    try:
-        settings = ast.literal_eval(given) if isinstance(given, str) else given
-    except (ValueError, SyntaxError):
-        settings = given
-    if settings is None or isinstance(settings, Mapping):
-        return dict(settings or {})
-    raise RankPolicyError(f"{name} must be a dict such as {example}; got {given!r:.80}.")

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from rankpolicy.loading import load
 from rankpolicy.service.messages import Item, RankRequest
-from rankpolicy.service.policies.face import Ordered, Unlearning
+from rankpolicy.service.policies.served_policy import Ordered, Unlearning
 from rankpolicy.settings import ReadWhen, check_settings, documented, setting
 from rankpolicy.types import RankPolicyError
 

@@ -11,7 +11,7 @@ import numpy as np
 from rankpolicy.bandits.query_bandit import QueryBandit
 from rankpolicy.service.errors import DamagedStoreError
 from rankpolicy.service.messages import MOST_ITEMS, RankRequest
-from rankpolicy.service.policies.face import Ordered
+from rankpolicy.service.policies.served_policy import Ordered
 from rankpolicy.service.records import Lesson
 from rankpolicy.settings import documented, setting
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from rankpolicy.members import Members
 
 if TYPE_CHECKING:
-    from rankpolicy.service.policies.face import ServedPolicy
+    from rankpolicy.service.policies.served_policy import ServedPolicy
 
 _POLICIES = "rankpolicy.service.policies"
 

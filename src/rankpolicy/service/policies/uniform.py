@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from rankpolicy.service.messages import RankRequest
-from rankpolicy.service.policies.face import Ordered, Unlearning
+from rankpolicy.service.policies.served_policy import Ordered, Unlearning
 from rankpolicy.settings import documented
 
 

@@ -1,4 +1,4 @@
-"""The face of a policy that can be served."""
+"""What a policy must do to be served."""
 
 from __future__ import annotations
 

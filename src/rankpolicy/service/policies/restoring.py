@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 
-from rankpolicy.service.policies.face import ServedPolicy
 from rankpolicy.service.policies.members import SERVED
+from rankpolicy.service.policies.served_policy import ServedPolicy
 from rankpolicy.service.records import PolicyVersion
 
 
