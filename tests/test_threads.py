@@ -87,16 +87,34 @@ print(torch.get_num_threads())
     assert python(program) == "1"
 
 
-@pytest.mark.parametrize("first", ["", "import numba, torch"])
-def test_kernels_run_on_threads_that_sleep_while_they_wait(first):
-    program = f"""
-{first}
+KERNEL = """
+import os, numba
 import numpy as np
 import rankpolicy
 from rankpolicy.kernels.clicks.counts import weighted_counts_of_rows
-codes, weights = np.zeros(200_000, np.int32), np.ones((2, 200_000))
-weighted_counts_of_rows(codes, codes, weights, 1)
-import os, numba
-print(numba.threading_layer() if os.environ["OMP_WAIT_POLICY"] == "PASSIVE" else "busy")
+
+def run_kernel():
+    codes, weights = np.zeros(200_000, np.int32), np.ones((2, 200_000))
+    return weighted_counts_of_rows(codes, codes, weights, 1)
+
+counts = run_kernel()
 """
-    assert python(program, NUMBA_NUM_THREADS="2") in ("tbb", "workqueue")
+
+
+@pytest.mark.parametrize("first", ["", "import numba, torch"])
+def test_kernels_run_on_threads_that_sleep_after_a_short_wait(first):
+    program = f"{first}\n{KERNEL}\nprint(numba.threading_layer(), os.environ['OMP_WAIT_POLICY'], os.environ['GOMP_SPINCOUNT'])"
+    layer, *waiting = python(program, NUMBA_NUM_THREADS="2").split()
+    assert layer in ("tbb", "omp", "workqueue")
+    assert waiting == ["PASSIVE", "3000"]
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
+def test_kernels_run_in_a_forked_process():
+    program = f"""{KERNEL}
+child = os.fork()
+if child == 0:
+    os._exit(0 if np.array_equal(np.asarray(run_kernel()), np.asarray(counts)) else 1)
+print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+"""
+    assert python(program, NUMBA_NUM_THREADS="2") == "0"
