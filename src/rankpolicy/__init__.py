@@ -51,6 +51,8 @@ if TYPE_CHECKING:
         split_by_time,
         split_queries,
     )
+    from rankpolicy.data import scan_letor as scan_letor
+    from rankpolicy.data import scan_parquet as scan_parquet
     from rankpolicy.evaluation import evaluate
     from rankpolicy.loading import load
     from rankpolicy.off_policy import estimate_policy_value

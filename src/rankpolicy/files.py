@@ -6,6 +6,7 @@ import gzip
 import os
 import stat
 import zlib
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -46,6 +47,48 @@ def read_text_bytes(path: str | os.PathLike[str], *, largest: int | None = None)
         text = text[:-1]
     text.flags.writeable = False
     return text
+
+
+def text_blocks(path: str | os.PathLike[str], *, block_bytes: int = 1 << 25) -> Iterator[NDArray[np.uint8]]:
+    """The text of a file in blocks of whole lines, unpacked if its first bytes say gzip or zstandard.
+
+    Parameters
+    ----------
+    path
+        The file.
+    block_bytes
+        About how many bytes a block has; a line is never cut.
+    """
+    file, rest = checked_file(path), b""
+    with open(file, "rb") as raw:
+        head = raw.read(4)
+        raw.seek(0)
+        is_gzip, is_zstandard = head.startswith(GZIP_MAGIC), head == ZSTANDARD_MAGIC
+        stream: Any = raw
+        errors: tuple[type[Exception], ...] = (EOFError, gzip.BadGzipFile, zlib.error)
+        if is_gzip:
+            stream = gzip.GzipFile(fileobj=raw)
+        elif is_zstandard:
+            zstandard = require("zstandard", "A file packed with Zstandard")
+            stream, errors = (
+                zstandard.ZstdDecompressor().stream_reader(raw, read_across_frames=True),
+                (zstandard.ZstdError,),
+            )
+        is_first = True
+        while True:
+            try:
+                read = stream.read(block_bytes)
+            except errors as error:
+                raise _damaged(file, "gzip" if is_gzip else "zstandard", error) from None
+            if is_first:
+                read, is_first = read.removeprefix(BYTE_ORDER_MARK), False
+            whole, newline, rest = (rest + read).rpartition(b"\n")
+            if newline:
+                yield np.frombuffer(whole + b"\n", np.uint8)
+            if not read:
+                if rest:
+                    yield np.frombuffer(rest + b"\n", np.uint8)
+                return
 
 
 def checked_file(path: str | os.PathLike[str]) -> Path:

@@ -207,6 +207,8 @@ def calls() -> dict[str, Call]:
         ),
         "read_letor": _call(rp.read_letor, path="data.txt", num_features=8),
         "read_parquet": _call(rp.read_parquet, path="data.parquet", **folder),
+        "scan_letor": _call(rp.data.scan_letor, path="data.txt", num_features=8, cache="cache", progress=False),
+        "scan_parquet": _call(rp.data.scan_parquet, path="data.parquet", cache="cache", progress=False),
         "read_csv": _call(rp.data.read_csv, path="data.csv", **folder),
         "read_dataset": _call(
             rp.data.read_dataset,

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from rankpolicy.data.sets.web_search import make_web_search
     from rankpolicy.data.sets.wikiqa import read_wikiqa
     from rankpolicy.data.splits import QueryKFold, k_fold, split_by_time, split_queries
+    from rankpolicy.data.stored.letor import scan_letor
+    from rankpolicy.data.stored.parquet import scan_parquet
     from rankpolicy.data.texts.glove import WordVectors, read_glove
     from rankpolicy.data.texts.hashing_vocabulary import HashingVocabulary
     from rankpolicy.data.texts.question_answering import from_texts, read_question_answering
@@ -70,6 +72,8 @@ __all__ = [
     "read_question_answering",
     "read_run",
     "read_wikiqa",
+    "scan_letor",
+    "scan_parquet",
     "scores_of_run",
     "split_by_time",
     "split_queries",

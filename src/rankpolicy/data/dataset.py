@@ -14,6 +14,7 @@ from rankpolicy.data.click_evidence import LABEL_KINDS, ClickEvidence, LabelKind
 from rankpolicy.data.click_table.shown import Shown
 from rankpolicy.data.click_table.side_columns import SideColumns
 from rankpolicy.data.sparse import SparseFeatures
+from rankpolicy.data.stored.features import StoredFeatures
 from rankpolicy.data.texts.texts import Texts
 from rankpolicy.display import html_block, html_table
 from rankpolicy.types import RankPolicyError, unknown_name
@@ -42,8 +43,8 @@ class RankingDataset:
     Parameters
     ----------
     features
-        One row per item, shape (items, features), float32, or ``SparseFeatures`` in its place; NaN is a missing value. No columns
-        where items have texts only.
+        One row per item, shape (items, features), float32, or ``SparseFeatures`` or ``StoredFeatures`` in its place; NaN is a missing
+        value. No columns where items have texts only.
     labels
         One number per item, 0 or more; ``label_kind`` says what they mean.
     offsets
@@ -107,7 +108,7 @@ class RankingDataset:
         _check_dataset(self)
         for name in (*_PER_ITEM, "features", "offsets", "query_ids", "query_weights"):
             array = getattr(self, name)
-            if array is not None and not isinstance(array, SparseFeatures):
+            if isinstance(array, np.ndarray):
                 view = array.view()
                 view.flags.writeable = False
                 object.__setattr__(self, name, view)
@@ -360,6 +361,8 @@ def _infinite_values(features: NDArray[np.float32]) -> NDArray[np.int64]:
     """Row and column (places, 2) of the infinite values."""
     if isinstance(features, SparseFeatures):
         return features.places_where(np.isinf)
+    if isinstance(features, StoredFeatures):  # checked when they were stored
+        return np.empty((0, 2), np.int64)
     infinite = np.isinf(features)
     return np.argwhere(infinite) if infinite.any() else np.empty((0, 2), np.int64)
 

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from rankpolicy.data.dataset import RankingDataset
 from rankpolicy.data.sparse import SparseFeatures
+from rankpolicy.data.stored.features import StoredFeatures
 from rankpolicy.types import RankPolicyError
 
 Features = NDArray[np.float32]  # (items, features)
@@ -111,7 +112,7 @@ def fit_encoding(dataset: RankingDataset) -> FeatureEncoding | None:
         return None
     fill = np.zeros(dataset.num_features, np.float32)
     for column in np.flatnonzero(~is_category):
-        values = dataset.features[:, column]
+        values = dataset.features[:, int(column)]
         present = values[~np.isnan(values)]
         fill[column] = np.median(present) if len(present) else 0
     return FeatureEncoding(fill=fill, indicators=has_missing.astype(np.float32), num_categories=num_categories)
@@ -121,4 +122,6 @@ def _columns_with_missing(features: Features) -> NDArray[np.bool_]:
     """Which features have a missing value (features,)."""
     if isinstance(features, SparseFeatures):
         return np.isin(np.arange(features.shape[1]), features.places_where(np.isnan)[:, 1])
+    if isinstance(features, StoredFeatures):
+        return features.counts()[:, -1] > 0
     return np.asarray(np.isnan(features).any(axis=0))

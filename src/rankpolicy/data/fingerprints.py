@@ -10,6 +10,7 @@ import numpy as np
 
 from rankpolicy.data.dataset import RankingDataset
 from rankpolicy.data.sparse import SparseFeatures
+from rankpolicy.data.stored.features import StoredFeatures
 from rankpolicy.files import checked_file
 
 
@@ -47,6 +48,10 @@ def _parts(dataset: RankingDataset) -> Iterator[bytes]:
         stored = dataset.features.matrix
         yield stored.indptr.astype("<i8").tobytes() + stored.indices.astype("<i8").tobytes()
         yield stored.data.astype("<f4").tobytes()
+    elif isinstance(dataset.features, StoredFeatures):
+        yield dataset.features.values.astype("<f4").tobytes()
+        for block in dataset.features.blocks():
+            yield block.codes_of_rows().astype("<u2").tobytes()
     else:
         yield np.ascontiguousarray(dataset.features, dtype="<f4").tobytes()
     yield dataset.labels.astype("<f4").tobytes()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import torch
@@ -12,6 +12,7 @@ from torch import Tensor
 
 from rankpolicy.data.scaling import FeatureScaling
 from rankpolicy.data.sparse import SparseFeatures
+from rankpolicy.data.stored.features import CodeTable, StoredFeatures
 from rankpolicy.data.texts.text_pairs import TextPairs
 from rankpolicy.display import short_repr
 
@@ -36,15 +37,25 @@ class ScaledRows:
     features: NDArray[np.float32]
     scaling: FeatureScaling
     device: torch.device
+    _scaled_codes: CodeTable | None = field(default=None, init=False)
 
     __repr__ = short_repr
+
+    def __post_init__(self) -> None:
+        if isinstance(self.features, StoredFeatures):
+            object.__setattr__(self, "_scaled_codes", CodeTable.scaled(self.features, self.scaling))
 
     def __len__(self) -> int:
         return len(self.features)
 
     def __getitem__(self, rows: Tensor) -> Tensor:
         """Scaled features (rows, columns) of some items."""
-        return torch.from_numpy(self.scaling.apply(self.features[rows.cpu().numpy()])).to(self.device)
+        return self._scaled(self.features[rows.cpu().numpy()])
+
+    def _scaled(self, features: NDArray[np.float32]) -> Tensor:
+        if self._scaled_codes is not None and isinstance(features, StoredFeatures):
+            return torch.from_numpy(self._scaled_codes.read(features)).to(self.device)
+        return torch.from_numpy(self.scaling.apply(features)).to(self.device)
 
     def to(self, device: torch.device) -> ScaledRows:
         """The same rows, scaled onto another device.
@@ -67,7 +78,7 @@ class ScaledRows:
         """All items in order, scaled, some thousands at a time."""
         step = self.items_per_block
         for start in range(0, len(self), step):
-            yield torch.from_numpy(self.scaling.apply(self.features[start : start + step])).to(self.device)
+            yield self._scaled(self.features[start : start + step])
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from rankpolicy.data.dataset import RankingDataset
 from rankpolicy.data.encoding import ARRAY_NAMES, FeatureEncoding, fit_encoding
 from rankpolicy.data.sparse import SparseFeatures
+from rankpolicy.data.stored.features import StoredFeatures
 from rankpolicy.display import short_repr
 from rankpolicy.kernels import HAS_NUMBA
 from rankpolicy.threads import usable_cpus
@@ -44,7 +45,7 @@ def minmax_by_query(features: Features, offsets: Offsets | None) -> Features:
 
 def symmetric_log(features: Features, offsets: Offsets | None) -> Features:
     """sign(x) log(1 + abs(x)): shortens the long tails of counts, for positive and negative values."""
-    if isinstance(features, SparseFeatures):
+    if isinstance(features, SparseFeatures | StoredFeatures):
         return features.mapped(lambda stored: symmetric_log(stored, None))
     return np.sign(features) * np.log1p(np.abs(features))
 
@@ -271,14 +272,20 @@ def fit_scaling(kind: str, dataset: RankingDataset) -> FeatureScaling:
     """
     is_plain = dataset.categories is None and _is_complete(dataset.features)
     encoding = None if is_plain else fit_encoding(dataset)
-    complete = dataset.features if encoding is None else encoding.split(np.asarray(dataset.features))[0]
+    given, counts = dataset.features, None
+    if isinstance(given, StoredFeatures) and not scaling_kind(kind).needs_queries:
+        # Every value is one of few, each of which counts as often as it occurs.
+        given, counts = given.values.T, given.counts()
+    complete = given if encoding is None else encoding.split(np.asarray(given))[0]
     features = scaling_kind(kind).transform(complete, dataset.offsets)
     arrays: dict[str, NDArray[np.float32]] = {}
     # One column at a time: sums in float64 and sorted values without a second copy of all features.
     levels = np.linspace(0, 1, _NUM_KNOTS)
-    places = np.quantile(np.arange(len(complete)), levels, method="nearest").astype(np.int64)  # among sorted values
+    places = np.quantile(np.arange(len(dataset.features)), levels, method="nearest").astype(np.int64)
     fit_column = partial(_fitted_column, SCALINGS[kind], places)
-    if isinstance(features, np.ndarray) and features.size > _MANY_VALUES:
+    if counts is not None:
+        columns = [fit_column(column, of_column) for column, of_column in zip(features.T, counts, strict=True)]
+    elif isinstance(features, np.ndarray) and features.size > _MANY_VALUES:
         with ThreadPoolExecutor(usable_cpus()) as threads:
             columns = list(threads.map(fit_column, features.T))
     else:
@@ -337,18 +344,31 @@ def _missing_values(features: Features) -> NDArray[np.bool_] | None:
 
 
 def _is_complete(features: Any) -> bool:
-    """Whether an array without missing values; of sparse features the encoding knows."""
+    """Whether an array without missing values; of other features the encoding knows."""
     return isinstance(features, np.ndarray) and _missing_values(features) is None
 
 
-def _fitted_column(kind: ScalingKind, places: NDArray[np.int64], column: NDArray[np.float32]) -> tuple[Any, Any, Any]:
-    """Knots, moments and moments of the quantiles of a column, each None where the kind does not need it."""
-    values = np.ascontiguousarray(column)
-    moments = _moments(values) if kind.standardizes else None
+def _fitted_column(
+    kind: ScalingKind,
+    places: NDArray[np.int64],
+    column: NDArray[np.float32],
+    counts: NDArray[np.int64] | None = None,
+) -> tuple[Any, Any, Any]:
+    """Knots, moments and moments of the quantiles of a column, each None where the kind does not need it.
+
+    Places are those of the knots among the sorted values; counts say how often each value occurs, None: once.
+    """
+    values = np.ascontiguousarray(column if counts is None else column[counts > 0])
+    counts = None if counts is None else counts[counts > 0]
+    moments = _moments(values, counts) if kind.standardizes else None
     if not kind.adds_quantiles:
         return None, moments, None
-    knots = np.sort(values)[places]
-    return knots, moments, _moments(_quantiles(values, knots)) if kind.standardizes else None
+    if counts is None:
+        knots = np.sort(values)[places]
+    else:
+        order = np.argsort(values)
+        knots = values[order][np.searchsorted(np.cumsum(counts[order]), places, side="right")]
+    return knots, moments, _moments(_quantiles(values, knots), counts) if kind.standardizes else None
 
 
 def _quantiles(column: NDArray[np.float32], knots: NDArray[np.float32]) -> NDArray[np.float32]:
@@ -359,9 +379,13 @@ def _quantiles(column: NDArray[np.float32], knots: NDArray[np.float32]) -> NDArr
     return np.ascontiguousarray(unchanged_values.apply(column[:, None])[:, 1])
 
 
-def _moments(column: NDArray[np.float32]) -> tuple[float, float, bool]:
+def _moments(column: NDArray[np.float32], counts: NDArray[np.int64] | None) -> tuple[float, float, bool]:
     """Mean and standard deviation in float64, and whether all values are equal."""
-    return column.mean(dtype=np.float64), column.std(dtype=np.float64), bool(column.min() == column.max())
+    is_constant = bool(column.min() == column.max())
+    if counts is None:
+        return column.mean(dtype=np.float64), column.std(dtype=np.float64), is_constant
+    mean = np.average(column.astype(np.float64), weights=counts)
+    return mean, np.sqrt(np.average((column - mean) ** 2, weights=counts)), is_constant
 
 
 def scaling_kind(kind: str) -> ScalingKind:

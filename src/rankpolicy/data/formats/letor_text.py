@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,6 +45,18 @@ def parse_text(text: NDArray[np.uint8], num_features: int | None) -> Lines:
     if layout != (first_id, width):
         lines = _parse_rows(text, starts, layout[1], first_id=layout[0], has_query_ids=has_query_ids)
     return lines
+
+
+class Layout(NamedTuple):
+    """Which columns the feature ids of a file are."""
+
+    first_id: int
+    num_features: int
+
+
+def parse_with_layout(text: NDArray[np.uint8], layout: Layout) -> Lines:
+    """Parse lines of a file whose layout is known; each must have a qid. Features beyond the layout count, but are not stored."""
+    return _parse_rows(text, _starts_of_lines(text), layout.num_features, first_id=layout.first_id, has_query_ids=True)
 
 
 def texts_at(text: NDArray[np.uint8], places: NDArray[np.int64]) -> NDArray[np.str_]:

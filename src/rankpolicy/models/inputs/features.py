@@ -11,6 +11,7 @@ import torch
 from rankpolicy.data.dataset import RankingDataset
 from rankpolicy.data.rows import QueryRows, RowsWithDeviations, ScaledRows, with_deviations
 from rankpolicy.data.scaling import FeatureScaling, fit_scaling, restored_scaling
+from rankpolicy.data.stored.features import StoredFeatures
 from rankpolicy.optional import require
 from rankpolicy.types import RankPolicyError
 
@@ -63,9 +64,11 @@ class FeatureInputs:
         return rows if self.context == "items" else with_deviations(rows)
 
     def read_by_rows(self, dataset: RankingDataset) -> torch.Tensor | ScaledRows | QueryRows | RowsWithDeviations:
-        """The same, scaled when rows of it are read; all at once where the scaling looks at whole queries or values are encoded."""
+        """The same, scaled when rows of it are read; all at once where the scaling looks at whole queries, or where values in memory are
+        encoded."""
         scaled: torch.Tensor | ScaledRows
-        if self.scaling.needs_queries or self.scaling.encoding is not None:
+        is_encoded = self.scaling.encoding is not None and not isinstance(dataset.features, StoredFeatures)
+        if self.scaling.needs_queries or is_encoded:
             scaled = self._scaled(dataset)
         else:
             scaled = ScaledRows(dataset.features, self.scaling, torch.device("cpu"))

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from rankpolicy.data.dataset import RankingDataset
 from rankpolicy.data.sparse import SparseFeatures
+from rankpolicy.data.stored.features import StoredFeatures
 from rankpolicy.evaluation.measure import evaluate_scores, mean_over_queries
 from rankpolicy.metrics import reward_to_maximise
 from rankpolicy.optional import require
@@ -206,8 +207,15 @@ class TreeRanker(Ranker):
         return data
 
     def _scores(self, dataset: RankingDataset) -> NDArray[np.float64]:
-        return np.asarray(
-            self._booster.predict(_as_lightgbm_reads(dataset.features), num_iteration=self.best_iteration_)
+        features = dataset.features
+        parts = features.blocks() if isinstance(features, StoredFeatures) else [_as_lightgbm_reads(features)]
+        return np.concatenate(
+            [
+                self._booster.predict(
+                    np.asarray(part) if isinstance(part, StoredFeatures) else part, num_iteration=self.best_iteration_
+                )
+                for part in parts
+            ]
         )
 
     def _onnx_scores(self, graph: Graph) -> str:
@@ -224,7 +232,11 @@ class TreeRanker(Ranker):
 
 
 def _as_lightgbm_reads(features: NDArray[np.float32]) -> Any:
-    """An array as it is, of sparse features the matrix."""
+    """An array as it is, of sparse features the matrix, and stored features some rows at a time."""
+    if isinstance(features, StoredFeatures):
+        from rankpolicy.rankers.trees.stored_rows import stored_rows
+
+        return stored_rows(features)
     return features.matrix if isinstance(features, SparseFeatures) else features
 
 

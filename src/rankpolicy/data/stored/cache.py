@@ -1,0 +1,148 @@
+"""The cache of scanned files: a folder per content, which appears whole or not at all."""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import json
+import os
+import secrets
+import shutil
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+from zipfile import BadZipFile
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rankpolicy.data.fingerprints import sha256_of_file
+from rankpolicy.types import RankPolicyError
+
+VERSION = 1
+_MANIFEST, _CODES, _ROWS, _VALUES = "manifest.json", "codes.bin", "rows.npz", "values.npy"
+
+
+def default_folder() -> Path:
+    """Where caches are kept unless the user names a folder: ``$XDG_CACHE_HOME/rankpolicy``, else ``~/.cache/rankpolicy``."""
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "rankpolicy"
+
+
+def cache_key(files: Sequence[Path], reading: dict[str, Any]) -> str:
+    """The name of the cache of these files, from their content and from how they are read.
+
+    Parameters
+    ----------
+    files
+        The files, in order.
+    reading
+        How they are read.
+    """
+    about = {"version": VERSION, "files": [sha256_of_file(file) for file in files], **reading}
+    return hashlib.sha256(json.dumps(about, sort_keys=True).encode()).hexdigest()[:32]
+
+
+@contextmanager
+def new_cache(folder: Path, key: str) -> Iterator[Path]:
+    """A folder to fill, which becomes the cache with this key when the block ends without an error, and is removed otherwise.
+
+    Parameters
+    ----------
+    folder
+        Where caches are kept; made if it is not there.
+    key
+        The name of the cache.
+    """
+    unfinished = folder / f".unfinished-{key[:8]}-{secrets.token_hex(4)}"
+    try:
+        unfinished.mkdir(parents=True)
+        yield unfinished
+        try:
+            os.replace(unfinished, folder / key)
+        except OSError:
+            if not (folder / key / _MANIFEST).exists():  # another process was first
+                raise
+    except OSError as error:
+        advice = "Free some space, or name another folder with cache=." if error.errno == errno.ENOSPC else ""
+        raise RankPolicyError(
+            f"cannot write the cache in {folder}: {error.strerror or error}. {advice}".rstrip()
+        ) from None
+    finally:
+        shutil.rmtree(unfinished, ignore_errors=True)
+
+
+def room_for_codes(unfinished: Path, shape: tuple[int, int], dtype: Any) -> NDArray[Any]:
+    """A writable, memory-mapped array on disk; a full disk is an error here, not a crash at the first write.
+
+    Parameters
+    ----------
+    unfinished
+        The folder of the cache.
+    shape, dtype
+        Shape and type of the array.
+    """
+    file = unfinished / _CODES
+    num_bytes = int(np.prod(shape)) * np.dtype(dtype).itemsize
+    with open(file, "wb") as stream:
+        if hasattr(os, "posix_fallocate"):
+            os.posix_fallocate(stream.fileno(), 0, max(1, num_bytes))
+        else:
+            for start in range(0, num_bytes, 1 << 24):
+                stream.write(bytes(min(1 << 24, num_bytes - start)))
+    return np.memmap(file, dtype, "r+", shape=shape)
+
+
+def finish(
+    unfinished: Path, codes: NDArray[Any], values: NDArray[np.float32] | None, rows: dict[str, NDArray[Any]]
+) -> None:
+    """Write what is kept beside the codes.
+
+    Parameters
+    ----------
+    unfinished
+        The folder of the cache.
+    codes
+        The array of ``room_for_codes``, filled.
+    values
+        The value of each code (features, codes); None where the array holds the values themselves.
+    rows
+        The arrays of the rows by name.
+    """
+    assert isinstance(codes, np.memmap)
+    codes.flush()
+    if values is not None:
+        np.save(unfinished / _VALUES, values)
+    np.savez(unfinished / _ROWS, allow_pickle=False, **rows)
+    about = {"version": VERSION, "shape": list(codes.shape), "dtype": codes.dtype.name}
+    (unfinished / _MANIFEST).write_text(json.dumps(about))
+
+
+def open_cache(
+    folder: Path, key: str
+) -> tuple[NDArray[Any], NDArray[np.float32] | None, dict[str, NDArray[Any]]] | None:
+    """Codes (memory-mapped), values of the codes and arrays of the rows; None where there is no such cache.
+
+    Parameters
+    ----------
+    folder
+        Where caches are kept.
+    key
+        The name of the cache.
+    """
+    cache = folder / key
+    if not (cache / _MANIFEST).exists():
+        return None
+    try:
+        about = json.loads((cache / _MANIFEST).read_text())
+        shape, dtype = tuple(about["shape"]), np.dtype(about["dtype"])
+        if (cache / _CODES).stat().st_size != max(1, int(np.prod(shape)) * dtype.itemsize):
+            raise ValueError("a file is cut short")
+        values = np.load(cache / _VALUES, allow_pickle=False) if (cache / _VALUES).exists() else None
+        with np.load(cache / _ROWS, allow_pickle=False) as stored:
+            rows = {name: stored[name] for name in stored.files}
+        return np.memmap(cache / _CODES, dtype, "r", shape=shape), values, rows
+    except (OSError, ValueError, KeyError, TypeError, EOFError, BadZipFile) as error:
+        raise RankPolicyError(
+            f"the cache {cache} is damaged ({error}). Remove this folder and scan again; the data it was made from is elsewhere."
+        ) from None

@@ -1,0 +1,44 @@
+"""Memory of files that are mapped: pages that were read are given back to the system now and then."""
+
+from __future__ import annotations
+
+import mmap
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rankpolicy.display import short_repr
+
+_MOST_BYTES = 1 << 27
+
+
+class MappedPages:
+    """The pages of a memory-mapped array, which stay in the memory of this process until they are released.
+
+    The system keeps them in its own cache as long as it has room, so that reading them again is cheap.
+
+    Parameters
+    ----------
+    array
+        The array; one that is not mapped has nothing to release.
+    """
+
+    __repr__ = short_repr
+
+    def __init__(self, array: NDArray[Any]) -> None:
+        self._map: mmap.mmap | None = getattr(array, "_mmap", None) if isinstance(array, np.memmap) else None
+        self._num_bytes = 0
+
+    def touched(self, num_bytes: int) -> None:
+        """Note that so many bytes were read or written; release all pages when many were.
+
+        Parameters
+        ----------
+        num_bytes
+            How many bytes.
+        """
+        self._num_bytes += num_bytes
+        if self._num_bytes >= _MOST_BYTES and self._map is not None and hasattr(mmap, "MADV_DONTNEED"):
+            self._map.madvise(mmap.MADV_DONTNEED)  # of a file that is shared: nothing written is lost
+            self._num_bytes = 0

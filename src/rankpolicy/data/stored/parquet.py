@@ -1,0 +1,184 @@
+"""Parquet files that stay on disk."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rankpolicy.arguments import checked_kinds, checked_path
+from rankpolicy.data.dataset import RankingDataset
+from rankpolicy.data.stored.scan import StoredAs, scanned
+from rankpolicy.data.stored.source import Block
+from rankpolicy.files import checked_file
+from rankpolicy.optional import require
+from rankpolicy.types import RankPolicyError
+
+_BLOCK_ROWS = 65_536
+
+
+@checked_kinds
+def scan_parquet(
+    path: str | os.PathLike[str],
+    *,
+    qid: str = "qid",
+    label: str | None = "label",
+    features: Sequence[str] | None = None,
+    item_id: str | None = None,
+    protected: str | None = None,
+    ignore: Sequence[str] = (),
+    stored_as: StoredAs = "uint8",
+    cache: str | os.PathLike[str] | None = None,
+    progress: bool = True,
+) -> RankingDataset:
+    """A dataset of a Parquet file, or of all those in a folder, whose features stay on disk.
+
+    The files are read twice, in blocks: once for the quantiles of each feature, once to write a code for each value into a cache. Training
+    and ranking then read the rows they need. Labels, queries, ids and groups are in memory. The next scan of files with the same content
+    opens the cache.
+
+    Networks and trees learn from such a dataset as from any other, as do ``evaluate``, ``predict`` and ``split_queries``. Linear rankers,
+    and scalings that look at whole queries, read all features into memory.
+
+    Parameters
+    ----------
+    path
+        The file, or a folder whose ``.parquet`` files are read in the order of their names.
+    qid
+        Name of the column with the query id of each row; rows may be in any order, also over several files.
+    label
+        Name of the column of labels; None for data still to be ranked.
+    features
+        Names of the feature columns, numbers; None: all remaining columns.
+    item_id
+        Name of the column of item ids, which are kept in memory; None: none.
+    protected
+        Name of the column of protected groups; None: none.
+    ignore
+        Names of columns to leave out.
+    stored_as
+        Type of the stored features. "uint8": one byte per value, up to 255 different values per feature, as LightGBM has them by default;
+        "uint16": two bytes, up to 4,095; "float32": the values themselves. A feature with no more different values than codes is stored
+        exactly, else a value is replaced by the mean of its quantile bin.
+    cache
+        Folder of the cache; None: ``$XDG_CACHE_HOME/rankpolicy`` or ``~/.cache/rankpolicy``. It may be removed at any time.
+    progress
+        Whether to show progress on stderr.
+    """
+    files = _files_at(Path(path))
+    given: dict[str, str | None] = {"qid": qid, "label": label, "item_id": item_id, "protected": protected}
+    source = _ParquetFiles(files, _chosen_features(files, given, features, ignore), given)
+    folder = None if cache is None else Path(checked_path(cache))
+    return scanned(source, stored_as=stored_as, cache=folder, progress=progress)
+
+
+@dataclass(frozen=True, slots=True)
+class _ParquetFiles:
+    files: tuple[Path, ...]
+    feature_names: tuple[str, ...]
+    roles: dict[str, str | None]
+
+    @property
+    def reading(self) -> dict[str, Any]:
+        return {"format": "parquet", "features": list(self.feature_names), **self.roles}
+
+    def blocks(self) -> Iterator[Block]:
+        polars = require("polars", "A Parquet file")
+        columns = [*self.feature_names, *(column for column in self.roles.values() if column is not None)]
+        for file in self.files:
+            try:
+                rows = polars.scan_parquet(file).select(columns)
+                # Slices, because a stream of batches reads ahead without bound where they are used more slowly than they are read.
+                for start in range(0, rows.select(polars.len()).collect().item(), _BLOCK_ROWS):
+                    yield self._block(rows.slice(start, _BLOCK_ROWS).collect())
+            except (polars.exceptions.PolarsError, OSError) as error:
+                raise _unreadable(file, error) from None
+            except RankPolicyError as error:
+                raise RankPolicyError(f"{file}: {error}") from None
+
+    def _block(self, frame: Any) -> Block:
+        columns = np.empty((len(self.feature_names), len(frame)), np.float32)
+        with np.errstate(over="ignore"):  # infinity is reported by the scan
+            for place, name in enumerate(self.feature_names):
+                columns[place] = frame[name].to_numpy()
+        roles = {role: None if column is None else _complete(frame[column]) for role, column in self.roles.items()}
+        labels, query_ids = roles["label"], roles["qid"]
+        assert query_ids is not None
+        return Block(
+            columns=columns,
+            labels=None if labels is None else labels.astype(np.float32),
+            query_ids=query_ids,
+            item_ids=None if roles["item_id"] is None else roles["item_id"].astype(str),
+            groups=None if roles["protected"] is None else roles["protected"].astype(str),
+        )
+
+
+def _files_at(path: Path) -> tuple[Path, ...]:
+    if not path.is_dir():
+        return (checked_file(path),)
+    files = tuple(sorted(path.glob("*.parquet")))
+    if not files:
+        raise RankPolicyError(f"{path} must hold Parquet files; it has none that ends in .parquet.")
+    return files
+
+
+def _chosen_features(
+    files: Sequence[Path], roles: dict[str, str | None], features: Sequence[str] | None, ignore: Sequence[str]
+) -> tuple[str, ...]:
+    """The feature columns, if all files have them and they are numbers."""
+    first = _schema(files[0])
+    for role, column in roles.items():
+        if column is not None and column not in first:
+            advice = " For data still to be ranked pass label=None." if role == "label" else f" Name it with {role}=."
+            raise RankPolicyError(
+                f"{files[0]} must have the {role} column {column!r}; it has {_listed(first)}.{advice}"
+            )
+    strangers = [name for name in (*ignore, *(features or ())) if name not in first]
+    if strangers:
+        raise RankPolicyError(f"{files[0]} must have the columns {_listed(strangers)}; it has {_listed(first)}.")
+    left = [name for name in first if name not in roles.values() and name not in ignore]
+    chosen = tuple(left if features is None else features)
+    if not chosen:
+        raise RankPolicyError(f"{files[0]} must have at least one feature column; it has {_listed(first)}.")
+    for file in files:
+        schema = _schema(file)
+        for name in (*chosen, *(column for column in roles.values() if column is not None)):
+            if name not in schema:
+                raise RankPolicyError(f"{file} must have the columns of {files[0]}; it has no {name!r}.")
+        for name in chosen:
+            if not schema[name].is_numeric() and schema[name] != require("polars", "A Parquet file").Boolean:
+                raise RankPolicyError(
+                    f"{file}: feature columns must be numbers; {name!r} is {schema[name]}. Leave it out (ignore=), or use read_parquet, "
+                    "which reads categories."
+                )
+    return chosen
+
+
+def _schema(file: Path) -> dict[str, Any]:
+    polars = require("polars", "A Parquet file")
+    try:
+        return dict(polars.read_parquet_schema(checked_file(file)))
+    except (polars.exceptions.PolarsError, OSError) as error:
+        raise _unreadable(file, error) from None
+
+
+def _complete(series: Any) -> NDArray[Any]:
+    if series.null_count():
+        raise RankPolicyError(
+            f"column {series.name!r} must not have missing values; some are missing. Fill them or drop these rows."
+        )
+    return np.asarray(series.to_numpy())
+
+
+def _unreadable(file: Path, error: Exception) -> RankPolicyError:
+    return RankPolicyError(f"{file} must be a Parquet file; it cannot be read ({error}).")
+
+
+def _listed(names: Any) -> str:
+    names = list(names)
+    return ", ".join(map(repr, names[:8])) + (f" and {len(names) - 8} more" if len(names) > 8 else "")

@@ -1,0 +1,185 @@
+"""Two passes over files: quantiles of the features, then their codes."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Literal, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rankpolicy.data.dataset import RankingDataset
+from rankpolicy.data.stored.cache import cache_key, default_folder, finish, new_cache, open_cache, room_for_codes
+from rankpolicy.data.stored.codebook import MOST_CODES, BinMeans, Cuts
+from rankpolicy.data.stored.features import StoredFeatures
+from rankpolicy.data.stored.pages import MappedPages
+from rankpolicy.data.stored.sketch import QuantileSketch
+from rankpolicy.data.stored.source import Block, Source
+from rankpolicy.types import RankPolicyError
+
+StoredAs = Literal["uint8", "uint16", "float32"]
+_SECONDS_BETWEEN_LINES = 2.0
+
+
+def scanned(source: Source, *, stored_as: StoredAs, cache: Path | None, progress: bool) -> RankingDataset:
+    """A dataset whose features are codes on disk; they are made if there is no cache of the same content yet.
+
+    Parameters
+    ----------
+    source
+        The files.
+    stored_as
+        Type of the stored features.
+    cache
+        The folder of caches; None: the default.
+    progress
+        Whether to show progress on stderr.
+    """
+    folder = default_folder() if cache is None else cache
+    before = _state_of(source)
+    key = cache_key(source.files, source.reading | {"stored_as": stored_as})
+    found = open_cache(folder, key)
+    if found is None:
+        with new_cache(folder, key) as unfinished:
+            _make(source, unfinished, stored_as, _Progress(progress))
+            if _state_of(source) != before:
+                raise RankPolicyError("the data changed while it was scanned. Scan it again.")
+        found = open_cache(folder, key)
+        assert found is not None
+    codes, values, rows = found
+    # Codes stand in the place of an array; so does their type here.
+    features = cast(NDArray[np.float32], codes if values is None else StoredFeatures(codes, values))
+    return RankingDataset(
+        features=features,
+        labels=rows["labels"],
+        offsets=rows["offsets"],
+        query_ids=rows["query_ids"],
+        source_rows=rows["source_rows"],
+        item_ids=rows.get("item_ids"),
+        groups=rows.get("groups"),
+        feature_names=source.feature_names,
+        label_kind="grades" if bool(rows["has_labels"]) else "none",
+    )
+
+
+def _state_of(source: Source) -> list[tuple[int, int]]:
+    return [(state.st_size, state.st_mtime_ns) for state in (file.stat() for file in source.files)]
+
+
+def _make(source: Source, unfinished: Path, stored_as: StoredAs, progress: Callable[[str, int], None]) -> None:
+    rows, sketch = _Rows(), None
+    num_rows = 0
+    for block in source.blocks():
+        _check_finite(block, num_rows, source.feature_names)
+        rows.add(block)
+        if stored_as != "float32":
+            sketch = sketch or QuantileSketch(len(block.columns), most_distinct=MOST_CODES[stored_as])
+            sketch.add(block.columns)
+        num_rows += block.columns.shape[1]
+        num_features = len(block.columns)
+        progress("quantiles", num_rows)
+    if num_rows == 0:
+        raise RankPolicyError(f"{_named(source)}: the data has no rows.")
+    arrays = rows.arrays()
+    place_of_row = np.empty(num_rows, np.int64)
+    place_of_row[arrays["source_rows"]] = np.arange(num_rows)
+    cuts = None if sketch is None else Cuts.of_sketch(sketch, stored_as)
+    means = None if cuts is None else BinMeans(num_features, cuts.num_codes)
+    codes = room_for_codes(unfinished, (num_rows, num_features), stored_as)
+    pages = MappedPages(codes)
+    start = 0
+    for block in source.blocks():
+        stop = start + block.columns.shape[1]
+        if stop > num_rows:
+            raise RankPolicyError("the data changed while it was scanned. Scan it again.")
+        if cuts is None or means is None:
+            coded: NDArray[Any] = block.columns.T
+        else:
+            coded = cuts.codes(block.columns)
+            means.add(block.columns, coded)
+        codes[place_of_row[start:stop]] = coded
+        pages.touched(coded.nbytes)
+        start = stop
+        progress("codes", start)
+    if start < num_rows:
+        raise RankPolicyError("the data changed while it was scanned. Scan it again.")
+    finish(unfinished, codes, None if means is None else means.values(), arrays)
+
+
+class _Rows:
+    """What is kept in memory of each row, gathered block by block; the rows of a query may be anywhere."""
+
+    def __init__(self) -> None:
+        self._numbers: dict[Any, int] = {}
+        self._query_of_row: list[NDArray[np.int64]] = []
+        self._labels: list[NDArray[np.float32] | None] = []
+        self._item_ids: list[NDArray[Any] | None] = []
+        self._groups: list[NDArray[Any] | None] = []
+
+    def add(self, block: Block) -> None:
+        ids = block.query_ids
+        starts = np.concatenate([[0], np.flatnonzero(ids[1:] != ids[:-1]) + 1])
+        numbers = [self._numbers.setdefault(name, len(self._numbers)) for name in ids[starts].tolist()]
+        self._query_of_row.append(np.repeat(numbers, np.diff(starts, append=len(ids))))
+        self._labels.append(block.labels)
+        self._item_ids.append(block.item_ids)
+        self._groups.append(block.groups)
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        query_of_row = np.concatenate(self._query_of_row)
+        order = np.argsort(query_of_row, kind="stable")
+        sizes = np.bincount(query_of_row)
+        labels = _joined(self._labels)
+        found = {
+            "labels": np.zeros(len(order), np.float32) if labels is None else labels[order],
+            "has_labels": np.array(labels is not None),
+            "offsets": np.concatenate([[0], np.cumsum(sizes)]),
+            "query_ids": np.array([str(name) for name in self._numbers]),
+            "source_rows": order,
+        }
+        for name, parts in (("item_ids", self._item_ids), ("groups", self._groups)):
+            values = _joined(parts)
+            if values is not None:
+                found[name] = values[order]
+        return found
+
+
+def _joined(parts: list[NDArray[Any] | None]) -> NDArray[Any] | None:
+    known = [part for part in parts if part is not None]
+    return np.concatenate(known) if known else None
+
+
+def _check_finite(block: Block, first_row: int, names: tuple[str, ...] | None) -> None:
+    with np.errstate(invalid="ignore"):
+        suspicious = not np.isfinite(block.columns.sum())  # NaN is a missing value; both are rare
+    if not suspicious:
+        return
+    infinite = np.argwhere(np.isinf(block.columns))
+    if len(infinite):
+        column, row = infinite[0]
+        name = f"feature {column}" if names is None else f"feature {names[column]!r}"
+        raise RankPolicyError(
+            f"features must be finite, or NaN where a value is missing; row {first_row + int(row)}, {name} is "
+            f"{block.columns[column, row]}. Scale or clip values beyond 3.4e38, which float32 cannot hold."
+        )
+
+
+def _named(source: Source) -> str:
+    return ", ".join(map(str, source.files[:3])) + (", ..." if len(source.files) > 3 else "")
+
+
+class _Progress:
+    """A line on stderr every few seconds."""
+
+    def __init__(self, shown: bool) -> None:
+        self._shown, self._start = shown, time.monotonic()
+        self._last = self._start
+
+    def __call__(self, what: str, num_rows: int) -> None:
+        now = time.monotonic()
+        if self._shown and now - self._last >= _SECONDS_BETWEEN_LINES:
+            print(f"scan: {what} of {num_rows:,} rows ({now - self._start:.0f} s)", file=sys.stderr)
+            self._last = now

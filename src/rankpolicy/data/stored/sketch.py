@@ -1,0 +1,137 @@
+"""Quantiles of columns that do not fit in memory: a sketch that reads them once, block by block."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rankpolicy.display import short_repr
+
+_BLOCK_ROWS = 4096
+
+
+class QuantileSketch:
+    """Approximate quantiles of many columns, in memory that grows with the logarithm of the number of rows.
+
+    Rows are gathered into blocks, and each column of a block is sorted. Two blocks of the same weight become one of twice the weight: they
+    are merged, and every other value is kept. The rank of a value is off by a share of log2(blocks) / (2 * block_rows) at most, 0.15 %
+    for 16 million rows, and typically by far less, because the values kept alternate between the odd and the even ones. The values of a
+    column that has few different ones are known exactly.
+
+    Parameters
+    ----------
+    num_columns
+        How many columns there are.
+    most_distinct
+        Columns with at most so many different values are known exactly.
+    block_rows
+        Rows per block; more are more exact.
+
+    >>> sketch = QuantileSketch(1, block_rows=64)
+    >>> for start in range(0, 10_000, 500):
+    ...     sketch.add(np.arange(start, start + 500, dtype=np.float32)[None])
+    >>> sketch.cuts(0, 4)
+    array([2515.5, 5095.5, 7546.5], dtype=float32)
+    """
+
+    __repr__ = short_repr
+
+    def __init__(self, num_columns: int, *, most_distinct: int = 255, block_rows: int = _BLOCK_ROWS) -> None:
+        self.num_columns = num_columns
+        self.most_distinct = most_distinct
+        self._buffer = np.empty((num_columns, block_rows), np.float32)
+        self._num_buffered = 0
+        self._levels: list[NDArray[np.float32] | None] = []  # one sorted block (columns, block_rows) per power of two
+        self._num_merges: list[int] = []
+        self._distinct: list[NDArray[np.float32] | None] = [np.empty(0, np.float32)] * num_columns
+
+    def add(self, columns: NDArray[np.float32]) -> None:
+        """Read some more rows.
+
+        Parameters
+        ----------
+        columns
+            Their values (columns, rows); NaN is a missing value.
+        """
+        size, start = self._buffer.shape[1], 0
+        while start < columns.shape[1]:
+            taken = min(size - self._num_buffered, columns.shape[1] - start)
+            self._buffer[:, self._num_buffered : self._num_buffered + taken] = columns[:, start : start + taken]
+            self._num_buffered, start = self._num_buffered + taken, start + taken
+            if self._num_buffered == size:
+                block = np.sort(self._buffer, axis=1)  # NaN comes last
+                self._note_distinct(block)
+                self._carry(block)
+                self._num_buffered = 0
+
+    def distinct(self, column: int) -> NDArray[np.float32] | None:
+        """The different values of a column in ascending order, without NaN; None where they are too many.
+
+        Parameters
+        ----------
+        column
+            Which column.
+        """
+        known = self._distinct[column]
+        if known is None:
+            return None
+        found = _union(known, self._buffer[column, : self._num_buffered])
+        return found if len(found) <= self.most_distinct else None
+
+    def cuts(self, column: int, num_bins: int) -> NDArray[np.float32]:
+        """Values that cut a column into bins of about equally many rows, ascending and different; at most ``num_bins - 1``.
+
+        Parameters
+        ----------
+        column
+            Which column.
+        num_bins
+            How many bins are wanted.
+        """
+        parts = [self._buffer[column, : self._num_buffered]]
+        weights = [np.ones(self._num_buffered)]
+        for level, block in enumerate(self._levels):
+            if block is not None:
+                parts.append(block[column])
+                weights.append(np.full(block.shape[1], 2.0**level))
+        values, counts = np.concatenate(parts), np.concatenate(weights)
+        present = ~np.isnan(values)
+        order = np.argsort(values[present], kind="stable")
+        values, shares = values[present][order], np.cumsum(counts[present][order])
+        if not len(values):
+            return np.empty(0, np.float32)
+        wanted = np.arange(1, num_bins) / num_bins * shares[-1]
+        above = np.searchsorted(shares, wanted)
+        # Halfway to the next value, so that a cut does not depend on which of two neighbours was kept.
+        following = np.minimum(above + 1, len(values) - 1)
+        cuts = np.unique((values[above].astype(np.float64) + values[following]) / 2).astype(np.float32)
+        return np.unique(cuts[cuts < values[-1]])
+
+    def _note_distinct(self, block: NDArray[np.float32]) -> None:
+        for column, known in enumerate(self._distinct):
+            if known is not None:
+                found = _union(known, block[column])
+                self._distinct[column] = found if len(found) <= self.most_distinct else None
+
+    def _carry(self, block: NDArray[np.float32]) -> None:
+        """Keep a block; where one of its weight is kept already, join the two to one of the next weight."""
+        level = 0
+        while True:
+            if level == len(self._levels):
+                self._levels.append(None)
+                self._num_merges.append(0)
+            waiting = self._levels[level]
+            if waiting is None:
+                self._levels[level] = block
+                return
+            both = np.concatenate([waiting, block], axis=1)
+            both.sort(axis=1)
+            block = both[:, self._num_merges[level] % 2 :: 2].copy()
+            self._num_merges[level] += 1
+            self._levels[level] = None
+            level += 1
+
+
+def _union(known: NDArray[np.float32], values: NDArray[np.float32]) -> NDArray[np.float32]:
+    found = np.unique(np.concatenate([known, values]))
+    return np.asarray(found[~np.isnan(found)])
