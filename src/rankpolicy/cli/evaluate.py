@@ -19,6 +19,7 @@ from rankpolicy.cli.support.options import (
     MaxLabel,
     Metrics,
     Model,
+    OnDisk,
     Qid,
     RelevantFrom,
     Seed,
@@ -76,6 +77,7 @@ def evaluate(
     label: Label = "label",
     group: Group = None,
     ignore: Ignore = None,
+    on_disk: OnDisk = False,
     seed: Seed = 0,
     as_json: Json = False,
 ) -> None:
@@ -96,7 +98,7 @@ def evaluate(
         data,
         num_features=ranker.num_features_,
         feature_names=ranker.feature_names_,
-        **columns_from(qid, label, group, ignore),
+        **columns_from(qid, label, group, ignore, on_disk=on_disk),
     )
     if bias is not None:
         from rankpolicy.clicks import weighted_by_propensity

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from rankpolicy.cli.support.models import load_ranker
-from rankpolicy.cli.support.options import Group, Ignore, Json, Label, Model, Qid, Seed, columns_from
+from rankpolicy.cli.support.options import Group, Ignore, Json, Label, Model, OnDisk, Qid, Seed, columns_from
 from rankpolicy.cli.support.output import check_can_write, console, print_json
 from rankpolicy.types import RankPolicyError
 
@@ -55,6 +55,7 @@ def predict(
     label: Label = "label",
     group: Group = None,
     ignore: Ignore = None,
+    on_disk: OnDisk = False,
     seed: Seed = 0,
     as_json: Json = False,
 ) -> None:
@@ -74,7 +75,7 @@ def predict(
         num_features=ranker.num_features_,
         feature_names=ranker.feature_names_,
         needs_labels=False,
-        **columns_from(qid, label, group, ignore),
+        **columns_from(qid, label, group, ignore, on_disk=on_disk),
     )
     scores = _sampled_scores(ranker, dataset, seed) if sampled else ranker.predict(dataset)
     WRITERS[out.suffix](dataset, scores, out, ranker.name)

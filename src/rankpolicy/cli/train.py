@@ -9,7 +9,7 @@ import typer
 
 from rankpolicy.cli.support.chosen_methods import parse_assignments, parse_settings
 from rankpolicy.cli.support.clicks_to_train_on import clicks_to_train_on
-from rankpolicy.cli.support.options import Group, Ignore, Json, Label, Qid, Set, columns_from
+from rankpolicy.cli.support.options import Group, Ignore, Json, Label, OnDisk, Qid, Set, columns_from
 from rankpolicy.cli.support.output import Run, check_can_write, console, facts_of_file, print_json, record_beside
 from rankpolicy.cli.support.run_file import RunFile, read_run_file
 from rankpolicy.types import RankPolicyError
@@ -76,6 +76,7 @@ def train(
     label: Label = "label",
     group: Group = None,
     ignore: Ignore = None,
+    on_disk: OnDisk = False,
     settings: Set = None,
     config: Annotated[
         Path | None,
@@ -140,7 +141,7 @@ def train(
     run = Run(ctx)
     files = {"train": data} | ({} if valid is None else {"valid": valid})
     given = clicks_to_train_on(clicks, propensities, bias_method, weighted)
-    datasets = _read_alike(files, columns_from(qid, label, group, ignore))
+    datasets = _read_alike(files, columns_from(qid, label, group, ignore, on_disk=on_disk))
     ranker.fit(
         given.training_data(datasets["train"], ranker),
         valid=given.validation_data(datasets["valid"]) if "valid" in datasets else None,
@@ -213,6 +214,6 @@ def _read_alike(files: dict[str, Path], columns: dict[str, Any]) -> dict[str, Ra
     return {
         role: dataset
         if dataset.num_features == width or dataset.feature_names is not None
-        else read_dataset(files[role], num_features=width)
+        else read_dataset(files[role], num_features=width, on_disk=columns["on_disk"])
         for role, dataset in datasets.items()
     }

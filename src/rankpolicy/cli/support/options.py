@@ -58,6 +58,13 @@ Ignore = Annotated[
     str | None,
     typer.Option("--ignore", metavar="COLUMNS", help="Columns of .csv and .parquet to leave out, separated by commas."),
 ]
+OnDisk = Annotated[
+    bool,
+    typer.Option(
+        "--on-disk",
+        help="Leave the features of LETOR and Parquet data on disk, for data bigger than memory; --data may be a folder of files.",
+    ),
+]
 MaxLabel = Annotated[float, typer.Option("--max-label", help="Highest label of the scale, for err.")]
 
 
@@ -82,7 +89,9 @@ def conventions_from(
     )
 
 
-def columns_from(qid: str, label: str, group: str | None, ignore: str | None) -> dict[str, Any]:
-    """What the options say about columns, as ``read_dataset`` takes it."""
+def columns_from(
+    qid: str, label: str, group: str | None, ignore: str | None, *, on_disk: bool = False
+) -> dict[str, Any]:
+    """What the options say about how data is read, as ``read_dataset`` takes it."""
     left_out = [name.strip() for name in (ignore or "").split(",") if name.strip()]
-    return {"qid": qid, "label": label, "protected": group, "ignore": left_out}
+    return {"qid": qid, "label": label, "protected": group, "ignore": left_out, "on_disk": on_disk}

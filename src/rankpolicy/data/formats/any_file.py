@@ -11,6 +11,8 @@ from rankpolicy.data.dataset import RankingDataset
 from rankpolicy.data.formats.csv import csv_columns, read_csv
 from rankpolicy.data.formats.letor import read_letor
 from rankpolicy.data.formats.parquet import parquet_columns, read_parquet
+from rankpolicy.data.stored.letor import scan_letor
+from rankpolicy.data.stored.parquet import scan_parquet
 from rankpolicy.data.texts.question_answering import read_question_answering
 from rankpolicy.types import RankPolicyError
 
@@ -26,6 +28,7 @@ def read_dataset(
     label: str = "label",
     protected: str | None = None,
     ignore: Sequence[str] = (),
+    on_disk: bool = False,
 ) -> RankingDataset:
     """Read a file in the format that its name ends in.
 
@@ -56,7 +59,11 @@ def read_dataset(
         Name of the column of protected groups, for Parquet and CSV of features; None: the column group if there is one.
     ignore
         Names of columns of Parquet and CSV to leave out.
+    on_disk
+        Whether features stay on disk (``scan_parquet``, ``scan_letor``); the path may then be a folder of Parquet or of LETOR files.
     """
+    if on_disk:
+        return _scanned(path, num_features, feature_names, needs_labels, qid, label, protected, ignore)
     suffixes = Path(path).suffixes[-2:]
     if ".jsonl" in suffixes or (suffixes[-1:] == [".parquet"] and {"query", "items"} <= set(parquet_columns(path))):
         return read_question_answering(path)
@@ -83,3 +90,32 @@ def read_dataset(
     if num_features is not None and dataset.num_features != num_features:
         raise RankPolicyError(f"{path} must have {num_features} feature columns; it has {dataset.num_features}.")
     return dataset
+
+
+def _scanned(
+    path: str | os.PathLike[str],
+    num_features: int | None,
+    feature_names: Sequence[str] | None,
+    needs_labels: bool,
+    qid: str,
+    label: str,
+    protected: str | None,
+    ignore: Sequence[str],
+) -> RankingDataset:
+    file = Path(path)
+    example = next(iter(sorted(file.iterdir())), file) if file.is_dir() else file
+    if example.suffix != ".parquet":
+        if {".csv", ".tsv", ".jsonl"} & set(example.suffixes[-2:]):
+            raise RankPolicyError(
+                f"only Parquet and LETOR data can stay on disk; got {example.name!r}. Leave on_disk out."
+            )
+        return scan_letor(file, num_features=num_features)
+    columns = parquet_columns(example)
+    return scan_parquet(
+        file,
+        qid=qid,
+        label=label if needs_labels or label in columns else None,
+        features=feature_names,
+        protected=protected,
+        ignore=[name for name in ignore if feature_names is None or name in columns],
+    )

@@ -56,9 +56,9 @@ def scan_parquet(
     features
         Names of the feature columns, numbers; None: all remaining columns.
     item_id
-        Name of the column of item ids, which are kept in memory; None: none.
+        Name of the column of item ids, which are kept in memory; None: none, and a column item_id is left out.
     protected
-        Name of the column of protected groups; None: none.
+        Name of the column of protected groups; None: the column group if there is one.
     ignore
         Names of columns to leave out.
     stored_as
@@ -71,6 +71,7 @@ def scan_parquet(
         Whether to show progress on stderr.
     """
     files = _files_at(Path(path))
+    protected = "group" if protected is None and "group" in _schema(files[0]) else protected
     given: dict[str, str | None] = {"qid": qid, "label": label, "item_id": item_id, "protected": protected}
     source = _ParquetFiles(files, _chosen_features(files, given, features, ignore), given)
     folder = None if cache is None else Path(checked_path(cache))
@@ -141,7 +142,7 @@ def _chosen_features(
     strangers = [name for name in (*ignore, *(features or ())) if name not in first]
     if strangers:
         raise RankPolicyError(f"{files[0]} must have the columns {_listed(strangers)}; it has {_listed(first)}.")
-    left = [name for name in first if name not in roles.values() and name not in ignore]
+    left = [name for name in first if name not in roles.values() and name not in ignore and name != "item_id"]
     chosen = tuple(left if features is None else features)
     if not chosen:
         raise RankPolicyError(f"{files[0]} must have at least one feature column; it has {_listed(first)}.")
