@@ -87,6 +87,7 @@ def write_files() -> rp.RankingDataset:
     rows = [(f"s{s}", "q", i, p, (s + p) % 2) for s in range(12) for p, i in enumerate("ab" if s % 2 else "ba", 1)]
     with open("log.csv", "w") as file:
         file.write("session,query,item,position,clicked\n" + "".join(",".join(map(str, row)) + "\n" for row in rows))
+    polars.read_csv("log.csv").write_parquet("log.parquet")
     with open("table.csv", "w") as file:
         file.write("query_text,item_text,clicked\ntea,pot,1\ntea,cup,0\nmilk,cup,0\nmilk,jug,1\n")
     with open("qa.jsonl", "w") as file:
@@ -222,6 +223,7 @@ def calls() -> dict[str, Call]:
             ignore=(),
         ),
         "read_click_log": _call(rp.read_click_log, path="log.csv", format=None, columns=None, lenient=False),
+        "scan_click_log": _call(rp.clicks.scan_click_log, path="log.parquet", columns=None, lenient=False),
         "read_click_table": _call(
             rp.read_click_table, path="table.csv", columns=None, side=None, categories=(), needs_clicks=True
         ),

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from rankpolicy.clicks.log.click_log import ClickLog, log_from_lists
     from rankpolicy.clicks.log.from_dataset import click_log_of
     from rankpolicy.clicks.log.pairs import PairCounts, pair_counts
+    from rankpolicy.clicks.log.scan import scan_click_log
     from rankpolicy.clicks.log.synthetic import make_click_log, make_click_model
     from rankpolicy.clicks.models.base import ClickModel
     from rankpolicy.clicks.models.comparison import ClickComparison, compare_click_models
@@ -66,5 +67,6 @@ __all__ = [
     "pair_counts",
     "read_click_log",
     "read_position_bias",
+    "scan_click_log",
     "weighted_by_propensity",
 ]

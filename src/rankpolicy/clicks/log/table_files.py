@@ -51,8 +51,16 @@ def read_table_clicks(
     ``columns`` maps names to those of the file: {"item": "document"}. A malformed row is an error with its line (CSV) or row (Parquet);
     with ``lenient`` the row, or the session that it belongs to, is left out and counted.
     """
-    table = _Table.read(path, layout, dict(columns or {}), lenient)
-    return {"rows": _rows, "sessions": _sessions, "counts": _counts}[layout](table)
+    return _READERS[layout](_Table.read(path, layout, dict(columns or {}), lenient))
+
+
+def clicks_of_frame(
+    frame: Any, layout: str, columns: dict[str, str], *, file: Path, first_row: int, lenient: bool
+) -> ClickLog:
+    """The log of some rows of a Parquet file, in a polars frame; ``first_row`` is the number of the first of them in the file."""
+    return _READERS[layout](
+        _Table.of_frame(frame, layout, columns, file=file, lenient=lenient, first_line=first_row + 1)
+    )
 
 
 def table_columns(path: str | os.PathLike[str]) -> list[str]:
@@ -108,6 +116,13 @@ class _Table:
             problem = "it cannot be read" if is_parquet else _uneven_line(text)
             kind = "Parquet" if is_parquet else "CSV"
             raise RankPolicyError(f"{file} must be a {kind} file; {problem} ({str(error).splitlines()[0]}).") from None
+        return cls.of_frame(frame, layout, names, file=file, lenient=lenient, first_line=1 if is_parquet else 2)
+
+    @classmethod
+    def of_frame(
+        cls, frame: Any, layout: str, names: dict[str, str], *, file: Path, lenient: bool, first_line: int
+    ) -> _Table:
+        polars = require("polars", "A table of clicks")
         chosen = {}
         for name in COLUMNS[layout]:
             column = names.get(name) or _found(name, frame.columns)
@@ -120,7 +135,7 @@ class _Table:
         if len(frame) == 0:
             raise RankPolicyError(f"{file} must hold at least one row below its header; it holds none.")
         frame = frame.select([polars.col(column).alias(name) for name, column in chosen.items()])
-        return cls(file, frame.with_row_index("_row"), lenient, 1 if is_parquet else 2)
+        return cls(file, frame.with_row_index("_row"), lenient, first_line)
 
     def drop(self, is_bad: NDArray[np.bool_], what: str) -> None:
         """Leave rows out if lenient, otherwise raise an error that names the first."""
@@ -128,7 +143,8 @@ class _Table:
             return
         if not self.lenient:
             row = self.frame.row(int(np.argmax(is_bad)), named=True)
-            place = f"{'row' if self.first_line == 1 else 'line'} {row.pop('_row') + self.first_line}"
+            kind = "row" if self.path.suffix == ".parquet" else "line"
+            place = f"{kind} {row.pop('_row') + self.first_line}"
             shown = ", ".join(f"{name}={value!r}" for name, value in row.items())
             raise RankPolicyError(
                 f"{self.path}, {place}: expected {what}; got {shown}. Skip such rows with lenient=True."
@@ -275,6 +291,9 @@ def _counts(table: _Table) -> ClickLog:
         num_repeated_clicks=num_repeated,
         num_skipped_rows=table.num_skipped,
     )
+
+
+_READERS = {"rows": _rows, "sessions": _sessions, "counts": _counts}
 
 
 def _uneven_line(text: bytes) -> str:

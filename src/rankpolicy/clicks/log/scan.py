@@ -1,0 +1,154 @@
+"""Click logs bigger than memory: read in blocks, with identical sessions kept as counts."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rankpolicy.arguments import checked_kinds, checked_path
+from rankpolicy.clicks.log.click_log import NOT_SHOWN, ClickLog
+from rankpolicy.clicks.log.table_files import COLUMNS, clicks_of_frame, layout_of, table_columns
+from rankpolicy.display import short_repr
+from rankpolicy.files import checked_file
+from rankpolicy.optional import require
+from rankpolicy.types import RankPolicyError
+
+_BLOCK_ROWS = 250_000
+_LEAST_PENDING = 2_000_000  # sessions that are gathered before they are merged
+
+
+@checked_kinds
+def scan_click_log(
+    path: str | os.PathLike[str],
+    *,
+    columns: Mapping[str, str] | None = None,
+    lenient: bool = False,
+) -> ClickLog:
+    """The log of a Parquet file, or of all those in a folder, with identical sessions as counts.
+
+    Click models and position bias depend on sessions only through these counts, so what they estimate is what they would from the whole
+    log. Memory grows with the number of different sessions, not with the length of the log.
+
+    Parameters
+    ----------
+    path
+        The file, or a folder whose ``.parquet`` files are read in the order of their names. Their columns are those of ``read_click_log``:
+        sessions (query, items, clicks), counts (query, item, position, impressions, clicks), or rows (session, query, item, position,
+        clicked), where the rows of a session stand together.
+    columns
+        Names of columns that are called differently in the files: ``{"item": "document"}``.
+    lenient
+        Skip and count malformed rows (where they spoil a session, the whole session) instead of raising an error.
+    """
+    given = Path(checked_path(path))
+    files = sorted(given.glob("*.parquet")) if given.is_dir() else [checked_file(given)]
+    if not files:
+        raise RankPolicyError(f"{given} must hold Parquet files; it has none that ends in .parquet.")
+    names = dict(columns or {})
+    layout = _layout(files[0], names)
+    merged = MergedSessions()
+    for file in files:
+        for first_row, frame in _frames(file, layout, names):
+            merged.add(clicks_of_frame(frame, layout, names, file=file, first_row=first_row, lenient=lenient))
+    return merged.log()
+
+
+@dataclass(slots=True)
+class MergedSessions:
+    """The sessions of several logs, with identical ones merged into one with a count, in the order of their first occurrence."""
+
+    _queries: dict[str, int] = field(default_factory=dict)
+    _items: dict[str, int] = field(default_factory=dict)
+    _merged: ClickLog | None = None
+    _pending: list[ClickLog] = field(default_factory=list)
+
+    __repr__ = short_repr
+
+    def add(self, log: ClickLog) -> None:
+        """Add the sessions of a log.
+
+        Parameters
+        ----------
+        log
+            The log; its queries and items are known by their names.
+        """
+        queries = np.array([self._queries.setdefault(name, len(self._queries)) for name in log.query_names], np.int32)
+        items = np.array([self._items.setdefault(name, len(self._items)) for name in log.item_names], np.int32)
+        renumbered = np.where(log.items == NOT_SHOWN, np.int32(NOT_SHOWN), items[log.items])
+        coded = replace(log, query_names=(), item_names=(), queries=queries[log.queries], items=renumbered)
+        self._pending.append(coded.collapsed())
+        # Merging costs as much as there are merged sessions, so it waits until as many new ones have come.
+        if sum(map(len, self._pending)) > max(_LEAST_PENDING, 0 if self._merged is None else len(self._merged)):
+            self._merge()
+
+    def log(self) -> ClickLog:
+        """The merged log."""
+        self._merge()
+        assert self._merged is not None
+        return replace(self._merged, query_names=tuple(self._queries), item_names=tuple(self._items))
+
+    def _merge(self) -> None:
+        parts = ([] if self._merged is None else [self._merged]) + self._pending
+        self._pending = []
+        if len({part.has_sessions for part in parts}) > 1:
+            raise RankPolicyError("a log must hold sessions or counts by (query, item, position); got files of both.")
+        width = max(part.num_positions for part in parts)
+        self._merged = replace(
+            parts[0],
+            queries=np.concatenate([part.queries for part in parts]),
+            items=np.concatenate([_widened(part.items, width, NOT_SHOWN) for part in parts]),
+            clicks=np.concatenate([_widened(part.clicks, width, 0) for part in parts]),
+            counts=np.concatenate([part.counts for part in parts]),
+            num_dropped_clicks=sum(part.num_dropped_clicks for part in parts),
+            num_repeated_clicks=sum(part.num_repeated_clicks for part in parts),
+            num_skipped_rows=sum(part.num_skipped_rows for part in parts),
+        ).collapsed()
+
+
+def _widened(rows: NDArray[Any], width: int, filling: int) -> NDArray[Any]:
+    return np.pad(rows, ((0, 0), (0, width - rows.shape[1])), constant_values=filling)
+
+
+def _layout(file: Path, names: dict[str, str]) -> str:
+    known = {other.lower(): name for name, other in names.items()}
+    columns = [known.get(column, column) for column in table_columns(file)]
+    layout = layout_of(columns)
+    if layout is None:
+        wanted = "; ".join(f"{name}: {', '.join(needed)}" for name, needed in COLUMNS.items())
+        raise RankPolicyError(
+            f"{file} must have the columns of a click log ({wanted}); it has {', '.join(columns[:20])}."
+        )
+    return layout
+
+
+def _frames(file: Path, layout: str, names: dict[str, str]) -> Iterator[tuple[int, Any]]:
+    """The rows of a file in blocks, each with the number of its first row; the rows of a session stay together."""
+    polars = require("polars", "A table of clicks")
+    try:
+        rows = polars.scan_parquet(file)
+        num_rows = rows.select(polars.len()).collect().item()
+        start = 0
+        while start < num_rows:
+            frame = rows.slice(start, _BLOCK_ROWS).collect()
+            if layout == "rows" and start + len(frame) < num_rows:
+                frame = frame.head(_end_of_whole_sessions(frame, names, file))
+            yield start, frame
+            start += len(frame)
+    except (polars.exceptions.PolarsError, OSError) as error:
+        raise RankPolicyError(f"{file} must be a Parquet file; it cannot be read ({error}).") from None
+
+
+def _end_of_whole_sessions(frame: Any, names: dict[str, str], file: Path) -> int:
+    """How many rows there are before the last session, which may go on in the next block."""
+    column = names.get("session") or next(name for name in frame.columns if name.lower() in ("session", "session_id"))
+    sessions = frame[column].to_numpy()
+    end = int(np.flatnonzero(sessions != sessions[-1])[-1]) + 1 if (sessions != sessions[-1]).any() else 0
+    if end == 0:
+        raise RankPolicyError(f"{file}: a session must have fewer than {_BLOCK_ROWS} rows; {sessions[-1]!r} has more.")
+    return end

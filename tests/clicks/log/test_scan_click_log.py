@@ -1,0 +1,115 @@
+"""A log that is read in blocks holds the counts of the log that is read at once."""
+
+from itertools import pairwise
+
+import numpy as np
+import polars
+import pytest
+
+import rankpolicy as rp
+from rankpolicy.clicks import make_click_log, make_click_model, read_click_log, scan_click_log
+from rankpolicy.clicks.log import scan
+from rankpolicy.types import RankPolicyError
+
+
+@pytest.fixture(autouse=True)
+def small_blocks(monkeypatch):
+    monkeypatch.setattr(scan, "_BLOCK_ROWS", 70)
+    monkeypatch.setattr(scan, "_LEAST_PENDING", 50)
+
+
+def sessions(log):
+    """The log as a frame with one row per session."""
+    shown = [[int(item) for item in row if item >= 0] for row in log.items]
+    return polars.DataFrame(
+        {
+            "query": [log.query_names[query] for query in log.queries],
+            "items": [[log.item_names[item] for item in row] for row in shown],
+            "clicks": [row[: len(own)].tolist() for row, own in zip(log.clicks, shown, strict=True)],
+        }
+    )
+
+
+def rows(frame):
+    """The same with one row per item shown."""
+    numbered = frame.with_row_index("session").explode("items", "clicks").rename({"items": "item", "clicks": "clicked"})
+    return numbered.with_columns(position=polars.int_range(1, polars.len() + 1).over("session"))
+
+
+@pytest.fixture
+def frame():
+    model = make_click_model("dbn", num_queries=6, num_items=8, num_positions=4, random_state=0)
+    return sessions(make_click_log(model, 900, random_state=0))
+
+
+def check_same(ours, theirs):
+    assert ours.query_names == theirs.query_names
+    assert ours.item_names == theirs.item_names
+    for name in ("queries", "items", "clicks", "counts"):
+        np.testing.assert_array_equal(getattr(ours, name), getattr(theirs, name), err_msg=name)
+
+
+@pytest.mark.parametrize("layout", ["sessions", "rows"])
+def test_shards_are_merged_into_counts(frame, tmp_path, layout):
+    folder = tmp_path / "shards"
+    folder.mkdir()
+    table = frame if layout == "sessions" else rows(frame)
+    table.write_parquet(tmp_path / "whole.parquet")
+    if layout == "sessions":
+        cuts = [0, 100, 400, len(table)]
+    else:
+        starts = np.flatnonzero(np.diff(table["session"].to_numpy(), prepend=-1))
+        cuts = [0, int(starts[100]), int(starts[400]), len(table)]
+    for number, (start, stop) in enumerate(pairwise(cuts)):
+        table.slice(start, stop - start).write_parquet(folder / f"{number}.parquet")
+    whole = read_click_log(tmp_path / "whole.parquet").collapsed()
+    check_same(scan_click_log(folder), whole)
+    check_same(scan_click_log(tmp_path / "whole.parquet"), whole)
+    assert scan_click_log(folder).num_sessions == 900
+
+
+def test_counts_are_merged(tmp_path):
+    table = polars.DataFrame(
+        {
+            "query": ["a", "a", "b"] * 40,
+            "item": ["x", "y", "x"] * 40,
+            "position": [1, 2, 1] * 40,
+            "impressions": 3,
+            "clicks": 1,
+        }
+    )
+    table.write_parquet(tmp_path / "counts.parquet")
+    log = scan_click_log(tmp_path / "counts.parquet")
+    assert not log.has_sessions
+    check_same(log, read_click_log(tmp_path / "counts.parquet").collapsed())
+
+
+@pytest.mark.parametrize("model", ["ubm", "dbn", "pbm"])
+def test_click_models_are_fitted_as_to_the_whole_log(frame, tmp_path, model):
+    frame.write_parquet(tmp_path / "log.parquet")
+    ours = rp.fit_click_model(model, scan_click_log(tmp_path / "log.parquet"))
+    theirs = rp.fit_click_model(model, read_click_log(tmp_path / "log.parquet"))
+    log = read_click_log(tmp_path / "log.parquet")
+    np.testing.assert_allclose(ours.click_probabilities(log), theirs.click_probabilities(log), rtol=0, atol=1e-9)
+
+
+def test_columns_may_have_other_names(frame, tmp_path):
+    frame.rename({"items": "Documents"}).write_parquet(tmp_path / "log.parquet")
+    assert scan_click_log(tmp_path / "log.parquet", columns={"items": "Documents"}).num_sessions == 900
+
+
+def test_errors_name_file_and_row(frame, tmp_path):
+    with pytest.raises(RankPolicyError, match="must hold Parquet files"):
+        scan_click_log(tmp_path)
+    frame.drop("clicks").write_parquet(tmp_path / "log.parquet")
+    with pytest.raises(RankPolicyError, match="must have the columns of a click log"):
+        scan_click_log(tmp_path / "log.parquet")
+    broken = frame.with_columns(
+        clicks=polars.when(polars.int_range(polars.len()) == 500)
+        .then(polars.col("clicks").list.head(1))
+        .otherwise("clicks")
+    )
+    broken.write_parquet(tmp_path / "log.parquet")
+    with pytest.raises(RankPolicyError, match=r"log.parquet, row 501: expected as many clicks as items"):
+        scan_click_log(tmp_path / "log.parquet")
+    assert scan_click_log(tmp_path / "log.parquet", lenient=True).num_skipped_rows == 1
