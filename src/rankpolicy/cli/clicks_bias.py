@@ -41,7 +41,9 @@ def bias(
     log: Annotated[
         Path,
         typer.Argument(
-            metavar="LOG", help="Yandex rows (.gz, .zst), or .parquet or .csv; click tables too.", show_default=False
+            metavar="LOG",
+            help="Yandex rows (.gz, .zst), .parquet or .csv, click tables too; or a folder of .parquet files, of any size.",
+            show_default=False,
         ),
     ],
     method: Annotated[

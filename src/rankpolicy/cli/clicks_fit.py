@@ -41,7 +41,9 @@ def fit(
     log: Annotated[
         Path,
         typer.Argument(
-            metavar="LOG", help="Yandex rows (.gz, .zst), or .parquet or .csv; click tables too.", show_default=False
+            metavar="LOG",
+            help="Yandex rows (.gz, .zst), .parquet or .csv, click tables too; or a folder of .parquet files, of any size.",
+            show_default=False,
         ),
     ],
     models: Annotated[
@@ -100,7 +102,7 @@ def fit(
         names = [name for name, kind in CLICK_MODELS.items() if whole.has_sessions or not kind.needs_sessions]
     if held_out is not None:
         train, measured_on = whole, held_out
-    elif whole.has_sessions:
+    elif whole.has_sessions and not log.is_dir():
         train, measured_on = whole.split(test_fraction)
     else:
         note("counts have no order to split by: measured on the data fitted to. Give --test for a fair measure.")

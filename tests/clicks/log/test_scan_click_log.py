@@ -65,7 +65,7 @@ def test_shards_are_merged_into_counts(frame, tmp_path, layout):
     whole = read_click_log(tmp_path / "whole.parquet").collapsed()
     check_same(scan_click_log(folder), whole)
     check_same(scan_click_log(tmp_path / "whole.parquet"), whole)
-    assert scan_click_log(folder).num_sessions == 900
+    assert read_click_log(folder).num_sessions == 900
 
 
 def test_counts_are_merged(tmp_path):

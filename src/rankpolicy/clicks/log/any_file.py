@@ -8,6 +8,7 @@ from pathlib import Path
 
 from rankpolicy.arguments import checked_kinds
 from rankpolicy.clicks.log.click_log import ClickLog
+from rankpolicy.clicks.log.scan import scan_click_log
 from rankpolicy.clicks.log.table_files import COLUMNS, layout_of, read_table_clicks, table_columns
 from rankpolicy.clicks.log.yandex import read_yandex_clicks
 from rankpolicy.types import RankPolicyError, unknown_name
@@ -37,7 +38,7 @@ def read_click_log(
     Parameters
     ----------
     path
-        The file. Tables are .parquet or .csv.
+        The file. Tables are .parquet or .csv. A folder of .parquet files is read block by block, as ``scan_click_log`` does.
     format
         yandex, rows, sessions, counts or click-table; by default guessed from the name and the columns.
     columns
@@ -47,6 +48,12 @@ def read_click_log(
     """
     if format is not None and format not in FORMATS:
         raise RankPolicyError(unknown_name("format", format, FORMATS))
+    if Path(path).is_dir():
+        if format not in (None, *COLUMNS):
+            raise RankPolicyError(
+                f"a folder must hold Parquet files of the format {', '.join(COLUMNS)}; got {format!r}."
+            )
+        return scan_click_log(path, columns=columns, lenient=lenient)
     chosen = format or _guessed(path)
     if chosen == "yandex":
         return read_yandex_clicks(path, lenient=lenient)
