@@ -55,7 +55,10 @@ NOT_CALLED = {
     },
     "bases": {"Average", "Bandit", "ClickModel", "CountIndex", "FirstClick", "LastClick", "IndexBandit", "Model", "Ranker"},
     "data that is not here": {"TextFeatures", "read_german_credit", "read_insuranceqa", "read_open_bandit", "read_wikiqa", "read_glove"},
-    "inner": {"evaluate_scores", "run_in_processes", "run_on_ray", "affine_relevance", "doubly_robust_relevance", "draw_clicks", "make_job_candidates"},
+    "inner": {
+        "affine_relevance", "doubly_robust_relevance", "draw_clicks", "evaluate_scores",
+        "make_job_candidates", "run_in_processes", "run_on_ray",
+    },
 }  # fmt: skip
 
 
