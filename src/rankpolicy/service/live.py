@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
 from itertools import islice
+from typing import TypeVar
 
 import numpy as np
 
@@ -17,6 +18,7 @@ from rankpolicy.service.store import Store
 from rankpolicy.types import RankPolicyError, unknown_name
 
 LESSONS_AT_ONCE = 2_000
+LookedT = TypeVar("LookedT")
 
 
 @dataclass(kw_only=True, eq=False)
@@ -115,6 +117,17 @@ class LivePolicy:
         """The last lesson in the state, and SHA-256 of the state."""
         with self._lock:
             return self.applied, sha256(self.policy.state()).hexdigest()
+
+    def look(self, read: Callable[[ServedPolicy], LookedT]) -> LookedT:
+        """What a function reads of the policy, while nothing is learned.
+
+        Parameters
+        ----------
+        read
+            Called with the policy; it must change nothing.
+        """
+        with self._lock:
+            return read(self.policy)
 
     def wants_snapshot(self, every: int) -> bool:
         """Whether so many lessons were learned since the last snapshot.

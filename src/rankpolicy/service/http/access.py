@@ -13,6 +13,7 @@ from rankpolicy.service.keys import StoredKey, matching_key
 
 _SECONDS_BETWEEN_LOOKS = 1.0  # a new or revoked key is known after this time
 _CHALLENGE = (b"www-authenticate", b"Bearer")
+SESSION_KEY = "rankpolicy.key"  # in the ASGI scope, where no client can write: the key of a session of the dashboard
 
 
 class Access:
@@ -46,11 +47,16 @@ class Access:
             return
         given = header(scope, b"authorization") or ""
         kind, _, key = given.partition(" ")
-        found = matching_key(key.strip(), self._keys) if kind.lower() == "bearer" else None
+        found = matching_key(key.strip(), self._keys) if kind.lower() == "bearer" else scope.get(SESSION_KEY)
         if found is None:
             raise RefusedError(401, "unauthorized", "send a valid key: Authorization: Bearer rp_...", _CHALLENGE)
         if needed not in found.scopes:
             raise RefusedError(403, "forbidden", f"this key must have the scope {needed!r}; it has not.")
+
+    def keys(self) -> list[StoredKey]:
+        """The keys that are in force."""
+        self._look()
+        return self._keys
 
     def _look(self) -> None:
         now = time.monotonic()

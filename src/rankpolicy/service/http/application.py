@@ -11,6 +11,7 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta
 
+from rankpolicy.service.dashboard import Dashboard
 from rankpolicy.service.http.access import Access
 from rankpolicy.service.http.answers import Receive, RefusedError, Scope, Send, refusal_of, send_json, send_refusal
 from rankpolicy.service.http.bodies import decoded, read_body
@@ -41,7 +42,8 @@ class Application:
         self._service, self._report = service, report
         self.metrics = Metrics()
         self._access = Access(service.reader.valid_keys)
-        self._pages = pages(service, self._access, self.metrics)
+        self.dashboard = Dashboard(service, self._access, self, report=report)
+        self._pages = pages(service, self._access, self.metrics, self.dashboard.routes())
         self._quick: dict[str, Callable[[Scope, Receive, Send], Awaitable[int]]] = {
             "/v1/rank": self._rank,
             "/v1/events": self._events,
@@ -84,7 +86,8 @@ class Application:
             status = refusal.status
             await send_refusal(send, refusal)
         finally:
-            self.metrics.count(_named(path), status, time.perf_counter() - start)
+            self.metrics.count(_named(path), status, seconds := time.perf_counter() - start)
+            self.dashboard.rates.count(path, status, seconds)
 
     async def _rank(self, scope: Scope, receive: Receive, send: Send) -> int:
         self._access.check(scope, "rank")
@@ -100,6 +103,7 @@ class Application:
         for fate in ("accepted", "duplicate", "orphan", "late"):
             self.metrics.events[fate] += getattr(answer, fate)
         self.metrics.events["rejected"] += len(answer.rejected)
+        self.dashboard.rates.count_events(len(events))
         all_refused = bool(events) and len(answer.rejected) == len(events)
         status = answer.rejected[0].status if all_refused else 200
         await send_json(send, status, answer)
@@ -118,11 +122,13 @@ class Application:
             if message["type"] == "lifespan.startup":
                 try:
                     self._service.start()
+                    self.dashboard.start()
                 except Exception as error:
                     await send({"type": "lifespan.startup.failed", "message": str(error)})
                     return
                 await send({"type": "lifespan.startup.complete"})
             elif message["type"] == "lifespan.shutdown":
+                await asyncio.to_thread(self.dashboard.stop)
                 await asyncio.to_thread(self._service.stop)
                 await send({"type": "lifespan.shutdown.complete"})
                 return

@@ -25,6 +25,7 @@ def openapi() -> dict[str, Any]:
             "get": _read("A list that was shown", "ranking_id"),
         },
         "/v1/policies": {"get": _read("Policies, their versions and the hashes of their states")},
+        "/v1/statistics": {"get": _read("What the dashboard shows: rates, clicks by position, exposure, propensities")},
         "/metrics": {"get": _read("Counters in the text format of Prometheus")},
         "/healthz": {"get": _read("Whether the process runs")},
         "/readyz": {"get": _read("Whether lists and events can be stored")},

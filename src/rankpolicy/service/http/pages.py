@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
-from starlette.routing import Route
+from starlette.routing import BaseRoute, Route
 
 from rankpolicy.service.http.access import Access
 from rankpolicy.service.http.answers import ENCODER, RefusedError, refusal_of
@@ -19,7 +19,7 @@ from rankpolicy.service.ranking_service import RankingService
 from rankpolicy.types import RankPolicyError
 
 
-def pages(service: RankingService, access: Access, metrics: Metrics) -> Starlette:
+def pages(service: RankingService, access: Access, metrics: Metrics, more: Sequence[BaseRoute] = ()) -> Starlette:
     """The application of everything but /v1/rank and /v1/events.
 
     Parameters
@@ -30,6 +30,8 @@ def pages(service: RankingService, access: Access, metrics: Metrics) -> Starlett
         Who may read.
     metrics
         The counters.
+    more
+        Further routes: the dashboard.
     """
 
     def for_readers(page: Callable[[Request], Response]) -> Callable[[Request], Any]:
@@ -82,6 +84,7 @@ def pages(service: RankingService, access: Access, metrics: Metrics) -> Starlett
             Route("/healthz", health),
             Route("/readyz", readiness),
             Route("/openapi.json", description),
+            *more,
         ],
         exception_handlers={404: _missing, 405: _not_allowed, RefusedError: _refused, RankPolicyError: _refused},
     )

@@ -1,0 +1,83 @@
+"""The thread that reads what is new in the log and adds it to the statistics."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+
+from rankpolicy.service.dashboard.statistics import Statistics
+from rankpolicy.service.records import PolicyVersion
+from rankpolicy.service.sqlite.log_rows import LogRows
+
+ROWS_AT_START = 100_000  # how far back a restart reads
+ROWS_AT_ONCE = 500
+SECONDS_BETWEEN_LOOKS = 0.5
+
+
+class LogFollower:
+    """Keeps statistics up to date. It never holds up who ranks: it works at most half of the time.
+
+    Parameters
+    ----------
+    open_rows
+        Opens the log for reading; called in the thread.
+    statistics
+        What is kept up to date.
+    report
+        Called with a sentence when the log cannot be read.
+    """
+
+    def __init__(
+        self, open_rows: Callable[[], LogRows], statistics: Statistics, *, report: Callable[[str], None]
+    ) -> None:
+        self._open_rows, self._statistics, self._report = open_rows, statistics, report
+        self._versions: dict[int, PolicyVersion] = {}
+        self._ending = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="rankpolicy statistics", daemon=True)
+        self.seq: int | None = None  # the last row that is in the statistics
+        self.behind = 0  # rows of the log that are not
+
+    def start(self) -> None:
+        """Start the thread."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """End the thread."""
+        self._ending.set()
+        if self._thread.is_alive():
+            self._thread.join()
+
+    def _run(self) -> None:
+        rows: LogRows | None = None
+        try:
+            while not self._ending.is_set():
+                try:
+                    rows = self._open_rows() if rows is None else rows
+                    self._catch_up(rows)
+                except Exception as error:  # the dashboard stands still; the service goes on
+                    self._report(f"the dashboard cannot read the log: {error}")
+                    if rows is not None:
+                        rows.close()
+                        rows = None
+                self._ending.wait(SECONDS_BETWEEN_LOOKS)
+        finally:
+            if rows is not None:
+                rows.close()
+
+    def _catch_up(self, rows: LogRows) -> None:
+        last = rows.last_seq()
+        seq = max(0, last - ROWS_AT_START) if self.seq is None else self.seq
+        while seq < last and not self._ending.is_set():
+            start = time.perf_counter()
+            until = min(last, seq + ROWS_AT_ONCE)
+            self._add(rows, seq, until)
+            self.seq = seq = until
+            self.behind = last - seq
+            self._ending.wait(time.perf_counter() - start)
+
+    def _add(self, rows: LogRows, after: int, until: int) -> None:
+        lists = rows.lists(after=after, until=until)
+        if any(row.version not in self._versions for row in lists):
+            self._versions = rows.versions()
+        self._statistics.add(lists, rows.events(after=after, until=until), self._versions)
