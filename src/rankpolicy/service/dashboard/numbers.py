@@ -96,7 +96,7 @@ def nice_ticks(largest: float, *, number: int = 4) -> list[float]:
         About how many steps.
 
     >>> nice_ticks(0.83)
-    [0.0, 0.2, 0.4, 0.6, 0.8, 1.0]
+    [0.0, 0.25, 0.5, 0.75, 1.0]
     >>> nice_ticks(37)
     [0.0, 10.0, 20.0, 30.0, 40.0]
     """

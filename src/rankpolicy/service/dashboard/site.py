@@ -162,7 +162,7 @@ class Dashboard:
         status, answer = await self._api.call(request, "GET", "/v1/audit", key=visitor.reading_key)
         if status != 200:
             text = "This service has no audit log to show."
-            return self._html(visitor, "Audit", element("h1", "Audit"), element("p", text), here="/audit", status=404)
+            return self._html(visitor, "Audit", element("h1", "Audit"), element("p", text), here="/audit")
         entries: list[Any] = answer.get("audit", []) if isinstance(answer, dict) else answer or []
         newest = sorted(
             entries,
