@@ -12,6 +12,7 @@ from typing import Any
 
 from rankpolicy.files import checked_file
 from rankpolicy.service.policies.members import SERVED
+from rankpolicy.service.policies.restoring import stored_settings
 from rankpolicy.service.policies.served_policy import ServedPolicy
 from rankpolicy.settings import check_settings, documented, setting, setting_names
 from rankpolicy.types import RankPolicyError, unknown_name
@@ -47,6 +48,11 @@ class ServiceConfig:
         "Longer windows miss fewer clicks, shorter ones learn sooner.",
         above=0,
         at_most=7 * 86_400,
+    )
+    rank_budget_seconds: float | None = setting(
+        None,
+        "How long a ranker may take for a list; the caller's own order is shown where it takes longer. None: as long as it takes.",
+        above=0,
     )
     snapshot_every: int = setting(
         100_000, "Lists learned between snapshots. A restart computes what came after the last one.", at_least=1
@@ -110,6 +116,4 @@ def _made(name: str, given: Mapping[str, Any]) -> tuple[ServedPolicy, str]:
         raise RankPolicyError(f"policies.{name}: {error}") from None
     except TypeError as error:  # a setting that must be given is missing
         raise RankPolicyError(f"policies.{name}: settings of {given['kind']} are incomplete ({error}).") from None
-    if policy.model_sha256 is not None:  # what the file holds makes a version, not where it lies
-        settings["model"] = policy.model_sha256
-    return policy, json.dumps(settings, sort_keys=True, default=str)
+    return policy, json.dumps(stored_settings(policy, settings), sort_keys=True, default=str)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import importlib.util
+import math
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -43,3 +45,34 @@ def opened(db: Path, *, role: str, must_exist: bool = True) -> SqliteStore:
     if must_exist and not db.is_file():
         raise RankPolicyError(f"there is no database at {db}. Name the one of your service with --db.")
     return SqliteStore(db, role=role, check="none")
+
+
+def now_of(store: SqliteStore) -> int:
+    """The time in microseconds since 1970, not before the last time in the database.
+
+    Parameters
+    ----------
+    store
+        The database.
+    """
+    return max(time.time_ns() // 1000, store.last_stamp() + 1)
+
+
+def share_from(text: str) -> float:
+    """A share such as 10% or 0.1.
+
+    Parameters
+    ----------
+    text
+        What was typed.
+
+    >>> share_from("10%"), share_from("0.25")
+    (0.1, 0.25)
+    """
+    try:
+        share = float(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
+    except ValueError:
+        share = math.nan
+    if not 0 < share <= 1:
+        raise RankPolicyError(f"--share must be above 0% and at most 100%, such as 10% or 0.1; got {text!r:.40}.")
+    return share
