@@ -52,6 +52,7 @@ def lines() -> list[list[str]]:
         ["service", "key", "new", "--db", "service.db", "--scopes", "rank"],
         ["service", "key", "list", "--db", "service.db", "--json"],
         ["service", "replay", "--db", "service.db"],
+        ["service", "backup", "copied.db", "--db", "service.db"],
         ["doctor"],
         ["methods"],
         ["methods", "mlp", "--json"],

@@ -53,5 +53,6 @@ SERVICE_VERBS: dict[str, Verb] = {
     "key": Verb(place=f"{_CLI}.service_key:key", summary="Make, list or revoke keys."),
     "promote": Verb(place=f"{_CLI}.service_promote:promote", summary="Serve a model to all users or a share of them."),
     "rollback": Verb(place=f"{_CLI}.service_rollback:rollback", summary="Return to the version before."),
+    "backup": Verb(place=f"{_CLI}.service_backup:backup", summary="Copy the database of a running service."),
     "replay": Verb(place=f"{_CLI}.service_replay:replay", summary="Compute all states again and compare."),
 }

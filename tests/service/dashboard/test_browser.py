@@ -25,15 +25,20 @@ def browser():
 @pytest.fixture(scope="module")
 def site(tmp_path_factory, browser):
     """A service on which hostile users have clicked hostile items."""
-    with served(tmp_path_factory.mktemp("site") / "service.db", policies=POLICIES) as (url, application):
+    with served(tmp_path_factory.mktemp("site") / "service.db", policies=POLICIES, window_seconds=60) as (
+        url,
+        application,
+    ):
         items = [{"id": name, "group": HOSTILE[place % 3]} for place, name in enumerate(HOSTILE)]
         with Client(url) as client:
+            clicks = []
             for number in range(90):
                 query = HOSTILE[number % 3 * (number % len(HOSTILE) > 5)]
                 policy = ("learning", "any")[number % 2]
                 shown = client.rank(query=query, items=items, cutoff=6, policy=policy)
                 if number % 3 < 2:
-                    client.click(shown, shown["items"][number % 5]["id"])
+                    clicks.append({"ranking_id": shown["ranking_id"], "item": shown["items"][number % 5]["id"]})
+            assert client.events(clicks)["accepted"] == 60
         wait_until(lambda: application.dashboard.statistics.document()["events"].get("accepted") == 60)
         yield url, application
 

@@ -10,13 +10,14 @@ from rankpolicy.service.dashboard.statistics import Statistics
 from rankpolicy.service.records import PolicyVersion
 from rankpolicy.service.sqlite.log_rows import LogRows
 
-ROWS_AT_START = 100_000  # how far back a restart reads
-ROWS_AT_ONCE = 500
+MOST_BEHIND = 50_000  # how many rows a restart reads; who is further behind leaves the older ones out
+ROWS_AT_ONCE = 64  # about a millisecond, for which a request may have to wait
 SECONDS_BETWEEN_LOOKS = 0.5
+_REST = 4  # pause after each part, in multiples of the time it took
 
 
 class LogFollower:
-    """Keeps statistics up to date. It never holds up who ranks: it works at most half of the time.
+    """Keeps statistics up to date. It works for a fifth of the time at most, so that ranking goes on beside it.
 
     Parameters
     ----------
@@ -67,14 +68,15 @@ class LogFollower:
 
     def _catch_up(self, rows: LogRows) -> None:
         last = rows.last_seq()
-        seq = max(0, last - ROWS_AT_START) if self.seq is None else self.seq
+        first = max(0, last - MOST_BEHIND)
+        seq = first if self.seq is None else max(first, self.seq)
         while seq < last and not self._ending.is_set():
             start = time.perf_counter()
             until = min(last, seq + ROWS_AT_ONCE)
             self._add(rows, seq, until)
             self.seq = seq = until
             self.behind = last - seq
-            self._ending.wait(time.perf_counter() - start)
+            self._ending.wait(_REST * (time.perf_counter() - start))
 
     def _add(self, rows: LogRows, after: int, until: int) -> None:
         lists = rows.lists(after=after, until=until)

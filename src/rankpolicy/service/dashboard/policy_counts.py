@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import random
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rankpolicy.service.dashboard.intervals import share_with_interval
@@ -120,7 +120,13 @@ class PolicyCounts:
 
     def document(self) -> dict[str, Any]:
         """The counts, and what follows from them."""
-        course = [self._point(start, bucket) for start, bucket in self.course.all()]
+        estimates: dict[ItemCounts, float] = {}
+        for _, bucket in self.course.all():
+            for kept in bucket.sample:
+                for item in kept.candidates:
+                    if item not in estimates:
+                        estimates[item] = kept.query.estimate(item)
+        course = [self._point(start, bucket, estimates) for start, bucket in self.course.all()]
         return {
             "policy": self.policy,
             "version": self.version,
@@ -137,12 +143,12 @@ class PolicyCounts:
             "regret_proxy": _mean_of(course, "regret_proxy"),
             "exploration_share": _mean_of(course, "exploration_share"),
             "over_time": course,
-            "groups": self._groups(),
+            "groups": self._groups(estimates),
             "propensities": self._propensities(),
         }
 
-    def _point(self, start: int, bucket: Bucket) -> dict[str, Any]:
-        regrets = [_regret(kept) for kept in bucket.sample]
+    def _point(self, start: int, bucket: Bucket, estimates: Mapping[ItemCounts, float]) -> dict[str, Any]:
+        regrets = [_regret(kept, estimates) for kept in bucket.sample]
         explored = [kept.explored for kept in bucket.sample]
         return {
             "from_us": start,
@@ -163,19 +169,20 @@ class PolicyCounts:
                 name = OTHER_GROUPS
             self._exposure[name] = self._exposure.get(name, 0.0) + weight / total
 
-    def _groups(self) -> list[dict[str, Any]]:
+    def _groups(self, estimates: Mapping[ItemCounts, float]) -> list[dict[str, Any]]:
+        if not self._exposure:
+            return []
         merits: dict[str, float] = {}
         num_lists = 0
         for _, bucket in self.course.all():
             for kept in bucket.sample:
-                estimates = [kept.query.estimate(item) for item in kept.candidates]
-                total = sum(estimates)
+                total = sum(estimates[item] for item in kept.candidates)
                 if total and any(item.group is not None for item in kept.candidates):
                     num_lists += 1
-                    for item, estimate in zip(kept.candidates, estimates, strict=True):
+                    for item in kept.candidates:
                         name = NO_GROUP if item.group is None else item.group
                         name = name if name in self._exposure else OTHER_GROUPS
-                        merits[name] = merits.get(name, 0.0) + estimate / total
+                        merits[name] = merits.get(name, 0.0) + estimates[item] / total
         return [
             {
                 "group": name,
@@ -203,8 +210,8 @@ class PolicyCounts:
 def _sampled(
     query: QueryCounts, shown: Sequence[ItemCounts | None], candidates: Sequence[ItemCounts | None]
 ) -> SampledList:
-    could = tuple(item for item in candidates if item is not None)
     were = tuple(item for item in shown if item is not None)
+    could = tuple(dict.fromkeys([*(item for item in candidates if item is not None), *were]))
     best = set(map(id, sorted(could, key=query.estimate, reverse=True)[: len(were)]))
     threshold = min((query.estimate(item) for item in could if id(item) in best), default=0.0)
     # Items that equal the last of the best count as best: among items of which nothing is known there is no better choice.
@@ -212,11 +219,10 @@ def _sampled(
     return SampledList(query, could, were, explored)
 
 
-def _regret(kept: SampledList) -> float:
-    """How much likelier a click were on the best list than on this one, by the estimates of now."""
-    estimates = sorted((kept.query.estimate(item) for item in kept.candidates), reverse=True)
-    best = math.prod(1 - value for value in estimates[: len(kept.shown)])
-    return math.prod(1 - kept.query.estimate(item) for item in kept.shown) - best
+def _regret(kept: SampledList, estimates: Mapping[ItemCounts, float]) -> float:
+    """How much likelier a click would be on the best list than on this one, by the estimates of now."""
+    best = sorted([estimates[item] for item in kept.candidates], reverse=True)[: len(kept.shown)]
+    return math.prod([1 - estimates[item] for item in kept.shown]) - math.prod([1 - value for value in best])
 
 
 def _mean_of(points: list[dict[str, Any]], name: str) -> float | None:

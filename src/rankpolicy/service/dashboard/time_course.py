@@ -9,7 +9,7 @@ from rankpolicy.service.dashboard.query_table import ItemCounts, QueryCounts
 
 MOST_BUCKETS = 48
 FIRST_WIDTH = 5_000_000  # microseconds
-LISTS_PER_BUCKET = 32
+LISTS_PER_BUCKET = 16
 
 
 class SampledList(NamedTuple):
