@@ -6,16 +6,20 @@ import json
 import os
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rankpolicy.files import checked_file
 from rankpolicy.service.policies.members import SERVED
 from rankpolicy.service.policies.restoring import stored_settings
 from rankpolicy.service.policies.served_policy import ServedPolicy
+from rankpolicy.service.routing import SPLIT
 from rankpolicy.settings import check_settings, documented, setting, setting_names
 from rankpolicy.types import RankPolicyError, unknown_name
+
+if TYPE_CHECKING:
+    from rankpolicy.service.retrain_settings import Retrain
 
 DEFAULT_POLICIES: dict[str, dict[str, Any]] = {"default": {"kind": "bandit", "bandit": "dcm-ts"}}
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
@@ -66,6 +70,7 @@ class ServiceConfig:
         None, "Seed of random lists, for tests; None draws from the secret of the database.", at_least=0
     )
     policies: Mapping[str, Mapping[str, Any]] = field(default_factory=lambda: dict(DEFAULT_POLICIES))
+    retrain: Sequence[Mapping[str, Any]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         check_settings(self)
@@ -78,6 +83,42 @@ class ServiceConfig:
                 )
             if not isinstance(given, Mapping) or "kind" not in given:
                 raise RankPolicyError(f"policies.{name} must be a table with a kind: {', '.join(SERVED)}.")
+        self._check_splits()
+        self.retrains()
+
+    def retrains(self) -> list[Retrain]:
+        """What ``[[retrain]]`` says, checked."""
+        if not self.retrain:
+            return []
+        from rankpolicy.service.retrain_settings import Retrain
+
+        if not isinstance(self.retrain, Sequence) or not all(isinstance(one, Mapping) for one in self.retrain):
+            raise RankPolicyError("retrain must be a list of tables: [[retrain]] in service.toml.")
+        made = []
+        for one in self.retrain:
+            for name in one:
+                if name not in setting_names(Retrain):
+                    raise RankPolicyError(f"retrain: {unknown_name('setting', name, setting_names(Retrain))}")
+            if "policy" not in one:
+                raise RankPolicyError(f"retrain must name a policy: {', '.join(self.policies)}.")
+            try:
+                made.append(Retrain(**one))
+            except RankPolicyError as error:
+                raise RankPolicyError(f"retrain: {error}") from None
+            for named in (made[-1].policy, made[-1].bias_policy):
+                if named is not None and named not in self.policies:
+                    raise RankPolicyError(f"retrain: {unknown_name('policy', named, self.policies)}")
+        return made
+
+    def _check_splits(self) -> None:
+        """A split passes requests on to policies that exist and are no splits themselves."""
+        for name, given in self.policies.items():
+            shares = given.get("shares") if given["kind"] == SPLIT else {}
+            for member in shares if isinstance(shares, Mapping) else ():
+                if member not in self.policies:
+                    raise RankPolicyError(f"policies.{name}: {unknown_name('policy', member, self.policies)}")
+                if self.policies[member]["kind"] == SPLIT:
+                    raise RankPolicyError(f"policies.{name}: {member} is a split itself; name the policies behind it.")
 
     @property
     def window(self) -> int:

@@ -7,8 +7,10 @@ import math
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict
+from functools import partial
 from hashlib import blake2b
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 import numpy as np
@@ -26,7 +28,11 @@ from rankpolicy.service.policies.served_policy import Ordered
 from rankpolicy.service.randomness import generator_of
 from rankpolicy.service.records import Fate, NewEvent, NewEvents, NewRanking, PolicyVersion, ShownList, StoredRanking
 from rankpolicy.service.sqlite import SqliteStore
+from rankpolicy.service.working import run_job
 from rankpolicy.types import RankPolicyError
+
+if TYPE_CHECKING:
+    from rankpolicy.service.retrain_settings import Retrain
 
 SECONDS_BETWEEN_LOOKS = 1.0  # a change that another process made is served after this time
 _ENCODER = msgspec.json.Encoder()
@@ -50,12 +56,13 @@ class RankingService:
     def __init__(self, config: ServiceConfig, *, report: Callable[[str], None] = lambda text: None) -> None:
         self.config = config
         self._report = report
-        self._refreshing = asyncio.Lock()
+        self._refreshing, self._working = asyncio.Lock(), asyncio.Lock()
         policies = config.made_policies()
         self._store = SqliteStore(config.db, check=config.check)
         try:
             self.reader = SqliteStore(config.db, role="reader", check="none")
             self.clock = Clock(not_before=self._store.last_stamp())
+            self._started = self.clock.now()
             self.policies = LivePolicies(policies, self._store, now=self.clock.now(), report=report)
         except BaseException:
             self._store.close()
@@ -81,7 +88,8 @@ class RankingService:
             live.policy.warm_up()
         self._loop = asyncio.get_running_loop()
         self.journal.start()
-        self._watching = self._loop.create_task(self._watch())
+        self._tasks = [self._loop.create_task(self._watch())]
+        self._tasks += [self._loop.create_task(self._retrain(wanted)) for wanted in self.config.retrains()]
 
     def stop(self) -> None:
         """Commit what waits, keep snapshots, and release the database."""
@@ -90,7 +98,8 @@ class RankingService:
         self._was_stopped = True
         if self._loop is not None:
             if not self._loop.is_closed():
-                self._loop.call_soon_threadsafe(self._watching.cancel)
+                for task in self._tasks:
+                    self._loop.call_soon_threadsafe(task.cancel)
             self.journal.stop()
         self._slow.shutdown()
         self.reader.close()
@@ -246,6 +255,41 @@ class RankingService:
             except Exception as error:  # what is served now goes on
                 self._report(f"a change of what is served could not be followed: {error}")
 
+    async def work(self, job: str, wanted: Any, *, who: str) -> dict[str, Any]:
+        """Have a job done by a process of its own, so that ranking goes on; one at a time.
+
+        Parameters
+        ----------
+        job
+            "evaluate" or "retrain".
+        wanted
+            What it is told.
+        who
+            Who asked for it, for the audit log.
+        """
+        if self._working.locked():
+            raise UnavailableError("another evaluation or training is running. Send it again later.")
+        async with self._working:
+            found = await run_job({"job": job, "db": self.config.db, "wanted": wanted, "who": who})
+            await self.refresh()
+            return found
+
+    async def _retrain(self, wanted: Retrain) -> None:
+        """Retrain on schedule; after a restart the schedule goes on where it was."""
+        while True:
+            done = [
+                one.stamp for one in self.reader.changes() if (one.action, one.policy) == ("retrain", wanted.policy)
+            ]
+            last = done[-1] if done else self._started
+            await asyncio.sleep(max(0.0, (last - self.clock.now()) / 1e6 + wanted.every_hours * 3600))
+            try:
+                await self.work("retrain", asdict(wanted), who="retraining")
+            except UnavailableError:
+                await asyncio.sleep(SECONDS_BETWEEN_LOOKS)
+            except Exception as error:
+                self._report(f"retraining of {wanted.policy} failed: {error}")
+                await asyncio.to_thread(self.with_store, partial(_note_failure, wanted.policy, str(error)))
+
     async def _stored(self, work: NewRanking | NewEvents) -> Any:
         assert self._loop is not None
         waiting: asyncio.Future[Any] = self._loop.create_future()
@@ -265,6 +309,10 @@ class RankingService:
         assert self._loop is not None
         if outcomes and not self._loop.is_closed():
             self._loop.call_soon_threadsafe(deliver_here, outcomes)
+
+
+def _note_failure(policy: str, reason: str, store: SqliteStore, now: int) -> None:
+    store.add_change("retraining", "retrain", policy, detail=f"failed: {reason}"[:4_000], now=now)
 
 
 def _check_names(request: RankRequest) -> None:

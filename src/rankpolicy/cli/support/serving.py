@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import math
 import time
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -17,6 +18,12 @@ if TYPE_CHECKING:
 
 Db = Annotated[Path, typer.Option("--db", help="The database of the service.")]
 NotRandom = Annotated[int, typer.Option("--seed", hidden=True, help="Accepted by every verb; nothing here is random.")]
+Since = Annotated[
+    str | None,
+    typer.Option(
+        metavar="DATE", help="Only lists shown at this time or later, such as 2026-11-01.", show_default="all"
+    ),
+]
 PACKAGES = ("apsw", "msgspec", "starlette", "uvicorn")
 
 
@@ -56,6 +63,32 @@ def now_of(store: SqliteStore) -> int:
         The database.
     """
     return max(time.time_ns() // 1000, store.last_stamp() + 1)
+
+
+def time_from(option: str, text: str | None) -> int | None:
+    """A date and perhaps a time, in UTC unless it has a zone, as microseconds since 1970; None stays None.
+
+    Parameters
+    ----------
+    option
+        The option, for the error.
+    text
+        What was typed.
+
+    >>> time_from("--since", "1970-01-02")
+    86400000000
+    """
+    if text is None:
+        return None
+    try:
+        time_given = datetime.fromisoformat(text)
+    except ValueError:
+        raise RankPolicyError(
+            f"{option} must be a date such as 2026-11-01 or 2026-11-01T12:30; got {text!r:.40}."
+        ) from None
+    if time_given.tzinfo is None:
+        time_given = time_given.replace(tzinfo=UTC)
+    return max(0, round(time_given.timestamp() * 1e6))
 
 
 def share_from(text: str) -> float:

@@ -21,7 +21,7 @@ from rankpolicy.service.messages import Evaluate, Promote, Rollback
 from rankpolicy.service.promoting import MOST_MODEL_BYTES, checked_candidate, promote_model, promote_version, rollback
 from rankpolicy.service.ranking_service import RankingService
 from rankpolicy.service.sqlite import SqliteStore
-from rankpolicy.types import RankPolicyError
+from rankpolicy.types import RankPolicyError, unknown_name
 
 _PROMOTE = msgspec.json.Decoder(Promote)
 _ROLLBACK = msgspec.json.Decoder(Rollback)
@@ -83,6 +83,17 @@ def changing_routes(service: RankingService, access: Access) -> list[Route]:
 
         return _json({"model_sha256": await asyncio.to_thread(service.with_store, kept)})
 
+    async def evaluate(request: Request, who: str) -> Response:
+        wanted = decoded(_EVALUATE, await read_body(request.scope, request.receive))
+        if (wanted.policy is None) == (wanted.model_sha256 is None):
+            raise RankPolicyError("name one candidate: a model_sha256, or a policy and perhaps its version.")
+        for name in (wanted.policy, wanted.against):
+            if name is not None and name not in service.policies.names:
+                raise RankPolicyError(unknown_name("policy", name, service.policies.names))
+        if wanted.model_sha256 is not None and service.reader.model(wanted.model_sha256) is None:
+            raise RefusedError(404, "not_found", "there is no model with this hash: POST its file to /v1/models.")
+        return _json(await service.work("evaluate", msgspec.to_builtins(wanted), who=who))
+
     async def audit(request: Request) -> Response:
         access.check(request.scope, "read")
         limit = decoded(msgspec.json.Decoder(Limit), request.query_params.get("limit", "100").encode())
@@ -99,6 +110,7 @@ def changing_routes(service: RankingService, access: Access) -> list[Route]:
         Route("/v1/policies/{policy}/promote", for_promoters(promote), methods=["POST"]),
         Route("/v1/policies/{policy}/rollback", for_promoters(roll_back), methods=["POST"]),
         Route("/v1/models", for_promoters(models), methods=["POST"]),
+        Route("/v1/evaluate", for_promoters(evaluate), methods=["POST"]),
         Route("/v1/audit", audit),
     ]
 
