@@ -61,7 +61,7 @@ def test_a_version_is_promoted_and_rolled_back_with_a_question_before(browser, k
             page.get_by_role("link", name="Policies").click()
             assert shares(page) == {2: 0.9, 1: 0.1}
             page.get_by_role("link", name="Promote version 1").click()
-            assert "/promote?" in page.url
+            page.wait_for_url("**/promote?*")
             page.get_by_role("link", name="Cancel").click()
             assert shares(page) == {2: 0.9, 1: 0.1}  # nothing happens without the button
             page.get_by_role("link", name="Promote version 1").click()
@@ -74,6 +74,7 @@ def test_a_version_is_promoted_and_rolled_back_with_a_question_before(browser, k
             assert page.get_by_role("status").inner_text() == "Rolled back."
             assert shares(page) == {2: 1.0}
             page.get_by_role("link", name="Audit").click()
+            page.wait_for_selector("h1:has-text('Audit')")
             rows = page.locator("tbody tr").all_inner_texts()
             assert "rollback" in rows[0]
             assert made["change id"] in rows[0]

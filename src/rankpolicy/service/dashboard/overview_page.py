@@ -21,6 +21,12 @@ from rankpolicy.service.dashboard.numbers import ago, moment, share, short
 from rankpolicy.service.dashboard.page import Cell, figure, table
 from rankpolicy.service.dashboard.rates import KEPT_SECONDS
 
+MOST_BANDS = 3  # more of them hide each other
+GROUPS_NOTE = (
+    "Share of attention, 1 / log2(1 + position), that each group gets, and its merit: its share of the estimated clicks on all items that "
+    "could have been shown."
+)
+
 
 def overview(document: dict[str, Any]) -> list[Markup | None]:
     """The content of the page.
@@ -60,9 +66,9 @@ def named(policy: dict[str, Any], among: Sequence[dict[str, Any]]) -> str:
 def _details(shown: list[dict[str, Any]], document: dict[str, Any]) -> list[Markup | None]:
     coloured = _coloured(shown)
     without = [
-        element("li", element("bdi", name), f": {policy['propensities']['why_without']}")
+        element("li", element("bdi", name), f": {why}")
         for _, name, policy in coloured
-        if policy["propensities"]["why_without"]
+        if (why := _why_unusable(policy))
     ]
     groups = [made for one in coloured if (made := _groups(*one)) is not None]
     propensities = [made for one in coloured if (made := _propensities(*one)) is not None]
@@ -73,7 +79,7 @@ def _details(shown: list[dict[str, Any]], document: dict[str, Any]) -> list[Mark
             "div",
             without
             and [
-                element("p", "Lists without propensities, which off-policy estimates cannot use:"),
+                element("p", "Lists that off-policy estimates cannot use:"),
                 element("ul", without),
             ],
             class_="note",
@@ -81,8 +87,21 @@ def _details(shown: list[dict[str, Any]], document: dict[str, Any]) -> list[Mark
             data_live=True,
         ),
         element("h2", "Exposure of groups", class_="section") if groups else None,
+        element("p", GROUPS_NOTE, class_="note section-note") if groups else None,
         element("div", groups, class_="cards") if groups else None,
     ]
+
+
+def _why_unusable(policy: dict[str, Any]) -> str | None:
+    found = policy["propensities"]
+    if found["why_without"]:
+        return str(found["why_without"])
+    return "nothing is random, so the log says nothing about other lists" if _is_certain(found) else None
+
+
+def _is_certain(propensities: dict[str, Any]) -> bool:
+    """Whether every item had the propensity 1."""
+    return bool(0 < propensities["items_with"] == propensities["bins"][-1]["items"])
 
 
 def _most_used(policies: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -114,10 +133,10 @@ def _summary(shown: list[dict[str, Any]]) -> Markup:
         key = element("span", class_=f"key c{colour % NUM_COLOURS}", aria_hidden="true")
         rows.append(
             [
-                element("span", key, element("bdi", name)),
+                element("span", key, element("bdi", name), class_="whole"),
                 Cell(policy["lists"], f"{policy['lists']:,}"),
                 Cell(clicked["rate"], share(clicked["rate"])),
-                interval,
+                element("span", interval, class_="whole"),
             ]
         )
     found = table(["policy", "lists", "with a click", "interval"], rows, caption=title)
@@ -271,7 +290,9 @@ def _course(name: str, title: str, note: str, shown: list[dict[str, Any]], key: 
             [element("bdi", policy_name), Cell(policy["lists"], f"{policy['lists']:,}"), Cell(value, share(value))]
         )
     ticks = time_ticks(max(1.0, (end - begin) / 1e6), ago)
-    chart = line_chart(series, about=title, form=share, ticks=ticks, has_bands=key == "rate")
+    chart = line_chart(
+        series, about=title, form=share, ticks=ticks, has_bands=key == "rate" and len(series) <= MOST_BANDS
+    )
     return figure(
         name, title, note, legend(series), chart, numbers=table(["policy", "lists", "overall"], rows, caption=title)
     )
@@ -328,8 +349,7 @@ def _groups(colour: int, name: str, policy: dict[str, Any]) -> Markup | None:
     groups = policy["groups"]
     if not groups:
         return None
-    title = f"Exposure and merit: {name}"
-    note = "Share of attention (1 / log2(1 + position)) that each group gets, and its share of the estimated clicks of all items."
+    title = name
     keys = element(
         "ul",
         element("li", element("span", class_=f"key c{colour % NUM_COLOURS}", aria_hidden="true"), "exposure"),
@@ -337,19 +357,19 @@ def _groups(colour: int, name: str, policy: dict[str, Any]) -> Markup | None:
         class_="legend",
     )
     rows = [(one["group"], one["exposure"], one["merit"]) for one in groups]
-    chart = paired_bars(rows, about=title, form=share, colour=colour)
+    chart = paired_bars(rows, about=f"Exposure and merit: {name}", form=share, colour=colour)
     cells = [
         [element("bdi", group), Cell(exposure, share(exposure)), Cell(merit, share(merit))]
         for group, exposure, merit in rows
     ]
     numbers = table(["group", "exposure", "merit"], cells, caption=title)
-    return figure(f"groups-{colour}", title, note, keys, chart, numbers=numbers)
+    return figure(f"groups-{colour}", title, None, keys, chart, numbers=numbers)
 
 
 def _propensities(colour: int, name: str, policy: dict[str, Any]) -> Markup | None:
     found = policy["propensities"]
     title = f"Propensities: {name}"
-    if not found["items_with"]:
+    if not found["items_with"] or _is_certain(found):
         return None
     size, known = found["effective_sample_size"], found["items_with"]
     without = f" {found['lists_without']:,} lists have none." if found["lists_without"] else ""

@@ -82,7 +82,7 @@ def whole_page(
     return joined(Markup("<!doctype html>\n"), element("html", head, body, lang="en"))
 
 
-def figure(name: str, title: str, note: str, *content: Any, numbers: Markup | None = None) -> Markup:
+def figure(name: str, title: str, note: str | None, *content: Any, numbers: Markup | None = None) -> Markup:
     """A card with a chart.
 
     Parameters
@@ -90,7 +90,7 @@ def figure(name: str, title: str, note: str, *content: Any, numbers: Markup | No
     name
         Its id.
     title, note
-        What it shows, and how to read it.
+        What it shows, and how to read it; None where the section says so.
     content
         Chart and legend.
     numbers
@@ -112,7 +112,7 @@ def figure(name: str, title: str, note: str, *content: Any, numbers: Markup | No
     )
     return element(
         "figure",
-        element("figcaption", element("h2", title), element("p", note, class_="note")),
+        element("figcaption", element("h2", title), element("p", note, class_="note") if note else None),
         element("div", content, id=f"{name}-plot", class_="plot", data_live=True),
         details,
         class_="card",

@@ -6,20 +6,26 @@ from collections.abc import Sequence
 from typing import Any
 from urllib.parse import urlencode
 
+from rankpolicy.service.dashboard.estimates_part import estimates_part, summary_of
 from rankpolicy.service.dashboard.html import Markup, element, joined, user_text
 from rankpolicy.service.dashboard.numbers import moment, share, short
 from rankpolicy.service.dashboard.page import Cell, table
 
 ACTIONS = ("promote", "rollback")
+_WORDS = {"keys": "queries, and items of queries, known"}
 
 
-def policy_list(policies: Sequence[dict[str, Any]], *, may_act: bool, said: str | None) -> list[Markup | None]:
+def policy_list(
+    policies: Sequence[dict[str, Any]], evaluations: Sequence[dict[str, Any]], *, may_act: bool, said: str | None
+) -> list[Markup | None]:
     """The page of policies.
 
     Parameters
     ----------
     policies
         What ``/v1/policies`` answers.
+    evaluations
+        Off-policy estimates, the newest first.
     may_act
         Whether the visitor may promote and roll back.
     said
@@ -28,7 +34,12 @@ def policy_list(policies: Sequence[dict[str, Any]], *, may_act: bool, said: str 
     return [
         element("h1", "Policies"),
         element("p", said, class_="done", role="status") if said else None,
-        element("div", [_policy(one, may_act=may_act) for one in policies], class_="stack"),
+        element(
+            "div",
+            [_policy(one, may_act=may_act) for one in policies],
+            estimates_part(evaluations),
+            class_="cards broad",
+        ),
     ]
 
 
@@ -111,7 +122,7 @@ def audit_list(entries: Sequence[dict[str, Any]]) -> list[Markup]:
     """
     rows = [
         [
-            _when(entry),
+            element("span", _when(entry), class_="whole"),
             user_text(str(_of(entry, "key", "who") or "–")),
             user_text(str(_of(entry, "action", "what") or "–")),
             user_text(str(entry.get("policy") or "–")),
@@ -190,7 +201,7 @@ def _versions(name: str, versions: Sequence[dict[str, Any]], current: Any, *, ma
                 joined(str(number), element("span", " serves", class_="clicked") if number == current else None),
                 element("code", str(model)[:12], title=model) if model else "–",
                 Cell(part, share(part)),
-                moment(_micro(entry.get("since"))) if entry.get("since") else "–",
+                element("span", moment(_micro(entry.get("since"))) if entry.get("since") else "–", class_="whole"),
                 link,
             ]
         )
@@ -202,10 +213,10 @@ def _report(report: dict[str, Any]) -> Markup:
     """What a policy says about itself: match rate of an apprentice, verdict of an interleaving, sizes."""
     rows: list[list[Any]] = []
     for key, value in report.items():
-        words = str(key).replace("_", " ")
+        words = _WORDS.get(key, str(key).replace("_", " "))
         if isinstance(value, bool) or not isinstance(value, int | float):
             rows.append([words, user_text(_plain(value))])
-        elif words.endswith(("rate", "share")):
+        elif words.endswith(("rate", "share")):  # "match rate" of an apprentice
             rows.append([words, Cell(value, share(value))])
         else:
             rows.append([words, Cell(value, short(value))])
@@ -216,19 +227,22 @@ def _plain(value: Any) -> str:
     if isinstance(value, dict):
         return ", ".join(f"{key}: {_plain(one)}" for key, one in value.items())
     if isinstance(value, list):
-        return ", ".join(map(_plain, value))
+        is_interval = len(value) == 2 and all(isinstance(one, float) for one in value)
+        return (" to " if is_interval else ", ").join(map(_plain, value))
     return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
 def _detail(entry: dict[str, Any]) -> str:
     part = entry.get("share")
     shown = f"share {share(part)}. " if part not in (None, 1, 1.0) else ""
-    return shown + _plain(entry.get("detail") or "")
+    return shown + (summary_of(entry) or _plain(entry.get("detail") or ""))
 
 
 def _when(entry: dict[str, Any]) -> str:
     at = _of(entry, "at", "stamp", "at_us")
-    return at if isinstance(at, str) else moment(_micro(at))
+    if isinstance(at, str):
+        return f"{at[:10]} {at[11:19]} UTC" if at.endswith("+00:00") else at
+    return moment(_micro(at))
 
 
 def _micro(at: Any) -> float | None:

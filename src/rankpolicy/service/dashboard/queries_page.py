@@ -142,7 +142,7 @@ def _policy(one: dict[str, Any], groups: dict[str, str | None]) -> Markup:
         if has_counts:
             row += [Cell(item[key], short(item[key])) for key in ("clicks", "observations")]
             interval = "–" if item["low"] is None else f"{share(item['low'])} to {share(item['high'])}"
-            row += [Cell(item["rate"], share(item["rate"])), interval, _meter(item)]
+            row += [Cell(item["rate"], share(item["rate"])), element("span", interval, class_="whole"), _meter(item)]
         rows.append(row)
     return element(
         "section",

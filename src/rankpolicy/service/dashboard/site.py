@@ -15,6 +15,7 @@ from starlette.responses import RedirectResponse, Response
 from starlette.routing import BaseRoute, Route
 
 from rankpolicy.service.dashboard.assets import ASSETS, asset
+from rankpolicy.service.dashboard.estimates_part import evaluations_of
 from rankpolicy.service.dashboard.explaining import explained
 from rankpolicy.service.dashboard.following import LogFollower
 from rankpolicy.service.dashboard.html import Markup, element
@@ -147,7 +148,8 @@ class Dashboard:
         if not lists:
             return [], []
         request = _REQUEST.decode(lists[0][0].request)
-        return [explained(live, request) for live in self._service.policies.by_name.values()], lists
+        served = self._service.policies.by_name.values()
+        return [explained(live, request) for live in served if live.version.kind != "split"], lists
 
     async def _policies(self, request: Request, visitor: Visitor) -> Response:
         _, answer = await self._api.call(request, "GET", "/v1/policies", key=visitor.reading_key)
@@ -155,7 +157,9 @@ class Dashboard:
         said = {"promote": "The version was promoted.", "rollback": "Rolled back."}.get(
             request.query_params.get("done", "")
         )
-        content = policy_list(policies, may_act=visitor.may("promote"), said=said)
+        status, audit = await self._api.call(request, "GET", "/v1/audit", key=visitor.reading_key)
+        entries = audit.get("audit", []) if status == 200 and isinstance(audit, dict) else []
+        content = policy_list(policies, evaluations_of(entries), may_act=visitor.may("promote"), said=said)
         return self._html(visitor, "Policies", *content, here="/policies")
 
     async def _audit(self, request: Request, visitor: Visitor) -> Response:
