@@ -6,9 +6,10 @@ import pytest
 
 from rankpolicy.service.dashboard import query_table, statistics, time_course
 from rankpolicy.service.dashboard.following import LogFollower
+from rankpolicy.service.dashboard.log_rows import LogRows
 from rankpolicy.service.dashboard.statistics import Statistics
 from rankpolicy.service.playground.world import CUTOFF, LEAVES, World
-from rankpolicy.service.sqlite.log_rows import LogRows
+from rankpolicy.service.sqlite import SqliteStore
 from tests.service.dashboard.rows import SECOND, VERSIONS, click, list_row
 from tests.service.parts import Parts
 from tests.service.parts import click as new_click
@@ -130,8 +131,10 @@ def test_what_follows_a_running_log_equals_what_is_read_at_once(tmp_path):
     parts = Parts(tmp_path / "log.db", {"learning": {"kind": "bandit", "bandit": "mp-ts"}, "any": {"kind": "uniform"}})
     reports = []
     live = Statistics()
-    follower = LogFollower(lambda: LogRows(tmp_path / "log.db"), live, report=reports.append)
-    rows = LogRows(tmp_path / "log.db")
+    follower = LogFollower(
+        lambda: LogRows(SqliteStore(tmp_path / "log.db", role="reader", check="none")), live, report=reports.append
+    )
+    rows = LogRows(SqliteStore(tmp_path / "log.db", role="reader", check="none"))
     users = random.Random(0)
     for number in range(120):
         name = f"r{number}"
@@ -144,7 +147,9 @@ def test_what_follows_a_running_log_equals_what_is_read_at_once(tmp_path):
             follower._catch_up(rows)
     follower._catch_up(rows)
     at_once = Statistics()
-    again = LogFollower(lambda: LogRows(tmp_path / "log.db"), at_once, report=reports.append)
+    again = LogFollower(
+        lambda: LogRows(SqliteStore(tmp_path / "log.db", role="reader", check="none")), at_once, report=reports.append
+    )
     again._catch_up(rows)
     rows.close()
     parts.store.close()

@@ -6,9 +6,9 @@ import threading
 import time
 from collections.abc import Callable
 
+from rankpolicy.service.dashboard.log_rows import LogRows
 from rankpolicy.service.dashboard.statistics import Statistics
 from rankpolicy.service.records import PolicyVersion
-from rankpolicy.service.sqlite.log_rows import LogRows
 
 MOST_BEHIND = 50_000  # how many rows a restart reads; who is further behind leaves the older ones out
 ROWS_AT_ONCE = 64  # about a millisecond, for which a request may have to wait

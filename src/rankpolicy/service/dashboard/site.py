@@ -16,9 +16,9 @@ from starlette.routing import BaseRoute, Route
 
 from rankpolicy.service.dashboard.assets import ASSETS, asset
 from rankpolicy.service.dashboard.estimates_part import evaluations_of
-from rankpolicy.service.dashboard.explaining import explained
 from rankpolicy.service.dashboard.following import LogFollower
 from rankpolicy.service.dashboard.html import Markup, element
+from rankpolicy.service.dashboard.log_rows import open_rows
 from rankpolicy.service.dashboard.overview_page import overview
 from rankpolicy.service.dashboard.own_api import OwnApi
 from rankpolicy.service.dashboard.page import whole_page
@@ -31,7 +31,6 @@ from rankpolicy.service.http.access import Access
 from rankpolicy.service.http.answers import ENCODER, RefusedError, refusal_of
 from rankpolicy.service.messages import LONGEST, RankRequest
 from rankpolicy.service.ranking_service import RankingService
-from rankpolicy.service.sqlite.log_rows import LogRows
 
 HEADERS = {
     "content-security-policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
@@ -77,7 +76,7 @@ class Dashboard:
         self._visitors = Visitors(access)
         self.rates = Rates()
         self.statistics = Statistics()
-        self._follower = LogFollower(lambda: LogRows(service.config.db), self.statistics, report=report)
+        self._follower = LogFollower(lambda: open_rows(service.config), self.statistics, report=report)
         self._lock = threading.Lock()
         self._kept: tuple[float, dict[str, Any]] = (-1e9, {})
 
@@ -139,7 +138,9 @@ class Dashboard:
         return self._html(visitor, "Why this order", *why_this_order(known, policies, lists), here="/queries")
 
     def _explained(self, known: dict[str, Any]) -> tuple[list[dict[str, Any]], list[tuple[Any, int]]]:
-        rows = LogRows(self._service.config.db)
+        from rankpolicy.service.dashboard.explaining import explained  # not before: it loads compiled code
+
+        rows = open_rows(self._service.config)
         try:
             found = [(rows.list_at(seq), clicked) for seq, clicked in known["last_lists"]]
         finally:

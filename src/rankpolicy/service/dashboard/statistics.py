@@ -12,10 +12,10 @@ from typing import Any
 import msgspec
 
 from rankpolicy.service.dashboard.intervals import ratio_with_interval
+from rankpolicy.service.dashboard.log_rows import EventRow, ListRow, LoggedRequest
 from rankpolicy.service.dashboard.policy_counts import MOST_POSITIONS, PolicyCounts
 from rankpolicy.service.dashboard.query_table import ItemCounts, QueryCounts, QueryTable
 from rankpolicy.service.records import CLICK, PolicyVersion
-from rankpolicy.service.sqlite.log_rows import EventRow, ListRow, LoggedRequest
 
 MOST_LISTS = 50_000  # lists whose clicks are still waited for; clicks on older ones are counted apart
 MOST_VERSIONS = 32

@@ -6,8 +6,8 @@ import os
 from pathlib import Path
 
 from rankpolicy.service.errors import UnavailableError
-from rankpolicy.service.sqlite.checking import check_log
-from rankpolicy.service.sqlite.opening import check_pages, connect, import_apsw
+from rankpolicy.service.sqlite.file_store import SqliteStore
+from rankpolicy.service.sqlite.opening import connect, import_apsw
 from rankpolicy.types import RankPolicyError
 
 
@@ -47,12 +47,11 @@ def back_up(path: Path, target: Path) -> dict[str, int]:
 
 
 def _checked(copy: Path) -> dict[str, int]:
-    connection = connect(copy, read_only=True)
+    store = SqliteStore(copy, role="reader", check="none")
     try:
-        check_pages(connection, copy, thorough=True)
-        return check_log(connection)
+        return store.check()
     finally:
-        connection.close()
+        store.close()
 
 
 def _synced(path: Path) -> None:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import msgspec
 
+from rankpolicy.service.config import ServiceConfig
 from rankpolicy.service.records import PolicyVersion
-from rankpolicy.service.sqlite.opening import connect
-from rankpolicy.service.sqlite.schema import LOG
+from rankpolicy.service.sqlite import SqliteStore
 
 
 class LoggedItem(msgspec.Struct, frozen=True):
@@ -109,25 +108,36 @@ _BODY = msgspec.json.Decoder(_Body)
 _COLUMNS = "seq, version, stamp, ranking_id, shown, request"
 
 
+def open_rows(config: ServiceConfig) -> LogRows:
+    """The log of a service, through a connection of its own that writes nothing.
+
+    Parameters
+    ----------
+    config
+        What the service was told.
+    """
+    return LogRows(SqliteStore(config.db, role="reader", check="none"))
+
+
 class LogRows:
     """Reads the log of a database while a server writes it. One thread uses it at a time.
 
     Parameters
     ----------
-    path
-        The database.
+    store
+        The database, opened as ``"reader"``.
     """
 
-    def __init__(self, path: str | Path) -> None:
-        self._connection: Any = connect(Path(path), read_only=True)
+    def __init__(self, store: SqliteStore) -> None:
+        self._store = store
 
     def close(self) -> None:
         """Release the database."""
-        self._connection.close(force=True)
+        self._store.close()
 
     def last_seq(self) -> int:
         """The last place in the log that is taken; 0 for an empty log."""
-        return max(self._connection.execute(f"SELECT max(seq) FROM {table}").fetchone()[0] or 0 for table in LOG)
+        return self._store.last_seq()
 
     def lists(self, *, after: int, until: int) -> list[ListRow]:
         """Lists in a part of the log.
@@ -137,8 +147,8 @@ class LogRows:
         after, until
             Only rows with a larger place than ``after``, up to ``until``.
         """
-        rows = self._connection.execute(
-            f"SELECT {_COLUMNS} FROM rankings WHERE seq > ? AND seq <= ? ORDER BY seq", (after, until)
+        rows = self._store._rows(
+            f"SELECT {_COLUMNS} FROM rankings WHERE seq > ? AND seq <= ? ORDER BY seq", after, until
         )
         return [_list_row(row) for row in rows]
 
@@ -150,14 +160,14 @@ class LogRows:
         after, until
             Only rows with a larger place than ``after``, up to ``until``.
         """
-        own = self._connection.execute(
-            "SELECT seq, stamp, fate, body, ranking_seq, position FROM events WHERE seq > ? AND seq <= ?",
-            (after, until),
+        own = self._store._rows(
+            "SELECT seq, stamp, fate, body, ranking_seq, position FROM events WHERE seq > ? AND seq <= ?", after, until
         )
-        attached = self._connection.execute(
+        attached = self._store._rows(
             "SELECT a.seq, e.stamp, 'attached', e.body, a.ranking_seq, a.position FROM attachments a "
             "JOIN events e ON e.seq = a.event_seq WHERE a.seq > ? AND a.seq <= ?",
-            (after, until),
+            after,
+            until,
         )
         found = [
             EventRow(
@@ -176,16 +186,12 @@ class LogRows:
         seq
             The place.
         """
-        row = self._connection.execute(f"SELECT {_COLUMNS} FROM rankings WHERE seq = ?", (seq,)).fetchone()
-        return None if row is None else _list_row(row)
+        rows = self._store._rows(f"SELECT {_COLUMNS} FROM rankings WHERE seq = ?", seq)
+        return _list_row(rows[0]) if rows else None
 
     def versions(self) -> dict[int, PolicyVersion]:
         """All versions of all policies by their keys."""
-        rows = self._connection.execute("SELECT key, policy, number, kind, settings FROM policies")
-        return {
-            key: PolicyVersion(key=key, policy=policy, number=number, kind=kind, settings=settings)
-            for key, policy, number, kind, settings in rows
-        }
+        return {version.key: version for version in self._store.versions()}
 
 
 def _list_row(row: tuple[Any, ...]) -> ListRow:
