@@ -10,6 +10,7 @@ import typer
 from rankpolicy.cli.support.options import Json
 from rankpolicy.cli.support.output import note, print_json
 from rankpolicy.cli.support.serving import need_serve
+from rankpolicy.types import RankPolicyError
 
 EXAMPLES = """
 [bold]Examples[/bold]
@@ -22,6 +23,8 @@ rankpolicy serve --config service.toml --port 9000
 
 rankpolicy serve --db /var/lib/rankpolicy/search.db --host 0.0.0.0
 """
+
+_USERS_PER_SECOND = 40.0
 
 
 def serve(
@@ -49,7 +52,10 @@ def serve(
     playground: Annotated[
         bool, typer.Option("--playground", help="Let simulated users come, so that there is something to see.")
     ] = False,
-    rate: Annotated[float, typer.Option(min=0.1, max=1000, help="Simulated users per second, with --playground.")] = 40,
+    rate: Annotated[
+        float | None,
+        typer.Option(min=0.1, max=1000, help="Simulated users per second, with --playground.", show_default="40"),
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Serve rankings over HTTP: show lists, store clicks durably, learn from them.
@@ -61,6 +67,9 @@ def serve(
     to playground.db and a list is learned after two seconds.
     """
     need_serve()
+    if rate is not None and not playground:
+        raise RankPolicyError("--rate is of the simulated users: give --playground too.")
+    users = _USERS_PER_SECOND if rate is None else rate
     from rankpolicy.service.config import ServiceConfig, read_config
     from rankpolicy.service.playground.beside import simulated_users, with_playground_defaults
     from rankpolicy.service.server import log_line
@@ -82,12 +91,12 @@ def serve(
             print_json({"url": url, "db": chosen.db, "policies": list(chosen.policies)})
         else:
             note(f"serving {', '.join(chosen.policies)} at {url}, data in {chosen.db}. Ctrl-C ends it.")
-            note(f"dashboard at {url}/" + (f", with {rate:g} simulated users per second" if playground else ""))
+            note(f"dashboard at {url}/" + (f", with {users:g} simulated users per second" if playground else ""))
 
     if not playground:
         serve_forever(chosen, announce=announce)
         return
-    with simulated_users(chosen, rate=rate, seed=seed, report=log_line) as let_users_come:
+    with simulated_users(chosen, rate=users, seed=seed, report=log_line) as let_users_come:
 
         def announce_and_start(url: str) -> None:
             announce(url)
