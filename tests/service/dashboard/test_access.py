@@ -1,6 +1,9 @@
 """Who may see the dashboard, and that no other site can press its buttons."""
 
+import os
+import random
 import re
+from urllib.parse import quote
 
 import pytest
 from starlette.testclient import TestClient
@@ -10,6 +13,7 @@ from rankpolicy.service.http import Application
 from rankpolicy.service.keys import new_key
 from rankpolicy.service.ranking_service import RankingService
 from rankpolicy.service.sqlite import SqliteStore
+from tests.service.dashboard.hostile import HOSTILE
 
 PAGES = (
     "/",
@@ -158,3 +162,52 @@ def test_a_session_without_the_scope_cannot_change_what_is_served(tmp_path):
         assert "Roll back" not in http.get("/policies").text
         answer = http.post("/rollback", data={"policy": "default", "token": token_of(http)})
         assert answer.status_code == 403
+
+
+def test_no_garbage_ends_in_a_failure(tmp_path):
+    """REQUESTS=5000 in the environment makes it long."""
+    generator = random.Random(0)
+    odd = [*HOSTILE, "", "\x00", "0", "-1", "1e999", "nan", "%", "%ff", "é", "💥", "../..", "a" * 3_000]
+
+    def some():
+        return generator.choice(odd)
+
+    paths = [
+        "/",
+        "/policies",
+        "/queries",
+        "/query",
+        "/audit",
+        "/promote",
+        "/rollback",
+        "/login",
+        "/logout",
+        "/assets/x",
+        "/v1/statistics",
+    ]
+    with site(tmp_path / "a.db") as http:
+        token = token_of(http)
+        names = ["query", "policy", "version", "share", "token", "done", "key"]
+        for _ in range(int(os.environ.get("REQUESTS", "300"))):
+            fields = {name: some() for name in generator.sample(names, 3)}
+            fields |= {"token": token, "policy": "default"} if generator.random() < 0.5 else {}
+            headers = (
+                {generator.choice(["origin", "accept", "content-type"]): quote(some())}
+                if generator.random() < 0.3
+                else {}
+            )
+            if generator.random() < 0.2:
+                http.cookies.set("rankpolicy_session", quote(some()), domain="127.0.0.1")
+            method = generator.choice(["GET", "GET", "POST", "PUT", "HEAD"])
+            path = generator.choice(paths)
+            if method == "GET" and generator.random() < 0.5:
+                path = path + quote(some())
+            answer = http.request(
+                method,
+                path,
+                params=fields if method == "GET" else None,
+                data=fields if method == "POST" else None,
+                headers=headers,
+            )
+            assert answer.status_code < 500, (method, path, fields)
+            http.cookies.clear()

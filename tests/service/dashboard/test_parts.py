@@ -57,6 +57,12 @@ def test_places_in_a_chart_are_proportional_to_values():
     assert (y0 - y1) * 4 == pytest.approx(y0 - y2, abs=0.5)
 
 
+def test_points_far_apart_are_not_joined():
+    points = [Point(x, 1.0) for x in (-60.0, -55.0, -10.0, -5.0, 0.0)]
+    svg = line_chart([Series("a", 0, points)], about="x", form=share, ticks=time_ticks(60, ago), gap=12)
+    assert [len(line.split()) for line in re.findall(r'polyline points="([^"]+)"', svg)] == [2, 3]
+
+
 def test_empty_and_odd_values_can_be_drawn():
     assert nice_ticks(0) == nice_ticks(float("inf")) == nice_ticks(1)
     assert "<svg" in line_chart([], about="x", form=share, ticks=time_ticks(0, ago))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -55,7 +56,13 @@ class Series(NamedTuple):
 
 
 def line_chart(
-    series: Sequence[Series], *, about: str, form: Format, ticks: Sequence[tuple[float, str]], has_bands: bool = False
+    series: Sequence[Series],
+    *,
+    about: str,
+    form: Format,
+    ticks: Sequence[tuple[float, str]],
+    gap: float = math.inf,
+    has_bands: bool = False,
 ) -> Markup:
     """Lines over time.
 
@@ -69,6 +76,8 @@ def line_chart(
         How values are written.
     ticks
         Places on the horizontal axis with their names, the first and the last at the ends.
+    gap
+        Points further apart are not joined.
     has_bands
         Whether intervals are drawn as bands.
     """
@@ -78,11 +87,12 @@ def line_chart(
     for one in series:
         points = [point for point in one.points if first <= point.x <= last]
         if has_bands:
-            marks += _band(points, one.colour, plane)
+            marks += [mark for part in _joined(points, gap) for mark in _band(part, one.colour, plane)]
     for one in series:
         points = [point for point in one.points if first <= point.x <= last]
-        places = " ".join(f"{plane.x(point.x):.1f},{plane.y(point.y):.1f}" for point in points)
-        marks.append(element("polyline", points=places, class_=f"line {_colour(one)}"))
+        for part in _joined(points, gap):
+            places = " ".join(f"{plane.x(point.x):.1f},{plane.y(point.y):.1f}" for point in part)
+            marks.append(element("polyline", points=places, class_=f"line {_colour(one)}"))
         marks += [_dot(one, point, plane.x(point.x), plane, form, radius=2.2) for point in points]
     return _svg(plane, marks, about, form, [(plane.x(x), name) for x, name in ticks])
 
@@ -307,6 +317,17 @@ class _Plane:
 
     def y(self, value: float) -> float:
         return _TOP + _INNER_HEIGHT * (1 - value / self.top)
+
+
+def _joined(points: Sequence[Point], gap: float) -> list[list[Point]]:
+    """Runs of points that are close to each other."""
+    runs: list[list[Point]] = []
+    for point in points:
+        if runs and point.x - runs[-1][-1].x <= gap:
+            runs[-1].append(point)
+        else:
+            runs.append([point])
+    return runs
 
 
 def _largest(series: Sequence[Series]) -> float:

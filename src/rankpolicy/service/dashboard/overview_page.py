@@ -290,8 +290,14 @@ def _course(name: str, title: str, note: str, shown: list[dict[str, Any]], key: 
             [element("bdi", policy_name), Cell(policy["lists"], f"{policy['lists']:,}"), Cell(value, share(value))]
         )
     ticks = time_ticks(max(1.0, (end - begin) / 1e6), ago)
+    width = max((point["to_us"] - point["from_us"] for policy in shown for point in policy["over_time"]), default=0)
     chart = line_chart(
-        series, about=title, form=share, ticks=ticks, has_bands=key == "rate" and len(series) <= MOST_BANDS
+        series,
+        about=title,
+        form=share,
+        ticks=ticks,
+        gap=2.5e-6 * width,
+        has_bands=key == "rate" and len(series) <= MOST_BANDS,
     )
     return figure(
         name, title, note, legend(series), chart, numbers=table(["policy", "lists", "overall"], rows, caption=title)

@@ -1,4 +1,4 @@
-"""Counts over time in a bounded number of buckets: when there are too many, neighbours are merged."""
+"""Counts over time in a bounded number of buckets: when the time gets longer, neighbours are merged."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ class Bucket:
 
 
 class TimeCourse:
-    """Buckets of equal width.
+    """Buckets of equal width, which all fit into a chart.
 
     Parameters
     ----------
@@ -111,7 +111,7 @@ class TimeCourse:
         found = self._buckets.get(number)
         if found is None:
             found = self._buckets[number] = Bucket()
-            while len(self._buckets) > MOST_BUCKETS:
+            while max(self._buckets) - min(self._buckets) >= MOST_BUCKETS:
                 self._merge()
             return self._buckets[stamp // self.width]
         return found
