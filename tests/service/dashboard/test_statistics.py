@@ -107,6 +107,7 @@ def test_position_bias_of_simulated_users_is_found_within_its_interval():
 
 def test_memory_is_bounded(monkeypatch):
     monkeypatch.setattr(statistics, "MOST_LISTS", 50)
+    monkeypatch.setattr(statistics, "MOST_WITH_ITEMS", 15)
     monkeypatch.setattr(query_table, "MOST_QUERIES", 20)
     monkeypatch.setattr(query_table, "MOST_ITEMS", 10)
     found = Statistics()
@@ -115,6 +116,7 @@ def test_memory_is_bounded(monkeypatch):
         row = list_row(number, items, query=f"q{number % 40}", stamp=number * 30 * SECOND)
         found.add([row], [click(10_000 + number, number, 11), click(20_000 + number, max(1, number - 60), 0)], VERSIONS)
     assert len(found._open) == 50
+    assert sum(one.query is not None for one in found._open.values()) == 15
     assert len(found.queries.all()) == 20
     assert max(len(counts.items) for counts in found.queries.all()) == 10
     document = found.document()

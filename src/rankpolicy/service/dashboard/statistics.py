@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 import threading
-from collections import Counter, OrderedDict
+from collections import Counter, OrderedDict, deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -18,6 +18,7 @@ from rankpolicy.service.dashboard.query_table import ItemCounts, QueryCounts, Qu
 from rankpolicy.service.records import CLICK, PolicyVersion
 
 MOST_LISTS = 50_000  # lists whose clicks are still waited for; clicks on older ones are counted apart
+MOST_WITH_ITEMS = 5_000  # of them, lists whose clicks still count for their items
 MOST_VERSIONS = 32
 RANDOM_KINDS = (
     "uniform",
@@ -30,9 +31,9 @@ _REQUEST = msgspec.json.Decoder(LoggedRequest)
 @dataclass(slots=True)
 class _OpenList:
     counts: PolicyCounts
-    query: QueryCounts
-    shown: tuple[ItemCounts | None, ...]
     stamp: int
+    query: QueryCounts | None
+    shown: tuple[ItemCounts | None, ...]
     clicked: int = 0  # a bit per position
     last: int = -1
 
@@ -45,6 +46,7 @@ class Statistics:
         self._generator = random.Random(0)
         self._versions: OrderedDict[int, PolicyCounts] = OrderedDict()
         self._open: OrderedDict[int, _OpenList] = OrderedDict()
+        self._with_items: deque[_OpenList] = deque()
         self._events: Counter[str] = Counter()
         self._types: Counter[str] = Counter()
         self._left_out = 0
@@ -137,9 +139,13 @@ class Statistics:
         counts.add_propensities(row.shown.propensities, row.shown.no_propensities)
         query.mark_shown(shown)
         query.last_lists.append(row.seq)
-        self._open[row.seq] = _OpenList(counts, query, shown, row.stamp)
+        self._open[row.seq] = new = _OpenList(counts, row.stamp, query, shown)
+        self._with_items.append(new)
         if len(self._open) > MOST_LISTS:
             self._open.popitem(last=False)
+        if len(self._with_items) > MOST_WITH_ITEMS:
+            old = self._with_items.popleft()
+            old.query, old.shown = None, ()
 
     def _add_event(self, event: EventRow) -> None:
         if event.fate != "attached":
@@ -155,7 +161,8 @@ class Statistics:
         if shown.clicked & bit:
             return
         shown.counts.add_click(shown.stamp, event.position, is_first=not shown.clicked)
-        shown.query.mark_clicked(shown.shown, event.position, last=shown.last)
+        if shown.query is not None:
+            shown.query.mark_clicked(shown.shown, event.position, last=shown.last)
         shown.clicked |= bit
         shown.last = max(shown.last, event.position)
 
