@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import os
+import subprocess
 import sys
-from contextlib import suppress
+from collections.abc import Callable
 from typing import Any
 
 from rankpolicy.types import RankPolicyError
@@ -15,36 +15,35 @@ LONGEST = 3_600.0  # seconds
 _POLITE = 10  # how much a job stands back behind the service
 
 
-async def run_job(job: dict[str, Any]) -> dict[str, Any]:
-    """Have a job done by another process; it ends with the service.
+def run_job(
+    job: dict[str, Any], *, started: Callable[[subprocess.Popen[bytes]], None] = lambda process: None
+) -> dict[str, Any]:
+    """Have a job done by another process, and wait for it.
 
     Parameters
     ----------
     job
         What to do, as JSON can hold it.
+    started
+        Called with the process, so that it can be ended.
     """
-    process = await asyncio.create_subprocess_exec(
-        sys.executable,
-        "-m",
-        __name__,
-        stdin=asyncio.subprocess.PIPE,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.PIPE,
-    )
-    try:
-        async with asyncio.timeout(LONGEST):
-            out, said = await process.communicate(json.dumps(job).encode())
-    except TimeoutError:
-        raise RankPolicyError(f"the job took longer than {LONGEST:g} seconds and was ended.") from None
-    finally:
-        if process.returncode is None:
-            with suppress(ProcessLookupError):
-                process.kill()
+    pipe = subprocess.PIPE
+    with subprocess.Popen([sys.executable, "-m", __name__], stdin=pipe, stdout=pipe, stderr=pipe) as process:
+        started(process)
+        try:
+            out, said = process.communicate(json.dumps(job).encode(), LONGEST)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            raise RankPolicyError(f"the job took longer than {LONGEST:g} seconds and was ended.") from None
+    return _answer(out, said, process.returncode)
+
+
+def _answer(out: bytes, said: bytes, status: int | None) -> dict[str, Any]:
     try:
         answer: dict[str, Any] = json.loads(out.decode().rstrip().rpartition("\n")[2])
     except ValueError:
         last = said.decode("utf-8", "replace").strip().rpartition("\n")[2][:300]
-        raise RuntimeError(f"a job ended without an answer (status {process.returncode}): {last}") from None
+        raise RuntimeError(f"a job ended without an answer (status {status}): {last}") from None
     if "error" in answer:
         raise RankPolicyError(str(answer["error"]))
     found: dict[str, Any] = answer["found"]
@@ -59,6 +58,12 @@ def done(job: dict[str, Any]) -> dict[str, Any]:
     job
         What ``run_job`` was given.
     """
+    if job["job"] == "check":
+        from rankpolicy.service.retrain_settings import Retrain
+
+        for one in job["wanted"]:
+            Retrain(**one).check_method()
+        return {}
     import msgspec
 
     from rankpolicy.service.clock import Clock
