@@ -5,10 +5,11 @@ from html.parser import HTMLParser
 
 import pytest
 
-from rankpolicy.service.dashboard.charts import Point, Series, interval_chart, line_chart, paired_bars, time_ticks
+from rankpolicy.service.dashboard.charts import Point, Series, interval_chart, line_chart, time_ticks
 from rankpolicy.service.dashboard.html import Markup, element, joined, user_text
 from rankpolicy.service.dashboard.numbers import ago, nice_ticks, share
 from rankpolicy.service.dashboard.rates import Rates
+from rankpolicy.service.dashboard.row_charts import paired_bars
 from tests.service.dashboard.hostile import HOSTILE
 
 

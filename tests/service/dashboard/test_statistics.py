@@ -8,8 +8,10 @@ from rankpolicy.service.dashboard import query_table, statistics, time_course
 from rankpolicy.service.dashboard.following import LogFollower
 from rankpolicy.service.dashboard.log_rows import LogRows
 from rankpolicy.service.dashboard.statistics import Statistics
+from rankpolicy.service.errors import UnavailableError
 from rankpolicy.service.playground.world import CUTOFF, LEAVES, World
 from rankpolicy.service.sqlite import SqliteStore
+from tests.service.dashboard.browser import wait_until
 from tests.service.dashboard.rows import SECOND, VERSIONS, click, list_row
 from tests.service.parts import Parts
 from tests.service.parts import click as new_click
@@ -159,3 +161,23 @@ def test_what_follows_a_running_log_equals_what_is_read_at_once(tmp_path):
     assert live.document()["lists"] == 120
     assert live.document()["events"] == {"accepted": 120, "orphan": 12}
     assert (follower.behind, reports) == (0, [])
+
+
+def test_a_log_that_cannot_be_read_for_a_while_is_reported_once_and_read_later(tmp_path):
+    parts = Parts(tmp_path / "log.db", {"any": {"kind": "uniform"}})
+    parts.show("r1")
+    tries, reports = [], []
+
+    def opened():
+        tries.append(1)
+        if len(tries) < 4:
+            raise UnavailableError("the disk is away")
+        return LogRows(SqliteStore(tmp_path / "log.db", role="reader", check="none"))
+
+    found = Statistics()
+    follower = LogFollower(opened, found, report=reports.append)
+    follower.start()
+    wait_until(lambda: found.document()["lists"] == 1)
+    follower.stop()
+    parts.store.close()
+    assert reports == ["the dashboard cannot read the log: the disk is away"]

@@ -6,10 +6,10 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from rankpolicy.service.dashboard.charts import interval_rows
 from rankpolicy.service.dashboard.html import Markup, element, user_text
 from rankpolicy.service.dashboard.numbers import share, short
 from rankpolicy.service.dashboard.page import Cell, figure, table
+from rankpolicy.service.dashboard.row_charts import interval_rows
 
 MOST = 12  # the newest ones
 LITTLE = "the log says little about it"

@@ -51,13 +51,17 @@ class LogFollower:
 
     def _run(self) -> None:
         rows: LogRows | None = None
+        said = ""
         try:
             while not self._ending.is_set():
                 try:
                     rows = self._open_rows() if rows is None else rows
                     self._catch_up(rows)
+                    said = ""
                 except Exception as error:  # the dashboard stands still; the service goes on
-                    self._report(f"the dashboard cannot read the log: {error}")
+                    if said != str(error):  # once, however long it lasts
+                        said = str(error)
+                        self._report(f"the dashboard cannot read the log: {said}")
                     if rows is not None:
                         rows.close()
                         rows = None
