@@ -13,11 +13,11 @@ from rankpolicy.service.records import PolicyVersion
 MOST_BEHIND = 50_000  # how many rows a restart reads; who is further behind leaves the older ones out
 ROWS_AT_ONCE = 64  # about a millisecond, for which a request may have to wait
 SECONDS_BETWEEN_LOOKS = 0.5
-_REST = 4  # pause after each part, in multiples of the time it took
+_REST = 9  # pause after each part, in multiples of the time it took
 
 
 class LogFollower:
-    """Keeps statistics up to date. It works for a fifth of the time at most, so that ranking goes on beside it.
+    """Keeps statistics up to date. It works for a tenth of the time at most, so that ranking goes on beside it.
 
     Parameters
     ----------

@@ -47,37 +47,62 @@ class PolicyCounts:
         self._without = 0
         self._why_without: str | None = None
 
-    def add_list(
-        self,
-        stamp: int,
-        query: QueryCounts,
-        shown: Sequence[ItemCounts | None],
-        candidates: Sequence[ItemCounts | None],
-        groups: Sequence[str | None],
-    ) -> None:
-        """Count a shown list.
+    def add_list(self, stamp: int, length: int) -> tuple[Bucket, int] | None:
+        """Count a shown list; where it goes if it is one of the sample, to be told to ``keep``.
 
         Parameters
         ----------
         stamp
             When.
-        query
-            Counts of its query.
-        shown, candidates
-            Its items, best first, and those that could have been shown.
-        groups
-            The groups of the shown items.
+        length
+            How many items it has.
         """
         self.lists += 1
-        for position in range(min(len(shown), MOST_POSITIONS)):
+        for position in range(min(length, MOST_POSITIONS)):
             self.shown[position] += 1
         bucket = self.course.at(stamp)
         bucket.lists += 1
         place = bucket.place_for_next(self._generator)
-        if place is not None:
-            bucket.put(place, _sampled(query, shown, candidates))
-        if any(group is not None for group in groups):
-            self._expose(groups)
+        return None if place is None else (bucket, place)
+
+    def keep(
+        self,
+        where: tuple[Bucket, int],
+        query: QueryCounts,
+        shown: Sequence[ItemCounts | None],
+        candidates: Sequence[ItemCounts | None],
+    ) -> None:
+        """Keep a list in the sample.
+
+        Parameters
+        ----------
+        where
+            What ``add_list`` returned.
+        query
+            Counts of its query.
+        shown, candidates
+            Its items, best first, and those that could have been shown.
+        """
+        bucket, place = where
+        bucket.put(place, _sampled(query, shown, candidates))
+
+    def add_groups(self, groups: Sequence[str | None]) -> None:
+        """Count the exposure of groups in a list; nothing where no item has a group.
+
+        Parameters
+        ----------
+        groups
+            The group of each shown item.
+        """
+        if all(group is None for group in groups):
+            return
+        self._lists_with_groups += 1
+        total = sum(_WEIGHTS[: len(groups)])
+        for weight, group in zip(_WEIGHTS, groups, strict=False):
+            name = NO_GROUP if group is None else group
+            if name not in self._exposure and len(self._exposure) >= MOST_GROUPS:
+                name = OTHER_GROUPS
+            self._exposure[name] = self._exposure.get(name, 0.0) + weight / total
 
     def add_propensities(self, propensities: Sequence[float] | None, why_none: str | None) -> None:
         """Count the propensities of a list.
@@ -159,15 +184,6 @@ class PolicyCounts:
             "regret_proxy": sum(regrets) / len(regrets) if regrets else None,
             "exploration_share": sum(explored) / len(explored) if explored else None,
         }
-
-    def _expose(self, groups: Sequence[str | None]) -> None:
-        self._lists_with_groups += 1
-        total = sum(_WEIGHTS[: len(groups)])
-        for weight, group in zip(_WEIGHTS, groups, strict=False):
-            name = NO_GROUP if group is None else group
-            if name not in self._exposure and len(self._exposure) >= MOST_GROUPS:
-                name = OTHER_GROUPS
-            self._exposure[name] = self._exposure.get(name, 0.0) + weight / total
 
     def _groups(self, estimates: Mapping[ItemCounts, float]) -> list[dict[str, Any]]:
         if not self._exposure:

@@ -129,13 +129,20 @@ class Statistics:
         self._until = row.stamp
         counts = self._counts(row, versions)
         query = self.queries.asked(row.shown.query)
-        groups = {}
-        candidates = []
-        for item in _REQUEST.decode(row.request).items:
-            groups[item.id] = item.group
-            candidates.append(query.item(item.id, item.group))
-        shown = tuple(query.item(name) for name in row.shown.items)
-        counts.add_list(row.stamp, query, shown, candidates, [groups.get(name) for name in row.shown.items])
+        names = row.shown.items
+        where = counts.add_list(row.stamp, len(names))
+        if where is not None or any(name not in query.items for name in names):
+            # The request is read only where something new may be in it: it is longer than everything else.
+            asked = _REQUEST.decode(row.request).items
+            candidates = [query.item(item.id, item.group) for item in asked]
+            group_of = {item.id: item.group for item in asked}
+            groups = [group_of.get(name) for name in names]
+        else:
+            candidates, groups = [], [query.items[name].group for name in names]
+        shown = tuple(query.item(name) for name in names)
+        if where is not None:
+            counts.keep(where, query, shown, candidates)
+        counts.add_groups(groups)
         counts.add_propensities(row.shown.propensities, row.shown.no_propensities)
         query.mark_shown(shown)
         query.last_lists.append(row.seq)
