@@ -58,6 +58,9 @@ SERVICE_VERBS: dict[str, Verb] = {
     "retrain": Verb(
         place=f"{_CLI}.service_retrain:retrain", summary="Learn a ranker from the log; promote it if better."
     ),
+    "delete": Verb(
+        place=f"{_CLI}.service_delete:delete", summary="Delete old lists and events; keep what was learned."
+    ),
     "backup": Verb(place=f"{_CLI}.service_backup:backup", summary="Copy the database of a running service."),
     "replay": Verb(place=f"{_CLI}.service_replay:replay", summary="Compute all states again and compare."),
 }

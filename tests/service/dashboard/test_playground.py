@@ -59,14 +59,14 @@ def test_the_command_serves_a_living_dashboard_also_where_keys_are_asked_for(tmp
     store.close()
     line = command("serve", "--playground", "--rate", 200, "--port", 0, "--seed", 1)
     process = subprocess.Popen(line, stderr=subprocess.PIPE, text=True, cwd=tmp_path)
+    rest = []
+    # Who does not read what the process writes would stop it in the end.
+    reader = threading.Thread(target=lambda: rest.append(process.stderr.read()))
     try:
         said = [process.stderr.readline() for _ in range(2)]
         assert "serving learning, uniform" in said[0]
         assert "200 simulated users per second" in said[1]
         url = said[1].split()[2].rstrip("/,")
-        # Who does not read what the process writes would stop it in the end.
-        rest = []
-        reader = threading.Thread(target=lambda: rest.append(process.stderr.read()))
         reader.start()
 
         def numbers():
@@ -80,7 +80,8 @@ def test_the_command_serves_a_living_dashboard_also_where_keys_are_asked_for(tmp
     finally:
         process.send_signal(signal.SIGTERM)
         process.wait(20)
-        reader.join()
+        if reader.is_alive():
+            reader.join()
         process.stderr.close()
     assert process.returncode in (0, -signal.SIGTERM)
     assert rest == [""]
