@@ -10,16 +10,21 @@ import typer
 from rankpolicy.cli.support.options import Json
 from rankpolicy.cli.support.output import note, print_json
 from rankpolicy.cli.support.serving import need_serve
+from rankpolicy.types import RankPolicyError
 
 EXAMPLES = """
 [bold]Examples[/bold]
 
 rankpolicy serve
 
+rankpolicy serve --playground
+
 rankpolicy serve --config service.toml --port 9000
 
 rankpolicy serve --db /var/lib/rankpolicy/search.db --host 0.0.0.0
 """
+
+_USERS_PER_SECOND = 40.0
 
 
 def serve(
@@ -44,15 +49,30 @@ def serve(
         int | None,
         typer.Option("--seed", min=0, help="Seed of random lists, for tests.", show_default="from the database"),
     ] = None,
+    playground: Annotated[
+        bool, typer.Option("--playground", help="Let simulated users come, so that there is something to see.")
+    ] = False,
+    rate: Annotated[
+        float | None,
+        typer.Option(min=0.1, max=1000, help="Simulated users per second, with --playground.", show_default="40"),
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Serve rankings over HTTP: show lists, store clicks durably, learn from them.
 
     POST /v1/rank gives a list, POST /v1/events takes clicks, /openapi.json describes both. Without keys only this machine is served;
-    'rankpolicy service key new' makes one. End it with Ctrl-C.
+    'rankpolicy service key new' makes one. The dashboard is at /. End it with Ctrl-C.
+
+    With --playground, users whose tastes are known click on lists of a bandit and on random ones; without --db and --window the data goes
+    to playground.db and a list is learned after two seconds.
     """
     need_serve()
+    if rate is not None and not playground:
+        raise RankPolicyError("--rate is of the simulated users: give --playground too.")
+    users = _USERS_PER_SECOND if rate is None else rate
     from rankpolicy.service.config import ServiceConfig, read_config
+    from rankpolicy.service.playground.beside import simulated_users, with_playground_defaults
+    from rankpolicy.service.server import log_line
     from rankpolicy.service.server import serve as serve_forever
 
     typed: dict[str, Any] = {
@@ -63,12 +83,23 @@ def serve(
         "seed": seed,
     }
     told = {} if config is None else read_config(config)
-    chosen = ServiceConfig(**told | {name: value for name, value in typed.items() if value is not None})
+    told |= {name: value for name, value in typed.items() if value is not None}
+    chosen = ServiceConfig(**with_playground_defaults(told) if playground else told)
 
     def announce(url: str) -> None:
         if as_json:
             print_json({"url": url, "db": chosen.db, "policies": list(chosen.policies)})
         else:
             note(f"serving {', '.join(chosen.policies)} at {url}, data in {chosen.db}. Ctrl-C ends it.")
+            note(f"dashboard at {url}/" + (f", with {users:g} simulated users per second" if playground else ""))
 
-    serve_forever(chosen, announce=announce)
+    if not playground:
+        serve_forever(chosen, announce=announce)
+        return
+    with simulated_users(chosen, rate=users, seed=seed, report=log_line) as let_users_come:
+
+        def announce_and_start(url: str) -> None:
+            announce(url)
+            let_users_come(url)
+
+        serve_forever(chosen, announce=announce_and_start)

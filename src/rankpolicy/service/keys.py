@@ -10,7 +10,13 @@ from hashlib import sha256
 
 from rankpolicy.types import RankPolicyError, unknown_name
 
-SCOPES = ("rank", "events", "read")  # show lists; report events; read lists, policies and metrics
+SCOPES = (
+    "rank",
+    "events",
+    "read",
+    "promote",
+    "dashboard",
+)  # show lists; report events; read; change what is served; see the pages
 _PREFIX = "rp"
 
 

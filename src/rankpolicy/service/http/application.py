@@ -11,6 +11,7 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta
 
+from rankpolicy.service.dashboard import Dashboard
 from rankpolicy.service.http.access import Access
 from rankpolicy.service.http.answers import Receive, RefusedError, Scope, Send, refusal_of, send_json, send_refusal
 from rankpolicy.service.http.bodies import decoded, read_body
@@ -23,7 +24,18 @@ _RANK = msgspec.json.Decoder(RankRequest)
 _EVENTS: msgspec.json.Decoder[Any] = msgspec.json.Decoder(
     EventIn | Annotated[list[EventIn], Meta(max_length=MOST_EVENTS)]
 )
-_KNOWN_PAGES = ("/v1/policies", "/metrics", "/healthz", "/readyz", "/openapi.json")
+_KNOWN_PAGES = (
+    "/v1/policies",
+    "/v1/models",
+    "/v1/evaluate",
+    "/v1/audit",
+    "/v1/ubi/queries",
+    "/v1/ubi/events",
+    "/metrics",
+    "/healthz",
+    "/readyz",
+    "/openapi.json",
+)
 
 
 class Application:
@@ -41,7 +53,8 @@ class Application:
         self._service, self._report = service, report
         self.metrics = Metrics()
         self._access = Access(service.reader.valid_keys)
-        self._pages = pages(service, self._access, self.metrics)
+        self.dashboard = Dashboard(service, self._access, self, report=report)
+        self._pages = pages(service, self._access, self.metrics, self.dashboard.routes())
         self._quick: dict[str, Callable[[Scope, Receive, Send], Awaitable[int]]] = {
             "/v1/rank": self._rank,
             "/v1/events": self._events,
@@ -84,7 +97,8 @@ class Application:
             status = refusal.status
             await send_refusal(send, refusal)
         finally:
-            self.metrics.count(_named(path), status, time.perf_counter() - start)
+            self.metrics.count(_named(path), status, seconds := time.perf_counter() - start)
+            self.dashboard.rates.count(path, status, seconds)
 
     async def _rank(self, scope: Scope, receive: Receive, send: Send) -> int:
         self._access.check(scope, "rank")
@@ -100,6 +114,7 @@ class Application:
         for fate in ("accepted", "duplicate", "orphan", "late"):
             self.metrics.events[fate] += getattr(answer, fate)
         self.metrics.events["rejected"] += len(answer.rejected)
+        self.dashboard.rates.count_events(len(events))
         all_refused = bool(events) and len(answer.rejected) == len(events)
         status = answer.rejected[0].status if all_refused else 200
         await send_json(send, status, answer)
@@ -118,11 +133,13 @@ class Application:
             if message["type"] == "lifespan.startup":
                 try:
                     self._service.start()
+                    self.dashboard.start()
                 except Exception as error:
                     await send({"type": "lifespan.startup.failed", "message": str(error)})
                     return
                 await send({"type": "lifespan.startup.complete"})
             elif message["type"] == "lifespan.shutdown":
+                await asyncio.to_thread(self.dashboard.stop)
                 await asyncio.to_thread(self._service.stop)
                 await send({"type": "lifespan.shutdown.complete"})
                 return
@@ -132,4 +149,6 @@ def _named(path: str) -> str:
     """The path as metrics name it; there are few names, whatever is asked for."""
     if path in ("/v1/rank", "/v1/events", *_KNOWN_PAGES):
         return path
+    if path.startswith("/v1/policies/"):
+        return "/v1/policies/{policy}/rollback" if path.endswith("/rollback") else "/v1/policies/{policy}/promote"
     return "/v1/rankings/{ranking_id}" if path.startswith("/v1/rankings/") else "other"

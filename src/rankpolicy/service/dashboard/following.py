@@ -1,0 +1,89 @@
+"""The thread that reads what is new in the log and adds it to the statistics."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+
+from rankpolicy.service.dashboard.log_rows import LogRows
+from rankpolicy.service.dashboard.statistics import Statistics
+from rankpolicy.service.records import PolicyVersion
+
+MOST_BEHIND = 50_000  # how many rows a restart reads; who is further behind leaves the older ones out
+ROWS_AT_ONCE = 64  # about a millisecond, for which a request may have to wait
+SECONDS_BETWEEN_LOOKS = 0.5
+_REST = 9  # pause after each part, in multiples of the time it took
+
+
+class LogFollower:
+    """Keeps statistics up to date. It works for a tenth of the time at most, so that ranking goes on beside it.
+
+    Parameters
+    ----------
+    open_rows
+        Opens the log for reading; called in the thread.
+    statistics
+        What is kept up to date.
+    report
+        Called with a sentence when the log cannot be read.
+    """
+
+    def __init__(
+        self, open_rows: Callable[[], LogRows], statistics: Statistics, *, report: Callable[[str], None]
+    ) -> None:
+        self._open_rows, self._statistics, self._report = open_rows, statistics, report
+        self._versions: dict[int, PolicyVersion] = {}
+        self._ending = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="rankpolicy statistics", daemon=True)
+        self.seq: int | None = None  # the last row that is in the statistics
+        self.behind = 0  # rows of the log that are not
+
+    def start(self) -> None:
+        """Start the thread."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """End the thread."""
+        self._ending.set()
+        if self._thread.is_alive():
+            self._thread.join()
+
+    def _run(self) -> None:
+        rows: LogRows | None = None
+        said = ""
+        try:
+            while not self._ending.is_set():
+                try:
+                    rows = self._open_rows() if rows is None else rows
+                    self._catch_up(rows)
+                    said = ""
+                except Exception as error:  # the dashboard stands still; the service goes on
+                    if said != str(error):  # once, however long it lasts
+                        said = str(error)
+                        self._report(f"the dashboard cannot read the log: {said}")
+                    if rows is not None:
+                        rows.close()
+                        rows = None
+                self._ending.wait(SECONDS_BETWEEN_LOOKS)
+        finally:
+            if rows is not None:
+                rows.close()
+
+    def _catch_up(self, rows: LogRows) -> None:
+        last = rows.last_seq()
+        first = max(0, last - MOST_BEHIND)
+        seq = first if self.seq is None else max(first, self.seq)
+        while seq < last and not self._ending.is_set():
+            start = time.perf_counter()
+            until = min(last, seq + ROWS_AT_ONCE)
+            self._add(rows, seq, until)
+            self.seq = seq = until
+            self.behind = last - seq
+            self._ending.wait(_REST * (time.perf_counter() - start))
+
+    def _add(self, rows: LogRows, after: int, until: int) -> None:
+        lists = rows.lists(after=after, until=until)
+        if any(row.version not in self._versions for row in lists):
+            self._versions = rows.versions()
+        self._statistics.add(lists, rows.events(after=after, until=until), self._versions)

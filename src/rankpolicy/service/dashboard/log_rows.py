@@ -1,0 +1,201 @@
+"""The log as rows in their order, for who follows it: shown lists and what users did with them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from rankpolicy.service.config import ServiceConfig
+from rankpolicy.service.records import PolicyVersion
+from rankpolicy.service.sqlite import SqliteStore
+
+
+class LoggedItem(msgspec.Struct, frozen=True):
+    """What is read of an item of a request.
+
+    Parameters
+    ----------
+    id, group
+        As the request has them.
+    """
+
+    id: str
+    group: str | None = None
+
+
+class LoggedRequest(msgspec.Struct, frozen=True):
+    """What is read of a request.
+
+    Parameters
+    ----------
+    items
+        The items that could have been shown.
+    """
+
+    items: list[LoggedItem] = []
+
+
+class LoggedList(msgspec.Struct, frozen=True):
+    """What is read of a shown list.
+
+    Parameters
+    ----------
+    policy, policy_version, query, items, propensities, no_propensities
+        As ``ShownList`` has them.
+    """
+
+    policy: str
+    policy_version: int
+    query: str
+    items: list[str]
+    propensities: list[float] | None = None
+    no_propensities: str | None = None
+
+
+class ListRow(msgspec.Struct, frozen=True, kw_only=True):
+    """A shown list of the log.
+
+    Parameters
+    ----------
+    seq, version, stamp
+        Its place, the key of the policy version, and when it was stored.
+    ranking_id
+        Its id.
+    shown
+        The list.
+    request
+        The request as it came.
+    """
+
+    seq: int
+    version: int
+    stamp: int
+    ranking_id: str
+    shown: LoggedList
+    request: bytes
+
+
+class EventRow(msgspec.Struct, frozen=True, kw_only=True):
+    """An event of the log, at the moment at which it and its list were both known.
+
+    Parameters
+    ----------
+    seq, stamp
+        Its place, and when it was stored.
+    fate
+        ``accepted``, ``late`` or ``orphan``; ``attached`` for an orphan whose list came.
+    type
+        click, purchase, view ...
+    ranking_seq, position
+        Place of the list in the log, and of the item in the list from 0; None for orphans.
+    """
+
+    seq: int
+    stamp: int
+    fate: str
+    type: str
+    ranking_seq: int | None
+    position: int | None
+
+
+class _Body(msgspec.Struct, frozen=True):
+    type: str = "click"
+
+
+_LIST = msgspec.json.Decoder(LoggedList)
+_BODY = msgspec.json.Decoder(_Body)
+_COLUMNS = "seq, version, stamp, ranking_id, shown, request"
+
+
+def open_rows(config: ServiceConfig) -> LogRows:
+    """The log of a service, through a connection of its own that writes nothing.
+
+    Parameters
+    ----------
+    config
+        What the service was told.
+    """
+    return LogRows(SqliteStore(config.db, role="reader", check="none"))
+
+
+class LogRows:
+    """Reads the log of a database while a server writes it. One thread uses it at a time.
+
+    Parameters
+    ----------
+    store
+        The database, opened as ``"reader"``.
+    """
+
+    def __init__(self, store: SqliteStore) -> None:
+        self._store = store
+
+    def close(self) -> None:
+        """Release the database."""
+        self._store.close()
+
+    def last_seq(self) -> int:
+        """The last place in the log that is taken; 0 for an empty log."""
+        return self._store.last_seq()
+
+    def lists(self, *, after: int, until: int) -> list[ListRow]:
+        """Lists in a part of the log.
+
+        Parameters
+        ----------
+        after, until
+            Only rows with a larger place than ``after``, up to ``until``.
+        """
+        rows = self._store._rows(
+            f"SELECT {_COLUMNS} FROM rankings WHERE seq > ? AND seq <= ? ORDER BY seq", after, until
+        )
+        return [_list_row(row) for row in rows]
+
+    def events(self, *, after: int, until: int) -> list[EventRow]:
+        """Events in a part of the log, and those that found their list there.
+
+        Parameters
+        ----------
+        after, until
+            Only rows with a larger place than ``after``, up to ``until``.
+        """
+        own = self._store._rows(
+            "SELECT seq, stamp, fate, body, ranking_seq, position FROM events WHERE seq > ? AND seq <= ?", after, until
+        )
+        attached = self._store._rows(
+            "SELECT a.seq, e.stamp, 'attached', e.body, a.ranking_seq, a.position FROM attachments a "
+            "JOIN events e ON e.seq = a.event_seq WHERE a.seq > ? AND a.seq <= ?",
+            after,
+            until,
+        )
+        found = [
+            EventRow(
+                seq=seq, stamp=stamp, fate=fate, type=_BODY.decode(body).type, ranking_seq=ranking, position=position
+            )
+            for rows in (own, attached)
+            for seq, stamp, fate, body, ranking, position in rows
+        ]
+        return sorted(found, key=lambda row: row.seq)
+
+    def list_at(self, seq: int) -> ListRow | None:
+        """The list at a place; None where there is none.
+
+        Parameters
+        ----------
+        seq
+            The place.
+        """
+        rows = self._store._rows(f"SELECT {_COLUMNS} FROM rankings WHERE seq = ?", seq)
+        return _list_row(rows[0]) if rows else None
+
+    def versions(self) -> dict[int, PolicyVersion]:
+        """All versions of all policies by their keys."""
+        return {version.key: version for version in self._store.versions()}
+
+
+def _list_row(row: tuple[Any, ...]) -> ListRow:
+    seq, version, stamp, ranking_id, shown, request = row
+    return ListRow(
+        seq=seq, version=version, stamp=stamp, ranking_id=ranking_id, shown=_LIST.decode(shown), request=request
+    )

@@ -1,0 +1,123 @@
+"""Requests and events of the last minutes: how many per second, and how long they took."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable
+from typing import Any
+
+KEPT_SECONDS = 300
+SECONDS_NOW = 30  # what "now" means
+SECONDS_PER_POINT = 5
+_STEPS = 8  # buckets per doubling of the duration: percentiles are exact to 9 %
+_FIRST = 1e-5  # seconds
+PATHS = {"/v1/rank": "rank", "/v1/events": "events"}
+
+
+class _Second:
+    __slots__ = ("at", "durations", "events", "failures", "requests")
+
+    def __init__(self, at: int) -> None:
+        self.at = at
+        self.requests: Counter[str] = Counter()
+        self.durations: dict[str, Counter[int]] = {name: Counter() for name in PATHS.values()}
+        self.events = 0
+        self.failures = 0
+
+
+class Rates:
+    """A ring of seconds. Everything happens in the event loop.
+
+    Parameters
+    ----------
+    clock
+        Seconds that never run backwards.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._ring: list[_Second | None] = [None] * KEPT_SECONDS
+        self._start = clock()
+
+    def count(self, path: str, status: int, seconds: float) -> None:
+        """Count a request.
+
+        Parameters
+        ----------
+        path
+            Its path; only lists and events are counted.
+        status
+            The HTTP status of the answer.
+        seconds
+            How long it took.
+        """
+        name = PATHS.get(path)
+        if name is None:
+            return
+        now = self._second()
+        now.requests[name] += 1
+        now.durations[name][_bucket(seconds)] += 1
+        now.failures += status >= 500
+
+    def count_events(self, number: int) -> None:
+        """Count events of a request.
+
+        Parameters
+        ----------
+        number
+            How many.
+        """
+        self._second().events += number
+
+    def document(self) -> dict[str, Any]:
+        """Rates and percentiles now, and points of the last minutes, the oldest first."""
+        now = int(self._clock())
+        age = max(1.0, min(SECONDS_NOW, self._clock() - self._start))
+        recent = self._between(now - SECONDS_NOW, now + 1)
+        points = []
+        last = now - now % SECONDS_PER_POINT  # the running point is not complete
+        for start in range(last - KEPT_SECONDS + SECONDS_PER_POINT, last, SECONDS_PER_POINT):
+            if start + SECONDS_PER_POINT > self._start:
+                inside = self._between(start, start + SECONDS_PER_POINT)
+                points.append({"seconds_ago": now - start} | _summary(inside, SECONDS_PER_POINT))
+        return {"window_seconds": SECONDS_NOW} | _summary(recent, age) | {"points": points}
+
+    def _second(self) -> _Second:
+        at = int(self._clock())
+        found = self._ring[at % KEPT_SECONDS]
+        if found is None or found.at != at:
+            found = self._ring[at % KEPT_SECONDS] = _Second(at)
+        return found
+
+    def _between(self, start: int, end: int) -> list[_Second]:
+        return [second for second in self._ring if second is not None and start <= second.at < end]
+
+
+def _summary(seconds: Iterable[_Second], length: float) -> dict[str, Any]:
+    seconds = list(seconds)
+    found: dict[str, Any] = {
+        "lists_per_second": sum(one.requests["rank"] for one in seconds) / length,
+        "events_per_second": sum(one.events for one in seconds) / length,
+        "failures_per_second": sum(one.failures for one in seconds) / length,
+    }
+    for name in PATHS.values():
+        together: Counter[int] = sum((one.durations[name] for one in seconds), Counter())
+        for percent in (50, 99):
+            found[f"{name}_p{percent}_ms"] = _percentile(together, percent / 100)
+    return found
+
+
+def _bucket(seconds: float) -> int:
+    return max(0, math.ceil(_STEPS * math.log2(max(seconds, _FIRST) / _FIRST)))
+
+
+def _percentile(counts: Counter[int], share: float) -> float | None:
+    """Upper bound of the bucket in which the percentile lies, in milliseconds."""
+    left = share * counts.total()
+    for bucket in sorted(counts):
+        left -= counts[bucket]
+        if left <= 0:
+            return float(1e3 * _FIRST * 2.0 ** (bucket / _STEPS))
+    return None

@@ -1,0 +1,108 @@
+"""Sessions of the dashboard: a random cookie, known to this process only, and a token in every form."""
+
+from __future__ import annotations
+
+import hmac
+import secrets
+import time
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass
+from hashlib import sha256
+
+COOKIE = "rankpolicy_session"
+SECONDS = 12 * 3600
+MOST_SESSIONS = 1_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Session:
+    """A browser that signed in, or on a service without keys, one that looked.
+
+    Parameters
+    ----------
+    key_id
+        Public part of the key that it signed in with; None without keys.
+    until
+        When it ends.
+    """
+
+    key_id: str | None
+    until: float
+
+
+class Sessions:
+    """Sessions in memory: a restart ends them. Only hashes of the cookies are kept.
+
+    Parameters
+    ----------
+    clock
+        Seconds that never run backwards.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._secret = secrets.token_bytes(32)
+        self._sessions: OrderedDict[bytes, Session] = OrderedDict()
+
+    def begin(self, key_id: str | None) -> str:
+        """A new session; the value of its cookie.
+
+        Parameters
+        ----------
+        key_id
+            Public part of the key that was given; None without keys.
+        """
+        cookie = secrets.token_urlsafe(32)
+        self._sessions[_hash(cookie)] = Session(key_id=key_id, until=self._clock() + SECONDS)
+        if len(self._sessions) > MOST_SESSIONS:
+            self._sessions.popitem(last=False)
+        return cookie
+
+    def known(self, cookie: str | None) -> Session | None:
+        """The session of a cookie; None where there is none or it has ended.
+
+        Parameters
+        ----------
+        cookie
+            What the browser sent.
+        """
+        found = None if cookie is None else self._sessions.get(_hash(cookie))
+        return found if found is not None and self._clock() < found.until else None
+
+    def end(self, cookie: str | None) -> None:
+        """End a session.
+
+        Parameters
+        ----------
+        cookie
+            What the browser sent.
+        """
+        if cookie is not None:
+            self._sessions.pop(_hash(cookie), None)
+
+    def token(self, cookie: str) -> str:
+        """The token that forms of a session carry: another site cannot know it, so it cannot send the form.
+
+        Parameters
+        ----------
+        cookie
+            The cookie of the session.
+        """
+        return hmac.new(self._secret, cookie.encode("utf-8", "replace"), sha256).hexdigest()
+
+    def is_token(self, cookie: str, given: str) -> bool:
+        """Whether a form carries the token of its session.
+
+        Parameters
+        ----------
+        cookie
+            The cookie of the session.
+        given
+            What the form carried.
+        """
+        return hmac.compare_digest(self.token(cookie).encode(), given.encode("utf-8", "replace"))
+
+
+def _hash(cookie: str) -> bytes:
+    return sha256(cookie.encode("utf-8", "replace")).digest()

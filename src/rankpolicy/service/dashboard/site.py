@@ -1,0 +1,348 @@
+"""The pages of the dashboard: who may see them, what they are made of, and the headers they are sent with."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections.abc import Awaitable, Callable
+from typing import Any
+from urllib.parse import quote
+
+import msgspec
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+from starlette.routing import BaseRoute, Route
+
+from rankpolicy.service.dashboard.assets import ASSETS, asset
+from rankpolicy.service.dashboard.estimates_part import evaluations_of
+from rankpolicy.service.dashboard.following import LogFollower
+from rankpolicy.service.dashboard.html import Markup, element
+from rankpolicy.service.dashboard.log_rows import open_rows
+from rankpolicy.service.dashboard.overview_page import overview
+from rankpolicy.service.dashboard.own_api import OwnApi
+from rankpolicy.service.dashboard.page import whole_page
+from rankpolicy.service.dashboard.policies_page import ACTIONS, audit_list, confirmation, policy_list
+from rankpolicy.service.dashboard.queries_page import query_list, unknown_query, why_this_order
+from rankpolicy.service.dashboard.rates import Rates
+from rankpolicy.service.dashboard.statistics import Statistics
+from rankpolicy.service.dashboard.visitors import SignInError, Visitor, Visitors, read_form, set_cookie
+from rankpolicy.service.http.access import Access
+from rankpolicy.service.http.answers import ENCODER, RefusedError, refusal_of
+from rankpolicy.service.messages import LONGEST, RankRequest
+from rankpolicy.service.ranking_service import RankingService
+
+HEADERS = {
+    "content-security-policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
+    "form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
+    "x-content-type-options": "nosniff",
+    "referrer-policy": "same-origin",  # with no-referrer browsers send forms of our own pages with the origin "null"
+    "cross-origin-opener-policy": "same-origin",
+    "cross-origin-resource-policy": "same-origin",
+    "cache-control": "no-store",
+}
+_SECONDS_KEPT = 1.0  # statistics are computed once for all who ask meanwhile
+_MOST_AUDIT = 500
+_REQUEST = msgspec.json.Decoder(RankRequest)
+
+Page = Callable[[Request, Visitor], Awaitable[Response]]
+
+
+class Dashboard:
+    """The pages, and the statistics behind them.
+
+    Parameters
+    ----------
+    service
+        The service.
+    access
+        Its keys.
+    application
+        Its ASGI application, which the pages ask.
+    report
+        Called with a sentence when the log cannot be read.
+    """
+
+    def __init__(
+        self,
+        service: RankingService,
+        access: Access,
+        application: Any,
+        *,
+        report: Callable[[str], None] = lambda text: None,
+    ) -> None:
+        self._service, self._access = service, access
+        self._api = OwnApi(application)
+        self._visitors = Visitors(access)
+        self.rates = Rates()
+        self.statistics = Statistics()
+        self._follower = LogFollower(lambda: open_rows(service.config), self.statistics, report=report)
+        self._lock = threading.Lock()
+        self._kept: tuple[float, dict[str, Any]] = (-1e9, {})
+
+    def start(self) -> None:
+        """Begin to read the log."""
+        self._follower.start()
+
+    def stop(self) -> None:
+        """End it."""
+        self._follower.stop()
+
+    def routes(self) -> list[BaseRoute]:
+        """Where the pages are."""
+        return [
+            Route("/", self._page(self._overview)),
+            Route("/policies", self._page(self._policies)),
+            Route("/queries", self._page(self._queries)),
+            Route("/query", self._page(self._query)),
+            Route("/audit", self._page(self._audit)),
+            *(Route(f"/{action}", self._page(self._ask), methods=["GET"]) for action in ACTIONS),
+            *(Route(f"/{action}", self._page(self._act), methods=["POST"]) for action in ACTIONS),
+            Route("/login", self._framed(self._form_to_sign_in), methods=["GET"]),
+            Route("/login", self._framed(self._sign_in), methods=["POST"]),
+            Route("/logout", self._page(self._sign_out), methods=["POST"]),
+            Route("/assets/{name}", self._asset),
+            Route("/v1/statistics", self._numbers),
+        ]
+
+    async def document(self) -> dict[str, Any]:
+        """All numbers of the overview."""
+        rates = self.rates.document()
+        statistics = await asyncio.to_thread(self._statistics)
+        return statistics | {"behind": self._follower.behind, "rates": rates}
+
+    def _statistics(self) -> dict[str, Any]:
+        with self._lock:
+            made, found = self._kept
+            if time.monotonic() - made > _SECONDS_KEPT:
+                found = self.statistics.document()
+                self._kept = (time.monotonic(), found)
+            return found
+
+    # Pages ---------------------------------------------------------------------------------------------------------------------------
+
+    async def _overview(self, request: Request, visitor: Visitor) -> Response:
+        document = await self.document()
+        content = await asyncio.to_thread(overview, document)  # several milliseconds, in which others are served
+        return self._html(visitor, "Overview", *content, here="/", is_live=True)
+
+    async def _queries(self, request: Request, visitor: Visitor) -> Response:
+        return self._html(visitor, "Queries", *query_list(await self.document()), here="/queries", is_live=True)
+
+    async def _query(self, request: Request, visitor: Visitor) -> Response:
+        query = request.query_params.get("query", "")[:LONGEST]
+        known = self.statistics.query(query)
+        if known is None:
+            return self._html(visitor, "Query", *unknown_query(query), here="/queries", status=404)
+        policies, lists = await asyncio.to_thread(self._explained, known)
+        return self._html(visitor, "Why this order", *why_this_order(known, policies, lists), here="/queries")
+
+    def _explained(self, known: dict[str, Any]) -> tuple[list[dict[str, Any]], list[tuple[Any, int]]]:
+        from rankpolicy.service.dashboard.explaining import explained  # not before: it loads compiled code
+
+        rows = open_rows(self._service.config)
+        try:
+            found = [(rows.list_at(seq), clicked) for seq, clicked in known["last_lists"]]
+        finally:
+            rows.close()
+        lists = [(row, clicked) for row, clicked in found if row is not None]
+        if not lists:
+            return [], []
+        request = _REQUEST.decode(lists[0][0].request)
+        served = self._service.policies.by_name.values()
+        return [explained(live, request) for live in served if live.version.kind != "split"], lists
+
+    async def _policies(self, request: Request, visitor: Visitor) -> Response:
+        _, answer = await self._api.call(request, "GET", "/v1/policies", key=visitor.reading_key)
+        policies = answer.get("policies", []) if isinstance(answer, dict) else answer or []
+        said = {"promote": "The version was promoted.", "rollback": "Rolled back."}.get(
+            request.query_params.get("done", "")
+        )
+        status, audit = await self._api.call(request, "GET", "/v1/audit", key=visitor.reading_key)
+        entries = audit.get("audit", []) if status == 200 and isinstance(audit, dict) else []
+        content = policy_list(policies, evaluations_of(entries), may_act=visitor.may("promote"), said=said)
+        return self._html(visitor, "Policies", *content, here="/policies")
+
+    async def _audit(self, request: Request, visitor: Visitor) -> Response:
+        status, answer = await self._api.call(request, "GET", "/v1/audit", key=visitor.reading_key)
+        if status != 200:
+            text = "This service has no audit log to show."
+            return self._html(visitor, "Audit", element("h1", "Audit"), element("p", text), here="/audit")
+        entries: list[Any] = answer.get("audit", []) if isinstance(answer, dict) else answer or []
+        newest = sorted(
+            entries,
+            key=lambda one: (one.get("number") or 0, str(one.get("at") or one.get("stamp") or "")),
+            reverse=True,
+        )
+        return self._html(visitor, "Audit", *audit_list(newest[:_MOST_AUDIT]), here="/audit")
+
+    # Actions -------------------------------------------------------------------------------------------------------------------------
+
+    async def _ask(self, request: Request, visitor: Visitor) -> Response:
+        fields = dict(request.query_params)
+        action = request.url.path[1:]
+        _check_fields(action, fields)
+        content = confirmation(action, fields, token=self._visitors.sessions.token(visitor.cookie))
+        return self._html(visitor, action.capitalize(), content, here="/policies")
+
+    async def _act(self, request: Request, visitor: Visitor) -> Response:
+        fields = await self._visitors.checked_form(request, visitor)
+        action = request.url.path[1:]
+        _check_fields(action, fields)
+        body: dict[str, Any] = {}
+        if action == "promote":
+            body = {"version": int(fields["version"]), "share": _share(fields.get("share", "100"))}
+        path = f"/v1/policies/{quote(fields['policy'], safe='', errors='replace')}/{action}"
+        status, answer = await self._api.call(request, "POST", path, key=visitor.key, body=body)
+        if status != 200:
+            message = answer.get("message") if isinstance(answer, dict) else None
+            raise RefusedError(status, "refused", message or "the service refused it.")
+        return RedirectResponse(f"/policies?done={action}", 303)
+
+    # Sessions ------------------------------------------------------------------------------------------------------------------------
+
+    async def _form_to_sign_in(self, request: Request) -> Response:
+        if not self._access.keys():
+            return RedirectResponse("/", 303)
+        return _sign_in_page()
+
+    async def _sign_in(self, request: Request) -> Response:
+        fields = await read_form(request)
+        try:
+            cookie = self._visitors.sign_in(fields.get("key", ""))
+        except RefusedError as error:
+            return _sign_in_page(error.message, error.status)
+        answer = RedirectResponse("/", 303)
+        set_cookie(request, answer, cookie)
+        return answer
+
+    async def _sign_out(self, request: Request, visitor: Visitor) -> Response:
+        await self._visitors.checked_form(request, visitor)
+        self._visitors.sessions.end(visitor.cookie)
+        answer = RedirectResponse("/login", 303)
+        set_cookie(request, answer, None)
+        return answer
+
+    # Frames --------------------------------------------------------------------------------------------------------------------------
+
+    def _page(self, page: Page) -> Callable[[Request], Awaitable[Response]]:
+        """A page for those who may see the dashboard."""
+
+        async def shown(request: Request) -> Response:
+            visitor = self._visitors.visitor(request)
+            answer = await page(request, visitor)
+            if visitor.is_new:
+                set_cookie(request, answer, visitor.cookie)
+            return answer
+
+        return self._framed(shown)
+
+    def _framed(self, page: Callable[[Request], Awaitable[Response]]) -> Callable[[Request], Awaitable[Response]]:
+        async def framed(request: Request) -> Response:
+            try:
+                answer = await page(request)
+            except SignInError:
+                answer = RedirectResponse("/login", 303)
+            except Exception as error:
+                refusal = refusal_of(error)
+                if refusal is None:
+                    raise
+                answer = _refusal_page(refusal)
+            answer.headers.update(HEADERS)
+            return answer
+
+        return framed
+
+    async def _asset(self, request: Request) -> Response:
+        name = request.path_params["name"]
+        if name not in ASSETS:
+            raise RefusedError(404, "not_found", "there is nothing here.")
+        kept = HEADERS | {"cache-control": "public, max-age=31536000, immutable"}
+        return Response(asset(name), media_type=ASSETS[name], headers=kept)
+
+    async def _numbers(self, request: Request) -> Response:
+        try:
+            self._access.check(request.scope, "read")
+        except RefusedError as refusal:
+            try:
+                self._visitors.visitor(request)
+            except SignInError:
+                raise refusal from None
+        kept = {name: HEADERS[name] for name in ("x-content-type-options", "cache-control")}
+        return Response(ENCODER.encode(await self.document()), media_type="application/json", headers=kept)
+
+    def _html(
+        self, visitor: Visitor, title: str, *content: Any, here: str, is_live: bool = False, status: int = 200
+    ) -> Response:
+        page = whole_page(
+            title,
+            *content,
+            here=here,
+            is_live=is_live,
+            can_leave=visitor.key is not None,
+            token=self._visitors.sessions.token(visitor.cookie),
+        )
+        return _response(page, status)
+
+
+def _check_fields(action: str, fields: dict[str, str]) -> None:
+    if not fields.get("policy") or len(fields["policy"]) > LONGEST:
+        raise RefusedError(422, "invalid", "The name of a policy is missing.")
+    if action == "promote" and not (fields.get("version", "").isascii() and fields.get("version", "").isdigit()):
+        raise RefusedError(422, "invalid", "The number of a version is missing.")
+    if len(fields.get("version", "")) > 9:
+        raise RefusedError(422, "invalid", "There is no such version.")
+
+
+def _share(percent: str) -> float:
+    try:
+        value = float(percent) / 100
+    except ValueError:
+        value = 0.0
+    if not 0 < value <= 1:
+        raise RefusedError(422, "invalid", "The share must be a number above 0, at most 100.")
+    return value
+
+
+def _sign_in_page(message: str | None = None, status: int = 200) -> Response:
+    form = element(
+        "form",
+        element("h1", "Sign in"),
+        element(
+            "p",
+            "With a key of this service that has the scope dashboard: ",
+            element("code", "rankpolicy service key new --scopes dashboard"),
+            class_="note",
+        ),
+        element("p", message, class_="error", role="alert") if message else None,
+        element("label", "Key", for_="key"),
+        element(
+            "input",
+            type="password",
+            id="key",
+            name="key",
+            autocomplete="current-password",
+            required=True,
+            autofocus=True,
+        ),
+        element("div", element("button", "Sign in"), class_="actions"),
+        method="post",
+        action="/login",
+        class_="card narrow",
+    )
+    return _response(whole_page("Sign in", form), status)
+
+
+def _refusal_page(refusal: RefusedError) -> Response:
+    content = element(
+        "section",
+        element("h1", f"Error {refusal.status}"),
+        element("p", refusal.message, role="alert"),
+        element("p", element("a", "Overview", href="/")),
+        class_="card narrow",
+    )
+    return _response(whole_page("Error", content), refusal.status)
+
+
+def _response(page: Markup, status: int) -> Response:
+    return Response(page.encode(), status, media_type="text/html; charset=utf-8")

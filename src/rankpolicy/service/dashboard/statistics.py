@@ -1,0 +1,201 @@
+"""Statistics of the service: a fold of the log in bounded memory."""
+
+from __future__ import annotations
+
+import random
+import threading
+from collections import Counter, OrderedDict, deque
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+from rankpolicy.service.dashboard.intervals import ratio_with_interval
+from rankpolicy.service.dashboard.log_rows import EventRow, ListRow, LoggedRequest
+from rankpolicy.service.dashboard.policy_counts import MOST_POSITIONS, PolicyCounts
+from rankpolicy.service.dashboard.query_table import ItemCounts, QueryCounts, QueryTable
+from rankpolicy.service.records import CLICK, PolicyVersion
+
+MOST_LISTS = 50_000  # lists whose clicks are still waited for; clicks on older ones are counted apart
+MOST_WITH_ITEMS = 5_000  # of them, lists whose clicks still count for their items
+MOST_VERSIONS = 32
+RANDOM_KINDS = (
+    "uniform",
+)  # every item is equally likely at every position, so clicks by position show position bias alone
+SHOWN_QUERIES = 50
+
+_REQUEST = msgspec.json.Decoder(LoggedRequest)
+
+
+@dataclass(slots=True)
+class _OpenList:
+    counts: PolicyCounts
+    stamp: int
+    query: QueryCounts | None
+    shown: tuple[ItemCounts | None, ...]
+    clicked: int = 0  # a bit per position
+    last: int = -1
+
+
+class Statistics:
+    """What the dashboard shows about lists and clicks. One thread adds, others read."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._generator = random.Random(0)
+        self._versions: OrderedDict[int, PolicyCounts] = OrderedDict()
+        self._open: OrderedDict[int, _OpenList] = OrderedDict()
+        self._with_items: deque[_OpenList] = deque()
+        self._events: Counter[str] = Counter()
+        self._types: Counter[str] = Counter()
+        self._left_out = 0
+        self._since: int | None = None
+        self._until: int | None = None
+        self.queries = QueryTable()
+
+    def add(self, lists: Sequence[ListRow], events: Sequence[EventRow], versions: Mapping[int, PolicyVersion]) -> None:
+        """Count a part of the log.
+
+        Parameters
+        ----------
+        lists, events
+            Its rows.
+        versions
+            The policy versions by their keys.
+        """
+        with self._lock:
+            for row in lists:
+                self._add_list(row, versions)
+            for event in events:
+                self._add_event(event)
+
+    def document(self) -> dict[str, Any]:
+        """Everything, as plain values."""
+        with self._lock:
+            policies = [counts.document() for counts in self._versions.values()]
+            return {
+                "since_us": self._since,
+                "until_us": self._until,
+                "lists": sum(counts.lists for counts in self._versions.values()),
+                "events": dict(self._events),
+                "event_types": dict(self._types),
+                "clicks_on_older_lists": self._left_out,
+                "policies": sorted(policies, key=lambda one: (one["policy"], one["version"])),
+                "position_bias": self._position_bias(),
+                "queries": [
+                    {"query": counts.query, "lists": counts.lists, "clicks": counts.clicked, "items": len(counts.items)}
+                    for counts in self.queries.all()[:SHOWN_QUERIES]
+                ],
+            }
+
+    def query(self, query: str) -> dict[str, Any] | None:
+        """What is known about a query; None where it is not among the last ones.
+
+        Parameters
+        ----------
+        query
+            The query.
+        """
+        with self._lock:
+            counts = self.queries.known(query)
+            if counts is None:
+                return None
+            items = [
+                {
+                    "id": item.name,
+                    "group": item.group,
+                    "shown": item.shown,
+                    "seen": item.seen,
+                    "clicked": item.clicked,
+                    "estimate": counts.estimate(item),
+                }
+                for item in counts.items.values()
+            ]
+            return {
+                "query": query,
+                "lists": counts.lists,
+                "clicks": counts.clicked,
+                "items": sorted(items, key=lambda item: -item["estimate"]),
+                "last_lists": [(seq, self._clicks_on(seq)) for seq in reversed(counts.last_lists)],
+            }
+
+    def _clicks_on(self, seq: int) -> int:
+        found = self._open.get(seq)
+        return 0 if found is None else found.clicked
+
+    def _add_list(self, row: ListRow, versions: Mapping[int, PolicyVersion]) -> None:
+        self._since = row.stamp if self._since is None else self._since
+        self._until = row.stamp
+        counts = self._counts(row, versions)
+        query = self.queries.asked(row.shown.query)
+        names = row.shown.items
+        where = counts.add_list(row.stamp, len(names))
+        if where is not None or any(name not in query.items for name in names):
+            # The request is read only where something new may be in it: it is longer than everything else.
+            asked = _REQUEST.decode(row.request).items
+            candidates = [query.item(item.id, item.group) for item in asked]
+            group_of = {item.id: item.group for item in asked}
+            groups = [group_of.get(name) for name in names]
+        else:
+            candidates, groups = [], [query.items[name].group for name in names]
+        shown = tuple(query.item(name) for name in names)
+        if where is not None:
+            counts.keep(where, query, shown, candidates)
+        counts.add_groups(groups)
+        counts.add_propensities(row.shown.propensities, row.shown.no_propensities)
+        query.mark_shown(shown)
+        query.last_lists.append(row.seq)
+        self._open[row.seq] = new = _OpenList(counts, row.stamp, query, shown)
+        self._with_items.append(new)
+        if len(self._open) > MOST_LISTS:
+            self._open.popitem(last=False)
+        if len(self._with_items) > MOST_WITH_ITEMS:
+            old = self._with_items.popleft()
+            old.query, old.shown = None, ()
+
+    def _add_event(self, event: EventRow) -> None:
+        if event.fate != "attached":
+            self._events[event.fate] += 1
+            self._types[event.type if event.type in self._types or len(self._types) < 16 else "(others)"] += 1
+        if event.fate not in ("accepted", "attached") or event.type != CLICK:
+            return
+        shown = self._open.get(event.ranking_seq or 0)
+        if shown is None or event.position is None:
+            self._left_out += 1
+            return
+        bit = 1 << event.position
+        if shown.clicked & bit:
+            return
+        shown.counts.add_click(shown.stamp, event.position, is_first=not shown.clicked)
+        if shown.query is not None:
+            shown.query.mark_clicked(shown.shown, event.position, last=shown.last)
+        shown.clicked |= bit
+        shown.last = max(shown.last, event.position)
+
+    def _counts(self, row: ListRow, versions: Mapping[int, PolicyVersion]) -> PolicyCounts:
+        found = self._versions.get(row.version)
+        if found is None:
+            kind = versions[row.version].kind if row.version in versions else ""
+            found = PolicyCounts(row.shown.policy, row.shown.policy_version, kind, self._generator)
+            self._versions[row.version] = found
+            if len(self._versions) > MOST_VERSIONS:
+                self._versions.popitem(last=False)
+        else:
+            self._versions.move_to_end(row.version)
+        return found
+
+    def _position_bias(self) -> dict[str, Any] | None:
+        """Clicks by position of random lists, divided by those at the first: the probability that a position is examined."""
+        random_ones = [counts for counts in self._versions.values() if counts.kind in RANDOM_KINDS]
+        shown = [sum(counts.shown[place] for counts in random_ones) for place in range(MOST_POSITIONS)]
+        clicked = [sum(counts.clicked[place] for counts in random_ones) for place in range(MOST_POSITIONS)]
+        if not clicked[0]:
+            return None
+        points = []
+        for place in range(MOST_POSITIONS):
+            ratio = ratio_with_interval(clicked[place], shown[place], clicked[0], shown[0])
+            if ratio is not None:
+                known = {"rate": 1.0, "low": None, "high": None} if place == 0 else ratio
+                points.append({"position": place + 1, "shown": shown[place], "clicked": clicked[place]} | known)
+        return {"policies": sorted({counts.policy for counts in random_ones}), "positions": points}

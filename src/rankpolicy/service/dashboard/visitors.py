@@ -1,0 +1,178 @@
+"""Who looks at the dashboard: a session of a key with the scope "dashboard", or without keys anybody on this machine."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from http.cookies import CookieError, SimpleCookie
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from rankpolicy.service.dashboard.sessions import COOKIE, SECONDS, Sessions
+from rankpolicy.service.http.access import Access, is_local
+from rankpolicy.service.http.answers import RefusedError
+from rankpolicy.service.keys import StoredKey, matching_key
+
+SCOPE = "dashboard"
+_MOST_BYTES = 16_384
+
+
+class SignInError(Exception):
+    """A page that needs a session; the browser is sent to the form."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Visitor:
+    """Whoever asks for a page.
+
+    Parameters
+    ----------
+    key
+        The key that they signed in with; None on a service without keys.
+    cookie
+        The cookie of their session.
+    is_new
+        Whether the cookie has to be set.
+    """
+
+    key: StoredKey | None
+    cookie: str
+    is_new: bool
+
+    @property
+    def reading_key(self) -> StoredKey | None:
+        """Their key as the interface is asked for what pages show: who may see the dashboard may read."""
+        return None if self.key is None else replace(self.key, scopes=(*self.key.scopes, "read"))
+
+    def may(self, scope: str) -> bool:
+        """Whether they may do something.
+
+        Parameters
+        ----------
+        scope
+            The scope that it needs.
+        """
+        return self.key is None or scope in self.key.scopes
+
+
+class Visitors:
+    """Lets visitors in.
+
+    Parameters
+    ----------
+    access
+        The keys of the service.
+    """
+
+    def __init__(self, access: Access) -> None:
+        self._access = access
+        self.sessions = Sessions()
+
+    def visitor(self, request: Request) -> Visitor:
+        """Who asks; ``SignInError`` where they must sign in first.
+
+        Parameters
+        ----------
+        request
+            The request.
+        """
+        keys = self._access.keys()
+        cookie = _cookie(request)
+        session = self.sessions.known(cookie)
+        if not keys:
+            if not is_local(request.scope):
+                raise RefusedError(403, "forbidden", "without keys only callers on the same machine are served.")
+            if session is None or session.key_id is not None or cookie is None:
+                return Visitor(key=None, cookie=self.sessions.begin(None), is_new=True)
+            return Visitor(key=None, cookie=cookie, is_new=False)
+        key_id = None if session is None else session.key_id
+        found = next((key for key in keys if key.key_id == key_id), None)
+        if found is None or cookie is None or SCOPE not in found.scopes:
+            raise SignInError
+        return Visitor(key=found, cookie=cookie, is_new=False)
+
+    def sign_in(self, given: str) -> str:
+        """Begin a session with a key; its cookie.
+
+        Parameters
+        ----------
+        given
+            The key.
+        """
+        found = matching_key(given.strip(), self._access.keys())
+        if found is None:
+            raise RefusedError(401, "unauthorized", "This is not a valid key.")
+        if SCOPE not in found.scopes:
+            raise RefusedError(403, "forbidden", "This key does not have the scope 'dashboard'.")
+        return self.sessions.begin(found.key_id)
+
+    async def checked_form(self, request: Request, visitor: Visitor) -> dict[str, str]:
+        """The fields of a form that this site sent to this visitor.
+
+        Parameters
+        ----------
+        request
+            The request.
+        visitor
+            Who sends it.
+        """
+        fields = await read_form(request)
+        if visitor.is_new or not self.sessions.is_token(visitor.cookie, fields.get("token", "")):
+            raise RefusedError(403, "forbidden", "The form is out of date. Go back, read the page again and retry.")
+        return fields
+
+
+async def read_form(request: Request) -> dict[str, str]:
+    """The fields of a form, refused where another site sent it.
+
+    Parameters
+    ----------
+    request
+        The request.
+    """
+    origin, host = request.headers.get("origin"), request.headers.get("host")
+    foreign = origin is not None and urlsplit(origin).netloc != host
+    if foreign or request.headers.get("sec-fetch-site", "same-origin") not in ("same-origin", "none"):
+        raise RefusedError(403, "forbidden", "Forms of other sites are not taken.")
+    if not request.headers.get("content-type", "").startswith("application/x-www-form-urlencoded"):
+        raise RefusedError(415, "unsupported_media_type", "Send a form.")
+    body = b""
+    async for part in request.stream():
+        body += part
+        if len(body) > _MOST_BYTES:
+            raise RefusedError(413, "too_large", "The form is too long.")
+    try:
+        fields = parse_qs(body.decode("ascii", "replace"), keep_blank_values=True, max_num_fields=20)
+    except ValueError:
+        raise RefusedError(400, "malformed", "The form has too many fields.") from None
+    return {name: values[0] for name, values in fields.items()}
+
+
+def set_cookie(request: Request, answer: Response, cookie: str | None) -> None:
+    """Give the browser the cookie of its session; None takes it away.
+
+    Parameters
+    ----------
+    request
+        The request; behind a proxy with TLS the cookie is for TLS only.
+    answer
+        Where the cookie goes.
+    cookie
+        Its value.
+    """
+    is_secure = request.headers.get("x-forwarded-proto") == "https" or request.url.scheme == "https"
+    common: dict[str, Any] = {"path": "/", "httponly": True, "samesite": "strict", "secure": is_secure}
+    if cookie is None:
+        answer.delete_cookie(COOKIE, **common)
+    else:
+        answer.set_cookie(COOKIE, cookie, max_age=SECONDS, **common)
+
+
+def _cookie(request: Request) -> str | None:
+    try:
+        found = SimpleCookie(request.headers.get("cookie", "")).get(COOKIE)
+    except CookieError:
+        return None
+    return None if found is None else found.value

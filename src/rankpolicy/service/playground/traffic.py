@@ -1,0 +1,126 @@
+"""The users of the playground: a thread that asks for lists and reports clicks over HTTP, as any client would."""
+
+from __future__ import annotations
+
+import math
+import random
+import threading
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from rankpolicy.service.client import Client
+from rankpolicy.service.errors import ServiceError
+from rankpolicy.service.playground.world import CUTOFF, World
+from rankpolicy.types import RankPolicyError
+
+POLICIES: dict[str, dict[str, Any]] = {
+    "learning": {"kind": "bandit", "bandit": "dcm-ts"},
+    "uniform": {"kind": "uniform"},
+}
+DB = "playground.db"
+WINDOW_SECONDS = 2.0  # so that the bandit learns while one watches
+_PURCHASES = 0.1  # share of clicks that a purchase follows
+_SECONDS_AFTER_FAILURE = 1.0
+
+
+class Playground:
+    """Simulated users who each ask one policy, chosen at random, for a list.
+
+    Parameters
+    ----------
+    url
+        The service.
+    policies
+        Names of the policies to ask.
+    rate
+        Users per second.
+    key
+        A key with the scopes rank and events; None where there are no keys.
+    seed
+        Of the users.
+    report
+        Called with a sentence when a policy cannot serve these users.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        policies: Sequence[str],
+        *,
+        rate: float,
+        key: str | None = None,
+        seed: int | None = None,
+        report: Callable[[str], None] = lambda text: None,
+    ) -> None:
+        if not 0 < rate < math.inf:
+            raise RankPolicyError(f"the rate of the playground must be a number above 0; got {rate!r:.80}.")
+        self._client = Client(url, key=key, attempts=1)
+        self._policies, self._rate, self._report = list(policies), rate, report
+        self._users = random.Random(seed)
+        self.world = World()
+        self.num_visits = 0
+        self._asked = ""
+        self._ending = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="rankpolicy playground", daemon=True)
+
+    def start(self) -> None:
+        """Let users come."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Let no more come."""
+        self._ending.set()
+        if self._thread.is_alive():
+            self._thread.join()
+        self._client.close()
+
+    def visit(self) -> None:
+        """One user: a list, and what they click."""
+        user = self._users
+        query = self.world.query(user)
+        self._asked = user.choice(self._policies)
+        items = [{"id": item.name, "group": item.group} for item in self.world.items[query]]
+        shown = self._client.rank(
+            query=query,
+            items=items,
+            cutoff=CUTOFF,
+            policy=self._asked,
+            user=f"playground {user.randrange(1000)}",
+            context={"playground": True},
+        )
+        events: list[dict[str, Any]] = []
+        for name in self.world.clicks(query, [item["id"] for item in shown["items"]], user):
+            common = {"ranking_id": shown["ranking_id"], "item": name, "timestamp": time.time()}
+            events.append({"type": "click"} | common)
+            if user.random() < _PURCHASES:
+                events.append({"type": "purchase", "value": round(user.uniform(5, 90), 2)} | common)
+        if events:
+            self._client.events(events)
+        self.num_visits += 1
+
+    def _drop(self, error: ServiceError) -> None:
+        """Ask a policy no more that cannot rank these items, such as a ranker of features."""
+        if error.status == 422 and self._asked in self._policies:
+            self._policies.remove(self._asked)
+            if not self._policies:
+                self._report("playground: no policy can rank the items of the playground; no more users come.")
+                self._ending.set()
+
+    def _run(self) -> None:
+        due = time.monotonic()
+        while not self._ending.is_set():
+            try:
+                self.visit()
+            except ServiceError as error:
+                if self._ending.is_set():
+                    return
+                if error.status in range(400, 500):  # others say that the server is ending, or busy
+                    self._report(f"playground: {error}")
+                    self._drop(error)
+                self._ending.wait(_SECONDS_AFTER_FAILURE)
+                due = time.monotonic()
+            due = max(
+                due + self._users.expovariate(self._rate), time.monotonic() - 1
+            )  # a slow server is not flooded later
+            self._ending.wait(max(0.0, due - time.monotonic()))

@@ -1,0 +1,91 @@
+"""Escaping, rates, intervals and charts."""
+
+import re
+from html.parser import HTMLParser
+
+import pytest
+
+from rankpolicy.service.dashboard.charts import Point, Series, interval_chart, line_chart, time_ticks
+from rankpolicy.service.dashboard.html import Markup, element, joined, user_text
+from rankpolicy.service.dashboard.numbers import ago, nice_ticks, share
+from rankpolicy.service.dashboard.rates import Rates
+from rankpolicy.service.dashboard.row_charts import paired_bars
+from tests.service.dashboard.hostile import HOSTILE
+
+
+class Seen(HTMLParser):
+    def __init__(self):
+        super().__init__()
+        self.tags, self.texts = [], []
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append((tag, sorted(name for name, _ in attrs)))
+
+    def handle_data(self, data):
+        self.texts.append(data)
+
+
+def parsed(text):
+    found = Seen()
+    found.feed(text)
+    found.close()
+    return found
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_a_hostile_text_stays_a_text(text):
+    found = parsed(element("p", text, user_text(text), [text], title=text, data_x=text))
+    assert found.tags == [("p", ["data-x", "title"]), ("bdi", [])]
+    assert "".join(found.texts) == 3 * text
+    chart = interval_chart([Series(text, 0, [Point(1, 0.5, 0.4, 0.6, text)])], about=text, form=share, x_name="p")
+    bars = paired_bars([(text, 0.5, 0.4)], about=text, form=share, colour=0)
+    allowed = {"svg", "line", "text", "g", "title", "circle", "rect"}
+    assert {tag for tag, _ in parsed(joined(chart, bars)).tags} == allowed
+
+
+def test_only_elements_are_markup():
+    assert joined("<", Markup("<br>"), None, False, 0, ["a", ("b",)]) == "&lt;<br>0ab"
+    assert element("input", disabled=True, value=None, checked=False) == "<input disabled>"
+    assert element("p", "\0 \ud800") == "<p>� ?</p>"
+
+
+def test_places_in_a_chart_are_proportional_to_values():
+    points = [Point(x, y) for x, y in [(-60.0, 0.0), (-30.0, 0.2), (0.0, 0.8)]]
+    svg = line_chart([Series("a", 0, points)], about="x", form=share, ticks=time_ticks(60, ago))
+    places = [(float(x), float(y)) for x, y in re.findall(r'cx="([\d.]+)" cy="([\d.]+)"', svg)]
+    (x0, y0), (x1, y1), (x2, y2) = places
+    assert x1 - x0 == pytest.approx(x2 - x1, abs=0.11)
+    assert (y0 - y1) * 4 == pytest.approx(y0 - y2, abs=0.5)
+
+
+def test_points_far_apart_are_not_joined():
+    points = [Point(x, 1.0) for x in (-60.0, -55.0, -10.0, -5.0, 0.0)]
+    svg = line_chart([Series("a", 0, points)], about="x", form=share, ticks=time_ticks(60, ago), gap=12)
+    assert [len(line.split()) for line in re.findall(r'polyline points="([^"]+)"', svg)] == [2, 3]
+
+
+def test_empty_and_odd_values_can_be_drawn():
+    assert nice_ticks(0) == nice_ticks(float("inf")) == nice_ticks(1)
+    assert "<svg" in line_chart([], about="x", form=share, ticks=time_ticks(0, ago))
+    assert "<svg" in interval_chart([Series("a", 9, [])], about="x", form=share, x_name="p")
+
+
+def test_rates_and_percentiles_of_the_last_seconds():
+    now = [1_000.0]
+    rates = Rates(lambda: now[0])
+    for second in range(60):
+        now[0] = 1_000.0 + second
+        for place in range(10):
+            rates.count("/v1/rank", 200, 0.001 if place < 9 else 0.1)
+        rates.count("/v1/events", 503, 0.002)
+        rates.count_events(3)
+        rates.count("/healthz", 200, 5.0)
+    found = rates.document()
+    assert found["lists_per_second"] == pytest.approx(10, rel=0.05)
+    assert found["events_per_second"] == pytest.approx(3, rel=0.05)
+    assert found["failures_per_second"] == pytest.approx(1, rel=0.05)
+    assert found["rank_p50_ms"] == pytest.approx(1, rel=0.1)
+    assert found["rank_p99_ms"] == pytest.approx(100, rel=0.1)
+    assert [point["lists_per_second"] for point in found["points"]] == [10.0] * 11
+    now[0] += 1_000
+    assert (rates.document()["lists_per_second"], rates.document()["rank_p99_ms"]) == (0, None)
