@@ -12,11 +12,14 @@ from rankpolicy.rankers.blending.member_fits import Clock, Part, Task, fit_round
 DATA = rp.make_web_search(60, random_state=1)
 TRAIN, VALID = DATA[:40], DATA[40:]
 QUICK = {
-    "boosted-policy": {"num_trees": 4},
+    "lambdamart": {"num_trees": 4},
     "boosted-regression": {"num_trees": 4},
+    "boosted-policy": {"num_trees": 4},
     "pg-rank": {"epochs": 2, "num_networks": 1},
     "regression": {"epochs": 2, "num_networks": 1},
 }
+
+TREES = ["lambdamart", "boosted-regression", "boosted-policy"]
 
 
 def auto(**settings):
@@ -26,26 +29,23 @@ def auto(**settings):
 def test_with_validation_data_trees_have_three_settings_and_networks_one():
     ranker = auto().fit(TRAIN, valid=VALID)
     found = [member["method"] for member in ranker.report_["members"]]
-    assert found == [*QUICK_ORDER, "boosted-policy", "boosted-regression", "boosted-policy", "boosted-regression"]
+    assert found == [*QUICK, *TREES, *TREES]
     assert ranker.report_["reward"].keys() == {*QUICK, "blend"}
     assert ranker.best_score_ == pytest.approx(rp.evaluate(ranker, VALID, "ndcg@10").means["ndcg@10"])
     low, high = ranker.report_["reward"]["blend"]["interval"]
     assert low <= ranker.best_score_ <= high
 
 
-QUICK_ORDER = ["boosted-policy", "pg-rank", "boosted-regression", "regression"]
-
-
 def test_without_validation_data_every_query_is_scored_by_members_that_have_not_seen_it():
     ranker = auto(num_folds=3).fit(TRAIN)
-    assert [member["fold"] for member in ranker.report_["members"]] == [0] * 4 + [1] * 4 + [2] * 4
+    assert [member["fold"] for member in ranker.report_["members"]] == [0] * 5 + [1] * 5 + [2] * 5
     folds = np.random.default_rng(0).permutation(np.arange(40) % 3)
     trees, networks = np.empty(TRAIN.num_items), np.empty(TRAIN.num_items)
     for fold in range(3):
         items = np.isin(TRAIN.query_of_item, np.flatnonzero(folds == fold))
         own = [member for member in ranker._members if member.part == fold]
-        trees[items] = mean_scores([m for m in own if m.method.startswith("boosted")], TRAIN)[items]
-        networks[items] = mean_scores([m for m in own if not m.method.startswith("boosted")], TRAIN)[items]
+        trees[items] = mean_scores([m for m in own if m.method in TREES], TRAIN)[items]
+        networks[items] = mean_scores([m for m in own if m.method not in TREES], TRAIN)[items]
     share = ranker.report_["share_of_networks"]
     expected = rp.evaluate((1 - share) * trees + share * networks, TRAIN, "ndcg@10").means["ndcg@10"]
     assert ranker.evals_result_ == {"out of fold": {"ndcg@10": [pytest.approx(expected)]}}
@@ -55,8 +55,8 @@ def test_without_validation_data_every_query_is_scored_by_members_that_have_not_
 def test_scores_are_the_weighted_mean_of_members():
     ranker = auto().fit(TRAIN, valid=VALID)
     share, sharpness = ranker.report_["share_of_networks"], ranker.report_["sharpness"]
-    trees = mean_scores([m for m in ranker._members if m.method.startswith("boosted")], VALID)
-    networks = mean_scores([m for m in ranker._members if not m.method.startswith("boosted")], VALID)
+    trees = mean_scores([m for m in ranker._members if m.method in TREES], VALID)
+    networks = mean_scores([m for m in ranker._members if m.method not in TREES], VALID)
     expected = sharpness * ((1 - share) * trees + share * networks)
     np.testing.assert_allclose(ranker.predict(VALID), expected, rtol=1e-9, atol=1e-12)
 
@@ -64,10 +64,11 @@ def test_scores_are_the_weighted_mean_of_members():
 def test_without_lightgbm_networks_remain(monkeypatch):
     found = importlib.util.find_spec
     monkeypatch.setattr(recipe.importlib.util, "find_spec", lambda name: None if name == "lightgbm" else found(name))
-    with pytest.warns(UserWarning, match="goes without some of its methods. boosted-policy: it needs LightGBM"):
+    with pytest.warns(UserWarning, match="goes without some of its methods. lambdamart: it needs LightGBM"):
         ranker = auto().fit(TRAIN, valid=VALID)
     assert ranker.report_["share_of_networks"] == 1.0
-    assert set(ranker.report_["left_out"]) == {"boosted-policy", "boosted-regression"}
+    assert set(ranker.report_["left_out"]) == set(TREES)
+    assert all(member["features"] is None for member in ranker.report_["members"])  # trees find those that matter
     with pytest.raises(
         rp.RankPolicyError, match="no method is left to learn from this data: lambdamart: it needs LightGBM"
     ):
@@ -83,12 +84,12 @@ def test_a_method_that_refuses_the_data_is_left_out():
 
 
 def test_wrong_settings():
-    with pytest.raises(rp.RankPolicyError, match=r"Unknown methods .auto.\. Known: boosted-policy"):
+    with pytest.raises(rp.RankPolicyError, match=r"Unknown methods .auto.\. Known: lambdamart"):
         rp.AutoRanker(methods=("auto",))
     with pytest.raises(rp.RankPolicyError, match="one or more different methods"):
         rp.AutoRanker(methods=("pg-rank", "pg-rank"))
     with pytest.raises(rp.RankPolicyError, match="method_settings must hold settings by the names of methods"):
-        rp.AutoRanker(method_settings={"lambdamart": {}})
+        rp.AutoRanker(methods=("pg-rank",), method_settings={"lambdamart": {}})
     with pytest.raises(rp.RankPolicyError, match="epochs must be at least 1"):
         rp.AutoRanker(method_settings={"pg-rank": {"epochs": 0}})
     with pytest.raises(rp.RankPolicyError, match="time_limit must be above 0"):
@@ -133,7 +134,8 @@ class Costly:
 
 def run(fake_time, limit, *rounds):
     tasks = [[Task(method=str(s), part=0, ranker=Costly(fake_time, s)) for s in costs] for costs in rounds]
-    return [m.ranker.done for m in fit_rounds(tasks, [Part(train=TRAIN, valid=VALID)], Clock(limit))]
+    fits = fit_rounds(tasks, [Part(train=TRAIN, valid=VALID)], Clock(limit))
+    return [member.ranker.done for _, member in fits]
 
 
 def test_each_fit_of_a_round_gets_its_share_of_the_time_that_is_left(fake_time):

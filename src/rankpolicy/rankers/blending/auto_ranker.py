@@ -7,10 +7,12 @@ import math
 import secrets
 import warnings
 from collections.abc import Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, final
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 
 from rankpolicy.data.dataset import RankingDataset
@@ -20,6 +22,7 @@ from rankpolicy.metrics import reward_to_maximise
 from rankpolicy.metrics.expression import reward_for_labels
 from rankpolicy.rankers.base import DECISIVE, FitOptions, Ranker
 from rankpolicy.rankers.blending.blend import chosen_share, chosen_sharpness
+from rankpolicy.rankers.blending.gating import Columns, features_that_matter
 from rankpolicy.rankers.blending.member_fits import Clock, Member, Part, Task, fit_rounds, mean_scores
 from rankpolicy.rankers.blending.recipe import (
     DEFAULT_METHODS,
@@ -28,6 +31,7 @@ from rankpolicy.rankers.blending.recipe import (
     blended_methods,
     check_methods,
     is_tree_method,
+    new_gate,
     new_member,
     why_left_out,
 )
@@ -51,16 +55,18 @@ _FEWEST_QUERIES = 2  # to learn from some and validate on others
 class AutoRanker(Ranker):
     """The best ranker for this data, without a choice of method or settings: boosted trees and networks, blended.
 
-    Members maximise the expected reward of a policy (exact policy gradients) or predict labels (least squares), as boosted trees with three
-    settings each and as four networks each. Their scores are divided by their standard deviation within queries and averaged over methods;
-    the share of networks against trees is the one that ranks validation data best, of about equally good ones the nearest to one half.
-    The Plackett-Luce policy of the blend is the softest one that keeps 98 % of what sorting gains over a random order.
+    Members maximise the expected reward of a policy (exact policy gradients), predict labels (least squares) or follow LambdaRank
+    gradients, as boosted trees with three settings per method and as four networks per method. Networks read only the features that gain
+    more in boosted trees than any feature does whose values were shuffled (``feature_gate``). Scores are divided by their standard
+    deviation within queries and averaged over methods; the share of networks against trees is the one that ranks validation data best, of
+    about equally good ones the nearest to one half. The Plackett-Luce policy of the blend is the softest one that keeps 98 % of what
+    sorting gains over a random order.
 
     With validation data every member is fitted on the training data and stopped by the validation data. Without, the queries are cut into
     ``num_folds`` folds: a member learns from all folds but one and is stopped by that one, and the choices are made on all queries, each
     scored by members that have not seen it. Ranking then averages the members of all folds.
 
-    After fit, ``report_`` holds the members (method, settings that differ, seconds, validation reward), the validation reward of each
+    After fit, ``report_`` holds the members (method, features read, iterations, seconds, validation reward), the validation reward of each
     method and of the blend with intervals, the shares, and which methods were left out and why.
     """
 
@@ -87,9 +93,16 @@ class AutoRanker(Ranker):
         None,
         f"Settings of these methods by name, a dict (or its text) such as {EXAMPLE}, which go before those of the recipe.",
     )
+    feature_gate: bool = setting(
+        True,
+        "Whether networks read only the features that matter to trees; False: all features. Without LightGBM, all.",
+    )
     num_folds: int = setting(5, "Folds of the training data where there is no validation data.", at_least=2)
     random_state: int | None = setting(0, "Seed of folds and members. None draws a new one each time.")
     device: str = setting("cpu", """Torch device of the networks, such as "cpu" or "cuda".""")
+    jobs: int | None = setting(
+        None, "Members that are fitted at once, each on one thread; None: as many as torch may use threads.", at_least=1
+    )
 
     report_: dict[str, Any] | None = field(default=None, init=False)
 
@@ -116,19 +129,31 @@ class AutoRanker(Ranker):
         seed = secrets.randbelow(HIGHEST_SEED) if self.random_state is None else self.random_state
         parts, folds = self._parts(train, valid, seed)
         rounds = self._rounds([method for method in self.methods if method not in left_out], parts, seed)
-        members: list[Member] = []
+        found: dict[tuple[int, int], Member] = {}
         refused: RankPolicyError | None = None
-        with epoch_progress("AutoRanker", sum(map(len, rounds)), options.report) as report_member:
-            for number, found in enumerate(fit_rounds(rounds, parts, clock), 1):
-                if isinstance(found, Member):
-                    members.append(found)
-                    score = found.ranker.best_score_
-                    stop = report_member(number, {} if score is None else {found.method: score})
-                    if stop:
+        fits = fit_rounds(
+            rounds,
+            parts,
+            clock,
+            num_workers=self.jobs or torch.get_num_threads(),
+            choose_columns=lambda part: self._columns(part, seed),
+        )
+        with (
+            epoch_progress("AutoRanker", sum(map(len, rounds)), options.report) as report_member,
+            warnings.catch_warnings(),
+            closing(fits),
+        ):
+            warnings.filterwarnings("ignore", "this learns from clicks as they are")  # the blend has said so
+            for number, (place, result) in enumerate(fits, 1):
+                if isinstance(result, Member):
+                    found[place] = result
+                    score = result.ranker.best_score_
+                    if report_member(number, {} if score is None else {result.method: score}):
                         break
                 else:
-                    task, refused = found
+                    task, refused = result
                     left_out[task.method] = str(refused)
+        members = [found[place] for place in sorted(found)]
         members = [member for member in members if member.method not in left_out]
         if not members:
             raise refused or RankPolicyError(
@@ -141,6 +166,18 @@ class AutoRanker(Ranker):
         self._choose(train, valid, folds)
         assert self.report_ is not None
         self.report_["left_out"] = left_out
+        for entry, member in zip(self.report_["members"], members, strict=True):
+            entry["features"] = None if member.columns is None else _names_of(member.columns, train)
+
+    def _columns(self, part: Part, seed: int) -> Columns | None:
+        """The features that networks read of a part of the data; None: all."""
+        trees = new_gate(reward=self.reward, random_state=seed, is_validated=part.valid is not None)
+        if not self.feature_gate or trees is None:
+            return None
+        try:
+            return features_that_matter(part.train, part.valid, trees)
+        except RankPolicyError:  # no feature splits the items
+            return None
 
     def _parts(
         self, train: RankingDataset, valid: RankingDataset | None, seed: int
@@ -168,6 +205,7 @@ class AutoRanker(Ranker):
                     Task(
                         method=method,
                         part=part,
+                        is_gated=not is_tree_method(method),
                         ranker=new_member(
                             method,
                             number,
@@ -263,7 +301,7 @@ class AutoRanker(Ranker):
     def _scores(self, dataset: RankingDataset) -> Floats:
         scores = np.zeros(dataset.num_items)
         for member, factor in self._factors():
-            scores += factor * member.ranker._scores(dataset)
+            scores += factor * member.raw_scores(dataset)
         return scores
 
     @property
@@ -274,7 +312,9 @@ class AutoRanker(Ranker):
     def _onnx_scores(self, graph: Graph) -> str:
         total: str | None = None
         for member, factor in self._factors():
-            column = graph.add("Reshape", graph.cast(member.ranker._onnx_scores(graph), np.float64), np.array([-1]))
+            with graph.reading(member.columns):
+                scores = member.ranker._onnx_scores(graph)
+            column = graph.add("Reshape", graph.cast(scores, np.float64), np.array([-1]))
             scaled = graph.add("Mul", column, np.float64(factor))
             total = scaled if total is None else graph.add("Add", total, scaled)
         assert total is not None, "a blend has members"
@@ -301,6 +341,7 @@ class AutoRanker(Ranker):
                 {
                     "method": member.method,
                     "part": member.part,
+                    "columns": None if member.columns is None else member.columns.tolist(),
                     "spread": member.spread,
                     "seconds": member.seconds,
                     **{key: member.ranker.to_dict()[key] for key in ("settings", "fitted")},
@@ -324,6 +365,11 @@ class AutoRanker(Ranker):
         for number, kept in enumerate(state["members"]):
             if kept["method"] not in METHODS or not 0 <= float(kept["spread"]) < math.inf:
                 raise RankPolicyError(f"member {number} of the blend is damaged. Copy or train the model again.")
+            columns = None if kept["columns"] is None else np.array(kept["columns"], np.int64)
+            if columns is not None and not _are_places(columns, self.num_features_):
+                raise RankPolicyError(
+                    f"the features of member {number} of the blend are damaged. Copy or train the model again."
+                )
             prefix = f"member_{number}/"
             own = {name.removeprefix(prefix): files[name] for name in files if name.startswith(prefix)}
             manifest = {"ranker": kept["method"], "settings": kept["settings"], "fitted": kept["fitted"]}
@@ -333,12 +379,24 @@ class AutoRanker(Ranker):
                     method=kept["method"],
                     part=int(kept["part"]),
                     ranker=ranker,
+                    columns=columns,
                     spread=float(kept["spread"]),
                     seconds=float(kept["seconds"]),
                 )
             )
         if not self._members:
             raise RankPolicyError("the blend has no members. Copy or train the model again.")
+
+
+def _names_of(columns: Columns, train: RankingDataset) -> list[str | int]:
+    """Names of features, or their numbers where they have none."""
+    return [int(column) if train.feature_names is None else train.feature_names[column] for column in columns]
+
+
+def _are_places(columns: Columns, num_features: int) -> bool:
+    """Whether these are ascending numbers of features, one or more."""
+    bounds = np.concatenate([[-1], columns, [num_features]])
+    return columns.ndim == 1 and len(columns) > 0 and bool((np.diff(bounds) > 0).all())
 
 
 def _kind(method: str) -> str:

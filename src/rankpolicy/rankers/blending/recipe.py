@@ -22,13 +22,14 @@ _TREE_VARIANTS: tuple[dict[str, Any], ...] = (
     {"num_leaves": 31, "min_items_in_leaf": 100},
 )
 METHODS: dict[str, tuple[dict[str, Any], ...]] = {
+    "lambdamart": _TREE_VARIANTS,
+    "boosted-regression": _TREE_VARIANTS,
     "boosted-policy": _TREE_VARIANTS,
     "pg-rank": ({},),
-    "boosted-regression": _TREE_VARIANTS,
     "regression": ({"num_networks": 4},),
-    "lambdamart": _TREE_VARIANTS,
 }
-DEFAULT_METHODS = ("boosted-policy", "pg-rank", "boosted-regression", "regression")
+DEFAULT_METHODS = tuple(METHODS)
+GATE = "boosted-regression"
 EXAMPLE = "{'pg-rank': {'epochs': 20}}"
 _FEW_TREES = 100  # without validation data that says when to stop
 
@@ -85,10 +86,34 @@ def new_member(
     return ranker().set_params(**settings | variants[variant % len(variants)] | dict(given))
 
 
+def new_gate(*, reward: Any, random_state: int, is_validated: bool) -> TreeRanker | None:
+    """Unfitted trees that find the features which networks read; None without LightGBM.
+
+    Parameters
+    ----------
+    reward
+        What the blend maximises.
+    random_state
+        Their seed.
+    is_validated
+        Whether validation data says when to stop.
+    """
+    if not has_lightgbm():
+        return None
+    found = new_member(GATE, 0, {}, reward=reward, random_state=random_state, device="cpu", is_validated=is_validated)
+    assert isinstance(found, TreeRanker)
+    return found
+
+
+def has_lightgbm() -> bool:
+    """Whether trees can be grown here."""
+    return importlib.util.find_spec("lightgbm") is not None
+
+
 def why_left_out(method: str, train: RankingDataset) -> str | None:
     """Why a method cannot learn from this data here; None if it can."""
     ranker = RANKERS[method]
-    if is_tree_method(method) and importlib.util.find_spec("lightgbm") is None:
+    if is_tree_method(method) and not has_lightgbm():
         return "it needs LightGBM: pip install lightgbm"
     if train.label_kind == "relevances" and not ranker.learns_from_relevances:
         return "it does not learn from relevances that were estimated from clicks"

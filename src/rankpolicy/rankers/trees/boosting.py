@@ -18,6 +18,7 @@ from rankpolicy.optional import require
 from rankpolicy.rankers.base import DECISIVE, FitOptions, Ranker
 from rankpolicy.rankers.trees.model_text import checked_model_text
 from rankpolicy.settings import setting
+from rankpolicy.threads import is_alone
 from rankpolicy.training import epoch_progress
 from rankpolicy.types import RankPolicyError
 
@@ -190,6 +191,7 @@ class TreeRanker(Ranker):
             "deterministic": True,
             "force_row_wise": True,
             "verbosity": -1,
+            **({"num_threads": 1} if is_alone() else {}),
         }
 
     def _lightgbm_data(self, dataset: RankingDataset, *, reference: Any = None) -> lightgbm.Dataset:
