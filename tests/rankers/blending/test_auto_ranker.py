@@ -17,7 +17,9 @@ QUICK = {
     "boosted-policy": {"num_trees": 4},
     "pg-rank": {"epochs": 2, "num_networks": 1},
     "regression": {"epochs": 2, "num_networks": 1},
+    "context-regression": {"epochs": 2, "num_networks": 1},
 }
+USED = [method for method in QUICK if method != "context-regression"]
 
 TREES = ["lambdamart", "boosted-regression", "boosted-policy"]
 
@@ -29,7 +31,7 @@ def auto(**settings):
 def test_with_validation_data_trees_have_three_settings_and_networks_one():
     ranker = auto().fit(TRAIN, valid=VALID)
     found = [member["method"] for member in ranker.report_["members"]]
-    assert found == [*QUICK, *TREES, *TREES]
+    assert found == [*USED, *TREES, *TREES]
     assert ranker.report_["reward"].keys() == {*QUICK, "blend"}
     assert ranker.best_score_ == pytest.approx(rp.evaluate(ranker, VALID, "ndcg@10").means["ndcg@10"])
     low, high = ranker.report_["reward"]["blend"]["interval"]
@@ -81,6 +83,23 @@ def test_a_method_that_refuses_the_data_is_left_out():
             TRAIN.features, TRAIN.labels / 2, qid=TRAIN.query_of_item
         )
     assert set(ranker.report_["reward"]) == {"boosted-regression", "blend"}
+
+
+def test_networks_that_read_the_other_items_take_the_place_of_others_where_they_are_clearly_better(tmp_path):
+    """Labels depend on how far the first feature is from its mean in the query, which varies from query to query."""
+    data = rp.data.make_ranking(
+        300, items_per_query=12, num_features=2, num_informative=2, effects="additive", noise=0.1, query_shift=6.0
+    )
+    settings = {method: {"epochs": 8} for method in ("regression", "context-regression")}
+    ranker = rp.AutoRanker(methods=tuple(settings), method_settings=settings).fit(data[:200], valid=data[200:])
+    assert [member["method"] for member in ranker.report_["members"]] == ["context-regression"]
+    rewards = ranker.report_["reward"]
+    assert rewards["blend"] == rewards["context-regression"]
+    assert rewards["context-regression"]["mean"] > rewards["regression"]["mean"] + 0.02
+    ranker.save(tmp_path / "model.rp")
+    np.testing.assert_array_equal(rp.load(tmp_path / "model.rp").predict(data), ranker.predict(data))
+    with pytest.raises(rp.RankPolicyError, match="which rows belong to one query must be known here"):
+        ranker.predict(data.features)
 
 
 def test_wrong_settings():

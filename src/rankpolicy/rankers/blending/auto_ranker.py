@@ -21,18 +21,20 @@ from rankpolicy.evaluation.measure import evaluate_scores, mean_over_queries
 from rankpolicy.metrics import reward_to_maximise
 from rankpolicy.metrics.expression import reward_for_labels
 from rankpolicy.rankers.base import DECISIVE, FitOptions, Ranker
-from rankpolicy.rankers.blending.blend import chosen_share, chosen_sharpness
+from rankpolicy.rankers.blending.blend import chosen_share, chosen_sharpness, is_better
 from rankpolicy.rankers.blending.gating import Columns, features_that_matter
 from rankpolicy.rankers.blending.member_fits import Clock, Member, Part, Task, fit_rounds, mean_scores
 from rankpolicy.rankers.blending.recipe import (
     DEFAULT_METHODS,
     EXAMPLE,
+    INSTEAD_OF,
     METHODS,
     blended_methods,
     check_methods,
     is_tree_method,
     new_gate,
     new_member,
+    ranker_class_of,
     why_left_out,
 )
 from rankpolicy.rankers.method_settings import settings_by_method
@@ -57,9 +59,11 @@ class AutoRanker(Ranker):
 
     Members maximise the expected reward of a policy (exact policy gradients), predict labels (least squares) or follow LambdaRank
     gradients, as boosted trees with three settings per method and as four networks per method. Networks read only the features that gain
-    more in boosted trees than any feature does whose values were shuffled (``feature_gate``). Scores are divided by their standard
+    more in boosted trees than any feature does whose values were shuffled (``feature_gate``). Networks that also read how far an item is
+    from the mean of its query take the place of the other least-squares networks where that is better by more than a standard error on
+    validation data; then predict needs queries. Scores are divided by their standard
     deviation within queries and averaged over methods; the share of networks against trees is the one that ranks validation data best, of
-    about equally good ones the nearest to one half. The Plackett-Luce policy of the blend is the softest one that keeps 98 % of what
+    those within a standard error of it the nearest to one half. The Plackett-Luce policy of the blend is the softest one that keeps 98 % of what
     sorting gains over a random order.
 
     With validation data every member is fitted on the training data and stopped by the validation data. Without, the queries are cut into
@@ -166,7 +170,7 @@ class AutoRanker(Ranker):
         self._choose(train, valid, folds)
         assert self.report_ is not None
         self.report_["left_out"] = left_out
-        for entry, member in zip(self.report_["members"], members, strict=True):
+        for entry, member in zip(self.report_["members"], self._members, strict=True):
             entry["features"] = None if member.columns is None else _names_of(member.columns, train)
 
     def _columns(self, part: Part, seed: int) -> Columns | None:
@@ -228,11 +232,17 @@ class AutoRanker(Ranker):
         self.best_iteration_, self.best_score_, self.evals_result_ = 1, None, {}
         held_out = self._held_out(train, valid, folds)
         if held_out is None:
+            self._members = [member for member in self._members if member.method not in INSTEAD_OF] or self._members
             self.report_ = self._report({})
             return
         dataset, by_method = held_out
         reward = reward_for_labels(reward_to_maximise(self.reward), dataset.label_kind)
-        kinds = {kind: _mean(by_method, kind) for kind in self._kinds()}
+        self._drop_alternatives(by_method, dataset, reward)
+        used = {member.method for member in self._members}
+        kinds = {
+            kind: _mean({method: each for method, each in by_method.items() if method in used}, kind)
+            for kind in self._kinds()
+        }
         if len(kinds) > 1:
             self._share = chosen_share(kinds["trees"], kinds["networks"], dataset, reward)
         blended = sum(self._weight(kind) * scores for kind, scores in kinds.items())
@@ -245,6 +255,16 @@ class AutoRanker(Ranker):
             self.evals_result_["out of fold"] = {reward.name: [score]}
         else:
             self.best_score_, self.evals_result_[DECISIVE] = score, {reward.name: [score]}
+
+    def _drop_alternatives(self, by_method: Mapping[str, Floats], dataset: RankingDataset, reward: Reward) -> None:
+        """Of two methods of which one may stand in for the other, keep the one whose mean with all others is better."""
+        for method, usual in INSTEAD_OF.items():
+            if not {method, usual} <= set(by_method):
+                continue
+            others = [each for name, each in by_method.items() if name not in (method, usual)]
+            with_method, with_usual = (np.mean([by_method[name], *others], axis=0) for name in (method, usual))
+            dropped = usual if is_better(with_method, with_usual, dataset, reward) else method
+            self._members = [member for member in self._members if member.method != dropped]
 
     def _held_out(
         self, train: RankingDataset, valid: RankingDataset | None, folds: NDArray[np.int64] | None
@@ -372,7 +392,11 @@ class AutoRanker(Ranker):
                 )
             prefix = f"member_{number}/"
             own = {name.removeprefix(prefix): files[name] for name in files if name.startswith(prefix)}
-            manifest = {"ranker": kept["method"], "settings": kept["settings"], "fitted": kept["fitted"]}
+            manifest = {
+                "ranker": ranker_class_of(kept["method"]).name,
+                "settings": kept["settings"],
+                "fitted": kept["fitted"],
+            }
             ranker = restored_ranker(manifest, own, what=f"member {number} of the blend")
             self._members.append(
                 Member(

@@ -27,8 +27,11 @@ METHODS: dict[str, tuple[dict[str, Any], ...]] = {
     "boosted-policy": _TREE_VARIANTS,
     "pg-rank": ({},),
     "regression": ({"num_networks": 4},),
+    # Reads how far an item is from the mean of its query, too.
+    "context-regression": ({"num_networks": 4, "model": {"name": "mlp", "query_context": "mean"}},),
 }
 DEFAULT_METHODS = tuple(METHODS)
+INSTEAD_OF = {"context-regression": "regression"}  # where it is better
 GATE = "boosted-regression"
 EXAMPLE = "{'pg-rank': {'epochs': 20}}"
 _FEW_TREES = 100  # without validation data that says when to stop
@@ -39,9 +42,14 @@ def blended_methods() -> list[str]:
     return list(METHODS)
 
 
+def ranker_class_of(method: str) -> type[Ranker]:
+    """The ranker of a method."""
+    return RANKERS[INSTEAD_OF.get(method, method)]
+
+
 def is_tree_method(method: str) -> bool:
     """Whether a method grows trees; the others train networks."""
-    return issubclass(RANKERS[method], TreeRanker)
+    return issubclass(ranker_class_of(method), TreeRanker)
 
 
 def new_member(
@@ -73,7 +81,7 @@ def new_member(
     is_validated
         Whether validation data says when to stop; if not, few trees are grown.
     """
-    ranker = RANKERS[method]
+    ranker = ranker_class_of(method)
     names = ranker.setting_names()
     settings: dict[str, Any] = {"valid_metric": reward, "random_state": random_state}
     if "reward" in names and (method != "boosted-policy" or reward_to_maximise(reward).is_additive):
@@ -112,7 +120,7 @@ def has_lightgbm() -> bool:
 
 def why_left_out(method: str, train: RankingDataset) -> str | None:
     """Why a method cannot learn from this data here; None if it can."""
-    ranker = RANKERS[method]
+    ranker = ranker_class_of(method)
     if is_tree_method(method) and not has_lightgbm():
         return "it needs LightGBM: pip install lightgbm"
     if train.label_kind == "relevances" and not ranker.learns_from_relevances:

@@ -72,13 +72,14 @@ class Graph:
         if columns is None:
             yield
             return
-        outside = self.features, self.edges
-        self.features, self.edges = self.columns(self.features, columns), defaultdict(list)
+        outside = self.features, self.num_features, self.edges
+        self.features, self.num_features = self.columns(self.features, columns), len(columns)
+        self.edges = defaultdict(list)
         try:
             yield
         finally:
             found = self.edges
-            self.features, self.edges = outside
+            self.features, self.num_features, self.edges = outside
             for feature, values in found.items():
                 self.edges[int(columns[feature])] += values
 
