@@ -1,6 +1,7 @@
 """AutoRanker: what it is made of, what it chooses, and that it goes on where a part is missing."""
 
 import importlib.util
+import threading
 
 import numpy as np
 import pytest
@@ -14,24 +15,28 @@ TRAIN, VALID = DATA[:40], DATA[40:]
 QUICK = {
     "lambdamart": {"num_trees": 4},
     "boosted-regression": {"num_trees": 4},
-    "boosted-policy": {"num_trees": 4},
     "pg-rank": {"epochs": 2, "num_networks": 1},
     "regression": {"epochs": 2, "num_networks": 1},
     "context-regression": {"epochs": 2, "num_networks": 1},
 }
-USED = [method for method in QUICK if method != "context-regression"]
 
-TREES = ["lambdamart", "boosted-regression", "boosted-policy"]
+TREES = ["lambdamart", "boosted-regression"]
 
 
 def auto(**settings):
     return rp.AutoRanker(**{"method_settings": QUICK} | settings)
 
 
+def used(ranker):
+    """All methods but the one of the two regressions that is not used."""
+    found = {member["method"] for member in ranker.report_["members"]}
+    assert len(found) == len(QUICK) - 1
+    return [method for method in QUICK if method in found]
+
+
 def test_with_validation_data_trees_have_three_settings_and_networks_one():
     ranker = auto().fit(TRAIN, valid=VALID)
-    found = [member["method"] for member in ranker.report_["members"]]
-    assert found == [*USED, *TREES, *TREES]
+    assert [member["method"] for member in ranker.report_["members"]] == [*used(ranker), *TREES, *TREES]
     assert ranker.report_["reward"].keys() == {*QUICK, "blend"}
     assert ranker.best_score_ == pytest.approx(rp.evaluate(ranker, VALID, "ndcg@10").means["ndcg@10"])
     low, high = ranker.report_["reward"]["blend"]["interval"]
@@ -40,7 +45,7 @@ def test_with_validation_data_trees_have_three_settings_and_networks_one():
 
 def test_without_validation_data_every_query_is_scored_by_members_that_have_not_seen_it():
     ranker = auto(num_folds=3).fit(TRAIN)
-    assert [member["fold"] for member in ranker.report_["members"]] == [0] * 5 + [1] * 5 + [2] * 5
+    assert [member["fold"] for member in ranker.report_["members"]] == [0] * 4 + [1] * 4 + [2] * 4
     folds = np.random.default_rng(0).permutation(np.arange(40) % 3)
     trees, networks = np.empty(TRAIN.num_items), np.empty(TRAIN.num_items)
     for fold in range(3):
@@ -175,3 +180,35 @@ def test_a_round_is_begun_only_if_there_is_time_for_it(fake_time):
         10,
         10,
     ]  # the last would take 49 of the 11 seconds that are left
+
+
+def test_members_do_not_depend_on_how_many_are_fitted_at_once():
+    one, two = (auto(jobs=jobs).fit(TRAIN, valid=VALID) for jobs in (1, 3))
+    np.testing.assert_array_equal(one.predict(VALID), two.predict(VALID))
+    methods = [[member["method"] for member in ranker.report_["members"]] for ranker in (one, two)]
+    assert methods[0] == methods[1]
+
+
+def test_an_error_or_an_interrupt_ends_all_fits():
+    class Stubborn:
+        """Trains until it is told to stop."""
+
+        def fit(self, train, *, valid, callbacks, progress):
+            started.set()
+            while not callbacks[0](None):
+                pass
+            ended.append(self)
+
+        def _scores(self, dataset):
+            return np.zeros(dataset.num_items)
+
+    class Broken:
+        def fit(self, train, **options):
+            started.wait()
+            raise ZeroDivisionError
+
+    started, ended = threading.Event(), []
+    tasks = [[Task(method=each.__name__, part=0, ranker=each()) for each in (Stubborn, Broken)]]
+    with pytest.raises(ZeroDivisionError):
+        list(fit_rounds(tasks, [Part(train=TRAIN, valid=VALID)], Clock(None), num_workers=2))
+    assert len(ended) == 1

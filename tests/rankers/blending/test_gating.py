@@ -85,3 +85,10 @@ def test_networks_read_what_matters_and_so_do_the_saved_and_the_exported_ranker(
 def test_without_the_gate_networks_read_all_features():
     ranker = rp.AutoRanker(methods=("pg-rank",), method_settings={"pg-rank": QUICK["pg-rank"]}, feature_gate=False)
     assert ranker.fit(TRAIN, valid=VALID).report_["members"][0]["features"] is None
+
+
+def test_too_few_trees_leave_nothing_out():
+    assert features_that_matter(TRAIN, VALID, gate(), stop=lambda progress: True) is None
+    called = iter(range(100))
+    found = features_that_matter(TRAIN, VALID, gate(), stop=lambda progress: next(called) >= 35)
+    assert found.tolist() == [0, 1, 2, 3]

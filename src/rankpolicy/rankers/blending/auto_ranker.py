@@ -23,7 +23,7 @@ from rankpolicy.metrics.expression import reward_for_labels
 from rankpolicy.rankers.base import DECISIVE, FitOptions, Ranker
 from rankpolicy.rankers.blending.blend import chosen_share, chosen_sharpness, is_better
 from rankpolicy.rankers.blending.gating import Columns, features_that_matter
-from rankpolicy.rankers.blending.member_fits import Clock, Member, Part, Task, fit_rounds, mean_scores
+from rankpolicy.rankers.blending.member_fits import Clock, Member, Part, Stop, Task, fit_rounds, mean_scores
 from rankpolicy.rankers.blending.recipe import (
     DEFAULT_METHODS,
     EXAMPLE,
@@ -57,14 +57,13 @@ _FEWEST_QUERIES = 2  # to learn from some and validate on others
 class AutoRanker(Ranker):
     """The best ranker for this data, without a choice of method or settings: boosted trees and networks, blended.
 
-    Members maximise the expected reward of a policy (exact policy gradients), predict labels (least squares) or follow LambdaRank
-    gradients, as boosted trees with three settings per method and as four networks per method. Networks read only the features that gain
-    more in boosted trees than any feature does whose values were shuffled (``feature_gate``). Networks that also read how far an item is
-    from the mean of its query take the place of the other least-squares networks where that is better by more than a standard error on
-    validation data; then predict needs queries. Scores are divided by their standard
-    deviation within queries and averaged over methods; the share of networks against trees is the one that ranks validation data best, of
-    those within a standard error of it the nearest to one half. The Plackett-Luce policy of the blend is the softest one that keeps 98 % of what
-    sorting gains over a random order.
+    Boosted trees follow LambdaRank gradients or predict labels (least squares), each with three settings; networks maximise the expected
+    reward of a policy (exact policy gradients) or predict labels, two or three of each. Networks read only the features that gain more in
+    boosted trees than any feature does whose values were shuffled (``feature_gate``). Networks that also read how far an item is from the
+    mean of its query take the place of the other least-squares networks where that is better by more than a standard error on validation
+    data; then predict needs queries. Scores are divided by their standard deviation within queries and averaged over methods; the share of
+    networks against trees is the one that ranks validation data best, of those within a standard error of it the nearest to one half. The
+    Plackett-Luce policy of the blend is the softest one that keeps 98 % of what sorting gains over a random order.
 
     With validation data every member is fitted on the training data and stopped by the validation data. Without, the queries are cut into
     ``num_folds`` folds: a member learns from all folds but one and is stopped by that one, and the choices are made on all queries, each
@@ -140,7 +139,7 @@ class AutoRanker(Ranker):
             parts,
             clock,
             num_workers=self.jobs or torch.get_num_threads(),
-            choose_columns=lambda part: self._columns(part, seed),
+            choose_columns=lambda part, stop: self._columns(part, seed, stop),
         )
         with (
             epoch_progress("AutoRanker", sum(map(len, rounds)), options.report) as report_member,
@@ -173,13 +172,13 @@ class AutoRanker(Ranker):
         for entry, member in zip(self.report_["members"], self._members, strict=True):
             entry["features"] = None if member.columns is None else _names_of(member.columns, train)
 
-    def _columns(self, part: Part, seed: int) -> Columns | None:
+    def _columns(self, part: Part, seed: int, stop: Stop) -> Columns | None:
         """The features that networks read of a part of the data; None: all."""
         trees = new_gate(reward=self.reward, random_state=seed, is_validated=part.valid is not None)
         if not self.feature_gate or trees is None:
             return None
         try:
-            return features_that_matter(part.train, part.valid, trees)
+            return features_that_matter(part.train, part.valid, trees, stop=stop)
         except RankPolicyError:  # no feature splits the items
             return None
 

@@ -15,7 +15,7 @@ from rankpolicy.types import Reward
 
 Floats = NDArray[np.float64]
 
-SHARES = (0.0, 0.25, 0.5, 0.75, 1.0)
+SHARES = tuple(eighths / 8 for eighths in range(9))
 SHARPNESSES = tuple(float(2.0**power) for power in np.arange(-1, 6.5, 0.5))
 KEPT = 0.98
 _ROUNDING = 1e-6  # float32 scores of networks are this exact

@@ -6,6 +6,7 @@ read only these rank far better.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from rankpolicy.rankers.trees.boosting import TreeRanker
 
 Columns = NDArray[np.int64]
-_ENOUGH_ITEMS = 100_000  # to tell features that matter from noise
+_ENOUGH_ITEMS, _ENOUGH_TREES = 100_000, 30  # to tell features that matter from noise
 
 
 def read_columns(dataset: RankingDataset, columns: Columns | None) -> RankingDataset:
@@ -35,7 +36,13 @@ def read_columns(dataset: RankingDataset, columns: Columns | None) -> RankingDat
     return replace(dataset, features=chosen, feature_names=names, categories=categories or None)
 
 
-def features_that_matter(train: RankingDataset, valid: RankingDataset | None, trees: TreeRanker) -> Columns | None:
+def features_that_matter(
+    train: RankingDataset,
+    valid: RankingDataset | None,
+    trees: TreeRanker,
+    *,
+    stop: Callable[[Any], bool] | None = None,
+) -> Columns | None:
     """The features that gain more in boosted trees than any feature does whose values were shuffled over all items (Kursa & Rudnicki 2010).
 
     Every feature is given to the trees a second time, in the order of another item: as a shuffled feature says nothing about labels,
@@ -49,14 +56,26 @@ def features_that_matter(train: RankingDataset, valid: RankingDataset | None, tr
         What says when to stop; None: nothing does.
     trees
         An unfitted ranker over trees, which is fitted here.
+    stop
+        Called after every tree: whether time is over. Then the answer is None, unless there are ``_ENOUGH_TREES``.
     """
+    num_grown, is_stopped = 0, False
+
+    def count(progress: Any) -> bool:
+        nonlocal num_grown, is_stopped
+        num_grown, is_stopped = num_grown + 1, stop is not None and stop(progress)
+        return is_stopped
+
     seed = trees.random_state
     chosen = train[_some_queries(train, seed)]
     trees.fit(
         with_shuffled_features(chosen, seed),
         valid=None if valid is None else with_shuffled_features(valid, seed),
+        callbacks=[count],
         progress=False,
     )
+    if is_stopped and num_grown < _ENOUGH_TREES:
+        return None
     gains = np.asarray(trees._booster.feature_importance("gain", iteration=trees.best_iteration_), np.float64)
     own, by_chance = np.split(gains, 2)
     found = np.flatnonzero(own > by_chance.max())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import nullcontext
 from dataclasses import dataclass
@@ -23,6 +23,7 @@ from rankpolicy.types import RankPolicyError
 
 Floats = NDArray[np.float64]
 _SHARE_OF_FITS = 0.9  # of the time limit; the rest is for scores and choices
+_SHARE_OF_GATE = 0.1  # of the time that is left, to choose the features that networks read
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,7 +102,8 @@ class Task:
     is_gated: bool = False
 
 
-ChooseColumns = Callable[[Part], Columns | None]
+Stop = Callable[[Any], bool]
+ChooseColumns = Callable[[Part, Stop], Columns | None]
 Found = Member | tuple[Task, RankPolicyError]
 
 
@@ -124,7 +126,7 @@ class Clock:
         """Seconds until fits must end."""
         return np.inf if self._end is None else self._end - time.monotonic()
 
-    def stop_after(self, seconds: float) -> Callable[[Any], bool]:
+    def stop_after(self, seconds: float) -> Stop:
         """A callback that ends a training after so many seconds, or when all are to end."""
         end = time.monotonic() + seconds
         return lambda progress: self._is_over.is_set() or time.monotonic() >= end
@@ -141,7 +143,7 @@ def fit_rounds(
     *,
     num_workers: int = 1,
     choose_columns: ChooseColumns | None = None,
-) -> Iterator[tuple[tuple[int, int], Found]]:
+) -> Generator[tuple[tuple[int, int], Found], None, None]:
     """Fit the tasks round by round; give the place of each (round, task) and its member, or the error where its method refuses the data.
 
     Each fit may take its share of the time that is left to the tasks of its round. A further round is begun when a worker has nothing else
@@ -159,7 +161,7 @@ def fit_rounds(
     num_workers
         How many are fitted at once, each on one thread if there is more than one.
     choose_columns
-        The features that gated tasks read, given the part of the data; called once for each part.
+        The features that gated tasks read, given the part of the data and a callback that says when to stop; called once for each part.
     """
     work = _Rounds(rounds, parts, clock, num_workers, choose_columns)
     threads_before = torch.get_num_threads()
@@ -259,11 +261,12 @@ class _Rounds:
             return None
         with self.gate_lock:
             if part not in self.columns:
-                self.columns[part] = self.choose_columns(self.parts[part])
+                stop = self.clock.stop_after(max(0.0, _SHARE_OF_GATE * self.clock.seconds_left))
+                self.columns[part] = self.choose_columns(self.parts[part], stop)
             return self.columns[part]
 
 
-def _fitted(task: Task, part: Part, columns: Columns | None, stop: Callable[[Any], bool], started: float) -> Member:
+def _fitted(task: Task, part: Part, columns: Columns | None, stop: Stop, started: float) -> Member:
     train, valid = read_columns(part.train, columns), None
     if part.valid is not None:
         valid = read_columns(part.valid, columns)

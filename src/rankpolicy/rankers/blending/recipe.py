@@ -24,13 +24,13 @@ _TREE_VARIANTS: tuple[dict[str, Any], ...] = (
 METHODS: dict[str, tuple[dict[str, Any], ...]] = {
     "lambdamart": _TREE_VARIANTS,
     "boosted-regression": _TREE_VARIANTS,
-    "boosted-policy": _TREE_VARIANTS,
-    "pg-rank": ({},),
-    "regression": ({"num_networks": 4},),
+    "pg-rank": ({"num_networks": 3},),
+    "regression": ({"num_networks": 3},),
     # Reads how far an item is from the mean of its query, too.
-    "context-regression": ({"num_networks": 4, "model": {"name": "mlp", "query_context": "mean"}},),
+    "context-regression": ({"num_networks": 2, "model": {"name": "mlp", "query_context": "mean"}},),
 }
 DEFAULT_METHODS = tuple(METHODS)
+METHODS["boosted-policy"] = _TREE_VARIANTS  # with it, the blend was no better on development data, and a quarter dearer
 INSTEAD_OF = {"context-regression": "regression"}  # where it is better
 GATE = "boosted-regression"
 EXAMPLE = "{'pg-rank': {'epochs': 20}}"
