@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from rankpolicy.rankers.trees.boosting import TreeRanker
 
 Columns = NDArray[np.int64]
-_ENOUGH_ITEMS, _ENOUGH_TREES = 100_000, 30  # to tell features that matter from noise
+_ENOUGH_ITEMS, _ENOUGH_TREES = 50_000, 30  # to tell features that matter from noise
 
 
 def read_columns(dataset: RankingDataset, columns: Columns | None) -> RankingDataset:
@@ -67,10 +67,9 @@ def features_that_matter(
         return is_stopped
 
     seed = trees.random_state
-    chosen = train[_some_queries(train, seed)]
     trees.fit(
-        with_shuffled_features(chosen, seed),
-        valid=None if valid is None else with_shuffled_features(valid, seed),
+        with_shuffled_features(_enough_of(train, seed), seed),
+        valid=None if valid is None else with_shuffled_features(_enough_of(valid, seed), seed),
         callbacks=[count],
         progress=False,
     )
@@ -106,7 +105,9 @@ def joined_columns(first: Any, second: Any) -> Any:
     return SparseFeatures(hstack([first.matrix, second.matrix], format="csr"))
 
 
-def _some_queries(train: RankingDataset, random_state: int | None) -> NDArray[np.int64]:
-    """All queries, or of much data as many as have about ``_ENOUGH_ITEMS`` items."""
-    count = int(np.ceil(train.num_queries * min(1.0, _ENOUGH_ITEMS / train.num_items)))
-    return np.sort(np.random.default_rng(random_state).permutation(train.num_queries)[:count])
+def _enough_of(dataset: RankingDataset, random_state: int | None) -> RankingDataset:
+    """The dataset, or of much data as many queries as have about ``_ENOUGH_ITEMS`` items."""
+    if dataset.num_items <= _ENOUGH_ITEMS:
+        return dataset
+    count = int(np.ceil(dataset.num_queries * _ENOUGH_ITEMS / dataset.num_items))
+    return dataset[np.sort(np.random.default_rng(random_state).permutation(dataset.num_queries)[:count])]

@@ -190,6 +190,8 @@ class TreeRanker(Ranker):
             "seed": secrets.randbelow(1 << 31) if self.random_state is None else self.random_state,
             "deterministic": True,
             "force_row_wise": True,
+            # LightGBM holds so many items as float64 while it chooses bins; its own 200,000 may be many times the data.
+            "bin_construct_sample_cnt": 50_000,
             "verbosity": -1,
             **({"num_threads": 1} if is_alone() else {}),
         }
