@@ -21,6 +21,8 @@ from rankpolicy.data.arrays import concatenate
 from rankpolicy.data.folds import Fold
 
 STAGES = ("dev", "test")
+SHARES_TEST_DATA = ("lightgbm example", "home depot")  # their splits differ in training and validation data only
+SEEDS = {"mq2007": 2, "mq2008": 2}  # seeds of the methods that are tested against each other; elsewhere one
 _FIRST_SEED = {"dev": 10, "test": 1000}
 _MOST_HOME_DEPOT = 1500  # queries to learn from
 
@@ -170,4 +172,11 @@ SETS: dict[str, Callable[[Path, str], Iterator[Fold]]] = {
     "generated: few features": _generated(
         num_queries=500, items_per_query=20, num_features=5, num_informative=5, effects="interacting"
     ),
+}
+
+NUM_FOLDS = {name: 2 if name.startswith("generated") else 1 for name in SETS} | {
+    "mq2007": 5,
+    "mq2008": 5,
+    "lightgbm example": 3,
+    "home depot": 2,
 }

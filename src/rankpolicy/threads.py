@@ -11,7 +11,9 @@ from __future__ import annotations
 import math
 import os
 import sys
+import threading
 from collections.abc import Iterator, MutableMapping
+from contextlib import contextmanager
 from pathlib import Path
 
 # A user who sets one of these has chosen how OpenMP threads wait.
@@ -48,6 +50,29 @@ def prepare_threads(environment: MutableMapping[str, str] = os.environ) -> None:
     # A numba that runs already refuses another number; kernels/compile.py then runs on fewer of its threads.
     if "NUMBA_NUM_THREADS" not in environment and "numba" not in sys.modules:
         environment["NUMBA_NUM_THREADS"] = str(num_threads)
+
+
+_of_this_thread = threading.local()
+
+
+@contextmanager
+def one_thread_each() -> Iterator[None]:
+    """Within it torch, kernels and LightGBM start no threads for this Python thread, so that several such threads run side by side."""
+    import torch
+
+    before = torch.get_num_threads(), is_alone()
+    torch.set_num_threads(1)
+    _of_this_thread.is_alone = True
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before[0])
+        _of_this_thread.is_alone = before[1]
+
+
+def is_alone() -> bool:
+    """Whether this Python thread must not start others, see ``one_thread_each``."""
+    return getattr(_of_this_thread, "is_alone", False)
 
 
 def usable_cpus() -> int:

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 import numba
 
-from rankpolicy.threads import usable_cpus
+from rankpolicy.threads import is_alone, usable_cpus
 
 # If numba was loaded before rankpolicy, it has not seen what rankpolicy.threads chose.
 numba.config.reload_config()  # type: ignore[no-untyped-call]
@@ -55,9 +55,10 @@ def njit(
 class ParallelKernel:
     """A function with a ``prange`` loop, compiled twice: for all threads, and for one.
 
-    One thread runs it where the work is too little to wake others, while another Python thread is running a parallel kernel (numba's own
-    threads, its layer "workqueue", end the process when two Python threads call them at once), and in a process forked from one that has
-    run parallel kernels: OpenMP's threads do not survive a fork.
+    One thread runs it where the work is too little to wake others, where its Python thread must not start any
+    (``rankpolicy.threads.one_thread_each``), while another Python thread is running a parallel kernel (numba's own threads, its layer
+    "workqueue", end the process when two Python threads call them at once), and in a process forked from one that has run parallel
+    kernels: OpenMP's threads do not survive a fork.
     """
 
     # Shared by all kernels, as numba's threads are.
@@ -98,7 +99,7 @@ class ParallelKernel:
         nanoseconds
             About how long one thread takes for the whole loop.
         """
-        if num_tasks < 2 or nanoseconds < _ENOUGH_NANOSECONDS:
+        if num_tasks < 2 or nanoseconds < _ENOUGH_NANOSECONDS or is_alone():
             return self.on_one_thread(*arguments)
         allowed = numba.get_num_threads()
         num_threads = min(allowed, _USABLE_CPUS)

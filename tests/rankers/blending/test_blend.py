@@ -7,7 +7,7 @@ import pytest
 
 import rankpolicy as rp
 from rankpolicy.metrics import reward_to_maximise
-from rankpolicy.rankers.blending.blend import KEPT, chosen_share, chosen_sharpness, spread_within_queries
+from rankpolicy.rankers.blending.blend import KEPT, chosen_share, chosen_sharpness, is_better, spread_within_queries
 
 REWARD = reward_to_maximise("p@1")
 # Forty queries of two items, the first relevant.
@@ -26,7 +26,7 @@ def test_equally_good_scores_share_evenly():
     assert chosen_share(RIGHT, RIGHT, PAIRS, REWARD) == 0.5
 
 
-def test_a_difference_within_half_a_standard_error_does_not_count():
+def test_a_difference_within_a_standard_error_does_not_count():
     # Of 40 queries the second is right on 20 where the first is wrong, and wrong on 19 where the first is right: the better one by a hair.
     first, second = RIGHT.reshape(40, 2).copy(), RIGHT.reshape(40, 2).copy()
     first[:20] *= -1
@@ -34,10 +34,21 @@ def test_a_difference_within_half_a_standard_error_does_not_count():
     assert chosen_share(first.ravel(), second.ravel(), PAIRS, REWARD) == 0.5
 
 
+def test_better_is_by_more_than_a_standard_error():
+    # Ten of forty queries right more: a difference of .25 with a standard error of sqrt(.25 * .75 / 40) = .068.
+    ten = RIGHT.reshape(40, 2).copy()
+    ten[:10] *= -1
+    assert is_better(RIGHT, ten.ravel(), PAIRS, REWARD)
+    assert not is_better(ten.ravel(), RIGHT, PAIRS, REWARD)
+    assert not is_better(RIGHT, RIGHT, PAIRS, REWARD)
+    weighted = replace(PAIRS, query_weights=np.r_[np.zeros(10), np.ones(30)])
+    assert not is_better(RIGHT, ten.ravel(), weighted, REWARD)
+
+
 def test_weights_of_queries_count():
     weighted = replace(PAIRS, query_weights=np.r_[np.ones(20), np.zeros(20)])
     only_first_half = np.concatenate([RIGHT[:40], 3 * WRONG[40:]])
-    assert chosen_share(WRONG, only_first_half, weighted, REWARD) == 0.75
+    assert chosen_share(WRONG, only_first_half, weighted, REWARD) == 0.625  # the nearest to one half that is right
 
 
 def test_sharpness_keeps_most_of_the_gain_and_no_more():

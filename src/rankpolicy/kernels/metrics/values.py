@@ -220,7 +220,7 @@ def evaluate_queries(
     return values
 
 
-@njit(parallel=True)
+@njit(parallel=True, nogil=True)
 def _evaluate(scores, labels, offsets, terms, values):
     num_queries = len(values)
     for block in prange((num_queries + _BLOCK_QUERIES - 1) // _BLOCK_QUERIES):

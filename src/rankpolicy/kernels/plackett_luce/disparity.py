@@ -29,7 +29,7 @@ def individual_disparities(
     return values, gradient
 
 
-@njit(parallel=True)
+@njit(parallel=True, nogil=True)
 def _disparities(exposure, merit, mask, values, gradient):
     for query in prange(len(exposure)):
         values[query] = _of_query(exposure[query], merit[query], mask[query], gradient[query])

@@ -101,7 +101,7 @@ def _room(shape: tuple[int, ...], num_swaps: int, num_draws: int) -> KeptDraws:
     return KeptDraws(np.full(room, -1, np.int64), np.full(room, -np.inf))
 
 
-@njit(parallel=True)
+@njit(parallel=True, nogil=True)
 def _gumbel(scores, mask, cascade, num_swaps, num_samples, seed, gradient, utility, kept):
     for query in prange(len(scores)):
         items = np.flatnonzero(mask[query])
@@ -239,7 +239,7 @@ def _keep_draw(sample, query, items, draws, ranking, arrivals, kept):
         kept.noisy_scores[sample, query, p] = highest - math.log(arrivals[p]) if draws.is_linear else arrivals[p]
 
 
-@njit(parallel=True)
+@njit(parallel=True, nogil=True)
 def _exposures(scores, mask, weights, num_swaps, num_samples, seed, exposure, kept):
     for query in prange(len(scores)):
         items = np.flatnonzero(mask[query])

@@ -39,7 +39,7 @@ def active_pairs(
     return wins, losses, partner_sums
 
 
-@njit(parallel=True)
+@njit(parallel=True, nogil=True)
 def _active_pairs(scores, values, label_ranks, offsets, wins, losses, partner_sums):
     for query in prange(len(offsets) - 1):
         first, last = offsets[query], offsets[query + 1]

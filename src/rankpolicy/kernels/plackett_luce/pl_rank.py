@@ -58,7 +58,7 @@ def pl_rank_queries(
     return result
 
 
-@njit(parallel=True)
+@njit(parallel=True, nogil=True)
 def _pl_rank(scores, mask, weights, values, num_samples, seed, result):
     for query in prange(scores.shape[0]):
         items = np.flatnonzero(mask[query])

@@ -74,7 +74,7 @@ def race(
     return result
 
 
-@njit(parallel=True)
+@njit(parallel=True, nogil=True)
 def _race(scores, mask, weights, coefficients, quadrature, result):
     for query in prange(scores.shape[0]):
         items = np.flatnonzero(mask[query])

@@ -84,7 +84,7 @@ def reinforce_queries(
     return result
 
 
-@njit(parallel=True)
+@njit(parallel=True, nogil=True)
 def _reinforce(queries, terms, settings, result):
     for query in prange(len(queries.mask)):
         items = np.flatnonzero(queries.mask[query])

@@ -7,10 +7,12 @@ import math
 import secrets
 import warnings
 from collections.abc import Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, final
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 
 from rankpolicy.data.dataset import RankingDataset
@@ -19,16 +21,20 @@ from rankpolicy.evaluation.measure import evaluate_scores, mean_over_queries
 from rankpolicy.metrics import reward_to_maximise
 from rankpolicy.metrics.expression import reward_for_labels
 from rankpolicy.rankers.base import DECISIVE, FitOptions, Ranker
-from rankpolicy.rankers.blending.blend import chosen_share, chosen_sharpness
-from rankpolicy.rankers.blending.member_fits import Clock, Member, Part, Task, fit_rounds, mean_scores
+from rankpolicy.rankers.blending.blend import chosen_share, chosen_sharpness, is_better
+from rankpolicy.rankers.blending.gating import Columns, features_that_matter
+from rankpolicy.rankers.blending.member_fits import Clock, Member, Part, Stop, Task, fit_rounds, mean_scores
 from rankpolicy.rankers.blending.recipe import (
     DEFAULT_METHODS,
     EXAMPLE,
+    INSTEAD_OF,
     METHODS,
     blended_methods,
     check_methods,
     is_tree_method,
+    new_gate,
     new_member,
+    ranker_class_of,
     why_left_out,
 )
 from rankpolicy.rankers.method_settings import settings_by_method
@@ -51,16 +57,19 @@ _FEWEST_QUERIES = 2  # to learn from some and validate on others
 class AutoRanker(Ranker):
     """The best ranker for this data, without a choice of method or settings: boosted trees and networks, blended.
 
-    Members maximise the expected reward of a policy (exact policy gradients) or predict labels (least squares), as boosted trees with three
-    settings each and as four networks each. Their scores are divided by their standard deviation within queries and averaged over methods;
-    the share of networks against trees is the one that ranks validation data best, of about equally good ones the nearest to one half.
-    The Plackett-Luce policy of the blend is the softest one that keeps 98 % of what sorting gains over a random order.
+    Boosted trees follow LambdaRank gradients or predict labels (least squares), each with three settings; networks maximise the expected
+    reward of a policy (exact policy gradients) or predict labels, two or three of each. Networks read only the features that gain more in
+    boosted trees than any feature does whose values were shuffled (``feature_gate``). Networks that also read how far an item is from the
+    mean of its query take the place of the other least-squares networks where that is better by more than a standard error on validation
+    data; then predict needs queries. Scores are divided by their standard deviation within queries and averaged over methods; the share of
+    networks against trees is the one that ranks validation data best, of those within a standard error of it the nearest to one half. The
+    Plackett-Luce policy of the blend is the softest one that keeps 98 % of what sorting gains over a random order.
 
     With validation data every member is fitted on the training data and stopped by the validation data. Without, the queries are cut into
     ``num_folds`` folds: a member learns from all folds but one and is stopped by that one, and the choices are made on all queries, each
     scored by members that have not seen it. Ranking then averages the members of all folds.
 
-    After fit, ``report_`` holds the members (method, settings that differ, seconds, validation reward), the validation reward of each
+    After fit, ``report_`` holds the members (method, features read, iterations, seconds, validation reward), the validation reward of each
     method and of the blend with intervals, the shares, and which methods were left out and why.
     """
 
@@ -87,9 +96,16 @@ class AutoRanker(Ranker):
         None,
         f"Settings of these methods by name, a dict (or its text) such as {EXAMPLE}, which go before those of the recipe.",
     )
+    feature_gate: bool = setting(
+        True,
+        "Whether networks read only the features that matter to trees; False: all features. Without LightGBM, all.",
+    )
     num_folds: int = setting(5, "Folds of the training data where there is no validation data.", at_least=2)
     random_state: int | None = setting(0, "Seed of folds and members. None draws a new one each time.")
     device: str = setting("cpu", """Torch device of the networks, such as "cpu" or "cuda".""")
+    jobs: int | None = setting(
+        None, "Members that are fitted at once, each on one thread; None: as many as torch may use threads.", at_least=1
+    )
 
     report_: dict[str, Any] | None = field(default=None, init=False)
 
@@ -116,19 +132,31 @@ class AutoRanker(Ranker):
         seed = secrets.randbelow(HIGHEST_SEED) if self.random_state is None else self.random_state
         parts, folds = self._parts(train, valid, seed)
         rounds = self._rounds([method for method in self.methods if method not in left_out], parts, seed)
-        members: list[Member] = []
+        found: dict[tuple[int, int], Member] = {}
         refused: RankPolicyError | None = None
-        with epoch_progress("AutoRanker", sum(map(len, rounds)), options.report) as report_member:
-            for number, found in enumerate(fit_rounds(rounds, parts, clock), 1):
-                if isinstance(found, Member):
-                    members.append(found)
-                    score = found.ranker.best_score_
-                    stop = report_member(number, {} if score is None else {found.method: score})
-                    if stop:
+        fits = fit_rounds(
+            rounds,
+            parts,
+            clock,
+            num_workers=self.jobs or torch.get_num_threads(),
+            choose_columns=lambda part, stop: self._columns(part, seed, stop),
+        )
+        with (
+            epoch_progress("AutoRanker", sum(map(len, rounds)), options.report) as report_member,
+            warnings.catch_warnings(),
+            closing(fits),
+        ):
+            warnings.filterwarnings("ignore", "this learns from clicks as they are")  # the blend has said so
+            for number, (place, result) in enumerate(fits, 1):
+                if isinstance(result, Member):
+                    found[place] = result
+                    score = result.ranker.best_score_
+                    if report_member(number, {} if score is None else {result.method: score}):
                         break
                 else:
-                    task, refused = found
+                    task, refused = result
                     left_out[task.method] = str(refused)
+        members = [found[place] for place in sorted(found)]
         members = [member for member in members if member.method not in left_out]
         if not members:
             raise refused or RankPolicyError(
@@ -141,6 +169,18 @@ class AutoRanker(Ranker):
         self._choose(train, valid, folds)
         assert self.report_ is not None
         self.report_["left_out"] = left_out
+        for entry, member in zip(self.report_["members"], self._members, strict=True):
+            entry["features"] = None if member.columns is None else _names_of(member.columns, train)
+
+    def _columns(self, part: Part, seed: int, stop: Stop) -> Columns | None:
+        """The features that networks read of a part of the data; None: all."""
+        trees = new_gate(reward=self.reward, random_state=seed, is_validated=part.valid is not None)
+        if not self.feature_gate or trees is None:
+            return None
+        try:
+            return features_that_matter(part.train, part.valid, trees, stop=stop)
+        except RankPolicyError:  # no feature splits the items
+            return None
 
     def _parts(
         self, train: RankingDataset, valid: RankingDataset | None, seed: int
@@ -168,6 +208,7 @@ class AutoRanker(Ranker):
                     Task(
                         method=method,
                         part=part,
+                        is_gated=not is_tree_method(method),
                         ranker=new_member(
                             method,
                             number,
@@ -190,11 +231,17 @@ class AutoRanker(Ranker):
         self.best_iteration_, self.best_score_, self.evals_result_ = 1, None, {}
         held_out = self._held_out(train, valid, folds)
         if held_out is None:
+            self._members = [member for member in self._members if member.method not in INSTEAD_OF] or self._members
             self.report_ = self._report({})
             return
         dataset, by_method = held_out
         reward = reward_for_labels(reward_to_maximise(self.reward), dataset.label_kind)
-        kinds = {kind: _mean(by_method, kind) for kind in self._kinds()}
+        self._drop_alternatives(by_method, dataset, reward)
+        used = {member.method for member in self._members}
+        kinds = {
+            kind: _mean({method: each for method, each in by_method.items() if method in used}, kind)
+            for kind in self._kinds()
+        }
         if len(kinds) > 1:
             self._share = chosen_share(kinds["trees"], kinds["networks"], dataset, reward)
         blended = sum(self._weight(kind) * scores for kind, scores in kinds.items())
@@ -207,6 +254,16 @@ class AutoRanker(Ranker):
             self.evals_result_["out of fold"] = {reward.name: [score]}
         else:
             self.best_score_, self.evals_result_[DECISIVE] = score, {reward.name: [score]}
+
+    def _drop_alternatives(self, by_method: Mapping[str, Floats], dataset: RankingDataset, reward: Reward) -> None:
+        """Of two methods of which one may stand in for the other, keep the one whose mean with all others is better."""
+        for method, usual in INSTEAD_OF.items():
+            if not {method, usual} <= set(by_method):
+                continue
+            others = [each for name, each in by_method.items() if name not in (method, usual)]
+            with_method, with_usual = (np.mean([by_method[name], *others], axis=0) for name in (method, usual))
+            dropped = usual if is_better(with_method, with_usual, dataset, reward) else method
+            self._members = [member for member in self._members if member.method != dropped]
 
     def _held_out(
         self, train: RankingDataset, valid: RankingDataset | None, folds: NDArray[np.int64] | None
@@ -263,7 +320,7 @@ class AutoRanker(Ranker):
     def _scores(self, dataset: RankingDataset) -> Floats:
         scores = np.zeros(dataset.num_items)
         for member, factor in self._factors():
-            scores += factor * member.ranker._scores(dataset)
+            scores += factor * member.raw_scores(dataset)
         return scores
 
     @property
@@ -274,7 +331,9 @@ class AutoRanker(Ranker):
     def _onnx_scores(self, graph: Graph) -> str:
         total: str | None = None
         for member, factor in self._factors():
-            column = graph.add("Reshape", graph.cast(member.ranker._onnx_scores(graph), np.float64), np.array([-1]))
+            with graph.reading(member.columns):
+                scores = member.ranker._onnx_scores(graph)
+            column = graph.add("Reshape", graph.cast(scores, np.float64), np.array([-1]))
             scaled = graph.add("Mul", column, np.float64(factor))
             total = scaled if total is None else graph.add("Add", total, scaled)
         assert total is not None, "a blend has members"
@@ -301,6 +360,7 @@ class AutoRanker(Ranker):
                 {
                     "method": member.method,
                     "part": member.part,
+                    "columns": None if member.columns is None else member.columns.tolist(),
                     "spread": member.spread,
                     "seconds": member.seconds,
                     **{key: member.ranker.to_dict()[key] for key in ("settings", "fitted")},
@@ -324,21 +384,42 @@ class AutoRanker(Ranker):
         for number, kept in enumerate(state["members"]):
             if kept["method"] not in METHODS or not 0 <= float(kept["spread"]) < math.inf:
                 raise RankPolicyError(f"member {number} of the blend is damaged. Copy or train the model again.")
+            columns = None if kept["columns"] is None else np.array(kept["columns"], np.int64)
+            if columns is not None and not _are_places(columns, self.num_features_):
+                raise RankPolicyError(
+                    f"the features of member {number} of the blend are damaged. Copy or train the model again."
+                )
             prefix = f"member_{number}/"
             own = {name.removeprefix(prefix): files[name] for name in files if name.startswith(prefix)}
-            manifest = {"ranker": kept["method"], "settings": kept["settings"], "fitted": kept["fitted"]}
+            manifest = {
+                "ranker": ranker_class_of(kept["method"]).name,
+                "settings": kept["settings"],
+                "fitted": kept["fitted"],
+            }
             ranker = restored_ranker(manifest, own, what=f"member {number} of the blend")
             self._members.append(
                 Member(
                     method=kept["method"],
                     part=int(kept["part"]),
                     ranker=ranker,
+                    columns=columns,
                     spread=float(kept["spread"]),
                     seconds=float(kept["seconds"]),
                 )
             )
         if not self._members:
             raise RankPolicyError("the blend has no members. Copy or train the model again.")
+
+
+def _names_of(columns: Columns, train: RankingDataset) -> list[str | int]:
+    """Names of features, or their numbers where they have none."""
+    return [int(column) if train.feature_names is None else train.feature_names[column] for column in columns]
+
+
+def _are_places(columns: Columns, num_features: int) -> bool:
+    """Whether these are ascending numbers of features, one or more."""
+    bounds = np.concatenate([[-1], columns, [num_features]])
+    return columns.ndim == 1 and len(columns) > 0 and bool((np.diff(bounds) > 0).all())
 
 
 def _kind(method: str) -> str:

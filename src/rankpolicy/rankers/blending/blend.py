@@ -15,12 +15,12 @@ from rankpolicy.types import Reward
 
 Floats = NDArray[np.float64]
 
-SHARES = (0.0, 0.25, 0.5, 0.75, 1.0)
+SHARES = tuple(eighths / 8 for eighths in range(9))
 SHARPNESSES = tuple(float(2.0**power) for power in np.arange(-1, 6.5, 0.5))
 KEPT = 0.98
 _ROUNDING = 1e-6  # float32 scores of networks are this exact
 # Choices this close to the best, in standard errors of the paired difference, count as equal to it.
-TOLERANCE = 0.5
+TOLERANCE = 1.0
 
 
 def spread_within_queries(scores: Floats, dataset: RankingDataset) -> float:
@@ -52,6 +52,24 @@ def chosen_share(first: Floats, second: Floats, dataset: RankingDataset, reward:
     rewards = [_rewards((1 - share) * first + share * second, dataset, reward) for share in SHARES]
     near = _about_best(rewards, dataset.query_weights)
     return min((SHARES[place] for place in near), key=lambda share: abs(share - 0.5))
+
+
+def is_better(scores: Floats, others: Floats, dataset: RankingDataset, reward: Reward) -> bool:
+    """Whether sorting by ``scores`` is worth more than sorting by ``others``, by more than ``TOLERANCE`` standard errors of the difference.
+
+    Parameters
+    ----------
+    scores, others
+        (items,).
+    dataset
+        Validation queries with labels.
+    reward
+        What rankings are worth.
+    """
+    mean, error = _difference(
+        _rewards(scores, dataset, reward), _rewards(others, dataset, reward), dataset.query_weights
+    )
+    return mean > TOLERANCE * error
 
 
 def chosen_sharpness(scores: Floats, dataset: RankingDataset, reward: Reward) -> float:
@@ -91,15 +109,21 @@ def _rewards(scores: Floats, dataset: RankingDataset, reward: Reward) -> Floats:
 
 def _about_best(rewards: Sequence[Floats], query_weights: Floats | None) -> list[int]:
     """The places of the choices whose mean reward is within ``TOLERANCE`` standard errors of the paired difference to the best."""
-    measured = ~np.isnan(rewards[0])
+    means = [mean_over_queries(each, query_weights) for each in rewards]
+    best = rewards[int(np.argmax(means))]
+    found = []
+    for place, each in enumerate(rewards):
+        mean, error = _difference(best, each, query_weights)
+        if mean <= TOLERANCE * error:
+            found.append(place)
+    return found
+
+
+def _difference(first: Floats, second: Floats, query_weights: Floats | None) -> tuple[float, float]:
+    """Mean over queries of first - second, and its standard error."""
+    measured = ~np.isnan(first)
     weights = np.ones(int(measured.sum())) if query_weights is None else np.asarray(query_weights, float)[measured]
     shares = weights / weights.sum()
-    values = [reward[measured] for reward in rewards]
-    best = max(values, key=lambda each: float(shares @ each))
-
-    def is_near(each: Floats) -> bool:
-        difference = best - each
-        mean = float(shares @ difference)
-        return mean <= TOLERANCE * float(np.sqrt(np.square(shares) @ np.square(difference - mean)))
-
-    return [place for place, each in enumerate(values) if is_near(each)]
+    difference = (first - second)[measured]
+    mean = float(shares @ difference)
+    return mean, float(np.sqrt(np.square(shares) @ np.square(difference - mean)))

@@ -1,23 +1,29 @@
-"""Members of a blend: fitted one after the other within a time limit, and their scores on one scale."""
+"""Members of a blend: fitted side by side within a time limit, and their scores on one scale."""
 
 from __future__ import annotations
 
+import threading
 import time
-import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 
 from rankpolicy.data.dataset import RankingDataset
 from rankpolicy.rankers.base import Ranker
 from rankpolicy.rankers.blending.blend import spread_within_queries
+from rankpolicy.rankers.blending.gating import Columns, read_columns
+from rankpolicy.threads import one_thread_each
 from rankpolicy.types import RankPolicyError
 
 Floats = NDArray[np.float64]
 _SHARE_OF_FITS = 0.9  # of the time limit; the rest is for scores and choices
+_SHARE_OF_GATE = 0.1  # of the time that is left, to choose the features that networks read
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,6 +54,8 @@ class Member:
         The number of the part of the data it was fitted on.
     ranker
         The fitted ranker.
+    columns
+        The features that it reads; None: all.
     spread
         Standard deviation of its scores within the queries it was validated on; 0 where it orders nothing.
     seconds
@@ -57,14 +65,19 @@ class Member:
     method: str
     part: int
     ranker: Ranker
+    columns: Columns | None
     spread: float
     seconds: float
+
+    def raw_scores(self, dataset: RankingDataset) -> Floats:
+        """Scores (items,) as the ranker gives them."""
+        return np.asarray(self.ranker._scores(read_columns(dataset, self.columns)), np.float64)
 
     def scores(self, dataset: RankingDataset) -> Floats:
         """Scores (items,) on the common scale; 0 from a member that orders nothing."""
         if self.spread == 0:
             return np.zeros(dataset.num_items)
-        return self.ranker._scores(dataset) / self.spread
+        return self.raw_scores(dataset) / self.spread
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,11 +92,19 @@ class Task:
         The number of the part of the data.
     ranker
         The unfitted ranker.
+    is_gated
+        Whether it reads only the features that matter.
     """
 
     method: str
     part: int
     ranker: Ranker
+    is_gated: bool = False
+
+
+Stop = Callable[[Any], bool]
+ChooseColumns = Callable[[Part, Stop], Columns | None]
+Found = Member | tuple[Task, RankPolicyError]
 
 
 class Clock:
@@ -98,25 +119,36 @@ class Clock:
     def __init__(self, limit: float | None) -> None:
         self._started = time.monotonic()
         self._end = None if limit is None else self._started + _SHARE_OF_FITS * limit
+        self._is_over = threading.Event()
 
     @property
     def seconds_left(self) -> float:
         """Seconds until fits must end."""
         return np.inf if self._end is None else self._end - time.monotonic()
 
-    def stop_after(self, seconds: float) -> Callable[[Any], bool]:
-        """A callback that ends a training after so many seconds."""
+    def stop_after(self, seconds: float) -> Stop:
+        """A callback that ends a training after so many seconds, or when all are to end."""
         end = time.monotonic() + seconds
-        return lambda progress: time.monotonic() >= end
+        return lambda progress: self._is_over.is_set() or time.monotonic() >= end
+
+    def stop_all(self) -> None:
+        """End all trainings after their present iteration."""
+        self._is_over.set()
 
 
 def fit_rounds(
-    rounds: Sequence[Sequence[Task]], parts: Sequence[Part], clock: Clock
-) -> Iterator[Member | tuple[Task, RankPolicyError]]:
-    """Fit the tasks round by round, and give each member, or the error of a task whose data its method refuses.
+    rounds: Sequence[Sequence[Task]],
+    parts: Sequence[Part],
+    clock: Clock,
+    *,
+    num_workers: int = 1,
+    choose_columns: ChooseColumns | None = None,
+) -> Generator[tuple[tuple[int, int], Found], None, None]:
+    """Fit the tasks round by round; give the place of each (round, task) and its member, or the error where its method refuses the data.
 
-    Within a round each fit may take its share of the time that is left. A further round is begun only if there is time for it, by what the
-    fits of its methods took before.
+    Each fit may take its share of the time that is left to the tasks of its round. A further round is begun when a worker has nothing else
+    to do, and only if there is time for it, by what the fits of its methods took before. Members do not depend on the number of workers,
+    unless time is short.
 
     Parameters
     ----------
@@ -126,32 +158,126 @@ def fit_rounds(
         The parts of the data that tasks refer to by number.
     clock
         The time limit.
+    num_workers
+        How many are fitted at once, each on one thread if there is more than one.
+    choose_columns
+        The features that gated tasks read, given the part of the data and a callback that says when to stop; called once for each part.
     """
-    seconds: dict[str, float] = {}
-    for tasks in rounds:
-        if clock.seconds_left < sum(seconds.get(task.method, 0.0) for task in tasks):
-            return
-        for place, task in enumerate(tasks):
-            started = time.monotonic()
-            stop = clock.stop_after(max(0.0, clock.seconds_left / (len(tasks) - place)))
-            try:
-                yield _fitted(task, parts[task.part], stop)
-            except RankPolicyError as error:
-                yield task, error
-            seconds[task.method] = max(seconds.get(task.method, 0.0), time.monotonic() - started)
+    work = _Rounds(rounds, parts, clock, num_workers, choose_columns)
+    threads_before = torch.get_num_threads()
+    pool = ThreadPoolExecutor(num_workers) if num_workers > 1 else _SameThread()
+    running: dict[Future[Found], tuple[int, int]] = {}
+    try:
+        while True:
+            while len(running) < num_workers and (place := work.next_place()) is not None:
+                running[pool.submit(work.fit, place, work.share(place))] = place
+            if not running:
+                return
+            done, _ = wait(running, return_when=FIRST_COMPLETED)
+            for future in sorted(done, key=running.__getitem__):
+                place = running.pop(future)
+                found = future.result()
+                work.note(found)
+                yield place, found
+    finally:
+        clock.stop_all()
+        pool.shutdown(wait=True, cancel_futures=True)
+        # What a thread sets is also what later threads of torch begin with.
+        torch.set_num_threads(threads_before)
 
 
-def _fitted(task: Task, part: Part, stop: Callable[[Any], bool]) -> Member:
-    started = time.monotonic()
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "this learns from clicks as they are")  # the blend has said so
-        task.ranker.fit(part.train, valid=part.valid, callbacks=[stop], progress=False)
-    measured = part.train if part.valid is None else part.valid
+class _SameThread(ThreadPoolExecutor):
+    """Runs at once what it is given."""
+
+    def submit(self, function: Callable[..., Any], /, *arguments: Any, **options: Any) -> Future[Any]:
+        future: Future[Any] = Future()
+        future.set_result(function(*arguments, **options))
+        return future
+
+
+class _Rounds:
+    """Which task comes next, and what is known of those that are done."""
+
+    def __init__(
+        self,
+        rounds: Sequence[Sequence[Task]],
+        parts: Sequence[Part],
+        clock: Clock,
+        num_workers: int,
+        choose_columns: ChooseColumns | None,
+    ) -> None:
+        self.rounds, self.parts, self.clock = rounds, parts, clock
+        self.num_workers, self.choose_columns = num_workers, choose_columns
+        self.waiting: list[tuple[int, int]] = []
+        self.num_begun = 0
+        self.columns: dict[int, Columns | None] = {}
+        self.seconds: dict[str, float] = {}
+        self.gate_lock = threading.Lock()
+
+    def task(self, place: tuple[int, int]) -> Task:
+        return self.rounds[place[0]][place[1]]
+
+    def next_place(self) -> tuple[int, int] | None:
+        """The next task, of the next round if all of those begun are taken; None if there is none, or no time."""
+        while not self.waiting and self._begin_round():
+            pass
+        return self.waiting.pop(0) if self.waiting else None
+
+    def _begin_round(self) -> bool:
+        if self.num_begun >= len(self.rounds):
+            return False
+        tasks = self.rounds[self.num_begun]
+        needed = [self.seconds.get(task.method, 0.0) for task in tasks]
+        if self.clock.seconds_left < max(sum(needed) / self.num_workers, *needed, 0.0):
+            self.num_begun = len(self.rounds)
+            return False
+        places = [(self.num_begun, number) for number in range(len(tasks))]
+        self.waiting += places
+        self.num_begun += 1
+        return True
+
+    def note(self, found: Found) -> None:
+        """A task is done."""
+        if isinstance(found, Member):
+            self.seconds[found.method] = max(self.seconds.get(found.method, 0.0), found.seconds)
+
+    def share(self, place: tuple[int, int]) -> float:
+        """The share that a task has in the time that is left."""
+        return min(1.0, self.num_workers / (1 + sum(other[0] == place[0] for other in self.waiting)))
+
+    def fit(self, place: tuple[int, int], share: float) -> Found:
+        """Fit the member of a task; the one method that runs in several threads at once."""
+        task, started = self.task(place), time.monotonic()
+        stop = self.clock.stop_after(max(0.0, share * self.clock.seconds_left))
+        try:
+            with one_thread_each() if self.num_workers > 1 else nullcontext():
+                columns = self._columns_of(task.part) if task.is_gated else None
+                return _fitted(task, self.parts[task.part], columns, stop, started)
+        except RankPolicyError as error:
+            return task, error
+
+    def _columns_of(self, part: int) -> Columns | None:
+        if self.choose_columns is None:
+            return None
+        with self.gate_lock:
+            if part not in self.columns:
+                stop = self.clock.stop_after(max(0.0, _SHARE_OF_GATE * self.clock.seconds_left))
+                self.columns[part] = self.choose_columns(self.parts[part], stop)
+            return self.columns[part]
+
+
+def _fitted(task: Task, part: Part, columns: Columns | None, stop: Stop, started: float) -> Member:
+    train, valid = read_columns(part.train, columns), None
+    if part.valid is not None:
+        valid = read_columns(part.valid, columns)
+    task.ranker.fit(train, valid=valid, callbacks=[stop], progress=False)
+    measured = train if valid is None else valid
     return Member(
         method=task.method,
         part=task.part,
         ranker=task.ranker,
-        spread=spread_within_queries(task.ranker._scores(measured), measured),
+        columns=columns,
+        spread=spread_within_queries(np.asarray(task.ranker._scores(measured), np.float64), measured),
         seconds=time.monotonic() - started,
     )
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import importlib.util
 from collections import defaultdict
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -33,6 +35,7 @@ class Graph:
     def __init__(self, num_features: int) -> None:
         require_onnx()
         self.num_features = num_features
+        self.features = FEATURES  # what scores are computed from: the input, or some of its columns
         self.nodes: list[Any] = []
         self.functions: list[Any] = []
         self.opsets = {"": OPSETS[""]}
@@ -62,6 +65,23 @@ class Graph:
     def columns(self, values: str, places: NDArray[np.int64]) -> str:
         """Some columns of a matrix (row, column)."""
         return self.add("Gather", values, np.asarray(places, np.int64), axis=1)
+
+    @contextmanager
+    def reading(self, columns: NDArray[np.int64] | None) -> Iterator[None]:
+        """Within it, features are these columns of the input, numbered from 0; None: all."""
+        if columns is None:
+            yield
+            return
+        outside = self.features, self.num_features, self.edges
+        self.features, self.num_features = self.columns(self.features, columns), len(columns)
+        self.edges = defaultdict(list)
+        try:
+            yield
+        finally:
+            found = self.edges
+            self.features, self.num_features, self.edges = outside
+            for feature, values in found.items():
+                self.edges[int(columns[feature])] += values
 
     def query(self) -> str:
         """The input ``query`` (row,), int64: which rows belong to one query."""

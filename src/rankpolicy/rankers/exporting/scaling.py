@@ -10,14 +10,14 @@ from numpy.typing import NDArray
 
 from rankpolicy.data.encoding import FeatureEncoding
 from rankpolicy.data.scaling import SCALINGS, FeatureScaling, minmax_by_query, symmetric_log, unchanged
-from rankpolicy.rankers.exporting.graph import FEATURES, Graph
+from rankpolicy.rankers.exporting.graph import Graph
 
 _ZERO, _ONE = np.float32(0), np.float32(1)
 
 
 def add_scaling(graph: Graph, scaling: FeatureScaling) -> str:
     """Scaled features (row, scaled feature), float32."""
-    features, missing = FEATURES, graph.add("IsNaN", FEATURES)
+    features, missing = graph.features, graph.add("IsNaN", graph.features)
     if scaling.encoding is not None:
         filled = _filled(graph, scaling.encoding, missing)
     else:
@@ -36,7 +36,7 @@ def add_scaling(graph: Graph, scaling: FeatureScaling) -> str:
 
 def _filled(graph: Graph, encoding: FeatureEncoding, missing: str) -> str:
     """Features without missing values; categorical columns are 0."""
-    filled = graph.add("Where", missing, encoding.fill, FEATURES)
+    filled = graph.add("Where", missing, encoding.fill, graph.features)
     return graph.add("Where", encoding.num_categories > 0, _ZERO, filled)
 
 
@@ -46,7 +46,7 @@ def _extra(graph: Graph, encoding: FeatureEncoding, missing: str) -> list[str]:
     extra = [graph.cast(graph.columns(missing, marked), np.float32)] if len(marked) else []
     for column in np.flatnonzero(encoding.num_categories):
         codes = np.arange(encoding.num_categories[column], dtype=np.float32)
-        is_code = graph.add("Equal", graph.columns(FEATURES, np.array([column])), codes[None])
+        is_code = graph.add("Equal", graph.columns(graph.features, np.array([column])), codes[None])
         extra.append(graph.cast(is_code, np.float32))
     return extra
 

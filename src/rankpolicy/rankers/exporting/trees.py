@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rankpolicy.rankers.exporting.graph import FEATURES, Graph
+from rankpolicy.rankers.exporting.graph import Graph
 from rankpolicy.types import RankPolicyError
 
 # The bits of LightGBM's decision_type.
@@ -33,7 +33,7 @@ def add_trees(graph: Graph, text: str) -> str:
     columns = _Columns(graph)
     parts = [_ensemble_part(tree, number, columns) for number, tree in enumerate(trees)]
     if not parts:
-        zeros = graph.add("Mul", graph.cast(graph.add("IsNaN", FEATURES), np.float32), np.float32(0))
+        zeros = graph.add("Mul", graph.cast(graph.add("IsNaN", graph.features), np.float32), np.float32(0))
         return graph.columns(zeros, np.array([0]))
     joined = {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
     weights = joined.pop("weight")
@@ -71,7 +71,7 @@ class _Columns:
     def zero_as_missing(self, feature: int) -> int:
         """The place of a feature whose zeros are missing values."""
         if feature not in self._places:
-            values = self.graph.columns(FEATURES, np.array([feature]))
+            values = self.graph.columns(self.graph.features, np.array([feature]))
             is_zero = self.graph.add("LessOrEqual", self.graph.add("Abs", values), _ZERO)
             self._place(feature, self.graph.add("Where", is_zero, np.float32(np.nan), values))
             self.graph.edges[feature].append(np.array([0, _ZERO, -_ZERO, 2 * _ZERO, -2 * _ZERO], np.float32))
@@ -82,7 +82,7 @@ class _Columns:
         if (feature, words) not in self._places:
             bits = np.unpackbits(np.array(words, "<u4").view(np.uint8), bitorder="little")
             is_other = np.concatenate([[1], 1 - bits.astype(np.float32), [1]]).astype(np.float32)
-            values = self.graph.columns(FEATURES, np.array([feature]))
+            values = self.graph.columns(self.graph.features, np.array([feature]))
             values = self.graph.add("Where", self.graph.add("IsNaN", values), np.float32(-1), values)
             values = self.graph.add("Clip", values, np.float32(-1), np.float32(len(bits)))
             # Cut off towards 0, as LightGBM does.
@@ -97,7 +97,9 @@ class _Columns:
 
     def joined(self) -> str:
         """All columns (row, column)."""
-        return self.graph.add("Concat", FEATURES, *self._names, axis=1) if self._names else FEATURES
+        return (
+            self.graph.add("Concat", self.graph.features, *self._names, axis=1) if self._names else self.graph.features
+        )
 
 
 def _ensemble_part(tree: Mapping[str, str], number: int, columns: _Columns) -> dict[str, NDArray[Any]]:

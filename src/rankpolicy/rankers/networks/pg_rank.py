@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar, final
+from typing import Any, ClassVar, final
 
 from rankpolicy.data.dataset import RankingDataset
 from rankpolicy.metrics import CustomReward, reward_to_maximise
@@ -26,6 +26,13 @@ class PGRank(NetworkRanker, PolicyGradientSettings):
 
     name: ClassVar[str] = "pg-rank"
     ranks_by_sorting: ClassVar[bool] = False
+    settings_to_try: ClassVar[tuple[dict[str, Any], ...]] = (
+        {},
+        {"model": "linear"},
+        {"model__hidden": (32,), "model__dropout": 0.0},
+        {"model__query_context": "mean"},
+        {"learning_rate": 3e-4},
+    )
 
     num_networks: int = setting_of(NetworkRanker, "num_networks", default=4)
 

@@ -19,6 +19,7 @@ from rankpolicy.optional import require
 from rankpolicy.rankers.base import DECISIVE, FitOptions, Ranker
 from rankpolicy.rankers.trees.model_text import checked_model_text
 from rankpolicy.settings import setting
+from rankpolicy.threads import is_alone
 from rankpolicy.training import epoch_progress
 from rankpolicy.types import RankPolicyError
 
@@ -190,7 +191,10 @@ class TreeRanker(Ranker):
             "seed": secrets.randbelow(1 << 31) if self.random_state is None else self.random_state,
             "deterministic": True,
             "force_row_wise": True,
+            # LightGBM holds so many items as float64 while it chooses bins; its own 200,000 may be many times the data.
+            "bin_construct_sample_cnt": 50_000,
             "verbosity": -1,
+            **({"num_threads": 1} if is_alone() else {}),
         }
 
     def _lightgbm_data(self, dataset: RankingDataset, *, reference: Any = None) -> lightgbm.Dataset:

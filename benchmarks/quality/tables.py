@@ -1,0 +1,53 @@
+"""The summary as Markdown tables, to be pasted into a page."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from benchmarks.quality.cells import METRICS
+from benchmarks.quality.methods import OURS
+
+_TITLES = {"ndcg@10": "NDCG@10", "map": "MAP"}
+
+
+def markdown(result: dict[str, Any]) -> str:
+    """A table of means for each metric, then the differences to AutoRanker."""
+    return "\n".join([line for metric in METRICS for line in [*_means(result, metric), ""]] + _differences(result))
+
+
+def _means(result: dict[str, Any], metric: str) -> list[str]:
+    means, sets = result["means"], list(result["num_queries"])
+    best = {name: max(by_set[name][metric] for by_set in means.values()) for name in sets}
+    head = [f"{name} ({result['num_queries'][name]})" for name in sets]
+    lines = [
+        f"| {_TITLES[metric]} | {' | '.join(head)} | mean | mean rank | CPU s |",
+        "|---" * (len(sets) + 4) + "|",
+    ]
+    for method, by_set in means.items():
+        cells = [_shown(by_set[name][metric], is_best=by_set[name][metric] == best[name]) for name in sets]
+        mean = sum(by_set[name][metric] for name in sets) / len(sets)
+        lines.append(
+            f"| {method} | {' | '.join(cells)} | {_shown(mean)} | {result['mean_rank'][method]:.1f} | {result['cpu_seconds'][method]:.0f} |"
+        )
+    return lines
+
+
+def _differences(result: dict[str, Any]) -> list[str]:
+    lines = [
+        f"| {OURS} minus | {' | '.join(_TITLES[metric] for metric in METRICS)} | behind by two standard errors on |"
+    ]
+    lines.append("|---" * (len(METRICS) + 2) + "|")
+    for other, by_metric in result["ahead"].items():
+        cells = [f"{by_metric[metric]['pooled'][0]:+.4f} ± {by_metric[metric]['pooled'][1]:.4f}" for metric in METRICS]
+        behind = sorted({name for metric in METRICS for name in by_metric[metric]["behind_by_two_standard_errors"]})
+        lines.append(f"| {other} | {' | '.join(cells)} | {', '.join(behind) or 'none'} |")
+    lines += [
+        f"\n{test['set']}, {OURS} against {test['other']}, NDCG@10: p = {test['p']:.2g}, {test['p_holm']:.2g} after Holm's correction."
+        for test in result["tests"]
+    ]
+    return lines
+
+
+def _shown(value: float, *, is_best: bool = False) -> str:
+    text = f"{value:.4f}".removeprefix("0")
+    return f"**{text}**" if is_best else text

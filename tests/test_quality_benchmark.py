@@ -1,0 +1,67 @@
+"""The quality benchmark: kept cells are not fitted again, and its summary is what a reader computes from them."""
+
+import numpy as np
+import pytest
+
+from benchmarks.quality import cells, results, sets, tables
+from benchmarks.quality.cells import Cell, Place, cells_of, fit_missing
+from benchmarks.quality.methods import METHODS, OURS, SEEDED
+
+OTHER = "LambdaMART, best of nine"
+
+
+def test_cells_of_a_set_with_seeds():
+    found = cells_of(["mq2007"], [OURS, "PGRank"], num_folds=2)
+    assert [(cell.fold, cell.method, cell.seed) for cell in found] == [
+        (0, OURS, 0), (0, OURS, 1), (0, "PGRank", 0), (1, OURS, 0), (1, OURS, 1), (1, "PGRank", 0),
+    ]  # fmt: skip
+    assert set(SEEDED) <= set(METHODS)
+    assert set(sets.NUM_FOLDS) == set(sets.SETS)
+    assert len({cell.file(cells.Path()) for cell in cells_of(list(sets.SETS), list(METHODS))}) == len(
+        cells_of(list(sets.SETS), list(METHODS))
+    )
+
+
+def test_only_missing_cells_are_fitted(tmp_path, monkeypatch):
+    place = Place(data=tmp_path, stage="dev", folder=tmp_path / "dev")
+    fitted = []
+
+    def scores(train, valid, test, seed):
+        fitted.append(seed)
+        return np.arange(test.num_items, dtype=float)
+
+    monkeypatch.setitem(METHODS, "PGRank", scores)
+    wanted = cells_of(["generated: few queries"], ["PGRank"])
+    fit_missing(wanted[:1], place, jobs=1)
+    before = results.kept(wanted[0], place.folder)[0]
+    fit_missing(wanted, place, jobs=1)
+    assert fitted == [0, 0]
+    np.testing.assert_array_equal(results.kept(wanted[0], place.folder)[0], before)
+    assert not list(place.folder.glob("*partial*"))
+
+
+def test_summary_by_hand(tmp_path):
+    values = {
+        ("wikiqa", OURS, 0): [[0.5, 0.4], [0.7, 0.6], [np.nan, np.nan]],
+        ("wikiqa", OTHER, 0): [[0.4, 0.5], [0.4, 0.5], [np.nan, np.nan]],
+        ("home depot", OURS, 0): [[0.2, 0.2], [0.4, 0.4]],
+        ("home depot", OURS, 1): [[0.4, 0.4], [0.6, 0.6]],
+        ("home depot", OTHER, 0): [[0.5, 0.3], [0.5, 0.5]],
+        ("home depot", OTHER, 1): [[0.5, 0.3], [0.5, 0.5]],
+    }
+    kept = [Cell(set=name, fold=fold, method=method, seed=0) for name, method, fold in values]
+    for cell, table in zip(kept, values.values(), strict=True):
+        np.savez(cell.file(tmp_path), values=np.array(table), seconds=2.0)
+    result = results.summary(*results.values_of(kept, tmp_path, "test"))
+    assert result["num_queries"] == {"wikiqa": 2, "home depot": 2}  # the splits of home depot share their test queries
+    assert result["means"][OURS]["home depot"] == {"ndcg@10": 0.4, "map": 0.4}
+    ahead = result["ahead"][OTHER]["ndcg@10"]
+    assert ahead["sets"]["wikiqa"] == pytest.approx(
+        [0.2, 0.1]
+    )  # .1 and .3: their deviation is .1414, divided by sqrt(2)
+    assert ahead["sets"]["home depot"] == pytest.approx([-0.1, 0.1])  # -.2 and 0
+    assert ahead["pooled"] == pytest.approx([0.05, np.sqrt(0.02) / 2])
+    assert ahead["behind_by_two_standard_errors"] == []
+    assert result["cpu_seconds"] == {OURS: 6.0, OTHER: 6.0}
+    assert result["mean_rank"] == {OURS: 1.25, OTHER: 1.25}  # each is second once; MAP is level on both sets
+    assert "| LambdaMART, best of nine | +0.0500 ± 0.0707 | " in tables.markdown(result)
