@@ -104,7 +104,9 @@ def test_a_letor_file_whose_features_count_from_0_and_in_the_middle(scan, tmp_pa
 @pytest.mark.parametrize(
     "ranker", [PGRank(epochs=3, num_networks=2), LambdaMART(num_trees=5)], ids=["network", "trees"]
 )
-def test_rankers_learn_from_disk_what_they_learn_from_memory(data, scan, tmp_path, ranker):
+def test_rankers_learn_from_disk_what_they_learn_from_memory(data, scan, tmp_path, ranker, monkeypatch):
+    # Small data would be scaled at once.
+    monkeypatch.setattr("rankpolicy.models.inputs.features._FEW_CELLS", 0)
     if isinstance(ranker, LambdaMART):
         pytest.importorskip("lightgbm")
     write_parquet(data, tmp_path / "data.parquet")
