@@ -9,7 +9,7 @@ from rankpolicy.cli.verbs import SERVICE_VERBS
 
 app = typer.Typer(
     cls=group_of(SERVICE_VERBS),
-    help="Keys of a service, and proof of what it learned.",
+    help="Keys of a service, what it serves, what its log says about candidates, and proof of what it learned.",
     add_completion=False,
     rich_markup_mode="rich",
     context_settings=CONTEXT,

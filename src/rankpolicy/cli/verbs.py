@@ -38,7 +38,7 @@ VERBS: dict[str, Verb] = {
     "clicks": Verb(place=f"{_CLI}.clicks:app", summary="Fit click models to a log; estimate position bias."),
     "simulate": Verb(place=f"{_CLI}.simulate:simulate", summary="Regret of bandits that rank for simulated users."),
     "serve": Verb(place=f"{_CLI}.serve:serve", summary="Serve rankings over HTTP and learn from clicks."),
-    "service": Verb(place=f"{_CLI}.service:app", summary="Keys of a service; replay of what it learned."),
+    "service": Verb(place=f"{_CLI}.service:app", summary="Keys, versions, export and replay of a service."),
     "methods": Verb(place=f"{_CLI}.methods:methods", summary="List methods, models, bandits ... and their settings."),
     "reproduce": Verb(place=f"{_CLI}.reproduce:reproduce", summary="Run a table or figure of a paper again."),
     "doctor": Verb(place=f"{_CLI}.doctor:doctor", summary="Show what is installed and which fast paths are on."),
@@ -51,5 +51,12 @@ CLICKS_VERBS: dict[str, Verb] = {
 
 SERVICE_VERBS: dict[str, Verb] = {
     "key": Verb(place=f"{_CLI}.service_key:key", summary="Make, list or revoke keys."),
+    "promote": Verb(place=f"{_CLI}.service_promote:promote", summary="Serve a model to all users or a share of them."),
+    "rollback": Verb(place=f"{_CLI}.service_rollback:rollback", summary="Return to the version before."),
+    "export": Verb(place=f"{_CLI}.service_export:export", summary="Write lists, propensities and clicks as Parquet."),
+    "evaluate": Verb(place=f"{_CLI}.service_evaluate:evaluate", summary="Off-policy value of a candidate on the log."),
+    "retrain": Verb(
+        place=f"{_CLI}.service_retrain:retrain", summary="Learn a ranker from the log; promote it if better."
+    ),
     "replay": Verb(place=f"{_CLI}.service_replay:replay", summary="Compute all states again and compare."),
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 import random
 import time
 from collections.abc import Iterable, Mapping, Sequence
@@ -12,9 +13,10 @@ from urllib.parse import quote
 import msgspec
 
 from rankpolicy.arguments import checked_kinds
+from rankpolicy.files import checked_file
 from rankpolicy.service.errors import ServiceError
 from rankpolicy.service.ids import time_ordered_id
-from rankpolicy.service.messages import EventIn, RankRequest
+from rankpolicy.service.messages import Evaluate, EventIn, Promote, RankRequest, Rollback
 from rankpolicy.types import MissingDependencyError, RankPolicyError
 
 _RETRIED = {502, 503, 504}
@@ -87,6 +89,7 @@ class Client:
         user: str | None = None,
         context: Mapping[str, Any] | None = None,
         ranking_id: str | None = None,
+        propensity_draws: int = 0,
     ) -> dict[str, Any]:
         """The list to show: a mapping with ``ranking_id`` and ``items``, best first, as the service answered.
 
@@ -106,6 +109,8 @@ class Client:
             Anything else to log.
         ranking_id
             An id of your own for the list; None makes one.
+        propensity_draws
+            Where the policy has no propensities in closed form: how many lists to draw to estimate them from; 0 leaves them unknown.
         """
         given = {
             "ranking_id": time_ordered_id() if ranking_id is None else ranking_id,
@@ -115,6 +120,7 @@ class Client:
             "policy": policy,
             "user": user,
             "context": context,
+            "propensity_draws": propensity_draws,
         }
         return self._send("POST", "/v1/rank", _message(given, RankRequest))
 
@@ -176,18 +182,118 @@ class Client:
         """
         if not isinstance(ranking_id, str):
             raise RankPolicyError(f"ranking_id must be a text; got {ranking_id!r:.80}.")
-        return self._send("GET", f"/v1/rankings/{quote(ranking_id, safe='', errors='replace')}")
+        return self._send("GET", f"/v1/rankings/{_in_path(ranking_id)}")
 
     def policies(self) -> list[dict[str, Any]]:
         """The policies of the service, their versions and the hashes of their states."""
         found: list[dict[str, Any]] = self._send("GET", "/v1/policies")["policies"]
         return found
 
-    def _send(self, method: str, path: str, body: Any = None) -> dict[str, Any]:
+    def promote(
+        self,
+        policy: str,
+        model: str | os.PathLike[str] | None = None,
+        *,
+        version: int | None = None,
+        share: float = 1.0,
+        order_by: str | None = None,
+        temperature: float | None = None,
+        detail: str = "",
+    ) -> dict[str, Any]:
+        """Serve a saved ranker, or an earlier version, under the name of a policy; needs a key with the scope promote. Sent only once.
+
+        Parameters
+        ----------
+        policy
+            Name of the policy.
+        model
+            The file of the ranker.
+        version
+            Instead of a file: number of a version of the policy.
+        share
+            Share of the traffic that it gets; 1 is all.
+        order_by, temperature
+            How the ranker orders; None: as the version that serves now.
+        detail
+            Why, for the audit log.
+        """
+        given = {"version": version, "share": share, "order_by": order_by, "temperature": temperature, "detail": detail}
+        if model is not None:
+            given["model_sha256"] = self.send_model(model)
+        return self._send("POST", f"/v1/policies/{_in_path(policy)}/promote", _message(given, Promote), attempts=1)
+
+    def send_model(self, model: str | os.PathLike[str]) -> str:
+        """Copy the file of a ranker to the service, to be promoted or evaluated; returns its hash.
+
+        Parameters
+        ----------
+        model
+            The file.
+        """
+        content = checked_file(model).read_bytes()
+        return str(self._send("POST", "/v1/models", content)["model_sha256"])
+
+    def rollback(self, policy: str, *, detail: str = "") -> dict[str, Any]:
+        """End the canary of a policy; where there is none, return to the version before. Sent only once: two would go back two versions.
+
+        Parameters
+        ----------
+        policy
+            Name of the policy.
+        detail
+            Why, for the audit log.
+        """
+        return self._send(
+            "POST", f"/v1/policies/{_in_path(policy)}/rollback", _message({"detail": detail}, Rollback), attempts=1
+        )
+
+    def evaluate(
+        self,
+        model: str | os.PathLike[str] | None = None,
+        *,
+        policy: str | None = None,
+        version: int | None = None,
+        against: str | None = None,
+        **settings: Any,
+    ) -> dict[str, Any]:
+        """The off-policy value of a candidate on the log of the service, with an interval.
+
+        Parameters
+        ----------
+        model
+            The file of a ranker; or name a policy.
+        policy, version
+            A version of a policy; without a number the one that serves now.
+        against
+            A policy to compare with.
+        **settings
+            Further fields of the request: order_by, temperature, since, event, estimator, level.
+        """
+        given = {"policy": policy, "version": version, "against": against, **settings}
+        if model is not None:
+            given["model_sha256"] = self.send_model(model)
+        return self._send("POST", "/v1/evaluate", _message(given, Evaluate))
+
+    def audit(self, *, limit: int = 100) -> list[dict[str, Any]]:
+        """Who changed what, the last change first.
+
+        Parameters
+        ----------
+        limit
+            How many changes at most.
+        """
+        found: list[dict[str, Any]] = self._send("GET", f"/v1/audit?limit={limit}")["audit"]
+        return found
+
+    def _send(self, method: str, path: str, body: Any = None, *, attempts: int | None = None) -> dict[str, Any]:
+        most = self._attempts if attempts is None else attempts
         pause = _FIRST_PAUSE
-        content = None if body is None else msgspec.json.encode(body)
-        headers = {} if body is None else {"content-type": "application/json"}
-        for attempt in range(1, self._attempts + 1):
+        content, headers = None, {}
+        if isinstance(body, bytes):
+            content, headers = body, {"content-type": "application/octet-stream"}
+        elif body is not None:
+            content, headers = msgspec.json.encode(body), {"content-type": "application/json"}
+        for attempt in range(1, most + 1):
             failure: str
             try:
                 answer = self._http.request(method, path, content=content, headers=headers)
@@ -200,10 +306,16 @@ class Client:
                 failure, status = _reason(answer), answer.status_code
                 if status not in _RETRIED:
                     break
-            if attempt < self._attempts:
+            if attempt < most:
                 time.sleep(pause * random.uniform(0.5, 1.5))  # so that many clients do not come back at once
                 pause *= 2
         raise ServiceError(f"{method} {path} failed: {failure}", status=status)
+
+
+def _in_path(name: Any) -> str:
+    if not isinstance(name, str) or not name:
+        raise RankPolicyError(f"policy must be a name; got {name!r:.80}.")
+    return quote(name, safe="", errors="replace")
 
 
 def _sequence(name: str, given: Any) -> list[Any]:

@@ -6,15 +6,20 @@ import json
 import os
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rankpolicy.files import checked_file
 from rankpolicy.service.policies.members import SERVED
+from rankpolicy.service.policies.restoring import stored_settings
 from rankpolicy.service.policies.served_policy import ServedPolicy
+from rankpolicy.service.routing import SPLIT
 from rankpolicy.settings import check_settings, documented, setting, setting_names
 from rankpolicy.types import RankPolicyError, unknown_name
+
+if TYPE_CHECKING:
+    from rankpolicy.service.retrain_settings import Retrain
 
 DEFAULT_POLICIES: dict[str, dict[str, Any]] = {"default": {"kind": "bandit", "bandit": "dcm-ts"}}
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
@@ -48,6 +53,11 @@ class ServiceConfig:
         above=0,
         at_most=7 * 86_400,
     )
+    rank_budget_seconds: float | None = setting(
+        None,
+        "How long a ranker may take for a list; the caller's own order is shown where it takes longer. None: as long as it takes.",
+        above=0,
+    )
     snapshot_every: int = setting(
         100_000, "Lists learned between snapshots. A restart computes what came after the last one.", at_least=1
     )
@@ -60,6 +70,7 @@ class ServiceConfig:
         None, "Seed of random lists, for tests; None draws from the secret of the database.", at_least=0
     )
     policies: Mapping[str, Mapping[str, Any]] = field(default_factory=lambda: dict(DEFAULT_POLICIES))
+    retrain: Sequence[Mapping[str, Any]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         check_settings(self)
@@ -72,6 +83,42 @@ class ServiceConfig:
                 )
             if not isinstance(given, Mapping) or "kind" not in given:
                 raise RankPolicyError(f"policies.{name} must be a table with a kind: {', '.join(SERVED)}.")
+        self._check_splits()
+        self.retrains()
+
+    def retrains(self) -> list[Retrain]:
+        """What ``[[retrain]]`` says, checked."""
+        if not self.retrain:
+            return []
+        from rankpolicy.service.retrain_settings import Retrain
+
+        if not isinstance(self.retrain, Sequence) or not all(isinstance(one, Mapping) for one in self.retrain):
+            raise RankPolicyError("retrain must be a list of tables: [[retrain]] in service.toml.")
+        made = []
+        for one in self.retrain:
+            for name in one:
+                if name not in setting_names(Retrain):
+                    raise RankPolicyError(f"retrain: {unknown_name('setting', name, setting_names(Retrain))}")
+            if "policy" not in one:
+                raise RankPolicyError(f"retrain must name a policy: {', '.join(self.policies)}.")
+            try:
+                made.append(Retrain(**one))
+            except RankPolicyError as error:
+                raise RankPolicyError(f"retrain: {error}") from None
+            for named in (made[-1].policy, made[-1].bias_policy):
+                if named is not None and named not in self.policies:
+                    raise RankPolicyError(f"retrain: {unknown_name('policy', named, self.policies)}")
+        return made
+
+    def _check_splits(self) -> None:
+        """A split passes requests on to policies that exist and are no splits themselves."""
+        for name, given in self.policies.items():
+            shares = given.get("shares") if given["kind"] == SPLIT else {}
+            for member in shares if isinstance(shares, Mapping) else ():
+                if member not in self.policies:
+                    raise RankPolicyError(f"policies.{name}: {unknown_name('policy', member, self.policies)}")
+                if self.policies[member]["kind"] == SPLIT:
+                    raise RankPolicyError(f"policies.{name}: {member} is a split itself; name the policies behind it.")
 
     @property
     def window(self) -> int:
@@ -110,6 +157,4 @@ def _made(name: str, given: Mapping[str, Any]) -> tuple[ServedPolicy, str]:
         raise RankPolicyError(f"policies.{name}: {error}") from None
     except TypeError as error:  # a setting that must be given is missing
         raise RankPolicyError(f"policies.{name}: settings of {given['kind']} are incomplete ({error}).") from None
-    if policy.model_sha256 is not None:  # what the file holds makes a version, not where it lies
-        settings["model"] = policy.model_sha256
-    return policy, json.dumps(settings, sort_keys=True, default=str)
+    return policy, json.dumps(stored_settings(policy, settings), sort_keys=True, default=str)

@@ -10,7 +10,12 @@ from hashlib import sha256
 
 from rankpolicy.types import RankPolicyError, unknown_name
 
-SCOPES = ("rank", "events", "read")  # show lists; report events; read lists, policies and metrics
+SCOPES = (
+    "rank",
+    "events",
+    "read",
+    "promote",
+)  # show lists; report events; read lists, policies, metrics; change what is served
 _PREFIX = "rp"
 
 

@@ -7,12 +7,17 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
 from itertools import islice
+from typing import Any
 
 import numpy as np
 
+from rankpolicy.service.changes import deployments
 from rankpolicy.service.messages import RankRequest
+from rankpolicy.service.policies.restoring import models_of, policy_of_version
 from rankpolicy.service.policies.served_policy import Ordered, ServedPolicy
 from rankpolicy.service.records import Lesson, PolicyVersion, Snapshot
+from rankpolicy.service.routing import Routing, by_number
+from rankpolicy.service.served_store import ServedStore
 from rankpolicy.service.store import Store
 from rankpolicy.types import RankPolicyError, unknown_name
 
@@ -116,6 +121,11 @@ class LivePolicy:
         with self._lock:
             return self.applied, sha256(self.policy.state()).hexdigest()
 
+    def described(self) -> tuple[int, str, dict[str, Any]]:
+        """The last lesson in the state, SHA-256 of the state, and what the policy reports about itself, of one moment."""
+        with self._lock:
+            return self.applied, sha256(self.policy.state()).hexdigest(), self.policy.report()
+
     def wants_snapshot(self, every: int) -> bool:
         """Whether so many lessons were learned since the last snapshot.
 
@@ -128,12 +138,12 @@ class LivePolicy:
 
 
 class LivePolicies:
-    """All policies that are served, by name; the first is the default.
+    """All policies that are served, by name; the first is the default. Each has one or more versions, with their states.
 
     Parameters
     ----------
     policies
-        They by name.
+        They by name, as the configuration has them.
     store
         The log.
     now
@@ -143,33 +153,107 @@ class LivePolicies:
     """
 
     def __init__(
-        self, policies: Mapping[str, tuple[ServedPolicy, str]], store: Store, *, now: int, report: Callable[[str], None]
+        self,
+        policies: Mapping[str, tuple[ServedPolicy, str]],
+        store: ServedStore,
+        *,
+        now: int,
+        report: Callable[[str], None],
     ) -> None:
         if not policies:
             raise RankPolicyError("a service must have at least one policy.")
-        self.by_name: dict[str, LivePolicy] = {}
+        self.default = next(iter(policies))
+        self.names = tuple(policies)
+        self._secret = store.secret()
+        self._by_version: dict[int, LivePolicy] = {}
         for name, (policy, settings) in policies.items():
             version = store.version_of(name, policy.kind, settings, now=now)
-            self.by_name[name] = LivePolicy(version=version, policy=policy)
-            self.by_name[name].restore(store, report)
-        self._by_version = {live.version.key: live for live in self.by_name.values()}
+            for content in models_of(policy):
+                store.save_model(content, now=now)
+            known = deployments(store.changes()).get(name)
+            if known is None or known.stable[0] != version.number:
+                store.add_change("configuration", "configure", name, version=version.number, now=now)
+            self._by_version[version.key] = LivePolicy(version=version, policy=policy)
+        for version in self.missing(store):
+            self._by_version[version.key] = LivePolicy(version=version, policy=policy_of_version(version, store.model))
+        for live in self._by_version.values():
+            live.restore(store, report)
+        self.adopt((), store)
+
+    @property
+    def by_name(self) -> dict[str, LivePolicy]:
+        """For each policy the version that serves all traffic that no canary gets."""
+        return {
+            name: self._by_version[self.routing.versions[name, self.routing.deployed[name].stable[-1]].key]
+            for name in self.names
+        }
+
+    @property
+    def by_version(self) -> dict[int, LivePolicy]:
+        """Versions that are served, or that a rollback returns to, by their keys."""
+        return dict(self._by_version)
+
+    def missing(self, store: ServedStore) -> list[PolicyVersion]:
+        """Versions that are served by now and not known here yet.
+
+        Parameters
+        ----------
+        store
+            The log.
+        """
+        versions = by_number(store.versions())
+        served = [
+            versions[name, number]
+            for name, deployment in deployments(store.changes()).items()
+            if name in self.names
+            for number in deployment.versions
+        ]
+        return [version for version in served if version.key not in self._by_version]
+
+    def adopt(self, added: Sequence[LivePolicy], store: ServedStore) -> None:
+        """Serve what the log of changes says, from the next list on.
+
+        Parameters
+        ----------
+        added
+            The versions that were missing.
+        store
+            The log.
+        """
+        self._by_version = self._by_version | {live.version.key: live for live in added}
+        changes = store.changes()
+        self.routing = Routing(deployed=deployments(changes), versions=by_number(store.versions()), secret=self._secret)
+        self.change = len(changes)
+
+    def chosen(self, asked: str | None, unit: str) -> tuple[str, LivePolicy]:
+        """The policy that is asked, and the version that answers.
+
+        Parameters
+        ----------
+        asked
+            The name in the request; None: the default.
+        unit
+            The user, or the id of the list.
+        """
+        name = self.default if asked is None else asked
+        if name not in self.names:
+            raise RankPolicyError(unknown_name("policy", name, self.names))
+        return name, self._by_version[self.routing.version(name, unit).key]
 
     def named(self, name: str | None) -> LivePolicy:
-        """The policy of this name; None: the default.
+        """The policy of this name, in the version that serves most; None: the default.
 
         Parameters
         ----------
         name
             The name.
         """
-        if name is None:
-            return next(iter(self.by_name.values()))
-        if name not in self.by_name:
-            raise RankPolicyError(unknown_name("policy", name, self.by_name))
-        return self.by_name[name]
+        if name is not None and name not in self.names:
+            raise RankPolicyError(unknown_name("policy", name, self.names))
+        return self.by_name[self.default if name is None else name]
 
     def learn(self, lessons: Sequence[Lesson]) -> None:
-        """Give each policy its lessons; those of versions that are no longer served stay in the log.
+        """Give each version its lessons; those of versions that are no longer served stay in the log.
 
         Parameters
         ----------
@@ -191,15 +275,15 @@ class LivePolicies:
         store
             The log.
         """
-        for live in self.by_name.values():
+        for live in self._by_version.values():
             live.catch_up(store)
 
     def snapshots(self, *, every: int) -> list[Snapshot]:
-        """Snapshots of the policies that learned so many lessons since their last one.
+        """Snapshots of the versions that learned so many lessons since their last one.
 
         Parameters
         ----------
         every
             How many lessons.
         """
-        return [live.snapshot() for live in self.by_name.values() if live.wants_snapshot(every)]
+        return [live.snapshot() for live in self._by_version.values() if live.wants_snapshot(every)]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 import msgspec
 from msgspec import Meta
@@ -13,6 +13,7 @@ MOST_FEATURES = 4_096
 MOST_EVENTS = 5_000
 LONGEST = 512  # characters of an id, a query, a name
 LONGEST_TEXT = 4_096  # characters of the text of an item
+MOST_DRAWS = 1_000  # lists drawn to estimate propensities
 
 Name = Annotated[str, Meta(min_length=1, max_length=LONGEST)]
 Text = Annotated[str, Meta(max_length=LONGEST_TEXT)]
@@ -20,6 +21,7 @@ Features = (
     Annotated[dict[Name, float], Meta(max_length=MOST_FEATURES)]
     | Annotated[list[float], Meta(max_length=MOST_FEATURES)]
 )
+Side = Annotated[dict[Name, str | float | None], Meta(max_length=256)]
 Context = Annotated[
     dict[Name, str | float | bool | None], Meta(max_length=256, description="Logged with the list; nothing reads it.")
 ]
@@ -35,15 +37,18 @@ class Item(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     features
         Numbers by name, or a list of numbers, for rankers of features.
     text
-        Its text; logged.
+        Its text, for rankers of texts.
     group
-        Its protected group; logged.
+        Its protected group, for fair rankers.
+    side
+        Side columns by name, numbers or texts, for rankers of click tables and of categories.
     """
 
     id: Name
     features: Features | None = None
     text: Text | None = None
     group: Name | None = None
+    side: Side | None = None
 
 
 class RankRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
@@ -65,6 +70,8 @@ class RankRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
         Who asks; logged.
     context
         Anything else to log.
+    propensity_draws
+        Where the policy has no propensities in closed form: how many lists to draw to estimate them from; 0 leaves them unknown.
     """
 
     query: Name
@@ -74,6 +81,7 @@ class RankRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     ranking_id: Name | None = None
     user: Name | None = None
     context: Context | None = None
+    propensity_draws: Annotated[int, Meta(ge=0, le=MOST_DRAWS)] = 0
 
 
 class ShownItem(msgspec.Struct, frozen=True, kw_only=True):
@@ -112,6 +120,11 @@ class RankAnswer(msgspec.Struct, frozen=True, kw_only=True):
         Logarithm of the probability of the whole list; None where no closed form is known.
     no_propensities
         Why there are none.
+    propensity_draws
+        Number of draws that the propensities are estimated from; 0: they are exact.
+    mode
+        "served"; "canary" for a version on trial; "apprentice" for the caller's own order, beside which a policy learns; "interleaved" for
+        a list of two policies; "fallback" for the caller's own order because the policy took too long.
     logged
         Whether the list is on disk. False only while the database cannot be written: events on such a list are never learned.
     took_us
@@ -125,6 +138,8 @@ class RankAnswer(msgspec.Struct, frozen=True, kw_only=True):
     items: list[ShownItem]
     list_log_propensity: float | None
     no_propensities: str | None
+    propensity_draws: int
+    mode: str
     logged: bool
     took_us: int
 
@@ -196,6 +211,78 @@ class EventsAnswer(msgspec.Struct, frozen=True, kw_only=True):
     orphan: int
     late: int
     rejected: list[Refused]
+
+
+class Promote(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
+    """Which version to put in front of users.
+
+    Parameters
+    ----------
+    version
+        Number of a version of the policy; or give ``model_sha256``.
+    model_sha256
+        Hash of a ranker that was sent to /v1/models.
+    share
+        Share of the traffic that it gets: above 0, 1 is all. The users or, where a list has no user, the lists are chosen by a hash.
+    order_by, temperature
+        How the ranker orders, as the settings of a policy of the kind ranker; left out: as the version that serves now.
+    detail
+        Why, for the audit log.
+    """
+
+    version: Annotated[int, Meta(ge=1)] | None = None
+    model_sha256: Name | None = None
+    share: Annotated[float, Meta(gt=0, le=1)] = 1.0
+    order_by: Literal["sorted", "sampled"] | None = None
+    temperature: Annotated[float, Meta(ge=1e-3, le=1e6)] | None = None
+    detail: Text = ""
+
+
+class Rollback(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
+    """End the canary of a policy; where there is none, return to the version before the last.
+
+    Parameters
+    ----------
+    detail
+        Why, for the audit log.
+    """
+
+    detail: Text = ""
+
+
+class Evaluate(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
+    """Which candidate to judge by the log.
+
+    Parameters
+    ----------
+    model_sha256
+        Hash of a ranker that was sent to /v1/models; or give ``policy`` and ``version``.
+    policy, version
+        A version of a policy; without a number the one that serves now.
+    order_by, temperature
+        How the ranker orders.
+    against
+        A policy to compare with, on the same lists; None: with the lists as they were shown.
+    since
+        Only lists stored at this time or later, in seconds since 1970.
+    event
+        The type of event that counts.
+    estimator
+        Name of the off-policy estimator.
+    level
+        Level of the interval.
+    """
+
+    model_sha256: Name | None = None
+    policy: Name | None = None
+    version: Annotated[int, Meta(ge=1)] | None = None
+    order_by: Literal["sorted", "sampled"] = "sorted"
+    temperature: Annotated[float, Meta(ge=1e-3, le=1e6)] | None = None
+    against: Name | None = None
+    since: Annotated[float, Meta(ge=0, le=1e11)] = 0.0
+    event: Name = "click"
+    estimator: Name = "rips"
+    level: Annotated[float, Meta(gt=0, lt=1)] = 0.95
 
 
 class Problem(msgspec.Struct, frozen=True, kw_only=True):

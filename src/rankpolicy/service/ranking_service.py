@@ -7,11 +7,15 @@ import math
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict
+from functools import partial
 from hashlib import blake2b
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
+import numpy as np
 
+from rankpolicy.service.changes import Change
 from rankpolicy.service.clock import Clock
 from rankpolicy.service.config import ServiceConfig
 from rankpolicy.service.errors import UnavailableError
@@ -19,12 +23,18 @@ from rankpolicy.service.ids import time_ordered_id
 from rankpolicy.service.journal import Done, Journal, deliver_here
 from rankpolicy.service.live import LivePolicies, LivePolicy
 from rankpolicy.service.messages import EventIn, EventsAnswer, RankAnswer, RankRequest, Refused, ShownItem
+from rankpolicy.service.policies.restoring import policy_of_version
 from rankpolicy.service.policies.served_policy import Ordered
 from rankpolicy.service.randomness import generator_of
-from rankpolicy.service.records import Fate, NewEvent, NewEvents, NewRanking, ShownList, StoredRanking
+from rankpolicy.service.records import Fate, NewEvent, NewEvents, NewRanking, PolicyVersion, ShownList, StoredRanking
 from rankpolicy.service.sqlite import SqliteStore
+from rankpolicy.service.working import run_job
 from rankpolicy.types import RankPolicyError
 
+if TYPE_CHECKING:
+    from rankpolicy.service.retrain_settings import Retrain
+
+SECONDS_BETWEEN_LOOKS = 1.0  # a change that another process made is served after this time
 _ENCODER = msgspec.json.Encoder()
 _REFUSED = {
     "conflict": (409, "this event_id was used before, with another content"),
@@ -45,11 +55,14 @@ class RankingService:
 
     def __init__(self, config: ServiceConfig, *, report: Callable[[str], None] = lambda text: None) -> None:
         self.config = config
+        self._report = report
+        self._refreshing, self._working = asyncio.Lock(), asyncio.Lock()
         policies = config.made_policies()
         self._store = SqliteStore(config.db, check=config.check)
         try:
             self.reader = SqliteStore(config.db, role="reader", check="none")
             self.clock = Clock(not_before=self._store.last_stamp())
+            self._started = self.clock.now()
             self.policies = LivePolicies(policies, self._store, now=self.clock.now(), report=report)
         except BaseException:
             self._store.close()
@@ -75,6 +88,8 @@ class RankingService:
             live.policy.warm_up()
         self._loop = asyncio.get_running_loop()
         self.journal.start()
+        self._tasks = [self._loop.create_task(self._watch())]
+        self._tasks += [self._loop.create_task(self._retrain(wanted)) for wanted in self.config.retrains()]
 
     def stop(self) -> None:
         """Commit what waits, keep snapshots, and release the database."""
@@ -82,6 +97,9 @@ class RankingService:
             return
         self._was_stopped = True
         if self._loop is not None:
+            if not self._loop.is_closed():
+                for task in self._tasks:
+                    self._loop.call_soon_threadsafe(task.cancel)
             self.journal.stop()
         self._slow.shutdown()
         self.reader.close()
@@ -96,16 +114,16 @@ class RankingService:
             Query, items and cutoff.
         """
         start = time.perf_counter_ns()
-        live = self.policies.named(request.policy)
         _check_names(request)
         ranking_id = request.ranking_id or time_ordered_id()
+        change = self.policies.change
+        asked, live = self.policies.chosen(request.policy, request.user or ranking_id)
         generator = generator_of(self._secret, ranking_id)
-        if live.policy.is_quick:
+        if live.policy.is_quick and not request.propensity_draws:
             ordered = live.order(request, generator=generator)
         else:
-            loop = asyncio.get_running_loop()
-            ordered = await loop.run_in_executor(self._slow, lambda: live.order(request, generator=generator))
-        new = self._new_ranking(ranking_id, request, live, ordered)
+            ordered = await self._ordered_beside(live, request, generator)
+        new = self._new_ranking(ranking_id, request, live, ordered, asked=asked, change=change)
         try:
             stored = await self._stored(new)
         except UnavailableError:
@@ -138,8 +156,27 @@ class RankingService:
             rejected=refused,
         )
 
-    def _new_ranking(self, ranking_id: str, request: RankRequest, live: LivePolicy, ordered: Ordered) -> NewRanking:
+    async def _ordered_beside(self, live: LivePolicy, request: RankRequest, generator: np.random.Generator) -> Ordered:
+        """The list of a policy that takes its time, beside the event loop; the caller's order where it takes too long."""
+        loop = asyncio.get_running_loop()
+        order = loop.run_in_executor(self._slow, lambda: live.order(request, generator=generator))
+        budget = self.config.rank_budget_seconds
+        if budget is None:
+            return await order
+        try:
+            return await asyncio.wait_for(asyncio.shield(order), budget)
+        except TimeoutError:
+            order.add_done_callback(lambda done: done.exception())  # nobody waits for it any more
+            names = [item.id for item in request.items[: request.cutoff]]
+            return Ordered(items=names, mode="fallback", no_propensities="the policy took longer than the time budget")
+
+    def _new_ranking(
+        self, ranking_id: str, request: RankRequest, live: LivePolicy, ordered: Ordered, *, asked: str, change: int
+    ) -> NewRanking:
         encoded = _ENCODER.encode(request)
+        mode = ordered.mode
+        if mode == "served" and live.version.number == self.policies.routing.deployed[live.version.policy].canary:
+            mode = "canary"
         shown = ShownList(
             ranking_id=ranking_id,
             policy=live.version.policy,
@@ -150,6 +187,11 @@ class RankingService:
             scores=ordered.scores,
             propensities=ordered.propensities,
             no_propensities=ordered.no_propensities,
+            propensity_draws=ordered.propensity_draws,
+            mode=mode,
+            asked=asked,
+            change=change,
+            memo=ordered.memo,
         )
         return NewRanking(
             shown=shown,
@@ -157,8 +199,96 @@ class RankingService:
             request=encoded,
             request_hash=blake2b(encoded, digest_size=16).digest(),
             window=self.config.window,
-            learns=live.policy.learns and bool(ordered.items),
+            learns=live.policy.learns and bool(ordered.items) and mode != "fallback",
         )
+
+    async def changed(self, change: Callable[[SqliteStore, int], Change]) -> Change:
+        """Make a change of what is served, and serve it before this returns.
+
+        Parameters
+        ----------
+        change
+            Called with a store and the time, beside the event loop.
+        """
+        made: Change = await asyncio.to_thread(self.with_store, change)
+        await self.refresh()
+        return made
+
+    async def refresh(self) -> None:
+        """Serve what the log of changes says; another process may have written it."""
+        async with self._refreshing:
+            missing = self.policies.missing(self.reader)
+            added = await asyncio.to_thread(self._made_versions, missing) if missing else []
+            self.policies.adopt(added, self.reader)
+
+    def _made_versions(self, missing: list[PolicyVersion]) -> list[LivePolicy]:
+        def made(store: SqliteStore, now: int) -> list[LivePolicy]:
+            policies = [(version, policy_of_version(version, store.model)) for version in missing]
+            for _, policy in policies:
+                policy.warm_up()
+            return [LivePolicy(version=version, policy=policy) for version, policy in policies]
+
+        found: list[LivePolicy] = self.with_store(made)
+        return found
+
+    def with_store(self, use: Callable[[SqliteStore, int], Any]) -> Any:
+        """Call with a store of its own, which may write beside the journal, and the time. Not for the event loop: it may wait.
+
+        Parameters
+        ----------
+        use
+            What to call; its result is returned.
+        """
+        store = SqliteStore(self.config.db, role="keys", check="none")
+        try:
+            return use(store, self.clock.now())
+        finally:
+            store.close()
+
+    async def _watch(self) -> None:
+        """Notice changes that other processes make, such as the command line."""
+        while True:
+            await asyncio.sleep(SECONDS_BETWEEN_LOOKS)
+            try:
+                if self.reader.last_change() != self.policies.change:
+                    await self.refresh()
+            except Exception as error:  # what is served now goes on
+                self._report(f"a change of what is served could not be followed: {error}")
+
+    async def work(self, job: str, wanted: Any, *, who: str) -> dict[str, Any]:
+        """Have a job done by a process of its own, so that ranking goes on; one at a time.
+
+        Parameters
+        ----------
+        job
+            "evaluate" or "retrain".
+        wanted
+            What it is told.
+        who
+            Who asked for it, for the audit log.
+        """
+        if self._working.locked():
+            raise UnavailableError("another evaluation or training is running. Send it again later.")
+        async with self._working:
+            found = await run_job({"job": job, "db": self.config.db, "wanted": wanted, "who": who})
+            await self.refresh()
+            return found
+
+    async def _retrain(self, wanted: Retrain) -> None:
+        """Retrain on schedule; after a restart the schedule goes on where it was."""
+        while True:
+            done = [
+                one.stamp for one in self.reader.changes() if (one.action, one.policy) == ("retrain", wanted.policy)
+            ]
+            last = done[-1] if done else self._started
+            await asyncio.sleep(max(0.0, (last - self.clock.now()) / 1e6 + wanted.every_hours * 3600))
+            try:
+                await self.work("retrain", asdict(wanted), who="retraining")
+            except UnavailableError:
+                await asyncio.sleep(SECONDS_BETWEEN_LOOKS)
+            except Exception as error:
+                self._report(f"retraining of {wanted.policy} failed: {error}")
+                await asyncio.to_thread(self.with_store, partial(_note_failure, wanted.policy, str(error)))
 
     async def _stored(self, work: NewRanking | NewEvents) -> Any:
         assert self._loop is not None
@@ -179,6 +309,10 @@ class RankingService:
         assert self._loop is not None
         if outcomes and not self._loop.is_closed():
             self._loop.call_soon_threadsafe(deliver_here, outcomes)
+
+
+def _note_failure(policy: str, reason: str, store: SqliteStore, now: int) -> None:
+    store.add_change("retraining", "retrain", policy, detail=f"failed: {reason}"[:4_000], now=now)
 
 
 def _check_names(request: RankRequest) -> None:
@@ -208,6 +342,8 @@ def _answer(shown: ShownList, start: int, *, logged: bool) -> RankAnswer:
         ],
         list_log_propensity=log_propensity,
         no_propensities=shown.no_propensities,
+        propensity_draws=shown.propensity_draws,
+        mode=shown.mode,
         logged=logged,
         took_us=(time.perf_counter_ns() - start) // 1000,
     )

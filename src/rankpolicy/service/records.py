@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
 import msgspec
 
@@ -33,7 +33,7 @@ class PolicyVersion(msgspec.Struct, frozen=True, kw_only=True):
     settings: str
 
 
-class ShownList(msgspec.Struct, frozen=True, kw_only=True):
+class ShownList(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A list that was shown, with what off-policy estimates need.
 
     Parameters
@@ -52,6 +52,16 @@ class ShownList(msgspec.Struct, frozen=True, kw_only=True):
         The probability of each item at its position given the items above it; None where no closed form is known.
     no_propensities
         Why there are none.
+    propensity_draws
+        Number of draws that the propensities are estimated from; 0: they are exact.
+    mode
+        How it came about: "served", "canary", "apprentice", "interleaved" or "fallback".
+    asked
+        The policy that the request named; another one where that splits its traffic.
+    change
+        The last change of what is served that was known then: replay finds the same version with it.
+    memo
+        What the policy needs to learn from the list beside its items and clicks.
     """
 
     ranking_id: str
@@ -63,6 +73,11 @@ class ShownList(msgspec.Struct, frozen=True, kw_only=True):
     scores: list[float] | None = None
     propensities: list[float] | None = None
     no_propensities: str | None = None
+    propensity_draws: int = 0
+    mode: str = "served"
+    asked: str | None = None
+    change: int = 0
+    memo: Any = None
 
 
 class NewRanking(msgspec.Struct, frozen=True, kw_only=True):
@@ -179,6 +194,8 @@ class Lesson(msgspec.Struct, frozen=True, kw_only=True):
         The items, best first.
     clicks
         One byte per item, 1 where it was clicked.
+    memo
+        What the policy noted when it showed the list.
     """
 
     seq: int
@@ -186,6 +203,7 @@ class Lesson(msgspec.Struct, frozen=True, kw_only=True):
     query: str
     items: list[str]
     clicks: bytes
+    memo: Any = None
 
 
 class Snapshot(msgspec.Struct, frozen=True, kw_only=True):

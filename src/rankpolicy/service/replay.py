@@ -7,11 +7,25 @@ from dataclasses import dataclass
 from hashlib import sha256
 from itertools import islice
 
+import msgspec
+
+from rankpolicy.service.changes import deployments
 from rankpolicy.service.live import LESSONS_AT_ONCE, LivePolicy
 from rankpolicy.service.policies.members import SERVED
 from rankpolicy.service.policies.served_policy import ServedPolicy
 from rankpolicy.service.records import PolicyVersion
+from rankpolicy.service.routing import Routing, by_number
+from rankpolicy.service.served_store import ServedStore
 from rankpolicy.service.sqlite.file_store import SqliteStore
+
+_MOST_NAMED = 10
+
+
+class _Asked(msgspec.Struct):
+    user: str | None = None
+
+
+_ASKED = msgspec.json.Decoder(_Asked)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,6 +76,55 @@ def replay(
     """
     learners = [version for version in store.versions() if SERVED.named(version.kind).learns]
     return [_replayed(store, version, made(version), until) for version in learners]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReplayedChoices:
+    """Whether every list was ranked by the version that the log of changes says.
+
+    Parameters
+    ----------
+    lists
+        Lists that were checked.
+    changes
+        Changes of what is served.
+    wrong
+        Ids of lists that another version should have ranked; at most ten.
+    """
+
+    lists: int
+    changes: int
+    wrong: list[str]
+
+    @property
+    def is_equal(self) -> bool:
+        """Whether there is none."""
+        return not self.wrong
+
+
+def replay_choices(store: ServedStore) -> ReplayedChoices:
+    """Choose the version of every list again: by the changes known when it was shown, the splits, and the hash of its user or id.
+
+    Parameters
+    ----------
+    store
+        The log.
+    """
+    changes, versions, secret = store.changes(), by_number(store.versions()), store.secret()
+    routings: dict[int, Routing] = {}
+    lists = 0
+    wrong: list[str] = []
+    for version, shown, request in store.shown_lists():
+        if shown.asked is None:  # of a database from before there were changes
+            continue
+        if shown.change not in routings:
+            deployed = deployments(changes[: shown.change])
+            routings[shown.change] = Routing(deployed=deployed, versions=versions, secret=secret)
+        unit = _ASKED.decode(request).user or shown.ranking_id
+        lists += 1
+        if routings[shown.change].version(shown.asked, unit).key != version and len(wrong) < _MOST_NAMED:
+            wrong.append(shown.ranking_id)
+    return ReplayedChoices(lists=lists, changes=len(changes), wrong=wrong)
 
 
 def _replayed(store: SqliteStore, version: PolicyVersion, policy: ServedPolicy, until: int | None) -> ReplayedPolicy:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import importlib.util
+import math
+import time
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -15,6 +18,12 @@ if TYPE_CHECKING:
 
 Db = Annotated[Path, typer.Option("--db", help="The database of the service.")]
 NotRandom = Annotated[int, typer.Option("--seed", hidden=True, help="Accepted by every verb; nothing here is random.")]
+Since = Annotated[
+    str | None,
+    typer.Option(
+        metavar="DATE", help="Only lists shown at this time or later, such as 2026-11-01.", show_default="all"
+    ),
+]
 PACKAGES = ("apsw", "msgspec", "starlette", "uvicorn")
 
 
@@ -43,3 +52,60 @@ def opened(db: Path, *, role: str, must_exist: bool = True) -> SqliteStore:
     if must_exist and not db.is_file():
         raise RankPolicyError(f"there is no database at {db}. Name the one of your service with --db.")
     return SqliteStore(db, role=role, check="none")
+
+
+def now_of(store: SqliteStore) -> int:
+    """The time in microseconds since 1970, not before the last time in the database.
+
+    Parameters
+    ----------
+    store
+        The database.
+    """
+    return max(time.time_ns() // 1000, store.last_stamp() + 1)
+
+
+def time_from(option: str, text: str | None) -> int | None:
+    """A date and perhaps a time, in UTC unless it has a zone, as microseconds since 1970; None stays None.
+
+    Parameters
+    ----------
+    option
+        The option, for the error.
+    text
+        What was typed.
+
+    >>> time_from("--since", "1970-01-02")
+    86400000000
+    """
+    if text is None:
+        return None
+    try:
+        time_given = datetime.fromisoformat(text)
+    except ValueError:
+        raise RankPolicyError(
+            f"{option} must be a date such as 2026-11-01 or 2026-11-01T12:30; got {text!r:.40}."
+        ) from None
+    if time_given.tzinfo is None:
+        time_given = time_given.replace(tzinfo=UTC)
+    return max(0, round(time_given.timestamp() * 1e6))
+
+
+def share_from(text: str) -> float:
+    """A share such as 10% or 0.1.
+
+    Parameters
+    ----------
+    text
+        What was typed.
+
+    >>> share_from("10%"), share_from("0.25")
+    (0.1, 0.25)
+    """
+    try:
+        share = float(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
+    except ValueError:
+        share = math.nan
+    if not 0 < share <= 1:
+        raise RankPolicyError(f"--share must be above 0% and at most 100%, such as 10% or 0.1; got {text!r:.40}.")
+    return share

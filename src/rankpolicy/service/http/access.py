@@ -12,6 +12,7 @@ from rankpolicy.service.http.bodies import header
 from rankpolicy.service.keys import StoredKey, matching_key
 
 _SECONDS_BETWEEN_LOOKS = 1.0  # a new or revoked key is known after this time
+LOCAL = "this machine"  # who changes something where there are no keys
 _CHALLENGE = (b"www-authenticate", b"Bearer")
 
 
@@ -29,21 +30,21 @@ class Access:
         self._keys: list[StoredKey] = []
         self._next_look = 0.0
 
-    def check(self, scope: Scope, needed: str) -> None:
-        """Refuse a request that may not do this.
+    def check(self, scope: Scope, needed: str) -> str:
+        """Refuse a request that may not do this; the id of its key, or "this machine" where there are no keys.
 
         Parameters
         ----------
         scope
             The ASGI scope.
         needed
-            The scope of the key that is needed: rank, events or read.
+            The scope of the key that is needed, of ``SCOPES``.
         """
         self._look()
         if not self._keys:
             if not is_local(scope):
                 raise RefusedError(403, "forbidden", "without keys only callers on the same machine are served.")
-            return
+            return LOCAL
         given = header(scope, b"authorization") or ""
         kind, _, key = given.partition(" ")
         found = matching_key(key.strip(), self._keys) if kind.lower() == "bearer" else None
@@ -51,6 +52,7 @@ class Access:
             raise RefusedError(401, "unauthorized", "send a valid key: Authorization: Bearer rp_...", _CHALLENGE)
         if needed not in found.scopes:
             raise RefusedError(403, "forbidden", f"this key must have the scope {needed!r}; it has not.")
+        return found.key_id
 
     def _look(self) -> None:
         now = time.monotonic()

@@ -41,17 +41,34 @@ async def read_body(scope: Scope, receive: Receive) -> bytes:
     receive
         The ASGI function.
     """
+    return await whole_body_of(scope, receive, kind="application/json", most=MOST_BYTES)
+
+
+async def whole_body_of(scope: Scope, receive: Receive, *, kind: str, most: int) -> bytes:
+    """The body of a POST request.
+
+    Parameters
+    ----------
+    scope
+        The ASGI scope.
+    receive
+        The ASGI function.
+    kind
+        The content type that it must have.
+    most
+        How many bytes it may have.
+    """
     if scope["method"] != "POST":
         raise RefusedError(405, "method_not_allowed", "use POST here.", (b"allow", b"POST"))
-    kind = (header(scope, b"content-type") or "").partition(";")[0].strip().lower()
-    if kind != "application/json":  # a form of a foreign web page cannot send this type unasked
-        raise RefusedError(415, "unsupported_media_type", "content-type must be application/json.")
+    given = (header(scope, b"content-type") or "").partition(";")[0].strip().lower()
+    if given != kind:  # a form of a foreign web page cannot send this type unasked
+        raise RefusedError(415, "unsupported_media_type", f"content-type must be {kind}.")
     announced = header(scope, b"content-length")
-    if announced is not None and announced.isdigit() and int(announced) > MOST_BYTES:
-        raise _too_large()
+    if announced is not None and announced.isdigit() and int(announced) > most:
+        raise _too_large(most)
     try:
         async with asyncio.timeout(LONGEST_WAIT):
-            return await _whole_body(receive)
+            return await _whole_body(receive, most)
     except TimeoutError:
         raise RefusedError(408, "timeout", f"the body must come within {LONGEST_WAIT:g} seconds.") from None
 
@@ -76,7 +93,7 @@ def decoded(decoder: msgspec.json.Decoder[MessageT], body: bytes) -> MessageT:
         raise RefusedError(400, "malformed", "the body is nested too deeply.") from None
 
 
-async def _whole_body(receive: Receive) -> bytes:
+async def _whole_body(receive: Receive, most: int) -> bytes:
     parts: list[bytes] = []
     size = 0
     while True:
@@ -85,13 +102,13 @@ async def _whole_body(receive: Receive) -> bytes:
             raise RefusedError(400, "disconnected", "the connection was closed before the body had come.")
         part = message.get("body", b"")
         size += len(part)
-        if size > MOST_BYTES:
-            raise _too_large()
+        if size > most:
+            raise _too_large(most)
         parts.append(part)
         if not message.get("more_body", False):
             return b"".join(parts)
 
 
-def _too_large() -> RefusedError:
+def _too_large(most: int) -> RefusedError:
     # The rest of the body is not read, so the connection cannot be used again.
-    return RefusedError(413, "too_large", f"a request must have at most {MOST_BYTES} bytes.", (b"connection", b"close"))
+    return RefusedError(413, "too_large", f"a request must have at most {most} bytes.", (b"connection", b"close"))

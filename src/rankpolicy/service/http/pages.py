@@ -12,8 +12,10 @@ from starlette.routing import Route
 
 from rankpolicy.service.http.access import Access
 from rankpolicy.service.http.answers import ENCODER, RefusedError, refusal_of
+from rankpolicy.service.http.changing import changing_routes
 from rankpolicy.service.http.metrics import Metrics
 from rankpolicy.service.http.openapi import openapi
+from rankpolicy.service.live import LivePolicies, LivePolicy
 from rankpolicy.service.messages import LONGEST
 from rankpolicy.service.ranking_service import RankingService
 from rankpolicy.types import RankPolicyError
@@ -50,7 +52,7 @@ def pages(service: RankingService, access: Access, metrics: Metrics) -> Starlett
         return _json({"shown": found.shown, "clicked": clicked, "learned": is_learned} | times)
 
     def policies(request: Request) -> Response:
-        return _json({"policies": [_described(live) for live in service.policies.by_name.values()]})
+        return _json({"policies": [described(service.policies, name) for name in service.policies.names]})
 
     async def health(request: Request) -> Response:
         return _json({"status": "ok"})
@@ -78,6 +80,7 @@ def pages(service: RankingService, access: Access, metrics: Metrics) -> Starlett
         routes=[
             Route("/v1/rankings/{ranking_id}", for_readers(ranking)),
             Route("/v1/policies", for_readers(policies)),
+            *changing_routes(service, access),
             Route("/metrics", for_readers(numbers)),
             Route("/healthz", health),
             Route("/readyz", readiness),
@@ -87,16 +90,44 @@ def pages(service: RankingService, access: Access, metrics: Metrics) -> Starlett
     )
 
 
-def _described(live: Any) -> dict[str, Any]:
-    applied, state = live.state_hash()
+def described(policies: LivePolicies, name: str) -> dict[str, Any]:
+    """A policy as the interface shows it: the version that serves, and all versions that are served or may be returned to.
+
+    Parameters
+    ----------
+    policies
+        The policies that are served.
+    name
+        Name of the policy.
+    """
+    live, deployment = policies.by_name[name], policies.routing.deployed[name]
+    shares, by_version = deployment.shares(), policies.by_version
+    versions = [by_version[policies.routing.versions[name, number].key] for number in deployment.versions]
     return {
-        "policy": live.version.policy,
+        "name": name,
+        "policy": name,
+        "kind": live.version.kind,
+        "version": live.version.number,
         "policy_version": live.version.number,
+        "since": deployment.since / 1e6,
+        "versions": [
+            _version(one) | {"share": shares.get(one.version.number, 0.0), "since": deployment.since / 1e6}
+            for one in versions
+        ],
+        **{key: value for key, value in _version(live).items() if key not in ("kind", "version")},
+    }
+
+
+def _version(live: LivePolicy) -> dict[str, Any]:
+    applied, state, report = live.described()
+    return {
+        "version": live.version.number,
         "kind": live.version.kind,
         "settings": live.version.settings,
         "model_sha256": live.policy.model_sha256,
         "last_lesson": applied,
         "state_sha256": state if live.policy.learns else None,
+        "report": report,
     }
 
 
@@ -119,4 +150,6 @@ def _missing(request: Request, error: Exception) -> Response:
 
 
 def _not_allowed(request: Request, error: Exception) -> Response:
-    return _json({"error": "method_not_allowed", "message": "use GET here."}, 405)
+    return _json(
+        {"error": "method_not_allowed", "message": f"{request.method} is not possible here; see /openapi.json."}, 405
+    )

@@ -11,7 +11,7 @@ import numpy as np
 from rankpolicy.bandits.query_bandit import QueryBandit
 from rankpolicy.service.errors import DamagedStoreError
 from rankpolicy.service.messages import MOST_ITEMS, RankRequest
-from rankpolicy.service.policies.served_policy import Ordered
+from rankpolicy.service.policies.served_policy import Ordered, Plain
 from rankpolicy.service.records import Lesson
 from rankpolicy.settings import documented, setting
 
@@ -20,7 +20,7 @@ _MAGIC = b"query bandit 1\n"
 
 @documented
 @dataclass(kw_only=True, eq=False)
-class BanditPolicy:
+class BanditPolicy(Plain):
     """A ``QueryBandit``: each query learns on its own which of its items are clicked."""
 
     kind: ClassVar[str] = "bandit"
@@ -32,10 +32,6 @@ class BanditPolicy:
 
     def __post_init__(self) -> None:
         self._bandit = self._made()
-
-    @property
-    def model_sha256(self) -> str | None:
-        return None
 
     @property
     def num_keys(self) -> int:

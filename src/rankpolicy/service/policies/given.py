@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
 from rankpolicy.service.messages import RankRequest
-from rankpolicy.service.policies.served_policy import Ordered, Unlearning
+from rankpolicy.service.policies.served_policy import Ordered, Unlearning, steps_of_order
 from rankpolicy.settings import documented
 
 
@@ -31,3 +32,20 @@ class GivenOrder(Unlearning):
         """
         names = [item.id for item in request.items[: request.cutoff]]
         return Ordered(items=names, propensities=[1.0] * len(names))
+
+    def step_probabilities(
+        self, requests: Sequence[RankRequest], lists: Sequence[Sequence[str]]
+    ) -> list[list[float]] | None:
+        """1 as long as a list follows the order of the request, then 0.
+
+        Parameters
+        ----------
+        requests
+            What was asked.
+        lists
+            The lists that were shown.
+        """
+        return [
+            steps_of_order([item.id for item in request.items], shown)
+            for request, shown in zip(requests, lists, strict=True)
+        ]

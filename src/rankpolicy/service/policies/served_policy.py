@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
@@ -26,12 +26,21 @@ class Ordered:
         The probability of each item at its position given the items above it; None where no closed form is known.
     no_propensities
         Why there are none.
+    propensity_draws
+        Number of draws that the propensities are estimated from; 0: they are exact.
+    mode
+        How the list came about, where that is worth saying.
+    memo
+        What the policy needs to learn from the list beside its items and clicks; plain values.
     """
 
     items: list[str]
     scores: list[float] | None = None
     propensities: list[float] | None = None
     no_propensities: str | None = None
+    propensity_draws: int = 0
+    mode: str = "served"
+    memo: Any = None
 
 
 class ServedPolicy(Protocol):
@@ -41,9 +50,33 @@ class ServedPolicy(Protocol):
     learns: ClassVar[bool]  # whether the end of a window is a lesson
     is_quick: ClassVar[bool]  # whether it takes microseconds; others run beside the event loop
 
+    members: Sequence[ServedPolicy]  # policies inside this one
+
     @property
     def model_sha256(self) -> str | None:
         """Hash of the file of the model; None for policies without one."""
+        ...
+
+    def model_content(self) -> bytes | None:
+        """The file of the model; None for policies without one."""
+        ...
+
+    def step_probabilities(
+        self, requests: Sequence[RankRequest], lists: Sequence[Sequence[str]]
+    ) -> list[list[float]] | None:
+        """For each list, the probability of each item given those above it if this policy were asked now; None where it has no closed form.
+
+        Parameters
+        ----------
+        requests
+            What was asked.
+        lists
+            The lists that were shown.
+        """
+        ...
+
+    def report(self) -> dict[str, Any]:
+        """What the policy can say about itself beside its state: match rates, verdicts, numbers of queries."""
         ...
 
     def order(self, request: RankRequest, *, generator: np.random.Generator) -> Ordered:
@@ -87,15 +120,43 @@ class ServedPolicy(Protocol):
         ...
 
 
-class Unlearning:
-    """What policies share that learn nothing."""
+class Plain:
+    """What policies share that have no model, no members and nothing to report."""
 
-    learns: ClassVar[bool] = False
-    is_quick: ClassVar[bool] = True
+    members: Sequence[ServedPolicy] = ()
 
     @property
     def model_sha256(self) -> str | None:
         return None
+
+    def model_content(self) -> bytes | None:
+        """There is no model."""
+        return None
+
+    def step_probabilities(
+        self, requests: Sequence[RankRequest], lists: Sequence[Sequence[str]]
+    ) -> list[list[float]] | None:
+        """No closed form is known.
+
+        Parameters
+        ----------
+        requests
+            What was asked.
+        lists
+            The lists that were shown.
+        """
+        return None
+
+    def report(self) -> dict[str, Any]:
+        """Nothing."""
+        return {}
+
+
+class Unlearning(Plain):
+    """What policies share that learn nothing."""
+
+    learns: ClassVar[bool] = False
+    is_quick: ClassVar[bool] = True
 
     def warm_up(self) -> None:
         """There is nothing to load."""
@@ -108,3 +169,23 @@ class Unlearning:
 
     def restore(self, state: bytes) -> None:
         """There is nothing to know."""
+
+
+def steps_of_order(order: Sequence[str], shown: Sequence[str]) -> list[float]:
+    """The probability of each item of a list given those above it, under a policy that always shows ``order``.
+
+    Parameters
+    ----------
+    order
+        The list of that policy.
+    shown
+        The list that was shown.
+
+    >>> steps_of_order(["a", "b", "c"], ["a", "c", "b"])
+    [1.0, 0.0, 0.0]
+    """
+    steps, agrees = [], True
+    for position, item in enumerate(shown):
+        agrees = agrees and position < len(order) and order[position] == item
+        steps.append(float(agrees))
+    return steps

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -35,3 +36,20 @@ class UniformLists(Unlearning):
             items=[request.items[place].id for place in places],
             propensities=[1.0 / (num_items - position) for position in range(len(places))],
         )
+
+    def step_probabilities(
+        self, requests: Sequence[RankRequest], lists: Sequence[Sequence[str]]
+    ) -> list[list[float]] | None:
+        """1 / (items not yet placed), for every list.
+
+        Parameters
+        ----------
+        requests
+            What was asked.
+        lists
+            The lists that were shown.
+        """
+        return [
+            [1.0 / (len(request.items) - position) for position in range(len(shown))]
+            for request, shown in zip(requests, lists, strict=True)
+        ]

@@ -24,6 +24,7 @@ from rankpolicy.service.sqlite.checking import check_log
 from rankpolicy.service.sqlite.opening import FileLock, check_pages, connect, create_tables, import_apsw
 from rankpolicy.service.sqlite.row_hashes import check_row, row_hash
 from rankpolicy.service.sqlite.schema import LOG
+from rankpolicy.service.sqlite.served_tables import ServedTables
 from rankpolicy.service.sqlite.transaction import SHOWN, Transaction, read_ranking
 
 _KEPT_SNAPSHOTS = 2
@@ -35,7 +36,7 @@ _LESSONS = """
 """
 
 
-class SqliteStore:
+class SqliteStore(ServedTables):
     """Lists, events, lessons, snapshots and keys in one SQLite file (WAL, synchronous FULL).
 
     One thread uses a store at a time. The server has two on the same file: one that writes, in the thread of the journal, and one that
@@ -194,7 +195,14 @@ class SqliteStore:
                     raise DamagedStoreError(f"list {lesson[1]} is missing from {self.path}. Restore a backup.")
                 check_row("rankings", ranking)
                 shown = SHOWN.decode(ranking[5])
-                yield Lesson(seq=lesson[0], version=version, query=shown.query, items=shown.items, clicks=lesson[4])
+                yield Lesson(
+                    seq=lesson[0],
+                    version=version,
+                    query=shown.query,
+                    items=shown.items,
+                    clicks=lesson[4],
+                    memo=shown.memo,
+                )
 
     def save_snapshot(self, snapshot: Snapshot, *, now: int) -> None:
         """Keep a snapshot; older ones but the last are dropped.

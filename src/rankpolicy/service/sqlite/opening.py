@@ -10,6 +10,7 @@ from typing import Any
 
 from rankpolicy.service.errors import DamagedStoreError, UnavailableError
 from rankpolicy.service.sqlite.schema import APPLICATION, FORMAT, SCHEMA
+from rankpolicy.service.sqlite.served_tables import TABLES
 from rankpolicy.types import MissingDependencyError, RankPolicyError
 
 BUSY_MILLISECONDS = 5_000  # how long a commit waits for another process, such as one that makes a key
@@ -68,6 +69,7 @@ def create_tables(connection: Any) -> None:
             connection.execute("INSERT INTO meta VALUES ('secret', ?)", (secrets.token_bytes(32),))
             connection.pragma("application_id", APPLICATION)
             connection.pragma("user_version", FORMAT)
+        connection.execute(TABLES)
         connection.execute("COMMIT")
     except BaseException:
         if connection.in_transaction:

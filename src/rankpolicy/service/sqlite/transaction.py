@@ -161,7 +161,9 @@ class Transaction:
         self._insert("lessons", (seq, ranking_seq, ranking.version, self._now, clicks))
         self._connection.execute("DELETE FROM pending WHERE ranking_seq = ?", (ranking_seq,))
         shown = ranking.shown
-        return Lesson(seq=seq, version=ranking.version, query=shown.query, items=shown.items, clicks=clicks)
+        return Lesson(
+            seq=seq, version=ranking.version, query=shown.query, items=shown.items, clicks=clicks, memo=shown.memo
+        )
 
     def _ranking(self, ranking_id: str) -> StoredRanking | None:
         if ranking_id not in self._rankings:

@@ -1,0 +1,124 @@
+"""rankpolicy service evaluate"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from rankpolicy.cli.support.options import Json
+from rankpolicy.cli.support.output import Run, console, facts_of_file, made_directory, print_json, write_results
+from rankpolicy.cli.support.serving import Db, NotRandom, Since, now_of, opened, time_from
+from rankpolicy.types import RankPolicyError
+
+EXAMPLES = """
+[bold]Examples[/bold]
+
+rankpolicy service evaluate --candidate model.rp --out runs/eval
+
+rankpolicy service evaluate --candidate model.rp --against search --since 2026-11-01
+
+rankpolicy service evaluate --policy search --version 2 --json
+"""
+
+
+def evaluate(
+    ctx: typer.Context,
+    candidate: Annotated[
+        Path | None, typer.Option(metavar="MODEL", help="The file of a ranker: what save() wrote.", show_default=False)
+    ] = None,
+    policy: Annotated[
+        str | None, typer.Option(help="Instead of a file: a policy of the service.", show_default=False)
+    ] = None,
+    version: Annotated[
+        int | None, typer.Option(min=1, help="Its version.", show_default="the one that serves now")
+    ] = None,
+    against: Annotated[
+        str | None, typer.Option(metavar="POLICY", help="A policy to compare with.", show_default=False)
+    ] = None,
+    order_by: Annotated[str, typer.Option(metavar="sorted|sampled", help="How the candidate orders.")] = "sorted",
+    temperature: Annotated[float | None, typer.Option(help="Of sampled lists.", show_default="1")] = None,
+    since: Since = None,
+    event: Annotated[str, typer.Option(help="The type of event that counts.")] = "click",
+    estimator: Annotated[str, typer.Option(help="rips, snrips, ips or snips; see: rankpolicy methods.")] = "rips",
+    level: Annotated[float, typer.Option(help="Level of the interval.")] = 0.95,
+    out: Annotated[Path | None, typer.Option(help="A directory for evaluate.json and run.json.")] = None,
+    db: Db = Path("rankpolicy.db"),
+    seed: NotRandom = 0,
+    as_json: Json = False,
+) -> None:
+    """The events per list that a candidate would have had, estimated from the log of a service, with an interval.
+
+    Lists without propensities and lists shown without any randomness say nothing about other lists: they are refused and counted. With
+    --against, the difference to a policy of the service is estimated too, on the same lists where that is possible.
+    """
+    run = Run(ctx)
+    directory = None if out is None else made_directory(out, option="--out")
+    if not 0 < level < 1:
+        raise RankPolicyError(f"--level must be between 0 and 1; got {level:g}.")
+    content = None
+    if candidate is not None:
+        from rankpolicy.files import checked_file
+
+        content = checked_file(candidate).read_bytes()
+    store = opened(db, role="reader")
+    import msgspec
+
+    from rankpolicy.service.jobs import evaluate as judged
+    from rankpolicy.service.messages import Evaluate
+
+    wanted = {
+        "policy": policy, "version": version, "against": against, "order_by": order_by, "temperature": temperature,
+        "since": (time_from("--since", since) or 0) / 1e6, "event": event, "estimator": estimator, "level": level,
+    }  # fmt: skip
+    try:
+        try:
+            asked = msgspec.convert(wanted, Evaluate)
+        except msgspec.ValidationError as error:
+            raise RankPolicyError(f"{error}.") from None
+        found = judged(store, asked, content=content, now=now_of(store))
+    finally:
+        store.close()
+    files = {"log": db} | ({} if candidate is None else {"candidate": candidate})
+    record = run.record(
+        seed=seed, data={role: facts_of_file(path) for role, path in files.items()}, settings=found["candidate"]
+    )
+    document = found | {"run": record.to_dict()}
+    if directory is not None:
+        write_results(directory, "evaluate", document, record)
+    if as_json:
+        print_json(document)
+    else:
+        _print(found)
+
+
+def _print(found: dict[str, Any]) -> None:
+    out, estimate = console(), found["estimate"]
+    interval = _interval(estimate["interval"], "{:.4f}")
+    out.print(
+        f"{found['event']}s per list: {estimate['value']:.4f}, {estimate['level']:.0%} interval {interval} ({estimate['estimator']}); "
+        f"as they were shown {found['logged_value']:.4f}",
+        markup=False,
+    )
+    against = found["against"]
+    if against is not None:
+        how = "on the same lists" if against["paired"] else f"by {against['num_lists']:,} lists of its own"
+        out.print(
+            f"against {against['policy']} ({against['value']:.4f}, {how}): difference {against['difference']:+.4f} "
+            f"{_interval(against['interval'], '{:+.4f}')}",
+            markup=False,
+        )
+    size, weight = estimate["effective_sample_size"], estimate["mean_weight"]
+    out.print(f"{found['lists']:,} lists, effective sample size {size:.0f}, mean weight {weight:.3f}", style="dim")
+    for reason, number in found["refused"].items():
+        out.print(f"{number:,} lists refused, {reason}", style="dim")
+    if found["estimated_propensities"]:
+        out.print(f"{found['estimated_propensities']:,} lists with propensities estimated from draws", style="dim")
+    if not found["is_covered"]:
+        out.print("the mean weight is far from 1: the log lacks lists that the candidate would show", style="yellow")
+
+
+def _interval(bounds: list[float | None], form: str) -> str:
+    low, high = ("unknown" if bound is None else form.format(bound) for bound in bounds)
+    return f"[{low}, {high}]"

@@ -1,0 +1,206 @@
+"""Changes, models, and the log read for estimates, in a SQLite file."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
+from hashlib import sha256
+from typing import Any
+
+import msgspec
+
+from rankpolicy.service.changes import Action, Change, after_change, deployments
+from rankpolicy.service.errors import DamagedStoreError
+from rankpolicy.service.records import ShownList
+from rankpolicy.service.served_store import LoggedEvent, LoggedList
+from rankpolicy.service.sqlite.row_hashes import check_row, row_hash
+from rankpolicy.service.sqlite.transaction import EVENT, SHOWN
+
+TABLES = """
+CREATE TABLE IF NOT EXISTS changes (
+    number INTEGER PRIMARY KEY, stamp INTEGER NOT NULL, body BLOB NOT NULL, row_hash BLOB NOT NULL
+) STRICT;
+CREATE TABLE IF NOT EXISTS models (sha256 TEXT PRIMARY KEY, stamp INTEGER NOT NULL, content BLOB NOT NULL) STRICT;
+"""
+_CHANGE = msgspec.json.Decoder(Change)
+_ENCODER = msgspec.json.Encoder()
+_LISTS = """
+    SELECT seq, ranking_id, version, stamp, deadline, shown, request, request_hash, row_hash FROM rankings
+    WHERE stamp >= ? AND stamp < ? ORDER BY seq
+"""
+_EVENTS = """
+    SELECT a.ranking_seq, e.seq, e.event_id, e.stamp, 'accepted', a.position, e.body, e.row_hash, e.fate, e.ranking_seq, e.position
+    FROM attachments a JOIN events e ON e.seq = a.event_seq JOIN rankings r ON r.seq = a.ranking_seq
+    WHERE r.stamp >= ?1 AND r.stamp < ?2
+    UNION ALL
+    SELECT e.ranking_seq, e.seq, e.event_id, e.stamp, e.fate, e.position, e.body, e.row_hash, e.fate, e.ranking_seq, e.position
+    FROM events e JOIN rankings r ON r.seq = e.ranking_seq WHERE r.stamp >= ?1 AND r.stamp < ?2
+    ORDER BY 1, 2
+"""
+_LAST = 1 << 62
+
+
+class ServedTables:
+    """The methods of ``ServedStore`` that ``SqliteStore`` inherits."""
+
+    _rows: Callable[..., list[tuple[Any, ...]]]
+    _transaction: Callable[[], AbstractContextManager[Any]]
+    _connection: Any
+
+    def changes(self) -> list[Change]:
+        """All changes, in order."""
+        if not self._has_served_tables():
+            return []
+        rows = self._rows("SELECT number, stamp, body, row_hash FROM changes ORDER BY number")
+        for place, row in enumerate(rows):
+            check_row("changes", row)
+            if row[0] != place + 1:
+                raise DamagedStoreError(f"change {place + 1} is missing. Restore the database from a backup.")
+        return [_CHANGE.decode(body) for _, _, body, _ in rows]
+
+    def last_change(self) -> int:
+        """The number of the last change; 0 for none."""
+        if not self._has_served_tables():
+            return 0
+        return int(self._rows("SELECT coalesce(max(number), 0) FROM changes")[0][0])
+
+    def add_change(
+        self,
+        who: str,
+        action: Action,
+        policy: str,
+        *,
+        version: int | None = None,
+        share: float = 1.0,
+        detail: str = "",
+        now: int,
+    ) -> Change:
+        """Make a change; one that cannot be made is an error, and nothing is stored.
+
+        Parameters
+        ----------
+        who, action, policy, version, share, detail
+            As ``Change`` has them; a rollback finds the version itself.
+        now
+            The time of the service.
+        """
+        with self._transaction() as connection:
+            known = self.changes()
+            stamp = max([now, *(change.stamp for change in known[-1:])])
+            made = Change(
+                number=len(known) + 1,
+                stamp=stamp,
+                who=who,
+                action=action,
+                policy=policy,
+                version=version,
+                share=share,
+                detail=detail,
+            )
+            after = after_change(deployments(known), made)
+            if action == "rollback":
+                made = msgspec.structs.replace(made, version=after[policy].stable[-1])
+            columns = (made.number, stamp, _ENCODER.encode(made))
+            connection.execute("INSERT INTO changes VALUES (?, ?, ?, ?)", (*columns, row_hash(*columns)))
+        return made
+
+    def save_model(self, content: bytes, *, now: int) -> str:
+        """Keep the file of a model under its SHA-256, which is returned.
+
+        Parameters
+        ----------
+        content
+            The file.
+        now
+            The time of the service.
+        """
+        digest = sha256(content).hexdigest()
+        if not self._rows("SELECT 1 FROM models WHERE sha256 = ?", digest):
+            with self._transaction() as connection:
+                connection.execute("INSERT OR IGNORE INTO models VALUES (?, ?, ?)", (digest, now, content))
+        return digest
+
+    def model(self, sha256: str) -> bytes | None:
+        """The file of a model; None where there is none with this hash.
+
+        Parameters
+        ----------
+        sha256
+            The hash, in hexadecimal digits.
+        """
+        if not self._has_served_tables():
+            return None
+        rows = self._rows("SELECT content FROM models WHERE sha256 = ?", sha256)
+        if rows and _sha256_of(rows[0][0]) != sha256:
+            raise DamagedStoreError(f"the model {sha256} is damaged. Restore the database from a backup.")
+        return bytes(rows[0][0]) if rows else None
+
+    def logged(self, *, since: int = 0, until: int | None = None, version: int | None = None) -> Iterator[LoggedList]:
+        """Lists with their events, in the order of the log; a damaged row is an error.
+
+        Parameters
+        ----------
+        since
+            Only lists stored at this time or later, in microseconds since 1970.
+        until
+            Only lists stored before; None: all.
+        version
+            Only those of the version with this key; None: all.
+        """
+        span = (since, _LAST if until is None else until)
+        self._connection.execute("BEGIN")  # lists and events of one moment
+        try:
+            events = self._connection.execute(_EVENTS, span)
+            ahead = next(events, None)
+            for row in self._connection.execute(_LISTS, span):
+                check_row("rankings", row)
+                seq, _, key, stamp, deadline, shown, request, _, _ = row
+                mine = []
+                while ahead is not None and ahead[0] == seq:
+                    mine.append(_logged_event(ahead))
+                    ahead = next(events, None)
+                if version is None or version == key:
+                    yield LoggedList(
+                        seq=seq,
+                        version=key,
+                        stamp=stamp,
+                        deadline=deadline,
+                        shown=SHOWN.decode(shown),
+                        request=request,
+                        events=mine,
+                    )
+        finally:
+            self._connection.execute("ROLLBACK")
+
+    def shown_lists(self) -> Iterator[tuple[int, ShownList, bytes]]:
+        """For every list the key of the version that ranked it, the list, and the request as JSON; a damaged row is an error."""
+        for row in self._connection.execute(_LISTS, (0, _LAST)):
+            check_row("rankings", row)
+            yield row[2], SHOWN.decode(row[5]), row[6]
+
+    def audit_lines(self) -> list[tuple[int, str, str]]:
+        """Time, what and detail of the lines about keys."""
+        rows = self._rows("SELECT stamp, what, detail FROM audit WHERE what LIKE '%key%' ORDER BY number")
+        return [(int(stamp), str(what), str(detail)) for stamp, what, detail in rows]
+
+    def _has_served_tables(self) -> bool:
+        """Databases of the first version have none until a server opens them."""
+        return bool(self._rows("SELECT 1 FROM sqlite_schema WHERE name = 'changes'"))
+
+
+def _sha256_of(content: bytes) -> str:
+    return sha256(content).hexdigest()
+
+
+def _logged_event(row: tuple[Any, ...]) -> LoggedEvent:
+    _, seq, event_id, stamp, fate, position, body, digest, own_fate, own_ranking, own_position = row
+    check_row("events", (seq, event_id, stamp, own_fate, own_ranking, own_position, body, digest))
+    event = EVENT.decode(body)
+    return LoggedEvent(
+        event_id=event_id,
+        position=position,
+        type=event.type,
+        value=event.value,
+        stamp=stamp,
+        in_window=fate == "accepted",
+    )

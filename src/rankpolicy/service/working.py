@@ -1,0 +1,96 @@
+"""Jobs in a process of their own: ``python -m rankpolicy.service.working`` reads a job from stdin and writes what it found."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import sys
+from contextlib import suppress
+from typing import Any
+
+from rankpolicy.types import RankPolicyError
+
+LONGEST = 3_600.0  # seconds
+_POLITE = 10  # how much a job stands back behind the service
+
+
+async def run_job(job: dict[str, Any]) -> dict[str, Any]:
+    """Have a job done by another process; it ends with the service.
+
+    Parameters
+    ----------
+    job
+        What to do, as JSON can hold it.
+    """
+    process = await asyncio.create_subprocess_exec(
+        sys.executable,
+        "-m",
+        __name__,
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+    )
+    try:
+        async with asyncio.timeout(LONGEST):
+            out, said = await process.communicate(json.dumps(job).encode())
+    except TimeoutError:
+        raise RankPolicyError(f"the job took longer than {LONGEST:g} seconds and was ended.") from None
+    finally:
+        if process.returncode is None:
+            with suppress(ProcessLookupError):
+                process.kill()
+    try:
+        answer: dict[str, Any] = json.loads(out.decode().rstrip().rpartition("\n")[2])
+    except ValueError:
+        last = said.decode("utf-8", "replace").strip().rpartition("\n")[2][:300]
+        raise RuntimeError(f"a job ended without an answer (status {process.returncode}): {last}") from None
+    if "error" in answer:
+        raise RankPolicyError(str(answer["error"]))
+    found: dict[str, Any] = answer["found"]
+    return found
+
+
+def done(job: dict[str, Any]) -> dict[str, Any]:
+    """Do a job here.
+
+    Parameters
+    ----------
+    job
+        What ``run_job`` was given.
+    """
+    import msgspec
+
+    from rankpolicy.service.clock import Clock
+    from rankpolicy.service.messages import Evaluate
+    from rankpolicy.service.sqlite import SqliteStore
+
+    store = SqliteStore(job["db"], role="keys", check="none")
+    try:
+        now = Clock(not_before=store.last_stamp()).now()
+        if job["job"] == "retrain":
+            from rankpolicy.service.retrain_settings import Retrain
+            from rankpolicy.service.retraining import retrain
+
+            return retrain(store, Retrain(**job["wanted"]), now=now, who=job["who"])
+        from rankpolicy.service.jobs import evaluate, note_evaluation
+
+        found = evaluate(store, msgspec.convert(job["wanted"], Evaluate), now=now)
+        note_evaluation(store, found, who=job["who"], now=now)
+        return found
+    finally:
+        store.close()
+
+
+def main() -> None:
+    """Read a job from stdin, do it, and write what it found to stdout."""
+    os.nice(_POLITE)
+    try:
+        answer = {"found": done(json.load(sys.stdin))}
+    except RankPolicyError as error:
+        answer = {"error": str(error)}  # type: ignore[dict-item]
+    sys.stdout.write(json.dumps(answer, allow_nan=False) + "\n")
+
+
+if __name__ == "__main__":
+    main()
