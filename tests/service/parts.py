@@ -13,7 +13,7 @@ from rankpolicy.service.errors import UnavailableError
 from rankpolicy.service.live import LivePolicies
 from rankpolicy.service.messages import Item, RankRequest
 from rankpolicy.service.policies import SERVED
-from rankpolicy.service.policies.restoring import policy_of_version
+from rankpolicy.service.policies.restoring import policy_of_version, stored_settings
 from rankpolicy.service.randomness import generator_of
 from rankpolicy.service.records import Committed, NewEvent, NewEvents, NewRanking, ShownList
 from rankpolicy.service.sqlite import SqliteStore
@@ -37,7 +37,8 @@ def live_policies(store: SqliteStore, policies: dict[str, dict[str, Any]], now: 
     made = {}
     for name, given in policies.items():
         settings = {key: value for key, value in given.items() if key != "kind"}
-        made[name] = SERVED.named(given["kind"])(**settings), json.dumps(settings, sort_keys=True)
+        policy = SERVED.named(given["kind"])(**settings)
+        made[name] = policy, json.dumps(stored_settings(policy, settings), sort_keys=True)
     return LivePolicies(made, store, now=now, report=lambda text: None)
 
 

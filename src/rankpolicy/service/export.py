@@ -111,6 +111,7 @@ def _add(found: _Exported, one: LoggedList, versions: dict[int, str], event: str
         kind=versions[one.version],
         model_sha256=shown.model_sha256,
         mode=shown.mode,
+        swap=(shown.memo or {}).get("swap"),
         asked=shown.asked,
         user=request.user,
         context=None if request.context is None else json.dumps(request.context),
@@ -163,6 +164,7 @@ def _add_texts(found: _Exported, one: LoggedList, request: RankRequest, items: l
 def _lists_frame(polars: Any, found: _Exported) -> Any:
     lists = {"items": polars.List(polars.String), "clicks": polars.List(polars.Int8)}
     numbers = polars.List(polars.Float64)
+    lists["swap"] = polars.List(polars.Int64)
     texts = ("no_propensities", "model_sha256", "user", "context", "asked")
     return polars.DataFrame(
         found.lists,

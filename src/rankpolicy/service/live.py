@@ -13,6 +13,7 @@ import numpy as np
 
 from rankpolicy.service.changes import deployments
 from rankpolicy.service.messages import RankRequest
+from rankpolicy.service.policies.draws import with_estimated_propensities
 from rankpolicy.service.policies.restoring import models_of, policy_of_version
 from rankpolicy.service.policies.served_policy import Ordered, ServedPolicy
 from rankpolicy.service.records import Lesson, PolicyVersion, Snapshot
@@ -59,7 +60,12 @@ class LivePolicy:
             Source of randomness.
         """
         with self._lock:
-            return self.policy.order(request, generator=generator)
+            ordered = self.policy.order(request, generator=generator)
+            if not request.propensity_draws or ordered.propensities is not None or not ordered.items:
+                return ordered
+            return with_estimated_propensities(
+                self.policy, request, ordered, num_draws=request.propensity_draws, generator=generator
+            )
 
     def learn(self, lessons: Sequence[Lesson]) -> None:
         """Learn lessons of this version that are in the log.

@@ -29,7 +29,7 @@ class RankerPolicy(Unlearning):
     """A ranker that ``save`` wrote to a file: of features, of texts, or of groups. It learns nothing while it is served."""
 
     kind: ClassVar[str] = "ranker"
-    is_quick: ClassVar[bool] = False
+    is_quick = False
 
     model: str = setting(MISSING, "The file of the ranker.")
     order_by: str = setting(

@@ -7,15 +7,18 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rankpolicy.bandits.query_bandit import QueryBandit
 from rankpolicy.service.errors import DamagedStoreError
 from rankpolicy.service.messages import MOST_ITEMS, RankRequest
+from rankpolicy.service.policies.compound import packed, unpacked
+from rankpolicy.service.policies.query_cap import QueryCap
 from rankpolicy.service.policies.served_policy import Ordered, Plain
 from rankpolicy.service.records import Lesson
-from rankpolicy.settings import documented, setting
+from rankpolicy.settings import check_settings, documented, setting
 
-_MAGIC = b"query bandit 1\n"
+_MAGIC, _CAPPED = b"query bandit 1\n", b"query bandit with a cap 1\n"
 
 
 @documented
@@ -25,13 +28,22 @@ class BanditPolicy(Plain):
 
     kind: ClassVar[str] = "bandit"
     learns: ClassVar[bool] = True
-    is_quick: ClassVar[bool] = True
+    is_quick = True
 
     bandit: str = setting("dcm-ts", "Name of the bandit of each query, one that counts clicks and observations.")
     settings: Mapping[str, Any] | None = setting(None, "Settings of the bandit by name, such as {'epsilon': 0.1}.")
 
+    max_queries: int | None = setting(
+        None,
+        "How many queries are remembered; beyond that, the tenth of them that was learned from least recently is forgotten. None: all.",
+        at_least=1,
+        at_most=100_000_000,
+    )
+
     def __post_init__(self) -> None:
+        check_settings(self)
         self._bandit = self._made()
+        self._cap = None if self.max_queries is None else QueryCap(self.max_queries)
 
     @property
     def num_keys(self) -> int:
@@ -73,6 +85,15 @@ class BanditPolicy(Plain):
             In the order of the log.
         """
         taught = [lesson for lesson in lessons if lesson.items]
+        if self._cap is None:
+            self._learn_all(taught)
+            return
+        for block, forgotten in self._cap.blocks(taught):
+            self._learn_all(block)
+            if forgotten is not None:
+                self._forget(forgotten)
+
+    def _learn_all(self, taught: Sequence[Lesson]) -> None:
         if not taught:
             return
         longest = max(len(lesson.items) for lesson in taught)
@@ -87,7 +108,8 @@ class BanditPolicy(Plain):
         arrays = self._bandit._arrays()
         order = np.argsort(arrays["keys"])
         keys, counts = arrays["keys"][order].astype("<u8"), arrays["counts"][order].astype("<u4")
-        return _MAGIC + keys.tobytes() + counts.tobytes()
+        table = _MAGIC + keys.tobytes() + counts.tobytes()
+        return table if self._cap is None else packed(_CAPPED, [], [table, self._cap.packed()])
 
     def restore(self, state: bytes) -> None:
         """Forget everything, and know what ``state`` returned.
@@ -97,14 +119,29 @@ class BanditPolicy(Plain):
         state
             The bytes; others are an error.
         """
+        if self._cap is not None:
+            _, (state, cap) = unpacked(_CAPPED, 0, 2, state)
+            self._cap.restore(cap)
         if not state.startswith(_MAGIC) or (len(state) - len(_MAGIC)) % 16:
             raise DamagedStoreError("the state of a bandit must be what state() returned; got other bytes.")
         num_keys = (len(state) - len(_MAGIC)) // 16
         keys = np.frombuffer(state, "<u8", num_keys, len(_MAGIC)).astype(np.uint64)
         counts = np.frombuffer(state, "<u4", 2 * num_keys, len(_MAGIC) + 8 * num_keys).astype(np.uint32)
+        self._know(keys, counts.reshape(-1, 2))
+
+    def report(self) -> dict[str, Any]:
+        """Number of queries and of (query, item) pairs about which something is known, and with a cap the number of queries."""
+        return {"keys": self.num_keys} | ({} if self._cap is None else {"queries": len(self._cap)})
+
+    def _forget(self, forgotten: NDArray[np.uint64]) -> None:
+        arrays = self._bandit._arrays()
+        kept = ~np.isin(arrays["keys"], forgotten)
+        self._know(arrays["keys"][kept], arrays["counts"][kept])
+
+    def _know(self, keys: NDArray[np.uint64], counts: NDArray[np.uint32]) -> None:
         self._bandit = self._made()
         own = self._bandit._arrays()
-        self._bandit._restore({"keys": keys, "counts": counts.reshape(-1, 2), "generator": own["generator"]})
+        self._bandit._restore({"keys": keys, "counts": counts, "generator": own["generator"]})
 
     def _made(self) -> QueryBandit:
         return QueryBandit(bandit=self.bandit, cutoff=MOST_ITEMS, bandit_settings=self.settings)

@@ -18,5 +18,10 @@ SERVED: Members[type[ServedPolicy]] = Members(
         "given": f"{_POLICIES}.given:GivenOrder",
         "uniform": f"{_POLICIES}.uniform:UniformLists",
         "ranker": f"{_POLICIES}.by_model:RankerPolicy",
+        "contextual": f"{_POLICIES}.by_features:ContextualBandit",
+        "swaps": f"{_POLICIES}.swaps:RandomSwap",
+        "apprentice": f"{_POLICIES}.apprentice:Apprentice",
+        "interleaved": f"{_POLICIES}.interleaved:Interleaved",
+        "split": f"{_POLICIES}.split:TrafficSplit",
     },
 )

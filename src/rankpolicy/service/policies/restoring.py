@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from rankpolicy.service.errors import DamagedStoreError
+from rankpolicy.service.policies.compound import as_tables
 from rankpolicy.service.policies.members import SERVED
 from rankpolicy.service.policies.served_policy import ServedPolicy
 from rankpolicy.service.records import PolicyVersion
@@ -62,9 +63,10 @@ def stored_settings(policy: ServedPolicy, given: Mapping[str, Any]) -> dict[str,
         nested = [
             {"kind": one["kind"]}
             | stored_settings(member, {name: value for name, value in one.items() if name != "kind"})
-            for member, one in zip(policy.members, given["of"], strict=True)
+            for member, one in zip(policy.members, as_tables(given.get("of", [])), strict=False)
         ]
-        stored["of"] = nested
+        if nested:
+            stored["of"] = nested
     return stored
 
 
@@ -99,5 +101,5 @@ def _placed(settings: Mapping[str, Any], models: Models, folder: str) -> dict[st
         with open(placed["model"], "wb") as file:
             file.write(content)
     if "of" in placed:
-        placed["of"] = [_placed(one, models, folder) for one in placed["of"]]
+        placed["of"] = [_placed(one, models, folder) for one in as_tables(placed["of"])]
     return placed

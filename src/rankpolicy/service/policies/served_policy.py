@@ -48,7 +48,7 @@ class ServedPolicy(Protocol):
 
     kind: ClassVar[str]
     learns: ClassVar[bool]  # whether the end of a window is a lesson
-    is_quick: ClassVar[bool]  # whether it takes microseconds; others run beside the event loop
+    is_quick: bool  # whether it takes microseconds; others run beside the event loop
 
     members: Sequence[ServedPolicy]  # policies inside this one
 
@@ -72,6 +72,18 @@ class ServedPolicy(Protocol):
             What was asked.
         lists
             The lists that were shown.
+        """
+        ...
+
+    def memo_for(self, request: RankRequest, shown: Sequence[str]) -> Any:
+        """What the policy needs to learn from a list, its own or another's, beside items and clicks; plain values.
+
+        Parameters
+        ----------
+        request
+            What was asked.
+        shown
+            The list.
         """
         ...
 
@@ -147,6 +159,18 @@ class Plain:
         """
         return None
 
+    def memo_for(self, request: RankRequest, shown: Sequence[str]) -> Any:
+        """Items and clicks are enough.
+
+        Parameters
+        ----------
+        request
+            What was asked.
+        shown
+            The list.
+        """
+        return None
+
     def report(self) -> dict[str, Any]:
         """Nothing."""
         return {}
@@ -156,7 +180,7 @@ class Unlearning(Plain):
     """What policies share that learn nothing."""
 
     learns: ClassVar[bool] = False
-    is_quick: ClassVar[bool] = True
+    is_quick = True
 
     def warm_up(self) -> None:
         """There is nothing to load."""

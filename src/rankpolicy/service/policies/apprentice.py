@@ -1,0 +1,120 @@
+"""An apprentice: the caller's own order is shown, a policy learns from the clicks on it, and how often it agrees is counted."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import MISSING, dataclass
+from typing import Any, ClassVar
+
+import msgspec
+import numpy as np
+
+from rankpolicy.service.messages import RankRequest
+from rankpolicy.service.policies.compound import made_members, packed, unpacked
+from rankpolicy.service.policies.served_policy import Ordered, Plain, steps_of_order
+from rankpolicy.service.records import Lesson
+from rankpolicy.settings import check_settings, documented, setting
+
+_MAGIC = b"apprentice 1\n"
+
+
+@documented
+@dataclass(kw_only=True, eq=False)
+class Apprentice(Plain):
+    """Always answers with the caller's own order, and learns: users see no change until the match rate says that nothing is lost.
+
+    [policies.search]
+    kind = "apprentice"
+
+    [policies.search.of]
+    kind = "bandit"
+    bandit = "dcm-ts"
+    """
+
+    kind: ClassVar[str] = "apprentice"
+    learns: ClassVar[bool] = True
+
+    of: Mapping[str, Any] | Sequence[Mapping[str, Any]] = setting(
+        MISSING, "The policy that learns: a table of settings with a kind."
+    )
+
+    def __post_init__(self) -> None:
+        check_settings(self)
+        self.members = made_members(self.of, number=1)
+        self.is_quick = self.members[0].is_quick
+        self._lists = self._same_first = self._same_list = 0
+
+    def order(self, request: RankRequest, *, generator: np.random.Generator) -> Ordered:
+        """The caller's own order; what the apprentice would have shown is noted.
+
+        Parameters
+        ----------
+        request
+            Query, items and cutoff.
+        generator
+            Source of randomness of the apprentice.
+        """
+        (inner,) = self.members
+        names = [item.id for item in request.items[: request.cutoff]]
+        would = inner.order(request, generator=generator).items
+        memo = {"first": would[:1] == names[:1], "list": would == names, "of": inner.memo_for(request, names)}
+        return Ordered(items=names, propensities=[1.0] * len(names), mode="apprentice", memo=memo)
+
+    def step_probabilities(
+        self, requests: Sequence[RankRequest], lists: Sequence[Sequence[str]]
+    ) -> list[list[float]] | None:
+        """1 as long as a list follows the order of the request, then 0.
+
+        Parameters
+        ----------
+        requests
+            What was asked.
+        lists
+            The lists that were shown.
+        """
+        return [
+            steps_of_order([item.id for item in request.items], shown)
+            for request, shown in zip(requests, lists, strict=True)
+        ]
+
+    def warm_up(self) -> None:
+        """Load what the apprentice needs."""
+        self.members[0].warm_up()
+
+    def learn(self, lessons: Sequence[Lesson]) -> None:
+        """Let the apprentice learn, and count how often it agreed.
+
+        Parameters
+        ----------
+        lessons
+            In the order of the log.
+        """
+        self.members[0].learn([msgspec.structs.replace(lesson, memo=lesson.memo["of"]) for lesson in lessons])
+        self._lists += len(lessons)
+        self._same_first += sum(bool(lesson.memo["first"]) for lesson in lessons)
+        self._same_list += sum(bool(lesson.memo["list"]) for lesson in lessons)
+
+    def state(self) -> bytes:
+        """The counts, and the state of the apprentice."""
+        return packed(_MAGIC, [self._lists, self._same_first, self._same_list], [self.members[0].state()])
+
+    def restore(self, state: bytes) -> None:
+        """Forget everything, and know what ``state`` returned.
+
+        Parameters
+        ----------
+        state
+            The bytes; others are an error.
+        """
+        counts, (inner,) = unpacked(_MAGIC, 3, 1, state)
+        self.members[0].restore(inner)
+        self._lists, self._same_first, self._same_list = counts
+
+    def report(self) -> dict[str, Any]:
+        """How often the apprentice would have shown the same first item, and the same list."""
+        lists = max(1, self._lists)
+        return {
+            "lists": self._lists,
+            "match_rate": self._same_first / lists if self._lists else None,
+            "same_list_rate": self._same_list / lists if self._lists else None,
+        }

@@ -1,0 +1,104 @@
+"""What policies share that hold other policies."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from rankpolicy.service.errors import DamagedStoreError
+from rankpolicy.service.policies.served_policy import ServedPolicy
+from rankpolicy.types import RankPolicyError
+
+_NOT_INSIDE = ("split", "apprentice", "interleaved", "swaps")
+
+
+def made_members(of: Any, *, number: int) -> tuple[ServedPolicy, ...]:
+    """The policies inside a compound one, from its setting ``of``.
+
+    Parameters
+    ----------
+    of
+        A table of settings with a kind, or a list of them.
+    number
+        How many there must be.
+    """
+    from rankpolicy.service.policies.members import SERVED
+
+    tables = as_tables(of)
+    if len(tables) != number:
+        raise RankPolicyError(f"of must be {number} table(s) of settings, each with a kind; got {len(tables)}.")
+    made = []
+    for table in tables:
+        if not isinstance(table, Mapping) or "kind" not in table:
+            raise RankPolicyError(f"of must be tables of settings, each with a kind; got {table!r:.80}.")
+        if table["kind"] in _NOT_INSIDE:
+            raise RankPolicyError(f"a policy of the kind {table['kind']} cannot be inside another.")
+        settings = {name: value for name, value in table.items() if name != "kind"}
+        try:
+            made.append(SERVED.named(table["kind"])(**settings))
+        except TypeError as error:
+            raise RankPolicyError(f"settings of {table['kind']} are incomplete ({error}).") from None
+    return tuple(made)
+
+
+def as_tables(of: Any) -> list[Any]:
+    """The setting ``of`` as a list of tables.
+
+    Parameters
+    ----------
+    of
+        A table or a list of tables.
+    """
+    if isinstance(of, Mapping):
+        return [of]
+    return list(of) if isinstance(of, Sequence) and not isinstance(of, str) else [of]
+
+
+def packed(magic: bytes, counts: Sequence[int], states: Sequence[bytes]) -> bytes:
+    """Counts and the states of members as one state.
+
+    Parameters
+    ----------
+    magic
+        What it begins with.
+    counts
+        Numbers of the compound policy.
+    states
+        States of its members.
+    """
+    parts = [magic, struct.pack(f"<{len(counts)}q", *counts)]
+    for state in states:
+        parts += [struct.pack("<Q", len(state)), state]
+    return b"".join(parts)
+
+
+def unpacked(magic: bytes, num_counts: int, num_states: int, state: bytes) -> tuple[list[int], list[bytes]]:
+    """What ``packed`` was given.
+
+    Parameters
+    ----------
+    magic
+        What it begins with.
+    num_counts, num_states
+        How many numbers and states it holds.
+    state
+        The bytes; others are an error.
+
+    >>> unpacked(b"m", 1, 1, packed(b"m", [7], [b"ab"]))
+    ([7], [b'ab'])
+    """
+    place = len(magic) + 8 * num_counts
+    if not state.startswith(magic) or len(state) < place:
+        raise DamagedStoreError("the state of a policy must be what state() returned; got other bytes.")
+    counts = list(struct.unpack_from(f"<{num_counts}q", state, len(magic)))
+    states = []
+    for _ in range(num_states):
+        (size,) = struct.unpack_from("<Q", state.ljust(place + 8, b"\xff"), place)
+        if place + 8 + size > len(state):
+            raise DamagedStoreError("the state of a policy must be what state() returned; got other bytes.")
+        states.append(state[place + 8 : place + 8 + size])
+        place += 8 + size
+    if place != len(state):
+        raise DamagedStoreError("the state of a policy must be what state() returned; got other bytes.")
+    return counts, states

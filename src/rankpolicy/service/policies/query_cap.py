@@ -1,0 +1,81 @@
+"""A cap on the queries that a bandit remembers: those learned from least recently are forgotten."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Iterator, Sequence
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from rankpolicy.bandits.keys import keys_of, mixed_keys
+from rankpolicy.service.errors import DamagedStoreError
+from rankpolicy.service.records import Lesson
+
+_SHARE_FORGOTTEN = 10  # one in ten queries is forgotten at a time, so that the table is rebuilt rarely
+_ENCODER, _DECODER = msgspec.msgpack.Encoder(), msgspec.msgpack.Decoder(list[tuple[str, list[str]]])
+
+
+class QueryCap:
+    """Queries in the order in which they were last learned from, with the items that something may be known about.
+
+    Parameters
+    ----------
+    most
+        How many queries are remembered at most.
+    """
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._items: OrderedDict[str, dict[str, None]] = OrderedDict()
+
+    def __len__(self) -> int:
+        return len(self._items)
+
+    def blocks(self, lessons: Sequence[Lesson]) -> Iterator[tuple[list[Lesson], NDArray[np.uint64] | None]]:
+        """Lessons in blocks, and the keys to forget after each block; the same however lessons are cut into calls.
+
+        Parameters
+        ----------
+        lessons
+            In the order of the log.
+        """
+        block: list[Lesson] = []
+        for lesson in lessons:
+            block.append(lesson)
+            known = self._items.setdefault(lesson.query, {})
+            known.update(dict.fromkeys(lesson.items))
+            self._items.move_to_end(lesson.query)
+            if len(self._items) > self._most:
+                yield block, self._forgotten()
+                block = []
+        if block:
+            yield block, None
+
+    def packed(self) -> bytes:
+        """Everything, as bytes; items in sorted order."""
+        return _ENCODER.encode([(query, sorted(items)) for query, items in self._items.items()])
+
+    def restore(self, content: bytes) -> None:
+        """Know what ``packed`` returned.
+
+        Parameters
+        ----------
+        content
+            The bytes; others are an error.
+        """
+        try:
+            found = _DECODER.decode(content)
+        except (msgspec.MsgspecError, UnicodeDecodeError):
+            raise DamagedStoreError("the state of a bandit must be what state() returned; got other bytes.") from None
+        self._items = OrderedDict((query, dict.fromkeys(items)) for query, items in found)
+
+    def _forgotten(self) -> NDArray[np.uint64]:
+        keys = []
+        for _ in range(max(1, self._most // _SHARE_FORGOTTEN)):
+            query, items = self._items.popitem(last=False)
+            of_query = keys_of([query])
+            keys.append(mixed_keys(of_query))
+            keys.append(mixed_keys(of_query[:, None], keys_of(list(items))[None])[0])
+        return np.concatenate(keys)
