@@ -39,8 +39,8 @@ def command(*words: object) -> list[str]:
 class Server:
     """``rankpolicy serve`` as a process on a free port."""
 
-    def __init__(self, folder: Path, *words: str) -> None:
-        (folder / "service.toml").write_text(CONFIG)
+    def __init__(self, folder: Path, *words: str, config: str = CONFIG) -> None:
+        (folder / "service.toml").write_text(config)
         db = folder / "service.db"
         line = command(
             "serve", "--config", folder / "service.toml", "--db", db, "--port", 0, "--seed", 1, "--json", *words
@@ -96,12 +96,12 @@ def replayed(folder: Path) -> dict:
     return json.loads(done.stdout)
 
 
-def learned(client: Client) -> dict:
+def learned(client: Client, name: str = "learning") -> dict:
     """The learning policy once all windows have ended."""
     before = None
     while True:
         time.sleep(0.3)
-        now = client.policies()[0]
+        (now,) = [policy for policy in client.policies() if policy["name"] == name]
         if now == before:
             return now
         before = now

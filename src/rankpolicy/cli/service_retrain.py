@@ -48,6 +48,9 @@ def retrain(
         if policy is not None and names:
             raise RankPolicyError(unknown_name("policy of [[retrain]]:", policy, names))
         raise RankPolicyError(f"{config} has no [[retrain]] table. Add one, with policy = ... and method = ...")
+    if now:
+        for one in wanted:
+            one.check_method()
     store = opened(Path(told.db) if db is None else db, role="keys")
     found: list[dict[str, Any]] = []
     try:

@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass
 from statistics import NormalDist
 from typing import Any
 
+import msgspec
 import numpy as np
 
 from rankpolicy.off_policy.estimates import PolicyEstimate, estimate_policy_value
@@ -27,7 +28,18 @@ NO_PROPENSITIES = "without propensities"
 NO_EXPLORATION = "shown without any randomness"
 OPEN_WINDOW = "whose window is open"
 EMPTY = "without items"
-MOST_MEAN_WEIGHT_ERROR = 0.2  # a mean weight farther from 1 says that the log lacks lists that the candidate would show
+
+
+class _Candidates(msgspec.Struct):
+    items: list[msgspec.Raw]
+
+    @property
+    def num_items(self) -> int:
+        return len(self.items)
+
+
+_NUM_ITEMS = msgspec.json.Decoder(_Candidates)
+_MEAN_WEIGHT_ERROR, _STANDARD_ERRORS = 0.2, 2.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -75,18 +87,15 @@ def evidence_of(lists: Iterable[LoggedList], *, now: int, event: str = "click") 
     event
         The type of event that counts.
     """
-    kept, requests = [], []
+    kept: list[LoggedList] = []
     refused: Counter[str] = Counter()
     for one in lists:
-        reason = _refusal(one, now)
-        request = None if reason else REQUEST.decode(one.request)
-        if request is not None and len(request.items) > 1 and all(step == 1 for step in one.shown.propensities or ()):
-            reason = NO_EXPLORATION
-        if reason or request is None:
-            refused[reason or EMPTY] += 1
-            continue
-        kept.append(one)
-        requests.append(request)
+        reason = refusal_of(one, now=now)
+        if reason is None:
+            kept.append(one)
+        else:
+            refused[reason] += 1
+    requests = [REQUEST.decode(one.request) for one in kept]
     if not kept:
         said = ", ".join(f"{number} {reason}" for reason, number in refused.items()) or "there is none"
         raise RankPolicyError(
@@ -230,18 +239,25 @@ def document_of(evidence: Evidence, estimate: PolicyEstimate, comparison: Compar
         The candidate against another policy; None for none.
     """
     found = asdict(estimate) | {"interval": list(estimate.interval)}
-    weight = estimate.mean_weight
-    is_covered = weight is None or abs(weight - 1) <= MOST_MEAN_WEIGHT_ERROR
     document = {
         "estimate": found,
         "logged_value": evidence.logged_value,
         "lists": len(evidence.lists),
         "refused": dict(evidence.refused),
         "estimated_propensities": evidence.num_estimated,
-        "is_covered": is_covered,
+        "is_covered": _is_covered(estimate),
         "against": None if comparison is None else asdict(comparison) | {"interval": list(comparison.interval)},
     }
     return dict(_without_nan(document))
+
+
+def _is_covered(estimate: PolicyEstimate) -> bool:
+    """Whether the log has the lists that the candidate would show: the mean weight is then 1, up to chance."""
+    weight, size = estimate.mean_weight, estimate.effective_sample_size
+    if weight is None or size is None:
+        return True
+    error = weight * math.sqrt(max(0.0, 1 / size - 1 / estimate.num_rounds)) if size > 0 else 0.0
+    return abs(weight - 1) <= max(_MEAN_WEIGHT_ERROR, _STANDARD_ERRORS * error)
 
 
 def _without_nan(value: Any) -> Any:
@@ -253,13 +269,25 @@ def _without_nan(value: Any) -> Any:
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
-def _refusal(one: LoggedList, now: int) -> str | None:
+def refusal_of(one: LoggedList, *, now: int) -> str | None:
+    """Why off-policy estimates may not use a list; None where they may.
+
+    Parameters
+    ----------
+    one
+        The list.
+    now
+        The time of the service.
+    """
+    steps = one.shown.propensities
     if not one.shown.items:
         return EMPTY
     if one.deadline >= now:
         return OPEN_WINDOW
-    if one.shown.propensities is None or min(one.shown.propensities) <= 0:
+    if steps is None or min(steps) <= 0:
         return NO_PROPENSITIES
+    if min(steps) == 1 and _NUM_ITEMS.decode(one.request).num_items > 1:
+        return NO_EXPLORATION
     return None
 
 

@@ -285,6 +285,32 @@ class Evaluate(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     level: Annotated[float, Meta(gt=0, lt=1)] = 0.95
 
 
+class AuditLine(msgspec.Struct, frozen=True, kw_only=True):
+    """Who changed what.
+
+    Parameters
+    ----------
+    at
+        When, as ISO 8601 has it.
+    key
+        The id of the key, or what made the change: "command line", "configuration", "this machine", "retraining".
+    action
+        configure, promote, rollback, retrain, evaluate; new key, key revoked.
+    policy, version, share
+        To which policy; the version that is served from then on, and its share of the traffic.
+    detail
+        More about it.
+    """
+
+    at: str
+    key: str
+    action: str
+    policy: str | None
+    version: int | None
+    share: float | None
+    detail: str
+
+
 class Problem(msgspec.Struct, frozen=True, kw_only=True):
     """Why a request was refused.
 

@@ -28,7 +28,7 @@ from rankpolicy.service.policies.served_policy import Ordered
 from rankpolicy.service.randomness import generator_of
 from rankpolicy.service.records import Fate, NewEvent, NewEvents, NewRanking, PolicyVersion, ShownList, StoredRanking
 from rankpolicy.service.sqlite import SqliteStore
-from rankpolicy.service.working import run_job
+from rankpolicy.service.working import run_job, run_job_and_wait
 from rankpolicy.types import RankPolicyError
 
 if TYPE_CHECKING:
@@ -58,6 +58,8 @@ class RankingService:
         self._report = report
         self._refreshing, self._working = asyncio.Lock(), asyncio.Lock()
         policies = config.made_policies()
+        if config.retrain:  # in a process of its own, so that this one stays small
+            run_job_and_wait({"job": "check", "wanted": [asdict(one) for one in config.retrains()]})
         self._store = SqliteStore(config.db, check=config.check)
         try:
             self.reader = SqliteStore(config.db, role="reader", check="none")

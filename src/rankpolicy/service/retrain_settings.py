@@ -46,7 +46,10 @@ class Retrain:
     order_by: str = setting("sorted", "How it orders, as a policy of the kind ranker.", choices=("sorted", "sampled"))
     temperature: float = setting(1.0, "Of sampled lists.", at_least=1e-3, at_most=1e6)
     judged: float = setting(
-        0.3, "Share of the lists, the last ones, that it does not learn from and is judged by.", above=0, below=1
+        0.3,
+        "Share of the lists with propensities, the last ones, that it does not learn from and is judged by.",
+        above=0,
+        below=1,
     )
     fewest_lists: int = setting(1_000, "With fewer lists nothing is learned.", at_least=10)
     prior: float = setting(
@@ -63,3 +66,18 @@ class Retrain:
         check_settings(self)
         if self.bias != "none" and POSITION_BIAS_METHODS.named(self.bias).needs not in (None, "swaps"):
             raise RankPolicyError(f"the method {self.bias} needs more than the log holds: choose another bias.")
+
+    def check_method(self) -> None:
+        """Refuse settings that the method does not have; loads what the method needs."""
+        from rankpolicy.rankers.members import ranker_class_named
+
+        chosen = ranker_class_named(self.method)
+        try:
+            chosen(**(self.settings or {}))
+        except (RankPolicyError, TypeError) as error:
+            raise RankPolicyError(f"retrain, policy {self.policy}: {error}") from None
+        if not chosen.learns_from_relevances:
+            raise RankPolicyError(
+                f"retrain, policy {self.policy}: {self.method} does not learn from relevances estimated from clicks; "
+                "regression, pg-rank and auto do."
+            )

@@ -22,7 +22,7 @@ from rankpolicy.data.arrays import from_arrays
 from rankpolicy.data.click_table.table import from_click_table
 from rankpolicy.data.dataset import RankingDataset
 from rankpolicy.optional import require
-from rankpolicy.service.evaluating import candidate_value, compared, document_of, evidence_of, own_rewards
+from rankpolicy.service.evaluating import candidate_value, compared, document_of, evidence_of, own_rewards, refusal_of
 from rankpolicy.service.export import REQUEST
 from rankpolicy.service.jobs import restored
 from rankpolicy.service.messages import RankRequest
@@ -38,7 +38,7 @@ _DAY = 86_400_000_000
 def retrain(store: ServedStore, wanted: Retrain, *, now: int, who: str = "retraining") -> dict[str, Any]:
     """Estimate position bias, learn a ranker, judge it, promote it if it is better; what was found, as JSON can hold it.
 
-    Everything is in the audit log. The ranker learns from the first part of the lists and is judged by the last.
+    Everything is in the audit log. The ranker is judged by the last lists with propensities, and learns from all others.
 
     Parameters
     ----------
@@ -56,16 +56,20 @@ def retrain(store: ServedStore, wanted: Retrain, *, now: int, who: str = "retrai
     lists = [one for one in store.logged(since=since) if one.deadline < now and one.shown.items]
     if len(lists) < wanted.fewest_lists:
         return _kept(store, wanted, now, who, f"there are {len(lists)} lists; {wanted.fewest_lists} are needed", {})
-    split = len(lists) - max(1, round(wanted.judged * len(lists)))
+    usable = [one.seq for one in lists if refusal_of(one, now=now) is None]
+    first = usable[-max(1, round(wanted.judged * len(usable)))] if usable else math.inf
+    usable_seqs = set(usable)
+    to_judge = [one for one in lists if one.seq >= first]
+    to_learn = [one for one in lists if one.seq < first or one.seq not in usable_seqs]
     bias = estimated_bias(lists, wanted)
-    content, learned = _learned(lists[:split], bias, wanted)
+    content, learned = _learned(to_learn, bias, wanted)
     settings = {"order_by": wanted.order_by}
     if wanted.order_by == "sampled":
         settings["temperature"] = wanted.temperature  # type: ignore[assignment]
     candidate = checked_candidate(content, settings)
-    evidence = evidence_of(lists[split:], now=now, event=wanted.event)
+    evidence = evidence_of(to_judge, now=now, event=wanted.event)
     estimate = candidate_value(evidence, candidate, estimator=wanted.estimator, level=wanted.level)
-    own = [one for one in lists[split:] if one.version == serving.key]
+    own = [one for one in to_judge if one.version == serving.key]
     comparison = compared(
         evidence,
         candidate,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import subprocess
 import sys
 from contextlib import suppress
 from typing import Any
@@ -40,11 +41,27 @@ async def run_job(job: dict[str, Any]) -> dict[str, Any]:
         if process.returncode is None:
             with suppress(ProcessLookupError):
                 process.kill()
+    return _answer(out, said, process.returncode)
+
+
+def run_job_and_wait(job: dict[str, Any]) -> dict[str, Any]:
+    """The same without an event loop.
+
+    Parameters
+    ----------
+    job
+        What to do, as JSON can hold it.
+    """
+    done_by = subprocess.run([sys.executable, "-m", __name__], input=json.dumps(job).encode(), capture_output=True)
+    return _answer(done_by.stdout, done_by.stderr, done_by.returncode)
+
+
+def _answer(out: bytes, said: bytes, status: int | None) -> dict[str, Any]:
     try:
         answer: dict[str, Any] = json.loads(out.decode().rstrip().rpartition("\n")[2])
     except ValueError:
         last = said.decode("utf-8", "replace").strip().rpartition("\n")[2][:300]
-        raise RuntimeError(f"a job ended without an answer (status {process.returncode}): {last}") from None
+        raise RuntimeError(f"a job ended without an answer (status {status}): {last}") from None
     if "error" in answer:
         raise RankPolicyError(str(answer["error"]))
     found: dict[str, Any] = answer["found"]
@@ -59,6 +76,12 @@ def done(job: dict[str, Any]) -> dict[str, Any]:
     job
         What ``run_job`` was given.
     """
+    if job["job"] == "check":
+        from rankpolicy.service.retrain_settings import Retrain
+
+        for one in job["wanted"]:
+            Retrain(**one).check_method()
+        return {}
     import msgspec
 
     from rankpolicy.service.clock import Clock

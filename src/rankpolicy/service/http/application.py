@@ -23,7 +23,18 @@ _RANK = msgspec.json.Decoder(RankRequest)
 _EVENTS: msgspec.json.Decoder[Any] = msgspec.json.Decoder(
     EventIn | Annotated[list[EventIn], Meta(max_length=MOST_EVENTS)]
 )
-_KNOWN_PAGES = ("/v1/policies", "/metrics", "/healthz", "/readyz", "/openapi.json")
+_KNOWN_PAGES = (
+    "/v1/policies",
+    "/v1/models",
+    "/v1/evaluate",
+    "/v1/audit",
+    "/v1/ubi/queries",
+    "/v1/ubi/events",
+    "/metrics",
+    "/healthz",
+    "/readyz",
+    "/openapi.json",
+)
 
 
 class Application:
@@ -132,4 +143,6 @@ def _named(path: str) -> str:
     """The path as metrics name it; there are few names, whatever is asked for."""
     if path in ("/v1/rank", "/v1/events", *_KNOWN_PAGES):
         return path
+    if path.startswith("/v1/policies/"):
+        return "/v1/policies/{policy}/rollback" if path.endswith("/rollback") else "/v1/policies/{policy}/promote"
     return "/v1/rankings/{ranking_id}" if path.startswith("/v1/rankings/") else "other"

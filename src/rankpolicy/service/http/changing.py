@@ -17,7 +17,7 @@ from rankpolicy.service.changes import Change
 from rankpolicy.service.http.access import Access
 from rankpolicy.service.http.answers import ENCODER, RefusedError
 from rankpolicy.service.http.bodies import decoded, read_body, whole_body_of
-from rankpolicy.service.messages import Evaluate, Promote, Rollback
+from rankpolicy.service.messages import AuditLine, Evaluate, Promote, Rollback
 from rankpolicy.service.promoting import MOST_MODEL_BYTES, checked_candidate, promote_model, promote_version, rollback
 from rankpolicy.service.ranking_service import RankingService
 from rankpolicy.service.sqlite import SqliteStore
@@ -99,11 +99,19 @@ def changing_routes(service: RankingService, access: Access) -> list[Route]:
         limit = decoded(msgspec.json.Decoder(Limit), request.query_params.get("limit", "100").encode())
         lines = [audit_line(change) for change in service.reader.changes()]
         lines += [
-            {"at": _time(stamp), "key": detail.split(":")[0], "action": what, "policy": None, "version": None,
-             "share": None, "detail": detail}
+            AuditLine(
+                at=_time(stamp),
+                key=detail.split(":")[0],
+                action=what,
+                policy=None,
+                version=None,
+                share=None,
+                detail=detail,
+            )
             for stamp, what, detail in service.reader.audit_lines()
-        ]  # fmt: skip
-        lines.sort(key=lambda line: str(line["at"]), reverse=True)
+        ]
+        lines.reverse()  # of changes at one moment the last comes first
+        lines.sort(key=lambda line: line.at, reverse=True)
         return _json({"audit": lines[:limit]})
 
     return [
@@ -115,7 +123,7 @@ def changing_routes(service: RankingService, access: Access) -> list[Route]:
     ]
 
 
-def audit_line(change: Change) -> dict[str, Any]:
+def audit_line(change: Change) -> AuditLine:
     """A change as the interface shows it.
 
     Parameters
@@ -123,15 +131,15 @@ def audit_line(change: Change) -> dict[str, Any]:
     change
         The change.
     """
-    return {
-        "at": _time(change.stamp),
-        "key": change.who,
-        "action": change.action,
-        "policy": change.policy,
-        "version": change.version,
-        "share": change.share,
-        "detail": change.detail,
-    }
+    return AuditLine(
+        at=_time(change.stamp),
+        key=change.who,
+        action=change.action,
+        policy=change.policy,
+        version=change.version,
+        share=change.share,
+        detail=change.detail,
+    )
 
 
 def _time(stamp: int) -> str:

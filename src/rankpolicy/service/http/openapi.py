@@ -7,23 +7,59 @@ from typing import Any
 
 import msgspec
 
-from rankpolicy.service.messages import EventIn, EventsAnswer, Problem, RankAnswer, RankRequest
+from rankpolicy.service.http.ubi import UbiEvent, UbiQuery
+from rankpolicy.service.messages import (
+    AuditLine,
+    Evaluate,
+    EventIn,
+    EventsAnswer,
+    Problem,
+    Promote,
+    RankAnswer,
+    RankRequest,
+    Rollback,
+)
 from rankpolicy.version import __version__
 
-_MESSAGES = (RankRequest, RankAnswer, EventIn, EventsAnswer, Problem)
+_MESSAGES = (
+    RankRequest,
+    RankAnswer,
+    EventIn,
+    EventsAnswer,
+    Promote,
+    Rollback,
+    Evaluate,
+    AuditLine,
+    UbiQuery,
+    UbiEvent,
+    Problem,
+)
 
 
 @cache
 def openapi() -> dict[str, Any]:
     """The document."""
     _, components = msgspec.json.schema_components(_MESSAGES, ref_template="#/components/schemas/{name}")
-    events = {"anyOf": [_named("EventIn"), {"type": "array", "items": _named("EventIn")}]}
+    events = _one_or_many("EventIn")
     paths = {
         "/v1/rank": {"post": _posted("Order items", "rank", _named("RankRequest"), "RankAnswer")},
         "/v1/events": {"post": _posted("Report what users did", "events", events, "EventsAnswer")},
         "/v1/rankings/{ranking_id}": {
             "get": _read("A list that was shown", "ranking_id"),
         },
+        "/v1/policies/{policy}/promote": {
+            "post": _posted(
+                "Serve a version to all users or a share of them", "promote", _named("Promote"), "AuditLine", "policy"
+            )
+        },
+        "/v1/policies/{policy}/rollback": {
+            "post": _posted("Return to the version before", "rollback", _named("Rollback"), "AuditLine", "policy")
+        },
+        "/v1/models": {"post": _uploaded()},
+        "/v1/evaluate": {"post": _posted("Off-policy value of a candidate", "evaluate", _named("Evaluate"), None)},
+        "/v1/audit": {"get": _read("Who changed what, the last change first")},
+        "/v1/ubi/queries": {"post": _posted("Queries of UBI 1.3", "ubi_queries", _one_or_many("UbiQuery"), None)},
+        "/v1/ubi/events": {"post": _posted("Events of UBI 1.3", "ubi_events", _one_or_many("UbiEvent"), None)},
         "/v1/policies": {"get": _read("Policies, their versions and the hashes of their states")},
         "/metrics": {"get": _read("Counters in the text format of Prometheus")},
         "/healthz": {"get": _read("Whether the process runs")},
@@ -49,13 +85,25 @@ def _content(schema: dict[str, Any]) -> dict[str, Any]:
     return {"application/json": {"schema": schema}}
 
 
-def _posted(summary: str, name: str, request: dict[str, Any], answer: str) -> dict[str, Any]:
+def _one_or_many(name: str) -> dict[str, Any]:
+    return {"anyOf": [_named(name), {"type": "array", "items": _named(name)}]}
+
+
+def _uploaded() -> dict[str, Any]:
+    document = _posted("Send the file of a ranker", "models", {}, None)
+    content = {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}}
+    return document | {"requestBody": {"required": True, "content": content}}
+
+
+def _posted(summary: str, name: str, request: dict[str, Any], answer: str | None, *parameters: str) -> dict[str, Any]:
+    schema = {"type": "object"} if answer is None else _named(answer)
     return {
         "summary": summary,
         "operationId": name,
+        "parameters": _in_path(parameters),
         "requestBody": {"required": True, "content": _content(request)},
         "responses": {
-            "200": {"description": "On disk.", "content": _content(_named(answer))},
+            "200": {"description": "On disk.", "content": _content(schema)},
             "409": {"description": "An id was used before, with another content."},
             "4XX": {"description": "Refused.", "content": _content(_named("Problem"))},
             "503": {"description": "Not stored; send it again later.", "content": _content(_named("Problem"))},
@@ -64,5 +112,8 @@ def _posted(summary: str, name: str, request: dict[str, Any], answer: str) -> di
 
 
 def _read(summary: str, *parameters: str) -> dict[str, Any]:
-    named = [{"name": name, "in": "path", "required": True, "schema": {"type": "string"}} for name in parameters]
-    return {"summary": summary, "parameters": named, "responses": {"200": {"description": "Found."}}}
+    return {"summary": summary, "parameters": _in_path(parameters), "responses": {"200": {"description": "Found."}}}
+
+
+def _in_path(names: tuple[str, ...]) -> list[dict[str, Any]]:
+    return [{"name": name, "in": "path", "required": True, "schema": {"type": "string"}} for name in names]

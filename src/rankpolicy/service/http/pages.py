@@ -15,6 +15,7 @@ from rankpolicy.service.http.answers import ENCODER, RefusedError, refusal_of
 from rankpolicy.service.http.changing import changing_routes
 from rankpolicy.service.http.metrics import Metrics
 from rankpolicy.service.http.openapi import openapi
+from rankpolicy.service.http.ubi import ubi_routes
 from rankpolicy.service.live import LivePolicies, LivePolicy
 from rankpolicy.service.messages import LONGEST
 from rankpolicy.service.ranking_service import RankingService
@@ -81,6 +82,7 @@ def pages(service: RankingService, access: Access, metrics: Metrics) -> Starlett
             Route("/v1/rankings/{ranking_id}", for_readers(ranking)),
             Route("/v1/policies", for_readers(policies)),
             *changing_routes(service, access),
+            *ubi_routes(service, access),
             Route("/metrics", for_readers(numbers)),
             Route("/healthz", health),
             Route("/readyz", readiness),
