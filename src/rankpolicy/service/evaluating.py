@@ -26,6 +26,7 @@ from rankpolicy.types import RankPolicyError
 
 NO_PROPENSITIES = "without propensities"
 NO_EXPLORATION = "shown without any randomness"
+NEARBY = "that are small changes of one order"
 OPEN_WINDOW = "whose window is open"
 EMPTY = "without items"
 
@@ -75,8 +76,8 @@ class Evidence:
 def evidence_of(lists: Iterable[LoggedList], *, now: int, event: str = "click") -> Evidence:
     """The lists that off-policy estimates may use.
 
-    Refused are lists without propensities (Thompson sampling has none in closed form), lists of policies that always show the same
-    (they say nothing about other lists), and lists whose window is open (their clicks are not complete).
+    Refused are lists without propensities (Thompson sampling has none in closed form), lists of policies that always show the same or
+    only swap two positions of it (they say nothing about other lists), and lists whose window is open (their clicks are not complete).
 
     Parameters
     ----------
@@ -288,6 +289,8 @@ def refusal_of(one: LoggedList, *, now: int) -> str | None:
         return NO_PROPENSITIES
     if min(steps) == 1 and _NUM_ITEMS.decode(one.request).num_items > 1:
         return NO_EXPLORATION
+    if isinstance(one.shown.memo, dict) and "swap" in one.shown.memo:
+        return NEARBY
     return None
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import math
+import subprocess
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -28,7 +29,7 @@ from rankpolicy.service.policies.served_policy import Ordered
 from rankpolicy.service.randomness import generator_of
 from rankpolicy.service.records import Fate, NewEvent, NewEvents, NewRanking, PolicyVersion, ShownList, StoredRanking
 from rankpolicy.service.sqlite import SqliteStore
-from rankpolicy.service.working import run_job, run_job_and_wait
+from rankpolicy.service.working import run_job
 from rankpolicy.types import RankPolicyError
 
 if TYPE_CHECKING:
@@ -59,7 +60,7 @@ class RankingService:
         self._refreshing, self._working = asyncio.Lock(), asyncio.Lock()
         policies = config.made_policies()
         if config.retrain:  # in a process of its own, so that this one stays small
-            run_job_and_wait({"job": "check", "wanted": [asdict(one) for one in config.retrains()]})
+            run_job({"job": "check", "wanted": [asdict(one) for one in config.retrains()]})
         self._store = SqliteStore(config.db, check=config.check)
         try:
             self.reader = SqliteStore(config.db, role="reader", check="none")
@@ -83,6 +84,7 @@ class RankingService:
         self._slow = ThreadPoolExecutor(1, "rankpolicy ranker")
         self._loop: asyncio.AbstractEventLoop | None = None
         self._was_stopped = False
+        self._job: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:
         """Begin to write. Called in the event loop."""
@@ -103,6 +105,8 @@ class RankingService:
                 for task in self._tasks:
                     self._loop.call_soon_threadsafe(task.cancel)
             self.journal.stop()
+        if self._job is not None:
+            self._job.kill()  # does nothing where it has ended
         self._slow.shutdown()
         self.reader.close()
         self._store.close()
@@ -272,9 +276,15 @@ class RankingService:
         if self._working.locked():
             raise UnavailableError("another evaluation or training is running. Send it again later.")
         async with self._working:
-            found = await run_job({"job": job, "db": self.config.db, "wanted": wanted, "who": who})
+            told = {"job": job, "db": self.config.db, "wanted": wanted, "who": who}
+            found = await asyncio.to_thread(run_job, told, started=self._job_started)
             await self.refresh()
             return found
+
+    def _job_started(self, process: subprocess.Popen[bytes]) -> None:
+        self._job = process
+        if self._was_stopped:
+            process.kill()
 
     async def _retrain(self, wanted: Retrain) -> None:
         """Retrain on schedule; after a restart the schedule goes on where it was."""

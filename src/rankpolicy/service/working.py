@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import os
 import subprocess
 import sys
-from contextlib import suppress
+from collections.abc import Callable
 from typing import Any
 
 from rankpolicy.types import RankPolicyError
@@ -16,44 +15,27 @@ LONGEST = 3_600.0  # seconds
 _POLITE = 10  # how much a job stands back behind the service
 
 
-async def run_job(job: dict[str, Any]) -> dict[str, Any]:
-    """Have a job done by another process; it ends with the service.
+def run_job(
+    job: dict[str, Any], *, started: Callable[[subprocess.Popen[bytes]], None] = lambda process: None
+) -> dict[str, Any]:
+    """Have a job done by another process, and wait for it.
 
     Parameters
     ----------
     job
         What to do, as JSON can hold it.
+    started
+        Called with the process, so that it can be ended.
     """
-    process = await asyncio.create_subprocess_exec(
-        sys.executable,
-        "-m",
-        __name__,
-        stdin=asyncio.subprocess.PIPE,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.PIPE,
-    )
-    try:
-        async with asyncio.timeout(LONGEST):
-            out, said = await process.communicate(json.dumps(job).encode())
-    except TimeoutError:
-        raise RankPolicyError(f"the job took longer than {LONGEST:g} seconds and was ended.") from None
-    finally:
-        if process.returncode is None:
-            with suppress(ProcessLookupError):
-                process.kill()
+    pipe = subprocess.PIPE
+    with subprocess.Popen([sys.executable, "-m", __name__], stdin=pipe, stdout=pipe, stderr=pipe) as process:
+        started(process)
+        try:
+            out, said = process.communicate(json.dumps(job).encode(), LONGEST)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            raise RankPolicyError(f"the job took longer than {LONGEST:g} seconds and was ended.") from None
     return _answer(out, said, process.returncode)
-
-
-def run_job_and_wait(job: dict[str, Any]) -> dict[str, Any]:
-    """The same without an event loop.
-
-    Parameters
-    ----------
-    job
-        What to do, as JSON can hold it.
-    """
-    done_by = subprocess.run([sys.executable, "-m", __name__], input=json.dumps(job).encode(), capture_output=True)
-    return _answer(done_by.stdout, done_by.stderr, done_by.returncode)
 
 
 def _answer(out: bytes, said: bytes, status: int | None) -> dict[str, Any]:
