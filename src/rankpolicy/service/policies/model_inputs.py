@@ -71,7 +71,10 @@ class ModelInputs:
             columns[name] = [(dict(getattr(item, source) or {})).get(name) for item in items]
             if source == "features" and None in columns[name]:
                 raise RankPolicyError(_missing(items[columns[name].index(None)], name))
-        return _polars_frame(polars, columns)
+        frame = _polars_frame(polars, columns)
+        return frame.with_columns(
+            polars.col(list(self._ranker.categories_)).cast(polars.String).cast(polars.Categorical)
+        )
 
     def _matrix(self, items: Sequence[Item]) -> NDArray[np.float64]:
         return np.array([self._row(item) for item in items], np.float64)
