@@ -64,6 +64,7 @@ def lines() -> list[list[str]]:
         ["service", "rollback", "--db", "service.db"],
         ["service", "export", "--db", "service.db", "--since", "2020-11-01", "--out", "logs"],
         ["service", "evaluate", "--db", "service.db", "--candidate", "model.rp", "--against", "default", "--out", "judged"],
+        ["service", "delete", "--db", "service.db", "--before", "2001-01-01"],
         ["service", "retrain", "--config", "retrain.toml", "--db", "service.db"],
         ["doctor"],
         ["methods"],

@@ -59,6 +59,8 @@ def ranked(live: LivePolicies, ranking_id: str, request: RankRequest, *, policy:
         scores=ordered.scores,
         propensities=ordered.propensities,
         no_propensities=ordered.no_propensities,
+        mode=ordered.mode,
+        memo=ordered.memo,
     )
     return NewRanking(
         shown=shown,

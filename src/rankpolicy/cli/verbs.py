@@ -58,5 +58,8 @@ SERVICE_VERBS: dict[str, Verb] = {
     "retrain": Verb(
         place=f"{_CLI}.service_retrain:retrain", summary="Learn a ranker from the log; promote it if better."
     ),
+    "delete": Verb(
+        place=f"{_CLI}.service_delete:delete", summary="Delete old lists and events; keep what was learned."
+    ),
     "replay": Verb(place=f"{_CLI}.service_replay:replay", summary="Compute all states again and compare."),
 }

@@ -254,7 +254,12 @@ class Client:
         policy: str | None = None,
         version: int | None = None,
         against: str | None = None,
-        **settings: Any,
+        order_by: str = "sorted",
+        temperature: float | None = None,
+        since: float = 0.0,
+        event: str = "click",
+        estimator: str = "rips",
+        level: float = 0.95,
     ) -> dict[str, Any]:
         """The off-policy value of a candidate on the log of the service, with an interval.
 
@@ -266,10 +271,21 @@ class Client:
             A version of a policy; without a number the one that serves now.
         against
             A policy to compare with.
-        **settings
-            Further fields of the request: order_by, temperature, since, event, estimator, level.
+        order_by, temperature
+            How the ranker orders.
+        since
+            Only lists stored at this time or later, in seconds since 1970.
+        event
+            The type of event that counts.
+        estimator
+            Name of the off-policy estimator.
+        level
+            Level of the interval.
         """
-        given = {"policy": policy, "version": version, "against": against, **settings}
+        given = {
+            "policy": policy, "version": version, "against": against, "order_by": order_by, "temperature": temperature,
+            "since": since, "event": event, "estimator": estimator, "level": level,
+        }  # fmt: skip
         if model is not None:
             given["model_sha256"] = self.send_model(model)
         return self._send("POST", "/v1/evaluate", _message(given, Evaluate))

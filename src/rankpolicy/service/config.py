@@ -58,6 +58,12 @@ class ServiceConfig:
         "How long a ranker may take for a list; the caller's own order is shown where it takes longer. None: as long as it takes.",
         above=0,
     )
+    retention_days: float | None = setting(
+        None,
+        "Lists shown longer ago are deleted with their events; what was learned from them stays. 'rankpolicy service export' keeps a copy. "
+        "None: nothing is deleted.",
+        above=0,
+    )
     snapshot_every: int = setting(
         100_000, "Lists learned between snapshots. A restart computes what came after the last one.", at_least=1
     )

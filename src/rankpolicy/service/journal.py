@@ -13,7 +13,7 @@ from rankpolicy.service.clock import Clock
 from rankpolicy.service.errors import UnavailableError
 from rankpolicy.service.live import LivePolicies
 from rankpolicy.service.records import NewEvents, NewRanking
-from rankpolicy.service.store import Store
+from rankpolicy.service.served_store import ServedStore
 
 MOST_WAITING = 10_000  # pieces of work; more are refused, so that memory is bounded and nobody waits for long
 MOST_AT_ONCE = 1_000  # pieces of work in one transaction
@@ -60,7 +60,7 @@ class Journal:
 
     def __init__(
         self,
-        store: Store,
+        store: ServedStore,
         policies: LivePolicies,
         clock: Clock,
         *,

@@ -19,7 +19,6 @@ from rankpolicy.service.policies.served_policy import Ordered, ServedPolicy
 from rankpolicy.service.records import Lesson, PolicyVersion, Snapshot
 from rankpolicy.service.routing import Routing, by_number
 from rankpolicy.service.served_store import ServedStore
-from rankpolicy.service.store import Store
 from rankpolicy.types import RankPolicyError, unknown_name
 
 LESSONS_AT_ONCE = 2_000
@@ -83,7 +82,7 @@ class LivePolicy:
                 self.applied = lessons[-1].seq
                 self._since_snapshot += len(lessons)
 
-    def catch_up(self, store: Store) -> None:
+    def catch_up(self, store: ServedStore) -> None:
         """Learn what the log has and the state has not.
 
         Parameters
@@ -92,14 +91,25 @@ class LivePolicy:
             The log.
         """
         if not self._is_whole:
-            with self._lock:
-                self.policy.restore(self._empty)
-                self.applied, self._is_whole = 0, True
+            self.begin(store)
         lessons = store.lessons(self.version.key, after=self.applied)
         while block := list(islice(lessons, LESSONS_AT_ONCE)):
             self.learn(block)
 
-    def restore(self, store: Store, report: Callable[[str], None]) -> None:
+    def begin(self, store: ServedStore) -> None:
+        """The state at the beginning of the log: nothing is known, or what the anchor of deleted lists says.
+
+        Parameters
+        ----------
+        store
+            The log.
+        """
+        anchor = store.anchor(self.version.key)
+        with self._lock:
+            self.policy.restore(self._empty if anchor is None else anchor.state)
+            self.applied, self._is_whole = (0 if anchor is None else anchor.seq), True
+
+    def restore(self, store: ServedStore, report: Callable[[str], None]) -> None:
         """The state from the newest sound snapshot and the lessons after it; without one, from all lessons.
 
         Parameters
@@ -109,10 +119,13 @@ class LivePolicy:
         report
             Called with a sentence for every snapshot that is damaged.
         """
+        self.begin(store)
         for snapshot in store.snapshots(self.version.key):
-            if snapshot.is_sound:
+            if snapshot.is_sound and snapshot.seq >= self.applied:
                 self.policy.restore(snapshot.state)
                 self.applied = snapshot.seq
+                break
+            if snapshot.is_sound:
                 break
             report(f"a snapshot of {self.version.policy} (lesson {snapshot.seq}) is damaged; an older state is taken.")
         self.catch_up(store)
@@ -273,7 +286,7 @@ class LivePolicies:
             if version in self._by_version:
                 self._by_version[version].learn(mine)
 
-    def catch_up(self, store: Store) -> None:
+    def catch_up(self, store: ServedStore) -> None:
         """Learn what the log has and the states have not.
 
         Parameters

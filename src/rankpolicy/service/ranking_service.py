@@ -28,6 +28,7 @@ from rankpolicy.service.policies.restoring import policy_of_version
 from rankpolicy.service.policies.served_policy import Ordered
 from rankpolicy.service.randomness import generator_of
 from rankpolicy.service.records import Fate, NewEvent, NewEvents, NewRanking, PolicyVersion, ShownList, StoredRanking
+from rankpolicy.service.retention import delete_before
 from rankpolicy.service.sqlite import SqliteStore
 from rankpolicy.service.working import run_job
 from rankpolicy.types import RankPolicyError
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from rankpolicy.service.retrain_settings import Retrain
 
 SECONDS_BETWEEN_LOOKS = 1.0  # a change that another process made is served after this time
+SECONDS_BETWEEN_DELETIONS = 3_600.0
 _ENCODER = msgspec.json.Encoder()
 _REFUSED = {
     "conflict": (409, "this event_id was used before, with another content"),
@@ -93,6 +95,8 @@ class RankingService:
         self._loop = asyncio.get_running_loop()
         self.journal.start()
         self._tasks = [self._loop.create_task(self._watch())]
+        if self.config.retention_days is not None:
+            self._tasks.append(self._loop.create_task(self._delete_old(self.config.retention_days)))
         self._tasks += [self._loop.create_task(self._retrain(wanted)) for wanted in self.config.retrains()]
 
     def stop(self) -> None:
@@ -301,6 +305,19 @@ class RankingService:
             except Exception as error:
                 self._report(f"retraining of {wanted.policy} failed: {error}")
                 await asyncio.to_thread(self.with_store, partial(_note_failure, wanted.policy, str(error)))
+
+    async def _delete_old(self, days: float) -> None:
+        """Delete what is too old, every hour."""
+
+        def delete(store: SqliteStore, now: int) -> int:
+            return delete_before(store, now - round(days * 86_400e6), who="retention", now=now)
+
+        while True:
+            try:
+                await asyncio.to_thread(self.with_store, delete)
+            except Exception as error:
+                self._report(f"old lists could not be deleted: {error}")
+            await asyncio.sleep(SECONDS_BETWEEN_DELETIONS)
 
     async def _stored(self, work: NewRanking | NewEvents) -> Any:
         assert self._loop is not None

@@ -129,9 +129,10 @@ def replay_choices(store: ServedStore) -> ReplayedChoices:
 
 def _replayed(store: SqliteStore, version: PolicyVersion, policy: ServedPolicy, until: int | None) -> ReplayedPolicy:
     live = LivePolicy(version=version, policy=policy)
-    found = {snapshot.seq: snapshot for snapshot in store.snapshots(version.key)}
+    live.begin(store)
+    found = {snapshot.seq: snapshot for snapshot in store.snapshots(version.key) if snapshot.seq >= live.applied}
     equal: dict[int, bool] = {}
-    num_lessons, start = 0, 0
+    num_lessons, start = 0, live.applied
     stops = sorted(seq for seq in found if until is None or seq <= until)
     for stop in [*stops, until]:
         lessons = store.lessons(version.key, after=start, until=stop)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Protocol
 
 import msgspec
 
 from rankpolicy.service.changes import Action, Change
-from rankpolicy.service.records import ShownList
+from rankpolicy.service.records import ShownList, Snapshot
 from rankpolicy.service.store import Store
 
 
@@ -154,6 +154,44 @@ class ServedStore(Store, Protocol):
 
     def shown_lists(self) -> Iterator[tuple[int, ShownList, bytes]]:
         """For every list the key of the version that ranked it, the list, and the request as JSON."""
+        ...
+
+    def anchor(self, version: int) -> Snapshot | None:
+        """The state after the last deleted lesson; None where nothing was deleted. A damaged one is an error.
+
+        Parameters
+        ----------
+        version
+            Key of the version.
+        """
+        ...
+
+    def deletable_through(self, before: int, *, most: int) -> int | None:
+        """The last place in the log up to which everything may be deleted; None where there is nothing to delete.
+
+        Parameters
+        ----------
+        before
+            Only lists stored before this time, in microseconds since 1970.
+        most
+            How many places at most.
+        """
+        ...
+
+    def delete_through(self, seq: int, anchors: Sequence[Snapshot], *, who: str, now: int) -> Change:
+        """Delete the log up to a place, keep anchors, and note it in the log of changes, in one transaction.
+
+        Parameters
+        ----------
+        seq
+            The last place to delete.
+        anchors
+            States after the last deleted lesson.
+        who
+            Who does it.
+        now
+            The time of the service.
+        """
         ...
 
     def audit_lines(self) -> list[tuple[int, str, str]]:

@@ -11,24 +11,26 @@ from rankpolicy.service.sqlite.schema import LOG
 from rankpolicy.service.sqlite.transaction import EVENT, SHOWN
 
 
-def check_log(connection: Any) -> dict[str, int]:
+def check_log(connection: Any, num_deleted: int = 0) -> dict[str, int]:
     """Check every row of the log; the number of rows by table.
 
     Parameters
     ----------
     connection
         A connection to the database; a transaction is open while the log is read, so a running server does not disturb.
+    num_deleted
+        Rows that were deleted because of their age.
     """
     connection.execute("BEGIN")
     try:
-        counts = _check_rows(connection)
+        counts = _check_rows(connection, num_deleted)
         _check_lessons(connection)
     finally:
         connection.execute("ROLLBACK")
     return counts
 
 
-def _check_rows(connection: Any) -> dict[str, int]:
+def _check_rows(connection: Any, num_deleted: int) -> dict[str, int]:
     counts, last = {}, 0
     for table in LOG:
         counts[table] = 0
@@ -37,7 +39,7 @@ def _check_rows(connection: Any) -> dict[str, int]:
             counts[table] += 1
             last = max(last, row[0])
     # The tables share one sequence of numbers, so rows that are lost leave a gap.
-    missing = last - sum(counts.values())
+    missing = last - sum(counts.values()) - num_deleted
     if missing:
         raise DamagedStoreError(f"{missing} of {last} rows of the log are missing. Restore the database from a backup.")
     return counts

@@ -302,7 +302,7 @@ class SqliteStore(ServedTables):
         """Check all pages, indexes and rows, and every lesson against the events; the number of rows of the log by table."""
         with _failures_named(self.path):
             check_pages(self._connection, self.path, thorough=True)
-            return check_log(self._connection)
+            return check_log(self._connection, self.num_deleted())
 
     @contextmanager
     def _transaction(self) -> Iterator[Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from hashlib import sha256
 from typing import Any
@@ -11,9 +11,10 @@ import msgspec
 
 from rankpolicy.service.changes import Action, Change, after_change, deployments
 from rankpolicy.service.errors import DamagedStoreError
-from rankpolicy.service.records import ShownList
+from rankpolicy.service.records import ShownList, Snapshot
 from rankpolicy.service.served_store import LoggedEvent, LoggedList
 from rankpolicy.service.sqlite.row_hashes import check_row, row_hash
+from rankpolicy.service.sqlite.schema import LOG
 from rankpolicy.service.sqlite.transaction import EVENT, SHOWN
 
 TABLES = """
@@ -21,6 +22,9 @@ CREATE TABLE IF NOT EXISTS changes (
     number INTEGER PRIMARY KEY, stamp INTEGER NOT NULL, body BLOB NOT NULL, row_hash BLOB NOT NULL
 ) STRICT;
 CREATE TABLE IF NOT EXISTS models (sha256 TEXT PRIMARY KEY, stamp INTEGER NOT NULL, content BLOB NOT NULL) STRICT;
+CREATE TABLE IF NOT EXISTS anchors (
+    version INTEGER PRIMARY KEY, seq INTEGER NOT NULL, state BLOB NOT NULL, row_hash BLOB NOT NULL
+) STRICT;
 """
 _CHANGE = msgspec.json.Decoder(Change)
 _ENCODER = msgspec.json.Encoder()
@@ -38,6 +42,17 @@ _EVENTS = """
     ORDER BY 1, 2
 """
 _LAST = 1 << 62
+_OF_LOG = " UNION ALL ".join(f"SELECT {{0}}(seq) AS place FROM {table}" for table in LOG)
+_FIRST, _NEWEST = (f"SELECT {which}(place) FROM ({_OF_LOG.format(which)})" for which in ("min", "max"))
+# The first place up to ?1 that something after ?1, or an open window, needs.
+_NEEDED = """
+    SELECT min(place) FROM (
+        SELECT min(ranking_seq) AS place FROM pending WHERE ranking_seq <= ?1
+        UNION ALL SELECT min(event_seq) FROM parked WHERE event_seq <= ?1
+        UNION ALL SELECT min(ranking_seq) FROM lessons WHERE seq > ?1 AND ranking_seq <= ?1
+        UNION ALL SELECT min(event_seq) FROM attachments WHERE seq > ?1 AND event_seq <= ?1
+    )
+"""
 
 
 class ServedTables:
@@ -85,23 +100,37 @@ class ServedTables:
             The time of the service.
         """
         with self._transaction() as connection:
-            known = self.changes()
-            stamp = max([now, *(change.stamp for change in known[-1:])])
-            made = Change(
-                number=len(known) + 1,
-                stamp=stamp,
-                who=who,
-                action=action,
-                policy=policy,
-                version=version,
-                share=share,
-                detail=detail,
-            )
-            after = after_change(deployments(known), made)
-            if action == "rollback":
-                made = msgspec.structs.replace(made, version=after[policy].stable[-1])
-            columns = (made.number, stamp, _ENCODER.encode(made))
-            connection.execute("INSERT INTO changes VALUES (?, ?, ?, ?)", (*columns, row_hash(*columns)))
+            return self._inserted(connection, who, action, policy, version=version, share=share, detail=detail, now=now)
+
+    def _inserted(
+        self,
+        connection: Any,
+        who: str,
+        action: Action,
+        policy: str,
+        *,
+        version: int | None = None,
+        share: float = 1.0,
+        detail: str = "",
+        now: int,
+    ) -> Change:
+        known = self.changes()
+        stamp = max([now, *(change.stamp for change in known[-1:])])
+        made = Change(
+            number=len(known) + 1,
+            stamp=stamp,
+            who=who,
+            action=action,
+            policy=policy,
+            version=version,
+            share=share,
+            detail=detail,
+        )
+        after = after_change(deployments(known), made)
+        if action == "rollback":
+            made = msgspec.structs.replace(made, version=after[policy].stable[-1])
+        columns = (made.number, stamp, _ENCODER.encode(made))
+        connection.execute("INSERT INTO changes VALUES (?, ?, ?, ?)", (*columns, row_hash(*columns)))
         return made
 
     def save_model(self, content: bytes, *, now: int) -> str:
@@ -172,6 +201,77 @@ class ServedTables:
         finally:
             self._connection.execute("ROLLBACK")
 
+    def anchor(self, version: int) -> Snapshot | None:
+        """The state after the last deleted lesson; None where nothing was deleted. A damaged one is an error.
+
+        Parameters
+        ----------
+        version
+            Key of the version.
+        """
+        if not self._has_served_tables("anchors"):
+            return None
+        rows = self._rows("SELECT version, seq, state, row_hash FROM anchors WHERE version = ?", version)
+        for row in rows:
+            check_row("anchors", row)
+        return Snapshot(version=version, seq=rows[0][1], state=rows[0][2]) if rows else None
+
+    def deletable_through(self, before: int, *, most: int) -> int | None:
+        """The last place in the log up to which everything may be deleted; None where there is nothing to delete.
+
+        A list stays while its window is open or its lesson stays, and an event while it waits for its list or is needed by one that stays.
+
+        Parameters
+        ----------
+        before
+            Only lists stored before this time, in microseconds since 1970.
+        most
+            How many places at most.
+        """
+        ((first,),) = self._rows(_FIRST)
+        ((last,),) = self._rows("SELECT max(seq) FROM rankings WHERE stamp < ?", before)
+        if first is None or last is None:
+            return None
+        through = min(last, first + most - 1)
+        ((newest,),) = self._rows(_NEWEST)
+        through = min(through, newest - 1)  # one row stays, so that numbers go on
+        while True:
+            ((needed,),) = self._rows(_NEEDED, through)
+            if needed is None:
+                return int(through) if through >= first else None
+            through = needed - 1
+
+    def delete_through(self, seq: int, anchors: Sequence[Snapshot], *, who: str, now: int) -> Change:
+        """Delete the log up to a place, keep anchors, and note it in the log of changes, in one transaction.
+
+        Parameters
+        ----------
+        seq
+            The last place to delete.
+        anchors
+            States after the last deleted lesson.
+        who
+            Who does it.
+        now
+            The time of the service.
+        """
+        with self._transaction() as connection:
+            rows = 0
+            for table in LOG:
+                connection.execute(f"DELETE FROM {table} WHERE seq <= ?", (seq,))
+                rows += connection.changes()
+            for anchor in anchors:
+                columns = (anchor.version, anchor.seq, anchor.state)
+                connection.execute("INSERT OR REPLACE INTO anchors VALUES (?, ?, ?, ?)", (*columns, row_hash(*columns)))
+                connection.execute("DELETE FROM snapshots WHERE version = ? AND seq < ?", (anchor.version, anchor.seq))
+            detail = msgspec.json.encode({"through": seq, "rows": rows}).decode()
+            return self._inserted(connection, who, "delete", "", detail=detail, now=now)
+
+    def num_deleted(self) -> int:
+        """How many rows of the log were deleted."""
+        deletions = [change for change in self.changes() if change.action == "delete"]
+        return sum(int(msgspec.json.decode(change.detail)["rows"]) for change in deletions)
+
     def shown_lists(self) -> Iterator[tuple[int, ShownList, bytes]]:
         """For every list the key of the version that ranked it, the list, and the request as JSON; a damaged row is an error."""
         for row in self._connection.execute(_LISTS, (0, _LAST)):
@@ -183,9 +283,9 @@ class ServedTables:
         rows = self._rows("SELECT stamp, what, detail FROM audit WHERE what LIKE '%key%' ORDER BY number")
         return [(int(stamp), str(what), str(detail)) for stamp, what, detail in rows]
 
-    def _has_served_tables(self) -> bool:
+    def _has_served_tables(self, name: str = "changes") -> bool:
         """Databases of the first version have none until a server opens them."""
-        return bool(self._rows("SELECT 1 FROM sqlite_schema WHERE name = 'changes'"))
+        return bool(self._rows("SELECT 1 FROM sqlite_schema WHERE name = ?", name))
 
 
 def _sha256_of(content: bytes) -> str:
