@@ -137,6 +137,7 @@ def test_an_export_is_read_by_the_other_commands(log, capsys, tmp_path):
     assert (rows["lists.parquet"], rows["items.parquet"]) == (NUM_LISTS, 4)
     lists = polars.read_parquet(tmp_path / "logs" / "lists.parquet")
     assert lists["propensities"][0].to_list() == pytest.approx([1 / 4, 1 / 3, 1 / 2])
+    assert lists["is_complete"].all()
     clicks = int(lists["clicks"].list.sum().sum())
     events = polars.read_parquet(tmp_path / "logs" / "events.parquet")
     assert len(events) == rows["events.parquet"] == clicks + 1

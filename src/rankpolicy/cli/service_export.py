@@ -9,7 +9,7 @@ import typer
 
 from rankpolicy.cli.support.options import Json
 from rankpolicy.cli.support.output import made_directory, note, print_json
-from rankpolicy.cli.support.serving import Db, NotRandom, Since, opened, time_from
+from rankpolicy.cli.support.serving import Db, NotRandom, Since, now_of, opened, time_from
 
 EXAMPLES = """
 [bold]Examples[/bold]
@@ -51,7 +51,13 @@ def export(
             raise RankPolicyError(unknown_name("policy", policy, names))
         lists = store.logged(since=first or 0, until=end)
         chosen = (one for one in lists if policy is None or one.shown.policy == policy)
-        rows = export_log(chosen, directory, versions={version.key: version.kind for version in versions}, event=event)
+        rows = export_log(
+            chosen,
+            directory,
+            versions={version.key: version.kind for version in versions},
+            event=event,
+            now=now_of(store),
+        )
     finally:
         store.close()
     if as_json:

@@ -31,7 +31,7 @@ def key(
         str | None, typer.Argument(metavar="ID", help="The key to revoke: what 'list' shows.", show_default=False)
     ] = None,
     scopes: Annotated[
-        str, typer.Option(help="What a new key allows: rank, events, read; comma-separated.")
+        str, typer.Option(help="What a new key allows: rank, events, read, promote; comma-separated.")
     ] = "rank,events",
     db: Db = Path("rankpolicy.db"),
     seed: NotRandom = 0,

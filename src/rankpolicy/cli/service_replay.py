@@ -59,11 +59,8 @@ def _print(rows: dict[str, int], choices: ReplayedChoices, found: list[ReplayedP
 
     out = console()
     out.print(", ".join(f"{number:,} {table}" for table, number in rows.items()) + ": every row is as it was written")
-    verdict = f"not {', '.join(choices.wrong)}" if choices.wrong else "all"
-    out.print(
-        f"{choices.lists:,} lists ranked by the version that {choices.changes} changes of what is served say: {verdict}",
-        markup=False,
-    )
+    verdict = f"not by the right version: {', '.join(choices.wrong)}" if choices.wrong else "by the right version"
+    out.print(f"{choices.lists:,} lists were ranked {verdict}, as {choices.changes} logged changes say", markup=False)
     table = Table("policy", "version", "lessons", "state (SHA-256)", "snapshots", box=SIMPLE_HEAD)
     for policy in found:
         wrong = [str(seq) for seq, is_equal in policy.snapshots.items() if not is_equal]

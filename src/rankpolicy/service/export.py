@@ -52,12 +52,12 @@ class _Exported:
 
 
 def export_log(
-    lists: Iterable[LoggedList], folder: Path, *, versions: dict[int, str], event: str = "click"
+    lists: Iterable[LoggedList], folder: Path, *, versions: dict[int, str], event: str = "click", now: int
 ) -> dict[str, int]:
     """Write lists, events and items; the number of rows by file.
 
     - lists.parquet, one row per list: query, items and clicks, as ``rp.read_click_log`` and ``rankpolicy clicks bias`` read it, and beside
-      them propensities, scores, policy, version, mode, user and time;
+      them propensities, scores, policy, version, mode, user, time, and whether its window has ended;
     - events.parquet, one row per event, late ones too;
     - items.parquet, one row per query and item with its features as they were last: what ``rankpolicy train --data items.parquet
       --clicks lists.parquet --propensities bias.json`` learns from. Its label is the plain click-through, position bias included;
@@ -73,11 +73,13 @@ def export_log(
         Names of the kinds of versions by their keys.
     event
         The type of event that counts as a click.
+    now
+        The time of the service: clicks on lists whose window ends later may still come.
     """
     polars = require("polars", "An export")
     found = _Exported()
     for one in lists:
-        _add(found, one, versions, event)
+        _add(found, one, versions, event, now)
     if not found.lists:
         raise RankPolicyError("there is no list to export: none was shown in this time.")
     frames = {LISTS: _lists_frame(polars, found), ITEMS: _items_frame(polars, found.pairs)}
@@ -91,7 +93,7 @@ def export_log(
     return {name: len(frame) for name, frame in frames.items()}
 
 
-def _add(found: _Exported, one: LoggedList, versions: dict[int, str], event: str) -> None:
+def _add(found: _Exported, one: LoggedList, versions: dict[int, str], event: str, now: int) -> None:
     shown, request, clicks = one.shown, REQUEST.decode(one.request), one.clicks(event)
     if not shown.items:
         return
@@ -116,6 +118,7 @@ def _add(found: _Exported, one: LoggedList, versions: dict[int, str], event: str
         user=request.user,
         context=None if request.context is None else json.dumps(request.context),
         timestamp=one.stamp / 1e6,
+        is_complete=one.deadline < now,
     )
     for logged in one.events:
         _append(
