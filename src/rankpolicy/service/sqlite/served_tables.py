@@ -35,22 +35,22 @@ _LISTS = """
 _EVENTS = """
     SELECT a.ranking_seq, e.seq, e.event_id, e.stamp, 'accepted', a.position, e.body, e.row_hash, e.fate, e.ranking_seq, e.position
     FROM attachments a JOIN events e ON e.seq = a.event_seq JOIN rankings r ON r.seq = a.ranking_seq
-    WHERE r.stamp >= ?1 AND r.stamp < ?2
+    WHERE r.stamp >= ? AND r.stamp < ?
     UNION ALL
     SELECT e.ranking_seq, e.seq, e.event_id, e.stamp, e.fate, e.position, e.body, e.row_hash, e.fate, e.ranking_seq, e.position
-    FROM events e JOIN rankings r ON r.seq = e.ranking_seq WHERE r.stamp >= ?1 AND r.stamp < ?2
+    FROM events e JOIN rankings r ON r.seq = e.ranking_seq WHERE r.stamp >= ? AND r.stamp < ?
     ORDER BY 1, 2
 """
 _LAST = 1 << 62
 _OF_LOG = " UNION ALL ".join(f"SELECT {{0}}(seq) AS place FROM {table}" for table in LOG)
 _FIRST, _NEWEST = (f"SELECT {which}(place) FROM ({_OF_LOG.format(which)})" for which in ("min", "max"))
-# The first place up to ?1 that something after ?1, or an open window, needs.
+# The first place up to a given one that something after it, or an open window, needs; the place is asked for six times.
 _NEEDED = """
     SELECT min(place) FROM (
-        SELECT min(ranking_seq) AS place FROM pending WHERE ranking_seq <= ?1
-        UNION ALL SELECT min(event_seq) FROM parked WHERE event_seq <= ?1
-        UNION ALL SELECT min(ranking_seq) FROM lessons WHERE seq > ?1 AND ranking_seq <= ?1
-        UNION ALL SELECT min(event_seq) FROM attachments WHERE seq > ?1 AND event_seq <= ?1
+        SELECT min(ranking_seq) AS place FROM pending WHERE ranking_seq <= ?
+        UNION ALL SELECT min(event_seq) FROM parked WHERE event_seq <= ?
+        UNION ALL SELECT min(ranking_seq) FROM lessons WHERE seq > ? AND ranking_seq <= ?
+        UNION ALL SELECT min(event_seq) FROM attachments WHERE seq > ? AND event_seq <= ?
     )
 """
 
@@ -144,9 +144,9 @@ class ServedTables:
             The time of the service.
         """
         digest = sha256(content).hexdigest()
-        if not self._rows("SELECT 1 FROM models WHERE sha256 = ?", digest):
-            with self._transaction() as connection:
-                connection.execute("INSERT OR IGNORE INTO models VALUES (?, ?, ?)", (digest, now, content))
+        with self._transaction() as connection:
+            if not self._rows("SELECT 1 FROM models WHERE sha256 = ?", digest):
+                connection.execute("INSERT INTO models VALUES (?, ?, ?)", (digest, now, content))
         return digest
 
     def model(self, sha256: str) -> bytes | None:
@@ -179,7 +179,7 @@ class ServedTables:
         span = (since, _LAST if until is None else until)
         self._connection.execute("BEGIN")  # lists and events of one moment
         try:
-            events = self._connection.execute(_EVENTS, span)
+            events = self._connection.execute(_EVENTS, span * 2)
             ahead = next(events, None)
             for row in self._connection.execute(_LISTS, span):
                 check_row("rankings", row)
@@ -236,7 +236,7 @@ class ServedTables:
         ((newest,),) = self._rows(_NEWEST)
         through = min(through, newest - 1)  # one row stays, so that numbers go on
         while True:
-            ((needed,),) = self._rows(_NEEDED, through)
+            ((needed,),) = self._rows(_NEEDED, *[through] * 6)
             if needed is None:
                 return int(through) if through >= first else None
             through = needed - 1
@@ -258,11 +258,12 @@ class ServedTables:
         with self._transaction() as connection:
             rows = 0
             for table in LOG:
+                rows += self._rows(f"SELECT count(*) FROM {table} WHERE seq <= ?", seq)[0][0]
                 connection.execute(f"DELETE FROM {table} WHERE seq <= ?", (seq,))
-                rows += connection.changes()
             for anchor in anchors:
                 columns = (anchor.version, anchor.seq, anchor.state)
-                connection.execute("INSERT OR REPLACE INTO anchors VALUES (?, ?, ?, ?)", (*columns, row_hash(*columns)))
+                connection.execute("DELETE FROM anchors WHERE version = ?", (anchor.version,))
+                connection.execute("INSERT INTO anchors VALUES (?, ?, ?, ?)", (*columns, row_hash(*columns)))
                 connection.execute("DELETE FROM snapshots WHERE version = ? AND seq < ?", (anchor.version, anchor.seq))
             detail = msgspec.json.encode({"through": seq, "rows": rows}).decode()
             return self._inserted(connection, who, "delete", "", detail=detail, now=now)
