@@ -102,6 +102,10 @@ class Bandit(KnowsOtherSettings, ABC):
             "Randomised bandits that do: epsilon-greedy, ranked-exp3, random."
         )
 
+    def _propensities(self, memory: Memory, available: Items, ranking: Items) -> NDArray[np.float64]:
+        """Propensities under another memory, for bandits that have them in closed form; what comes in was checked."""
+        raise NotImplementedError
+
     # What they share -------------------------------------------------------------------------------------------------------------
 
     @classmethod

@@ -8,9 +8,9 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rankpolicy.bandits.base import Bandit
+from rankpolicy.bandits.base import Bandit, Items
 from rankpolicy.bandits.inputs import checked_items
-from rankpolicy.kernels.bandits.memory import Program
+from rankpolicy.kernels.bandits.memory import Memory, Program
 from rankpolicy.settings import documented, setting
 from rankpolicy.types import RankPolicyError
 
@@ -52,19 +52,17 @@ class EpsilonGreedy(Bandit):
         available
             Items that could have been shown; None: all.
         """
-        from rankpolicy.kernels.bandits.random import click_rate
+        items = checked_items(ranking, num_items=self.num_items, what="a list")
+        return self._propensities(self.memory, self._available(available), items)
 
-        left = self._available(available)
-        result = []
-        for item in checked_items(ranking, num_items=self.num_items, what="a list"):
-            if item not in left:
-                raise RankPolicyError(f"a list must hold available items; got {item}.")
-            rates = np.array([click_rate(self.memory, other) for other in left])
-            best = rates == rates.max()
-            greedy = best[left == item][0] / best.sum()
-            result.append(self.epsilon / len(left) + (1 - self.epsilon) * greedy)
-            left = left[left != item]
-        return np.array(result)
+    def _propensities(self, memory: Memory, available: Items, ranking: Items) -> NDArray[np.float64]:
+        from rankpolicy.kernels.bandits.random import fill_epsilon_greedy_propensities
+
+        found = np.zeros(len(ranking))
+        fill_epsilon_greedy_propensities(memory, available, ranking, found)
+        if (found < 0).any():
+            raise RankPolicyError(f"a list must hold available items; got {ranking[found < 0][0]}.")
+        return found
 
     def _numbers(self) -> tuple[float, ...]:
         return (self.epsilon,)

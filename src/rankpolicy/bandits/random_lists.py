@@ -8,9 +8,9 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rankpolicy.bandits.base import Bandit
+from rankpolicy.bandits.base import Bandit, Items
 from rankpolicy.bandits.inputs import checked_items
-from rankpolicy.kernels.bandits.memory import Program
+from rankpolicy.kernels.bandits.memory import Memory, Program
 from rankpolicy.settings import documented
 
 
@@ -41,8 +41,11 @@ class RandomLists(Bandit):
         available
             Items that could have been shown; None: all.
         """
-        length = len(checked_items(ranking, num_items=self.num_items, what="a list"))
-        return 1.0 / (len(self._available(available)) - np.arange(length))
+        items = checked_items(ranking, num_items=self.num_items, what="a list")
+        return self._propensities(self.memory, self._available(available), items)
+
+    def _propensities(self, memory: Memory, available: Items, ranking: Items) -> NDArray[np.float64]:
+        return 1.0 / (len(available) - np.arange(len(ranking)))
 
     def _can_forget(self) -> bool:
         return False
