@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rankpolicy.bandits.base import Bandit, Items
+from rankpolicy.bandits.base import Bandit
 from rankpolicy.bandits.inputs import checked_items
-from rankpolicy.kernels.bandits.memory import Memory, Program
+from rankpolicy.kernels.bandits.memory import Program
 from rankpolicy.settings import documented, setting
-from rankpolicy.types import RankPolicyError
 
 
 @documented
@@ -53,16 +53,14 @@ class EpsilonGreedy(Bandit):
             Items that could have been shown; None: all.
         """
         items = checked_items(ranking, num_items=self.num_items, what="a list")
-        return self._propensities(self.memory, self._available(available), items)
+        return self._filled_propensities(self.memory, self._available(available), items)
 
-    def _propensities(self, memory: Memory, available: Items, ranking: Items) -> NDArray[np.float64]:
+    def propensity_step(self) -> Callable[..., None]:
+        """The function that fills propensities; compiled code is loaded here and not before."""
         from rankpolicy.kernels.bandits.random import fill_epsilon_greedy_propensities
 
-        found = np.zeros(len(ranking))
-        fill_epsilon_greedy_propensities(memory, available, ranking, found)
-        if (found < 0).any():
-            raise RankPolicyError(f"a list must hold available items; got {ranking[found < 0][0]}.")
-        return found
+        step: Callable[..., None] = fill_epsilon_greedy_propensities
+        return step
 
     def _numbers(self) -> tuple[float, ...]:
         return (self.epsilon,)

@@ -111,10 +111,10 @@ class QueryBandit(KnowsOtherSettings):
         longest = self._length(cutoff)
         texts = _quick_list(items)
         if texts and (keys := self._text_keys(query, texts)) is not None:
-            places = self._table.rank(keys, self.generator, min(longest, len(texts)))
+            places, _ = self._table.rank(keys, self.generator, min(longest, len(texts)))
             return np.asarray(items)[places]
         names = checked_names(items)
-        places = self._table.rank(self._keys(query, names), self.generator, min(longest, names.size))
+        places, _ = self._table.rank(self._keys(query, names), self.generator, min(longest, names.size))
         return names[places]
 
     def rank_many(self, queries: ArrayLike, items: ArrayLike, *, cutoff: int | None = None) -> NDArray[Any]:
@@ -146,7 +146,7 @@ class QueryBandit(KnowsOtherSettings):
     @property
     def has_propensities(self) -> bool:
         """Whether the bandit of each query draws items with probabilities in closed form."""
-        return type(self._one_list).propensities is not Bandit.propensities
+        return type(self._one_list).propensity_step is not Bandit.propensity_step
 
     def propensities(self, query: str | int, ranking: ArrayLike, items: ArrayLike) -> NDArray[np.float64]:
         """The probability (position,) of each item of a list at its position, given the items above it, if it were ranked now.
@@ -172,10 +172,8 @@ class QueryBandit(KnowsOtherSettings):
         places = [place_of[name] for name in shown.tolist()]
         if len(set(places)) < len(places):
             raise RankPolicyError("a list must hold each item once; got one twice.")
-        return self._propensities(self._keys(query, names), np.array(places, np.int64))
-
-    def _propensities(self, keys: Keys, places: NDArray[np.int64]) -> NDArray[np.float64]:
-        return self._one_list._propensities(self._table.memory_of(keys), np.arange(len(keys) - 1), places)
+        memory = self._table.memory_of(self._keys(query, names))
+        return self._one_list._filled_propensities(memory, np.arange(names.size), np.array(places, np.int64))
 
     def _rank_texts(
         self, query: str, items: list[str], *, cutoff: int, generator: np.random.Generator
@@ -184,10 +182,8 @@ class QueryBandit(KnowsOtherSettings):
         keys = self._text_keys(query, items)
         if keys is None:
             keys = self._keys(query, checked_names(items))
-        places = self._table.rank(keys, generator, min(cutoff, len(items)))
-        if not self.has_propensities:
-            return places.tolist(), None
-        return places.tolist(), self._propensities(keys, places).tolist()
+        places, propensities = self._table.rank(keys, generator, min(cutoff, len(items)))
+        return places.tolist(), propensities.tolist() if self.has_propensities else None
 
     def learn(self, query: str | int, ranking: ArrayLike, clicks: ArrayLike) -> None:
         """Learn from a list shown for a query; lists may come in any order.
@@ -363,7 +359,7 @@ def _check_ends(is_shown: NDArray[np.bool_]) -> None:
 
 def _quick_list(names: ArrayLike) -> list[str]:
     """Names that may be texts, as a list; no names for what has to be looked at more closely."""
-    if type(names) is list:
+    if isinstance(names, list):
         return names
     return names.tolist() if isinstance(names, np.ndarray) and names.dtype.kind == "U" and names.ndim == 1 else []
 

@@ -38,8 +38,10 @@ class QueryTable:
         """Size of the table in bytes."""
         return self._entries.keys.nbytes + self._entries.counts.nbytes
 
-    def rank(self, keys: Keys, generator: np.random.Generator, length: int) -> NDArray[np.int64]:
-        """Places of the items to show.
+    def rank(
+        self, keys: Keys, generator: np.random.Generator, length: int
+    ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+        """Places of the items to show, and their propensities where the bandit has any.
 
         Parameters
         ----------
@@ -52,10 +54,11 @@ class QueryTable:
         """
         from rankpolicy.kernels.bandits.engine import rank_query
 
-        ranking = np.empty(length, np.int64)
+        ranking, propensities = np.empty(length, np.int64), np.empty(length)
         if length > 0:
-            rank_query(self._unpacked(), self._unpacked_source(generator), self._entries, keys, ranking)
-        return ranking
+            source = self._unpacked_source(generator)
+            rank_query(self._unpacked(), source, self._entries, keys, ranking, propensities)
+        return ranking, propensities
 
     def rank_many(
         self,
@@ -158,9 +161,11 @@ class QueryTable:
     def _unpacked(self) -> Any:
         if self._engine is None:
             from rankpolicy.kernels.bandits.engine import new_engine
+            from rankpolicy.kernels.bandits.random import no_propensities
 
-            self._program = self._bandit.program()  # kept, because the engine has only the address of its code
-            self._engine = new_engine(self._program.rank, self._program.learn, self._bandit.memory)
+            # Kept, because the engine has only the addresses of their code.
+            self._steps = (*self._bandit.program(), self._bandit.propensity_step() or no_propensities)
+            self._engine = new_engine(*self._steps, self._bandit.memory)
         return self._engine
 
     def _unpacked_source(self, generator: np.random.Generator) -> Any:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rankpolicy.bandits.base import Bandit, Items
+from rankpolicy.bandits.base import Bandit
 from rankpolicy.bandits.inputs import checked_items
-from rankpolicy.kernels.bandits.memory import Memory, Program
+from rankpolicy.kernels.bandits.memory import Program
 from rankpolicy.settings import documented
 
 
@@ -42,10 +43,14 @@ class RandomLists(Bandit):
             Items that could have been shown; None: all.
         """
         items = checked_items(ranking, num_items=self.num_items, what="a list")
-        return self._propensities(self.memory, self._available(available), items)
+        return self._filled_propensities(self.memory, self._available(available), items)
 
-    def _propensities(self, memory: Memory, available: Items, ranking: Items) -> NDArray[np.float64]:
-        return 1.0 / (len(available) - np.arange(len(ranking)))
+    def propensity_step(self) -> Callable[..., None]:
+        """The function that fills propensities; compiled code is loaded here and not before."""
+        from rankpolicy.kernels.bandits.random import fill_random_propensities
+
+        step: Callable[..., None] = fill_random_propensities
+        return step
 
     def _can_forget(self) -> bool:
         return False

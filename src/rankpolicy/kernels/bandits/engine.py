@@ -22,6 +22,7 @@ class Engine(NamedTuple):
 
     rank: Any
     learn: Any
+    propensities: Any  # no_propensities for bandits that have none in closed form
     memory: Memory
 
 
@@ -70,10 +71,12 @@ def _read_query(memory, table, query, items):
     return _with_statistics(memory, steps, statistics)
 
 
-def _rank_query(engine, source, table, keys, ranking):
-    """Fill ranking with the places of the items to show; keys (1 + item,) are those of the query and the items."""
+def _rank_query(engine, source, table, keys, ranking, propensities):
+    """Fill ranking with the places of the items to show, and propensities; keys (1 + item,) are those of the query and the items."""
     own = _read_query(engine.memory, table, keys[0], keys[1:])
-    engine.rank(own, np.arange(len(keys) - 1), source.generator, ranking)
+    places = np.arange(len(keys) - 1)
+    engine.rank(own, places, source.generator, ranking)
+    engine.propensities(own, places, ranking, propensities)
 
 
 def _rank_queries(engine, source, table, queries, items, lengths, rankings):
@@ -129,7 +132,7 @@ if HAS_NUMBA:
     from numba import types
     from numba.experimental import structref
 
-    from rankpolicy.kernels.bandits.step import GENERATOR, LEARN, MEMORY, RANK, type_of
+    from rankpolicy.kernels.bandits.step import GENERATOR, LEARN, MEMORY, PROPENSITIES, RANK, type_of
 
     @structref.register
     class EngineType(types.StructRef):
@@ -145,9 +148,10 @@ if HAS_NUMBA:
     class CompiledSource(structref.StructRefProxy):
         """A source, unpacked."""
 
-    structref.define_boxing(EngineType, CompiledEngine)
-    structref.define_boxing(SourceType, CompiledSource)
-    _ENGINE = EngineType([("rank", RANK), ("learn", LEARN), ("memory", MEMORY)])
+    _define_boxing: Any = structref.define_boxing
+    _define_boxing(EngineType, CompiledEngine)
+    _define_boxing(SourceType, CompiledSource)
+    _ENGINE = EngineType([("rank", RANK), ("learn", LEARN), ("propensities", PROPENSITIES), ("memory", MEMORY)])
     _SOURCE = SourceType([("generator", GENERATOR)])
     _TABLE = type_of(Table(np.zeros(1, np.uint64), np.zeros((1, 2), np.uint32)))
     # Read-only, so that keys may lie in bytes.
@@ -156,20 +160,25 @@ if HAS_NUMBA:
     _MARKS = types.int8[::1]
     _NUMBERS = types.int64[::1]
 
-    @numba.njit(_ENGINE(RANK, LEARN, MEMORY), cache=True)
-    def new_engine(rank, learn, memory):
-        engine = structref.new(_ENGINE)
-        engine.rank, engine.learn, engine.memory = rank, learn, memory
+    _new: Any = structref.new
+
+    @numba.njit(_ENGINE(RANK, LEARN, PROPENSITIES, MEMORY), cache=True)
+    def new_engine(rank, learn, propensities, memory):
+        engine = _new(_ENGINE)
+        engine.rank = rank
+        engine.learn = learn
+        engine.propensities = propensities
+        engine.memory = memory
         return engine
 
     @numba.njit(_SOURCE(GENERATOR), cache=True)
     def new_source(generator):
-        source = structref.new(_SOURCE)
+        source = _new(_SOURCE)
         source.generator = generator
         return source
 
     # They hold the GIL: to give it away for microseconds costs a wait for the other thread's time slice, which is a thousand times longer.
-    _rank_one = types.void(_ENGINE, _SOURCE, _TABLE, _KEYS, _NUMBERS)
+    _rank_one = types.void(_ENGINE, _SOURCE, _TABLE, _KEYS, _NUMBERS, types.float64[::1])
     rank_query = numba.njit(_rank_one, cache=True)(_rank_query)
     _rank_many = types.void(_ENGINE, _SOURCE, _TABLE, _KEYS, _MATRIX, _NUMBERS, types.int64[:, ::1])
     rank_queries = numba.njit(_rank_many, cache=True, nogil=True)(_rank_queries)

@@ -4,7 +4,7 @@ import numpy as np
 
 from rankpolicy.kernels.bandits.index import place_of_largest
 from rankpolicy.kernels.bandits.memory import CLICKS, NEVER_OBSERVED, OBSERVATIONS
-from rankpolicy.kernels.bandits.step import compiled, learn_step, rank_step
+from rankpolicy.kernels.bandits.step import compiled, learn_step, propensity_step, rank_step
 
 
 @compiled
@@ -37,7 +37,7 @@ def rank_epsilon_greedy(memory, available, generator, ranking):
         left[chosen], rates[chosen] = left[num_left], rates[num_left]
 
 
-@compiled
+@propensity_step
 def fill_epsilon_greedy_propensities(memory, available, ranking, propensities):
     """The probability of each item of ranking at its position, given the items above it; -1 for an item that is not available."""
     left, num_left = available.copy(), len(available)
@@ -70,6 +70,18 @@ def rank_at_random(memory, available, generator, ranking):
         chosen = position + random_place(generator, len(left) - position)
         ranking[position] = left[chosen]
         left[chosen] = left[position]
+
+
+@propensity_step
+def fill_random_propensities(memory, available, ranking, propensities):
+    """The same for every item that is not yet placed."""
+    for position in range(len(ranking)):
+        propensities[position] = 1.0 / (len(available) - position)
+
+
+@propensity_step
+def no_propensities(memory, available, ranking, propensities):
+    """For bandits without propensities in closed form."""
 
 
 @learn_step

@@ -6,7 +6,7 @@ from typing import Any
 
 from rankpolicy.service.errors import DamagedStoreError
 from rankpolicy.service.records import CLICK
-from rankpolicy.service.sqlite.row_hashes import check_row
+from rankpolicy.service.row_hashes import check_row
 from rankpolicy.service.sqlite.schema import LOG
 from rankpolicy.service.sqlite.transaction import EVENT, SHOWN
 

@@ -20,11 +20,12 @@ from rankpolicy.service.records import (
     Snapshot,
     StoredRanking,
 )
+from rankpolicy.service.row_hashes import check_row, row_hash
 from rankpolicy.service.sqlite.checking import check_log
 from rankpolicy.service.sqlite.opening import FileLock, check_pages, connect, create_tables, import_apsw
-from rankpolicy.service.sqlite.row_hashes import check_row, row_hash
 from rankpolicy.service.sqlite.schema import LOG
-from rankpolicy.service.sqlite.transaction import SHOWN, Transaction, read_ranking
+from rankpolicy.service.sqlite.transaction import SHOWN, SqliteTables, read_ranking
+from rankpolicy.service.transaction import Transaction
 
 _KEPT_SNAPSHOTS = 2
 _LESSONS = """
@@ -93,12 +94,10 @@ class SqliteStore:
             The time of the service.
         """
         with self._transaction() as connection:
-            transaction = Transaction(connection, seq=self._seq, now=now)
-            outcomes = [transaction.do(piece) for piece in work]
-            lessons = transaction.end_windows()
-            (deadline,) = connection.execute("SELECT min(deadline) FROM pending").fetchone()
+            transaction = Transaction(SqliteTables(connection), work, seq=self._seq, now=now)
+            committed = transaction.run()
         self._seq = transaction.seq
-        return Committed(outcomes=outcomes, lessons=lessons, next_deadline=deadline)
+        return committed
 
     def last_stamp(self) -> int:
         """The last time in the log; 0 for an empty one."""
