@@ -52,12 +52,10 @@ class QueryTable:
         length
             How many items to show, at most those that there are.
         """
-        from rankpolicy.kernels.bandits.engine import rank_query
-
         ranking, propensities = np.empty(length, np.int64), np.empty(length)
         if length > 0:
-            source = self._unpacked_source(generator)
-            rank_query(self._unpacked(), source, self._entries, keys, ranking, propensities)
+            engine, source = self._unpacked(), self._unpacked_source(generator)
+            self._rank_query(engine, source, self._entries, keys, ranking, propensities)
         return ranking, propensities
 
     def rank_many(
@@ -160,9 +158,10 @@ class QueryTable:
 
     def _unpacked(self) -> Any:
         if self._engine is None:
-            from rankpolicy.kernels.bandits.engine import new_engine
+            from rankpolicy.kernels.bandits.engine import new_engine, rank_query
             from rankpolicy.kernels.bandits.random import no_propensities
 
+            self._rank_query = rank_query
             # Kept, because the engine has only the addresses of their code.
             self._steps = (*self._bandit.program(), self._bandit.propensity_step() or no_propensities)
             self._engine = new_engine(*self._steps, self._bandit.memory)

@@ -25,7 +25,7 @@ Context = Annotated[
 ]
 
 
-class Item(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
+class Item(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True, gc=False):
     """An item that may be shown.
 
     Parameters
@@ -76,7 +76,7 @@ class RankRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     context: Context | None = None
 
 
-class ShownItem(msgspec.Struct, frozen=True, kw_only=True):
+class ShownItem(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """An item of an answer.
 
     Parameters
@@ -129,7 +129,7 @@ class RankAnswer(msgspec.Struct, frozen=True, kw_only=True):
     took_us: int
 
 
-class EventIn(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
+class EventIn(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True, gc=False):
     """Something a user did with a shown item.
 
     Parameters

@@ -20,7 +20,7 @@ from rankpolicy.service.journal import Done, Journal, deliver_here
 from rankpolicy.service.live import LivePolicies, LivePolicy
 from rankpolicy.service.messages import EventIn, EventsAnswer, RankAnswer, RankRequest, Refused, ShownItem
 from rankpolicy.service.policies.served_policy import Ordered
-from rankpolicy.service.randomness import generator_of
+from rankpolicy.service.randomness import generator_of, set_to_list
 from rankpolicy.service.records import Fate, NewEvent, NewEvents, NewRanking, ShownList, StoredRanking
 from rankpolicy.service.sqlite import SqliteStore
 from rankpolicy.types import RankPolicyError
@@ -66,6 +66,8 @@ class RankingService:
             report=report,
         )
         self._slow = ThreadPoolExecutor(1, "rankpolicy ranker")
+        self._generator = generator_of(b"", "")  # that of the list which is ranked at the moment
+        self._handed_over: list[tuple[NewRanking | NewEvents, Done]] = []
         self._loop: asyncio.AbstractEventLoop | None = None
         self._was_stopped = False
 
@@ -99,10 +101,11 @@ class RankingService:
         live = self.policies.named(request.policy)
         _check_names(request)
         ranking_id = request.ranking_id or time_ordered_id()
-        generator = generator_of(self._secret, ranking_id)
         if live.policy.is_quick:
+            generator = set_to_list(self._generator, self._secret, ranking_id)
             ordered = live.order(request, generator=generator)
         else:
+            generator = generator_of(self._secret, ranking_id)
             loop = asyncio.get_running_loop()
             ordered = await loop.run_in_executor(self._slow, lambda: live.order(request, generator=generator))
         new = self._new_ranking(ranking_id, request, live, ordered)
@@ -168,11 +171,17 @@ class RankingService:
             if not waiting.done():  # it is done already where the caller has gone
                 waiting.set_result(outcome)
 
-        self.journal.submit(work, done)
+        if not self._handed_over:  # everything that this turn of the event loop reads goes to the journal at once
+            self._loop.call_soon(self._hand_over)
+        self._handed_over.append((work, done))
         outcome = await waiting
         if isinstance(outcome, Exception):
             raise outcome
         return outcome
+
+    def _hand_over(self) -> None:
+        pieces, self._handed_over = self._handed_over, []
+        self.journal.submit_all(pieces)
 
     def _deliver(self, outcomes: list[tuple[Done, Any]]) -> None:
         """From the thread of the journal into the event loop: one wake-up per transaction."""
@@ -185,9 +194,11 @@ def _check_names(request: RankRequest) -> None:
     names = [item.id for item in request.items]
     if len(set(names)) < len(names):
         raise RankPolicyError("items must have different ids; got one twice.")
-    for name in (request.query, *names):
-        if "\0" in name:  # numpy drops it at the end of a text, and two names would become one
-            raise RankPolicyError(f"queries and ids must not hold the character U+0000; got {name!r:.80}.")
+    if "\0" in request.query or "\0" in " ".join(
+        names
+    ):  # numpy drops it at the end of a text, and two names would become one
+        name = next(name for name in (request.query, *names) if "\0" in name)
+        raise RankPolicyError(f"queries and ids must not hold the character U+0000; got {name!r:.80}.")
 
 
 def _answer(shown: ShownList, start: int, *, logged: bool) -> RankAnswer:
@@ -196,7 +207,8 @@ def _answer(shown: ShownList, start: int, *, logged: bool) -> RankAnswer:
     propensities: list[Any] = shown.propensities if shown.propensities is not None else [None] * size
     log_propensity = None
     if shown.propensities is not None:
-        log_propensity = sum(math.log(value) if value > 0 else -math.inf for value in shown.propensities)
+        is_possible = min(shown.propensities, default=1.0) > 0
+        log_propensity = math.fsum(map(math.log, shown.propensities)) if is_possible else -math.inf
     return RankAnswer(
         ranking_id=shown.ranking_id,
         policy=shown.policy,

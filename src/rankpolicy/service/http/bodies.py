@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import functools
+import types
+from collections.abc import Coroutine, Generator
 from typing import Any, TypeVar
 
 import msgspec
@@ -49,9 +52,14 @@ async def read_body(scope: Scope, receive: Receive) -> bytes:
     announced = header(scope, b"content-length")
     if announced is not None and announced.isdigit() and int(announced) > MOST_BYTES:
         raise _too_large()
+    reading = _whole_body(receive)
+    try:
+        waits_for = reading.send(None)
+    except StopIteration as read:  # the body had come with the headers, as it nearly always does
+        return bytes(read.value)
     try:
         async with asyncio.timeout(LONGEST_WAIT):
-            return await _whole_body(receive)
+            return await _resumed(reading, waits_for)
     except TimeoutError:
         raise RefusedError(408, "timeout", f"the body must come within {LONGEST_WAIT:g} seconds.") from None
 
@@ -74,6 +82,22 @@ def decoded(decoder: msgspec.json.Decoder[MessageT], body: bytes) -> MessageT:
         raise RefusedError(400, "malformed", f"the body must be JSON: {error}.") from None
     except RecursionError:
         raise RefusedError(400, "malformed", "the body is nested too deeply.") from None
+
+
+@types.coroutine
+def _resumed(reading: Coroutine[Any, Any, bytes], waits_for: Any) -> Generator[Any, Any, bytes]:
+    """Go on with a coroutine that waits for something."""
+    while True:
+        try:
+            sent = yield waits_for
+        except BaseException as error:
+            step = functools.partial(reading.throw, error)
+        else:
+            step = functools.partial(reading.send, sent)
+        try:
+            waits_for = step()
+        except StopIteration as read:
+            return bytes(read.value)
 
 
 async def _whole_body(receive: Receive) -> bytes:

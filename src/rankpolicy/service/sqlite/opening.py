@@ -15,6 +15,10 @@ from rankpolicy.types import MissingDependencyError, RankPolicyError
 BUSY_MILLISECONDS = 5_000  # how long a commit waits for another process, such as one that makes a key
 
 
+# Pages in the write-ahead log before they move into the database. Under load most of them are written again and again.
+PAGES_PER_CHECKPOINT = 8_000
+
+
 def import_apsw() -> Any:
     """The SQLite library; the one in Python's standard library may have a WAL bug that loses transactions."""
     try:
@@ -43,6 +47,7 @@ def connect(path: Path, *, read_only: bool = False) -> Any:
             if connection.pragma("journal_mode", "wal") != "wal":
                 raise RankPolicyError(f"{path} must be on a file system with shared memory, not on a network drive.")
             connection.pragma("synchronous", "FULL")
+            connection.pragma("wal_autocheckpoint", PAGES_PER_CHECKPOINT)
         connection.pragma("cell_size_check", True)
         connection.pragma("trusted_schema", False)
         _check_format(connection, path)
