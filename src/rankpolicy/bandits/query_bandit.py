@@ -309,7 +309,9 @@ class QueryBandit(KnowsOtherSettings):
         keys, counts = arrays["keys"], arrays["counts"]
         if len(keys) != len(counts):
             raise RankPolicyError(f"every key must have counts; got {len(keys)} keys and {len(counts)} counts.")
-        if (keys == 0).any() or len(np.unique(keys)) < len(keys):
+        is_ascending = (keys[1:] > keys[:-1]).all()  # as the service keeps them
+        ordered = keys if is_ascending else np.sort(keys)
+        if (keys == 0).any() or (ordered[1:] == ordered[:-1]).any():
             raise RankPolicyError("keys must not be 0, and each must come once; got others.")
         self._table.replace(Table(keys, counts))
         self.generator = generator_from_words(arrays["generator"])
