@@ -19,10 +19,10 @@ from rankpolicy.service.ids import time_ordered_id
 from rankpolicy.service.journal import Done, Journal, deliver_here
 from rankpolicy.service.live import LivePolicies, LivePolicy
 from rankpolicy.service.messages import EventIn, EventsAnswer, RankAnswer, RankRequest, Refused, ShownItem
+from rankpolicy.service.opening import open_store
 from rankpolicy.service.policies.served_policy import Ordered
 from rankpolicy.service.randomness import generator_of, set_to_list
 from rankpolicy.service.records import Fate, NewEvent, NewEvents, NewRanking, ShownList, StoredRanking
-from rankpolicy.service.sqlite import SqliteStore
 from rankpolicy.types import RankPolicyError
 
 _ENCODER = msgspec.json.Encoder()
@@ -46,9 +46,9 @@ class RankingService:
     def __init__(self, config: ServiceConfig, *, report: Callable[[str], None] = lambda text: None) -> None:
         self.config = config
         policies = config.made_policies()
-        self._store = SqliteStore(config.db, check=config.check)
+        self._store = open_store(config.place, check=config.check)
         try:
-            self.reader = SqliteStore(config.db, role="reader", check="none")
+            self.reader = open_store(config.place, role="reader", check="none")
             self.clock = Clock(not_before=self._store.last_stamp())
             self.policies = LivePolicies(policies, self._store, now=self.clock.now(), report=report)
         except BaseException:
@@ -126,6 +126,9 @@ class RankingService:
         events
             Events of one request.
         """
+        for event in events:
+            if "\0" in event.event_id or "\0" in event.ranking_id:
+                raise RankPolicyError(f"ids must not hold the character U+0000; got {event.event_id!r:.80}.")
         new = [NewEvent(**{name: getattr(event, name) for name in event.__struct_fields__}) for event in events]
         fates: list[Fate] = await self._stored(NewEvents(events=new, window=self.config.window))
         refused = [

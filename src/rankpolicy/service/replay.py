@@ -11,7 +11,7 @@ from rankpolicy.service.live import LESSONS_AT_ONCE, LivePolicy
 from rankpolicy.service.policies.members import SERVED
 from rankpolicy.service.policies.served_policy import ServedPolicy
 from rankpolicy.service.records import PolicyVersion
-from rankpolicy.service.sqlite.file_store import SqliteStore
+from rankpolicy.service.store import Store
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,7 +47,7 @@ class ReplayedPolicy:
 
 
 def replay(
-    store: SqliteStore, made: Callable[[PolicyVersion], ServedPolicy], *, until: int | None = None
+    store: Store, made: Callable[[PolicyVersion], ServedPolicy], *, until: int | None = None
 ) -> list[ReplayedPolicy]:
     """Fold the log from its beginning, for every version of every policy that learns.
 
@@ -64,7 +64,7 @@ def replay(
     return [_replayed(store, version, made(version), until) for version in learners]
 
 
-def _replayed(store: SqliteStore, version: PolicyVersion, policy: ServedPolicy, until: int | None) -> ReplayedPolicy:
+def _replayed(store: Store, version: PolicyVersion, policy: ServedPolicy, until: int | None) -> ReplayedPolicy:
     live = LivePolicy(version=version, policy=policy)
     found = {snapshot.seq: snapshot for snapshot in store.snapshots(version.key)}
     equal: dict[int, bool] = {}

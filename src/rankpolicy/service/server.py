@@ -12,7 +12,7 @@ from collections.abc import Callable
 
 from rankpolicy.service.config import ServiceConfig
 from rankpolicy.service.http.access import is_loopback
-from rankpolicy.service.sqlite import SqliteStore
+from rankpolicy.service.opening import is_url, open_store
 from rankpolicy.types import MissingDependencyError, RankPolicyError
 
 MOST_CONNECTIONS = 1_024
@@ -97,8 +97,8 @@ def _check_exposure(config: ServiceConfig) -> None:
     if is_loopback(config.host):
         return
     has_keys = False
-    if os.path.exists(config.db):
-        store = SqliteStore(config.db, role="keys", check="none")
+    if is_url(config.place) or os.path.exists(config.db):
+        store = open_store(config.place, role="keys", check="none")
         has_keys = bool(store.valid_keys())
         store.close()
     if not has_keys:

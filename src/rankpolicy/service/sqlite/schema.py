@@ -11,8 +11,6 @@ from __future__ import annotations
 FORMAT = 1  # PRAGMA user_version
 APPLICATION = 0x52414E4B  # PRAGMA application_id: "RANK"
 
-LOG = ("rankings", "events", "attachments", "lessons")
-
 SCHEMA = """
 CREATE TABLE meta (name TEXT PRIMARY KEY, value BLOB NOT NULL) STRICT, WITHOUT ROWID;
 
