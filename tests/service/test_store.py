@@ -197,3 +197,24 @@ def test_time_goes_on_after_a_restart_with_a_clock_that_was_set_back(parts):
     parts.clock.time = 10**17
     parts.show("r1")
     assert Clock(not_before=parts.store.last_stamp(), wall=lambda: 0, monotonic=lambda: 0).now() == 10**17 + 1
+
+
+def test_clocks_that_jump_by_ten_years_reorder_nothing(parts):
+    decade = 10 * 365 * 86_400 * 10**6
+    start, wall = 10**15, 0
+    for turn, jump in enumerate([0, decade, -decade, -decade, decade, 0]):
+        wall = start + jump
+        clock = Clock(not_before=parts.store.last_stamp(), wall=lambda wall=wall: wall * 1000, monotonic=lambda: 0)
+        parts.clock.time = clock.now()
+        item = parts.show(f"r{turn}").shown.items[0]
+        assert parts.do(events(click(f"e{turn}", f"r{turn}", item))) == ["accepted"]  # no window ends early
+        parts.store.close()
+        parts.open()
+    parts.end_windows()
+    for table in ("rankings", "events"):
+        stamps = [stamp for (stamp,) in parts.store._rows(f"SELECT stamp FROM {table} ORDER BY seq")]
+        assert stamps == sorted(stamps)
+    learned = [lesson.seq for lesson in parts.store.lessons(1)]
+    assert learned == sorted(learned)
+    assert len(learned) == 6
+    parts.store.check()

@@ -197,10 +197,10 @@ def _check_names(request: RankRequest) -> None:
     names = [item.id for item in request.items]
     if len(set(names)) < len(names):
         raise RankPolicyError("items must have different ids; got one twice.")
-    if "\0" in request.query or "\0" in " ".join(
-        names
-    ):  # numpy drops it at the end of a text, and two names would become one
-        name = next(name for name in (request.query, *names) if "\0" in name)
+    # numpy drops U+0000 at the end of a text, so two names would become one, and PostgreSQL has no such texts.
+    given = (request.query, request.ranking_id or "", *names)
+    if "\0" in " ".join(given):
+        name = next(name for name in given if "\0" in name)
         raise RankPolicyError(f"queries and ids must not hold the character U+0000; got {name!r:.80}.")
 
 
