@@ -35,6 +35,7 @@ def serve(config: ServiceConfig, *, announce: Callable[[str], None]) -> None:
     except ImportError:
         raise MissingDependencyError("The service needs uvicorn: pip install 'rankpolicy[serve]'") from None
     from rankpolicy.service.http.application import Application
+    from rankpolicy.service.http.patience import impatient_protocol
     from rankpolicy.service.ranking_service import RankingService
 
     _check_exposure(config)
@@ -54,6 +55,7 @@ def serve(config: ServiceConfig, *, announce: Callable[[str], None]) -> None:
 
         settings = uvicorn.Config(
             Application(service, report=log_line),
+            http=impatient_protocol(),
             lifespan="on",
             log_config=None,
             access_log=False,
