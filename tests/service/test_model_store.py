@@ -11,12 +11,8 @@ import tempfile
 from pathlib import Path
 
 import hypothesis.strategies as st
-import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
-
-pytest.importorskip("apsw")
-
 from starlette.testclient import TestClient
 
 from rankpolicy.service.config import ServiceConfig

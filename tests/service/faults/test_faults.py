@@ -13,8 +13,6 @@ from pathlib import Path
 
 import pytest
 
-pytest.importorskip("apsw")
-
 from rankpolicy.service.sqlite import opening
 from tests.service.faults.disk import DiskImage, FailingDisk, Recording, watched
 from tests.service.faults.story import Story
