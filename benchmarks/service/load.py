@@ -34,6 +34,8 @@ class Load:
     seconds: float = 0.0
 
     def as_json(self) -> str:
+        if not self.latencies:
+            raise SystemExit("no request was answered in time")
         ordered = sorted(self.latencies)
         shares = {"p50": 0.5, "p99": 0.99, "p999": 0.999}
         found = {name: 1000 * ordered[int(share * (len(ordered) - 1))] for name, share in shares.items()}

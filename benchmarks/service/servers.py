@@ -12,9 +12,14 @@ _ASGI = """
 import socket, sys, uvicorn
 from {module} import {name}
 listening = socket.create_server(("127.0.0.1", 0), backlog=2048)
-print(listening.getsockname()[1], flush=True)
 config = uvicorn.Config({call}, log_config=None, access_log=False, lifespan="{lifespan}")
-uvicorn.Server(config).run(sockets=[listening])
+
+class Announced(uvicorn.Server):
+    async def startup(self, sockets=None):
+        await super().startup(sockets)
+        print(listening.getsockname()[1], flush=True)
+
+Announced(config).run(sockets=[listening])
 """
 _OURS = """
 import sys
