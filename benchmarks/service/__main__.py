@@ -100,8 +100,9 @@ def network_latency(bench: Bench) -> None:
     generator = np.random.default_rng(0)
     features = generator.normal(size=(2_000, 20))
     labels = (features[:, 0] + generator.normal(size=2_000) > 1).astype(float)
-    data = rp.RankingDataset.from_arrays(features, labels, query_ids=np.repeat(np.arange(20), 100))
-    rp.PGRank(max_epochs=1, random_state=0).fit(data).save(bench.folder / "model.rp")
+    ranker = rp.PGRank(epochs=1, random_state=0)
+    ranker.fit(features, labels, qid=np.repeat(np.arange(20), 100), progress=False)
+    ranker.save(bench.folder / "model.rp")
     items = [{"id": f"i{row}", "features": features[row].round(4).tolist()} for row in range(100)]
     bodies = bench.bodies([{"query": f"q{number}", "items": items} for number in range(20)])
     policy = f'kind = "ranker"\nmodel = "{bench.folder / "model.rp"}"'

@@ -81,6 +81,10 @@ class RankerPolicy(Unlearning):
             propensities=propensities,
         )
 
+    def warm_up(self) -> None:
+        """Score two items, so that the first user does not wait a second for libraries to load; changes nothing."""
+        self._ranker.predict(np.zeros((2, self._ranker.num_features_)), group=[2])
+
     def _check_ranker(self) -> None:
         from rankpolicy.rankers.base import Ranker
 
