@@ -3,7 +3,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: install demo test check format bench clean
+.PHONY: install demo test check format bench bench-service clean
 
 install: $(STAMP)
 
@@ -31,6 +31,9 @@ format: $(STAMP)
 
 bench: $(STAMP)
 	$(BIN)/python -m benchmarks
+
+bench-service: $(STAMP)
+	$(BIN)/python -m benchmarks.service
 
 clean:
 	rm -rf $(VENV) build dist runs

@@ -41,7 +41,10 @@ def load(path: str | os.PathLike[str], *, model: Any = None) -> Any:
         return _from_document(file)
     manifest, files = read_bundle(file)
     with _damage_explained(file):
-        if manifest.get("kind") == "bandit":
+        kind = manifest.get("kind", "ranker")
+        if kind not in ("ranker", "bandit"):
+            raise RankPolicyError(f"a model file must hold a ranker or a bandit; got {kind!r:.80}.")
+        if kind == "bandit":
             from rankpolicy.bandits.files import restore_bandit
 
             return restore_bandit(manifest, files, file)

@@ -7,6 +7,7 @@ import pytest
 
 import rankpolicy as rp
 from rankpolicy.bandits import BANDITS, QueryBandit
+from rankpolicy.bandits.keys import KnownTexts, keys_of
 from rankpolicy.types import RankPolicyError
 
 COUNTING = ["dcm-kl-ucb", "dcm-ucb1", "dcm-ts", "cascade-kl-ucb", "cascade-ucb1", "cascade-ts", "last-click"]
@@ -83,6 +84,72 @@ def test_texts_in_a_column_of_objects_are_texts():
     bandit.learn_log(queries, items, [[0, 1]])
     assert bandit.counts_of("a", ["x", "y"]).tolist() == bandit.counts_of("a", items[0]).tolist() == [[0, 1], [1, 1]]
     assert sorted(bandit.rank("a", items[0]).tolist()) == ["x", "y"]
+
+
+def test_texts_are_learned_alike_in_every_form():
+    generator = np.random.default_rng(1)
+    queries = [f"q{number}" for number in generator.integers(0, 9, 200)]
+    lists = [generator.permutation([f"i{number}" for number in range(8)])[:5] for _ in queries]
+    clicks = generator.integers(0, 2, (200, 5))
+    given = {
+        "lists": lambda query, names, marks: (query, names.tolist(), marks.tolist()),
+        "arrays": lambda query, names, marks: (query, names, marks.astype(bool)),
+        "objects": lambda query, names, marks: (query, names.astype(object), marks.astype(float)),
+    }
+    made = {}
+    for form, shaped in given.items():
+        made[form] = QueryBandit(bandit="dcm-ts", cutoff=5)
+        for query, names, marks in zip(queries, lists, clicks, strict=True):
+            made[form].learn(*shaped(query, names, marks))
+    made["log"] = QueryBandit(bandit="dcm-ts", cutoff=5)
+    made["log"].learn_log(queries, np.array(lists), clicks)
+    made["texts"] = QueryBandit(bandit="dcm-ts", cutoff=5)
+    marks = [bytes(row) for row in clicks.astype(np.uint8)]
+    made["texts"]._learn_texts(queries, [names.tolist() for names in lists], marks)
+    expected = made["lists"].to_dict()["arrays"]
+    assert sum(clicked for clicked, _ in expected["counts"]) > 200
+    for bandit in made.values():
+        found = bandit.to_dict()["arrays"]
+        assert sorted(zip(found["keys"], found["counts"], strict=True)) == sorted(
+            zip(expected["keys"], expected["counts"], strict=True)
+        )
+        assert bandit.num_keys == len(expected["keys"])
+
+
+@pytest.mark.parametrize("texts", [True, False])
+def test_many_lists_are_ranked_as_one_by_one(texts):
+    one, many = QueryBandit(bandit="dcm-ts", cutoff=4), QueryBandit(bandit="dcm-ts", cutoff=4)
+    items = np.array([[3, 5, 7, 9, 11], [5, 3, -1, -1, -1], [-1, -1, -1, -1, -1], [9, 1, 2, -1, -1]])
+    queries = [4, 1, 2, 4]
+    if texts:
+        items, queries = np.where(items < 0, "", items.astype(str)), [str(query) for query in queries]
+    for bandit in (one, many):
+        bandit.learn(queries[0], items[0][:4], [0, 1, 1, 0])
+    found = many.rank_many(queries, items, cutoff=3)
+    for query, names, row in zip(queries, items, found, strict=True):
+        shown = names != ("" if texts else -1)
+        expected = one.rank(query, names[shown], cutoff=3).tolist()
+        assert row.tolist() == expected + ["" if texts else -1] * (3 - len(expected))
+    assert one.generator.bit_generator.state == many.generator.bit_generator.state
+    with pytest.raises(RankPolicyError, match="past the end of a list; got an item after one"):
+        many.rank_many(queries[:1], items[1:2][:, ::-1])
+    with pytest.raises(RankPolicyError, match="queries one per list"):
+        many.rank_many(queries, items[:2])
+    with pytest.raises(RankPolicyError, match="each item once"):
+        many.rank_many(queries[:1], items[:1][:, [0, 0]])
+
+
+def test_texts_that_were_forgotten_have_the_same_keys():
+    known = KnownTexts(most=3)
+    names = ["a", "b", "c", "d", "a", "é"]
+    assert np.frombuffer(known.keys_of(names), np.uint64).tolist() == keys_of(names).tolist()
+    assert len(known) <= 3
+    assert known.keys_of(["a", ""]) is None
+    assert known.keys_of(["a", 3]) is None
+    assert known.keys_of([["a"]]) is None
+    bandit = QueryBandit(bandit="dcm-ts", cutoff=2)
+    bandit.learn("q\0", ["a\0", "b"], [1, 0])  # numpy drops the last character
+    assert bandit.counts_of("q", ["a", "b"]).tolist() == [[1, 1], [0, 0]]
 
 
 def test_bad_input_is_refused():

@@ -12,11 +12,12 @@ from rankpolicy.service.clock import Clock
 from rankpolicy.service.errors import UnavailableError
 from rankpolicy.service.live import LivePolicies
 from rankpolicy.service.messages import Item, RankRequest
+from rankpolicy.service.opening import open_store
 from rankpolicy.service.policies import SERVED
 from rankpolicy.service.policies.restoring import policy_of_version, stored_settings
 from rankpolicy.service.randomness import generator_of
 from rankpolicy.service.records import Committed, NewEvent, NewEvents, NewRanking, ShownList
-from rankpolicy.service.sqlite import SqliteStore
+from rankpolicy.service.store import Store
 
 WINDOW = 1_000_000
 BANDIT = {"kind": "bandit", "bandit": "mp-ts"}
@@ -33,7 +34,7 @@ class HandClock(Clock):
 policy_of = policy_of_version
 
 
-def live_policies(store: SqliteStore, policies: dict[str, dict[str, Any]], now: int = 1_000) -> LivePolicies:
+def live_policies(store: Store, policies: dict[str, dict[str, Any]], now: int = 1_000) -> LivePolicies:
     made = {}
     for name, given in policies.items():
         settings = {key: value for key, value in given.items() if key != "kind"}
@@ -84,7 +85,7 @@ def events(*given: NewEvent) -> NewEvents:
 class Parts:
     """A store and its policies; every call of ``do`` is one transaction."""
 
-    path: Path
+    path: Path | str
     policies: dict[str, dict[str, Any]]
 
     def __post_init__(self) -> None:
@@ -92,7 +93,7 @@ class Parts:
         self.open()
 
     def open(self) -> None:
-        self.store = SqliteStore(self.path)
+        self.store = open_store(self.path)
         self.live = live_policies(self.store, self.policies)
 
     def do(self, *work: NewRanking | NewEvents) -> Any:

@@ -1,17 +1,23 @@
-"""Bytes that nobody wrote are noticed; no state is ever computed from them."""
+"""Bytes that nobody wrote are noticed; no state is ever computed from them.
 
+``RANKPOLICY_FLIPS=5000 pytest tests/service/test_damage.py`` flips five thousand bits of the database and as many of a snapshot.
+"""
+
+import os
 import random
 import shutil
 
 import pytest
 
 from rankpolicy.service.errors import DamagedStoreError
+from rankpolicy.service.live import LivePolicy
 from rankpolicy.service.replay import replay
 from rankpolicy.service.sqlite import SqliteStore
 from rankpolicy.types import RankPolicyError
-from tests.service.parts import BANDIT, Parts, policy_of
+from tests.service.parts import BANDIT, Parts, live_policies, policy_of
 from tests.service.test_replay import live_for_a_while
 
+FLIPS = int(os.environ.get("RANKPOLICY_FLIPS", "60"))
 CHANGES = {
     "query": "UPDATE rankings SET shown = CAST(replace(CAST(shown AS TEXT), 'query', 'qvery') AS BLOB)",
     "clicks": "UPDATE lessons SET clicks = zeroblob(length(clicks)) WHERE clicks != zeroblob(length(clicks))",
@@ -64,7 +70,7 @@ def test_settings_that_were_changed_are_noticed(sound, tmp_path):
 def test_a_flipped_byte_anywhere_is_noticed_or_changes_nothing(sound, tmp_path):
     content = sound.path.read_bytes()
     rng, noticed = random.Random(4), 0
-    for _ in range(60):
+    for _ in range(FLIPS):
         damaged = bytearray(content)
         place = rng.randrange(len(content))
         damaged[place] ^= 1 << rng.randrange(8)
@@ -90,3 +96,31 @@ def test_a_flipped_byte_anywhere_is_noticed_or_changes_nothing(sound, tmp_path):
             for rest in tmp_path.glob("service.db*"):
                 rest.unlink()
     assert noticed >= 10
+
+
+def test_any_flipped_bit_of_a_snapshot_is_noticed_and_the_log_is_read_instead(sound, tmp_path):
+    path = tmp_path / "service.db"
+    shutil.copy(sound.path, path)
+    store = SqliteStore(path)
+    live = live_policies(store, {"default": BANDIT})
+    store.save_snapshot(live.named(None).snapshot(), now=10**12)
+    (good,) = store.snapshots(1)
+    assert good.is_sound
+    rng = random.Random(5)
+    for _ in range(min(FLIPS, 2_000)):
+        damaged = bytearray(good.state)
+        damaged[rng.randrange(len(damaged))] ^= 1 << rng.randrange(8)
+        store._connection.execute("UPDATE snapshots SET state = ?", (bytes(damaged),))
+        (found,) = store.snapshots(1)
+        assert not found.is_sound
+    said = []
+    restored = LivePolicy(version=store.versions()[0], policy=policy_of(store.versions()[0]))
+    restored.restore(store, said.append)
+    assert "is damaged; an older state is taken" in said[0]
+    assert restored.policy.state() == sound.state_at_the_end
+    for column, value in (("seq", good.seq - 1), ("version", 2)):  # a sound state in the wrong place
+        store._connection.execute("UPDATE snapshots SET state = ?", (good.state,))
+        store._connection.execute(f"UPDATE snapshots SET {column} = ?", (value,))
+        assert not store.snapshots(2 if column == "version" else 1)[0].is_sound
+        store._connection.execute("UPDATE snapshots SET seq = ?, version = 1", (good.seq,))
+    store.close()

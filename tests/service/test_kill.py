@@ -1,10 +1,11 @@
 """kill -9 under load: nothing that was acknowledged is lost, and nothing is applied twice.
 
-``python -m tests.service.test_kill 1000`` kills a thousand times.
+``python -m tests.service.test_kill 1000`` kills a thousand times; with ``postgres`` after the number, against a PostgreSQL database.
 """
 
 from __future__ import annotations
 
+import os
 import random
 import subprocess
 import sys
@@ -12,18 +13,19 @@ import tempfile
 import time
 from pathlib import Path
 
+from rankpolicy.service.opening import open_store
 from rankpolicy.service.replay import replay
-from rankpolicy.service.sqlite import SqliteStore
 from tests.service.parts import policy_of
+from tests.service.postgres.cluster import running_cluster
 
 LOAD = """
 import itertools, os, sys, threading
 from rankpolicy.service.clock import Clock
 from rankpolicy.service.journal import Journal
-from rankpolicy.service.sqlite import SqliteStore
+from rankpolicy.service.opening import open_store
 from tests.service.parts import BANDIT, NewRanking, click, events, live_policies, ranked, request_of
 
-store = SqliteStore(sys.argv[1])
+store = open_store(sys.argv[1])
 live = live_policies(store, {"default": BANDIT})
 journal = Journal(store, live, Clock(not_before=store.last_stamp()), snapshot_every=100)
 journal.start()
@@ -51,13 +53,13 @@ threading.Event().wait()
 """
 
 
-def kill_under_load(folder: Path, *, times: int, seed: int) -> int:
+def kill_under_load(place: str, *, times: int, seed: int) -> int:
     """Kill a writer so many times, and check the database after each; the number of events that were acknowledged."""
-    rng, path = random.Random(seed), folder / "service.db"
+    rng = random.Random(seed)
     rankings: set[str] = set()
     fates: dict[str, str] = {}
     for turn in range(times):
-        command = [sys.executable, "-c", LOAD, str(path), str(turn)]
+        command = [sys.executable, "-c", LOAD, place, str(turn)]
         with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
             assert process.stdout is not None
             lines = [process.stdout.readline().split() for _ in range(rng.randrange(5, 200))]
@@ -67,15 +69,15 @@ def kill_under_load(folder: Path, *, times: int, seed: int) -> int:
             lines += [line.split() for line in process.stdout if line.endswith("\n")]
         rankings |= {words[1] for words in lines if words[0] == "ranking"}
         fates |= {words[1]: words[2] for words in lines if words[0] == "event"}
-        _check(path, rankings, fates)
+        _check(place, rankings, fates)
     return len(fates)
 
 
-def _check(path: Path, rankings: set[str], fates: dict[str, str]) -> None:
-    store = SqliteStore(path)
+def _check(place: str, rankings: set[str], fates: dict[str, str]) -> None:
+    store = open_store(place)
     try:
         store.check()  # every lesson is what the events say, every row is there once
-        rows = store._connection.execute("SELECT event_id, fate FROM events").fetchall()
+        rows = store._rows("SELECT event_id, fate FROM events")
         stored = dict(rows)
         assert len(stored) == len(rows)
         assert fates.items() <= stored.items(), "an acknowledged event is lost or has another fate"
@@ -94,11 +96,16 @@ def _check(path: Path, rankings: set[str], fates: dict[str, str]) -> None:
         store.close()
 
 
-def test_nothing_acknowledged_is_lost_and_nothing_is_applied_twice(tmp_path):
-    assert kill_under_load(tmp_path, times=4, seed=0) > 20
+def test_nothing_acknowledged_is_lost_and_nothing_is_applied_twice(place):
+    assert kill_under_load(place, times=int(os.environ.get("RANKPOLICY_KILLS", "3")), seed=0) > 20
 
 
 if __name__ == "__main__":
-    with tempfile.TemporaryDirectory() as made:
-        number = kill_under_load(Path(made), times=int(sys.argv[1]), seed=int(time.time()))
-    print(f"{sys.argv[1]} kills, {number} acknowledged events, none lost, none applied twice")
+    times, seed = int(sys.argv[1]), int(time.time())
+    if sys.argv[2:] == ["postgres"]:
+        with running_cluster() as cluster:
+            number = kill_under_load(cluster.new_database(), times=times, seed=seed)
+    else:
+        with tempfile.TemporaryDirectory() as made:
+            number = kill_under_load(str(Path(made) / "service.db"), times=times, seed=seed)
+    print(f"{times} kills, {number} acknowledged events, none lost, none applied twice")

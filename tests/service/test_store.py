@@ -8,10 +8,19 @@ from rankpolicy.service.sqlite import SqliteStore
 from rankpolicy.types import RankPolicyError
 from tests.service.parts import BANDIT, WINDOW, Parts, click, events, ranked, request_of, until_refused
 
+POLICIES = {"default": BANDIT, "own": {"kind": "given"}}
+
 
 @pytest.fixture
-def parts(tmp_path):
-    made = Parts(tmp_path / "service.db", {"default": BANDIT, "own": {"kind": "given"}})
+def parts(place):
+    made = Parts(place, POLICIES)
+    yield made
+    made.store.close()
+
+
+@pytest.fixture
+def in_a_file(tmp_path):
+    made = Parts(tmp_path / "service.db", POLICIES)
     yield made
     made.store.close()
 
@@ -144,25 +153,25 @@ def test_a_list_that_is_open_while_its_version_is_replaced_is_learned_by_that_ve
     assert parts.counts("q", "ab") == [[0, 1], [0, 1]]
 
 
-def test_a_second_server_is_kept_out_and_a_reader_is_not(parts):
+def test_a_second_server_is_kept_out_and_a_reader_is_not(in_a_file):
     with pytest.raises(RankPolicyError, match="in use by another server"):
-        SqliteStore(parts.path)
-    parts.show("r1")
-    reader = SqliteStore(parts.path, role="reader")
+        SqliteStore(in_a_file.path)
+    in_a_file.show("r1")
+    reader = SqliteStore(in_a_file.path, role="reader")
     assert reader.ranking("r1").shown.ranking_id == "r1"
     assert reader.ranking("r2") is None
     reader.close()
 
 
-def test_a_full_disk_is_said_and_nothing_is_half_stored(parts):
-    parts.show("r1", items="ab")
-    pages = parts.store._connection.pragma("page_count")
-    parts.store._connection.pragma("max_page_count", pages + 1)
-    number, said = until_refused(lambda number: parts.do(events(click(f"e{number}", "r1", "a", type="x" * 400))))
+def test_a_full_disk_is_said_and_nothing_is_half_stored(in_a_file):
+    in_a_file.show("r1", items="ab")
+    pages = in_a_file.store._connection.pragma("page_count")
+    in_a_file.store._connection.pragma("max_page_count", pages + 1)
+    number, said = until_refused(lambda number: in_a_file.do(events(click(f"e{number}", "r1", "a", type="x" * 400))))
     assert "is full" in said
-    parts.store._connection.pragma("max_page_count", 1 << 30)
-    assert parts.do(events(click(f"e{number}", "r1", "a", type="x" * 400))) == ["accepted"]
-    assert parts.store.check()["events"] == number + 1
+    in_a_file.store._connection.pragma("max_page_count", 1 << 30)
+    assert in_a_file.do(events(click(f"e{number}", "r1", "a", type="x" * 400))) == ["accepted"]
+    assert in_a_file.store.check()["events"] == number + 1
 
 
 def test_a_foreign_database_is_refused(tmp_path):
@@ -188,3 +197,24 @@ def test_time_goes_on_after_a_restart_with_a_clock_that_was_set_back(parts):
     parts.clock.time = 10**17
     parts.show("r1")
     assert Clock(not_before=parts.store.last_stamp(), wall=lambda: 0, monotonic=lambda: 0).now() == 10**17 + 1
+
+
+def test_clocks_that_jump_by_ten_years_reorder_nothing(parts):
+    decade = 10 * 365 * 86_400 * 10**6
+    start, wall = 10**15, 0
+    for turn, jump in enumerate([0, decade, -decade, -decade, decade, 0]):
+        wall = start + jump
+        clock = Clock(not_before=parts.store.last_stamp(), wall=lambda wall=wall: wall * 1000, monotonic=lambda: 0)
+        parts.clock.time = clock.now()
+        item = parts.show(f"r{turn}").shown.items[0]
+        assert parts.do(events(click(f"e{turn}", f"r{turn}", item))) == ["accepted"]  # no window ends early
+        parts.store.close()
+        parts.open()
+    parts.end_windows()
+    for table in ("rankings", "events"):
+        stamps = [stamp for (stamp,) in parts.store._rows(f"SELECT stamp FROM {table} ORDER BY seq")]
+        assert stamps == sorted(stamps)
+    learned = [lesson.seq for lesson in parts.store.lessons(1)]
+    assert learned == sorted(learned)
+    assert len(learned) == 6
+    parts.store.check()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import MISSING, dataclass
 from typing import Any, ClassVar, Self, final
 
@@ -101,6 +101,18 @@ class Bandit(KnowsOtherSettings, ABC):
             f"{self.name} has no propensities: it does not draw items with probabilities in closed form. "
             "Randomised bandits that do: epsilon-greedy, ranked-exp3, random."
         )
+
+    def propensity_step(self) -> Callable[..., None] | None:
+        """The function that fills propensities, for bandits that have them in closed form for any list; None for others."""
+        return None
+
+    def _filled_propensities(self, memory: Memory, available: Items, ranking: Items) -> NDArray[np.float64]:
+        step, found = self.propensity_step(), np.zeros(len(ranking))
+        assert step is not None
+        step(memory, available, ranking, found)
+        if (found < 0).any():
+            raise RankPolicyError(f"a list must hold available items; got {ranking[found < 0][0]}.")
+        return found
 
     # What they share -------------------------------------------------------------------------------------------------------------
 

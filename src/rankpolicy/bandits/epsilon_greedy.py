@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -12,7 +13,6 @@ from rankpolicy.bandits.base import Bandit
 from rankpolicy.bandits.inputs import checked_items
 from rankpolicy.kernels.bandits.memory import Program
 from rankpolicy.settings import documented, setting
-from rankpolicy.types import RankPolicyError
 
 
 @documented
@@ -52,19 +52,15 @@ class EpsilonGreedy(Bandit):
         available
             Items that could have been shown; None: all.
         """
-        from rankpolicy.kernels.bandits.random import click_rate
+        items = checked_items(ranking, num_items=self.num_items, what="a list")
+        return self._filled_propensities(self.memory, self._available(available), items)
 
-        left = self._available(available)
-        result = []
-        for item in checked_items(ranking, num_items=self.num_items, what="a list"):
-            if item not in left:
-                raise RankPolicyError(f"a list must hold available items; got {item}.")
-            rates = np.array([click_rate(self.memory, other) for other in left])
-            best = rates == rates.max()
-            greedy = best[left == item][0] / best.sum()
-            result.append(self.epsilon / len(left) + (1 - self.epsilon) * greedy)
-            left = left[left != item]
-        return np.array(result)
+    def propensity_step(self) -> Callable[..., None]:
+        """The function that fills propensities; compiled code is loaded here and not before."""
+        from rankpolicy.kernels.bandits.random import fill_epsilon_greedy_propensities
+
+        step: Callable[..., None] = fill_epsilon_greedy_propensities
+        return step
 
     def _numbers(self) -> tuple[float, ...]:
         return (self.epsilon,)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, dataclass
+from itertools import chain
 from typing import Any, ClassVar, Self, final
 
 import numpy as np
@@ -14,16 +15,15 @@ from rankpolicy.arguments import as_array, whole_number
 from rankpolicy.bandits.base import Bandit
 from rankpolicy.bandits.generator_state import generator_from_words, generator_words
 from rankpolicy.bandits.inputs import checked_log
-from rankpolicy.bandits.keys import as_names, checked_names, is_item, keys_of, mixed_keys
+from rankpolicy.bandits.keys import KnownTexts, as_names, checked_names, is_item, keys_of, text_key
 from rankpolicy.bandits.members import BANDITS
 from rankpolicy.bandits.other_settings import KnowsOtherSettings
+from rankpolicy.bandits.query_table import Keys, QueryTable
 from rankpolicy.display import html_block, html_table, short
-from rankpolicy.kernels.bandits.memory import ShownLists, Table
+from rankpolicy.kernels.bandits.memory import Table
 from rankpolicy.settings import check_settings, documented, plain, setting
 from rankpolicy.types import RankPolicyError, unknown_name
 
-Keys = NDArray[np.uint64]
-FULLEST = 0.7  # largest share of slots in use; above it probes get long
 LISTS_AT_ONCE = 4096
 
 
@@ -78,18 +78,18 @@ class QueryBandit(KnowsOtherSettings):
         if self._one_list.discount < 1 or self._one_list.window is not None:
             raise RankPolicyError("a QueryBandit cannot forget lists: leave discount at 1 and window at None.")
         self.generator = self._one_list.generator
-        self._table = _empty_table(1024)
-        self._num_keys = 0
+        self._table = QueryTable(self._one_list)
+        self._known = KnownTexts()
 
     @property
     def num_bytes(self) -> int:
         """Size of the table in bytes."""
-        return self._table.keys.nbytes + self._table.counts.nbytes
+        return self._table.num_bytes
 
     @property
     def num_keys(self) -> int:
         """Number of queries and of (query, item) pairs about which something is known."""
-        return self._num_keys
+        return self._table.num_keys
 
     def _repr_html_(self) -> str:
         facts = {"bandit of each query": self.bandit, "list length": self.cutoff, "keys in use": self.num_keys}
@@ -108,21 +108,45 @@ class QueryBandit(KnowsOtherSettings):
         cutoff
             Length of this list, at most that of the bandit; None: that of the bandit.
         """
+        longest = self._length(cutoff)
+        texts = _quick_list(items)
+        if texts and (keys := self._text_keys(query, texts)) is not None:
+            places, _ = self._table.rank(keys, self.generator, min(longest, len(texts)))
+            return np.asarray(items)[places]
         names = checked_names(items)
-        longest = self.cutoff if cutoff is None else whole_number("cutoff", cutoff, at_least=1, at_most=self.cutoff)
-        statistics = self.counts_of(query, names)[None].astype(np.float64)
-        steps = np.zeros((1, 2), np.uint32)
-        self._read(mixed_keys(keys_of(_one(query))), steps)
-        memory = self._one_list.memory._replace(steps=steps[0, :1].astype(np.int64), statistics=statistics)
-        ranking = np.empty(min(longest, names.size), np.int64)
-        if len(ranking) > 0:
-            self._one_list.program().rank(memory, np.arange(len(names)), self.generator, ranking)
-        return names[ranking]
+        places, _ = self._table.rank(self._keys(query, names), self.generator, min(longest, names.size))
+        return names[places]
+
+    def rank_many(self, queries: ArrayLike, items: ArrayLike, *, cutoff: int | None = None) -> NDArray[Any]:
+        """The lists to show for many queries (list, position), -1 or "" past the end of short ones: as ``rank`` would, one by one.
+
+        Parameters
+        ----------
+        queries
+            The query of each list, (list,).
+        items
+            Names of the items that may be shown (list, item), -1 or "" past the end of short lists.
+        cutoff
+            Length of these lists, at most that of the bandit; None: that of the bandit.
+        """
+        names, asked = as_names(items), as_array("queries", queries)
+        if names.ndim != 2 or asked.shape != names.shape[:1]:
+            raise RankPolicyError(
+                f"items must be (list, item) and queries one per list; got {names.shape} and {asked.shape}."
+            )
+        is_shown = is_item(names)
+        _check_ends(is_shown)
+        keys, asked_keys, lengths = self._name_keys(names), keys_of(asked), is_shown.sum(1)
+        _check_distinct(keys, is_shown)
+        longest = min(self._length(cutoff), names.shape[1])
+        places = self._table.rank_many(asked_keys, keys, lengths, self.generator, longest)
+        chosen = np.take_along_axis(names, np.maximum(places, 0), 1)
+        return np.where(places >= 0, chosen, "" if names.dtype.kind == "U" else -1)
 
     @property
     def has_propensities(self) -> bool:
         """Whether the bandit of each query draws items with probabilities in closed form."""
-        return type(self._one_list).propensities is not Bandit.propensities
+        return type(self._one_list).propensity_step is not Bandit.propensity_step
 
     def propensities(self, query: str | int, ranking: ArrayLike, items: ArrayLike) -> NDArray[np.float64]:
         """The probability (position,) of each item of a list at its position, given the items above it, if it were ranked now.
@@ -138,18 +162,28 @@ class QueryBandit(KnowsOtherSettings):
         items
             Names of the items that could have been shown.
         """
+        if not self.has_propensities:
+            return self._one_list.propensities([])  # says why
         names, shown = checked_names(items), checked_names(ranking)
         place_of = {name: place for place, name in enumerate(names.tolist())}
         missing = [name for name in shown.tolist() if name not in place_of]
         if missing:
             raise RankPolicyError(f"a list must hold items that could have been shown; got {missing[0]!r:.80}.")
-        statistics = self.counts_of(query, names)[None].astype(np.float64)
-        if names.size == 0:
-            return np.empty(0)
-        settings = {} if self.bandit_settings is None else self.bandit_settings
-        one = type(self._one_list)(num_items=names.size, cutoff=names.size, **settings)
-        one.memory = one.memory._replace(statistics=statistics)
-        return one.propensities([place_of[name] for name in shown.tolist()])
+        places = [place_of[name] for name in shown.tolist()]
+        if len(set(places)) < len(places):
+            raise RankPolicyError("a list must hold each item once; got one twice.")
+        memory = self._table.memory_of(self._keys(query, names))
+        return self._one_list._filled_propensities(memory, np.arange(names.size), np.array(places, np.int64))
+
+    def _rank_texts(
+        self, query: str, items: list[str], *, cutoff: int, generator: np.random.Generator
+    ) -> tuple[list[int], list[float] | None]:
+        """For the service: places of the items to show, drawn with another generator, and their propensities where there are any."""
+        keys = self._text_keys(query, items)
+        if keys is None:
+            keys = self._keys(query, checked_names(items))
+        places, propensities = self._table.rank(keys, generator, min(cutoff, len(items)))
+        return places.tolist(), propensities.tolist() if self.has_propensities else None
 
     def learn(self, query: str | int, ranking: ArrayLike, clicks: ArrayLike) -> None:
         """Learn from a list shown for a query; lists may come in any order.
@@ -163,6 +197,12 @@ class QueryBandit(KnowsOtherSettings):
         clicks
             1 where the item was clicked and 0 elsewhere, (position,).
         """
+        texts, marks = _quick_list(ranking), _quick_marks(clicks)
+        if marks is not None and len(texts) == len(marks) <= self.cutoff:
+            keys = self._text_keys(query, texts)
+            if keys is not None:
+                self._table.learn(keys[:1], keys[1:], np.array([0, len(texts)]), marks)
+                return
         self.learn_log(_one(query), as_array("ranking", ranking)[None], as_array("clicks", clicks)[None])
 
     def learn_log(self, queries: ArrayLike, rankings: ArrayLike, clicks: ArrayLike) -> None:
@@ -177,23 +217,30 @@ class QueryBandit(KnowsOtherSettings):
         clicks
             1 where the item was clicked and 0 elsewhere, (list, position).
         """
-        from rankpolicy.kernels.bandits.table import learn_lists
-
         names, asked = as_names(rankings), as_array("queries", queries)
         if asked.shape != names.shape[:1]:
             raise RankPolicyError(f"queries must be one per list, {names.shape[:1]}; got {asked.shape}.")
         is_shown = is_item(names)
         places = np.where(is_shown, np.arange(names.shape[-1]), -1) if names.ndim == 2 else names
         lists, marks = checked_log(places, clicks, num_items=self.cutoff, cutoff=self.cutoff)
-        learn_list = self._one_list.program().learn
         for start in range(0, len(lists), LISTS_AT_ONCE):
             part = slice(start, start + LISTS_AT_ONCE)
-            query_keys = keys_of(asked[part])
-            pairs = mixed_keys(query_keys[:, None], keys_of(names[part]))
-            _check_distinct(pairs, is_shown[part])
-            self._make_room(pairs.size + len(query_keys))
-            shown = ShownLists(mixed_keys(query_keys), pairs, marks[part], is_shown[part].sum(1))
-            self._num_keys += learn_lists(learn_list, self._one_list.memory, self._table, shown)
+            shown, keys = is_shown[part], self._name_keys(names[part])
+            _check_distinct(keys, shown)
+            offsets = np.concatenate([[0], np.cumsum(shown.sum(1))])
+            self._table.learn(self._name_keys(asked[part]), keys[shown], offsets, marks[part][shown])
+
+    def _learn_texts(self, queries: Sequence[str], rankings: Sequence[list[str]], clicks: Sequence[bytes]) -> None:
+        """For the service: learn from lists of texts, each with one byte per item, which is 1 where it was clicked."""
+        keys = self._known.keys_of(chain.from_iterable(rankings))
+        marks = np.frombuffer(bytearray().join(clicks), np.int8)
+        if keys is None or 8 * len(marks) != len(keys):
+            for query, ranking, own in zip(queries, rankings, clicks, strict=True):
+                self.learn(query, ranking, np.frombuffer(own, np.int8))
+            return
+        asked = np.frombuffer(b"".join(map(text_key, queries)), np.uint64)
+        offsets = np.cumsum([0, *map(len, rankings)])
+        self._table.learn(asked, np.frombuffer(keys, np.uint64), offsets, marks)
 
     def counts_of(self, query: str | int, items: ArrayLike) -> NDArray[np.uint32]:
         """Clicks and observations (item, 2) of items for a query.
@@ -206,12 +253,9 @@ class QueryBandit(KnowsOtherSettings):
             Names of items, texts or whole numbers.
         """
         names = checked_names(items)
-        found = np.zeros((names.size, 2), np.uint32)
-        if names.size > 0:
-            pairs = mixed_keys(keys_of(_one(query))[:, None], keys_of(names)[None])
-            _check_distinct(pairs, np.ones(pairs.shape, bool))
-            self._read(pairs[0], found)
-        return found
+        if names.size == 0:
+            return np.zeros((0, 2), np.uint32)
+        return self._table.counts(self._keys(query, names))
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the bandit to a file. ``rp.load(path)`` gives it back, and it decides as this one would have.
@@ -258,40 +302,45 @@ class QueryBandit(KnowsOtherSettings):
         return settings
 
     def _arrays(self) -> dict[str, NDArray[Any]]:
-        used = self._table.keys != 0
-        return {
-            "keys": self._table.keys[used],
-            "counts": self._table.counts[used],
-            "generator": generator_words(self.generator),
-        }
+        entries = self._table.entries()
+        return {"keys": entries.keys, "counts": entries.counts, "generator": generator_words(self.generator)}
 
     def _restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
-        from rankpolicy.kernels.bandits.table import add_entries
-
         keys, counts = arrays["keys"], arrays["counts"]
         if len(keys) != len(counts):
             raise RankPolicyError(f"every key must have counts; got {len(keys)} keys and {len(counts)} counts.")
-        if (keys == 0).any() or len(np.unique(keys)) < len(keys):
+        is_ascending = (keys[1:] > keys[:-1]).all()  # as the service keeps them
+        ordered = keys if is_ascending else np.sort(keys)
+        if (keys == 0).any() or (ordered[1:] == ordered[:-1]).any():
             raise RankPolicyError("keys must not be 0, and each must come once; got others.")
-        self._make_room(len(keys))
-        add_entries(self._table, Table(keys, counts))
-        self._num_keys = len(keys)
+        self._table.replace(Table(keys, counts))
         self.generator = generator_from_words(arrays["generator"])
 
-    def _read(self, wanted: Keys, found: NDArray[np.uint32]) -> None:
-        from rankpolicy.kernels.bandits.table import read_counts
+    def _length(self, cutoff: int | None) -> int:
+        return self.cutoff if cutoff is None else whole_number("cutoff", cutoff, at_least=1, at_most=self.cutoff)
 
-        read_counts(self._table, wanted, found)
+    def _text_keys(self, query: str | int, items: list[str]) -> Keys | None:
+        """Keys of a query and its items, checked; None where they are no texts or cannot be names."""
+        if type(query) is not str or query[-1:] == "\0":
+            return None
+        keys = self._known.keys_of(items)
+        if keys is None:
+            return None
+        if len(set(items)) < len(items):
+            raise RankPolicyError("a list must hold each item once; got one twice.")
+        return np.frombuffer(text_key(query) + keys, np.uint64)
 
-    def _make_room(self, num_new: int) -> None:
-        from rankpolicy.kernels.bandits.table import add_entries
+    def _keys(self, query: str | int, names: NDArray[Any]) -> Keys:
+        keys = self._name_keys(names)
+        _check_distinct(keys[None], np.ones((1, names.size), bool))
+        return np.concatenate([keys_of(_one(query)), keys])
 
-        capacity = len(self._table.keys)
-        while self._num_keys + num_new > FULLEST * capacity:
-            capacity *= 2
-        if capacity > len(self._table.keys):
-            old, self._table = self._table, _empty_table(capacity)
-            add_entries(self._table, old)
+    def _name_keys(self, names: NDArray[Any]) -> Keys:
+        if names.dtype.kind == "U":
+            keys = self._known.keys_of(names.ravel().tolist())
+            if keys is not None:
+                return np.frombuffer(keys, np.uint64).reshape(names.shape)
+        return keys_of(names)
 
 
 def _serves(name: str) -> bool:
@@ -299,14 +348,35 @@ def _serves(name: str) -> bool:
     return bandit.is_additive and bandit.num_tables == 1 and bandit.num_columns == 2
 
 
-def _empty_table(capacity: int) -> Table:
-    return Table(np.zeros(capacity, np.uint64), np.zeros((capacity, 2), np.uint32))
-
-
-def _check_distinct(pairs: Keys, is_shown: NDArray[np.bool_]) -> None:
-    ordered = np.sort(np.where(is_shown, pairs, np.uint64(0)), 1)
+def _check_distinct(keys: Keys, is_shown: NDArray[np.bool_]) -> None:
+    ordered = np.sort(np.where(is_shown, keys, np.uint64(0)), 1)
     if ((ordered[:, 1:] == ordered[:, :-1]) & (ordered[:, 1:] != 0)).any():
         raise RankPolicyError("a list must hold each item once; got one twice.")
+
+
+def _check_ends(is_shown: NDArray[np.bool_]) -> None:
+    if (is_shown[:, 1:] & ~is_shown[:, :-1]).any():
+        raise RankPolicyError('-1 and "" must only come past the end of a list; got an item after one.')
+
+
+def _quick_list(names: ArrayLike) -> list[str]:
+    """Names that may be texts, as a list; no names for what has to be looked at more closely."""
+    if isinstance(names, list):
+        return names
+    return names.tolist() if isinstance(names, np.ndarray) and names.dtype.kind == "U" and names.ndim == 1 else []
+
+
+def _quick_marks(clicks: ArrayLike) -> NDArray[np.int8] | None:
+    """Clicks as kernels read them; None for what has to be looked at more closely."""
+    if isinstance(clicks, np.ndarray):
+        clicks = clicks.tolist()
+    try:
+        marks = bytearray(clicks) if isinstance(clicks, list | tuple) else None
+    except (TypeError, ValueError):
+        return None
+    if not marks or max(marks) > 1:
+        return None
+    return np.frombuffer(marks, np.int8)
 
 
 def _one(query: str | int) -> list[str | int]:

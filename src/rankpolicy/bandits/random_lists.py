@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -41,8 +42,15 @@ class RandomLists(Bandit):
         available
             Items that could have been shown; None: all.
         """
-        length = len(checked_items(ranking, num_items=self.num_items, what="a list"))
-        return 1.0 / (len(self._available(available)) - np.arange(length))
+        items = checked_items(ranking, num_items=self.num_items, what="a list")
+        return self._filled_propensities(self.memory, self._available(available), items)
+
+    def propensity_step(self) -> Callable[..., None]:
+        """The function that fills propensities; compiled code is loaded here and not before."""
+        from rankpolicy.kernels.bandits.random import fill_random_propensities
+
+        step: Callable[..., None] = fill_random_propensities
+        return step
 
     def _can_forget(self) -> bool:
         return False

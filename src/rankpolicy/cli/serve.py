@@ -88,9 +88,9 @@ def serve(
 
     def announce(url: str) -> None:
         if as_json:
-            print_json({"url": url, "db": chosen.db, "policies": list(chosen.policies)})
+            print_json({"url": url, "db": chosen.place_in_words, "policies": list(chosen.policies)})
         else:
-            note(f"serving {', '.join(chosen.policies)} at {url}, data in {chosen.db}. Ctrl-C ends it.")
+            note(f"serving {', '.join(chosen.policies)} at {url}, data in {chosen.place_in_words}. Ctrl-C ends it.")
             note(f"dashboard at {url}/" + (f", with {users:g} simulated users per second" if playground else ""))
 
     if not playground:

@@ -23,7 +23,7 @@ rankpolicy service backup monday.db --db /var/lib/rankpolicy/service.db
 
 def backup(
     copy: Annotated[Path, typer.Argument(metavar="COPY", help="The copy, a new file.", show_default=False)],
-    db: Db = Path("rankpolicy.db"),
+    db: Db = "rankpolicy.db",
     seed: NotRandom = 0,
     as_json: Json = False,
 ) -> None:
@@ -33,11 +33,14 @@ def backup(
     of random lists, so keep it as safe as the original.
     """
     need_serve()
+    from rankpolicy.service.opening import is_url
     from rankpolicy.service.sqlite.backup import back_up
 
-    if not db.is_file():
+    if is_url(db):
+        raise RankPolicyError("a PostgreSQL database is copied by its own tool: pg_dump.")
+    if not Path(db).is_file():
         raise RankPolicyError(f"there is no database at {db}. Name the one of your service with --db.")
-    rows = back_up(db, copy)
+    rows = back_up(Path(db), copy)
     if as_json:
         print_json({"copy": str(copy), "bytes": copy.stat().st_size, "rows": rows})
     else:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -23,7 +22,7 @@ def delete(
         str,
         typer.Option(metavar="DATE", help="Lists shown before are deleted, such as 2026-10-01.", show_default=False),
     ],
-    db: Db = Path("rankpolicy.db"),
+    db: Db = "rankpolicy.db",
     seed: NotRandom = 0,
     as_json: Json = False,
 ) -> None:

@@ -44,7 +44,7 @@ def evaluate(
     estimator: Annotated[str, typer.Option(help="rips, snrips, ips or snips; see: rankpolicy methods.")] = "rips",
     level: Annotated[float, typer.Option(help="Level of the interval.")] = 0.95,
     out: Annotated[Path | None, typer.Option(help="A directory for evaluate.json and run.json.")] = None,
-    db: Db = Path("rankpolicy.db"),
+    db: Db = "rankpolicy.db",
     seed: NotRandom = 0,
     as_json: Json = False,
 ) -> None:
@@ -80,10 +80,9 @@ def evaluate(
         found = judged(store, asked, content=content, now=now_of(store))
     finally:
         store.close()
-    files = {"log": db} | ({} if candidate is None else {"candidate": candidate})
-    record = run.record(
-        seed=seed, data={role: facts_of_file(path) for role, path in files.items()}, settings=found["candidate"]
-    )
+    # The log grows while it is read, so its bytes say nothing; a model stays what it is.
+    data = {"log": {"path": store.name}} | ({} if candidate is None else {"candidate": facts_of_file(candidate)})
+    record = run.record(seed=seed, data=data, settings=found["candidate"])
     document = found | {"run": record.to_dict()}
     if directory is not None:
         write_results(directory, "evaluate", document, record)

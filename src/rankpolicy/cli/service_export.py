@@ -28,7 +28,7 @@ def export(
     ] = None,
     policy: Annotated[str | None, typer.Option(help="Only lists of this policy.", show_default="all policies")] = None,
     event: Annotated[str, typer.Option(help="The type of event that counts as a click.")] = "click",
-    db: Db = Path("rankpolicy.db"),
+    db: Db = "rankpolicy.db",
     seed: NotRandom = 0,
     as_json: Json = False,
 ) -> None:

@@ -41,7 +41,7 @@ def promote(
         float | None, typer.Option(help="Of sampled lists.", show_default="as the version that serves now")
     ] = None,
     reason: Annotated[str, typer.Option(help="Why, for the audit log.")] = "",
-    db: Db = Path("rankpolicy.db"),
+    db: Db = "rankpolicy.db",
     seed: NotRandom = 0,
     as_json: Json = False,
 ) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import typer
@@ -24,7 +23,7 @@ rankpolicy service replay --db /var/lib/rankpolicy/search.db --json
 """
 
 
-def replay(db: Db = Path("rankpolicy.db"), seed: NotRandom = 0, as_json: Json = False) -> None:
+def replay(db: Db = "rankpolicy.db", seed: NotRandom = 0, as_json: Json = False) -> None:
     """Check every row of the log, compute the state of every policy from it again, and compare bit by bit.
 
     Every list must have been ranked by the version that promotions, canaries and splits say, and snapshots must equal what the log leads

@@ -29,7 +29,7 @@ def retrain(
     now: Annotated[bool, typer.Option("--now", help="Do it now; without it, only say when it is due.")] = False,
     policy: Annotated[str | None, typer.Option(help="Only this policy.", show_default="all of them")] = None,
     db: Annotated[
-        Path | None, typer.Option("--db", help="The database.", show_default="as the configuration says")
+        str | None, typer.Option("--db", help="The database.", show_default="as the configuration says")
     ] = None,
     seed: NotRandom = 0,
     as_json: Json = False,
@@ -51,7 +51,7 @@ def retrain(
     if now:
         for one in wanted:
             one.check_method()
-    store = opened(Path(told.db) if db is None else db, role="keys")
+    store = opened(told.place if db is None else db, role="keys")
     found: list[dict[str, Any]] = []
     try:
         for one in wanted:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -23,7 +22,7 @@ rankpolicy service rollback --policy search --reason "fewer purchases"
 def rollback(
     policy: Annotated[str, typer.Option(help="The policy.")] = "default",
     reason: Annotated[str, typer.Option(help="Why, for the audit log.")] = "",
-    db: Db = Path("rankpolicy.db"),
+    db: Db = "rankpolicy.db",
     seed: NotRandom = 0,
     as_json: Json = False,
 ) -> None:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from rankpolicy.files import checked_file
+from rankpolicy.service.opening import is_url
 from rankpolicy.service.policies.members import SERVED
 from rankpolicy.service.policies.restoring import stored_settings
 from rankpolicy.service.policies.served_policy import ServedPolicy
@@ -44,6 +45,9 @@ class ServiceConfig:
     """
 
     db: str = setting("rankpolicy.db", "The database; it is made where there is none.")
+    store: str | None = setting(
+        None, "A PostgreSQL database instead of the file db, for several servers: postgresql://user@host/database."
+    )
     host: str = setting("127.0.0.1", "Address to listen on. Other than loopback only with keys.")
     port: int = setting(8080, "Port to listen on; 0 takes a free one.", at_least=0, at_most=65535)
     window_seconds: float = setting(
@@ -80,6 +84,8 @@ class ServiceConfig:
 
     def __post_init__(self) -> None:
         check_settings(self)
+        if self.store is not None and not is_url(self.store):
+            raise RankPolicyError("store must be postgresql://user@host/database; for a file use db.")
         if not isinstance(self.policies, Mapping) or not self.policies:
             raise RankPolicyError("policies must be a table of at least one policy: [policies.NAME] in service.toml.")
         for name, given in self.policies.items():
@@ -125,6 +131,16 @@ class ServiceConfig:
                     raise RankPolicyError(f"policies.{name}: {unknown_name('policy', member, self.policies)}")
                 if self.policies[member]["kind"] == SPLIT:
                     raise RankPolicyError(f"policies.{name}: {member} is a split itself; name the policies behind it.")
+
+    @property
+    def place(self) -> str:
+        """Where everything is stored: a file, or the URL of a PostgreSQL database."""
+        return self.db if self.store is None else self.store
+
+    @property
+    def place_in_words(self) -> str:
+        """The same for people: without user and password."""
+        return self.db if self.store is None else f"PostgreSQL at {self.store.rpartition('@')[2].rpartition('//')[2]}"
 
     @property
     def window(self) -> int:

@@ -17,6 +17,7 @@ from rankpolicy.service.served_store import ServedStore
 
 MOST_WAITING = 10_000  # pieces of work; more are refused, so that memory is bounded and nobody waits for long
 MOST_AT_ONCE = 1_000  # pieces of work in one transaction
+MOST_EVENTS_AT_ONCE = 20_000  # events in one transaction; one piece may have more
 _LONGEST_PAUSE = 1.0  # seconds between looks at the windows
 
 Work = NewRanking | NewEvents
@@ -71,7 +72,7 @@ class Journal:
         self._store, self._policies, self._clock = store, policies, clock
         self._deliver, self._report = deliver, report
         self._snapshot_every = snapshot_every
-        self._waiting: queue.Queue[tuple[Work, Done] | None] = queue.Queue(MOST_WAITING)
+        self._waiting: queue.SimpleQueue[tuple[Work, Done] | None] = queue.SimpleQueue()
         self._next_deadline: int | None = 0  # look at once
         self._stopping = False
         self._begin_again = False
@@ -111,12 +112,25 @@ class Journal:
         done
             Called once.
         """
-        if self._stopping:
-            raise UnavailableError("the service is stopping. Send it again later.")
-        try:
-            self._waiting.put_nowait((work, done))
-        except queue.Full:
-            raise UnavailableError(f"{MOST_WAITING} requests wait already. Send it again later.") from None
+        refusal = self._refusal()
+        if refusal is not None:
+            raise refusal
+        self._waiting.put((work, done))
+
+    def submit_all(self, pieces: Sequence[tuple[Work, Done]]) -> None:
+        """Have several things stored; what is refused is told at once.
+
+        Parameters
+        ----------
+        pieces
+            Each a list or events, and what is called with the outcome.
+        """
+        for work, done in pieces:
+            refusal = self._refusal()
+            if refusal is None:
+                self._waiting.put((work, done))
+            else:
+                done(refusal)
 
     def write(self, work: Work) -> Any:
         """Have something stored, and wait for it: the outcome.
@@ -133,6 +147,13 @@ class Journal:
             raise outcome
         return outcome
 
+    def _refusal(self) -> UnavailableError | None:
+        if self._stopping:
+            return UnavailableError("the service is stopping. Send it again later.")
+        if self._waiting.qsize() >= MOST_WAITING:
+            return UnavailableError(f"{MOST_WAITING} requests wait already. Send it again later.")
+        return None
+
     def _run(self) -> None:
         while not (self._stopping and self._waiting.empty()):
             batch = self._gather()
@@ -142,12 +163,14 @@ class Journal:
 
     def _gather(self) -> list[tuple[Work, Done]]:
         batch: list[tuple[Work, Done]] = []
+        num_events = 0
         with suppress(queue.Empty):
             piece = self._waiting.get(timeout=self._pause())
             while True:
                 if piece is not None:
                     batch.append(piece)
-                if len(batch) >= MOST_AT_ONCE:
+                    num_events += len(piece[0].events) if isinstance(piece[0], NewEvents) else 0
+                if len(batch) >= MOST_AT_ONCE or num_events >= MOST_EVENTS_AT_ONCE:
                     break
                 piece = self._waiting.get_nowait()
         return batch

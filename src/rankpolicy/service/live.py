@@ -68,13 +68,15 @@ class LivePolicy:
             )
 
     def learn(self, lessons: Sequence[Lesson]) -> None:
-        """Learn lessons of this version that are in the log.
+        """Learn lessons of this version that are in the log; those that the state has already are left out.
 
         Parameters
         ----------
         lessons
             In the order of the log.
         """
+        if lessons and lessons[0].seq <= self.applied:
+            lessons = [lesson for lesson in lessons if lesson.seq > self.applied]
         if lessons:
             with self._lock:
                 self._is_whole = False

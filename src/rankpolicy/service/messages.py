@@ -27,7 +27,7 @@ Context = Annotated[
 ]
 
 
-class Item(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
+class Item(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True, gc=False):
     """An item that may be shown.
 
     Parameters
@@ -84,7 +84,7 @@ class RankRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     propensity_draws: Annotated[int, Meta(ge=0, le=MOST_DRAWS)] = 0
 
 
-class ShownItem(msgspec.Struct, frozen=True, kw_only=True):
+class ShownItem(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """An item of an answer.
 
     Parameters
@@ -144,7 +144,7 @@ class RankAnswer(msgspec.Struct, frozen=True, kw_only=True):
     took_us: int
 
 
-class EventIn(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
+class EventIn(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True, gc=False):
     """Something a user did with a shown item.
 
     Parameters

@@ -24,12 +24,13 @@ from rankpolicy.service.ids import time_ordered_id
 from rankpolicy.service.journal import Done, Journal, deliver_here
 from rankpolicy.service.live import LivePolicies, LivePolicy
 from rankpolicy.service.messages import EventIn, EventsAnswer, RankAnswer, RankRequest, Refused, ShownItem
+from rankpolicy.service.opening import open_store
 from rankpolicy.service.policies.restoring import policy_of_version
 from rankpolicy.service.policies.served_policy import Ordered
-from rankpolicy.service.randomness import generator_of
+from rankpolicy.service.randomness import generator_of, set_to_list
 from rankpolicy.service.records import Fate, NewEvent, NewEvents, NewRanking, PolicyVersion, ShownList, StoredRanking
 from rankpolicy.service.retention import delete_before
-from rankpolicy.service.sqlite import SqliteStore
+from rankpolicy.service.served_store import ServedStore
 from rankpolicy.service.working import run_job
 from rankpolicy.types import RankPolicyError
 
@@ -63,9 +64,9 @@ class RankingService:
         policies = config.made_policies()
         if config.retrain:  # in a process of its own, so that this one stays small
             run_job({"job": "check", "wanted": [asdict(one) for one in config.retrains()]})
-        self._store = SqliteStore(config.db, check=config.check)
+        self._store = open_store(config.place, check=config.check)
         try:
-            self.reader = SqliteStore(config.db, role="reader", check="none")
+            self.reader = open_store(config.place, role="reader", check="none")
             self.clock = Clock(not_before=self._store.last_stamp())
             self._started = self.clock.now()
             self.policies = LivePolicies(policies, self._store, now=self.clock.now(), report=report)
@@ -84,6 +85,8 @@ class RankingService:
             report=report,
         )
         self._slow = ThreadPoolExecutor(1, "rankpolicy ranker")
+        self._generator = generator_of(b"", "")  # that of the list which is ranked at the moment
+        self._handed_over: list[tuple[NewRanking | NewEvents, Done]] = []
         self._loop: asyncio.AbstractEventLoop | None = None
         self._was_stopped = False
         self._job: subprocess.Popen[bytes] | None = None
@@ -128,11 +131,11 @@ class RankingService:
         ranking_id = request.ranking_id or time_ordered_id()
         change = self.policies.change
         asked, live = self.policies.chosen(request.policy, request.user or ranking_id)
-        generator = generator_of(self._secret, ranking_id)
         if live.policy.is_quick and not request.propensity_draws:
+            generator = set_to_list(self._generator, self._secret, ranking_id)
             ordered = live.order(request, generator=generator)
         else:
-            ordered = await self._ordered_beside(live, request, generator)
+            ordered = await self._ordered_beside(live, request, generator_of(self._secret, ranking_id))
         new = self._new_ranking(ranking_id, request, live, ordered, asked=asked, change=change)
         try:
             stored = await self._stored(new)
@@ -151,6 +154,9 @@ class RankingService:
         events
             Events of one request.
         """
+        for event in events:
+            if "\0" in event.event_id or "\0" in event.ranking_id:
+                raise RankPolicyError(f"ids must not hold the character U+0000; got {event.event_id!r:.80}.")
         new = [NewEvent(**{name: getattr(event, name) for name in event.__struct_fields__}) for event in events]
         fates: list[Fate] = await self._stored(NewEvents(events=new, window=self.config.window))
         refused = [
@@ -212,7 +218,7 @@ class RankingService:
             learns=live.policy.learns and bool(ordered.items) and mode != "fallback",
         )
 
-    async def changed(self, change: Callable[[SqliteStore, int], Change]) -> Change:
+    async def changed(self, change: Callable[[ServedStore, int], Change]) -> Change:
         """Make a change of what is served, and serve it before this returns.
 
         Parameters
@@ -232,7 +238,7 @@ class RankingService:
             self.policies.adopt(added, self.reader)
 
     def _made_versions(self, missing: list[PolicyVersion]) -> list[LivePolicy]:
-        def made(store: SqliteStore, now: int) -> list[LivePolicy]:
+        def made(store: ServedStore, now: int) -> list[LivePolicy]:
             policies = [(version, policy_of_version(version, store.model)) for version in missing]
             for _, policy in policies:
                 policy.warm_up()
@@ -241,7 +247,7 @@ class RankingService:
         found: list[LivePolicy] = self.with_store(made)
         return found
 
-    def with_store(self, use: Callable[[SqliteStore, int], Any]) -> Any:
+    def with_store(self, use: Callable[[ServedStore, int], Any]) -> Any:
         """Call with a store of its own, which may write beside the journal, and the time. Not for the event loop: it may wait.
 
         Parameters
@@ -249,7 +255,7 @@ class RankingService:
         use
             What to call; its result is returned.
         """
-        store = SqliteStore(self.config.db, role="keys", check="none")
+        store = open_store(self.config.place, role="keys", check="none")
         try:
             return use(store, self.clock.now())
         finally:
@@ -280,7 +286,7 @@ class RankingService:
         if self._working.locked():
             raise UnavailableError("another evaluation or training is running. Send it again later.")
         async with self._working:
-            told = {"job": job, "db": self.config.db, "wanted": wanted, "who": who}
+            told = {"job": job, "db": self.config.place, "wanted": wanted, "who": who}
             found = await asyncio.to_thread(run_job, told, started=self._job_started)
             await self.refresh()
             return found
@@ -309,7 +315,7 @@ class RankingService:
     async def _delete_old(self, days: float) -> None:
         """Delete what is too old, every hour."""
 
-        def delete(store: SqliteStore, now: int) -> int:
+        def delete(store: ServedStore, now: int) -> int:
             return delete_before(store, now - round(days * 86_400e6), who="retention", now=now)
 
         while True:
@@ -327,11 +333,17 @@ class RankingService:
             if not waiting.done():  # it is done already where the caller has gone
                 waiting.set_result(outcome)
 
-        self.journal.submit(work, done)
+        if not self._handed_over:  # everything that this turn of the event loop reads goes to the journal at once
+            self._loop.call_soon(self._hand_over)
+        self._handed_over.append((work, done))
         outcome = await waiting
         if isinstance(outcome, Exception):
             raise outcome
         return outcome
+
+    def _hand_over(self) -> None:
+        pieces, self._handed_over = self._handed_over, []
+        self.journal.submit_all(pieces)
 
     def _deliver(self, outcomes: list[tuple[Done, Any]]) -> None:
         """From the thread of the journal into the event loop: one wake-up per transaction."""
@@ -340,7 +352,7 @@ class RankingService:
             self._loop.call_soon_threadsafe(deliver_here, outcomes)
 
 
-def _note_failure(policy: str, reason: str, store: SqliteStore, now: int) -> None:
+def _note_failure(policy: str, reason: str, store: ServedStore, now: int) -> None:
     store.add_change("retraining", "retrain", policy, detail=f"failed: {reason}"[:4_000], now=now)
 
 
@@ -348,9 +360,11 @@ def _check_names(request: RankRequest) -> None:
     names = [item.id for item in request.items]
     if len(set(names)) < len(names):
         raise RankPolicyError("items must have different ids; got one twice.")
-    for name in (request.query, *names):
-        if "\0" in name:  # numpy drops it at the end of a text, and two names would become one
-            raise RankPolicyError(f"queries and ids must not hold the character U+0000; got {name!r:.80}.")
+    # numpy drops U+0000 at the end of a text, so two names would become one, and PostgreSQL has no such texts.
+    given = (request.query, request.ranking_id or "", *names)
+    if "\0" in " ".join(given):
+        name = next(name for name in given if "\0" in name)
+        raise RankPolicyError(f"queries and ids must not hold the character U+0000; got {name!r:.80}.")
 
 
 def _answer(shown: ShownList, start: int, *, logged: bool) -> RankAnswer:
@@ -359,7 +373,8 @@ def _answer(shown: ShownList, start: int, *, logged: bool) -> RankAnswer:
     propensities: list[Any] = shown.propensities if shown.propensities is not None else [None] * size
     log_propensity = None
     if shown.propensities is not None:
-        log_propensity = sum(math.log(value) if value > 0 else -math.inf for value in shown.propensities)
+        is_possible = min(shown.propensities, default=1.0) > 0
+        log_propensity = math.fsum(map(math.log, shown.propensities)) if is_possible else -math.inf
     return RankAnswer(
         ranking_id=shown.ranking_id,
         policy=shown.policy,

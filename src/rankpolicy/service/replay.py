@@ -16,7 +16,6 @@ from rankpolicy.service.policies.served_policy import ServedPolicy
 from rankpolicy.service.records import PolicyVersion
 from rankpolicy.service.routing import Routing, by_number
 from rankpolicy.service.served_store import ServedStore
-from rankpolicy.service.sqlite.file_store import SqliteStore
 
 _MOST_NAMED = 10
 
@@ -61,7 +60,7 @@ class ReplayedPolicy:
 
 
 def replay(
-    store: SqliteStore, made: Callable[[PolicyVersion], ServedPolicy], *, until: int | None = None
+    store: ServedStore, made: Callable[[PolicyVersion], ServedPolicy], *, until: int | None = None
 ) -> list[ReplayedPolicy]:
     """Fold the log from its beginning, for every version of every policy that learns.
 
@@ -127,7 +126,7 @@ def replay_choices(store: ServedStore) -> ReplayedChoices:
     return ReplayedChoices(lists=lists, changes=len(changes), wrong=wrong)
 
 
-def _replayed(store: SqliteStore, version: PolicyVersion, policy: ServedPolicy, until: int | None) -> ReplayedPolicy:
+def _replayed(store: ServedStore, version: PolicyVersion, policy: ServedPolicy, until: int | None) -> ReplayedPolicy:
     live = LivePolicy(version=version, policy=policy)
     live.begin(store)
     found = {snapshot.seq: snapshot for snapshot in store.snapshots(version.key) if snapshot.seq >= live.applied}

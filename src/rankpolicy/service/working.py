@@ -68,9 +68,9 @@ def done(job: dict[str, Any]) -> dict[str, Any]:
 
     from rankpolicy.service.clock import Clock
     from rankpolicy.service.messages import Evaluate
-    from rankpolicy.service.sqlite import SqliteStore
+    from rankpolicy.service.opening import open_store
 
-    store = SqliteStore(job["db"], role="keys", check="none")
+    store = open_store(job["db"], role="keys", check="none")
     try:
         now = Clock(not_before=store.last_stamp()).now()
         if job["job"] == "retrain":

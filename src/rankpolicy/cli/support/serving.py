@@ -14,9 +14,11 @@ import typer
 from rankpolicy.types import MissingDependencyError, RankPolicyError
 
 if TYPE_CHECKING:
-    from rankpolicy.service.sqlite import SqliteStore
+    from rankpolicy.service.opening import AnyStore
 
-Db = Annotated[Path, typer.Option("--db", help="The database of the service.")]
+Db = Annotated[
+    str, typer.Option("--db", help="The database of the service: a file, or postgresql://user@host/database.")
+]
 NotRandom = Annotated[int, typer.Option("--seed", hidden=True, help="Accepted by every verb; nothing here is random.")]
 Since = Annotated[
     str | None,
@@ -34,27 +36,27 @@ def need_serve() -> None:
             raise MissingDependencyError(f"The service needs {package}: pip install 'rankpolicy[serve]'")
 
 
-def opened(db: Path, *, role: str, must_exist: bool = True) -> SqliteStore:
+def opened(db: str, *, role: str, must_exist: bool = True) -> AnyStore:
     """The database.
 
     Parameters
     ----------
     db
-        Its file.
+        Its file, or the URL of a PostgreSQL database.
     role
         As ``SqliteStore`` has it.
     must_exist
         Whether a file that is not there is an error; otherwise it is made.
     """
     need_serve()
-    from rankpolicy.service.sqlite import SqliteStore
+    from rankpolicy.service.opening import is_url, open_store
 
-    if must_exist and not db.is_file():
+    if must_exist and not is_url(db) and not Path(db).is_file():
         raise RankPolicyError(f"there is no database at {db}. Name the one of your service with --db.")
-    return SqliteStore(db, role=role, check="none")
+    return open_store(db, role=role, check="none")
 
 
-def now_of(store: SqliteStore) -> int:
+def now_of(store: AnyStore) -> int:
     """The time in microseconds since 1970, not before the last time in the database.
 
     Parameters

@@ -41,12 +41,3 @@ class Table(NamedTuple):
 
     keys: np.ndarray  # (slot,) uint64; 0 marks a free slot
     counts: np.ndarray  # (slot, 2) uint32
-
-
-class ShownLists(NamedTuple):
-    """Lists to learn from, by the keys of their queries and items."""
-
-    queries: np.ndarray  # (list,) uint64
-    pairs: np.ndarray  # (list, position) uint64
-    clicks: np.ndarray  # (list, position) int8
-    lengths: np.ndarray  # (list,) int64

@@ -4,7 +4,7 @@ import numpy as np
 
 from rankpolicy.kernels.bandits.index import place_of_largest
 from rankpolicy.kernels.bandits.memory import CLICKS, NEVER_OBSERVED, OBSERVATIONS
-from rankpolicy.kernels.bandits.step import compiled, learn_step, rank_step
+from rankpolicy.kernels.bandits.step import compiled, learn_step, propensity_step, rank_step
 
 
 @compiled
@@ -37,6 +37,31 @@ def rank_epsilon_greedy(memory, available, generator, ranking):
         left[chosen], rates[chosen] = left[num_left], rates[num_left]
 
 
+@propensity_step
+def fill_epsilon_greedy_propensities(memory, available, ranking, propensities):
+    """The probability of each item of ranking at its position, given the items above it; -1 for an item that is not available."""
+    left, num_left = available.copy(), len(available)
+    rates = np.empty(num_left)
+    for i in range(num_left):
+        rates[i] = click_rate(memory, left[i])
+    for position in range(len(ranking)):
+        place, largest, num_largest = -1, -1.0, 0
+        for i in range(num_left):
+            if left[i] == ranking[position]:
+                place = i
+            if rates[i] > largest:
+                largest, num_largest = rates[i], 1
+            elif rates[i] == largest:
+                num_largest += 1
+        if place < 0:
+            propensities[position] = -1.0
+            return
+        greedy = 1.0 / num_largest if rates[place] == largest else 0.0
+        propensities[position] = memory.settings[0] / num_left + (1.0 - memory.settings[0]) * greedy
+        num_left -= 1
+        left[place], rates[place] = left[num_left], rates[num_left]
+
+
 @rank_step
 def rank_at_random(memory, available, generator, ranking):
     """Every list of available items is equally likely."""
@@ -45,6 +70,18 @@ def rank_at_random(memory, available, generator, ranking):
         chosen = position + random_place(generator, len(left) - position)
         ranking[position] = left[chosen]
         left[chosen] = left[position]
+
+
+@propensity_step
+def fill_random_propensities(memory, available, ranking, propensities):
+    """The same for every item that is not yet placed."""
+    for position in range(len(ranking)):
+        propensities[position] = 1.0 / (len(available) - position)
+
+
+@propensity_step
+def no_propensities(memory, available, ranking, propensities):
+    """For bandits without propensities in closed form."""
 
 
 @learn_step

@@ -47,7 +47,8 @@ if HAS_NUMBA:
     _RANK = types.void(MEMORY, _ITEMS, GENERATOR, _ITEMS)
     _LEARN = types.void(MEMORY, _ITEMS, _CLICKS, types.float64)
     # As function values: code that takes them is compiled once, not once per bandit.
-    RANK, LEARN = types.FunctionType(_RANK), types.FunctionType(_LEARN)
+    _PROPENSITIES = types.void(MEMORY, _ITEMS, _ITEMS, types.float64[::1])
+    RANK, LEARN, PROPENSITIES = map(types.FunctionType, (_RANK, _LEARN, _PROPENSITIES))
     _LOG = types.void(LEARN, MEMORY, types.int64[:, ::1], types.int8[:, ::1])
 
 
@@ -59,6 +60,11 @@ def rank_step(function: Callable[..., None]) -> Any:
 def learn_step(function: Callable[..., None]) -> Any:
     """Compile a bandit's learn."""
     return numba.njit(_LEARN, cache=True, nogil=True)(function) if HAS_NUMBA else function
+
+
+def propensity_step(function: Callable[..., None]) -> Any:
+    """Compile a bandit's propensities: ``(memory, available, ranking, propensities)`` fills the last."""
+    return numba.njit(_PROPENSITIES, cache=True, nogil=True)(function) if HAS_NUMBA else function
 
 
 def log_step(function: Callable[..., None]) -> Any:

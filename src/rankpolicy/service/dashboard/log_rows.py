@@ -7,8 +7,9 @@ from typing import Any
 import msgspec
 
 from rankpolicy.service.config import ServiceConfig
+from rankpolicy.service.log_store import LogStore
+from rankpolicy.service.opening import open_store
 from rankpolicy.service.records import PolicyVersion
-from rankpolicy.service.sqlite import SqliteStore
 
 
 class LoggedItem(msgspec.Struct, frozen=True):
@@ -116,7 +117,7 @@ def open_rows(config: ServiceConfig) -> LogRows:
     config
         What the service was told.
     """
-    return LogRows(SqliteStore(config.db, role="reader", check="none"))
+    return LogRows(open_store(config.place, role="reader", check="none"))
 
 
 class LogRows:
@@ -128,7 +129,7 @@ class LogRows:
         The database, opened as ``"reader"``.
     """
 
-    def __init__(self, store: SqliteStore) -> None:
+    def __init__(self, store: LogStore) -> None:
         self._store = store
 
     def close(self) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ipaddress
 import time
 from collections.abc import Callable
+from functools import lru_cache
 
 from rankpolicy.service.errors import UnavailableError
 from rankpolicy.service.http.answers import RefusedError, Scope
@@ -93,6 +94,7 @@ def is_local(scope: Scope) -> bool:
     return is_loopback(name)
 
 
+@lru_cache(maxsize=256)
 def is_loopback(name: str) -> bool:
     """Whether a host name or address is this machine.
 

@@ -77,26 +77,22 @@ class Application:
 
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
         start, path, status = time.perf_counter(), scope["path"], 0
-
-        async def counted_send(message: Any) -> None:
-            nonlocal status
-            if message["type"] == "http.response.start":
-                status = message["status"]
-            await send(message)
-
+        quick = self._quick.get(path)
+        counted = send if quick is not None else _Counted(send)
         try:
-            quick = self._quick.get(path)
             if quick is not None:
                 status = await quick(scope, receive, send)
             else:
-                await self._pages(scope, receive, counted_send)
+                await self._pages(scope, receive, counted)
         except Exception as error:
-            if status:  # the answer has begun; the connection is closed
+            if isinstance(counted, _Counted) and counted.status:  # the answer has begun; the connection is closed
                 raise
             refusal = self._refusal(error)
             status = refusal.status
             await send_refusal(send, refusal)
         finally:
+            if isinstance(counted, _Counted):
+                status = counted.status or status
             self.metrics.count(_named(path), status, seconds := time.perf_counter() - start)
             self.dashboard.rates.count(path, status, seconds)
 
@@ -143,6 +139,19 @@ class Application:
                 await asyncio.to_thread(self._service.stop)
                 await send({"type": "lifespan.shutdown.complete"})
                 return
+
+
+class _Counted:
+    """Sends, and remembers the status of the answer; 0 before it has begun."""
+
+    def __init__(self, send: Send) -> None:
+        self._send = send
+        self.status = 0
+
+    async def __call__(self, message: Any) -> None:
+        if message["type"] == "http.response.start":
+            self.status = message["status"]
+        await self._send(message)
 
 
 def _named(path: str) -> str:

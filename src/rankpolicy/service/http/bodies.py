@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import functools
+import types
+from collections.abc import Coroutine, Generator
 from typing import Any, TypeVar
 
 import msgspec
@@ -66,9 +69,14 @@ async def whole_body_of(scope: Scope, receive: Receive, *, kind: str, most: int)
     announced = header(scope, b"content-length")
     if announced is not None and announced.isdigit() and int(announced) > most:
         raise _too_large(most)
+    reading = _whole_body(receive, most)
+    try:
+        waits_for = reading.send(None)
+    except StopIteration as read:  # the body had come with the headers, as it nearly always does
+        return bytes(read.value)
     try:
         async with asyncio.timeout(LONGEST_WAIT):
-            return await _whole_body(receive, most)
+            return await _resumed(reading, waits_for)
     except TimeoutError:
         raise RefusedError(408, "timeout", f"the body must come within {LONGEST_WAIT:g} seconds.") from None
 
@@ -91,6 +99,22 @@ def decoded(decoder: msgspec.json.Decoder[MessageT], body: bytes) -> MessageT:
         raise RefusedError(400, "malformed", f"the body must be JSON: {error}.") from None
     except RecursionError:
         raise RefusedError(400, "malformed", "the body is nested too deeply.") from None
+
+
+@types.coroutine
+def _resumed(reading: Coroutine[Any, Any, bytes], waits_for: Any) -> Generator[Any, Any, bytes]:
+    """Go on with a coroutine that waits for something."""
+    while True:
+        try:
+            sent = yield waits_for
+        except BaseException as error:
+            step = functools.partial(reading.throw, error)
+        else:
+            step = functools.partial(reading.send, sent)
+        try:
+            waits_for = step()
+        except StopIteration as read:
+            return bytes(read.value)
 
 
 async def _whole_body(receive: Receive, most: int) -> bytes:

@@ -20,7 +20,7 @@ from rankpolicy.service.http.bodies import decoded, read_body, whole_body_of
 from rankpolicy.service.messages import AuditLine, Evaluate, Promote, Rollback
 from rankpolicy.service.promoting import MOST_MODEL_BYTES, checked_candidate, promote_model, promote_version, rollback
 from rankpolicy.service.ranking_service import RankingService
-from rankpolicy.service.sqlite import SqliteStore
+from rankpolicy.service.served_store import ServedStore
 from rankpolicy.types import RankPolicyError, unknown_name
 
 _PROMOTE = msgspec.json.Decoder(Promote)
@@ -53,7 +53,7 @@ def changing_routes(service: RankingService, access: Access) -> list[Route]:
         if (wanted.version is None) == (wanted.model_sha256 is None):
             raise RankPolicyError("name either version or model_sha256, one of them.")
 
-        def change(store: SqliteStore, now: int) -> Change:
+        def change(store: ServedStore, now: int) -> Change:
             more: dict[str, Any] = {"share": wanted.share, "who": who, "detail": wanted.detail, "now": now}
             if wanted.version is not None:
                 return promote_version(store, name, wanted.version, **more)
@@ -77,7 +77,7 @@ def changing_routes(service: RankingService, access: Access) -> list[Route]:
             request.scope, request.receive, kind="application/octet-stream", most=MOST_MODEL_BYTES
         )
 
-        def kept(store: SqliteStore, now: int) -> str:
+        def kept(store: ServedStore, now: int) -> str:
             checked_candidate(content, {})
             return store.save_model(content, now=now)
 

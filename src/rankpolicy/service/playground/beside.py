@@ -10,8 +10,8 @@ from typing import Any
 
 from rankpolicy.service.config import ServiceConfig
 from rankpolicy.service.keys import new_key
+from rankpolicy.service.opening import is_url, open_store
 from rankpolicy.service.playground.traffic import DB, POLICIES, WINDOW_SECONDS, Playground
-from rankpolicy.service.sqlite import SqliteStore
 
 
 def with_playground_defaults(told: Mapping[str, Any]) -> dict[str, Any]:
@@ -61,9 +61,9 @@ def simulated_users(
 
 def _own_key(config: ServiceConfig) -> str | None:
     """A key for the users if the service asks for keys. It is known to this process only."""
-    if not Path(config.db).exists():
+    if not is_url(config.place) and not Path(config.db).exists():
         return None
-    store = SqliteStore(config.db, role="keys", check="none")
+    store = open_store(config.place, role="keys", check="none")
     try:
         if not store.valid_keys():
             return None

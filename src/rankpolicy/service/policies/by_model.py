@@ -53,6 +53,11 @@ class RankerPolicy(Unlearning):
     def model_sha256(self) -> str | None:
         return self._sha256
 
+    def warm_up(self) -> None:
+        """Score two items, so that the first user does not wait a second for libraries to load; changes nothing."""
+        if self._ranker.num_features_ and not self._is_mixture:
+            self._ranker.predict(np.zeros((2, self._ranker.num_features_)), group=[2])
+
     def model_content(self) -> bytes | None:
         """The file, if it is still what was loaded."""
         content = Path(self.model).read_bytes()

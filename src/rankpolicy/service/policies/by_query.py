@@ -61,12 +61,13 @@ class BanditPolicy(Plain):
             Source of randomness.
         """
         names = [item.id for item in request.items]
-        self._bandit.generator = generator
-        shown = self._bandit.rank(request.query, names, cutoff=request.cutoff)
-        if not self._bandit.has_propensities:
-            return Ordered(items=shown.tolist(), no_propensities=self._why_none())
-        known = self._bandit.propensities(request.query, shown, names)
-        return Ordered(items=shown.tolist(), propensities=known.tolist())
+        places, propensities = self._bandit._rank_texts(
+            request.query, names, cutoff=request.cutoff, generator=generator
+        )
+        shown = [names[place] for place in places]
+        if propensities is None:
+            return Ordered(items=shown, no_propensities=self._why_none())
+        return Ordered(items=shown, propensities=propensities)
 
     def warm_up(self) -> None:
         """Load compiled code, so that the first user does not wait for it; changes nothing."""
@@ -96,12 +97,11 @@ class BanditPolicy(Plain):
     def _learn_all(self, taught: Sequence[Lesson]) -> None:
         if not taught:
             return
-        longest = max(len(lesson.items) for lesson in taught)
-        names = [[*lesson.items, *[""] * (longest - len(lesson.items))] for lesson in taught]
-        clicks = np.zeros((len(taught), longest), np.int8)
-        for row, lesson in zip(clicks, taught, strict=True):
-            row[: len(lesson.clicks)] = np.frombuffer(lesson.clicks, np.int8)
-        self._bandit.learn_log([lesson.query for lesson in taught], names, clicks)
+        self._bandit._learn_texts(
+            [lesson.query for lesson in taught],
+            [lesson.items for lesson in taught],
+            [lesson.clicks for lesson in taught],
+        )
 
     def state(self) -> bytes:
         """Keys in ascending order with their counts: the order in which they came leaves no trace."""

@@ -4,36 +4,21 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from hashlib import sha256
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+from rankpolicy.service.checking import check_log
 from rankpolicy.service.errors import DamagedStoreError, UnavailableError
-from rankpolicy.service.keys import StoredKey
 from rankpolicy.service.records import (
     Committed,
-    Lesson,
     NewEvents,
     NewRanking,
-    PolicyVersion,
-    Snapshot,
-    StoredRanking,
 )
-from rankpolicy.service.sqlite.checking import check_log
+from rankpolicy.service.served_tables import ServedTables
 from rankpolicy.service.sqlite.opening import FileLock, check_pages, connect, create_tables, import_apsw
-from rankpolicy.service.sqlite.row_hashes import check_row, row_hash
-from rankpolicy.service.sqlite.schema import LOG
-from rankpolicy.service.sqlite.served_tables import ServedTables
-from rankpolicy.service.sqlite.transaction import SHOWN, Transaction, read_ranking
-
-_KEPT_SNAPSHOTS = 2
-_LESSONS = """
-    SELECT l.seq, l.ranking_seq, l.version, l.stamp, l.clicks, l.row_hash,
-           r.seq, r.ranking_id, r.version, r.stamp, r.deadline, r.shown, r.request, r.request_hash, r.row_hash
-    FROM lessons l LEFT JOIN rankings r ON r.seq = l.ranking_seq
-    WHERE l.version = ? AND l.seq > ? AND l.seq <= ? ORDER BY l.seq
-"""
+from rankpolicy.service.sqlite.transaction import SqliteTables
+from rankpolicy.service.transaction import Transaction
 
 
 class SqliteStore(ServedTables):
@@ -55,6 +40,7 @@ class SqliteStore(ServedTables):
 
     def __init__(self, path: str | os.PathLike[str], *, role: str = "server", check: str = "quick") -> None:
         self.path = Path(path)
+        self.name = str(path)
         self._role = role
         self._lock = FileLock(self.path) if role == "server" else None
         self._connection: Any = None
@@ -73,8 +59,7 @@ class SqliteStore(ServedTables):
         if self._role != "reader":
             with _failures_named(self.path):
                 create_tables(self._connection)
-        with _failures_named(self.path):
-            self._seq = max(self._largest(table, "seq") for table in LOG)
+        self._seq = self.last_seq()
 
     def close(self) -> None:
         """Release the database."""
@@ -94,215 +79,17 @@ class SqliteStore(ServedTables):
             The time of the service.
         """
         with self._transaction() as connection:
-            transaction = Transaction(connection, seq=self._seq, now=now)
-            outcomes = [transaction.do(piece) for piece in work]
-            lessons = transaction.end_windows()
-            (deadline,) = connection.execute("SELECT min(deadline) FROM pending").fetchone()
+            transaction = Transaction(SqliteTables(connection), work, seq=self._seq, now=now)
+            committed = transaction.run()
         self._seq = transaction.seq
-        return Committed(outcomes=outcomes, lessons=lessons, next_deadline=deadline)
-
-    def last_stamp(self) -> int:
-        """The last time in the log; 0 for an empty one."""
-        with _failures_named(self.path):
-            return max(self._last_stamp_of(table) for table in ("rankings", "events", "lessons"))
-
-    def last_seq(self) -> int:
-        """The last place in the log that is taken."""
-        with _failures_named(self.path):
-            return max(self._largest(table, "seq") for table in LOG)
-
-    def secret(self) -> bytes:
-        """32 random bytes made with the database; random lists are drawn from them and the ranking id."""
-        return bytes(self._rows("SELECT value FROM meta WHERE name = 'secret'")[0][0])
-
-    def version_of(self, policy: str, kind: str, settings: str, *, now: int) -> PolicyVersion:
-        """The version of a policy with these settings; a new one where they were never served under this name.
-
-        Parameters
-        ----------
-        policy, kind, settings
-            Name, kind and settings as JSON with sorted keys.
-        now
-            The time of the service.
-        """
-        known = self.versions()
-        mine = [version for version in known if version.policy == policy]
-        for version in mine:
-            if (version.kind, version.settings) == (kind, settings):
-                return version
-        new = PolicyVersion(key=len(known) + 1, policy=policy, number=len(mine) + 1, kind=kind, settings=settings)
-        columns = (new.key, policy, new.number, kind, settings, now)
-        with self._transaction() as connection:
-            connection.execute("INSERT INTO policies VALUES (?, ?, ?, ?, ?, ?, ?)", (*columns, row_hash(*columns)))
-            connection.execute(
-                "INSERT INTO audit (stamp, what, detail) VALUES (?, 'new policy version', ?)",
-                (now, f"{policy} {new.number}: {kind} {settings}"),
-            )
-        return new
-
-    def versions(self) -> list[PolicyVersion]:
-        """All versions of all policies."""
-        rows = self._rows("SELECT key, policy, number, kind, settings, stamp, row_hash FROM policies ORDER BY key")
-        for row in rows:
-            check_row("policies", row)
-        return [
-            PolicyVersion(key=key, policy=policy, number=number, kind=kind, settings=settings)
-            for key, policy, number, kind, settings, _, _ in rows
-        ]
-
-    def ranking(self, ranking_id: str) -> StoredRanking | None:
-        """A shown list; None where there is none with this id.
-
-        Parameters
-        ----------
-        ranking_id
-            Its id.
-        """
-        with _failures_named(self.path):
-            return read_ranking(self._connection, "ranking_id = ?", ranking_id)
-
-    def clicks_of(self, ranking: StoredRanking) -> tuple[bytes, bool]:
-        """Clicks on a list (one byte per item) and whether they were learned already; policies that do not learn keep none.
-
-        Parameters
-        ----------
-        ranking
-            The list.
-        """
-        learned = self._rows("SELECT clicks FROM lessons WHERE ranking_seq = ?", ranking.seq)
-        if learned:
-            return learned[0][0], True
-        open_clicks = self._rows("SELECT clicks FROM pending WHERE ranking_seq = ?", ranking.seq)
-        return (open_clicks[0][0] if open_clicks else bytes(len(ranking.shown.items))), False
-
-    def lessons(self, version: int, *, after: int = 0, until: int | None = None) -> Iterator[Lesson]:
-        """Lessons of a version in the order of the log; a damaged row is an error.
-
-        Parameters
-        ----------
-        version
-            Key of the version.
-        after
-            Only lessons with a larger seq.
-        until
-            Only lessons up to this seq; None: all.
-        """
-        with _failures_named(self.path):
-            for row in self._connection.execute(_LESSONS, (version, after, (1 << 62) if until is None else until)):
-                lesson, ranking = row[:6], row[6:]
-                check_row("lessons", lesson)
-                if ranking[0] is None:
-                    raise DamagedStoreError(f"list {lesson[1]} is missing from {self.path}. Restore a backup.")
-                check_row("rankings", ranking)
-                shown = SHOWN.decode(ranking[5])
-                yield Lesson(
-                    seq=lesson[0],
-                    version=version,
-                    query=shown.query,
-                    items=shown.items,
-                    clicks=lesson[4],
-                    memo=shown.memo,
-                )
-
-    def save_snapshot(self, snapshot: Snapshot, *, now: int) -> None:
-        """Keep a snapshot; older ones but the last are dropped.
-
-        Parameters
-        ----------
-        snapshot
-            The snapshot.
-        now
-            The time of the service.
-        """
-        digest = _snapshot_hash(snapshot.version, snapshot.seq, snapshot.state)
-        with self._transaction() as connection:
-            connection.execute(
-                "INSERT OR REPLACE INTO snapshots VALUES (?, ?, ?, ?, ?)",
-                (snapshot.version, snapshot.seq, now, digest, snapshot.state),
-            )
-            connection.execute(
-                "DELETE FROM snapshots WHERE version = ?1 AND seq NOT IN "
-                "(SELECT seq FROM snapshots WHERE version = ?1 ORDER BY seq DESC LIMIT ?2)",
-                (snapshot.version, _KEPT_SNAPSHOTS),
-            )
-
-    def snapshots(self, version: int) -> list[Snapshot]:
-        """Snapshots of a version, the newest first; damaged ones are marked.
-
-        Parameters
-        ----------
-        version
-            Key of the version.
-        """
-        rows = self._rows("SELECT seq, sha256, state FROM snapshots WHERE version = ? ORDER BY seq DESC", version)
-        return [
-            Snapshot(version=version, seq=seq, state=state, is_sound=_snapshot_hash(version, seq, state) == digest)
-            for seq, digest, state in rows
-        ]
-
-    def audit(self, what: str, detail: str, *, now: int) -> None:
-        """Write a line into the audit log.
-
-        Parameters
-        ----------
-        what
-            What was done.
-        detail
-            To what, in words or JSON.
-        now
-            The time of the service.
-        """
-        with self._transaction() as connection:
-            connection.execute("INSERT INTO audit (stamp, what, detail) VALUES (?, ?, ?)", (now, what, detail))
-
-    def valid_keys(self) -> list[StoredKey]:
-        """The keys that are in force."""
-        rows = self._rows("SELECT key_id, digest, scopes FROM keys WHERE revoked IS NULL ORDER BY stamp, key_id")
-        return [
-            StoredKey(key_id=key_id, digest=digest, scopes=tuple(scopes.split())) for key_id, digest, scopes in rows
-        ]
-
-    def add_key(self, key: StoredKey, *, now: int) -> None:
-        """Put a key in force.
-
-        Parameters
-        ----------
-        key
-            What is stored about it.
-        now
-            The time.
-        """
-        with self._transaction() as connection:
-            connection.execute(
-                "INSERT INTO keys VALUES (?, ?, ?, ?, NULL)", (key.key_id, key.digest, " ".join(key.scopes), now)
-            )
-            detail = f"{key.key_id}: {' '.join(key.scopes)}"
-            connection.execute("INSERT INTO audit (stamp, what, detail) VALUES (?, 'new key', ?)", (now, detail))
-
-    def revoke_key(self, key_id: str, *, now: int) -> bool:
-        """Put a key out of force; whether there was one with this id.
-
-        Parameters
-        ----------
-        key_id
-            The public part of the key.
-        now
-            The time.
-        """
-        with self._transaction() as connection:
-            connection.execute("UPDATE keys SET revoked = ? WHERE key_id = ? AND revoked IS NULL", (now, key_id))
-            found = bool(connection.changes())
-            if found:
-                connection.execute(
-                    "INSERT INTO audit (stamp, what, detail) VALUES (?, 'key revoked', ?)", (now, key_id)
-                )
-        return found
+        return committed
 
     def check(self) -> dict[str, int]:
         """Check all pages, indexes and rows, and every lesson against the events; the number of rows of the log by table."""
         with _failures_named(self.path):
             check_pages(self._connection, self.path, thorough=True)
-            return check_log(self._connection, self.num_deleted())
+            with self._moment():
+                return check_log(self._each, self.num_deleted())
 
     @contextmanager
     def _transaction(self) -> Iterator[Any]:
@@ -318,26 +105,31 @@ class SqliteStore(ServedTables):
                     self._connection.execute("ROLLBACK")
                 raise
 
+    @contextmanager
+    def _moment(self) -> Iterator[None]:
+        with _failures_named(self.path):
+            self._connection.execute("BEGIN")
+            try:
+                yield
+            finally:
+                if self._connection is not None and self._connection.in_transaction:
+                    self._connection.execute("ROLLBACK")
+
+    def _each(self, statement: str, *values: Any) -> Iterator[tuple[Any, ...]]:
+        yield from self._connection.execute(statement, values)
+
+    def _has_table(self, name: str) -> bool:
+        return bool(self._rows("SELECT 1 FROM sqlite_schema WHERE name = ?", name))
+
     def _rows(self, statement: str, *values: Any) -> list[tuple[Any, ...]]:
         with _failures_named(self.path):
             return list(self._connection.execute(statement, values).fetchall())
 
-    def _largest(self, table: str, column: str) -> int:
-        (found,) = self._connection.execute(f"SELECT max({column}) FROM {table}").fetchone()
-        return found or 0
-
-    def _last_stamp_of(self, table: str) -> int:
-        row = self._connection.execute(f"SELECT stamp FROM {table} ORDER BY seq DESC LIMIT 1").fetchone()
-        return 0 if row is None else int(row[0])
-
     def _disconnect(self) -> None:
-        if self._connection is not None:
-            self._connection.close(force=True)
-            self._connection = None
-
-
-def _snapshot_hash(version: int, seq: int, state: bytes) -> bytes:
-    return sha256(f"{version} {seq} {len(state)}\n".encode() + state).digest()
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            with suppress(import_apsw().Error):  # a disk that fails now: all that counts was synced before
+                connection.close(force=True)
 
 
 @contextmanager

@@ -9,11 +9,14 @@ from pathlib import Path
 from typing import Any
 
 from rankpolicy.service.errors import DamagedStoreError, UnavailableError
-from rankpolicy.service.sqlite.schema import APPLICATION, FORMAT, SCHEMA
-from rankpolicy.service.sqlite.served_tables import TABLES
+from rankpolicy.service.sqlite.schema import APPLICATION, FORMAT, SCHEMA, SERVED
 from rankpolicy.types import MissingDependencyError, RankPolicyError
 
 BUSY_MILLISECONDS = 5_000  # how long a commit waits for another process, such as one that makes a key
+
+
+# Pages in the write-ahead log before they move into the database. Under load most of them are written again and again.
+PAGES_PER_CHECKPOINT = 8_000
 
 
 def import_apsw() -> Any:
@@ -44,6 +47,7 @@ def connect(path: Path, *, read_only: bool = False) -> Any:
             if connection.pragma("journal_mode", "wal") != "wal":
                 raise RankPolicyError(f"{path} must be on a file system with shared memory, not on a network drive.")
             connection.pragma("synchronous", "FULL")
+            connection.pragma("wal_autocheckpoint", PAGES_PER_CHECKPOINT)
         connection.pragma("cell_size_check", True)
         connection.pragma("trusted_schema", False)
         _check_format(connection, path)
@@ -69,7 +73,7 @@ def create_tables(connection: Any) -> None:
             connection.execute("INSERT INTO meta VALUES ('secret', ?)", (secrets.token_bytes(32),))
             connection.pragma("application_id", APPLICATION)
             connection.pragma("user_version", FORMAT)
-        connection.execute(TABLES)
+        connection.execute(SERVED)
         connection.execute("COMMIT")
     except BaseException:
         if connection.in_transaction:

@@ -11,8 +11,6 @@ from __future__ import annotations
 FORMAT = 1  # PRAGMA user_version
 APPLICATION = 0x52414E4B  # PRAGMA application_id: "RANK"
 
-LOG = ("rankings", "events", "attachments", "lessons")
-
 SCHEMA = """
 CREATE TABLE meta (name TEXT PRIMARY KEY, value BLOB NOT NULL) STRICT, WITHOUT ROWID;
 
@@ -92,5 +90,16 @@ CREATE TABLE keys (
     scopes TEXT NOT NULL,
     stamp INTEGER NOT NULL,
     revoked INTEGER
+) STRICT;
+"""
+
+# What is served when, kept apart so that a database from before these tables gets them when a server opens it.
+SERVED = """
+CREATE TABLE IF NOT EXISTS changes (
+    number INTEGER PRIMARY KEY, stamp INTEGER NOT NULL, body BLOB NOT NULL, row_hash BLOB NOT NULL
+) STRICT;
+CREATE TABLE IF NOT EXISTS models (sha256 TEXT PRIMARY KEY, stamp INTEGER NOT NULL, content BLOB NOT NULL) STRICT;
+CREATE TABLE IF NOT EXISTS anchors (
+    version INTEGER PRIMARY KEY, seq INTEGER NOT NULL, state BLOB NOT NULL, row_hash BLOB NOT NULL
 ) STRICT;
 """

@@ -1,9 +1,8 @@
-"""Changes, models, and the log read for estimates, in a SQLite file."""
+"""Changes, models, and the log read for estimates, in any database with the tables of the schema."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Iterator, Sequence
 from hashlib import sha256
 from typing import Any
 
@@ -11,21 +10,12 @@ import msgspec
 
 from rankpolicy.service.changes import Action, Change, after_change, deployments
 from rankpolicy.service.errors import DamagedStoreError
+from rankpolicy.service.log_store import LOG, LogStore
 from rankpolicy.service.records import ShownList, Snapshot
+from rankpolicy.service.row_hashes import check_row, row_hash
 from rankpolicy.service.served_store import LoggedEvent, LoggedList
-from rankpolicy.service.sqlite.row_hashes import check_row, row_hash
-from rankpolicy.service.sqlite.schema import LOG
-from rankpolicy.service.sqlite.transaction import EVENT, SHOWN
+from rankpolicy.service.transaction import EVENT, SHOWN
 
-TABLES = """
-CREATE TABLE IF NOT EXISTS changes (
-    number INTEGER PRIMARY KEY, stamp INTEGER NOT NULL, body BLOB NOT NULL, row_hash BLOB NOT NULL
-) STRICT;
-CREATE TABLE IF NOT EXISTS models (sha256 TEXT PRIMARY KEY, stamp INTEGER NOT NULL, content BLOB NOT NULL) STRICT;
-CREATE TABLE IF NOT EXISTS anchors (
-    version INTEGER PRIMARY KEY, seq INTEGER NOT NULL, state BLOB NOT NULL, row_hash BLOB NOT NULL
-) STRICT;
-"""
 _CHANGE = msgspec.json.Decoder(Change)
 _ENCODER = msgspec.json.Encoder()
 _LISTS = """
@@ -43,7 +33,7 @@ _EVENTS = """
 """
 _LAST = 1 << 62
 _OF_LOG = " UNION ALL ".join(f"SELECT {{0}}(seq) AS place FROM {table}" for table in LOG)
-_FIRST, _NEWEST = (f"SELECT {which}(place) FROM ({_OF_LOG.format(which)})" for which in ("min", "max"))
+_FIRST, _NEWEST = (f"SELECT {which}(place) FROM ({_OF_LOG.format(which)}) AS places" for which in ("min", "max"))
 # The first place up to a given one that something after it, or an open window, needs; the place is asked for six times.
 _NEEDED = """
     SELECT min(place) FROM (
@@ -51,20 +41,16 @@ _NEEDED = """
         UNION ALL SELECT min(event_seq) FROM parked WHERE event_seq <= ?
         UNION ALL SELECT min(ranking_seq) FROM lessons WHERE seq > ? AND ranking_seq <= ?
         UNION ALL SELECT min(event_seq) FROM attachments WHERE seq > ? AND event_seq <= ?
-    )
+    ) AS places
 """
 
 
-class ServedTables:
-    """The methods of ``ServedStore`` that ``SqliteStore`` inherits."""
-
-    _rows: Callable[..., list[tuple[Any, ...]]]
-    _transaction: Callable[[], AbstractContextManager[Any]]
-    _connection: Any
+class ServedTables(LogStore):
+    """What the learning loop needs of a store (``ServedStore``), beside the log of lists and events."""
 
     def changes(self) -> list[Change]:
         """All changes, in order."""
-        if not self._has_served_tables():
+        if not self._has_table("changes"):
             return []
         rows = self._rows("SELECT number, stamp, body, row_hash FROM changes ORDER BY number")
         for place, row in enumerate(rows):
@@ -75,7 +61,7 @@ class ServedTables:
 
     def last_change(self) -> int:
         """The number of the last change; 0 for none."""
-        if not self._has_served_tables():
+        if not self._has_table("changes"):
             return 0
         return int(self._rows("SELECT coalesce(max(number), 0) FROM changes")[0][0])
 
@@ -157,7 +143,7 @@ class ServedTables:
         sha256
             The hash, in hexadecimal digits.
         """
-        if not self._has_served_tables():
+        if not self._has_table("changes"):
             return None
         rows = self._rows("SELECT content FROM models WHERE sha256 = ?", sha256)
         if rows and _sha256_of(rows[0][0]) != sha256:
@@ -177,11 +163,10 @@ class ServedTables:
             Only those of the version with this key; None: all.
         """
         span = (since, _LAST if until is None else until)
-        self._connection.execute("BEGIN")  # lists and events of one moment
-        try:
-            events = self._connection.execute(_EVENTS, span * 2)
+        with self._moment():
+            events = iter(self._each(_EVENTS, *span, *span))
             ahead = next(events, None)
-            for row in self._connection.execute(_LISTS, span):
+            for row in self._each(_LISTS, *span):
                 check_row("rankings", row)
                 seq, _, key, stamp, deadline, shown, request, _, _ = row
                 mine = []
@@ -198,8 +183,6 @@ class ServedTables:
                         request=request,
                         events=mine,
                     )
-        finally:
-            self._connection.execute("ROLLBACK")
 
     def anchor(self, version: int) -> Snapshot | None:
         """The state after the last deleted lesson; None where nothing was deleted. A damaged one is an error.
@@ -209,7 +192,7 @@ class ServedTables:
         version
             Key of the version.
         """
-        if not self._has_served_tables("anchors"):
+        if not self._has_table("anchors"):
             return None
         rows = self._rows("SELECT version, seq, state, row_hash FROM anchors WHERE version = ?", version)
         for row in rows:
@@ -275,18 +258,15 @@ class ServedTables:
 
     def shown_lists(self) -> Iterator[tuple[int, ShownList, bytes]]:
         """For every list the key of the version that ranked it, the list, and the request as JSON; a damaged row is an error."""
-        for row in self._connection.execute(_LISTS, (0, _LAST)):
-            check_row("rankings", row)
-            yield row[2], SHOWN.decode(row[5]), row[6]
+        with self._moment():
+            for row in self._each(_LISTS, 0, _LAST):
+                check_row("rankings", row)
+                yield row[2], SHOWN.decode(row[5]), row[6]
 
     def audit_lines(self) -> list[tuple[int, str, str]]:
         """Time, what and detail of the lines about keys."""
         rows = self._rows("SELECT stamp, what, detail FROM audit WHERE what LIKE '%key%' ORDER BY number")
         return [(int(stamp), str(what), str(detail)) for stamp, what, detail in rows]
-
-    def _has_served_tables(self, name: str = "changes") -> bool:
-        """Databases of the first version have none until a server opens them."""
-        return bool(self._rows("SELECT 1 FROM sqlite_schema WHERE name = ?", name))
 
 
 def _sha256_of(content: bytes) -> str:

@@ -2,39 +2,36 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from rankpolicy.service.errors import DamagedStoreError
+from rankpolicy.service.log_store import LOG
 from rankpolicy.service.records import CLICK
-from rankpolicy.service.sqlite.row_hashes import check_row
-from rankpolicy.service.sqlite.schema import LOG
-from rankpolicy.service.sqlite.transaction import EVENT, SHOWN
+from rankpolicy.service.row_hashes import check_row
+from rankpolicy.service.transaction import EVENT, SHOWN
 
 
-def check_log(connection: Any, num_deleted: int = 0) -> dict[str, int]:
+def check_log(rows_of: Callable[[str], Iterable[Any]], num_deleted: int = 0) -> dict[str, int]:
     """Check every row of the log; the number of rows by table.
 
     Parameters
     ----------
-    connection
-        A connection to the database; a transaction is open while the log is read, so a running server does not disturb.
+    rows_of
+        The rows that a statement gives, all from the same moment, so that a running server does not disturb.
     num_deleted
         Rows that were deleted because of their age.
     """
-    connection.execute("BEGIN")
-    try:
-        counts = _check_rows(connection, num_deleted)
-        _check_lessons(connection)
-    finally:
-        connection.execute("ROLLBACK")
+    counts = _check_rows(rows_of, num_deleted)
+    _check_lessons(rows_of)
     return counts
 
 
-def _check_rows(connection: Any, num_deleted: int) -> dict[str, int]:
+def _check_rows(rows_of: Callable[[str], Iterable[Any]], num_deleted: int) -> dict[str, int]:
     counts, last = {}, 0
     for table in LOG:
         counts[table] = 0
-        for row in connection.execute(f"SELECT * FROM {table} ORDER BY seq"):
+        for row in rows_of(f"SELECT * FROM {table} ORDER BY seq"):
             check_row(table, row)
             counts[table] += 1
             last = max(last, row[0])
@@ -45,19 +42,21 @@ def _check_rows(connection: Any, num_deleted: int) -> dict[str, int]:
     return counts
 
 
-def _check_lessons(connection: Any) -> None:
+def _check_lessons(rows_of: Callable[[str], Iterable[Any]]) -> None:
     """Every lesson has the clicks that events on its list had when its window ended."""
     clicked: dict[int, set[tuple[int, int]]] = {}
-    attached = connection.execute(
+    attached = rows_of(
         "SELECT a.ranking_seq, a.position, a.seq, e.body FROM attachments a JOIN events e ON e.seq = a.event_seq"
     )
-    accepted = connection.execute("SELECT ranking_seq, position, seq, body FROM events WHERE fate = 'accepted'")
+    accepted = rows_of("SELECT ranking_seq, position, seq, body FROM events WHERE fate = 'accepted'")
     for rows in (attached, accepted):
         for ranking_seq, position, seq, body in rows:
             if EVENT.decode(body).type == CLICK:
                 clicked.setdefault(ranking_seq, set()).add((position, seq))
-    for seq, ranking_seq, clicks in connection.execute("SELECT seq, ranking_seq, clicks FROM lessons"):
-        (shown,) = connection.execute("SELECT shown FROM rankings WHERE seq = ?", (ranking_seq,)).fetchone()
+    learned = rows_of(
+        "SELECT l.seq, l.ranking_seq, l.clicks, r.shown FROM lessons l JOIN rankings r ON r.seq = l.ranking_seq"
+    )
+    for seq, ranking_seq, clicks, shown in learned:
         marks = bytearray(len(SHOWN.decode(shown).items))
         for position, event_seq in clicked.get(ranking_seq, ()):
             if event_seq > seq:

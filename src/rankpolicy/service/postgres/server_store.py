@@ -1,0 +1,224 @@
+"""The store of the service in a PostgreSQL database. Several servers may share one."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from typing import Any
+
+from rankpolicy.service.checking import check_log
+from rankpolicy.service.errors import DamagedStoreError, UnavailableError
+from rankpolicy.service.postgres.schema import FORMAT, SCHEMA
+from rankpolicy.service.postgres.tables import PostgresTables
+from rankpolicy.service.records import Committed, Lesson, NewEvents, NewRanking, PolicyVersion
+from rankpolicy.service.served_tables import ServedTables
+from rankpolicy.service.transaction import Transaction
+from rankpolicy.types import MissingDependencyError, RankPolicyError
+
+LONGEST_LAG = 1_000_000  # microseconds after which a server without requests asks what the others have learned
+_FIRST_LOCK = 0x52414E4B  # of the advisory lock while the tables are made
+_OTHERS_LESSONS = """
+    SELECT l.seq, l.ranking_seq, l.version, l.stamp, l.clicks, l.row_hash,
+           r.seq, r.ranking_id, r.version, r.stamp, r.deadline, r.shown, r.request, r.request_hash, r.row_hash
+    FROM lessons l LEFT JOIN rankings r ON r.seq = l.ranking_seq WHERE l.seq > %s ORDER BY l.seq
+"""
+
+
+class PostgresStore(ServedTables):
+    """Lists, events, lessons, snapshots and keys in a PostgreSQL database.
+
+    Every transaction locks the end of the log first, so transactions of several servers come one after the other, and the log has the
+    order in which they did. A commit also brings the lessons that other servers have written since the last one: each server folds the
+    same log in the same order, and all have the same states.
+
+    Parameters
+    ----------
+    url
+        ``postgresql://user@host/database``; the tables are made where there are none.
+    role
+        ``"server"`` writes lists and events; ``"keys"`` writes keys; ``"reader"`` writes nothing.
+    check
+        Taken for the sake of ``SqliteStore``'s face; PostgreSQL checks its pages itself (``initdb --data-checksums``).
+    """
+
+    def __init__(self, url: str, *, role: str = "server", check: str = "quick") -> None:
+        self._psycopg = import_psycopg()
+        self._url, self._role = url, role
+        self.name = _without_password(self._psycopg, url)
+        self._connection: Any = None
+        self._seq = 0
+        self.reopen()
+
+    def reopen(self) -> None:
+        """Begin again after a failure: what was committed is read from the database, not remembered."""
+        self._disconnect()
+        with self._failures_named():
+            self._connection = self._psycopg.connect(self._url, autocommit=True, connect_timeout=10)
+            self._connection.execute("SET synchronous_commit = on; SET statement_timeout = '60s'")
+            if self._role == "reader":
+                self._connection.execute("SET default_transaction_read_only = on")
+            else:
+                self._make_tables()
+            self._check_format()
+        # Read before the policies catch up: a lesson that comes between is brought again, and they know it already.
+        self._seq = self.last_seq()
+
+    def close(self) -> None:
+        """Release the database."""
+        self._disconnect()
+
+    def commit(self, work: Sequence[NewRanking | NewEvents], *, now: int) -> Committed:
+        """Store the work, end the windows that are due, and bring the lessons of other servers.
+
+        Parameters
+        ----------
+        work
+            Lists and events, in order.
+        now
+            The time of this server; where another server's clock is ahead, time goes on from there.
+        """
+        with self._locked_log() as (connection, seq, stamp):
+            now = max(now, stamp)
+            rows = connection.execute(_OTHERS_LESSONS, (self._seq,)).fetchall() if seq > self._seq else []
+            others: list[Lesson] = [self._lesson_of(row) for row in rows]
+            transaction = Transaction(PostgresTables(connection), work, seq=seq, now=now)
+            committed = transaction.run()
+            if transaction.seq > seq:
+                connection.execute("UPDATE log_end SET seq = %s, stamp = %s", (transaction.seq, now))
+        self._seq = transaction.seq
+        look_again = now + LONGEST_LAG
+        deadline = committed.next_deadline
+        return Committed(
+            outcomes=committed.outcomes,
+            lessons=[*others, *committed.lessons],
+            next_deadline=look_again if deadline is None else min(deadline, look_again),
+        )
+
+    def version_of(self, policy: str, kind: str, settings: str, *, now: int) -> PolicyVersion:
+        """The version of a policy with these settings; a new one where they were never served under this name.
+
+        Parameters
+        ----------
+        policy, kind, settings
+            Name, kind and settings as JSON with sorted keys.
+        now
+            The time of the service.
+        """
+        with self._locked_log():  # two servers that start at once make one version
+            return super().version_of(policy, kind, settings, now=now)
+
+    def check(self) -> dict[str, int]:
+        """Check all rows, and every lesson against the events; the number of rows of the log by table."""
+        with self._moment():
+            return check_log(self._each, self.num_deleted())
+
+    @contextmanager
+    def _moment(self) -> Iterator[None]:
+        with self._failures_named(), self._connected().transaction():
+            self._connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+            yield
+
+    def _each(self, statement: str, *values: Any) -> Iterator[tuple[Any, ...]]:
+        with self._connection.cursor(name=f"each_{secrets.token_hex(4)}") as cursor:
+            cursor.itersize = 2_000
+            yield from cursor.execute(_with_marks(statement), values or None)
+
+    def _has_table(self, name: str) -> bool:
+        return self._rows("SELECT to_regclass(?)", name)[0][0] is not None
+
+    @contextmanager
+    def _locked_log(self) -> Iterator[tuple[Any, int, int]]:
+        with self._failures_named(), self._connected().transaction():
+            rows = self._connection.execute("SELECT seq, stamp FROM log_end FOR UPDATE").fetchall()
+            if len(rows) != 1:
+                raise DamagedStoreError(f"the end of the log is missing from {self.name}. Restore a backup.")
+            yield self._connection, *rows[0]
+
+    @contextmanager
+    def _transaction(self) -> Iterator[Any]:
+        with self._locked_log():  # what two servers change at once is changed one after the other
+            yield _WithMarks(self._connection)
+
+    def _rows(self, statement: str, *values: Any) -> list[tuple[Any, ...]]:
+        with self._failures_named():
+            return list(_WithMarks(self._connected()).execute(statement, values).fetchall())
+
+    def _connected(self) -> Any:
+        if self._connection is None:
+            raise UnavailableError(f"the database {self.name} is closed.")
+        if self._connection.closed and self._role == "reader":  # the thread that writes is told to begin again
+            self.reopen()
+        return self._connection
+
+    def _make_tables(self) -> None:
+        with self._connection.transaction():
+            self._connection.execute("SELECT pg_advisory_xact_lock(%s)", (_FIRST_LOCK,))
+            if self._connection.execute("SELECT to_regclass('log_end')").fetchone()[0] is None:
+                self._connection.execute(SCHEMA)
+                values = {"secret": secrets.token_bytes(32), "format": str(FORMAT).encode()}
+                for name, value in values.items():
+                    self._connection.execute("INSERT INTO meta VALUES (%s, %s)", (name, value))
+
+    def _check_format(self) -> None:
+        if self._connection.execute("SELECT to_regclass('log_end')").fetchone()[0] is None:
+            raise RankPolicyError(f"{self.name} has no tables of a service yet. Start one: rankpolicy serve.")
+        (found,) = self._connection.execute("SELECT value FROM meta WHERE name = 'format'").fetchone()
+        if found != str(FORMAT).encode():
+            raise RankPolicyError(
+                f"{self.name} has format {found.decode()}; this version of rankpolicy reads format {FORMAT}. Update rankpolicy."
+            )
+
+    def _disconnect(self) -> None:
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            with suppress(self._psycopg.Error):
+                connection.close()
+
+    @contextmanager
+    def _failures_named(self) -> Iterator[None]:
+        """Failures of PostgreSQL as ours."""
+        errors = self._psycopg.errors
+        try:
+            yield
+        except (errors.DataCorrupted, errors.IndexCorrupted) as error:
+            raise DamagedStoreError(f"{self.name} is damaged ({_first_line(error)}). Restore a backup.") from None
+        except (self._psycopg.OperationalError, self._psycopg.InterfaceError) as error:
+            raise UnavailableError(
+                f"{self.name} cannot be used: nothing was stored ({_first_line(error)}). Send it again."
+            ) from None
+
+
+class _WithMarks:
+    """A connection that takes statements with ``?`` where a value stands."""
+
+    def __init__(self, connection: Any) -> None:
+        self._connection = connection
+
+    def execute(self, statement: str, values: Sequence[Any] = ()) -> Any:
+        return self._connection.execute(_with_marks(statement), values or None)
+
+
+def _with_marks(statement: str) -> str:
+    return statement.replace("?", "%s")
+
+
+def import_psycopg() -> Any:
+    """The client library of PostgreSQL."""
+    try:
+        import psycopg
+    except ImportError:
+        raise MissingDependencyError("A PostgreSQL store needs psycopg: pip install 'rankpolicy[postgres]'") from None
+    return psycopg
+
+
+def _without_password(psycopg: Any, url: str) -> str:
+    try:
+        parts = psycopg.conninfo.conninfo_to_dict(url)
+    except psycopg.Error:
+        raise RankPolicyError("store must be postgresql://user@host/database; got something else.") from None
+    return f"the database {parts.get('dbname', 'postgres')} on {parts.get('host', 'this machine')}"
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).splitlines() or [type(error).__name__])[0]

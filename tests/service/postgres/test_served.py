@@ -1,0 +1,41 @@
+"""The interface on a PostgreSQL database: the same answers, and a restart that forgets nothing."""
+
+from __future__ import annotations
+
+import pytest
+from starlette.testclient import TestClient
+
+from rankpolicy.service.config import ServiceConfig
+from rankpolicy.service.http import Application
+from rankpolicy.service.ranking_service import RankingService
+from rankpolicy.types import RankPolicyError
+
+RANK = {"query": "shoes", "items": [{"id": name} for name in "abcd"], "cutoff": 3}
+POLICIES = {"default": {"kind": "bandit", "bandit": "epsilon-greedy"}}
+
+
+def served(url: str) -> TestClient:
+    service = RankingService(ServiceConfig(store=url, window_seconds=60, policies=POLICIES))
+    return TestClient(Application(service), base_url="http://127.0.0.1", client=("127.0.0.1", 5))
+
+
+def test_lists_and_clicks_survive_a_restart(cluster):
+    url = cluster.new_database()
+    with served(url) as http:
+        shown = http.post("/v1/rank", json=RANK | {"ranking_id": "r1"}).json()
+        assert shown["logged"]
+        event = {"event_id": "e1", "ranking_id": "r1", "item": shown["items"][0]["id"]}
+        assert http.post("/v1/events", json=event).json()["accepted"] == 1
+        bad = event | {"event_id": "nul\0"}
+        assert http.post("/v1/events", json=bad).status_code == 422
+        assert http.post("/v1/rank", json=RANK | {"ranking_id": "r\0"}).status_code == 422
+    with served(url) as http:
+        again = http.post("/v1/rank", json=RANK | {"ranking_id": "r1"}).json()
+        assert again["items"] == shown["items"]
+        assert http.post("/v1/events", json=event).json()["duplicate"] == 1
+        assert http.get("/v1/rankings/r1").json()["clicked"] == [event["item"]]
+
+
+def test_a_store_that_is_no_url_is_refused():
+    with pytest.raises(RankPolicyError, match="postgresql://user@host/database; for a file use db"):
+        ServiceConfig(store="rankpolicy.db")
