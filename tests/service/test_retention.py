@@ -24,8 +24,8 @@ POLICIES = {
 
 
 @pytest.fixture(params=["default", "capped", "apprentice"])
-def parts(tmp_path, request):
-    made = Parts(tmp_path / "service.db", {request.param: POLICIES[request.param], "own": POLICIES["own"]})
+def parts(place, request):
+    made = Parts(place, {request.param: POLICIES[request.param], "own": POLICIES["own"]})
     live_for_a_while(made, random.Random(5), 60)
     made.end_windows()
     yield made
@@ -58,7 +58,7 @@ def test_replay_equals_the_live_state_after_every_deletion(parts, monkeypatch):
     # It goes on: more lists, a restart from the snapshot, one without any, and one more deletion.
     live_for_a_while(parts, random.Random(6), 30, start=60)
     parts.end_windows()
-    for damage in (None, "DELETE FROM snapshots", "UPDATE snapshots SET state = x'00'"):
+    for damage in (None, "DELETE FROM snapshots", "UPDATE snapshots SET state = substr(state, 2)"):
         if damage:
             parts.store._connection.execute(damage)
         state = parts.state()
@@ -90,7 +90,7 @@ def test_open_lists_and_waiting_events_stay(tmp_path):
 
 def test_a_damaged_anchor_is_noticed(parts):
     delete_before(parts.store, parts.store.ranking("r30").stamp, who="test", now=parts.clock.time)
-    parts.store._connection.execute("UPDATE anchors SET state = zeroblob(length(state))")
+    parts.store._connection.execute("UPDATE anchors SET state = substr(state, 2)")
     with pytest.raises(DamagedStoreError, match="anchors is damaged"):
         replayed(parts)
     parts.store._connection.execute("DELETE FROM rankings WHERE seq = (SELECT min(seq) FROM rankings)")

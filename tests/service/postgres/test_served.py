@@ -7,6 +7,7 @@ from starlette.testclient import TestClient
 
 from rankpolicy.service.config import ServiceConfig
 from rankpolicy.service.http import Application
+from rankpolicy.service.opening import open_store
 from rankpolicy.service.ranking_service import RankingService
 from rankpolicy.types import RankPolicyError
 
@@ -34,6 +35,30 @@ def test_lists_and_clicks_survive_a_restart(cluster):
         assert again["items"] == shown["items"]
         assert http.post("/v1/events", json=event).json()["duplicate"] == 1
         assert http.get("/v1/rankings/r1").json()["clicked"] == [event["item"]]
+
+
+def test_models_are_promoted_and_rolled_back_and_the_log_is_read(cluster):
+    url = cluster.new_database()
+    with served(url) as http:
+        http.post("/v1/rank", json=RANK | {"ranking_id": "r1"})
+        assert http.get("/v1/audit").status_code == 200
+        page = http.get("/v1/statistics")
+        assert page.status_code == 200
+    store = open_store(url, role="keys")
+    try:
+        digest = store.save_model(b"a model", now=1)
+        assert store.save_model(b"a model", now=2) == digest
+        assert (store.model(digest), store.model("0" * 64)) == (b"a model", None)
+        (shown,) = list(store.logged())
+        assert shown.shown.ranking_id == "r1"
+        assert [one.ranking_id for _, one, _ in store.shown_lists()] == ["r1"]
+        second = store.version_of("default", "given", "{}", now=3)
+        number = store.add_change("test", "promote", "default", version=second.number, now=4).number
+        assert store.last_change() == number
+        assert store.add_change("test", "rollback", "default", now=5).version == 1
+        assert [change.action for change in store.changes()][-2:] == ["promote", "rollback"]
+    finally:
+        store.close()
 
 
 def test_a_store_that_is_no_url_is_refused():
