@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor
@@ -22,6 +22,7 @@ from rankpolicy.settings import ReadWhen, check_settings, documented, setting
 from rankpolicy.types import RankPolicyError
 
 _ESTIMATORS = ("exact", "reinforce")
+_IS_BIAS: dict[tuple[str, int, str, int], bool] = {}
 _RANKINGS_MEASURED = 200  # per query, for the utility of a reward that is no sum over items
 
 
@@ -93,6 +94,8 @@ class FairPolicyGradient(FairPolicyGradientSettings):
     groups of a query the same mean exposure (fairness/parity_offsets.py); the gradient goes through them.
     """
 
+    per_policy: ClassVar[tuple[str, ...]] = ("strength", "entropy")
+
     max_disparity: float | None = setting(
         None,
         """Bound on the mean disparity; None penalises disparity by strength instead. The price follows the disparity of exact exposures
@@ -125,6 +128,12 @@ class FairPolicyGradient(FairPolicyGradientSettings):
     def _parity(self) -> float:
         return float(getattr(self.fairness, "parity", 0.0))
 
+    @property
+    def is_separable(self) -> bool:
+        """Whether policies can share a batch: not where something is averaged over all its queries, or rankings are drawn."""
+        is_joint = self.max_disparity is not None or getattr(self.fairness, "amortized", False) or self._parity
+        return self.estimator == "exact" and not is_joint
+
     def exactly(self, **changes: Any) -> FairPolicyGradient:
         """The same objective with exact gradients.
 
@@ -151,12 +160,12 @@ class FairPolicyGradient(FairPolicyGradientSettings):
         value = self.evaluate(scores.detach(), batch, generator=generator)
         loss = ascent_loss(scores, value.gradient, batch)
         report = self.worth(value, batch)
-        if self.entropy:
+        if isinstance(self.entropy, Tensor) or self.entropy:
             entropy = self.entropy * choice_entropy(scores, batch)
-            loss, report = loss - entropy, report + float(entropy.detach())
+            loss, report = loss - entropy, report + entropy.detach()
         return ObjectiveValue(loss, report)
 
-    def worth(self, value: FairValue, batch: Batch) -> float:
+    def worth(self, value: FairValue, batch: Batch) -> Tensor:
         """What is maximised: utility minus the price of disparity, mean over queries.
 
         Parameters
@@ -167,11 +176,9 @@ class FairPolicyGradient(FairPolicyGradientSettings):
             The queries.
         """
         if self.max_disparity is None:
-            return float(batch.mean_over_queries(value.utility)) - self.strength * _mean_over_all(
-                value.disparity, batch
-            )
+            return batch.mean_over_queries(value.utility) - self.strength * _mean_over_all(value.disparity, batch)
         multiplier = self._multiplier(value.disparity, batch)
-        return float(batch.mean_over_queries(value.utility)) - (multiplier**2 - self.strength**2) / (2 * self.penalty)
+        return batch.mean_over_queries(value.utility) - (multiplier**2 - self.strength**2) / (2 * self.penalty)
 
     def _multiplier(self, disparity: Disparity, batch: Batch) -> float:
         assert self.max_disparity is not None
@@ -179,10 +186,12 @@ class FairPolicyGradient(FairPolicyGradientSettings):
             0.0, self.strength + self.penalty * (disparity.weighted_mean(batch.query_weights) - self.max_disparity)
         )
 
-    def _price(self, disparity: Disparity, batch: Batch) -> float:
-        """The price of one unit of disparity of one query."""
+    def _price(self, disparity: Disparity, batch: Batch) -> float | Tensor:
+        """The price of one unit of disparity of one query; (query, 1) where policies have different ones."""
+        if self.max_disparity is None:
+            return batch.of_queries(self.strength)
         weight_counted = disparity.weight_counted(batch.query_weights)
-        if self.max_disparity is None or weight_counted == 0:
+        if weight_counted == 0:
             return self.strength
         # The bound is on the mean over queries that have a disparity; the objective is a mean over all queries.
         return self._multiplier(disparity, batch) * len(disparity.values) / weight_counted
@@ -298,8 +307,8 @@ class FairPolicyGradient(FairPolicyGradientSettings):
         disparity = self.disparity(exposure, batch)
         coefficients = -self._price(disparity, batch) * disparity.gradient.to(scores.dtype)
         utility, gradient = scores.new_zeros(len(scores)), torch.zeros_like(scores)
-        for rank_weights, item_values in self.reward.additive_forms(batch.labels, batch.mask):
-            if torch.allclose(rank_weights.double(), bias):
+        for term, (rank_weights, item_values) in enumerate(self.reward.additive_forms(batch.labels, batch.mask)):
+            if self._is_bias(rank_weights, bias, term):
                 # The reward weighs ranks as exposure does, so that one pass serves both.
                 coefficients = coefficients + item_values
                 utility += (item_values * exposure).sum(-1)
@@ -309,6 +318,15 @@ class FairPolicyGradient(FairPolicyGradientSettings):
                 gradient += part
         gradient += self._exposure_gradient(scores, batch.mask, coefficients, bias)[1]
         return FairValue(utility, disparity, gradient)
+
+    def _is_bias(self, rank_weights: Tensor, bias: Tensor, term: int) -> bool:
+        """Whether a term of the reward weighs ranks as exposure does; a device is asked once, so that training steps wait for nothing."""
+        if not bias.is_cuda:
+            return torch.allclose(rank_weights.double(), bias)
+        key = (self.reward.name, term, str(self._aim.rank_weights), len(bias))
+        if key not in _IS_BIAS:
+            _IS_BIAS[key] = torch.allclose(rank_weights.double(), bias)
+        return _IS_BIAS[key]
 
     def _exposure_gradient(
         self, scores: Tensor, mask: Tensor, coefficients: Tensor, rank_weights: Tensor
@@ -352,12 +370,9 @@ class FairPolicyGradient(FairPolicyGradientSettings):
         return rewards.nan_to_num(nan=0.0)
 
 
-def _mean_over_all(disparity: Disparity, batch: Batch) -> float:
+def _mean_over_all(disparity: Disparity, batch: Batch) -> Tensor:
     """The mean disparity over all queries, those left out as 0."""
     if disparity.amortized is None:
-        return float(batch.mean_over_queries(disparity.values))
-    return (
-        disparity.mean * disparity.weight_counted(batch.query_weights) / len(disparity.values)
-        if disparity.num_counted
-        else 0.0
-    )
+        return batch.mean_over_queries(disparity.values)
+    total = disparity.mean * disparity.weight_counted(batch.query_weights) if disparity.num_counted else 0.0
+    return disparity.values.new_tensor(total / len(disparity.values))

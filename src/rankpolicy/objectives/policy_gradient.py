@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor
@@ -106,12 +106,19 @@ class PolicyGradientSettings:
 class PolicyGradient(PolicyGradientSettings):
     """-E[reward], mean over queries, minus ``entropy`` times the entropy of softmax(scores)."""
 
+    per_policy: ClassVar[tuple[str, ...]] = ("entropy",)
+
     report_name: str = setting("reward", "Name of the number that is reported after each epoch.")
 
     def __post_init__(self) -> None:
         check_settings(self)
         self.reward = reward_to_maximise(self.reward)
         self.check_together()
+
+    @property
+    def is_separable(self) -> bool:
+        """Whether policies can share a batch: not where rankings are drawn, which would be other ones than those of a policy alone."""
+        return not draws_rankings(self)
 
     def __call__(self, scores: Tensor, batch: Batch, *, generator: torch.Generator | None = None) -> ObjectiveValue:
         """The loss of these scores.
@@ -135,22 +142,18 @@ class PolicyGradient(PolicyGradientSettings):
             generator=generator,
         )
         loss = ascent_loss(scores, estimate.gradient, batch)
-        if self.entropy:
+        if isinstance(self.entropy, Tensor) or self.entropy:
             loss = loss - self.entropy * choice_entropy(scores, batch)
-        return ObjectiveValue(loss, float(batch.mean_over_queries(estimate.reward)))
+        return ObjectiveValue(loss, batch.mean_over_queries(estimate.reward))
 
 
 def ascent_loss(scores: Tensor, gradient: Tensor, batch: Batch, *, share: float = 1.0) -> Tensor:
     """-share * sum of scores * gradient (query, item), mean over queries: its gradient in the scores is minus the given one."""
-    pull = gradient if batch.query_weights is None else gradient * batch.query_weights[:, None]
-    return -share * (scores * pull).sum() / len(scores)
+    return -share * batch.mean_over_queries((scores * gradient).sum(-1))
 
 
 def choice_entropy(scores: Tensor, batch: Batch) -> Tensor:
     """Entropy of softmax(scores), the policy's first choice, mean over queries."""
     # Finite, not -inf: 0 * -inf would be NaN.
     log_choice = scores.masked_fill(~batch.mask, -1e30).log_softmax(-1)
-    entropy = log_choice.exp() * log_choice
-    if batch.query_weights is not None:
-        entropy = entropy * batch.query_weights[:, None]
-    return -entropy.sum() / len(scores)
+    return -batch.mean_over_queries((log_choice.exp() * log_choice).sum(-1))

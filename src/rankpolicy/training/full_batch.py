@@ -32,8 +32,8 @@ def fit_full_batch(
         value = objective(batch.padding.pad(network(batch.features)), batch)
         decay = weight_decay / 2 * torch.stack([weights.square().sum() for weights in network.parameters()]).sum()
         (value.loss + decay).backward()
-        values.append(value.report)
-        return float(decay.detach()) - value.report
+        values.append(float(value.report))
+        return float(decay.detach()) - values[-1]
 
     optimizer.step(closure)
     if not all(map(torch.isfinite, map(torch.tensor, values))):

@@ -13,7 +13,7 @@ from numbers import Integral
 from typing import Any
 
 from rankpolicy.training.callbacks import Callback, TrainingProgress, as_callbacks
-from rankpolicy.training.fit import ReportEpoch
+from rankpolicy.training.network_fit import ReportEpoch
 from rankpolicy.types import RankPolicyError
 
 logger = logging.getLogger("rankpolicy.training")

@@ -256,7 +256,7 @@ class FairPGRank(NetworkRanker, FairPolicyGradientSettings):
         objective = replace(self._objective(valid), entropy=0.0)
 
         def score(scores: torch.Tensor) -> float:
-            return objective.worth(objective.measure(batch.padding.pad(scores.cpu().double()), batch), batch)
+            return float(objective.worth(objective.measure(batch.padding.pad(scores.cpu().double()), batch), batch))
 
         return Validation(batch.features.float().to(device), score, "objective")
 
