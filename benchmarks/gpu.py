@@ -8,13 +8,16 @@ relative error of the gradient against the CPU kernel in float64, and the time t
 from __future__ import annotations
 
 import json
+import logging
 import statistics
 import sys
 from collections.abc import Callable
+from itertools import chain
 
 import torch
 from torch import Tensor
 
+from benchmarks import gpu_experiments, gpu_training
 from rankpolicy.kernels import HAS_TRITON
 from rankpolicy.metrics import parse_metric, term_table
 from rankpolicy.policies.race import COARSE, race_exposure
@@ -132,10 +135,13 @@ def main() -> int:
         missing = "the package triton" if torch.cuda.is_available() else "a CUDA device"
         print(f"benchmarks.gpu needs {missing}; nothing was measured.", file=sys.stderr)
         return 1
+    logging.basicConfig(level=logging.INFO, format="%(message)s")
     for num_items in (24, 120, 1000):
         print(json.dumps(exact_race(num_items)), flush=True)
     for num_items in (24, 120, 1000):
         print(json.dumps(reinforce(num_items)), flush=True)
+    for row in chain(gpu_training.rows(), gpu_experiments.rows()):
+        print(json.dumps(row), flush=True)
     return 0
 
 

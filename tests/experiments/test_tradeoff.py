@@ -166,8 +166,8 @@ def test_each_seed_may_have_its_own_data():
 
 
 def test_warnings_of_the_training_are_kept_with_their_point():
-    found = sweep_tradeoff(TRAIN, TEST, {"fair-pg-rank": {"epochs": 1}}, bounds=[1e-4], jobs=1)
-    assert "max_disparity=0.0001 was not met" in found.points[0].notes[0]
+    found = sweep_tradeoff(TRAIN, TEST, {"fair-pg-rank": {"epochs": 1}}, bounds=[1e-9], jobs=1)
+    assert "max_disparity=1e-09 was not met" in found.points[0].notes[0]
 
 
 @pytest.mark.parametrize(

@@ -47,7 +47,9 @@ def test_under_a_bound_sampled_gradients_are_on_average_the_exact_ones(fairness)
     gradients = torch.stack([gradient_of(sampled, generator) for _ in range(30)])
     error = gradients.std(0) / 30**0.5
     assert ((gradients.mean(0) - gradient_of(exact)).abs() <= 4 * error + 1e-3).all()
-    assert float(sampled(SCORES, BATCH, generator=generator).report) == pytest.approx(float(exact(SCORES, BATCH).report), abs=0.05)
+    assert float(sampled(SCORES, BATCH, generator=generator).report) == pytest.approx(
+        float(exact(SCORES, BATCH).report), abs=0.05
+    )
 
 
 def test_the_augmented_lagrangian_is_that_of_enumeration():
@@ -68,7 +70,9 @@ def test_weights_of_queries_count_in_the_average_of_an_amortized_disparity():
     twice = replace(batch_of(BATCH.labels[[0, 0, 1]], BATCH.mask[[0, 0, 1]]), groups=BATCH.groups[[0, 0, 1]])
     weighted = replace(BATCH, query_weights=torch.tensor([2.0, 1.0], dtype=torch.float64))
     objective = FairPolicyGradient(reward="ndcg", fairness=aim, strength=3.0, num_groups=2)
-    assert float(objective(SCORES, weighted).report) * 2 == pytest.approx(float(objective(SCORES[[0, 0, 1]], twice).report) * 3)
+    assert float(objective(SCORES, weighted).report) * 2 == pytest.approx(
+        float(objective(SCORES[[0, 0, 1]], twice).report) * 3
+    )
 
 
 def test_a_linear_ranker_meets_a_bound_with_sampled_gradients():

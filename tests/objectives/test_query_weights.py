@@ -98,7 +98,10 @@ def test_sampled_gradients_are_weighted_query_by_query(name):
     weighted, gradient = value_of(objective, [0, 1, 2], [0.5, 2.5, 0.0])
     _, plain = value_of(objective, [0, 1, 2])
     torch.testing.assert_close(gradient, plain * torch.tensor([[0.5], [2.5], [0.0]], dtype=torch.float64))
-    alone = [float(value_of(objective, [0, 1, 2], [3.0 * (row == query) for row in range(3)])[0].report) for query in range(3)]
+    alone = [
+        float(value_of(objective, [0, 1, 2], [3.0 * (row == query) for row in range(3)])[0].report)
+        for query in range(3)
+    ]
     assert float(weighted.report) == pytest.approx((0.5 * alone[0] + 2.5 * alone[1]) / 3)
 
 

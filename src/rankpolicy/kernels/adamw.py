@@ -46,11 +46,12 @@ def _adamw(weights, gradient, first, second, rates, keeps, correction, square_co
 
 @njit(nogil=True)
 def _part(weights, gradient, first, second, rate, keep, square_scale):
-    beta, square_beta, epsilon = np.float32(0.9), np.float32(0.999), np.float32(1e-8)
-    one = np.float32(1)
+    # 1 - 0.999 in float32 would be off by 1e-5.
+    square_beta, epsilon = np.float32(0.999), np.float32(1e-8)
+    share, square_share = np.float32(0.1), np.float32(0.001)
     for k in range(len(weights)):
         g = gradient[k]
-        m = first[k] + (g - first[k]) * (one - beta)
-        v = second[k] * square_beta + g * g * (one - square_beta)
+        m = first[k] + (g - first[k]) * share
+        v = second[k] * square_beta + g * g * square_share
         first[k], second[k] = m, v
         weights[k] = weights[k] * keep - rate * m / (math.sqrt(v * square_scale) + epsilon)

@@ -154,10 +154,8 @@ class StackedLayers:
         """
         num_groups, num_rows = features.shape[:2]
         weights, bias = self.first
-        if num_groups == 1:
-            product = torch.addmm(bias[0, 0], features[0], weights[0])[None]
-        else:
-            product = torch.baddbmm(bias, features, weights)
+        is_one = num_groups == 1
+        product = torch.addmm(bias[0, 0], features[0], weights[0]) if is_one else torch.baddbmm(bias, features, weights)
         by_item = product.view(num_groups, num_rows, self.num_members // num_groups, -1)
         layer = by_item.transpose(1, 2).reshape(self.num_members, num_rows, -1) if num_groups > 1 else by_item[0]
         for place, (inner, biases) in enumerate(self.later):
@@ -167,9 +165,7 @@ class StackedLayers:
                 layer = (layer.transpose(0, 1) if is_by_item else layer).relu()
             else:
                 assert draws is not None
-                layer = relu_dropout(
-                    layer, own, draws.rows, thresholds=self.thresholds[place], by_item=is_by_item
-                )
+                layer = relu_dropout(layer, own, draws.rows, thresholds=self.thresholds[place], by_item=is_by_item)
             layer = torch.baddbmm(biases, layer, inner)
         if not self.later and num_groups == 1:
             layer = layer.transpose(0, 1)
@@ -280,9 +276,7 @@ def dropout_draws(
     widths = [weights.shape[1] for weights, _ in layers.later]
     found: list[list[Tensor]] = [[] for _ in widths]
     for rows, generator in zip(num_items, generators, strict=True):
-        counts = [
-            (rows * width + 7) // 8 if drops else 0 for width, drops in zip(widths, is_dropping, strict=True)
-        ]
+        counts = [(rows * width + 7) // 8 if drops else 0 for width, drops in zip(widths, is_dropping, strict=True)]
         numbers = torch.empty(num_networks, sum(counts), dtype=torch.int64, device=device)
         # The whole range of int64, so that all eight bytes are random.
         numbers.view(-1).random_(-(2**63), None, generator=generator)

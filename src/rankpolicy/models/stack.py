@@ -55,7 +55,9 @@ class Stack:
         first = members[0]
         assert first is not None
         self.is_dropping = [threshold > 0 for _, threshold in first[:-1]]
-        self.weights: list[Tensor] = []  # of each layer: weights (member, outputs, inputs), then biases (member, outputs)
+        self.weights: list[
+            Tensor
+        ] = []  # of each layer: weights (member, outputs, inputs), then biases (member, outputs)
         for place in self._linears:
             for name in ("weight", "bias"):
                 together = torch.stack([getattr(linear, name).detach() for linear, _ in place]).requires_grad_()

@@ -27,11 +27,14 @@ class ObjectiveValue:
         The mean over queries of the reward (higher is better) or of the loss.
     parts
         Further means over queries, by name.
+    coefficients
+        Where the objective is a function of exposure: its derivative in the exposure of each item (query, item).
     """
 
     loss: Tensor
     report: Tensor
     parts: Mapping[str, Tensor] = field(default_factory=dict)
+    coefficients: Tensor | None = None
 
 
 class Objective(Protocol):

@@ -26,7 +26,9 @@ class StackedAdamW:
         One number per member.
     """
 
-    def __init__(self, weights: Sequence[Tensor], *, learning_rates: Sequence[float], weight_decays: Sequence[float]) -> None:
+    def __init__(
+        self, weights: Sequence[Tensor], *, learning_rates: Sequence[float], weight_decays: Sequence[float]
+    ) -> None:
         self.weights = list(weights)
         like = self.weights[0].detach()
         self.rates = like.new_tensor(learning_rates)
@@ -118,8 +120,8 @@ def _compiled_step(
 ) -> None:
     from rankpolicy.kernels.adamw import adamw
 
-    tensors = (weight, gradient, first, second)
-    adamw(*(tensor.view(len(rates), -1).numpy() for tensor in tensors), rates.numpy(), keeps.numpy(), float(steps))
+    w, g, m, v = (tensor.view(len(rates), -1).numpy() for tensor in (weight, gradient, first, second))
+    adamw(w, g, m, v, rates.numpy(), keeps.numpy(), float(steps))
 
 
 def _step_on_gpu(

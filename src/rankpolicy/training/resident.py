@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
@@ -138,9 +139,7 @@ class ResidentSteps:
             num_queries = bucket.order.shape[1]
             times, rest = divmod(num_queries, batch_queries)
             if times:
-                self.programs.append(
-                    Program(bucket=bucket, num_queries=batch_queries, is_rest=False, times=times)
-                )
+                self.programs.append(Program(bucket=bucket, num_queries=batch_queries, is_rest=False, times=times))
             if rest:
                 self.programs.append(Program(bucket=bucket, num_queries=rest, is_rest=True, times=1))
 
@@ -162,9 +161,7 @@ class ResidentSteps:
             labels=self._of_members(bucket.labels.index_select(0, flat), num_groups),
             mask=self._of_members(mask, num_groups),
             padding=_NO_PADDING,
-            groups=None
-            if bucket.groups is None
-            else self._of_members(bucket.groups.index_select(0, flat), num_groups),
+            groups=None if bucket.groups is None else self._of_members(bucket.groups.index_select(0, flat), num_groups),
             query_weights=None
             if bucket.query_weights is None
             else self._of_members(bucket.query_weights.index_select(0, flat)[:, None], num_groups)[:, 0],
@@ -230,9 +227,7 @@ class ResidentSteps:
         for generator, own in zip(self.generators, drawn, strict=True):
             generator.set_state(own)
 
-    def _captured(
-        self, program: Program, step: Callable[[StepBatch], None], pool: tuple[int, int]
-    ) -> Callable[[], None]:
+    def _captured(self, program: Program, step: Callable[[StepBatch], None], pool: Any) -> Callable[[], None]:
         stream = torch.cuda.Stream()
         stream.wait_stream(torch.cuda.current_stream())
         with torch.cuda.stream(stream):

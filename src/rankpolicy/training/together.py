@@ -6,6 +6,7 @@ import logging
 import math
 from collections.abc import Sequence
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
@@ -71,7 +72,13 @@ def _can_train_together(one: NetworkFit, other: NetworkFit) -> bool:
         and (one.train.groups is None) == (other.train.groups is None)
         and (one.train.query_weights is None) == (other.train.query_weights is None)
         and can_merge(one.objective, other.objective)
+        and (one.train is other.train or not stays_on_device(one) or _have_equal_lengths(one, other))
     )
+
+
+def _have_equal_lengths(one: NetworkFit, other: NetworkFit) -> bool:
+    """Whether the queries of two datasets have the same lengths, so that steps on a device are cut at the same places."""
+    return np.array_equal(np.sort(np.diff(one.train.offsets)), np.sort(np.diff(other.train.offsets)))
 
 
 def _groups_of(fits: Sequence[NetworkFit], places: Sequence[int]) -> list[list[int]]:

@@ -81,8 +81,13 @@ def _race(scores, mask, weights, coefficients, quadrature, result):
         if len(items) > 0:
             own_scores = gather(scores[query], items)
             own_scores -= own_scores.max()
+            is_wide = own_scores.min() < -2 * quadrature.before
+            if is_wide:
+                # By descending score: at any time the items that may be arriving are neighbours.
+                order = np.argsort(-own_scores)
+                items, own_scores = items[order], gather(own_scores, order)
             cutoff = min(len(items), len(weights))
-            results = _race_query(own_scores, coefficients[query][items], weights[:cutoff], quadrature)
+            results = _race_query(own_scores, coefficients[query][items], weights[:cutoff], quadrature, is_wide)
             _scatter(results, query, items, result)
 
 
@@ -95,8 +100,8 @@ def _scatter(results, query, items, result):
 
 
 @njit()
-def _race_query(scores, coefficients, weights, quadrature):
-    """Exposure, gradient and curvature (3, item) of one query, whose highest score is 0."""
+def _race_query(scores, coefficients, weights, quadrature, is_wide):
+    """Exposure, gradient and curvature (3, item) of one query, whose highest score is 0; the scores of a wide one descend."""
     n, step = len(scores), quadrature.step
     buffers = _new_buffers(n, weights)
     results = np.zeros((3, n))
@@ -111,15 +116,48 @@ def _race_query(scores, coefficients, weights, quadrature):
         results[1, i] = early * coefficients[i]
         results[2, i] = early
     last = math.ceil((quadrature.after - scores.min()) / step)
+    # Items that are further off than this are yet to come: all of them together have arrived with a probability of e^(-2 before).
+    far = 2 * quadrature.before + math.log(n)
+    first, end, known_first, known_end = 0, 0, -1, -1
     while m <= last:
         m, num_nodes = _next_nodes(scores, m, last, quadrature, nodes)
         if num_nodes == 0:
             break
-        reached = _add_block(scores, coefficients, weights, nodes, num_nodes, step, buffers, results)
+        if not is_wide:
+            reached = _add_block(scores, coefficients, weights, nodes, num_nodes, step, buffers, results)
+            if reached < math.exp(-2 * quadrature.before):
+                break
+            continue
+        # Items before the first have arrived, those from the end on are yet to come.
+        while first < n and scores[first] + nodes[0] > quadrature.after:
+            first += 1
+        while end < n and scores[end] + nodes[num_nodes - 1] >= -far:
+            end += 1
+        if first >= len(weights):
+            break
+        if first >= end:
+            continue
+        if (first, end) != (known_first, known_end):
+            _clear(buffers, (end - first + 1) * (len(weights) - first) * WIDTH)
+            known_first, known_end = first, end
+        reached = _add_block(
+            scores[first:end], coefficients[first:end], weights[first:], nodes, num_nodes, step, buffers,
+            results[:, first:end],
+        )  # fmt: skip
         # Once cutoff items have arrived for all but a negligible chance, later nodes add nothing.
         if reached < math.exp(-2 * quadrature.before):
             break
     return results
+
+
+@njit()
+def _clear(buffers, count):
+    """States before any item, for another number of items or counts."""
+    buffers.forward[:count] = 0.0
+    buffers.forward[:WIDTH] = 1.0
+    buffers.forward_left_out[:count] = 0.0
+    buffers.backward[:] = 0.0
+    buffers.backward_left_out[:] = 0.0
 
 
 @njit()

@@ -17,7 +17,17 @@ def adamw(
     count = weights.numel()
     with torch.cuda.device_of(weights):
         adamw_kernel[(triton.cdiv(count, _BLOCK),)](
-            weights, gradient, first, second, rates, keeps, steps, count, count // len(weights), BLOCK=_BLOCK, num_warps=4
+            weights,
+            gradient,
+            first,
+            second,
+            rates,
+            keeps,
+            steps,
+            count,
+            count // len(weights),
+            BLOCK=_BLOCK,
+            num_warps=4,
         )
 
 

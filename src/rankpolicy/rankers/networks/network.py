@@ -27,14 +27,15 @@ from rankpolicy.metrics.expression import reward_for_labels
 from rankpolicy.models.average import Average, check_num_networks, check_weights, scores_of_all
 from rankpolicy.models.inputs.features import FeatureInputs
 from rankpolicy.models.members import MODELS, models_with_setting
-from rankpolicy.models.model import Model, as_model
+from rankpolicy.models.model import FeatureModel, Model, as_model
 from rankpolicy.models.own import OwnNetwork
 from rankpolicy.objectives import Objective
 from rankpolicy.optional import require
 from rankpolicy.rankers.base import DECISIVE, FitOptions, Ranker
+from rankpolicy.rankers.fitting import FitSteps, complete_alone
 from rankpolicy.rankers.networks.fine_tuning import check_network_init
 from rankpolicy.settings import ReadWhen, setting, setting_names, share_settings
-from rankpolicy.training import TrainingSettings, Validation, epoch_progress, fit_network
+from rankpolicy.training import NetworkFit, TrainingSettings, TrainingState, Validation, epoch_progress
 from rankpolicy.types import NetworkInputs, RankPolicyError
 
 if TYPE_CHECKING:
@@ -125,17 +126,25 @@ class NetworkRanker(Ranker, TrainingSettings):
         return train
 
     def _fit(self, train: RankingDataset, valid: RankingDataset | None, options: FitOptions) -> None:
+        complete_alone(self._training(train, valid, options))
+
+    def _training(self, train: RankingDataset, valid: RankingDataset | None, options: FitOptions) -> FitSteps:
         objective, device = self._objective(train), usable_device(self.device)
-        train = self._trainable(train)
+        train = _shared_dataset(self._trainable(train), train, options)
         inputs = self._inputs_for(train, options)
         network = self._initial_network(inputs, options).to(device)
         validation = None if valid is None else self._validation(valid, inputs, device)
         others = {name: self._validation(data, inputs, device) for name, data in options.other_sets.items()}
+        tensors = options.shared.once(
+            ("tensors", id(inputs), device),
+            train,
+            lambda: RaggedTensors.of(train, _read_by_rows(inputs, train, device), device),
+        )
         with epoch_progress(type(self).__name__, self.epochs, options.report) as report_epoch:
-            state = fit_network(
-                network,
-                RaggedTensors.of(train, _read_by_rows(inputs, train, device), device),
-                objective,
+            state: TrainingState = yield NetworkFit(
+                network=network,
+                train=tensors,
+                objective=objective,
                 settings=self._training_settings(),
                 generator=self._new_generator(device),
                 validation=validation,
@@ -157,7 +166,14 @@ class NetworkRanker(Ranker, TrainingSettings):
         """How the network reads data: fitted on the training data, or as the ranker to continue from does."""
         if isinstance(options.init, NetworkRanker):
             return options.init._inputs
-        return self._model.fit_inputs(train, scaling=self.scaling, device=self.device)
+        model = self._model
+        if not isinstance(model, FeatureModel):
+            return model.fit_inputs(train, scaling=self.scaling, device=self.device)
+        return options.shared.once(
+            ("inputs", self.scaling, model.context),
+            train,
+            lambda: model.fit_inputs(train, scaling=self.scaling, device=self.device),
+        )
 
     def _initial_network(self, inputs: NetworkInputs, options: FitOptions) -> Average:
         network = self._new_network(inputs)
@@ -339,6 +355,12 @@ class NetworkRanker(Ranker, TrainingSettings):
         check_weights(self._network, weights, what=f"model {self._model.name!r}")
         self._network.load_state_dict(weights)
         self._network.eval()
+
+
+def _shared_dataset(kept: RankingDataset, train: RankingDataset, options: FitOptions) -> RankingDataset:
+    """The queries that are kept of the training data; the same object in all fits that keep the same."""
+    known = options.shared.once(("kept", kept.num_queries, kept.num_items), train, lambda: kept)
+    return known if np.array_equal(known.query_ids, kept.query_ids) else kept
 
 
 def _fingerprint(*datasets: RankingDataset | None) -> str:
