@@ -65,7 +65,11 @@ class SharedParts:
 
 
 def fit_together(
-    rankers: Sequence[Ranker], trains: Sequence[RankingDataset], valids: Sequence[RankingDataset | None]
+    rankers: Sequence[Ranker],
+    trains: Sequence[RankingDataset],
+    valids: Sequence[RankingDataset | None],
+    *,
+    progress: bool | None = False,
 ) -> list[tuple[str, ...]]:
     """Fit rankers, each as ``ranker.fit(train, valid=valid)`` would; networks that differ in numbers and seeds only are trained together.
 
@@ -77,11 +81,14 @@ def fit_together(
         Unfitted rankers.
     trains, valids
         The training data of each, and its validation data or None.
+    progress
+        Whether to show the progress of the first of them, as ``fit`` does.
     """
     shared = SharedParts()
     steps = []
     for ranker, train, valid in zip(rankers, trains, valids, strict=True):
-        prepared = ranker._prepared(train, valid=valid, progress=False, shared=shared)
+        shown = progress if ranker is rankers[0] else False
+        prepared = ranker._prepared(train, valid=valid, progress=shown, shared=shared)
         steps.append(ranker._fitting(*prepared))
     return complete(steps)
 

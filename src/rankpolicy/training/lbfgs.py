@@ -46,7 +46,7 @@ def lbfgs(start: Vector, *, max_iterations: int) -> Search:
     pairs: deque[tuple[Vector, Vector, float]] = deque(maxlen=_HISTORY)
     evaluations, most = 1, int(max_iterations * _EVALUATIONS_PER_ITERATION)
     for iteration in range(max_iterations):
-        if np.abs(gradient).max(initial=0.0) <= _LEAST_GRADIENT or evaluations >= most:
+        if np.abs(gradient).max(initial=0.0) <= _LEAST_GRADIENT or (iteration and evaluations >= most):
             break
         direction = _direction(gradient, pairs)
         slope = float(gradient @ direction)

@@ -16,7 +16,8 @@ BETAS, EPSILON = (0.9, 0.999), 1e-8
 class StackedAdamW:
     """AdamW (Loshchilov & Hutter 2019): with g the gradient and t the number of steps, for each member
 
-        m := β1 m + (1 - β1) g,    v := β2 v + (1 - β2) g²,    w := (1 - rate * decay) w - rate * m / (1 - β1^t) / (sqrt(v / (1 - β2^t)) + ε).
+        m := β1 m + (1 - β1) g,    v := β2 v + (1 - β2) g²,
+        w := (1 - rate * decay) w - rate * m / (1 - β1^t) / (sqrt(v / (1 - β2^t)) + ε).
 
     Parameters
     ----------

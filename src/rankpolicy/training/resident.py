@@ -1,7 +1,7 @@
 """Training steps over data that stay on the device: queries of similar length are padded together, and a step is one CUDA graph.
 
-Nothing waits for the device within an epoch. A step finds its queries by a counter on the device, so that one graph serves all full steps of
-a bucket; a step that cannot be captured is run operation by operation.
+Nothing waits for the device within an epoch. A step finds its queries by a counter on the device, so that one graph serves all full steps
+of a bucket; a step that cannot be captured is run operation by operation.
 """
 
 from __future__ import annotations
