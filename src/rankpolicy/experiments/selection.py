@@ -142,9 +142,7 @@ def _fitted(
 ) -> Iterator[Ranker]:
     """The rankers, fitted: those that train networks together, the others one after the other."""
     if len(rankers) > 1 and isinstance(rankers[0], NetworkRanker):
-        for notes in fit_together(
-            rankers, [train] * len(rankers), [valid] * len(rankers), progress=progress
-        ):
+        for notes in fit_together(rankers, [train] * len(rankers), [valid] * len(rankers), progress=progress):
             for note in notes:
                 warnings.warn(note, stacklevel=4)
         yield from rankers

@@ -230,7 +230,7 @@ def _tasks(
 def _num_jobs(jobs: int | None, methods: Iterable[MethodToRun]) -> int:
     """The number of processes: where a method runs on a GPU, one."""
     if jobs is None and any(str(method.settings.get("device", "cpu")) != "cpu" for method in methods):
-        return 1
+        return 1  # its networks are trained together, those of all seeds
     return check_jobs(jobs)
 
 

@@ -70,6 +70,33 @@ def _num_nonzero(rank_weights: Tensor, *, reward: str, term: int) -> int:
     return _NUM_NONZERO[key]
 
 
+def exact_exposure(scores: Tensor, mask: Tensor, *, rank_weights: Tensor, quadrature: Quadrature = FINE) -> Tensor:
+    """Exposure E[θ_{rank(i)}] (query, item); autograd does not follow.
+
+    Parameters
+    ----------
+    scores, mask
+        Padded batch (query, item).
+    rank_weights
+        Weight θ of each rank (position,), 0 past its end.
+    quadrature
+        Nodes of the integral, as for ``exposure_gradient``.
+    """
+    if scores.device.type == "cpu" and HAS_NUMBA:
+        from rankpolicy.kernels.plackett_luce.race import exposure
+
+        return torch.from_numpy(
+            exposure(scores.detach().numpy(), mask.numpy(), rank_weights.numpy(), quadrature=quadrature)
+        )
+    if on_gpu(scores):
+        from rankpolicy.kernels.triton.race import race as race_on_gpu
+
+        found = race_on_gpu(scores, mask, rank_weights, scores, quadrature=quadrature, up_to="exposure")
+        return found.exposure.to(scores.dtype)
+    with torch.no_grad():
+        return race_exposure(scores, mask, rank_weights, quadrature=quadrature)
+
+
 def exposure_gradient(
     scores: Tensor, mask: Tensor, coefficients: Tensor, *, rank_weights: Tensor, quadrature: Quadrature = FINE
 ) -> tuple[Tensor, Tensor]:
@@ -101,7 +128,7 @@ def exposure_gradient(
     if on_gpu(scores):
         from rankpolicy.kernels.triton.race import race as race_on_gpu
 
-        on_device = race_on_gpu(scores, mask, rank_weights, coefficients, quadrature=quadrature)
+        on_device = race_on_gpu(scores, mask, rank_weights, coefficients, quadrature=quadrature, up_to="gradient")
         return on_device.exposure.to(scores.dtype), on_device.gradient.to(scores.dtype)
     with torch.enable_grad():
         leaf = scores.detach().requires_grad_()

@@ -11,7 +11,7 @@ from torch import Tensor
 from rankpolicy.data.batches import Batch
 from rankpolicy.display import short_repr
 from rankpolicy.fairness import Disparity, FairnessAim, ParityOffsets, as_aim, parity_offsets, sampled_exposure
-from rankpolicy.gradients import exposure_gradient, reinforce
+from rankpolicy.gradients import exact_exposure, exposure_gradient, reinforce
 from rankpolicy.gradients.controls import check_rewards
 from rankpolicy.metrics import as_reward, reward_to_maximise
 from rankpolicy.objectives.policy_gradient import ascent_loss, check_estimator, choice_entropy
@@ -230,7 +230,7 @@ class FairPolicyGradient(FairPolicyGradientSettings):
         """Utility and disparity at these scores, for reports and validation.
 
         Both are exact where the reward is a sum over items. Otherwise utility is the mean over 200 rankings per query, always the same ones
-        for the same scores, and the gradient is 0.
+        for the same scores. The gradient is not computed, and 0.
 
         Parameters
         ----------
@@ -239,12 +239,17 @@ class FairPolicyGradient(FairPolicyGradientSettings):
         batch
             The queries: labels, mask, weights, protected groups.
         """
-        if self.reward.is_additive:
-            return self.exactly().evaluate(scores, batch)
         if self._parity:
             scores = scores + self._parity * self._offsets(scores, batch).values.to(scores.dtype)
         bias = self._bias(scores)
-        exposure = self._exposure_gradient(scores, batch.mask, torch.zeros_like(scores), bias)[0]
+        exposure = self._exposure(scores, batch.mask, bias)
+        if self.reward.is_additive:
+            utility = scores.new_zeros(len(scores))
+            for term, (rank_weights, item_values) in enumerate(self.reward.additive_forms(batch.labels, batch.mask)):
+                is_same = self._is_bias(rank_weights, bias, term)
+                weighed = exposure if is_same else self._exposure(scores, batch.mask, rank_weights)
+                utility += (item_values * weighed).sum(-1)
+            return FairValue(utility, self.disparity(exposure, batch), torch.zeros_like(scores))
         generator = torch.Generator(scores.device).manual_seed(0)
         rankings = PlackettLuce(scores, batch.mask).sample(
             _RANKINGS_MEASURED, cutoff=self.reward.cutoff, generator=generator
@@ -328,8 +333,10 @@ class FairPolicyGradient(FairPolicyGradientSettings):
 
     def _exact(self, scores: Tensor, batch: Batch, guess: Tensor | None) -> FairValue:
         bias = self._bias(scores)
-        tried = torch.zeros_like(scores) if guess is None else guess
-        exposure, gradient_of_guess = self._exposure_gradient(scores, batch.mask, tried, bias)
+        if guess is None:
+            exposure = self._exposure(scores, batch.mask, bias)
+        else:
+            exposure, of_guess = self._exposure_gradient(scores, batch.mask, guess, bias)
         disparity = self.disparity(exposure, batch)
         coefficients = -self._price(disparity, batch) * disparity.gradient.to(scores.dtype)
         utility, gradient = scores.new_zeros(len(scores)), torch.zeros_like(scores)
@@ -347,7 +354,7 @@ class FairPolicyGradient(FairPolicyGradientSettings):
         else:
             wrong = (coefficients != guess).any(-1).nonzero()[:, 0]
             arrays = (scores[wrong], batch.mask[wrong], coefficients[wrong])
-            gradient += gradient_of_guess.index_copy(0, wrong, self._exposure_gradient(*arrays, bias)[1])
+            gradient += of_guess.index_copy(0, wrong, self._exposure_gradient(*arrays, bias)[1])
         return FairValue(utility, disparity, gradient, coefficients)
 
     def _is_bias(self, rank_weights: Tensor, bias: Tensor, term: int) -> bool:
@@ -364,6 +371,9 @@ class FairPolicyGradient(FairPolicyGradientSettings):
     ) -> tuple[Tensor, Tensor]:
         return exposure_gradient(scores, mask, coefficients, rank_weights=rank_weights, quadrature=self.quadrature)
 
+    def _exposure(self, scores: Tensor, mask: Tensor, rank_weights: Tensor) -> Tensor:
+        return exact_exposure(scores, mask, rank_weights=rank_weights, quadrature=self.quadrature)
+
     def _sampled(self, scores: Tensor, batch: Batch, generator: torch.Generator | None) -> FairValue:
         """As in the paper. dD/dexposure comes from separate samples: from those of the gradient it would be biased."""
         bias = self._bias(scores, scores.dtype)
@@ -372,7 +382,7 @@ class FairPolicyGradient(FairPolicyGradientSettings):
         coefficients = disparity.gradient.to(scores.dtype)
         price: float | Tensor = self.strength
         if self.max_disparity is not None:
-            exact = self._exposure_gradient(scores, batch.mask, torch.zeros_like(scores), bias.double())[0]
+            exact = self._exposure(scores, batch.mask, bias.double())
             disparity = self.disparity(exact, batch)
             price = self._price(disparity, batch)
 

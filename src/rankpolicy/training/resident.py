@@ -208,10 +208,10 @@ class ResidentSteps:
         state
             All tensors that a step changes.
         """
+        drawn = [generator.get_state() for generator in self.generators]
+        before = [tensor.clone() for tensor in state]
         for program in self.programs:
             program.bucket.shuffle(self.generators)
-        before = [tensor.clone() for tensor in state]
-        drawn = [generator.get_state() for generator in self.generators]
         pool = torch.cuda.graph_pool_handle()
         try:
             for program in self.programs:

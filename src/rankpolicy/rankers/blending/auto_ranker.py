@@ -89,7 +89,7 @@ class AutoRanker(Ranker):
     )
     num_folds: int = setting(5, "Folds of the training data where there is no validation data.", at_least=2)
     random_state: int | None = setting(0, "Seed of folds and members. None draws a new one each time.")
-    device: str = setting("cpu", """Torch device of the networks, such as "cpu" or "cuda".""")
+    device: str = setting("cpu", """Torch device of the networks, such as "cpu", "cuda" or "auto".""")
 
     report_: dict[str, Any] | None = field(default=None, init=False)
 

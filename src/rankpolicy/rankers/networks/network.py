@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -22,6 +23,7 @@ from rankpolicy.data.scaling import SCALINGS
 from rankpolicy.data.texts.question_answering import from_texts
 from rankpolicy.data.texts.text_pairs import TextPairs
 from rankpolicy.evaluation.measure import evaluate_scores, mean_over_queries
+from rankpolicy.kernels import HAS_TRITON
 from rankpolicy.metrics import reward_to_maximise
 from rankpolicy.metrics.expression import reward_for_labels
 from rankpolicy.models.average import Average, check_num_networks, check_weights, scores_of_all
@@ -40,6 +42,8 @@ from rankpolicy.types import NetworkInputs, RankPolicyError
 
 if TYPE_CHECKING:
     from rankpolicy.rankers.exporting.graph import Graph
+
+logger = logging.getLogger("rankpolicy.training")
 
 _WEIGHTS = "weights.safetensors"
 _FLOATS = (np.dtype(np.float32), np.dtype(np.float64))
@@ -80,7 +84,10 @@ class NetworkRanker(Ranker, TrainingSettings):
     valid_metric: Any = setting(
         "ndcg@10", "The metric on validation data by which training stops and the best epoch is kept."
     )
-    device: str = setting("cpu", """Torch device of training and prediction, such as "cpu" or "cuda".""")
+    device: str = setting(
+        "cpu",
+        """Torch device of training and prediction, such as "cpu" or "cuda"; "auto" takes a CUDA device if there is one.""",
+    )
 
     def _check_settings(self) -> None:
         as_model(self.model, reads=self._readable)
@@ -168,7 +175,7 @@ class NetworkRanker(Ranker, TrainingSettings):
             return options.init._inputs
         model = self._model
         if not isinstance(model, FeatureModel):
-            return model.fit_inputs(train, scaling=self.scaling, device=self.device)
+            return model.fit_inputs(train, scaling=self.scaling, device=str(usable_device(self.device)))
         return options.shared.once(
             ("inputs", self.scaling, model.context),
             train,
@@ -391,12 +398,19 @@ def _restored_model(saved: Mapping[str, Any]) -> Model:
 
 
 def usable_device(name: str) -> torch.device:
-    """The device of this name, after a trial: torch notices only at first use that a device does not exist."""
+    """The device of this name, after a trial: torch notices only at first use that a device does not exist.
+
+    "auto" is a CUDA device where there is one, otherwise the CPU.
+    """
+    if name == "auto":
+        name = "cuda" if torch.cuda.is_available() else "cpu"
+        if name == "cuda" and not HAS_TRITON:
+            logger.info("training on CUDA goes without kernels: pip install triton makes it faster")
     try:
         device = torch.device(name)
         torch.empty(1, device=device)
     except (RuntimeError, AssertionError, NotImplementedError) as error:
         raise RankPolicyError(
-            f"device must be one that torch can use here, such as 'cpu'; got {name!r} ({str(error).splitlines()[0]})."
+            f"device must be one that torch can use here, such as 'cpu' or 'auto'; got {name!r} ({str(error).splitlines()[0]})."
         ) from None
     return device
