@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -35,6 +35,8 @@ class Batch:
         Codes of protected groups (query, item), or None.
     query_weights
         Weights (query,) whose mean over all training queries is 1; None: all equal.
+    reward_forms
+        The reward as rank weights (position,) and item values (query, item), where they were computed beforehand.
     num_policies
         How many policies the queries are ranked by, those of one policy after those of another: 1 but where policies are trained together.
     """
@@ -45,6 +47,7 @@ class Batch:
     padding: Padding
     groups: Tensor | None = None
     query_weights: Tensor | None = None
+    reward_forms: Sequence[tuple[Tensor, Tensor]] | None = None
     num_policies: int = 1
 
     __repr__ = short_repr

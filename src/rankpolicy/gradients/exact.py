@@ -8,6 +8,8 @@ The Jacobian of exposure is a symmetric graph Laplacian: for any Φ(exposure) wi
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import torch
 from torch import Tensor
 
@@ -44,10 +46,27 @@ def exact(
         Not used: nothing is drawn.
     """
     check_scores(scores, mask)
+    return exact_of_forms(scores, mask, reward.additive_forms(labels, mask), name=reward.name)
+
+
+def exact_of_forms(
+    scores: Tensor, mask: Tensor, forms: Sequence[tuple[Tensor, Tensor]], *, name: str
+) -> GradientEstimate:
+    """dU/dscores by quadrature for a reward that is given as rank weights (position,) and item values (query, item).
+
+    Parameters
+    ----------
+    scores, mask
+        Padded batch (query, item).
+    forms
+        The terms of the reward.
+    name
+        The name of the reward.
+    """
     gradient, utility = torch.zeros_like(scores), scores.new_zeros(len(scores))
-    for term, (rank_weights, item_values) in enumerate(reward.additive_forms(labels, mask)):
+    for term, (rank_weights, item_values) in enumerate(forms):
         if on_gpu(scores):
-            rank_weights = rank_weights[: _num_nonzero(rank_weights, reward=reward.name, term=term)]
+            rank_weights = rank_weights[: _num_nonzero(rank_weights, reward=name, term=term)]
         exposure, part = exposure_gradient(scores, mask, item_values, rank_weights=rank_weights, quadrature=COARSE)
         gradient += part
         utility += (item_values * exposure).sum(-1)
@@ -68,33 +87,6 @@ def _num_nonzero(rank_weights: Tensor, *, reward: str, term: int) -> int:
             return len(rank_weights)
         _NUM_NONZERO[key] = int(rank_weights.nonzero().max()) + 1 if rank_weights.any() else 1
     return _NUM_NONZERO[key]
-
-
-def exact_exposure(scores: Tensor, mask: Tensor, *, rank_weights: Tensor, quadrature: Quadrature = FINE) -> Tensor:
-    """Exposure E[θ_{rank(i)}] (query, item); autograd does not follow.
-
-    Parameters
-    ----------
-    scores, mask
-        Padded batch (query, item).
-    rank_weights
-        Weight θ of each rank (position,), 0 past its end.
-    quadrature
-        Nodes of the integral, as for ``exposure_gradient``.
-    """
-    if scores.device.type == "cpu" and HAS_NUMBA:
-        from rankpolicy.kernels.plackett_luce.race import exposure
-
-        return torch.from_numpy(
-            exposure(scores.detach().numpy(), mask.numpy(), rank_weights.numpy(), quadrature=quadrature)
-        )
-    if on_gpu(scores):
-        from rankpolicy.kernels.triton.race import race as race_on_gpu
-
-        found = race_on_gpu(scores, mask, rank_weights, scores, quadrature=quadrature, up_to="exposure")
-        return found.exposure.to(scores.dtype)
-    with torch.no_grad():
-        return race_exposure(scores, mask, rank_weights, quadrature=quadrature)
 
 
 def exposure_gradient(

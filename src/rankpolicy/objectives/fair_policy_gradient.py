@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar
 
@@ -11,13 +12,13 @@ from torch import Tensor
 from rankpolicy.data.batches import Batch
 from rankpolicy.display import short_repr
 from rankpolicy.fairness import Disparity, FairnessAim, ParityOffsets, as_aim, parity_offsets, sampled_exposure
-from rankpolicy.gradients import exact_exposure, exposure_gradient, reinforce
+from rankpolicy.gradients import exposure_gradient, reinforce
 from rankpolicy.gradients.controls import check_rewards
 from rankpolicy.metrics import as_reward, reward_to_maximise
 from rankpolicy.objectives.policy_gradient import ascent_loss, check_estimator, choice_entropy
 from rankpolicy.objectives.value import ObjectiveValue
 from rankpolicy.policies.plackett_luce import PlackettLuce
-from rankpolicy.policies.race import COARSE, FINE, Quadrature
+from rankpolicy.policies.race import COARSE, FINE, Quadrature, exact_exposure
 from rankpolicy.settings import ReadWhen, check_settings, documented, setting
 from rankpolicy.types import RankPolicyError
 
@@ -245,7 +246,7 @@ class FairPolicyGradient(FairPolicyGradientSettings):
         exposure = self._exposure(scores, batch.mask, bias)
         if self.reward.is_additive:
             utility = scores.new_zeros(len(scores))
-            for term, (rank_weights, item_values) in enumerate(self.reward.additive_forms(batch.labels, batch.mask)):
+            for term, (rank_weights, item_values) in enumerate(self._forms(batch)):
                 is_same = self._is_bias(rank_weights, bias, term)
                 weighed = exposure if is_same else self._exposure(scores, batch.mask, rank_weights)
                 utility += (item_values * weighed).sum(-1)
@@ -340,7 +341,7 @@ class FairPolicyGradient(FairPolicyGradientSettings):
         disparity = self.disparity(exposure, batch)
         coefficients = -self._price(disparity, batch) * disparity.gradient.to(scores.dtype)
         utility, gradient = scores.new_zeros(len(scores)), torch.zeros_like(scores)
-        for term, (rank_weights, item_values) in enumerate(self.reward.additive_forms(batch.labels, batch.mask)):
+        for term, (rank_weights, item_values) in enumerate(self._forms(batch)):
             if self._is_bias(rank_weights, bias, term):
                 # The reward weighs ranks as exposure does, so that one pass serves both.
                 coefficients = coefficients + item_values
@@ -357,6 +358,10 @@ class FairPolicyGradient(FairPolicyGradientSettings):
             gradient += of_guess.index_copy(0, wrong, self._exposure_gradient(*arrays, bias)[1])
         return FairValue(utility, disparity, gradient, coefficients)
 
+    def _forms(self, batch: Batch) -> Sequence[tuple[Tensor, Tensor]]:
+        known = batch.reward_forms
+        return self.reward.additive_forms(batch.labels, batch.mask) if known is None else known
+
     def _is_bias(self, rank_weights: Tensor, bias: Tensor, term: int) -> bool:
         """Whether a term of the reward weighs ranks as exposure does; a device is asked once, so that training steps wait for nothing."""
         if not bias.is_cuda:
@@ -372,7 +377,7 @@ class FairPolicyGradient(FairPolicyGradientSettings):
         return exposure_gradient(scores, mask, coefficients, rank_weights=rank_weights, quadrature=self.quadrature)
 
     def _exposure(self, scores: Tensor, mask: Tensor, rank_weights: Tensor) -> Tensor:
-        return exact_exposure(scores, mask, rank_weights=rank_weights, quadrature=self.quadrature)
+        return exact_exposure(scores, mask, rank_weights, quadrature=self.quadrature)
 
     def _sampled(self, scores: Tensor, batch: Batch, generator: torch.Generator | None) -> FairValue:
         """As in the paper. dD/dexposure comes from separate samples: from those of the gradient it would be biased."""

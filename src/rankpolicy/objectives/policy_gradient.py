@@ -10,7 +10,8 @@ import torch
 from torch import Tensor
 
 from rankpolicy.data.batches import Batch
-from rankpolicy.gradients import CONTROLS, ESTIMATORS
+from rankpolicy.gradients import CONTROLS, ESTIMATORS, exact_of_forms
+from rankpolicy.gradients.auto import takes_exact
 from rankpolicy.gradients.controls import check_control
 from rankpolicy.metrics import as_reward, reward_to_maximise
 from rankpolicy.objectives.value import ObjectiveValue
@@ -120,6 +121,16 @@ class PolicyGradient(PolicyGradientSettings):
         """Whether policies can share a batch: not where rankings are drawn, which would be other ones than those of a policy alone."""
         return not draws_rankings(self)
 
+    def draws_for(self, num_items: int) -> bool:
+        """Whether rankings are drawn for lists of this length.
+
+        Parameters
+        ----------
+        num_items
+            Items of the longest list.
+        """
+        return draws_rankings(self) or (self.estimator == "auto" and not takes_exact(self.reward, num_items))
+
     def __call__(self, scores: Tensor, batch: Batch, *, generator: torch.Generator | None = None) -> ObjectiveValue:
         """The loss of these scores.
 
@@ -132,15 +143,18 @@ class PolicyGradient(PolicyGradientSettings):
         generator
             Where rankings are drawn from; None: from torch's global generator.
         """
-        estimate = ESTIMATORS.named(self.estimator)(
-            scores.detach(),
-            batch.labels,
-            batch.mask,
-            reward=self.reward,
-            num_samples=self.num_samples,
-            control=self.control,
-            generator=generator,
-        )
+        if batch.reward_forms is not None and not self.draws_for(scores.shape[-1]):
+            estimate = exact_of_forms(scores.detach(), batch.mask, batch.reward_forms, name=self.reward.name)
+        else:
+            estimate = ESTIMATORS.named(self.estimator)(
+                scores.detach(),
+                batch.labels,
+                batch.mask,
+                reward=self.reward,
+                num_samples=self.num_samples,
+                control=self.control,
+                generator=generator,
+            )
         loss = ascent_loss(scores, estimate.gradient, batch)
         if isinstance(self.entropy, Tensor) or self.entropy:
             loss = loss - self.entropy * choice_entropy(scores, batch)

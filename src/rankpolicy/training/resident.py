@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -37,6 +38,8 @@ class Bucket:
         The row of features of each cell (query, item); a cell without an item has the first row of its query.
     labels, mask, groups, query_weights
         As a ``Batch`` has them, (query, item) and (query,).
+    reward_forms
+        Rank weights and item values (query, item) of each term of the reward; None where the objective has no such reward.
     starts
         Where the queries of each group start on the axis (query).
     order
@@ -50,6 +53,7 @@ class Bucket:
     mask: Tensor
     groups: Tensor | None
     query_weights: Tensor | None
+    reward_forms: Sequence[tuple[Tensor, Tensor]] | None
     starts: Sequence[int]
     order: Tensor
     step: Tensor
@@ -81,6 +85,8 @@ class Program:
         Whether it takes those that are left after the full steps.
     times
         How often it runs in an epoch.
+    numbers
+        0, 1, ... to the number of queries (query,).
     replay
         Runs the captured step; None: it is run operation by operation.
     """
@@ -89,6 +95,7 @@ class Program:
     num_queries: int
     is_rest: bool
     times: int
+    numbers: Tensor
     replay: Callable[[], None] | None = None
 
     def next_queries(self) -> Tensor:
@@ -96,7 +103,7 @@ class Program:
         bucket = self.bucket
         if self.is_rest:
             return bucket.order[:, bucket.order.shape[1] - self.num_queries :]
-        places = bucket.step * self.num_queries + torch.arange(self.num_queries, device=bucket.step.device)
+        places = torch.add(self.numbers, bucket.step, alpha=self.num_queries)
         bucket.step.add_(1)
         return bucket.order.index_select(1, places)
 
@@ -116,6 +123,8 @@ class ResidentSteps:
         How many networks read the batches of a group.
     num_policies
         How many policies there are in all groups.
+    reward
+        What the objective maximises, where that is a sum over items; what is made of labels is then computed once.
     """
 
     def __init__(
@@ -126,6 +135,7 @@ class ResidentSteps:
         generators: Sequence[torch.Generator],
         members_per_group: int,
         num_policies: int,
+        reward: Any = None,
     ) -> None:
         self.generators, self.members_per_group, self.num_policies = generators, members_per_group, num_policies
         datasets = list({id(train): train for train in trains}.values())
@@ -136,12 +146,15 @@ class ResidentSteps:
         self.programs: list[Program] = []
         for queries in _buckets([np.diff(train.offsets) for train in datasets], batch_queries):
             bucket = _bucket(datasets, queries, [place_of[id(train)] for train in trains])
+            if reward is not None:
+                forms = reward.additive_forms(bucket.labels, bucket.mask)
+                bucket.reward_forms = [(weights, values.float()) for weights, values in forms]
             num_queries = bucket.order.shape[1]
             times, rest = divmod(num_queries, batch_queries)
             if times:
-                self.programs.append(Program(bucket=bucket, num_queries=batch_queries, is_rest=False, times=times))
+                self.programs.append(_program(bucket, batch_queries, times=times))
             if rest:
-                self.programs.append(Program(bucket=bucket, num_queries=rest, is_rest=True, times=1))
+                self.programs.append(_program(bucket, rest, is_rest=True))
 
     def batch(self, program: Program) -> StepBatch:
         """What the next step of a program reads.
@@ -165,6 +178,12 @@ class ResidentSteps:
             query_weights=None
             if bucket.query_weights is None
             else self._of_members(bucket.query_weights.index_select(0, flat)[:, None], num_groups)[:, 0],
+            reward_forms=None
+            if bucket.reward_forms is None
+            else [
+                (weights, self._of_members(values.index_select(0, flat), num_groups))
+                for weights, values in bucket.reward_forms
+            ],
             num_policies=self.num_policies,
         )
         num_rows = program.num_queries * num_items
@@ -247,6 +266,11 @@ class ResidentSteps:
 _NO_PADDING = Padding(torch.ones(0, 0, dtype=torch.bool), torch.zeros(0, dtype=torch.int64))
 
 
+def _program(bucket: Bucket, num_queries: int, *, is_rest: bool = False, times: int = 1) -> Program:
+    numbers = torch.arange(num_queries, device=bucket.step.device)
+    return Program(bucket=bucket, num_queries=num_queries, is_rest=is_rest, times=times, numbers=numbers)
+
+
 def _buckets(sizes: Sequence[NDArray[np.int64]], batch_queries: int) -> list[list[NDArray[np.int64]]]:
     """The queries of each bucket and dataset, longest first. Datasets are cut at the same places of their queries by length.
 
@@ -264,7 +288,7 @@ def _buckets(sizes: Sequence[NDArray[np.int64]], batch_queries: int) -> list[lis
         # What would not fill a step stays with the bucket before.
         edges.append(len(longest) if len(longest) - end < batch_queries and longest[-1] * 2 > longest[start] else end)
     edges[-1] = len(longest)
-    return [[order[start:end] for order in orders] for start, end in zip(edges[:-1], edges[1:], strict=True)]
+    return [[order[start:end] for order in orders] for start, end in pairwise(edges)]
 
 
 def _bucket(
@@ -299,6 +323,7 @@ def _bucket(
         mask=is_item,
         groups=groups,
         query_weights=weights,
+        reward_forms=None,
         starts=[place * num_queries for place in of_groups],
         order=torch.zeros(len(of_groups), num_queries, dtype=torch.int64, device=device),
         step=torch.zeros(1, dtype=torch.int64, device=device),

@@ -72,8 +72,16 @@ def _can_train_together(one: NetworkFit, other: NetworkFit) -> bool:
         and (one.train.groups is None) == (other.train.groups is None)
         and (one.train.query_weights is None) == (other.train.query_weights is None)
         and can_merge(one.objective, other.objective)
+        and not _draws_for_long_lists(one)
+        and not _draws_for_long_lists(other)
         and (one.train is other.train or not stays_on_device(one) or _have_equal_lengths(one, other))
     )
+
+
+def _draws_for_long_lists(fit: NetworkFit) -> bool:
+    """Whether the objective draws rankings for the longest list of the data."""
+    draws_for = getattr(fit.objective, "draws_for", None)
+    return draws_for is not None and bool(draws_for(int(np.diff(fit.train.offsets).max())))
 
 
 def _have_equal_lengths(one: NetworkFit, other: NetworkFit) -> bool:
@@ -144,7 +152,8 @@ class Training:
     def train_epoch(self) -> None:
         """One pass over all queries; ``reports`` and ``parts`` then hold the numbers of the objective as means over queries."""
         for fit in self.fits:
-            fit.network.train()
+            if not fit.network.training:
+                fit.network.train()
         for total in self._sums.values():
             total.zero_()
         if self._resident is None:
@@ -178,12 +187,14 @@ class Training:
         first = self.fits[0]
         if self.stack is None or not isinstance(first.train.features, Tensor) or not stays_on_device(first):
             return None
+        reward = getattr(first.objective, "reward", None)
         steps = ResidentSteps(
             self.trains,
             first.settings.batch_queries,
             generators=self.generators,
             members_per_group=self.members_per_group,
             num_policies=len(self.fits),
+            reward=reward if getattr(reward, "is_additive", False) else None,
         )
         if first.train.features.is_cuda:
             if hasattr(first.objective, "per_policy"):

@@ -20,7 +20,8 @@ from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
 from rankpolicy.kernels.triton import adamw, disparity, race, reinforce
 
-NUMBERS = {"mask": "*i1", "seed": "*i64", "relevant_from": "fp32", "stop_scale": "fp32", "empty": "fp32", "steps": "*fp64", "count": "i32", "size": "i32"}
+NUMBERS = {"mask": "*i1", "seed": "*i64", "relevant_from": "fp32", "stop_scale": "fp32", "empty": "fp32"}
+NUMBERS |= {"steps": "*fp64", "count": "i32", "size": "i32"}
 WHOLE = ("visited", "pairs", "balance", "kinds", "cutoffs", "rankings")
 
 def cubin(kernel, num_warps=1, **constants):
@@ -56,7 +57,7 @@ def batch():
 def said_to_be_on_gpu(device, monkeypatch):
     """Estimators take the kernels for whatever device these tests run on."""
     if device.type == "cpu":
-        for name in ("gradients.exact", "gradients.reinforce", "policies.plackett_luce"):
+        for name in ("gradients.exact", "gradients.reinforce", "policies.race"):
             module = sys.modules[f"rankpolicy.{name}"]  # its package gives its name to a function
             monkeypatch.setattr(module, "on_gpu", lambda array: array.dtype != torch.float64)
             monkeypatch.setattr(module, "HAS_NUMBA", False, raising=False)
