@@ -10,6 +10,7 @@ import numpy as np
 import torch
 
 from rankpolicy.data import make_fair_synthetic, make_web_search, split_queries
+from rankpolicy.evaluation import evaluate
 from rankpolicy.experiments.tradeoff import sweep_tradeoff
 from rankpolicy.metrics import parse_metric
 from rankpolicy.rankers import PGRank
@@ -82,24 +83,24 @@ def evaluation() -> dict[str, Any]:
     }
 
 
-def quality() -> Iterator[dict[str, Any]]:
-    """Test NDCG@10 of whole fits on the CPU and on the device, five seeds, paired."""
-    data = make_web_search(400, random_state=0)
+def quality(*, num_queries: int = 400, devices: tuple[str, str] = ("cpu", "cuda")) -> Iterator[dict[str, Any]]:
+    """Test NDCG@10 of whole fits on two devices, five seeds, paired."""
+    data = make_web_search(num_queries, random_state=0)
     train, valid, test = split_queries(data, (0.6, 0.2, 0.2), random_state=0)
     found = {}
-    for device in ("cpu", "cuda"):
+    for device in devices:
         start = time.perf_counter()
         rankers = [PGRank(device=device, epochs=30, random_state=seed) for seed in SEEDS]
         fit_together(rankers, [train] * len(SEEDS), [valid] * len(SEEDS))
-        found[device] = np.array([ranker.score(test, metric="ndcg@10") for ranker in rankers])
+        found[device] = np.array([evaluate(ranker, test, ["ndcg@10"]).means["ndcg@10"] for ranker in rankers])
         yield {
             "name": f"PGRank on {device}, five seeds",
             "s": round(time.perf_counter() - start, 1),
             "ndcg@10": found[device].round(4).tolist(),
         }
-    gaps = found["cuda"] - found["cpu"]
+    gaps = found[devices[1]] - found[devices[0]]
     yield {
-        "name": "NDCG@10 on the device less that on the CPU, paired",
+        "name": f"NDCG@10 on {devices[1]} less that on {devices[0]}, paired",
         "mean": round(float(gaps.mean()), 4),
         "standard_error": round(float(gaps.std(ddof=1) / np.sqrt(len(gaps))), 4),
     }
