@@ -200,3 +200,22 @@ def test_captured_steps_train_as_eager_ones(monkeypatch, fair, caplog):
     fit_networks(eager)
     for one, other in zip(captured, eager, strict=True):
         np.testing.assert_allclose(ranking_scores(one), ranking_scores(other), rtol=0, atol=1e-2)
+
+
+def test_the_device_auto_is_the_gpu_if_there_is_one(monkeypatch):
+    from rankpolicy.rankers.networks.network import usable_device
+
+    assert usable_device("auto").type == ("cuda" if torch.cuda.is_available() else "cpu")
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    assert usable_device("auto") == torch.device("cpu")
+
+
+def test_candidates_of_settings_are_chosen_as_one_by_one():
+    from rankpolicy.experiments.selection import fit_best_of
+    from rankpolicy.rankers import ListNet
+
+    candidates = [{"learning_rate": rate, "epochs": 3} for rate in (1e-3, 1e-2, 3e-2)]
+    found = fit_best_of(ListNet, candidates, DATA, DATA, progress=False)
+    alone = [ListNet(**candidate).fit(DATA, valid=DATA, progress=False).best_score_ for candidate in candidates]
+    assert [score for _, score in found.tried] == pytest.approx(alone, abs=1e-4)
+    assert found.settings == candidates[int(np.argmax(alone))]
