@@ -1,20 +1,24 @@
-"""`python -m benchmarks.gpu`, with a CUDA device: times of the GPU kernels inside a CUDA graph, and their ratio to the torch path.
+"""`python -m benchmarks.gpu`, with a CUDA device: epochs of training, a trade-off curve, and times of the GPU kernels inside a CUDA graph
+with their ratio to the torch path. `python -m benchmarks.gpu quality` compares the NDCG of whole fits with that of the CPU.
 
-One JSON line per shape: microseconds of ours and of the plain vectorised torch path, their ratio, the goal where there is one, the largest
-relative error of the gradient against the CPU kernel in float64, and the time that the card would need for moving the same bytes.
-`make bench` does not run it.
+One JSON line per measurement. For kernels: microseconds of ours and of the plain vectorised torch path, their ratio, the goal where there
+is one, the largest relative error of the gradient against the CPU kernel in float64, and the time that the card would need for moving the
+same bytes. `make bench` does not run it.
 """
 
 from __future__ import annotations
 
 import json
+import logging
 import statistics
 import sys
 from collections.abc import Callable
+from itertools import chain
 
 import torch
 from torch import Tensor
 
+from benchmarks import gpu_experiments, gpu_training
 from rankpolicy.kernels import HAS_TRITON
 from rankpolicy.metrics import parse_metric, term_table
 from rankpolicy.policies.race import COARSE, race_exposure
@@ -23,6 +27,7 @@ NUM_QUERIES, CUTOFF, NUM_SAMPLES = 64, 10, 32
 GOALS = {24: 45.0, 120: 150.0, 1000: 1200.0}  # microseconds for the exact race of 64 queries
 BYTES_PER_MICROSECOND = 4.8e6  # memory of an H200
 REPEATS, CALLS = 9, 20
+TORCH_REPEATS = 2  # of the torch path, which takes a second for 1000 items
 
 
 def captured(program: Callable[[], object]) -> Callable[[], None]:
@@ -39,11 +44,11 @@ def captured(program: Callable[[], object]) -> Callable[[], None]:
     return graph.replay
 
 
-def microseconds(program: Callable[[], object], *, calls: int = CALLS) -> float:
+def microseconds(program: Callable[[], object], *, calls: int = CALLS, repeats: int = REPEATS) -> float:
     """Median time of a call, between events on the device."""
     program()
     times = []
-    for _ in range(REPEATS):
+    for _ in range(repeats):
         start, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
         start.record()
         for _ in range(calls):
@@ -71,7 +76,7 @@ def exact_race(num_items: int) -> dict[str, object]:
     weights = weights[:CUTOFF].contiguous()
 
     def ours() -> Tensor:
-        return kernels.race(scores, mask, weights, values, quadrature=COARSE).gradient
+        return kernels.race(scores, mask, weights, values, quadrature=COARSE, up_to="gradient").gradient
 
     def in_torch() -> Tensor:
         leaf = scores.detach().requires_grad_()
@@ -86,7 +91,7 @@ def exact_race(num_items: int) -> dict[str, object]:
     num_bytes = 2 * NUM_QUERIES * shape.num_chunks * num_items * 2 * shape.nodes * shape.counts * 4
     return {
         "name": f"exact race, {NUM_QUERIES} x {num_items}, cutoff {CUTOFF}",
-        **compared(microseconds(captured(ours)), microseconds(in_torch, calls=1)),
+        **compared(microseconds(captured(ours)), microseconds(in_torch, calls=1, repeats=TORCH_REPEATS)),
         "eager_us": round(microseconds(ours), 1),
         "goal_us": GOALS.get(num_items),
         "memory_limit_us": round(num_bytes / BYTES_PER_MICROSECOND, 1),
@@ -118,7 +123,7 @@ def reinforce(num_items: int) -> dict[str, object]:
 
     return {
         "name": f"REINFORCE, {NUM_QUERIES} x {num_items}, {NUM_SAMPLES} samples, ndcg@{CUTOFF}",
-        **compared(microseconds(captured(ours)), microseconds(in_torch, calls=1)),
+        **compared(microseconds(captured(ours)), microseconds(in_torch, calls=1, repeats=TORCH_REPEATS)),
         "eager_us": round(microseconds(ours), 1),
     }
 
@@ -132,6 +137,13 @@ def main() -> int:
         missing = "the package triton" if torch.cuda.is_available() else "a CUDA device"
         print(f"benchmarks.gpu needs {missing}; nothing was measured.", file=sys.stderr)
         return 1
+    logging.basicConfig(level=logging.WARNING)
+    if sys.argv[1:] == ["quality"]:
+        for row in gpu_experiments.quality():
+            print(json.dumps(row), flush=True)
+        return 0
+    for row in chain(gpu_training.rows(), gpu_experiments.rows()):
+        print(json.dumps(row), flush=True)
     for num_items in (24, 120, 1000):
         print(json.dumps(exact_race(num_items)), flush=True)
     for num_items in (24, 120, 1000):

@@ -163,7 +163,7 @@ def test_value_and_gradient_are_those_of_enumeration(name, change):
     objective = FairPolicyGradient(reward="ndcg", fairness=aim, strength=strength, num_groups=2)
     scores = SCORES.clone().requires_grad_()
     value = objective(scores, BATCH)
-    assert value.report == pytest.approx(enumerated(SCORES, aim, strength), abs=1e-4)
+    assert float(value.report) == pytest.approx(enumerated(SCORES, aim, strength), abs=1e-4)
     value.loss.backward()
     step = 1e-4
     for query, item in MASK.nonzero().tolist():

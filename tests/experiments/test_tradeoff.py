@@ -165,7 +165,8 @@ def test_each_seed_may_have_its_own_data():
     assert len(found.points[0].exposure) == TEST.num_items
 
 
-def test_warnings_of_the_training_are_kept_with_their_point():
+def test_warnings_of_the_training_are_kept_with_their_point(monkeypatch):
+    monkeypatch.setattr("rankpolicy.rankers.networks.fair_pg_rank._MOST_ROUNDS", 1)
     found = sweep_tradeoff(TRAIN, TEST, {"fair-pg-rank": {"epochs": 1}}, bounds=[1e-4], jobs=1)
     assert "max_disparity=0.0001 was not met" in found.points[0].notes[0]
 

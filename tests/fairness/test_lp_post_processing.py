@@ -7,7 +7,13 @@ import torch
 from scipy.optimize import linprog
 
 from rankpolicy import RankPolicyError
-from rankpolicy.fairness import birkhoff_decomposition, constrained_ranking, group_disparity, penalized_ranking
+from rankpolicy.fairness import (
+    birkhoff_decomposition,
+    constrained_ranking,
+    group_disparity,
+    lp_post_processing,
+    penalized_ranking,
+)
 
 CASES = [
     ([3.0, 1.0], [0, 1]),
@@ -116,3 +122,26 @@ def test_wrong_input_is_named():
         penalized_ranking([[1.0, 2.0]], [[0, 1]], strength=1.0)
     with pytest.raises(RankPolicyError, match="must be finite"):
         penalized_ranking([1.0, math.nan], [0, 1], strength=1.0)
+
+
+@pytest.mark.parametrize("equal_merits", [False, True])
+def test_two_groups_get_the_optimum_of_the_linear_program(equal_merits):
+    generator = np.random.default_rng(0)
+    for strength in (0.0, 0.01, 0.1, 1.0, 10.0):
+        num_items = int(generator.integers(2, 12))
+        u, v = generator.normal(size=num_items), 1 / np.log2(2 + np.arange(num_items))
+        codes = np.concatenate([[0, 1], generator.integers(0, 2, num_items - 2)])
+        slacks = lp_post_processing._slacks(codes, np.array([0.5, 0.5 if equal_merits else 0.2]))
+        found = lp_post_processing.best_probabilities(u, v, slacks, strength=strength)
+        # Of all mixtures of all rankings of the items by some multiplier, the program finds none that is better.
+        rankings = {tuple(np.argsort(-(u - mu * slacks.differences[0]))) for mu in np.linspace(-20, 20, 4001)}
+        exposures = np.array([lp_post_processing._placed(np.array(ranking)) @ v for ranking in rankings]).T
+        best = lp_post_processing._best_mixture(exposures, u, slacks, strength, None)
+        worths = [
+            u @ exposure - strength * max(0.0, float((slacks.differences @ exposure).max()))
+            for exposure in (found @ v, exposures @ best.weights)
+        ]
+        np.testing.assert_allclose(found.sum(0), 1)
+        np.testing.assert_allclose(found.sum(1), 1)
+        assert found.min() >= 0
+        assert worths[0] == pytest.approx(worths[1], abs=1e-9)

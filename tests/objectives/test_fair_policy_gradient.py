@@ -23,7 +23,7 @@ def test_entropy_pushes_scores_together():
     value = FairPolicyGradient(reward="ndcg", strength=1.0, entropy=0.5)(scores, batch)
     choice = scores.detach().softmax(-1)
     entropy = float(-(choice * choice.log()).sum())
-    assert value.report == pytest.approx(0.5 * entropy)
+    assert float(value.report) == pytest.approx(0.5 * entropy)
     value.loss.backward()
     # dH/ds_i = -p_i (log p_i + H); the loss has -0.5 H.
     torch.testing.assert_close(scores.grad, 0.5 * choice * (choice.log() + entropy))
@@ -47,7 +47,9 @@ def test_under_a_bound_sampled_gradients_are_on_average_the_exact_ones(fairness)
     gradients = torch.stack([gradient_of(sampled, generator) for _ in range(30)])
     error = gradients.std(0) / 30**0.5
     assert ((gradients.mean(0) - gradient_of(exact)).abs() <= 4 * error + 1e-3).all()
-    assert sampled(SCORES, BATCH, generator=generator).report == pytest.approx(exact(SCORES, BATCH).report, abs=0.05)
+    assert float(sampled(SCORES, BATCH, generator=generator).report) == pytest.approx(
+        float(exact(SCORES, BATCH).report), abs=0.05
+    )
 
 
 def test_the_augmented_lagrangian_is_that_of_enumeration():
@@ -59,7 +61,7 @@ def test_the_augmented_lagrangian_is_that_of_enumeration():
     value = FairPolicyGradient(reward="ndcg", strength=0.5, max_disparity=0.01, penalty=20.0, num_groups=2)(
         SCORES, BATCH
     )
-    assert value.report == pytest.approx(utility - (multiplier**2 - 0.5**2) / 40, abs=1e-4)
+    assert float(value.report) == pytest.approx(utility - (multiplier**2 - 0.5**2) / 40, abs=1e-4)
 
 
 def test_weights_of_queries_count_in_the_average_of_an_amortized_disparity():
@@ -68,7 +70,9 @@ def test_weights_of_queries_count_in_the_average_of_an_amortized_disparity():
     twice = replace(batch_of(BATCH.labels[[0, 0, 1]], BATCH.mask[[0, 0, 1]]), groups=BATCH.groups[[0, 0, 1]])
     weighted = replace(BATCH, query_weights=torch.tensor([2.0, 1.0], dtype=torch.float64))
     objective = FairPolicyGradient(reward="ndcg", fairness=aim, strength=3.0, num_groups=2)
-    assert objective(SCORES, weighted).report * 2 == pytest.approx(objective(SCORES[[0, 0, 1]], twice).report * 3)
+    assert float(objective(SCORES, weighted).report) * 2 == pytest.approx(
+        float(objective(SCORES[[0, 0, 1]], twice).report) * 3
+    )
 
 
 def test_a_linear_ranker_meets_a_bound_with_sampled_gradients():
@@ -108,7 +112,7 @@ def test_parity_equalises_exposure_with_the_measured_weights_of_ranks():
     for query, item in BATCH.mask.nonzero().tolist():
         shift = torch.zeros_like(SCORES)
         shift[query, item] = 1e-4
-        ends = [objective(SCORES + sign * shift, BATCH).report for sign in (1, -1)]
+        ends = [float(objective(SCORES + sign * shift, BATCH).report) for sign in (1, -1)]
         assert -scores.grad[query, item].item() == pytest.approx((ends[0] - ends[1]) / 2e-4, abs=2e-3)
 
 

@@ -123,7 +123,7 @@ def test_a_loss_that_is_not_finite_stops_training_with_advice():
         report_name = "loss"
 
         def __call__(self, scores, batch, *, generator=None):
-            return ObjectiveValue(scores.sum() * math.inf, math.inf)
+            return ObjectiveValue(scores.sum() * math.inf, torch.tensor(math.inf))
 
     with pytest.raises(RankPolicyError, match=r"epoch 1: the loss is not finite.*Lower learning_rate"):
         fit_network(new_network(), TRAIN, Diverging(), settings=TrainingSettings(), generator=torch.Generator())

@@ -88,6 +88,7 @@ def _fast_paths() -> dict[str, dict[str, Any]]:
         "torch on CPU": {"on": True, "detail": f"{torch.get_num_threads()} threads of {os.cpu_count()} cores"},
         "torch on CUDA": {"on": cuda, "detail": torch.cuda.get_device_name(0) if cuda else "no CUDA device"},
         "triton kernels": {"on": triton_on, "detail": _triton_detail(cuda)},
+        "steps as CUDA graphs": {"on": cuda, "detail": "device='auto' trains on CUDA" if cuda else "no CUDA device"},
     }
 
 
@@ -97,8 +98,8 @@ def _triton_detail(cuda: bool) -> str:
     if not HAS_TRITON:
         return "pip install triton (without it the torch reference serves on the GPU)"
     if not triton_is_on():
-        return f"set {TRITON_SWITCH}=1 to try them (not yet measured on a device); the torch reference serves"
-    return f"triton {_version('triton')}: exact gradient, REINFORCE, individual disparity"
+        return f"turned off by {TRITON_SWITCH}=0; the torch reference serves"
+    return f"triton {_version('triton')}: exact gradient, REINFORCE, individual disparity, AdamW"
 
 
 def _version(package: str) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -35,6 +35,10 @@ class Batch:
         Codes of protected groups (query, item), or None.
     query_weights
         Weights (query,) whose mean over all training queries is 1; None: all equal.
+    reward_forms
+        The reward as rank weights (position,) and item values (query, item), where they were computed beforehand.
+    num_policies
+        How many policies the queries are ranked by, those of one policy after those of another: 1 but where policies are trained together.
     """
 
     features: Any
@@ -43,18 +47,49 @@ class Batch:
     padding: Padding
     groups: Tensor | None = None
     query_weights: Tensor | None = None
+    reward_forms: Sequence[tuple[Tensor, Tensor]] | None = None
+    num_policies: int = 1
 
     __repr__ = short_repr
 
     def mean_over_queries(self, values: Tensor) -> Tensor:
-        """Mean of values (query,), weighted by the query weights.
+        """Mean of values (query,), weighted by the query weights: a scalar, or (policy,) where there are several.
 
         Parameters
         ----------
         values
             One value per query.
         """
-        return (values if self.query_weights is None else values * self.query_weights).mean()
+        weighted = values if self.query_weights is None else values * self.query_weights
+        return weighted.mean() if self.num_policies == 1 else weighted.view(self.num_policies, -1).mean(-1)
+
+    def mean_over_items(self, values: Tensor) -> Tensor:
+        """Mean over real items of values (query, item), weighted by the query weights: a scalar, or (policy,) where there are several.
+
+        Sums are divided by the number of items, not by the sum of weights, so that a batch of low-weight queries counts less.
+
+        Parameters
+        ----------
+        values
+            One value per cell.
+        """
+        weighted = values if self.query_weights is None else values * self.query_weights[:, None]
+        weighted = weighted.masked_fill(~self.mask, 0.0)
+        if self.num_policies == 1:
+            return weighted.sum() / self.mask.sum()
+        return weighted.view(self.num_policies, -1).sum(-1) / self.mask.view(self.num_policies, -1).sum(-1)
+
+    def of_queries(self, numbers: float | Tensor) -> float | Tensor:
+        """A number of each policy (policy,) as one per query (query, 1); one number for all stays as it is.
+
+        Parameters
+        ----------
+        numbers
+            A number, or one per policy.
+        """
+        if not isinstance(numbers, Tensor):
+            return numbers
+        return numbers.repeat_interleave(len(self.labels) // self.num_policies)[:, None]
 
     def repeated(self, times: int) -> Batch:
         """The batch with its queries repeated, for networks that are trained side by side; features are not repeated.

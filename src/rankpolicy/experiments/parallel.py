@@ -23,6 +23,19 @@ def num_cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
+def check_jobs(jobs: int | None) -> int:
+    """The number of processes that ``jobs`` stands for; None: as many as there are cores.
+
+    Parameters
+    ----------
+    jobs
+        What a user gave.
+    """
+    if jobs is not None and (isinstance(jobs, bool) or not isinstance(jobs, int) or jobs < 1):
+        raise RankPolicyError(f"jobs must be a whole number, 1 or more; got {jobs!r}.")
+    return jobs or num_cores()
+
+
 def run_in_processes(
     function: Callable[[Shared, Task], Result], shared: Shared, tasks: Sequence[Task], *, jobs: int | None = None
 ) -> Generator[tuple[int, Result], None, None]:
@@ -41,9 +54,7 @@ def run_in_processes(
     jobs
         Number of processes; None: as many as there are cores. With 1, the tasks run in this process.
     """
-    if jobs is not None and (isinstance(jobs, bool) or not isinstance(jobs, int) or jobs < 1):
-        raise RankPolicyError(f"jobs must be a whole number, 1 or more; got {jobs!r}.")
-    num_processes = min(jobs or num_cores(), len(tasks))
+    num_processes = min(check_jobs(jobs), len(tasks))
     if num_processes <= 1:
         for number, task in enumerate(tasks):
             with _one_thread():

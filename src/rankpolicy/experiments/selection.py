@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,6 +12,8 @@ from rankpolicy.data.dataset import RankingDataset
 from rankpolicy.display import short_repr
 from rankpolicy.experiments.methods import new_ranker
 from rankpolicy.rankers.base import Ranker
+from rankpolicy.rankers.fitting import fit_together
+from rankpolicy.rankers.networks.network import NetworkRanker
 from rankpolicy.types import RankPolicyError
 
 
@@ -124,14 +127,28 @@ def fit_best_of(
     best: Ranker | None = None
     chosen: dict[str, Any] = {}
     tried: list[tuple[dict[str, Any], float]] = []
-    for candidate in candidates:
-        ranker = new_ranker(ranker_class, candidate).fit(train, valid=valid, progress=progress)
+    rankers = [new_ranker(ranker_class, candidate) for candidate in candidates]
+    for candidate, ranker in zip(candidates, _fitted(rankers, train, valid, progress=progress), strict=True):
         score = _validation_score(ranker)
         tried.append((dict(candidate), score))
         if best is None or score > _validation_score(best):
             best, chosen = ranker, dict(candidate)
     assert best is not None
     return Selection(ranker=best, settings=chosen, tried=tuple(tried))
+
+
+def _fitted(
+    rankers: Sequence[Ranker], train: RankingDataset, valid: RankingDataset, *, progress: bool | None
+) -> Iterator[Ranker]:
+    """The rankers, fitted: those that train networks together, the others one after the other."""
+    if len(rankers) > 1 and isinstance(rankers[0], NetworkRanker):
+        for notes in fit_together(rankers, [train] * len(rankers), [valid] * len(rankers), progress=progress):
+            for note in notes:
+                warnings.warn(note, stacklevel=4)
+        yield from rankers
+        return
+    for ranker in rankers:
+        yield ranker.fit(train, valid=valid, progress=progress)
 
 
 def _validation_score(ranker: Ranker) -> float:

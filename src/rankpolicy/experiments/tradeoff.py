@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import warnings
+import math
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import closing
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ from rankpolicy.arguments import checked_kinds
 from rankpolicy.data.dataset import RankingDataset
 from rankpolicy.evaluation.policy_value import PolicyValue, SortedPolicy, UniformPolicy, policy_value
 from rankpolicy.experiments.methods import Methods, MethodToRun, methods_to_run, new_ranker
-from rankpolicy.experiments.parallel import run_in_processes
+from rankpolicy.experiments.parallel import check_jobs, run_in_processes
 from rankpolicy.experiments.pareto import UtilityDisparity
 from rankpolicy.experiments.tradeoff_curves import (
     BOUND,
@@ -28,11 +28,14 @@ from rankpolicy.experiments.tradeoff_curves import (
 from rankpolicy.experiments.tradeoff_points import Strengths, settings_of_points, swept_values
 from rankpolicy.fairness import as_aim
 from rankpolicy.metrics import reward_to_maximise
+from rankpolicy.rankers.base import Ranker
+from rankpolicy.rankers.fitting import FitError, fit_together
 from rankpolicy.types import RankPolicyError
 from rankpolicy.values import shortest
 
 # Called with the number of finished fits, their total, the method and its point in words, and the values.
 ReportPoint = Callable[[int, int, str, SeedValue], None]
+_TASKS_PER_PROCESS = 2  # more would train fewer rankers at once, fewer would leave processes waiting for the last
 Datasets = RankingDataset | Sequence[RankingDataset]  # the same for every seed, or one per seed
 
 
@@ -97,28 +100,37 @@ def sweep_tradeoff(
     given = methods_to_run(methods)
     uniform = [policy_value(UniformPolicy(), test_data, **measured) for test_data in data.tests]
     _check_counted(uniform, aim.name)
-    tasks = [task for method in given.values() for task in _tasks(method, measured, strengths, bounds, seeds)]
-    if bounds is not None and not any(BOUND in point.swept for task in tasks for point in task.points):
+    num_jobs = _num_jobs(jobs, given.values())
+    tasks = [
+        task
+        for method in given.values()
+        for task in _tasks(method, measured, strengths, bounds, seeds, num_jobs=num_jobs)
+    ]
+    if bounds is not None and not any(
+        BOUND in point.swept for task in tasks for fit in task.fits for point in fit.points
+    ):
         raise RankPolicyError(
             f"bounds need a method that can be bound, such as 'fair-pg-rank'; got {', '.join(given)}, and bounds {list(bounds)}."
         )
 
-    found: dict[int, list[_Fitted]] = {}
-    done, total = 0, sum(len(task.points) for task in tasks)
-    with closing(run_in_processes(_fit_and_measure, data, tasks, jobs=jobs)) as results:
-        for number, of_points in results:
-            found[number] = of_points
-            for point, fitted in zip(tasks[number].points, of_points, strict=True):
-                done += 1
-                if report_point is not None:
-                    report_point(done, total, f"{tasks[number].method.name} {point.label}".strip(), fitted.value)
+    found: dict[tuple[str, int], dict[int, _Fitted]] = {}  # by method and number of the point, then by seed
+    points: dict[tuple[str, int], _Point] = {}
+    done, total = 0, sum(len(fit.points) for task in tasks for fit in task.fits)
+    with closing(run_in_processes(_fit_and_measure, data, tasks, jobs=num_jobs)) as results:
+        for number, of_fits in results:
+            name = tasks[number].method.name
+            for fit, of_points in zip(tasks[number].fits, of_fits, strict=True):
+                for point, fitted in zip(fit.points, of_points, strict=True):
+                    done += 1
+                    points[name, point.number] = point
+                    found.setdefault((name, point.number), {})[fit.place] = fitted
+                    if report_point is not None:
+                        report_point(done, total, f"{name} {point.label}".strip(), fitted.value)
 
     curves: dict[str, list[TradeoffPoint]] = {name: [] for name in given}
-    for first in range(0, len(tasks), len(seeds)):
-        of_seeds = [found[first + place] for place in range(len(seeds))]
-        for point, *of_point in zip(tasks[first].points, *of_seeds, strict=True):
-            name = tasks[first].method.name
-            curves[name].append(_point(name, point, of_point))
+    for name in given:
+        for key in sorted(key for key in points if key[0] == name):
+            curves[name].append(_point(name, points[key], [found[key][place] for place in range(len(seeds))]))
     means = [point.mean for curve in curves.values() for point in curve]
     return Tradeoff(
         curves={name: tuple(curve) for name, curve in curves.items()},
@@ -151,6 +163,7 @@ class _Data:
 class _Point:
     """A point of a curve: the settings of its ranker."""
 
+    number: int
     settings: dict[str, Any]
     swept: dict[str, float]  # the swept setting and its value
 
@@ -160,13 +173,20 @@ class _Point:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class _Task:
+class _Fit:
     """One ranker to fit, and to measure at one point or, if it ranks at any strength, at several."""
 
-    method: MethodToRun
     points: tuple[_Point, ...]
     place: int  # index of the seed, and of its data
     seed: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Task:
+    """Rankers of one method that are fitted together."""
+
+    method: MethodToRun
+    fits: tuple[_Fit, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -184,18 +204,34 @@ def _tasks(
     strengths: Strengths,
     bounds: Sequence[float] | None,
     seeds: Sequence[int],
+    *,
+    num_jobs: int,
 ) -> list[_Task]:
-    """The rankers to fit for one curve, point by point."""
+    """The rankers to fit for one curve: those of one seed together, in as many parts as keep all processes busy."""
     shared = _shared_settings(method, measured)
     swept = swept_values(method, shared | method.settings, strengths, bounds)
     settings = settings_of_points(method, shared, swept)
-    points = [_Point(settings=each, swept=change) for change, each in zip(swept, settings, strict=True)]
-    fits = [points] if method.ranker_class.ranks_at_any_strength else [[point] for point in points]
-    return [
-        _Task(method=method, points=tuple(of_fit), place=place, seed=seed)
-        for of_fit in fits
-        for place, seed in enumerate(seeds)
+    points = [
+        _Point(number=number, settings=each, swept=change)
+        for number, (change, each) in enumerate(zip(swept, settings, strict=True))
     ]
+    of_fits = [points] if method.ranker_class.ranks_at_any_strength else [[point] for point in points]
+    fits = [[_Fit(points=tuple(own), place=place, seed=seed) for own in of_fits] for place, seed in enumerate(seeds)]
+    if num_jobs == 1:
+        return [_Task(method=method, fits=tuple(fit for of_seed in fits for fit in of_seed))]
+    size = math.ceil(len(of_fits) / math.ceil(_TASKS_PER_PROCESS * num_jobs / len(seeds)))
+    return [
+        _Task(method=method, fits=tuple(of_seed[first : first + size]))
+        for of_seed in fits
+        for first in range(0, len(of_seed), size)
+    ]
+
+
+def _num_jobs(jobs: int | None, methods: Iterable[MethodToRun]) -> int:
+    """The number of processes: where a method runs on a GPU, one."""
+    if jobs is None and any(str(method.settings.get("device", "cpu")) != "cpu" for method in methods):
+        return 1  # its networks are trained together, those of all seeds
+    return check_jobs(jobs)
 
 
 def _shared_settings(method: MethodToRun, measured: dict[str, Any]) -> dict[str, Any]:
@@ -205,34 +241,47 @@ def _shared_settings(method: MethodToRun, measured: dict[str, Any]) -> dict[str,
     return {name: value for name, value in shared.items() if name in method.ranker_class.setting_names()}
 
 
-def _fit_and_measure(data: _Data, task: _Task) -> list[_Fitted]:
-    first, *others = task.points
-    where = " ".join(word for word in (task.method.name, first.label, f"seed {task.seed}") if word)
-    try:
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always", UserWarning)
-            ranker = new_ranker(task.method.ranker_class, {"random_state": task.seed, **first.settings})
-            valid = None if data.valids is None else data.valids[task.place]
-            ranker.fit(data.trains[task.place], valid=valid, progress=False)
-            policy = SortedPolicy(ranker) if ranker.ranks_by_sorting else ranker
-            values = [policy_value(policy, data.tests[task.place], **data.measured)]
-            for point in others:
-                ranker.set_params(**point.swept)
-                values.append(policy_value(policy, data.tests[task.place], **data.measured))
-    except RankPolicyError as error:
-        raise RankPolicyError(f"{where}: {error}") from None
-    except Exception as error:
-        error.add_note(f"while fitting and measuring {where}")
-        raise
-    notes = tuple(dict.fromkeys(str(warning.message) for warning in caught if warning.category is UserWarning))
-    return [
-        _Fitted(
-            value=SeedValue(seed=task.seed, utility=value.utility, disparity=value.disparity),
-            exposure=value.exposure if task.place == 0 else None,
-            notes=notes,
-        )
-        for value in values
+def _fit_and_measure(data: _Data, task: _Task) -> list[list[_Fitted]]:
+    rankers = [
+        new_ranker(task.method.ranker_class, {"random_state": fit.seed, **fit.points[0].settings}) for fit in task.fits
     ]
+    trains = [data.trains[fit.place] for fit in task.fits]
+    valids = [None if data.valids is None else data.valids[fit.place] for fit in task.fits]
+    try:
+        notes = fit_together(rankers, trains, valids)
+        return [_measured(data, ranker, fit, own) for ranker, fit, own in zip(rankers, task.fits, notes, strict=True)]
+    except RankPolicyError as error:
+        failed = [task.fits[error.place]] if isinstance(error, FitError) else task.fits
+        raise RankPolicyError(f"{_in_words(task.method, failed)}: {error}") from None
+    except Exception as error:
+        error.add_note(f"while fitting and measuring {_in_words(task.method, task.fits)}")
+        raise
+
+
+def _measured(data: _Data, ranker: Ranker, fit: _Fit, notes: tuple[str, ...]) -> list[_Fitted]:
+    """What a fitted ranker is worth at each of its points."""
+    policy = SortedPolicy(ranker) if ranker.ranks_by_sorting else ranker
+    found = []
+    for point in fit.points:
+        if point is not fit.points[0]:
+            ranker.set_params(**point.swept)
+        value = policy_value(policy, data.tests[fit.place], **data.measured)
+        found.append(
+            _Fitted(
+                value=SeedValue(seed=fit.seed, utility=value.utility, disparity=value.disparity),
+                exposure=value.exposure if fit.place == 0 else None,
+                notes=notes,
+            )
+        )
+    return found
+
+
+def _in_words(method: MethodToRun, fits: Sequence[_Fit]) -> str:
+    """The method, and strength and seed where they are the same for all fits."""
+    labels = {fit.points[0].label for fit in fits}
+    seeds = {fit.seed for fit in fits}
+    words = [method.name, *(labels if len(labels) == 1 else ()), *(f"seed {seed}" for seed in seeds if len(seeds) == 1)]
+    return " ".join(word for word in words if word)
 
 
 def _one_per_seed(given: Datasets, seeds: Sequence[int], what: str) -> tuple[RankingDataset, ...]:

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from rankpolicy.display import short_repr
+from rankpolicy.kernels import can_read
 from rankpolicy.types import RankPolicyError
 
 
@@ -85,9 +86,10 @@ def count_reasons(reasons: Mapping[str, Tensor]) -> tuple[Tensor, dict[str, int]
     (tensor([False, False,  True]), {'empty': 1, 'short': 1})
     """
     left_out: dict[str, int] = {}
+    is_read = can_read(next(iter(reasons.values())))
     is_counted = torch.ones_like(next(iter(reasons.values())))
     for reason, holds in reasons.items():
-        count = int((holds & is_counted).sum())
+        count = int((holds & is_counted).sum()) if is_read else 0
         if count:
             left_out[reason] = count
         is_counted = is_counted & ~holds
@@ -106,6 +108,8 @@ def check_exposure(exposure: Tensor, merit: Tensor, mask: Tensor) -> None:
         raise RankPolicyError(f"exposure must be floating point and mask bool; got {exposure.dtype} and {mask.dtype}.")
     if exposure.numel() == 0:
         raise RankPolicyError(f"exposure must hold a query with an item; got shape {tuple(exposure.shape)}.")
+    if not can_read(merit):
+        return
     lowest, highest = torch.aminmax(merit.masked_fill(~mask, 0))  # NaN comes through both
     if not (lowest >= 0 and highest < math.inf):
         raise RankPolicyError(

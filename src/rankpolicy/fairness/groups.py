@@ -9,6 +9,7 @@ import torch
 from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 
+from rankpolicy.kernels import can_read
 from rankpolicy.types import RankPolicyError
 
 
@@ -91,14 +92,17 @@ def group_members(groups: Tensor, mask: Tensor, *, num_groups: int | None = None
         )
     if groups.is_floating_point() or groups.is_complex():
         raise RankPolicyError(f"groups must be integer codes; got {groups.dtype}. Use encode_groups(groups).codes.")
-    real = groups[mask].long()
-    highest = int(real.max()) if real.numel() else 0
-    count = max(2, highest + 1) if num_groups is None else num_groups
-    if real.numel() and (int(real.min()) < 0 or highest >= count):
-        raise RankPolicyError(
-            f"group codes must run from 0 to {count - 1}; got {int(real.min())} to {highest}. "
-            "Use encode_groups(groups).codes, or pass the right num_groups."
-        )
+    if num_groups is None or can_read(groups):
+        real = groups[mask].long()
+        lowest, highest = (int(real.min()), int(real.max())) if real.numel() else (0, 0)
+        count = max(2, highest + 1) if num_groups is None else num_groups
+        if lowest < 0 or highest >= count:
+            raise RankPolicyError(
+                f"group codes must run from 0 to {count - 1}; got {lowest} to {highest}. "
+                "Use encode_groups(groups).codes, or pass the right num_groups."
+            )
+    else:
+        count = num_groups
     codes = groups.long().masked_fill(~mask, count)
     sizes = torch.zeros(len(codes), count + 1, dtype=torch.long, device=codes.device)
     return GroupMembers(codes, sizes.scatter_add(-1, codes, torch.ones_like(codes))[:, :count])

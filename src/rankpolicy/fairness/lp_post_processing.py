@@ -198,6 +198,11 @@ def best_probabilities(
     max_disparity
         A bound on the disparity, which equal exposure of all items must meet; None: no bound.
     """
+    if max_disparity is None and len(slacks.costs) == 1:
+        is_both_ways = len(slacks.differences) == 2
+        return _best_for_one_difference(
+            u, v, slacks.differences[0], price=strength * float(slacks.costs[0]), is_both_ways=is_both_ways
+        )
     n = len(u)
     # Equal exposure for all has no group disparity, so every limit can be met with it.
     matrices, exposures = [np.full((n, n), 1 / n)], [np.full(n, v.mean())]
@@ -206,7 +211,7 @@ def best_probabilities(
     # With equal prices a new ranking may be worth no more, yet seem so by rounding: rankings already known end the search.
     while tuple(ranking) not in known:
         known.add(tuple(ranking))
-        matrices.append(np.eye(n)[np.argsort(ranking)])
+        matrices.append(_placed(ranking))
         exposures.append(matrices[-1] @ v)
         best = _best_mixture(np.array(exposures).T, u, slacks, strength, max_disparity)
         prices = u + best.multipliers @ slacks.differences
@@ -215,6 +220,51 @@ def best_probabilities(
         if worth - best.worth <= _GAP * max(1.0, abs(worth)):
             break
     return np.tensordot(best.weights, np.array(matrices), 1)
+
+
+class _Ranked(NamedTuple):
+    """The ranking by the values u - μ * difference, and what it is worth."""
+
+    ranking: NDArray[np.int64]
+    utility: float
+    difference: float
+
+
+def _best_for_one_difference(u: Floats, v: Floats, difference: Floats, *, price: float, is_both_ways: bool) -> Floats:
+    """The same for one slack, as two groups have, where the dual has a single multiplier μ between 0 (or -price) and the price:
+
+        min over μ of max over rankings of (u - μ * difference) @ exposure.
+
+    At the best μ two rankings are worth the same, one of them with a difference above 0: they are mixed such that it is 0. Both ends close
+    in on it where the lines of their rankings cross.
+    """
+
+    def ranked(multiplier: float) -> _Ranked:
+        ranking = np.argsort(-(u - multiplier * difference), kind="stable")
+        return _Ranked(ranking, float(u[ranking] @ v), float(difference[ranking] @ v))
+
+    low, high = ranked(-price if is_both_ways else 0.0), ranked(price)
+    if low.difference <= 0:
+        return _placed(low.ranking)
+    if high.difference >= 0:
+        return _placed(high.ranking)
+    while True:
+        multiplier = (low.utility - high.utility) / (low.difference - high.difference)
+        worth = low.utility - multiplier * low.difference
+        middle = ranked(multiplier)
+        if middle.utility - multiplier * middle.difference - worth <= _GAP * max(1.0, abs(worth)):
+            break
+        if middle.difference > 0:
+            low = middle
+        else:
+            high = middle
+    share = -high.difference / (low.difference - high.difference)
+    return share * _placed(low.ranking) + (1 - share) * _placed(high.ranking)
+
+
+def _placed(ranking: NDArray[np.int64]) -> Floats:
+    """P (item, position) of a single ranking."""
+    return np.eye(len(ranking))[np.argsort(ranking)]
 
 
 class _Mixture(NamedTuple):

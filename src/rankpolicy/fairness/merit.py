@@ -7,6 +7,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
+from rankpolicy.kernels import can_read
 from rankpolicy.types import RankPolicyError, unknown_name
 
 MeritFunction = Callable[[Tensor], Tensor]
@@ -43,7 +44,7 @@ def merit_of(labels: Tensor, merit: str | MeritFunction = "identity") -> Tensor:
             f"a merit function must keep the shape of labels, {tuple(given.shape)}; it gave {tuple(values.shape)}."
         )
     wrong = ~(values.isfinite() & (values >= 0))
-    if wrong.any():
+    if can_read(wrong) and wrong.any():
         where = tuple(wrong.nonzero()[0].tolist())
         place = f"query {where[0]}, item {where[1]}" if len(where) == 2 else f"index {where}"
         raise RankPolicyError(

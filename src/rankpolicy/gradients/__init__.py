@@ -9,7 +9,7 @@ from rankpolicy.gradients.affinity_reinforce import affinity_reinforce
 from rankpolicy.gradients.auto import auto
 from rankpolicy.gradients.controls import CONTROLS
 from rankpolicy.gradients.estimate import GradientEstimate
-from rankpolicy.gradients.exact import exact, exposure_gradient
+from rankpolicy.gradients.exact import exact, exact_of_forms, exposure_gradient
 from rankpolicy.gradients.gumbel import gumbel, gumbel_exposure, gumbel_of_draws
 from rankpolicy.gradients.lambda_rank import lambda_rank
 from rankpolicy.gradients.members import AFFINITY_ESTIMATORS, ESTIMATORS
@@ -32,6 +32,7 @@ __all__ = [
     "affinity_reinforce_of_rankings",
     "auto",
     "exact",
+    "exact_of_forms",
     "exposure_gradient",
     "gumbel",
     "gumbel_exposure",

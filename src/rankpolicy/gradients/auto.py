@@ -20,6 +20,19 @@ _MOST_EXACT_CELLS = 20_000
 _RANKINGS_PER_DRAW = 8
 
 
+def takes_exact(reward: Reward, num_items: int) -> bool:
+    """Whether ``auto`` takes the exact gradient for lists of this length.
+
+    Parameters
+    ----------
+    reward
+        What a ranking earns.
+    num_items
+        Items of the longest list.
+    """
+    return reward.is_additive and num_items * min(num_items, reward.cutoff or num_items) <= _MOST_EXACT_CELLS
+
+
 def auto(
     scores: Tensor,
     labels: Tensor,
@@ -49,8 +62,7 @@ def auto(
     generator
         Source of randomness; by default torch's own.
     """
-    num_items = scores.shape[-1]
-    if reward.is_additive and num_items * min(num_items, reward.cutoff or num_items) <= _MOST_EXACT_CELLS:
+    if takes_exact(reward, scores.shape[-1]):
         return exact(scores, labels, mask, reward=reward)
     if reward.has_cascade:
         num_draws = max(1, num_samples // _RANKINGS_PER_DRAW)

@@ -8,6 +8,8 @@ The Jacobian of exposure is a symmetric graph Laplacian: for any Φ(exposure) wi
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import torch
 from torch import Tensor
 
@@ -44,10 +46,27 @@ def exact(
         Not used: nothing is drawn.
     """
     check_scores(scores, mask)
+    return exact_of_forms(scores, mask, reward.additive_forms(labels, mask), name=reward.name)
+
+
+def exact_of_forms(
+    scores: Tensor, mask: Tensor, forms: Sequence[tuple[Tensor, Tensor]], *, name: str
+) -> GradientEstimate:
+    """dU/dscores by quadrature for a reward that is given as rank weights (position,) and item values (query, item).
+
+    Parameters
+    ----------
+    scores, mask
+        Padded batch (query, item).
+    forms
+        The terms of the reward.
+    name
+        The name of the reward.
+    """
     gradient, utility = torch.zeros_like(scores), scores.new_zeros(len(scores))
-    for term, (rank_weights, item_values) in enumerate(reward.additive_forms(labels, mask)):
+    for term, (rank_weights, item_values) in enumerate(forms):
         if on_gpu(scores):
-            rank_weights = rank_weights[: _num_nonzero(rank_weights, reward=reward.name, term=term)]
+            rank_weights = rank_weights[: _num_nonzero(rank_weights, reward=name, term=term)]
         exposure, part = exposure_gradient(scores, mask, item_values, rank_weights=rank_weights, quadrature=COARSE)
         gradient += part
         utility += (item_values * exposure).sum(-1)
@@ -101,7 +120,7 @@ def exposure_gradient(
     if on_gpu(scores):
         from rankpolicy.kernels.triton.race import race as race_on_gpu
 
-        on_device = race_on_gpu(scores, mask, rank_weights, coefficients, quadrature=quadrature)
+        on_device = race_on_gpu(scores, mask, rank_weights, coefficients, quadrature=quadrature, up_to="gradient")
         return on_device.exposure.to(scores.dtype), on_device.gradient.to(scores.dtype)
     with torch.enable_grad():
         leaf = scores.detach().requires_grad_()

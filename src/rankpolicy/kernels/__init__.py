@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from importlib.util import find_spec
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -13,13 +13,21 @@ HAS_NUMBA = (
     find_spec("numba") is not None
 )  # where it is not installed, the torch and numpy references serve instead of kernels
 HAS_TRITON = find_spec("triton") is not None
-# The Triton kernels agree with their references in Triton's interpreter; until they are measured on a device, they are asked for.
 TRITON_SWITCH = "RANKPOLICY_TRITON"
 
 
 def triton_is_on() -> bool:
-    """Whether Triton kernels may serve: triton is installed, and RANKPOLICY_TRITON=1 asks for them."""
-    return HAS_TRITON and os.environ.get(TRITON_SWITCH) == "1"
+    """Whether Triton kernels may serve: triton is installed, and RANKPOLICY_TRITON=0 does not turn them off."""
+    return HAS_TRITON and os.environ.get(TRITON_SWITCH) != "0"
+
+
+def can_read(array: Any) -> bool:
+    """Whether the host may look at the values of an array: not while a CUDA graph is captured, which then leaves out checks of values."""
+    if not getattr(array, "is_cuda", False):
+        return True
+    from torch.cuda import is_current_stream_capturing
+
+    return not is_current_stream_capturing()
 
 
 def on_gpu(array: Tensor) -> bool:

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankpolicy.data.click_evidence import LabelKind
-from rankpolicy.kernels import HAS_NUMBA
+from rankpolicy.kernels import HAS_NUMBA, can_read
 from rankpolicy.kernels.metrics.codes import NO_CUTOFF
 from rankpolicy.metrics.forms import AdditiveForm
 from rankpolicy.metrics.members import METRICS
@@ -182,7 +182,7 @@ class RewardExpression:
             Labels of any shape.
         """
         checks = [METRICS[leaf.metric].check_labels for leaf in self.leaves]
-        if any(checks) and len(labels.reshape(-1)):
+        if any(checks) and len(labels.reshape(-1)) and can_read(labels):
             highest = float(labels.max())
             for check in checks:
                 if check is not None:

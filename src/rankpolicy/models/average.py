@@ -71,10 +71,18 @@ class Average(nn.Module):
         layers = stacked_layers(list(self.members)) if isinstance(features, Tensor) else None
         if layers is None or not isinstance(features, Tensor):
             return torch.stack([member(features) for member in self.members])
-        if not self.training or not any(layers.thresholds):
-            return layers.scores(features)
-        draws = dropout_draws(layers, len(features), generator=self._generator())
-        return layers.scores(features, draws=draws)
+        if not self.training:
+            return layers.scores(features[None])
+        first = linear_layers(self.members[0])
+        assert first is not None
+        draws = dropout_draws(
+            layers,
+            [len(features)],
+            num_networks=len(self.members),
+            is_dropping=[threshold > 0 for _, threshold in first[:-1]],
+            generators=[self._generator()],
+        )
+        return layers.scores(features[None], draws=draws)
 
     def _scoring_layers(self) -> ScoringLayers | None:
         """The members as one network, kept until their weights change; None where they cannot be stacked."""
@@ -101,25 +109,30 @@ def scores_of_all(network: nn.Module, inputs: NetworkRows) -> Tensor:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class StackedLayers:
-    """The weights of the members, layer by layer.
+    """The weights of several networks, layer by layer. Networks come in groups: those of one group read the same features.
 
     Parameters
     ----------
     first
-        Weights (inputs, member * outputs) and biases (member * outputs,) of the first layer, which all members apply to the same features.
+        Weights (group, inputs, member of the group * outputs) and biases (group, 1, member of the group * outputs) of the first layer.
     later
-        Weights (member, inputs, outputs) and biases (member, 1, outputs) of the other layers.
+        Weights (member, inputs, outputs) and biases (member, 1, outputs) of the other layers, group by group.
     thresholds
-        Of each layer but the last: how many of 256 random bytes zero an activation (``ByteDropout``).
+        Of each layer but the last: how many of 256 random bytes zero an activation of each member (member,), uint8 (``ByteDropout``).
     """
 
     first: tuple[Tensor, Tensor]
     later: tuple[tuple[Tensor, Tensor], ...]
-    thresholds: tuple[int, ...]
+    thresholds: tuple[Tensor, ...]
+
+    @property
+    def num_members(self) -> int:
+        """How many networks there are in all groups."""
+        return len(self.later[0][0]) if self.later else self.first[1].numel()
 
     def for_scoring(self) -> ScoringLayers:
-        """The layers as ``ScoringLayers`` holds them."""
-        weights, bias = self.first
+        """The layers of a single group as ``ScoringLayers`` holds them."""
+        weights, bias = self.first[0][0], self.first[1][0, 0]
         if not self.later:
             return ScoringLayers((weights.mean(1, keepdim=True), bias.mean(0, keepdim=True)), (), None)
         *hidden, (last_weights, last_bias) = self.later
@@ -129,29 +142,50 @@ class StackedLayers:
             (last_weights / len(last_weights), last_bias.mean(0)),
         )
 
-    def scores(self, features: Tensor, *, draws: Sequence[Tensor | None] | None = None) -> Tensor:
-        """Scores (member, item) of features (items, features).
+    def scores(self, features: Tensor, *, draws: DropoutDraws | None = None) -> Tensor:
+        """Scores (member, row) of features (group, row, feature).
 
         Parameters
         ----------
         features
-            What every member reads.
+            What the members of each group read.
         draws
-            For each layer but the last, the random bytes (member, item * output) of its dropout, or None; by default none.
+            The random bytes of dropout; by default nothing is dropped.
         """
-        num_members = len(self.later[0][0]) if self.later else len(self.first[1])
-        by_item = torch.addmm(self.first[1], features, self.first[0]).view(len(features), num_members, -1)
-        layer = by_item.transpose(0, 1)
-        for place, (weights, biases) in enumerate(self.later):
-            own = None if draws is None else draws[place]
+        num_groups, num_rows = features.shape[:2]
+        weights, bias = self.first
+        is_one = num_groups == 1
+        product = torch.addmm(bias[0, 0], features[0], weights[0]) if is_one else torch.baddbmm(bias, features, weights)
+        by_item = product.view(num_groups, num_rows, self.num_members // num_groups, -1)
+        layer = by_item.transpose(1, 2).reshape(self.num_members, num_rows, -1) if num_groups > 1 else by_item[0]
+        for place, (inner, biases) in enumerate(self.later):
+            is_by_item = place == 0 and num_groups == 1
+            own = None if draws is None else draws.of_layers[place]
             if own is None:
-                layer = layer.relu()
+                layer = (layer.transpose(0, 1) if is_by_item else layer).relu()
             else:
-                threshold = self.thresholds[place]
-                inputs = by_item if place == 0 else layer
-                layer = relu_dropout(inputs, own, threshold=threshold, by_item=place == 0)
-            layer = torch.baddbmm(biases, layer, weights)
+                assert draws is not None
+                layer = relu_dropout(layer, own, draws.rows, thresholds=self.thresholds[place], by_item=is_by_item)
+            layer = torch.baddbmm(biases, layer, inner)
+        if not self.later and num_groups == 1:
+            layer = layer.transpose(0, 1)
         return layer.squeeze(-1)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DropoutDraws:
+    """The random bytes of one step. Networks of one group and one place in their policy share them, as policies of equal seeds do.
+
+    Parameters
+    ----------
+    of_layers
+        For each layer but the last, the random bytes (row, item * output), or None where it drops nothing.
+    rows
+        The row that each member reads (member,).
+    """
+
+    of_layers: Sequence[Tensor | None]
+    rows: Tensor
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -192,44 +226,73 @@ class ScoringLayers:
 
 def stacked_layers(members: Sequence[nn.Module]) -> StackedLayers | None:
     """The members as one network, through which gradients reach their own weights; None where they cannot be stacked."""
-    layers = [_linear_layers(member) for member in members]
+    layers = [linear_layers(member) for member in members]
     first = layers[0]
-    if first is None or any(other is None or _shapes(other) != _shapes(first) for other in layers):
+    if first is None or any(other is None or layer_shapes(other) != layer_shapes(first) for other in layers):
         return None
     by_place = list(zip(*(own for own in layers if own is not None), strict=True))
     weights = [[layer.weight for layer, _ in place] for place in by_place]
     biases = [[layer.bias for layer, _ in place] for place in by_place]
+    device = weights[0][0].device
     return StackedLayers(
-        first=(torch.cat(weights[0]).t(), torch.cat(biases[0])),
+        first=(torch.cat(weights[0]).t()[None], torch.cat(biases[0])[None, None]),
         later=tuple(
             (torch.stack(w).transpose(1, 2), torch.stack(b)[:, None])
             for w, b in zip(weights[1:], biases[1:], strict=True)
         ),
-        thresholds=tuple(threshold for _, threshold in first[:-1]),
+        thresholds=tuple(
+            torch.tensor([threshold for _, threshold in place], dtype=torch.uint8, device=device)
+            for place in by_place[:-1]
+        ),
     )
 
 
-def dropout_draws(layers: StackedLayers, num_items: int, *, generator: torch.Generator | None) -> list[Tensor | None]:
-    """Random bytes (member, item * output) for each layer but the last; None where a layer drops nothing.
+def dropout_draws(
+    layers: StackedLayers,
+    num_items: Sequence[int],
+    *,
+    num_networks: int,
+    is_dropping: Sequence[bool],
+    generators: Sequence[torch.Generator | None],
+) -> DropoutDraws | None:
+    """The random bytes of one step, drawn from the generator of each group as if it had one policy; None where no layer drops anything.
 
-    They are those that the members would draw one after the other.
+    Parameters
+    ----------
+    layers
+        The networks.
+    num_items
+        The number of rows of each group.
+    num_networks
+        How many networks a policy has.
+    is_dropping
+        For each layer but the last, whether it drops activations.
+    generators
+        One per group.
     """
-    num_members, device = len(layers.later[0][0]), layers.first[0].device
+    if not any(is_dropping):
+        return None
+    device, most = layers.first[0].device, max(num_items)
     widths = [weights.shape[1] for weights, _ in layers.later]
-    counts = [
-        (num_items * width + 7) // 8 if threshold else 0
-        for width, threshold in zip(widths, layers.thresholds, strict=True)
-    ]
-    numbers = torch.empty(num_members, sum(counts), dtype=torch.int64, device=device)
-    # The whole range of int64, so that all eight bytes are random.
-    numbers.view(-1).random_(-(2**63), None, generator=generator)
-    return [
-        own.contiguous().view(torch.uint8)[:, : num_items * width].contiguous() if own.shape[1] else None
-        for own, width in zip(numbers.split(counts, 1), widths, strict=True)
-    ]
+    found: list[list[Tensor]] = [[] for _ in widths]
+    for rows, generator in zip(num_items, generators, strict=True):
+        counts = [(rows * width + 7) // 8 if drops else 0 for width, drops in zip(widths, is_dropping, strict=True)]
+        numbers = torch.empty(num_networks, sum(counts), dtype=torch.int64, device=device)
+        # The whole range of int64, so that all eight bytes are random.
+        numbers.view(-1).random_(-(2**63), None, generator=generator)
+        for place, own in enumerate(numbers.split(counts, 1)):
+            width = widths[place]
+            drawn = own.contiguous().view(torch.uint8)[:, : rows * width]
+            found[place].append(nn.functional.pad(drawn, (0, (most - rows) * width)) if rows < most else drawn)
+    per_group = layers.num_members // len(num_items)
+    members = torch.arange(layers.num_members, device=device)
+    return DropoutDraws(
+        [torch.cat(own).contiguous() if drops else None for own, drops in zip(found, is_dropping, strict=True)],
+        members // per_group * num_networks + members % num_networks,
+    )
 
 
-def _linear_layers(network: nn.Module) -> list[tuple[nn.Linear, int]] | None:
+def linear_layers(network: nn.Module) -> list[tuple[nn.Linear, int]] | None:
     """The linear layers of a network of relu layers and the dropout threshold after each; None for other networks."""
     if type(network) is LinearNetwork:
         return [(network.output, 0)]
@@ -244,8 +307,9 @@ def _linear_layers(network: nn.Module) -> list[tuple[nn.Linear, int]] | None:
     return [*layers, (network.output, 0)]
 
 
-def _shapes(layers: list[tuple[nn.Linear, int]]) -> list[tuple[torch.Size, int]]:
-    return [(layer.weight.shape, threshold) for layer, threshold in layers]
+def layer_shapes(layers: list[tuple[nn.Linear, int]]) -> tuple[tuple[torch.Size, bool], ...]:
+    """The shape of each layer, and whether activations are dropped after it; networks that agree in these can be stacked."""
+    return tuple((layer.weight.shape, threshold > 0) for layer, threshold in layers)
 
 
 def check_num_networks(num_networks: int, weights: Mapping[str, Tensor]) -> None:

@@ -118,7 +118,7 @@ def _device() -> str:
     return "meta" if torch.get_default_device().type == "meta" else "cpu"
 
 
-def relu_dropout(inputs: Tensor, draws: Tensor, *, threshold: int, by_item: bool) -> Tensor:
+def relu_dropout(inputs: Tensor, draws: Tensor, draws_of: Tensor, *, thresholds: Tensor, by_item: bool) -> Tensor:
     """relu(inputs) where a draw is at least the threshold, else 0, scaled up to keep the mean: (member, item, output).
 
     Parameters
@@ -126,39 +126,42 @@ def relu_dropout(inputs: Tensor, draws: Tensor, *, threshold: int, by_item: bool
     inputs
         Activations (item, member, output) with ``by_item``, else (member, item, output).
     draws
-        Random bytes (member, item * output).
-    threshold
-        How many of 256 draws zero an activation.
+        Random bytes (row, item * output).
+    draws_of
+        The row of draws that each member reads (member,).
+    thresholds
+        How many of 256 draws zero an activation of each member (member,), uint8.
     by_item
         Whether the first axis of the inputs is the item.
     """
+    scales = 256 / (256 - thresholds.to(inputs.dtype))
     if inputs.device.type == "cpu" and inputs.dtype == torch.float32 and HAS_NUMBA:
-        compiled: Tensor = _CompiledReluDropout.apply(inputs, draws, threshold, by_item)  # type: ignore[no-untyped-call]
+        compiled: Tensor = _CompiledReluDropout.apply(inputs, draws, draws_of, thresholds, scales, by_item)  # type: ignore[no-untyped-call]
         return compiled
     activations = inputs.transpose(0, 1) if by_item else inputs
-    return activations.relu() * (draws.view(activations.shape) >= threshold) * _dropout_scale(threshold)
-
-
-def _dropout_scale(threshold: int) -> float:
-    return 256 / (256 - threshold)
+    own = draws[draws_of].view(activations.shape)
+    return activations.relu() * ((own >= thresholds[:, None, None]) * scales[:, None, None])
 
 
 class _CompiledReluDropout(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, inputs: Tensor, draws: Tensor, threshold: int, by_item: bool) -> Tensor:
+    def forward(
+        ctx: Any, inputs: Tensor, draws: Tensor, draws_of: Tensor, thresholds: Tensor, scales: Tensor, by_item: bool
+    ) -> Tensor:
         from rankpolicy.kernels import relu_dropout as kernel
 
         outputs = torch.from_numpy(
             kernel.relu_dropout(
                 inputs.detach().contiguous().numpy(),
                 draws.numpy(),
-                threshold=threshold,
-                scale=_dropout_scale(threshold),
+                draws_of.numpy(),
+                thresholds=thresholds.numpy(),
+                scales=scales.numpy(),
                 by_item=by_item,
             )
         )
         ctx.save_for_backward(outputs)
-        ctx.scale, ctx.by_item = _dropout_scale(threshold), by_item
+        ctx.scales, ctx.by_item = scales, by_item
         return outputs
 
     @staticmethod
@@ -167,6 +170,6 @@ class _CompiledReluDropout(torch.autograd.Function):
 
         (outputs,) = ctx.saved_tensors
         passed = kernel.relu_dropout_gradient(
-            gradient.contiguous().numpy(), outputs.numpy(), scale=ctx.scale, by_item=ctx.by_item
+            gradient.contiguous().numpy(), outputs.numpy(), scales=ctx.scales.numpy(), by_item=ctx.by_item
         )
-        return torch.from_numpy(passed), None, None, None
+        return torch.from_numpy(passed), None, None, None, None, None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import MISSING, dataclass
+from typing import ClassVar
 
 import torch
 from torch import Tensor
@@ -32,6 +33,8 @@ class DELTRLoss(DELTRSettings):
 
     The top-one exposure of a group is the mean of softmax(scores) over its members. Queries that lack one side are not penalised.
     """
+
+    per_policy: ClassVar[tuple[str, ...]] = ("strength",)
 
     protected: int = setting(MISSING, "Code of the protected group, a value of ``batch.groups``.", at_least=0)
     report_name: str = setting("loss", "Name of the number that is reported after each epoch.")
@@ -63,7 +66,7 @@ class DELTRLoss(DELTRSettings):
         has_both = is_protected.any(-1) & is_other.any(-1)
         penalty = batch.mean_over_queries(torch.where(has_both, gap.clamp(min=0).square(), 0.0))
         loss = accuracy + self.strength * penalty
-        return ObjectiveValue(loss, float(loss.detach()))
+        return ObjectiveValue(loss, loss.detach())
 
 
 def _mean_over(values: Tensor, members: Tensor) -> Tensor:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor
@@ -17,11 +18,12 @@ from rankpolicy.metrics import as_reward, reward_to_maximise
 from rankpolicy.objectives.policy_gradient import ascent_loss, check_estimator, choice_entropy
 from rankpolicy.objectives.value import ObjectiveValue
 from rankpolicy.policies.plackett_luce import PlackettLuce
-from rankpolicy.policies.race import COARSE, FINE, Quadrature
+from rankpolicy.policies.race import COARSE, FINE, Quadrature, exact_exposure
 from rankpolicy.settings import ReadWhen, check_settings, documented, setting
 from rankpolicy.types import RankPolicyError
 
 _ESTIMATORS = ("exact", "reinforce")
+_IS_BIAS: dict[tuple[str, int, str, int], bool] = {}
 _RANKINGS_MEASURED = 200  # per query, for the utility of a reward that is no sum over items
 
 
@@ -32,6 +34,9 @@ class FairValue:
     utility: Tensor  # (query,)
     disparity: Disparity
     gradient: Tensor  # (query, item) of each query, without its weight
+    coefficients: Tensor | None = (
+        None  # (query, item) derivative in the exposure of each item, where the gradient is exact
+    )
 
     __repr__ = short_repr
 
@@ -93,6 +98,8 @@ class FairPolicyGradient(FairPolicyGradientSettings):
     groups of a query the same mean exposure (fairness/parity_offsets.py); the gradient goes through them.
     """
 
+    per_policy: ClassVar[tuple[str, ...]] = ("strength", "entropy")
+
     max_disparity: float | None = setting(
         None,
         """Bound on the mean disparity; None penalises disparity by strength instead. The price follows the disparity of exact exposures
@@ -125,6 +132,12 @@ class FairPolicyGradient(FairPolicyGradientSettings):
     def _parity(self) -> float:
         return float(getattr(self.fairness, "parity", 0.0))
 
+    @property
+    def is_separable(self) -> bool:
+        """Whether policies can share a batch: not where something is averaged over all its queries, or rankings are drawn."""
+        is_joint = self.max_disparity is not None or getattr(self.fairness, "amortized", False) or self._parity
+        return self.estimator == "exact" and not is_joint
+
     def exactly(self, **changes: Any) -> FairPolicyGradient:
         """The same objective with exact gradients.
 
@@ -136,7 +149,14 @@ class FairPolicyGradient(FairPolicyGradientSettings):
         defaults: dict[str, Any] = {field.name: field.default for field in fields(self) if field.name == "num_samples"}
         return replace(self, estimator="exact", **defaults | changes)
 
-    def __call__(self, scores: Tensor, batch: Batch, *, generator: torch.Generator | None = None) -> ObjectiveValue:
+    def __call__(
+        self,
+        scores: Tensor,
+        batch: Batch,
+        *,
+        generator: torch.Generator | None = None,
+        guess: Tensor | None = None,
+    ) -> ObjectiveValue:
         """The loss of these scores.
 
         Parameters
@@ -147,16 +167,18 @@ class FairPolicyGradient(FairPolicyGradientSettings):
             The queries: labels, mask, weights, protected groups.
         generator
             Where rankings are drawn from; None: from torch's global generator.
+        guess
+            What the coefficients may be, such as those of scores nearby: exact gradients take half the time where they are right.
         """
-        value = self.evaluate(scores.detach(), batch, generator=generator)
+        value = self.evaluate(scores.detach(), batch, generator=generator, guess=guess)
         loss = ascent_loss(scores, value.gradient, batch)
         report = self.worth(value, batch)
-        if self.entropy:
+        if isinstance(self.entropy, Tensor) or self.entropy:
             entropy = self.entropy * choice_entropy(scores, batch)
-            loss, report = loss - entropy, report + float(entropy.detach())
-        return ObjectiveValue(loss, report)
+            loss, report = loss - entropy, report + entropy.detach()
+        return ObjectiveValue(loss, report, coefficients=value.coefficients)
 
-    def worth(self, value: FairValue, batch: Batch) -> float:
+    def worth(self, value: FairValue, batch: Batch) -> Tensor:
         """What is maximised: utility minus the price of disparity, mean over queries.
 
         Parameters
@@ -167,11 +189,9 @@ class FairPolicyGradient(FairPolicyGradientSettings):
             The queries.
         """
         if self.max_disparity is None:
-            return float(batch.mean_over_queries(value.utility)) - self.strength * _mean_over_all(
-                value.disparity, batch
-            )
+            return batch.mean_over_queries(value.utility) - self.strength * _mean_over_all(value.disparity, batch)
         multiplier = self._multiplier(value.disparity, batch)
-        return float(batch.mean_over_queries(value.utility)) - (multiplier**2 - self.strength**2) / (2 * self.penalty)
+        return batch.mean_over_queries(value.utility) - (multiplier**2 - self.strength**2) / (2 * self.penalty)
 
     def _multiplier(self, disparity: Disparity, batch: Batch) -> float:
         assert self.max_disparity is not None
@@ -179,10 +199,12 @@ class FairPolicyGradient(FairPolicyGradientSettings):
             0.0, self.strength + self.penalty * (disparity.weighted_mean(batch.query_weights) - self.max_disparity)
         )
 
-    def _price(self, disparity: Disparity, batch: Batch) -> float:
-        """The price of one unit of disparity of one query."""
+    def _price(self, disparity: Disparity, batch: Batch) -> float | Tensor:
+        """The price of one unit of disparity of one query; (query, 1) where policies have different ones."""
+        if self.max_disparity is None:
+            return batch.of_queries(self.strength)
         weight_counted = disparity.weight_counted(batch.query_weights)
-        if self.max_disparity is None or weight_counted == 0:
+        if weight_counted == 0:
             return self.strength
         # The bound is on the mean over queries that have a disparity; the objective is a mean over all queries.
         return self._multiplier(disparity, batch) * len(disparity.values) / weight_counted
@@ -209,7 +231,7 @@ class FairPolicyGradient(FairPolicyGradientSettings):
         """Utility and disparity at these scores, for reports and validation.
 
         Both are exact where the reward is a sum over items. Otherwise utility is the mean over 200 rankings per query, always the same ones
-        for the same scores, and the gradient is 0.
+        for the same scores. The gradient is not computed, and 0.
 
         Parameters
         ----------
@@ -218,12 +240,17 @@ class FairPolicyGradient(FairPolicyGradientSettings):
         batch
             The queries: labels, mask, weights, protected groups.
         """
-        if self.reward.is_additive:
-            return self.exactly().evaluate(scores, batch)
         if self._parity:
             scores = scores + self._parity * self._offsets(scores, batch).values.to(scores.dtype)
         bias = self._bias(scores)
-        exposure = self._exposure_gradient(scores, batch.mask, torch.zeros_like(scores), bias)[0]
+        exposure = self._exposure(scores, batch.mask, bias)
+        if self.reward.is_additive:
+            utility = scores.new_zeros(len(scores))
+            for term, (rank_weights, item_values) in enumerate(self._forms(batch)):
+                is_same = self._is_bias(rank_weights, bias, term)
+                weighed = exposure if is_same else self._exposure(scores, batch.mask, rank_weights)
+                utility += (item_values * weighed).sum(-1)
+            return FairValue(utility, self.disparity(exposure, batch), torch.zeros_like(scores))
         generator = torch.Generator(scores.device).manual_seed(0)
         rankings = PlackettLuce(scores, batch.mask).sample(
             _RANKINGS_MEASURED, cutoff=self.reward.cutoff, generator=generator
@@ -231,7 +258,14 @@ class FairPolicyGradient(FairPolicyGradientSettings):
         utility = self._rewards(rankings, batch.labels, batch.mask).to(scores.dtype).mean(0)
         return FairValue(utility, self.disparity(exposure, batch), torch.zeros_like(scores))
 
-    def evaluate(self, scores: Tensor, batch: Batch, *, generator: torch.Generator | None = None) -> FairValue:
+    def evaluate(
+        self,
+        scores: Tensor,
+        batch: Batch,
+        *,
+        generator: torch.Generator | None = None,
+        guess: Tensor | None = None,
+    ) -> FairValue:
         """Utility, disparity and gradient at these scores; autograd does not follow.
 
         Parameters
@@ -242,11 +276,13 @@ class FairPolicyGradient(FairPolicyGradientSettings):
             The queries: labels, mask, weights, protected groups.
         generator
             Where rankings are drawn from; None: from torch's global generator.
+        guess
+            What the coefficients may be; right or wrong, the result is the same.
         """
         if not self._parity:
-            return self._estimate(scores, batch, generator)
+            return self._estimate(scores, batch, generator, guess)
         offsets = self._offsets(scores, batch)
-        value = self._estimate(scores + self._parity * offsets.values.to(scores.dtype), batch, generator)
+        value = self._estimate(scores + self._parity * offsets.values.to(scores.dtype), batch, generator, guess)
         # Offsets depend on scores such that the exposure of every group stays equal: the part that would change it is removed.
         pull = offsets.given.of_items(offsets.multipliers(value.gradient.double()))
         bias = self._bias(scores)
@@ -270,8 +306,12 @@ class FairPolicyGradient(FairPolicyGradientSettings):
         """The position bias of the aim (position,)."""
         return self._aim.position_bias(scores.shape[-1], dtype=dtype, device=scores.device)
 
-    def _estimate(self, scores: Tensor, batch: Batch, generator: torch.Generator | None) -> FairValue:
-        return self._sampled(scores, batch, generator) if self.estimator == "reinforce" else self._exact(scores, batch)
+    def _estimate(
+        self, scores: Tensor, batch: Batch, generator: torch.Generator | None, guess: Tensor | None
+    ) -> FairValue:
+        if self.estimator == "reinforce":
+            return self._sampled(scores, batch, generator)
+        return self._exact(scores, batch, guess)
 
     def disparity(self, exposure: Tensor, batch: Batch) -> Disparity:
         """The disparity of each query.
@@ -292,14 +332,17 @@ class FairPolicyGradient(FairPolicyGradientSettings):
             query_weights=batch.query_weights,
         )
 
-    def _exact(self, scores: Tensor, batch: Batch) -> FairValue:
+    def _exact(self, scores: Tensor, batch: Batch, guess: Tensor | None) -> FairValue:
         bias = self._bias(scores)
-        exposure = self._exposure_gradient(scores, batch.mask, torch.zeros_like(scores), bias)[0]
+        if guess is None:
+            exposure = self._exposure(scores, batch.mask, bias)
+        else:
+            exposure, of_guess = self._exposure_gradient(scores, batch.mask, guess, bias)
         disparity = self.disparity(exposure, batch)
         coefficients = -self._price(disparity, batch) * disparity.gradient.to(scores.dtype)
         utility, gradient = scores.new_zeros(len(scores)), torch.zeros_like(scores)
-        for rank_weights, item_values in self.reward.additive_forms(batch.labels, batch.mask):
-            if torch.allclose(rank_weights.double(), bias):
+        for term, (rank_weights, item_values) in enumerate(self._forms(batch)):
+            if self._is_bias(rank_weights, bias, term):
                 # The reward weighs ranks as exposure does, so that one pass serves both.
                 coefficients = coefficients + item_values
                 utility += (item_values * exposure).sum(-1)
@@ -307,22 +350,44 @@ class FairPolicyGradient(FairPolicyGradientSettings):
                 weighed, part = self._exposure_gradient(scores, batch.mask, item_values, rank_weights)
                 utility += (item_values * weighed).sum(-1)
                 gradient += part
-        gradient += self._exposure_gradient(scores, batch.mask, coefficients, bias)[1]
-        return FairValue(utility, disparity, gradient)
+        if guess is None:
+            gradient += self._exposure_gradient(scores, batch.mask, coefficients, bias)[1]
+        else:
+            wrong = (coefficients != guess).any(-1).nonzero()[:, 0]
+            arrays = (scores[wrong], batch.mask[wrong], coefficients[wrong])
+            gradient += of_guess.index_copy(0, wrong, self._exposure_gradient(*arrays, bias)[1])
+        return FairValue(utility, disparity, gradient, coefficients)
+
+    def _forms(self, batch: Batch) -> Sequence[tuple[Tensor, Tensor]]:
+        known = batch.reward_forms
+        return self.reward.additive_forms(batch.labels, batch.mask) if known is None else known
+
+    def _is_bias(self, rank_weights: Tensor, bias: Tensor, term: int) -> bool:
+        """Whether a term of the reward weighs ranks as exposure does; a device is asked once, so that training steps wait for nothing."""
+        if not bias.is_cuda:
+            return torch.allclose(rank_weights.double(), bias)
+        key = (self.reward.name, term, str(self._aim.rank_weights), len(bias))
+        if key not in _IS_BIAS:
+            _IS_BIAS[key] = torch.allclose(rank_weights.double(), bias)
+        return _IS_BIAS[key]
 
     def _exposure_gradient(
         self, scores: Tensor, mask: Tensor, coefficients: Tensor, rank_weights: Tensor
     ) -> tuple[Tensor, Tensor]:
         return exposure_gradient(scores, mask, coefficients, rank_weights=rank_weights, quadrature=self.quadrature)
 
+    def _exposure(self, scores: Tensor, mask: Tensor, rank_weights: Tensor) -> Tensor:
+        return exact_exposure(scores, mask, rank_weights, quadrature=self.quadrature)
+
     def _sampled(self, scores: Tensor, batch: Batch, generator: torch.Generator | None) -> FairValue:
         """As in the paper. dD/dexposure comes from separate samples: from those of the gradient it would be biased."""
         bias = self._bias(scores, scores.dtype)
         rankings = PlackettLuce(scores, batch.mask).sample(self.num_samples, generator=generator)
         disparity = self.disparity(sampled_exposure(rankings, batch.mask, bias), batch)
-        coefficients, price = disparity.gradient.to(scores.dtype), self.strength
+        coefficients = disparity.gradient.to(scores.dtype)
+        price: float | Tensor = self.strength
         if self.max_disparity is not None:
-            exact = self._exposure_gradient(scores, batch.mask, torch.zeros_like(scores), bias.double())[0]
+            exact = self._exposure(scores, batch.mask, bias.double())
             disparity = self.disparity(exact, batch)
             price = self._price(disparity, batch)
 
@@ -352,12 +417,9 @@ class FairPolicyGradient(FairPolicyGradientSettings):
         return rewards.nan_to_num(nan=0.0)
 
 
-def _mean_over_all(disparity: Disparity, batch: Batch) -> float:
+def _mean_over_all(disparity: Disparity, batch: Batch) -> Tensor:
     """The mean disparity over all queries, those left out as 0."""
     if disparity.amortized is None:
-        return float(batch.mean_over_queries(disparity.values))
-    return (
-        disparity.mean * disparity.weight_counted(batch.query_weights) / len(disparity.values)
-        if disparity.num_counted
-        else 0.0
-    )
+        return batch.mean_over_queries(disparity.values)
+    total = disparity.mean * disparity.weight_counted(batch.query_weights) if disparity.num_counted else 0.0
+    return disparity.values.new_tensor(total / len(disparity.values))

@@ -155,18 +155,18 @@ class Hybrid(HybridSettings):
         loss = ascent_loss(scores, estimate.gradient, batch, share=self.gamma) + (1 - self.gamma) * guide
         reward = _mean(estimate.reward, batch)
         parts = {name: _mean(values, batch) for name, values in estimate.metrics.items()}
-        parts |= {"L_rl": -reward, "L_sl": float(guide.detach())}
+        parts |= {"L_rl": -reward, "L_sl": guide.detach()}
         if getattr(self.reward, "trained", False):
-            parts |= {f"weight of {term.factors[0]}": term.weight for term in self.reward.terms}
+            parts |= {f"weight of {term.factors[0]}": reward.new_tensor(term.weight) for term in self.reward.terms}
         if supervised.empty_penalty:
             excess = torch.where(batch.mask, torch.sigmoid(scores) - 0.5, 0.0).clamp(min=0).sum(-1)
             of_query = torch.where(is_relevant.any(-1), 0.0, excess / batch.mask.sum(-1).clamp(min=1))
             excess_mean = batch.mean_over_queries(of_query)
             loss = loss + supervised.empty_penalty * excess_mean
-            parts["excess"] = float(excess_mean.detach())
+            parts["excess"] = excess_mean.detach()
         return ObjectiveValue(loss, reward, parts)
 
 
-def _mean(values: Tensor, batch: Batch) -> float:
+def _mean(values: Tensor, batch: Batch) -> Tensor:
     # A query that the conventions leave out of means has the value NaN.
-    return float(batch.mean_over_queries(values.nan_to_num(nan=0.0)))
+    return batch.mean_over_queries(values.nan_to_num(nan=0.0))

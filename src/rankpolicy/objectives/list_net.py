@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import torch
 from torch import Tensor
@@ -16,6 +17,8 @@ from rankpolicy.settings import documented, setting
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListNetCrossEntropy:
     """-sum_i softmax(labels)_i log softmax(scores)_i, mean over queries: top-one probabilities compared (Cao et al. 2007)."""
+
+    per_policy: ClassVar[tuple[str, ...]] = ()
 
     report_name: str = setting("loss", "Name of the number that is reported after each epoch.")
 
@@ -35,4 +38,4 @@ class ListNetCrossEntropy:
         target = batch.labels.masked_fill(~batch.mask, -1e30).softmax(-1)
         log_choice = scores.masked_fill(~batch.mask, -1e30).log_softmax(-1)
         loss = batch.mean_over_queries(-(target * log_choice.masked_fill(~batch.mask, 0.0)).sum(-1))
-        return ObjectiveValue(loss, float(loss.detach()))
+        return ObjectiveValue(loss, loss.detach())

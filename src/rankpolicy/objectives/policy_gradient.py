@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor
 
 from rankpolicy.data.batches import Batch
-from rankpolicy.gradients import CONTROLS, ESTIMATORS
+from rankpolicy.gradients import CONTROLS, ESTIMATORS, exact_of_forms
+from rankpolicy.gradients.auto import takes_exact
 from rankpolicy.gradients.controls import check_control
 from rankpolicy.metrics import as_reward, reward_to_maximise
 from rankpolicy.objectives.value import ObjectiveValue
@@ -106,12 +107,29 @@ class PolicyGradientSettings:
 class PolicyGradient(PolicyGradientSettings):
     """-E[reward], mean over queries, minus ``entropy`` times the entropy of softmax(scores)."""
 
+    per_policy: ClassVar[tuple[str, ...]] = ("entropy",)
+
     report_name: str = setting("reward", "Name of the number that is reported after each epoch.")
 
     def __post_init__(self) -> None:
         check_settings(self)
         self.reward = reward_to_maximise(self.reward)
         self.check_together()
+
+    @property
+    def is_separable(self) -> bool:
+        """Whether policies can share a batch: not where rankings are drawn, which would be other ones than those of a policy alone."""
+        return not draws_rankings(self)
+
+    def draws_for(self, num_items: int) -> bool:
+        """Whether rankings are drawn for lists of this length.
+
+        Parameters
+        ----------
+        num_items
+            Items of the longest list.
+        """
+        return draws_rankings(self) or (self.estimator == "auto" and not takes_exact(self.reward, num_items))
 
     def __call__(self, scores: Tensor, batch: Batch, *, generator: torch.Generator | None = None) -> ObjectiveValue:
         """The loss of these scores.
@@ -125,32 +143,31 @@ class PolicyGradient(PolicyGradientSettings):
         generator
             Where rankings are drawn from; None: from torch's global generator.
         """
-        estimate = ESTIMATORS.named(self.estimator)(
-            scores.detach(),
-            batch.labels,
-            batch.mask,
-            reward=self.reward,
-            num_samples=self.num_samples,
-            control=self.control,
-            generator=generator,
-        )
+        if batch.reward_forms is not None and not self.draws_for(scores.shape[-1]):
+            estimate = exact_of_forms(scores.detach(), batch.mask, batch.reward_forms, name=self.reward.name)
+        else:
+            estimate = ESTIMATORS.named(self.estimator)(
+                scores.detach(),
+                batch.labels,
+                batch.mask,
+                reward=self.reward,
+                num_samples=self.num_samples,
+                control=self.control,
+                generator=generator,
+            )
         loss = ascent_loss(scores, estimate.gradient, batch)
-        if self.entropy:
+        if isinstance(self.entropy, Tensor) or self.entropy:
             loss = loss - self.entropy * choice_entropy(scores, batch)
-        return ObjectiveValue(loss, float(batch.mean_over_queries(estimate.reward)))
+        return ObjectiveValue(loss, batch.mean_over_queries(estimate.reward))
 
 
 def ascent_loss(scores: Tensor, gradient: Tensor, batch: Batch, *, share: float = 1.0) -> Tensor:
     """-share * sum of scores * gradient (query, item), mean over queries: its gradient in the scores is minus the given one."""
-    pull = gradient if batch.query_weights is None else gradient * batch.query_weights[:, None]
-    return -share * (scores * pull).sum() / len(scores)
+    return -share * batch.mean_over_queries((scores * gradient).sum(-1))
 
 
 def choice_entropy(scores: Tensor, batch: Batch) -> Tensor:
     """Entropy of softmax(scores), the policy's first choice, mean over queries."""
     # Finite, not -inf: 0 * -inf would be NaN.
     log_choice = scores.masked_fill(~batch.mask, -1e30).log_softmax(-1)
-    entropy = log_choice.exp() * log_choice
-    if batch.query_weights is not None:
-        entropy = entropy * batch.query_weights[:, None]
-    return -entropy.sum() / len(scores)
+    return -batch.mean_over_queries((log_choice.exp() * log_choice).sum(-1))

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import torch
 from torch import Tensor
 from torch.nn.functional import binary_cross_entropy_with_logits
 
 from rankpolicy.data.batches import Batch
-from rankpolicy.objectives.value import ObjectiveValue, item_weights
+from rankpolicy.objectives.value import ObjectiveValue
 from rankpolicy.settings import documented, setting
 
 
@@ -22,6 +23,8 @@ class SigmoidCrossEntropy:
     exceed 1, and for labels above 1 the loss is unbounded below: average relevances over many sessions, clip them, or stop early by
     validation data.
     """
+
+    per_policy: ClassVar[tuple[str, ...]] = ()
 
     report_name: str = setting("loss", "Name of the number that is reported after each epoch.")
 
@@ -37,7 +40,6 @@ class SigmoidCrossEntropy:
         generator
             Not used: nothing here is random.
         """
-        loss = binary_cross_entropy_with_logits(
-            scores[batch.mask], batch.labels[batch.mask].to(scores.dtype), weight=item_weights(batch)
-        )
-        return ObjectiveValue(loss, float(loss.detach()))
+        of_items = binary_cross_entropy_with_logits(scores, batch.labels.to(scores.dtype), reduction="none")
+        loss = batch.mean_over_items(of_items)
+        return ObjectiveValue(loss, loss.detach())

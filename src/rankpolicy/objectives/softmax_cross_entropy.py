@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import torch
 from torch import Tensor
@@ -19,6 +20,8 @@ class SoftmaxCrossEntropy:
 
     Labels are clicks, or relevances estimated from clicks; a query without clicks contributes nothing.
     """
+
+    per_policy: ClassVar[tuple[str, ...]] = ()
 
     report_name: str = setting("loss", "Name of the number that is reported after each epoch.")
 
@@ -37,4 +40,4 @@ class SoftmaxCrossEntropy:
         # Finite, not -inf: 0 * -inf in the product below would be NaN.
         log_choice = scores.masked_fill(~batch.mask, -1e30).log_softmax(-1).masked_fill(~batch.mask, 0.0)
         loss = batch.mean_over_queries(-(batch.labels.masked_fill(~batch.mask, 0.0) * log_choice).sum(-1))
-        return ObjectiveValue(loss, float(loss.detach()))
+        return ObjectiveValue(loss, loss.detach())

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import torch
 from torch import Tensor
 
 from rankpolicy.data.batches import Batch
-from rankpolicy.objectives.value import ObjectiveValue, item_weights
+from rankpolicy.objectives.value import ObjectiveValue
 from rankpolicy.settings import documented, setting
 
 
@@ -16,6 +17,8 @@ from rankpolicy.settings import documented, setting
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SquaredError:
     """(score - label)^2, mean over items."""
+
+    per_policy: ClassVar[tuple[str, ...]] = ()
 
     report_name: str = setting("loss", "Name of the number that is reported after each epoch.")
 
@@ -31,6 +34,5 @@ class SquaredError:
         generator
             Not used: nothing here is random.
         """
-        errors, weights = (scores - batch.labels)[batch.mask].square(), item_weights(batch)
-        loss = (errors if weights is None else errors * weights).mean()
-        return ObjectiveValue(loss, float(loss.detach()))
+        loss = batch.mean_over_items((scores - batch.labels).square())
+        return ObjectiveValue(loss, loss.detach())

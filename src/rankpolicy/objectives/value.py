@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from copy import copy
+from dataclasses import dataclass, field, fields
 from typing import Protocol, runtime_checkable
 
 import torch
@@ -16,29 +17,24 @@ from rankpolicy.data.batches import Batch
 class ObjectiveValue:
     """A loss to minimise and the numbers to show meanwhile; all of them weigh queries by their weights if there are some.
 
+    All are scalars, or (policy,) where the batch is ranked by several policies. They stay on the device, so that nothing waits for it.
+
     Parameters
     ----------
     loss
-        A scalar; its gradient is what trains the network.
+        Its gradient is what trains the network.
     report
         The mean over queries of the reward (higher is better) or of the loss.
     parts
         Further means over queries, by name.
+    coefficients
+        Where the objective is a function of exposure: its derivative in the exposure of each item (query, item).
     """
 
     loss: Tensor
-    report: float
-    parts: Mapping[str, float] = field(default_factory=dict)
-
-
-def item_weights(batch: Batch) -> Tensor | None:
-    """The weight of each real item (items,), that of its query; None without weights.
-
-    Divide sums by the number of items, not by the sum of weights, so that a batch of low-weight queries counts less.
-    """
-    if batch.query_weights is None:
-        return None
-    return batch.query_weights[:, None].expand(batch.mask.shape)[batch.mask]
+    report: Tensor
+    parts: Mapping[str, Tensor] = field(default_factory=dict)
+    coefficients: Tensor | None = None
 
 
 class Objective(Protocol):
@@ -69,3 +65,44 @@ class ScheduledObjective(Objective, Protocol):
             The parts that were reported, by name, one number per epoch.
         """
         ...
+
+
+def can_merge(one: Objective, other: Objective) -> bool:
+    """Whether policies with these objectives can be trained in one batch: the objectives differ in numbers of a policy only.
+
+    Parameters
+    ----------
+    one, other
+        The objectives.
+    """
+    own = getattr(one, "per_policy", None)
+    if own is None or type(one) is not type(other):
+        return False
+    if not (getattr(one, "is_separable", True) and getattr(other, "is_separable", True)):
+        return False
+    return all(
+        getattr(one, each.name) == getattr(other, each.name)
+        for each in fields(one)  # type: ignore[arg-type]
+        if each.name not in own
+    )
+
+
+def merged(objectives: Sequence[Objective], like: Tensor) -> Objective:
+    """One objective for a batch that is ranked by several policies, each with its own numbers.
+
+    Parameters
+    ----------
+    objectives
+        One per policy; each pair of them can be merged.
+    like
+        A tensor of the dtype and on the device of the scores.
+    """
+    first = objectives[0]
+    numbers = {name: [getattr(each, name) for each in objectives] for name in getattr(first, "per_policy", ())}
+    differing = {name: values for name, values in numbers.items() if len(set(values)) > 1}
+    if not differing:
+        return first
+    together = copy(first)
+    for name, values in differing.items():
+        object.__setattr__(together, name, like.new_tensor(values))
+    return together

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
 import torch
 from torch import Tensor
 
 from rankpolicy.display import short_repr
-from rankpolicy.kernels import HAS_NUMBA, on_gpu
 from rankpolicy.metrics.ranked import rank_by_score
 from rankpolicy.policies.choices import add_gumbel_noise, log_remaining_weights, ranked_log_weights
-from rankpolicy.policies.race import FINE, race_exposure
+from rankpolicy.policies.race import exact_exposure
 from rankpolicy.policies.rank_weights import full_rank_weights
 from rankpolicy.types import RankPolicyError
 
@@ -96,19 +94,7 @@ class PlackettLuce:
         tensor([[0.8155, 0.8155]])
         """
         weights = full_rank_weights(rank_weights, like=self.scores, cutoff=cutoff)
-        if self.scores.device.type == "cpu" and HAS_NUMBA:
-            from rankpolicy.kernels.plackett_luce.race import race
-
-            scores = self.scores.detach().numpy()
-            found = race(scores, self.mask.numpy(), weights.numpy(), np.zeros_like(scores), quadrature=FINE)
-            return torch.from_numpy(found.exposure)
-        if on_gpu(self.scores) and not self.scores.requires_grad:
-            from rankpolicy.kernels.triton.race import race as race_on_gpu
-
-            return race_on_gpu(
-                self.scores, self.mask, weights[:cutoff], torch.zeros_like(self.scores), quadrature=FINE
-            ).exposure.to(self.scores.dtype)
-        return race_exposure(self.scores, self.mask, weights.to(self.scores))
+        return exact_exposure(self.scores, self.mask, weights[:cutoff])
 
 
 def check_scores(scores: Tensor, mask: Tensor) -> None:

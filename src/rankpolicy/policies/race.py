@@ -16,6 +16,8 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from rankpolicy.kernels import HAS_NUMBA, on_gpu
+
 
 class Quadrature(NamedTuple):
     """Trapezoid nodes x = log t = m * step.
@@ -32,6 +34,33 @@ class Quadrature(NamedTuple):
 
 FINE = Quadrature(step=0.2, before=12.0, after=3.8)  # 1e-10 in float64
 COARSE = Quadrature(step=0.5, before=5.0, after=2.8)  # for training: errors of the gradient are in gradients/exact.py
+
+
+def exact_exposure(scores: Tensor, mask: Tensor, rank_weights: Tensor, *, quadrature: Quadrature = FINE) -> Tensor:
+    """E[θ_{rank(i)}] (query, item) by the kernel of the device, or by ``race_exposure`` where there is none.
+
+    Autograd follows on a GPU only.
+
+    Parameters
+    ----------
+    scores, mask
+        Padded batch (query, item).
+    rank_weights
+        Weight θ of each rank (position,), 0 past its end.
+    quadrature
+        Nodes of the integral.
+    """
+    if scores.device.type == "cpu" and HAS_NUMBA:
+        from rankpolicy.kernels.plackett_luce.race import exposure
+
+        arrays = (scores.detach().numpy(), mask.numpy(), rank_weights.numpy())
+        return torch.from_numpy(exposure(*arrays, quadrature=quadrature))
+    if on_gpu(scores) and not scores.requires_grad:
+        from rankpolicy.kernels.triton.race import race as race_on_gpu
+
+        found = race_on_gpu(scores, mask, rank_weights, scores, quadrature=quadrature, up_to="exposure")
+        return found.exposure.to(scores.dtype)
+    return race_exposure(scores, mask, rank_weights.to(scores), quadrature=quadrature)
 
 
 def race_exposure(scores: Tensor, mask: Tensor, rank_weights: Tensor, *, quadrature: Quadrature = FINE) -> Tensor:

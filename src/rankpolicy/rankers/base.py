@@ -23,6 +23,7 @@ from rankpolicy.metrics import reward_to_maximise
 from rankpolicy.metrics.expression import reward_for_labels
 from rankpolicy.policies.plackett_luce import PlackettLuce
 from rankpolicy.rankers.explained import ExplainedRanker
+from rankpolicy.rankers.fitting import FitSteps, SharedParts, complete_alone
 from rankpolicy.rankers.inputs import (
     Groups,
     check_kind_of_data,
@@ -65,6 +66,8 @@ class FitOptions:
         A fitted ranker to start from; None: start afresh.
     other_sets
         Further validation sets by name, which are only measured.
+    shared
+        What fits on the same data have in common.
     """
 
     report: ReportOptions = field(default_factory=ReportOptions)
@@ -72,6 +75,7 @@ class FitOptions:
     resume: bool = False
     init: Ranker | None = None
     other_sets: Mapping[str, RankingDataset] = field(default_factory=dict)
+    shared: SharedParts = field(default_factory=SharedParts)
 
 
 class Ranker(ScikitLearnEstimator, RanksAsPolicy, ExplainedRanker, ABC):
@@ -212,6 +216,51 @@ class Ranker(ScikitLearnEstimator, RanksAsPolicy, ExplainedRanker, ABC):
             Whether to continue from ``checkpoint``; where the file does not exist yet, training starts afresh with a warning. The
             settings and the data must be those that the checkpoint was made with.
         """
+        prepared = self._prepared(
+            X,
+            y,
+            qid=qid,
+            group=group,
+            protected=protected,
+            sample_weight=sample_weight,
+            valid=valid,
+            eval_set=eval_set,
+            eval_qid=eval_qid,
+            eval_group=eval_group,
+            eval_names=eval_names,
+            init=init,
+            callbacks=callbacks,
+            verbose=verbose,
+            progress=progress,
+            checkpoint=checkpoint,
+            resume=resume,
+        )
+        complete_alone(self._fitting(*prepared))
+        return self
+
+    def _prepared(
+        self,
+        X: Any,
+        y: ArrayLike | None = None,
+        *,
+        qid: ArrayLike | None = None,
+        group: ArrayLike | None = None,
+        protected: Groups | None = None,
+        sample_weight: ArrayLike | None = None,
+        valid: RankingDataset | None = None,
+        eval_set: Sequence[tuple[Any, ArrayLike]] | None = None,
+        eval_qid: Sequence[ArrayLike] | None = None,
+        eval_group: Sequence[ArrayLike] | None = None,
+        eval_names: Sequence[str] | None = None,
+        init: Ranker | None = None,
+        callbacks: Sequence[Callback | Callable[[TrainingProgress], Any]] | None = None,
+        verbose: bool | int | None = None,
+        progress: bool | None = None,
+        checkpoint: str | Path | None = None,
+        resume: bool = False,
+        shared: SharedParts | None = None,
+    ) -> tuple[RankingDataset, dict[str, RankingDataset], FitOptions]:
+        """The arguments of ``fit``, checked: training data, validation sets by name, the one that decides last, and options."""
         self._check_settings()
         train = training_dataset(X, y, qid, group)
         if protected is not None:
@@ -251,14 +300,24 @@ class Ranker(ScikitLearnEstimator, RanksAsPolicy, ExplainedRanker, ABC):
             resume=resume,
             init=init,
             other_sets={name: data for name, data in eval_sets.items() if name != decisive},
+            shared=shared or SharedParts(),
         )
-        self._fit(train, None if decisive is None else eval_sets[decisive], options)
+        return train, eval_sets, options
+
+    def _fitting(self, train: RankingDataset, eval_sets: dict[str, RankingDataset], options: FitOptions) -> FitSteps:
+        """The fit, step by step, from what ``_prepared`` gave."""
+        decisive = next(reversed(eval_sets), None)
+        yield from self._training(train, None if decisive is None else eval_sets[decisive], options)
         self.num_features_ = train.num_features
         self.feature_names_ = None if train.feature_names is None else list(train.feature_names)
         self.categories_ = None if train.categories is None else {k: list(v) for k, v in train.categories.items()}
         if decisive is not None:
             self.evals_result_ = self._named_curves(decisive, options.other_sets)
-        return self
+
+    def _training(self, train: RankingDataset, valid: RankingDataset | None, options: FitOptions) -> FitSteps:
+        """Training, step by step: yields the networks to be trained and is sent the outcome."""
+        self._fit(train, valid, options)
+        yield from ()
 
     def _named_curves(self, decisive: str, others: Mapping[str, RankingDataset]) -> dict[str, dict[str, list[float]]]:
         """The curves by the names of the validation sets; a set that training did not follow is measured once, at the end."""

@@ -1,13 +1,15 @@
 """Training: the fit loop of all networks, its settings, checkpoints, progress reports and callbacks."""
 
 from rankpolicy.training.callbacks import Callback, TrainingProgress
-from rankpolicy.training.fit import TrainingSettings, TrainingState, Validation, fit_network
+from rankpolicy.training.fit import fit_network, fit_networks
+from rankpolicy.training.network_fit import NetworkFit, TrainingSettings, TrainingState, Validation
 from rankpolicy.training.progress import ReportOptions, epoch_progress
 from rankpolicy.training.trackers import MLflow, TensorBoard, WeightsAndBiases
 
 __all__ = [
     "Callback",
     "MLflow",
+    "NetworkFit",
     "ReportOptions",
     "TensorBoard",
     "TrainingProgress",
@@ -17,4 +19,5 @@ __all__ = [
     "WeightsAndBiases",
     "epoch_progress",
     "fit_network",
+    "fit_networks",
 ]

@@ -15,7 +15,7 @@ from rankpolicy.types import RankPolicyError
 from rankpolicy.writing import atomic_write, checked_target, is_special
 
 if TYPE_CHECKING:
-    from rankpolicy.training.fit import TrainingState
+    from rankpolicy.training.network_fit import TrainingState
 
 
 def write_checkpoint(path: Path, state: TrainingState, *, purpose: str, data: str) -> None:

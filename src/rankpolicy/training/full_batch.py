@@ -1,43 +1,151 @@
-"""Deterministic training of small models on all queries at once, for objectives whose gradient is exact."""
+"""Deterministic training of linear models on all queries at once, for objectives whose gradient is exact."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from rankpolicy.data.batches import Batch
-from rankpolicy.objectives.value import Objective
+from rankpolicy.display import short_repr
+from rankpolicy.objectives.fair_policy_gradient import FairPolicyGradient
+from rankpolicy.objectives.value import can_merge, merged
+from rankpolicy.training.lbfgs import Search, Vector, lbfgs
 from rankpolicy.types import RankPolicyError
 
+_MOST_CELLS = 1 << 20  # of the queries of all policies that are evaluated at once
 
-def fit_full_batch(
-    network: nn.Module, batch: Batch, objective: Objective, *, max_iterations: int = 200, weight_decay: float = 0.0
-) -> list[float]:
-    """Maximise the objective's report minus weight_decay / 2 times the sum of squared weights, by L-BFGS with a strong Wolfe line search.
 
-    Trains in place and returns the report after each evaluation. No step is random, so that a curve over many strengths is smooth.
+@dataclass(frozen=True, slots=True, eq=False)
+class FullBatchFit:
+    """A linear model to train, and all that it needs: it maximises the report minus weight_decay / 2 times the sum of squared weights.
+
+    No step is random, so that a curve over many strengths is smooth.
+
+    Parameters
+    ----------
+    network
+        The mean of linear networks, in float64.
+    batch
+        All queries, in float64.
+    objective
+        What is maximised.
+    max_iterations
+        How many steps of L-BFGS at most.
+    weight_decay
+        How strongly weights are pulled towards 0.
     """
-    values: list[float] = []
-    optimizer = torch.optim.LBFGS(
-        network.parameters(),
-        max_iter=max_iterations,
-        tolerance_grad=1e-9,
-        tolerance_change=1e-12,
-        history_size=20,
-        line_search_fn="strong_wolfe",
-    )
 
-    def closure() -> float:
-        optimizer.zero_grad()
-        value = objective(batch.padding.pad(network(batch.features)), batch)
-        decay = weight_decay / 2 * torch.stack([weights.square().sum() for weights in network.parameters()]).sum()
-        (value.loss + decay).backward()
-        values.append(value.report)
-        return float(decay.detach()) - value.report
+    network: nn.Module
+    batch: Batch
+    objective: FairPolicyGradient
+    max_iterations: int = 200
+    weight_decay: float = 0.0
 
-    optimizer.step(closure)
-    if not all(map(torch.isfinite, map(torch.tensor, values))):
-        raise RankPolicyError(
-            "training stopped: the objective is not finite. Scale the features (scaling='standardize')."
+    __repr__ = short_repr
+
+
+def fit_full_batches(fits: Sequence[FullBatchFit]) -> list[list[float]]:
+    """Train the models in place and return, for each, the report after each evaluation. Models of the same data are evaluated together.
+
+    Parameters
+    ----------
+    fits
+        The models to train.
+    """
+    searches = [_OneSearch(fit) for fit in fits]
+    waiting = [search for search in searches if search.point is not None]
+    while waiting:
+        for together in _parts(waiting):
+            _evaluate(together)
+        waiting = [search for search in waiting if search.point is not None]
+    return [search.finished() for search in searches]
+
+
+class _OneSearch:
+    """The search of one fit: where it wants to know the objective next, and what it has been told."""
+
+    def __init__(self, fit: FullBatchFit) -> None:
+        self.fit = fit
+        self.parameters = list(fit.network.parameters())
+        start = np.concatenate([p.detach().double().reshape(-1).numpy() for p in self.parameters])
+        self.search: Search = lbfgs(start, max_iterations=fit.max_iterations)
+        self.point: Vector | None = next(self.search)
+        self.found = start
+        self.reports: list[float] = []
+        self.coefficients: Tensor | None = (
+            None  # of exposure, at the last point; most of them do not change from point to point
         )
-    return values
+
+    def told(self, value: float, gradient: Vector, report: float) -> None:
+        """Take the value of the minimised function, its gradient and the report at ``point``."""
+        self.reports.append(report)
+        if not np.isfinite(value + gradient.sum()):
+            raise RankPolicyError(
+                "training stopped: the objective is not finite. Scale the features (scaling='standardize')."
+            )
+        try:
+            self.point = self.search.send((value, gradient))
+        except StopIteration as end:
+            self.point, self.found = None, end.value
+
+    def finished(self) -> list[float]:
+        """Write the weights that were found into the network, and give the reports."""
+        sizes = [p.numel() for p in self.parameters]
+        with torch.no_grad():
+            for parameter, own in zip(self.parameters, np.split(self.found, np.cumsum(sizes)[:-1]), strict=True):
+                parameter.copy_(torch.from_numpy(own).view(parameter.shape))
+        return self.reports
+
+
+def _parts(waiting: Sequence[_OneSearch]) -> list[list[_OneSearch]]:
+    """The searches whose next points are evaluated together: on the same queries, with objectives that differ in numbers only."""
+    parts: list[list[_OneSearch]] = []
+    for search in waiting:
+        fit = search.fit
+        most = max(1, _MOST_CELLS // max(1, fit.batch.mask.numel()))
+        for part in parts:
+            first = part[0].fit
+            if len(part) < most and first.batch is fit.batch and can_merge(first.objective, fit.objective):
+                part.append(search)
+                break
+        else:
+            parts.append([search])
+    return parts
+
+
+def _evaluate(searches: Sequence[_OneSearch]) -> None:
+    """Tell each search the value and the gradient at its point."""
+    batch, objective = searches[0].fit.batch, merged([each.fit.objective for each in searches], _LIKE)
+    points = torch.from_numpy(np.stack([each.point for each in searches if each.point is not None]))
+    num_policies, num_features = len(points), batch.features.shape[1]
+    # The weights of one network after those of another, the bias last.
+    networks = points.view(num_policies, -1, num_features + 1)
+    mean = networks.mean(1).requires_grad_()
+    scores = batch.features @ mean[:, :-1].t() + mean[:, -1]
+    padded = batch.padding.pad(scores.t())
+    repeated = replace(batch.repeated(num_policies), num_policies=num_policies)
+    known = [each.coefficients for each in searches]
+    guess = None if any(own is None for own in known) else torch.cat([own for own in known if own is not None])
+    assert isinstance(objective, FairPolicyGradient)
+    value = objective(padded, repeated, guess=guess)
+    (slope,) = torch.autograd.grad(value.loss.sum(), mean)
+    decays = points.new_tensor([each.fit.weight_decay for each in searches])
+    gradient = (slope[:, None] / networks.shape[1]).expand_as(networks).reshape(num_policies, -1) + decays[
+        :, None
+    ] * points
+    reports = value.report.detach().reshape(-1)
+    values = decays / 2 * points.square().sum(1) - reports
+    new = value.coefficients
+    assert new is not None
+    for each, own_value, own_gradient, report, coefficients in zip(
+        searches, values.tolist(), gradient.numpy(), reports.tolist(), new.chunk(num_policies), strict=True
+    ):
+        each.coefficients = coefficients
+        each.told(own_value, own_gradient, report)
+
+
+_LIKE = torch.zeros((), dtype=torch.float64)

@@ -13,7 +13,7 @@ from numbers import Integral
 from typing import Any
 
 from rankpolicy.training.callbacks import Callback, TrainingProgress, as_callbacks
-from rankpolicy.training.fit import ReportEpoch
+from rankpolicy.training.network_fit import ReportEpoch
 from rankpolicy.types import RankPolicyError
 
 logger = logging.getLogger("rankpolicy.training")
@@ -101,7 +101,8 @@ def epoch_progress(description: str, num_epochs: int, options: ReportOptions) ->
             nonlocal state
             state = replace(state, iteration=epoch, metrics=dict(latest))
             show(state)
-            logger.debug("%s", _line(state))
+            if logger.isEnabledFor(logging.DEBUG):
+                logger.debug("%s", _line(state))
             wishes = [callback.on_iteration(state) for callback in options.callbacks]
             return any(wish is True for wish in wishes)
 

@@ -18,9 +18,10 @@ COMPILE = """
 from triton import compile
 from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
-from rankpolicy.kernels.triton import disparity, race, reinforce
+from rankpolicy.kernels.triton import adamw, disparity, race, reinforce
 
 NUMBERS = {"mask": "*i1", "seed": "*i64", "relevant_from": "fp32", "stop_scale": "fp32", "empty": "fp32"}
+NUMBERS |= {"steps": "*fp64", "count": "i32", "size": "i32"}
 WHOLE = ("visited", "pairs", "balance", "kinds", "cutoffs", "rankings")
 
 def cubin(kernel, num_warps=1, **constants):
@@ -34,8 +35,11 @@ def cubin(kernel, num_warps=1, **constants):
     return len(compile(source, target=GPUTarget("cuda", 90, 32), options={"num_warps": num_warps}).asm["cubin"])
 
 for counts, nodes, gather, num_warps in ((16, 8, True, 1), (1024, 1, False, 4)):
-    assert cubin(race.race_kernel, num_warps, STEP=0.5, BEFORE=5.0, AFTER=2.8, NODES=nodes, COUNTS=counts, GATHER=gather, ITEMS=256)
-assert cubin(race.race_sum_kernel, ITEMS=256)
+    for parts in (1, 2, 3):
+        constants = dict(NODES=nodes, COUNTS=counts, GATHER=gather, ITEMS=256, PARTS=parts)
+        assert cubin(race.race_kernel, num_warps, STEP=0.5, BEFORE=5.0, AFTER=2.8, **constants)
+assert cubin(race.race_sum_kernel, ITEMS=256, PARTS=3)
+assert cubin(adamw.adamw_kernel, 4, BLOCK=1024)
 assert cubin(reinforce.draw_kernel, LINEAR=False, ITEMS=128, POSITIONS=16)
 assert cubin(reinforce.advantage_kernel, CONTROL=0, SAMPLES=16)
 assert cubin(reinforce.gradient_kernel, ITEMS=128)
@@ -53,21 +57,21 @@ def batch():
 def said_to_be_on_gpu(device, monkeypatch):
     """Estimators take the kernels for whatever device these tests run on."""
     if device.type == "cpu":
-        for name in ("gradients.exact", "gradients.reinforce", "policies.plackett_luce"):
+        for name in ("gradients.exact", "gradients.reinforce", "policies.race"):
             module = sys.modules[f"rankpolicy.{name}"]  # its package gives its name to a function
             monkeypatch.setattr(module, "on_gpu", lambda array: array.dtype != torch.float64)
             monkeypatch.setattr(module, "HAS_NUMBA", False, raising=False)
     return device
 
 
-def test_kernels_serve_float32_on_cuda_only_when_asked_for(monkeypatch):
+def test_kernels_serve_float32_on_cuda_unless_they_are_turned_off(monkeypatch):
     assert not on_gpu(torch.zeros(1))
     assert not on_gpu(torch.zeros(1, device="meta"))
     if HAS_TRITON and torch.cuda.is_available():
-        assert not on_gpu(torch.zeros(1, device="cuda"))
-        monkeypatch.setenv("RANKPOLICY_TRITON", "1")
         assert on_gpu(torch.zeros(1, device="cuda"))
         assert not on_gpu(torch.zeros(1, device="cuda", dtype=torch.float64))
+        monkeypatch.setenv("RANKPOLICY_TRITON", "0")
+        assert not on_gpu(torch.zeros(1, device="cuda"))
 
 
 @pytest.mark.parametrize("name", ["ndcg@2", "0.5*avg_rank@2 + p@3"])

@@ -119,3 +119,16 @@ def test_deep_cutoffs(only_on_gpu, cutoff):
     arrays = batch(2, 1000, 2.0, cutoff)
     expected = on_cpu(*arrays)
     check(run(only_on_gpu, *arrays), expected, 2e-3 * expected[1].abs().max().item() + 1e-4)
+
+
+@pytest.mark.parametrize("cutoff", [3, 5])
+def test_less_is_computed_where_less_is_asked_for(device, few_blocks, cutoff):
+    arrays = batch(2, 5, 2.0, cutoff)
+    whole = run(device, *arrays)
+    given = [array.to(device) for array in arrays]
+    exposure = module.race(*given, quadrature=COARSE, up_to="exposure")
+    gradient = module.race(*given, quadrature=COARSE, up_to="gradient")
+    torch.testing.assert_close(exposure.exposure.cpu(), whole[0], rtol=0, atol=1e-6)
+    torch.testing.assert_close(gradient.gradient.cpu(), whole[1], rtol=0, atol=1e-6)
+    assert not exposure.gradient.any()
+    assert not gradient.curvature.any()

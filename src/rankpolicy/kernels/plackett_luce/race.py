@@ -74,6 +74,21 @@ def race(
     return result
 
 
+def exposure(
+    scores: NDArray[Any], mask: NDArray[np.bool_], rank_weights: NDArray[Any], *, quadrature: Any
+) -> NDArray[Any]:
+    """Exposure (query, item) for rank weights θ (position,), in less than half the time of ``race``."""
+    result = RaceResult(np.zeros_like(scores), np.zeros((0, 0), scores.dtype), np.zeros((0, 0), scores.dtype))
+    nonzero = np.flatnonzero(rank_weights)
+    cutoff = int(nonzero[-1]) + 1 if len(nonzero) else 1
+    weights = rank_weights[:cutoff].astype(scores.dtype)
+    _race(
+        scores, mask, weights, scores, quadrature, result,
+        num_tasks=len(scores), nanoseconds=12 * scores.size * min(scores.shape[1], cutoff),
+    )  # fmt: skip
+    return result.exposure
+
+
 @njit(parallel=True, nogil=True)
 def _race(scores, mask, weights, coefficients, quadrature, result):
     for query in prange(scores.shape[0]):
@@ -81,22 +96,30 @@ def _race(scores, mask, weights, coefficients, quadrature, result):
         if len(items) > 0:
             own_scores = gather(scores[query], items)
             own_scores -= own_scores.max()
+            is_wide = own_scores.min() < -2 * quadrature.before
+            if is_wide:
+                # By descending score: at any time the items that may be arriving are neighbours.
+                order = np.argsort(-own_scores)
+                items, own_scores = items[order], gather(own_scores, order)
             cutoff = min(len(items), len(weights))
-            results = _race_query(own_scores, coefficients[query][items], weights[:cutoff], quadrature)
-            _scatter(results, query, items, result)
+            has_gradient = result.gradient.size > 0
+            own_coefficients = coefficients[query][items]
+            results = _race_query(own_scores, own_coefficients, weights[:cutoff], quadrature, is_wide, has_gradient)
+            _scatter(results, query, items, result, has_gradient)
 
 
 @njit()
-def _scatter(results, query, items, result):
+def _scatter(results, query, items, result, has_gradient):
     for i in range(len(items)):
         result.exposure[query, items[i]] = results[0, i]
-        result.gradient[query, items[i]] = results[1, i]
-        result.curvature[query, items[i]] = results[2, i]
+        if has_gradient:
+            result.gradient[query, items[i]] = results[1, i]
+            result.curvature[query, items[i]] = results[2, i]
 
 
 @njit()
-def _race_query(scores, coefficients, weights, quadrature):
-    """Exposure, gradient and curvature (3, item) of one query, whose highest score is 0."""
+def _race_query(scores, coefficients, weights, quadrature, is_wide, has_gradient):
+    """Exposure, gradient and curvature (3, item) of one query, whose highest score is 0; the scores of a wide one descend."""
     n, step = len(scores), quadrature.step
     buffers = _new_buffers(n, weights)
     results = np.zeros((3, n))
@@ -111,15 +134,46 @@ def _race_query(scores, coefficients, weights, quadrature):
         results[1, i] = early * coefficients[i]
         results[2, i] = early
     last = math.ceil((quadrature.after - scores.min()) / step)
+    # Items that are further off than this are yet to come: all of them together have arrived with a probability of e^(-2 before).
+    far = 2 * quadrature.before + math.log(n)
+    first, end, known_first, known_end = 0, 0 if is_wide else n, 0, n
     while m <= last:
         m, num_nodes = _next_nodes(scores, m, last, quadrature, nodes)
         if num_nodes == 0:
             break
-        reached = _add_block(scores, coefficients, weights, nodes, num_nodes, step, buffers, results)
+        if is_wide:
+            # Items before the first have arrived, those from the end on are yet to come.
+            while first < n and scores[first] + nodes[0] > quadrature.after:
+                first += 1
+            while end < n and scores[end] + nodes[num_nodes - 1] >= -far:
+                end += 1
+            if first >= len(weights):
+                break
+            if first >= end:
+                continue
+            if first != known_first or end != known_end:
+                _clear(buffers, (end - first + 1) * (len(weights) - first) * WIDTH)
+                known_first, known_end = first, end
+        if has_gradient:
+            reached = _add_block(
+                scores, coefficients, weights, nodes, num_nodes, step, buffers, results, first, end - first
+            )
+        else:
+            reached = _add_exposure(scores, weights, nodes, num_nodes, step, buffers, results, first, end - first)
         # Once cutoff items have arrived for all but a negligible chance, later nodes add nothing.
         if reached < math.exp(-2 * quadrature.before):
             break
     return results
+
+
+@njit()
+def _clear(buffers, count):
+    """States before any item, for another number of items or counts."""
+    buffers.forward[:count] = 0.0
+    buffers.forward[:WIDTH] = 1.0
+    buffers.forward_left_out[:count] = 0.0
+    buffers.backward[:] = 0.0
+    buffers.backward_left_out[:] = 0.0
 
 
 @njit()
@@ -156,21 +210,63 @@ def _next_nodes(scores, m, last, quadrature, nodes):
 
 
 @njit(fastmath={"contract"})
-def _add_block(scores, coefficients, weights, nodes, num_nodes, step, buffers, results):
-    """Add the nodes of a block to exposure, gradient and curvature; the chance of fewer than cutoff arrivals at its last node."""
-    n, cutoff, row = len(scores), len(weights), len(weights) * WIDTH
+def _add_exposure(scores, weights, nodes, num_nodes, step, buffers, results, first, n):
+    """What ``_add_block`` adds to the exposure, without the rest."""
+    cutoff, row = len(weights) - first, (len(weights) - first) * WIDTH
+    coins, F, H, V, _ = buffers
+    arrived, waiting, density = coins[0], coins[1], coins[2]
+    x, one, steps = load(nodes, 0), spread(1.0), spread(step)
+    for i in range(n):
+        rate_t = exponential(clip(x + spread(scores[first + i]), _NEVER, _LARGEST_LOG))
+        still = exponential(clip(spread(0.0) - rate_t, _NEVER, 0.0))
+        store(arrived, i * WIDTH, one - still)
+        store(waiting, i * WIDTH, still)
+        store(density, i * WIDTH, steps * rate_t * still)
+    nothing = load(H, 0)  # the first row of H stays 0
+    for i in range(n):
+        p, q = load(arrived, i * WIDTH), load(waiting, i * WIDTH)
+        f_below = nothing
+        for at in range(i * row, i * row + min(i + 2, cutoff) * WIDTH, WIDTH):
+            f = load(F, at)
+            store(F, at + row, q * f + p * f_below)
+            f_below = f
+    for k in range(cutoff):
+        store(V, k * WIDTH, spread(weights[first + k]))
+    for i in range(n - 1, -1, -1):
+        p, d = load(arrived, i * WIDTH), load(density, i * WIDTH)
+        worth = nothing
+        v = load(V, 0)
+        for at in range(0, min(i + 1, cutoff) * WIDTH, WIDTH):
+            v_above = load(V, at + WIDTH)
+            worth = worth + load(F, i * row + at) * v
+            store(V, at, v + p * (v_above - v))
+            v = v_above
+        results[0, first + i] += total(d * worth)
+    reached = 0.0
+    for k in range(cutoff):
+        reached += F[n * row + k * WIDTH + num_nodes - 1]
+    return reached
+
+
+@njit(fastmath={"contract"})
+def _add_block(scores, coefficients, weights, nodes, num_nodes, step, buffers, results, first, n):
+    """Add the nodes of a block to exposure, gradient and curvature; the chance of fewer than cutoff arrivals at its last node.
+
+    Only the n items from the first on may be arriving; those before it have arrived.
+    """
+    cutoff, row = len(weights) - first, (len(weights) - first) * WIDTH
     coins, F, H, V, U = buffers
     # p, 1 - p, ω, c ω and 1 - λt of every item at every node.
     arrived, waiting, density, weighted, falling = coins[0], coins[1], coins[2], coins[3], coins[4]
     x, one, steps = load(nodes, 0), spread(1.0), spread(step)
     for i in range(n):
-        rate_t = exponential(clip(x + spread(scores[i]), _NEVER, _LARGEST_LOG))
+        rate_t = exponential(clip(x + spread(scores[first + i]), _NEVER, _LARGEST_LOG))
         still = exponential(clip(spread(0.0) - rate_t, _NEVER, 0.0))
         d = steps * rate_t * still
         store(arrived, i * WIDTH, one - still)
         store(waiting, i * WIDTH, still)
         store(density, i * WIDTH, d)
-        store(weighted, i * WIDTH, spread(np.float64(coefficients[i])) * d)
+        store(weighted, i * WIDTH, spread(np.float64(coefficients[first + i])) * d)
         store(falling, i * WIDTH, one - rate_t)
     nothing = load(H, 0)  # the first row of H stays 0
     for i in range(n):
@@ -182,7 +278,7 @@ def _add_block(scores, coefficients, weights, nodes, num_nodes, step, buffers, r
             store(H, at + row, q * h + p * h_below + w * f)
             f_below, h_below = f, h
     for k in range(cutoff):
-        store(V, k * WIDTH, spread(weights[k]))
+        store(V, k * WIDTH, spread(weights[first + k]))
         store(U, k * WIDTH, nothing)
     for i in range(n - 1, -1, -1):
         p, w, d = load(arrived, i * WIDTH), load(weighted, i * WIDTH), load(density, i * WIDTH)
@@ -198,9 +294,9 @@ def _add_block(scores, coefficients, weights, nodes, num_nodes, step, buffers, r
             store(V, at, v + p * v_step)
             v, u = v_above, u_above
         bend = total(d * worth * load(falling, i * WIDTH))
-        results[0, i] += total(d * worth)
-        results[1, i] += total(d * slope) / step + coefficients[i] * bend
-        results[2, i] += bend
+        results[0, first + i] += total(d * worth)
+        results[1, first + i] += total(d * slope) / step + coefficients[first + i] * bend
+        results[2, first + i] += bend
     reached = 0.0
     for k in range(cutoff):
         reached += F[n * row + k * WIDTH + num_nodes - 1]

@@ -10,7 +10,7 @@ do not depend on how programs are scheduled. Nothing here waits for the device, 
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import torch
 import triton
@@ -44,8 +44,18 @@ class _Shape(NamedTuple):
     num_queries: int  # queries per launch
 
 
-def race(scores: Tensor, mask: Tensor, rank_weights: Tensor, coefficients: Tensor, *, quadrature: Any) -> RaceResult:
+def race(
+    scores: Tensor,
+    mask: Tensor,
+    rank_weights: Tensor,
+    coefficients: Tensor,
+    *,
+    quadrature: Any,
+    up_to: Literal["exposure", "gradient", "curvature"] = "curvature",
+) -> RaceResult:
     """Exposure for rank weights θ (position,) and dΦ/dscores for ``coefficients`` dΦ/dexposure (query, item).
+
+    What comes after ``up_to`` is not computed, and 0 in the result.
 
     Work and scratch memory grow with the number of rank weights. Zeros at their end are cut off where there are many; that waits for the
     device, unless a CUDA graph is being captured. ``quadrature`` is that of policies/race.py.
@@ -62,6 +72,7 @@ def race(scores: Tensor, mask: Tensor, rank_weights: Tensor, coefficients: Tenso
     partial = scores.new_empty(shape.num_queries * shape.num_chunks, 3, num_items)
     early = scores.new_empty(shape.num_queries, 2)
     visited = torch.empty(shape.num_queries * shape.num_chunks, dtype=torch.int32, device=scores.device)
+    parts = {"exposure": 1, "gradient": 2, "curvature": 3}[up_to]
     with torch.cuda.device_of(scores):
         for first in range(0, num_queries, shape.num_queries):
             part = slice(first, min(first + shape.num_queries, num_queries))
@@ -70,12 +81,13 @@ def race(scores: Tensor, mask: Tensor, rank_weights: Tensor, coefficients: Tenso
                 own_scores, own_mask, own_coefficients, weights, scratch, partial, early, visited,
                 num_items, len(weights), shape.num_chunks,
                 STEP=quadrature.step, BEFORE=quadrature.before, AFTER=quadrature.after,
-                NODES=shape.nodes, COUNTS=shape.counts, GATHER=shape.counts <= _MOST_GATHERED, ITEMS=_ITEMS, num_warps=shape.num_warps,
+                NODES=shape.nodes, COUNTS=shape.counts, GATHER=shape.counts <= _MOST_GATHERED, ITEMS=_ITEMS, PARTS=parts,
+                num_warps=shape.num_warps,
             )  # fmt: skip
             race_sum_kernel[(len(own_scores), triton.cdiv(num_items, _ITEMS))](
                 own_scores, own_mask, own_coefficients, partial, early, visited,
                 results[0, part], results[1, part], results[2, part],
-                num_items, shape.num_chunks, ITEMS=_ITEMS, num_warps=1,
+                num_items, shape.num_chunks, ITEMS=_ITEMS, PARTS=parts, num_warps=1,
             )  # fmt: skip
     return RaceResult(*results)
 
@@ -104,7 +116,7 @@ def race_kernel(
     scores, mask, coefficients, weights, scratch, partial, early, visited,
     num_items, cutoff, num_chunks,
     STEP: tl.constexpr, BEFORE: tl.constexpr, AFTER: tl.constexpr,
-    NODES: tl.constexpr, COUNTS: tl.constexpr, GATHER: tl.constexpr, ITEMS: tl.constexpr,
+    NODES: tl.constexpr, COUNTS: tl.constexpr, GATHER: tl.constexpr, ITEMS: tl.constexpr, PARTS: tl.constexpr,
 ):  # fmt: skip
     """What the blocks of nodes of one program add to exposure, gradient and curvature: ``partial`` (query x chunk, 3, item).
 
@@ -150,12 +162,12 @@ def race_kernel(
         else:
             # float64 for s + log t: both may be thousands where their sum is near 0.
             x = (m + tl.arange(0, NODES)).to(tl.float64) * STEP - highest.to(tl.float64)
-            run_forwards(x, scores, mask, coefficients, scratch, length, STEP, NODES, COUNTS, GATHER)
+            run_forwards(x, scores, mask, coefficients, scratch, length, STEP, NODES, COUNTS, GATHER, PARTS)
             # Other threads of the program read what these have written.
             tl.debug_barrier()
             run_backwards(
                 x, scores, mask, coefficients, weights, scratch, partial, num_visited, length, num_items, cutoff,
-                STEP, NODES, COUNTS, GATHER,
+                STEP, NODES, COUNTS, GATHER, PARTS,
             )  # fmt: skip
             tl.debug_barrier()
             num_visited += 1
@@ -206,7 +218,7 @@ def arrivals_at(x, scores, mask, length, highest, AFTER: tl.constexpr, ITEMS: tl
 @triton.jit
 def run_forwards(
     x, scores, mask, coefficients, scratch, length,
-    STEP: tl.constexpr, NODES: tl.constexpr, COUNTS: tl.constexpr, GATHER: tl.constexpr,
+    STEP: tl.constexpr, NODES: tl.constexpr, COUNTS: tl.constexpr, GATHER: tl.constexpr, PARTS: tl.constexpr,
 ):  # fmt: skip
     """F and H before each item, to scratch memory (item, 2, node, count)."""
     counts = tl.arange(0, COUNTS)
@@ -227,15 +239,19 @@ def run_forwards(
         weighted = c * (STEP * rate_t * still)
         slot = scratch + i * (2 * NODES * COUNTS) + state
         tl.store(slot, F)
-        tl.store(slot + NODES * COUNTS, H)
+        if PARTS > 1:
+            tl.store(slot + NODES * COUNTS, H)
         if GATHER:
             F_below = tl.where(has_below, tl.gather(F, below, 1), 0.0)
-            H_below = tl.where(has_below, tl.gather(H, below, 1), 0.0)
         else:
             tl.debug_barrier()
             F_below = tl.load(slot - 1, mask=has_below, other=0.0)
-            H_below = tl.load(slot + NODES * COUNTS - 1, mask=has_below, other=0.0)
-        H = still[:, None] * H + arrived[:, None] * H_below + weighted[:, None] * F
+        if PARTS > 1:
+            if GATHER:
+                H_below = tl.where(has_below, tl.gather(H, below, 1), 0.0)
+            else:
+                H_below = tl.load(slot + NODES * COUNTS - 1, mask=has_below, other=0.0)
+            H = still[:, None] * H + arrived[:, None] * H_below + weighted[:, None] * F
         F = still[:, None] * F + arrived[:, None] * F_below
         is_item = next_is_item
         s = next_s
@@ -245,7 +261,7 @@ def run_forwards(
 @triton.jit
 def run_backwards(
     x, scores, mask, coefficients, weights, scratch, partial, num_visited, length, num_items, cutoff,
-    STEP: tl.constexpr, NODES: tl.constexpr, COUNTS: tl.constexpr, GATHER: tl.constexpr,
+    STEP: tl.constexpr, NODES: tl.constexpr, COUNTS: tl.constexpr, GATHER: tl.constexpr, PARTS: tl.constexpr,
 ):  # fmt: skip
     """V and U after each item, and with F and H what these nodes add to ``partial`` (3, item)."""
     counts = tl.arange(0, COUNTS)
@@ -258,37 +274,43 @@ def run_backwards(
     is_item = tl.load(mask + at) != 0
     s = tl.load(scores + at)
     c = tl.load(coefficients + at)
-    F, H = saved_state(scratch, at, state, NODES * COUNTS)
-    next_F, next_H = saved_state(scratch, tl.maximum(length - 2, 0), state, NODES * COUNTS)
+    F, H = saved_state(scratch, at, state, NODES * COUNTS, PARTS)
+    next_F, next_H = saved_state(scratch, tl.maximum(length - 2, 0), state, NODES * COUNTS, PARTS)
     for j in range(length):
         i = length - 1 - j
         at = tl.maximum(i - 1, 0)
         next_is_item = tl.load(mask + at) != 0
         next_s = tl.load(scores + at)
         next_c = tl.load(coefficients + at)
-        later_F, later_H = saved_state(scratch, tl.maximum(i - 2, 0), state, NODES * COUNTS)
+        later_F, later_H = saved_state(scratch, tl.maximum(i - 2, 0), state, NODES * COUNTS, PARTS)
         rate_t, still, arrived = coins(s, is_item, x)
         density = STEP * rate_t * still
         if GATHER:
             V_above = tl.where(has_above, tl.gather(V, above, 1), 0.0)
-            U_above = tl.where(has_above, tl.gather(U, above, 1), 0.0)
         else:
             # In the place of F and H, which have been read.
             slot = scratch + i * (2 * NODES * COUNTS) + state
             tl.store(slot, V)
-            tl.store(slot + NODES * COUNTS, U)
+            if PARTS > 1:
+                tl.store(slot + NODES * COUNTS, U)
             tl.debug_barrier()
             V_above = tl.load(slot + 1, mask=has_above, other=0.0)
-            U_above = tl.load(slot + NODES * COUNTS + 1, mask=has_above, other=0.0)
         V_step = V_above - V
-        U_step = U_above - U
         worth = density * tl.sum(F * V, 1)
-        slope = rate_t * still * tl.sum(F * U_step + H * V_step, 1)
-        bend = tl.sum(worth * (1.0 - rate_t), 0)
         add_to(partial + i, tl.sum(worth, 0), num_visited)
-        add_to(partial + num_items + i, tl.sum(slope, 0) + c * bend, num_visited)
-        add_to(partial + 2 * num_items + i, bend, num_visited)
-        U += arrived[:, None] * U_step + (c * density)[:, None] * V
+        if PARTS > 1:
+            if GATHER:
+                U_above = tl.where(has_above, tl.gather(U, above, 1), 0.0)
+            else:
+                slot = scratch + i * (2 * NODES * COUNTS) + state
+                U_above = tl.load(slot + NODES * COUNTS + 1, mask=has_above, other=0.0)
+            U_step = U_above - U
+            slope = rate_t * still * tl.sum(F * U_step + H * V_step, 1)
+            bend = worth * (1.0 - rate_t)
+            add_to(partial + num_items + i, tl.sum(slope + c * bend, 0), num_visited)
+            if PARTS > 2:
+                add_to(partial + 2 * num_items + i, tl.sum(bend, 0), num_visited)
+            U += arrived[:, None] * U_step + (c * density)[:, None] * V
         V += arrived[:, None] * V_step
         is_item = next_is_item
         s = next_s
@@ -300,10 +322,14 @@ def run_backwards(
 
 
 @triton.jit
-def saved_state(scratch, item, state, STATE: tl.constexpr):
-    """F and H before an item."""
+def saved_state(scratch, item, state, STATE: tl.constexpr, PARTS: tl.constexpr):
+    """F and H before an item; without gradients F twice."""
     slot = scratch + item * (2 * STATE) + state
-    return tl.load(slot), tl.load(slot + STATE)
+    F = tl.load(slot)
+    H = F
+    if PARTS > 1:
+        H = tl.load(slot + STATE)
+    return F, H
 
 
 @triton.jit
@@ -328,7 +354,7 @@ def coins(s, is_item, x):
 @triton.jit(do_not_specialize=["num_items", "num_chunks"])
 def race_sum_kernel(
     scores, mask, coefficients, partial, early, visited, exposure, gradient, curvature,
-    num_items, num_chunks, ITEMS: tl.constexpr,
+    num_items, num_chunks, ITEMS: tl.constexpr, PARTS: tl.constexpr,
 ):  # fmt: skip
     """Sums over the programs of each query, and the closed-form part before the first node; 0 on padding."""
     query = tl.program_id(0).to(tl.int64)
@@ -345,8 +371,12 @@ def race_sum_kernel(
         is_read = is_item & (tl.load(visited + program) > 0)
         rows = partial + program * 3 * num_items + items
         exposed += tl.load(rows, mask=is_read, other=0.0)
-        sloped += tl.load(rows + num_items, mask=is_read, other=0.0)
-        bend += tl.load(rows + 2 * num_items, mask=is_read, other=0.0)
+        if PARTS > 1:
+            sloped += tl.load(rows + num_items, mask=is_read, other=0.0)
+        if PARTS > 2:
+            bend += tl.load(rows + 2 * num_items, mask=is_read, other=0.0)
     tl.store(exposure + query * num_items + items, tl.where(is_item, exposed, 0.0), mask=items < num_items)
-    tl.store(gradient + query * num_items + items, tl.where(is_item, sloped, 0.0), mask=items < num_items)
-    tl.store(curvature + query * num_items + items, tl.where(is_item, bend, 0.0), mask=items < num_items)
+    if PARTS > 1:
+        tl.store(gradient + query * num_items + items, tl.where(is_item, sloped, 0.0), mask=items < num_items)
+    if PARTS > 2:
+        tl.store(curvature + query * num_items + items, tl.where(is_item, bend, 0.0), mask=items < num_items)

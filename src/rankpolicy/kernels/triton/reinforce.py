@@ -275,8 +275,12 @@ def advantage_kernel(
         weight = tl.load(weights + t)
         rewards += weight * value
         greedy += weight * by_score
+    # Relative to the first reward, so that equal rewards have the advantage 0 and not a rounding error.
+    first = tl.sum(tl.where(samples == 0, rewards, 0.0), 0)
+    rewards -= first
+    greedy -= first
     mean = tl.sum(tl.where(is_sample, rewards, 0.0), 0) / num_samples
-    advantage = rewards
+    advantage = rewards + first
     if CONTROL == _LEAVE_ONE_OUT:
         advantage = (rewards - mean) * (num_samples / (num_samples - 1.0))
     elif CONTROL == _MEAN:

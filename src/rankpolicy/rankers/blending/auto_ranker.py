@@ -102,7 +102,7 @@ class AutoRanker(Ranker):
     )
     num_folds: int = setting(5, "Folds of the training data where there is no validation data.", at_least=2)
     random_state: int | None = setting(0, "Seed of folds and members. None draws a new one each time.")
-    device: str = setting("cpu", """Torch device of the networks, such as "cpu" or "cuda".""")
+    device: str = setting("cpu", """Torch device of the networks, such as "cpu", "cuda" or "auto".""")
     jobs: int | None = setting(
         None, "Members that are fitted at once, each on one thread; None: as many as torch may use threads.", at_least=1
     )

@@ -10,6 +10,7 @@ import numpy as np
 from rankpolicy.data.dataset import RankingDataset
 from rankpolicy.objectives.deltr import DELTRLoss, DELTRSettings
 from rankpolicy.rankers.base import FitOptions
+from rankpolicy.rankers.fitting import FitSteps
 from rankpolicy.rankers.networks.network import NetworkRanker
 from rankpolicy.settings import documented, setting, setting_of, share_settings
 from rankpolicy.types import RankPolicyError
@@ -34,7 +35,7 @@ class DELTR(NetworkRanker, DELTRSettings):
                 f"protected_group must be one value, such as 1 or 'f'; got {self.protected_group!r:.80}."
             )
 
-    def _fit(self, train: RankingDataset, valid: RankingDataset | None, options: FitOptions) -> None:
+    def _training(self, train: RankingDataset, valid: RankingDataset | None, options: FitOptions) -> FitSteps:
         known = [] if train.groups is None else np.unique(train.groups).tolist()
         if self.protected_group not in known:
             raise RankPolicyError(
@@ -43,7 +44,7 @@ class DELTR(NetworkRanker, DELTRSettings):
                 "Pass protected= (one value per row) to fit, and the protected one of them as protected_group=."
             )
         self._protected_code = known.index(self.protected_group)
-        super()._fit(train, valid, options)
+        yield from super()._training(train, valid, options)
 
     def _objective(self, train: RankingDataset) -> DELTRLoss:
         return share_settings(DELTRLoss, self, protected=self._protected_code)

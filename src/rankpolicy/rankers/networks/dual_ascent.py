@@ -13,7 +13,7 @@ from rankpolicy.data.rows import joined
 from rankpolicy.objectives import FairPolicyGradient, ObjectiveValue
 from rankpolicy.policies.race import FINE
 from rankpolicy.training import TrainingSettings, Validation, fit_network
-from rankpolicy.training.fit import ReportEpoch
+from rankpolicy.training.network_fit import ReportEpoch
 
 TOLERANCE = 0.05  # allowed distance of the training disparity from the bound, relative to the bound
 LEAST_TOLERANCE = 1e-6  # absolute tolerance, for a bound of 0

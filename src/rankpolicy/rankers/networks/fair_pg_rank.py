@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Generator
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, final
 
@@ -22,12 +23,13 @@ from rankpolicy.models.linear import Linear
 from rankpolicy.objectives.fair_policy_gradient import FairPolicyGradient, FairPolicyGradientSettings
 from rankpolicy.policies.race import FINE
 from rankpolicy.rankers.base import DECISIVE, FitOptions
+from rankpolicy.rankers.fitting import FitSteps
 from rankpolicy.rankers.inputs import num_groups_of
 from rankpolicy.rankers.networks.dual_ascent import LEAST_TOLERANCE, TOLERANCE, fit_by_dual_ascent
 from rankpolicy.rankers.networks.network import NetworkRanker, usable_device
 from rankpolicy.settings import ReadWhen, documented, setting, setting_of, share_settings
 from rankpolicy.training import Validation, epoch_progress
-from rankpolicy.training.full_batch import fit_full_batch
+from rankpolicy.training.full_batch import FullBatchFit
 from rankpolicy.types import NetworkInputs, RankPolicyError
 from rankpolicy.values import ValueKind
 
@@ -135,17 +137,17 @@ class FairPGRank(NetworkRanker, FairPolicyGradientSettings):
             num_groups=self._num_groups,
         )
 
-    def _fit(self, train: RankingDataset, valid: RankingDataset | None, options: FitOptions) -> None:
+    def _training(self, train: RankingDataset, valid: RankingDataset | None, options: FitOptions) -> FitSteps:
         self._used_strength = self.strength if self.max_disparity is None else 0.0
         self._num_groups = num_groups_of(train, fairness=self._aim.name)
         inputs = self._inputs_for(train, options)
-        everything = _whole_batch(train, inputs)
+        everything = options.shared.once(("everything", id(inputs)), train, lambda: _whole_batch(train, inputs))
         if self._trains_on_all_queries:
             if options.checkpoint is not None:
                 raise RankPolicyError(
                     "a linear FairPGRank keeps no checkpoints: it is trained in one go. Leave checkpoint out."
                 )
-            self._fit_linear(self._objective(train), everything, inputs, options)
+            yield from self._fit_linear(self._objective(train), everything, inputs, options)
             self._record_validation(valid, inputs)
         elif self.max_disparity is not None:
             if options.checkpoint is not None:
@@ -154,28 +156,28 @@ class FairPGRank(NetworkRanker, FairPolicyGradientSettings):
                 )
             self._fit_bounded_network(train, valid, options, everything, inputs, self.max_disparity)
         else:
-            super()._fit(train, valid, options)
+            yield from super()._training(train, valid, options)
         scores = everything.padding.pad(self._network_scores(everything.features))
         self.report_ = self._objective(train).report(scores, everything)
 
     def _fit_linear(
         self, objective: FairPolicyGradient, batch: Batch, inputs: NetworkInputs, options: FitOptions
-    ) -> None:
+    ) -> FitSteps:
         network = self._initial_network(inputs, options).double()
         objective = replace(objective, quadrature=FINE)
-        values = self._fit_full_batch(network, batch, objective)
+        values = yield self._full_batch_fit(network, batch, objective)
         if self.max_disparity is not None and _disparity_of(network, batch, objective) > self.max_disparity:
-            network, values = self._fit_bounded(batch, inputs, objective, self.max_disparity)
+            network, values = yield from self._fit_bounded(batch, inputs, objective, self.max_disparity)
         self._network, self._inputs = network.float().eval(), inputs
         self.best_iteration_ = len(values)
         self.evals_result_ = {"training": {objective.report_name: values}}
 
-    def _fit_full_batch(self, network: nn.Module, batch: Batch, objective: FairPolicyGradient) -> list[float]:
-        return fit_full_batch(network, batch, objective, max_iterations=self.epochs, weight_decay=self.weight_decay)
+    def _full_batch_fit(self, network: nn.Module, batch: Batch, objective: FairPolicyGradient) -> FullBatchFit:
+        return FullBatchFit(network, batch, objective, max_iterations=self.epochs, weight_decay=self.weight_decay)
 
     def _fit_bounded(
         self, batch: Batch, inputs: NetworkInputs, objective: FairPolicyGradient, bound: float
-    ) -> tuple[Average, list[float]]:
+    ) -> Generator[FullBatchFit, Any, tuple[Average, list[float]]]:
         """Dual ascent: train with the multiplier that the last disparity suggests, until the bound is met closely.
 
         Every round starts from the same small weights: scores that were trained with too low a multiplier lie far apart, where gradients
@@ -185,7 +187,7 @@ class FairPGRank(NetworkRanker, FairPolicyGradientSettings):
         for _ in range(_MOST_ROUNDS):
             network = self._new_network(inputs).double()
             bounded = replace(objective, strength=multiplier, max_disparity=bound, penalty=penalty)
-            values = self._fit_full_batch(network, batch, bounded)
+            values = yield self._full_batch_fit(network, batch, bounded)
             excess = _disparity_of(network, batch, objective) - bound
             multiplier = max(0.0, multiplier + penalty * excess)
             if abs(excess) <= max(TOLERANCE * bound, LEAST_TOLERANCE):
@@ -256,7 +258,7 @@ class FairPGRank(NetworkRanker, FairPolicyGradientSettings):
         objective = replace(self._objective(valid), entropy=0.0)
 
         def score(scores: torch.Tensor) -> float:
-            return objective.worth(objective.measure(batch.padding.pad(scores.cpu().double()), batch), batch)
+            return float(objective.worth(objective.measure(batch.padding.pad(scores.cpu().double()), batch), batch))
 
         return Validation(batch.features.float().to(device), score, "objective")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -22,23 +23,27 @@ from rankpolicy.data.scaling import SCALINGS
 from rankpolicy.data.texts.question_answering import from_texts
 from rankpolicy.data.texts.text_pairs import TextPairs
 from rankpolicy.evaluation.measure import evaluate_scores, mean_over_queries
+from rankpolicy.kernels import HAS_TRITON
 from rankpolicy.metrics import reward_to_maximise
 from rankpolicy.metrics.expression import reward_for_labels
 from rankpolicy.models.average import Average, check_num_networks, check_weights, scores_of_all
 from rankpolicy.models.inputs.features import FeatureInputs
 from rankpolicy.models.members import MODELS, models_with_setting
-from rankpolicy.models.model import Model, as_model
+from rankpolicy.models.model import FeatureModel, Model, as_model
 from rankpolicy.models.own import OwnNetwork
 from rankpolicy.objectives import Objective
 from rankpolicy.optional import require
 from rankpolicy.rankers.base import DECISIVE, FitOptions, Ranker
+from rankpolicy.rankers.fitting import FitSteps, complete_alone
 from rankpolicy.rankers.networks.fine_tuning import check_network_init
 from rankpolicy.settings import ReadWhen, setting, setting_names, share_settings
-from rankpolicy.training import TrainingSettings, Validation, epoch_progress, fit_network
+from rankpolicy.training import NetworkFit, TrainingSettings, TrainingState, Validation, epoch_progress
 from rankpolicy.types import NetworkInputs, RankPolicyError
 
 if TYPE_CHECKING:
     from rankpolicy.rankers.exporting.graph import Graph
+
+logger = logging.getLogger("rankpolicy.training")
 
 _WEIGHTS = "weights.safetensors"
 _FLOATS = (np.dtype(np.float32), np.dtype(np.float64))
@@ -79,7 +84,10 @@ class NetworkRanker(Ranker, TrainingSettings):
     valid_metric: Any = setting(
         "ndcg@10", "The metric on validation data by which training stops and the best epoch is kept."
     )
-    device: str = setting("cpu", """Torch device of training and prediction, such as "cpu" or "cuda".""")
+    device: str = setting(
+        "cpu",
+        """Torch device of training and prediction, such as "cpu" or "cuda"; "auto" takes a CUDA device if there is one.""",
+    )
 
     def _check_settings(self) -> None:
         as_model(self.model, reads=self._readable)
@@ -125,17 +133,25 @@ class NetworkRanker(Ranker, TrainingSettings):
         return train
 
     def _fit(self, train: RankingDataset, valid: RankingDataset | None, options: FitOptions) -> None:
+        complete_alone(self._training(train, valid, options))
+
+    def _training(self, train: RankingDataset, valid: RankingDataset | None, options: FitOptions) -> FitSteps:
         objective, device = self._objective(train), usable_device(self.device)
-        train = self._trainable(train)
+        train = _shared_dataset(self._trainable(train), train, options)
         inputs = self._inputs_for(train, options)
         network = self._initial_network(inputs, options).to(device)
         validation = None if valid is None else self._validation(valid, inputs, device)
         others = {name: self._validation(data, inputs, device) for name, data in options.other_sets.items()}
+        tensors = options.shared.once(
+            ("tensors", id(inputs), device),
+            train,
+            lambda: RaggedTensors.of(train, _read_by_rows(inputs, train, device), device),
+        )
         with epoch_progress(type(self).__name__, self.epochs, options.report) as report_epoch:
-            state = fit_network(
-                network,
-                RaggedTensors.of(train, _read_by_rows(inputs, train, device), device),
-                objective,
+            state: TrainingState = yield NetworkFit(
+                network=network,
+                train=tensors,
+                objective=objective,
                 settings=self._training_settings(),
                 generator=self._new_generator(device),
                 validation=validation,
@@ -157,7 +173,14 @@ class NetworkRanker(Ranker, TrainingSettings):
         """How the network reads data: fitted on the training data, or as the ranker to continue from does."""
         if isinstance(options.init, NetworkRanker):
             return options.init._inputs
-        return self._model.fit_inputs(train, scaling=self.scaling, device=self.device)
+        model = self._model
+        if not isinstance(model, FeatureModel):
+            return model.fit_inputs(train, scaling=self.scaling, device=str(usable_device(self.device)))
+        return options.shared.once(
+            ("inputs", self.scaling, model.context),
+            train,
+            lambda: model.fit_inputs(train, scaling=self.scaling, device=self.device),
+        )
 
     def _initial_network(self, inputs: NetworkInputs, options: FitOptions) -> Average:
         network = self._new_network(inputs)
@@ -341,6 +364,12 @@ class NetworkRanker(Ranker, TrainingSettings):
         self._network.eval()
 
 
+def _shared_dataset(kept: RankingDataset, train: RankingDataset, options: FitOptions) -> RankingDataset:
+    """The queries that are kept of the training data; the same object in all fits that keep the same."""
+    known = options.shared.once(("kept", kept.num_queries, kept.num_items), train, lambda: kept)
+    return known if np.array_equal(known.query_ids, kept.query_ids) else kept
+
+
 def _fingerprint(*datasets: RankingDataset | None) -> str:
     """The data of a training run, in a few characters."""
     return " ".join(fingerprint(dataset)[:32] for dataset in datasets if dataset is not None)
@@ -369,12 +398,19 @@ def _restored_model(saved: Mapping[str, Any]) -> Model:
 
 
 def usable_device(name: str) -> torch.device:
-    """The device of this name, after a trial: torch notices only at first use that a device does not exist."""
+    """The device of this name, after a trial: torch notices only at first use that a device does not exist.
+
+    "auto" is a CUDA device where there is one, otherwise the CPU.
+    """
+    if name == "auto":
+        name = "cuda" if torch.cuda.is_available() else "cpu"
+        if name == "cuda" and not HAS_TRITON:
+            logger.info("training on CUDA goes without kernels: pip install triton makes it faster")
     try:
         device = torch.device(name)
         torch.empty(1, device=device)
     except (RuntimeError, AssertionError, NotImplementedError) as error:
         raise RankPolicyError(
-            f"device must be one that torch can use here, such as 'cpu'; got {name!r} ({str(error).splitlines()[0]})."
+            f"device must be one that torch can use here, such as 'cpu' or 'auto'; got {name!r} ({str(error).splitlines()[0]})."
         ) from None
     return device

@@ -13,6 +13,7 @@ from rankpolicy.data.dataset import RankingDataset
 from rankpolicy.models.linear import Linear, LinearNetwork
 from rankpolicy.objectives import SquaredError
 from rankpolicy.rankers.base import DECISIVE, FitOptions
+from rankpolicy.rankers.fitting import FitSteps
 from rankpolicy.rankers.networks.network import NetworkRanker
 from rankpolicy.settings import ReadWhen, documented, setting_of
 from rankpolicy.types import RankPolicyError
@@ -59,9 +60,9 @@ class Regression(NetworkRanker):
             )
         super()._check_init(init, train)
 
-    def _fit(self, train: RankingDataset, valid: RankingDataset | None, options: FitOptions) -> None:
+    def _training(self, train: RankingDataset, valid: RankingDataset | None, options: FitOptions) -> FitSteps:
         if not isinstance(self._model, Linear):
-            super()._fit(train, valid, options)
+            yield from super()._training(train, valid, options)
             return
         if options.checkpoint is not None:
             raise RankPolicyError(

@@ -126,8 +126,8 @@ class BoostedPolicy(TreeRanker):
         if fair is None:
             return super()._validation(valid)
         batch = batch_of_all_queries(valid)
-        return "objective", lambda scores: fair.worth(
-            fair.evaluate(batch.padding.pad(torch.from_numpy(scores)), batch), batch
+        return "objective", lambda scores: float(
+            fair.worth(fair.evaluate(batch.padding.pad(torch.from_numpy(scores)), batch), batch)
         )
 
     def _parameters(self) -> dict[str, Any]:

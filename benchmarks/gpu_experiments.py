@@ -1,0 +1,111 @@
+"""Whole experiments on a CUDA device, for `python -m benchmarks.gpu`."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import torch
+
+from rankpolicy.data import make_fair_synthetic, make_web_search, split_queries
+from rankpolicy.evaluation import evaluate
+from rankpolicy.experiments.tradeoff import sweep_tradeoff
+from rankpolicy.metrics import parse_metric
+from rankpolicy.rankers import PGRank
+from rankpolicy.rankers.fitting import fit_together
+
+STRENGTHS = [float(strength) for strength in np.round(np.geomspace(0.1, 100, 32), 3)]
+SEEDS = list(range(5))
+ALONE = 3  # points that are also fitted one by one
+
+
+def tradeoff() -> dict[str, Any]:
+    """A trade-off curve of networks: all points together, and some of them one by one."""
+    trains = [make_fair_synthetic(random_state=2 * seed) for seed in SEEDS]
+    tests = [make_fair_synthetic(random_state=2 * seed + 1) for seed in SEEDS]
+    methods = {"fair-pg-rank": {"model": "mlp", "device": "cuda"}}
+    sweep_tradeoff(
+        trains[0], tests[0], {"fair-pg-rank": {"model": "mlp", "device": "cuda", "epochs": 2}}, strengths=[1.0], jobs=1
+    )
+    start = time.perf_counter()
+    found = sweep_tradeoff(trains, tests, methods, strengths=STRENGTHS, seeds=SEEDS, jobs=1)
+    together = time.perf_counter() - start
+    start = time.perf_counter()
+    chosen = STRENGTHS[:: len(STRENGTHS) // ALONE][:ALONE]
+    alone = [sweep_tradeoff(trains[0], tests[0], methods, strengths=[strength], jobs=1) for strength in chosen]
+    one_by_one = (time.perf_counter() - start) / ALONE * len(STRENGTHS) * len(SEEDS)
+    points = {point.strength: point for point in found.points}
+    gaps = [
+        abs(points[strength].per_seed[0].utility - single.points[0].per_seed[0].utility)
+        for strength, single in zip(chosen, alone, strict=True)
+    ]
+    return {
+        "name": f"trade-off of {len(STRENGTHS)} strengths x {len(SEEDS)} seeds, MLP",
+        "together_s": round(together, 2),
+        "one_by_one_s": round(one_by_one, 1),
+        "measured": f"one by one: {ALONE} points, scaled",
+        "ratio": round(one_by_one / together, 1),
+        "goal_ratio": 20,
+        "largest_gap_in_utility": float(f"{max(gaps):.1e}"),
+    }
+
+
+def evaluation() -> dict[str, Any]:
+    """NDCG@10 and AP of 1,000,000 queries of 100 items on the device, in blocks."""
+    num_queries, num_items, block = 1_000_000, 100, 50_000
+    generator = torch.Generator("cuda").manual_seed(0)
+    scores = torch.rand(num_queries, num_items, generator=generator, device="cuda")
+    labels = torch.randint(0, 5, scores.shape, generator=generator, device="cuda", dtype=torch.int8)
+    mask = torch.ones(block, num_items, dtype=torch.bool, device="cuda")
+    metrics = [parse_metric("ndcg@10"), parse_metric("ap")]
+
+    def measured() -> list[float]:
+        sums = torch.zeros(len(metrics), dtype=torch.float64, device="cuda")
+        for first in range(0, num_queries, block):
+            rankings = scores[first : first + block].argsort(descending=True, stable=True)
+            given = labels[first : first + block].float()
+            sums += torch.stack([metric(rankings, given, mask).double().sum() for metric in metrics])
+        return (sums / num_queries).tolist()
+
+    measured()
+    torch.cuda.synchronize()
+    start = time.perf_counter()
+    values = measured()
+    seconds = time.perf_counter() - start
+    num_bytes = scores.numel() * 4 + labels.numel()
+    return {
+        "name": "evaluation of 1,000,000 x 100, ndcg@10 and ap",
+        "s": round(seconds, 4),
+        "memory_limit_s": round(num_bytes / 4.8e12, 5),
+        "values": [round(value, 4) for value in values],
+    }
+
+
+def quality(*, num_queries: int = 400, devices: tuple[str, str] = ("cpu", "cuda")) -> Iterator[dict[str, Any]]:
+    """Test NDCG@10 of whole fits on two devices, five seeds, paired."""
+    data = make_web_search(num_queries, random_state=0)
+    train, valid, test = split_queries(data, (0.6, 0.2, 0.2), random_state=0)
+    found = {}
+    for device in devices:
+        start = time.perf_counter()
+        rankers = [PGRank(device=device, epochs=30, random_state=seed) for seed in SEEDS]
+        fit_together(rankers, [train] * len(SEEDS), [valid] * len(SEEDS))
+        found[device] = np.array([evaluate(ranker, test, ["ndcg@10"]).means["ndcg@10"] for ranker in rankers])
+        yield {
+            "name": f"PGRank on {device}, five seeds",
+            "s": round(time.perf_counter() - start, 1),
+            "ndcg@10": found[device].round(4).tolist(),
+        }
+    gaps = found[devices[1]] - found[devices[0]]
+    yield {
+        "name": f"NDCG@10 on {devices[1]} less that on {devices[0]}, paired",
+        "mean": round(float(gaps.mean()), 4),
+        "standard_error": round(float(gaps.std(ddof=1) / np.sqrt(len(gaps))), 4),
+    }
+
+
+def rows() -> Iterator[dict[str, Any]]:
+    yield tradeoff()
+    yield evaluation()

@@ -1,0 +1,118 @@
+"""The weights of networks that are trained together, layer by layer in single tensors."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor, nn
+
+from rankpolicy.models.average import (
+    DropoutDraws,
+    StackedLayers,
+    dropout_draws,
+    layer_shapes,
+    linear_layers,
+)
+
+
+def stack_shape(network: nn.Module) -> object | None:
+    """What networks must have in common to be stacked; None for a network that cannot be.
+
+    Parameters
+    ----------
+    network
+        A network of linear layers, or an ``Average`` of several.
+    """
+    shapes = []
+    for member in _members(network):
+        layers = linear_layers(member)
+        if layers is None:
+            return None
+        shapes.append(layer_shapes(layers))
+    return tuple(shapes) if len(set(shapes)) == 1 else None
+
+
+class Stack:
+    """Networks whose weights are slices of shared tensors: a single product per layer scores the items with all of them.
+
+    The parameters of the networks are views of the shared tensors until ``release``.
+
+    Parameters
+    ----------
+    networks
+        Networks of equal ``stack_shape``: those of the first group, then those of the second. Those of one group read the same items.
+    num_groups
+        How many groups there are.
+    """
+
+    def __init__(self, networks: Sequence[nn.Module], *, num_groups: int = 1) -> None:
+        of_networks = [list(_members(network)) for network in networks]
+        self.num_networks, self.num_groups = len(of_networks[0]), num_groups
+        members = [linear_layers(member) for of_one in of_networks for member in of_one]
+        self._linears = list(zip(*(layers for layers in members if layers is not None), strict=True))
+        self.num_members = len(members)
+        first = members[0]
+        assert first is not None
+        self.is_dropping = [threshold > 0 for _, threshold in first[:-1]]
+        self.weights: list[
+            Tensor
+        ] = []  # of each layer: weights (member, outputs, inputs), then biases (member, outputs)
+        for place in self._linears:
+            for name in ("weight", "bias"):
+                together = torch.stack([getattr(linear, name).detach() for linear, _ in place]).requires_grad_()
+                for (linear, _), own in zip(place, together.detach(), strict=True):
+                    getattr(linear, name).data = own
+                self.weights.append(together)
+        device = self.weights[0].device
+        self._thresholds = tuple(
+            torch.tensor([threshold for _, threshold in place], dtype=torch.uint8, device=device)
+            for place in self._linears[:-1]
+        )
+
+    @property
+    def layers(self) -> StackedLayers:
+        """The layers, through which gradients reach ``weights``."""
+        (weights, biases), *later = zip(self.weights[::2], self.weights[1::2], strict=True)
+        num_inputs = weights.shape[2]
+        return StackedLayers(
+            first=(
+                weights.view(self.num_groups, -1, num_inputs).transpose(1, 2),
+                biases.view(self.num_groups, 1, -1),
+            ),
+            later=tuple((inner.transpose(1, 2), bias[:, None]) for inner, bias in later),
+            thresholds=self._thresholds,
+        )
+
+    def training_scores(
+        self, features: Tensor, num_items: Sequence[int], *, generators: Sequence[torch.Generator | None]
+    ) -> Tensor:
+        """Scores (member, row) of features (group, row, feature), with dropout.
+
+        Parameters
+        ----------
+        features
+            What the networks of each group read.
+        num_items
+            How many rows of each group are items.
+        generators
+            Where dropout is drawn from, one per group.
+        """
+        layers = self.layers
+        draws: DropoutDraws | None = dropout_draws(
+            layers, num_items, num_networks=self.num_networks, is_dropping=self.is_dropping, generators=generators
+        )
+        return layers.scores(features, draws=draws)
+
+    def release(self) -> None:
+        """Give every network weights of its own again."""
+        for place in self._linears:
+            for linear, _ in place:
+                for name in ("weight", "bias"):
+                    parameter = getattr(linear, name)
+                    parameter.data = parameter.data.clone()
+
+
+def _members(network: nn.Module) -> Sequence[nn.Module]:
+    members = getattr(network, "members", None)
+    return list(members) if isinstance(members, nn.ModuleList) else [network]

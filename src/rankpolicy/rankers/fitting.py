@@ -1,0 +1,144 @@
+"""Fits that wait for each other: rankers that ask for the training of a network at the same time get it done together."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Generator, Hashable, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from rankpolicy.training import NetworkFit, TrainingState, fit_networks
+from rankpolicy.training.full_batch import FullBatchFit, fit_full_batches
+from rankpolicy.types import RankPolicyError
+
+if TYPE_CHECKING:
+    from rankpolicy.data.dataset import RankingDataset
+    from rankpolicy.rankers.base import Ranker
+
+Made = TypeVar("Made")
+
+# A fit that yields what is to be trained and is sent the outcome: a TrainingState, or the values of a full-batch training.
+FitSteps = Generator[NetworkFit | FullBatchFit, Any, None]
+
+
+class FitError(RankPolicyError):
+    """The error of one of several fits.
+
+    Parameters
+    ----------
+    message
+        What is wrong.
+    place
+        The number of the fit.
+    """
+
+    def __init__(self, message: str, place: int) -> None:
+        super().__init__(message)
+        self.place = place
+
+    def __reduce__(self) -> tuple[type[FitError], tuple[str, int]]:
+        return FitError, (str(self), self.place)
+
+
+class SharedParts:
+    """What fits on the same data have in common, made once: scaled features, tensors on the device."""
+
+    def __init__(self) -> None:
+        self._made: dict[Hashable, tuple[Any, Any]] = {}
+
+    def once(self, key: Hashable, of: Any, make: Callable[[], Made]) -> Made:
+        """What ``make`` gives, called once for each key and object.
+
+        Parameters
+        ----------
+        key
+            What is made, and all that it depends on beside the object.
+        of
+            The object that it is made of, compared by identity.
+        make
+            Makes it.
+        """
+        whole = (key, id(of))
+        if whole not in self._made:
+            self._made[whole] = (make(), of)  # the object is kept, so that no other gets its identity
+        made: Made = self._made[whole][0]
+        return made
+
+
+def fit_together(
+    rankers: Sequence[Ranker],
+    trains: Sequence[RankingDataset],
+    valids: Sequence[RankingDataset | None],
+    *,
+    progress: bool | None = False,
+) -> list[tuple[str, ...]]:
+    """Fit rankers, each as ``ranker.fit(train, valid=valid)`` would; networks that differ in numbers and seeds only are trained together.
+
+    Returns the warnings of each fit.
+
+    Parameters
+    ----------
+    rankers
+        Unfitted rankers.
+    trains, valids
+        The training data of each, and its validation data or None.
+    progress
+        Whether to show the progress of the first of them, as ``fit`` does.
+    """
+    shared = SharedParts()
+    steps = []
+    for ranker, train, valid in zip(rankers, trains, valids, strict=True):
+        shown = progress if ranker is rankers[0] else False
+        prepared = ranker._prepared(train, valid=valid, progress=shown, shared=shared)
+        steps.append(ranker._fitting(*prepared))
+    return complete(steps)
+
+
+def complete(fits: Sequence[FitSteps]) -> list[tuple[str, ...]]:
+    """Run fits to their ends, in step with each other, and return the warnings of each.
+
+    Parameters
+    ----------
+    fits
+        What ``Ranker._fitting`` gave.
+    """
+    notes: list[list[str]] = [[] for _ in fits]
+    outcomes: dict[int, Any] = dict.fromkeys(range(len(fits)))
+    while outcomes:
+        asked: dict[int, NetworkFit | FullBatchFit] = {}
+        for place, outcome in outcomes.items():
+            with warnings.catch_warnings(record=True) as caught:
+                warnings.simplefilter("always", UserWarning)
+                try:
+                    asked[place] = fits[place].send(outcome)
+                except StopIteration:
+                    pass
+                except RankPolicyError as error:
+                    raise FitError(str(error), place) from None
+            notes[place] += [str(warning.message) for warning in caught if warning.category is UserWarning]
+        outcomes = _trained(asked)
+    return [tuple(dict.fromkeys(own)) for own in notes]
+
+
+def complete_alone(fit: FitSteps) -> None:
+    """Run a single fit to its end; its warnings are shown where they arise.
+
+    Parameters
+    ----------
+    fit
+        What ``Ranker._fitting`` gave.
+    """
+    outcomes: dict[int, Any] = {0: None}
+    while outcomes:
+        try:
+            outcomes = _trained({0: fit.send(outcomes[0])})
+        except StopIteration:
+            return
+
+
+def _trained(asked: dict[int, NetworkFit | FullBatchFit]) -> dict[int, Any]:
+    """The outcome of each training that was asked for."""
+    networks = {place: fit for place, fit in asked.items() if isinstance(fit, NetworkFit)}
+    whole = {place: fit for place, fit in asked.items() if isinstance(fit, FullBatchFit)}
+    states: list[TrainingState] = fit_networks(list(networks.values()))
+    values = fit_full_batches(list(whole.values()))
+    return dict(zip(networks, states, strict=True)) | dict(zip(whole, values, strict=True))

@@ -1,0 +1,133 @@
+"""AdamW for networks that are trained together, each with its own step size and weight decay."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from rankpolicy.kernels import HAS_NUMBA, on_gpu
+
+BETAS, EPSILON = (0.9, 0.999), 1e-8
+
+
+class StackedAdamW:
+    """AdamW (Loshchilov & Hutter 2019): with g the gradient and t the number of steps, for each member
+
+        m := β1 m + (1 - β1) g,    v := β2 v + (1 - β2) g²,
+        w := (1 - rate * decay) w - rate * m / (1 - β1^t) / (sqrt(v / (1 - β2^t)) + ε).
+
+    Parameters
+    ----------
+    weights
+        Tensors whose first axis is the member.
+    learning_rates, weight_decays
+        One number per member.
+    """
+
+    def __init__(
+        self, weights: Sequence[Tensor], *, learning_rates: Sequence[float], weight_decays: Sequence[float]
+    ) -> None:
+        self.weights = list(weights)
+        like = self.weights[0].detach()
+        self.rates = like.new_tensor(learning_rates)
+        self.keeps = like.new_tensor(
+            [1 - rate * decay for rate, decay in zip(learning_rates, weight_decays, strict=True)]
+        )
+        self.first = [torch.zeros_like(weight, requires_grad=False) for weight in self.weights]
+        self.second = [torch.zeros_like(weight, requires_grad=False) for weight in self.weights]
+        self.steps = torch.zeros((), dtype=torch.float64, device=like.device)
+
+    @torch.no_grad()
+    def step(self, gradients: Sequence[Tensor]) -> None:
+        """Move the weights.
+
+        Parameters
+        ----------
+        gradients
+            Of each weight tensor, in its shape.
+        """
+        self.steps += 1
+        take = _torch_step
+        if self.steps.device.type == "cpu" and HAS_NUMBA and self.rates.dtype == torch.float32:
+            take = _compiled_step
+        elif on_gpu(self.rates):
+            take = _step_on_gpu
+        for weight, gradient, first, second in zip(self.weights, gradients, self.first, self.second, strict=True):
+            take(weight.detach(), gradient.contiguous(), first, second, self.rates, self.keeps, self.steps)
+
+    def keep(self, members: Sequence[int], weights: Sequence[Tensor]) -> StackedAdamW:
+        """The optimizer of some of the members, where they are now.
+
+        Parameters
+        ----------
+        members
+            Which of them.
+        weights
+            Their weights.
+        """
+        kept = StackedAdamW(weights, learning_rates=[0.0] * len(members), weight_decays=[0.0] * len(members))
+        index = torch.tensor(list(members), device=self.rates.device)
+        kept.rates, kept.keeps, kept.steps = self.rates[index], self.keeps[index], self.steps.clone()
+        kept.first, kept.second = ([part[index] for part in parts] for parts in (self.first, self.second))
+        return kept
+
+    def state(self) -> list[Tensor]:
+        """All tensors that a step changes."""
+        return [*(weight.detach() for weight in self.weights), *self.first, *self.second, self.steps]
+
+    def state_dict(self) -> dict[str, Any]:
+        """Moments and steps in the form that torch's optimizers have."""
+        moments = zip(self.first, self.second, strict=True)
+        slots = {
+            place: {"step": self.steps, "exp_avg": first, "exp_avg_sq": second}
+            for place, (first, second) in enumerate(moments)
+        }
+        return {"state": slots, "param_groups": []}
+
+    def load_state_dict(self, saved: dict[str, Any]) -> None:
+        """Go on from a saved state.
+
+        Parameters
+        ----------
+        saved
+            What ``state_dict`` gave.
+        """
+        for place, (first, second) in enumerate(zip(self.first, self.second, strict=True)):
+            slots = saved["state"][place]
+            for own, name in ((first, "exp_avg"), (second, "exp_avg_sq")):
+                if own.shape != slots[name].shape:
+                    raise ValueError(f"{name} {place} has the shape {tuple(slots[name].shape)}, not {tuple(own.shape)}")
+                own.copy_(slots[name])
+            self.steps.copy_(slots["step"])
+
+
+def _torch_step(
+    weight: Tensor, gradient: Tensor, first: Tensor, second: Tensor, rates: Tensor, keeps: Tensor, steps: Tensor
+) -> None:
+    """The reference."""
+    shape = (-1, *[1] * (weight.dim() - 1))
+    first.lerp_(gradient, 1 - BETAS[0])
+    second.mul_(BETAS[1]).addcmul_(gradient, gradient, value=1 - BETAS[1])
+    corrections = [1 - beta**steps for beta in BETAS]
+    spread = (second / corrections[1].to(weight.dtype)).sqrt_().add_(EPSILON)
+    weight.mul_(keeps.view(shape)).sub_(first / spread * (rates / corrections[0].to(weight.dtype)).view(shape))
+
+
+def _compiled_step(
+    weight: Tensor, gradient: Tensor, first: Tensor, second: Tensor, rates: Tensor, keeps: Tensor, steps: Tensor
+) -> None:
+    from rankpolicy.kernels.adamw import adamw
+
+    w, g, m, v = (tensor.view(len(rates), -1).numpy() for tensor in (weight, gradient, first, second))
+    adamw(w, g, m, v, rates.numpy(), keeps.numpy(), float(steps))
+
+
+def _step_on_gpu(
+    weight: Tensor, gradient: Tensor, first: Tensor, second: Tensor, rates: Tensor, keeps: Tensor, steps: Tensor
+) -> None:
+    from rankpolicy.kernels.triton.adamw import adamw
+
+    adamw(weight, gradient, first, second, rates, keeps, steps)
