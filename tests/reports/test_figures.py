@@ -49,6 +49,16 @@ def test_the_same_numbers_give_the_same_figure():
     assert figures.query_scatter(VALUES, metric="map") == figures.query_scatter(VALUES, metric="map")
 
 
+def test_folds_that_learned_different_rewards_have_a_panel_for_each():
+    histories = {
+        "Fold1": {"training": {"map": [0.1, 0.2]}, "valid_0": {"ndcg@10": [0.3, 0.4]}},
+        "Fold2": {"training": {"ndcg@10": [0.2, 0.3]}, "valid_0": {"ndcg@10": [0.5, 0.4]}},
+    }
+    svg = figures.learning_curves(histories, {"Fold1": 2, "Fold2": 1}, step="epoch")
+    for label in ("training map", "training ndcg@10", "validation ndcg@10"):
+        assert label in svg
+
+
 def test_learning_curves_of_all_methods_share_one_axis():
     fast = [{"valid_0": {"ndcg@10": [0.3, 0.4]}}, {"valid_0": {"ndcg@10": [0.35, 0.4, 0.5]}}]
     slow = [{"valid_0": {"ndcg@10": [0.3 + 0.001 * tree for tree in range(200)]}}] * 2

@@ -63,14 +63,17 @@ def learning_curves(
     step
         Name of a step: "epoch" or "tree".
     """
-    first = next(iter(histories.values()))
-    panels = [(part, name) for part in ("training", "valid_0") for name in first.get(part, {})]
+    # The reward may be chosen fold by fold, and names its curve.
+    named = [(part, name) for history in histories.values() for part in history for name in history[part]]
+    panels = [one for one in dict.fromkeys(sorted(named)) if one[0] in ("training", "valid_0")]
     with style():
         figure = new_figure(4.6 * len(panels) if len(panels) > 1 else 7.0, 3.4)
         for index, (part, name) in enumerate(panels, 1):
             axes = figure.add_subplot(1, len(panels), index)
             for colour, (fold, history) in zip(colours(), histories.items(), strict=False):
-                values, best = history[part][name], best_steps[fold]
+                values, best = history.get(part, {}).get(name, ()), best_steps[fold]
+                if not len(values):
+                    continue
                 axes.plot(range(1, len(values) + 1), values, color=colour, linewidth=1.6, label=fold)
                 if part == "valid_0" and best <= len(values):
                     axes.plot([best], [values[best - 1]], "o", color=colour, markersize=7, label=None)
