@@ -3,18 +3,31 @@
 import sys
 from pathlib import Path
 
-sys.path[:0] = [str(Path(__file__).parents[1]), str(Path(__file__).parents[1] / "src")]
+sys.path[:0] = [
+    str(Path(__file__).parents[1]),
+    str(Path(__file__).parents[1] / "src"),
+]
 
 from rankpolicy.version import __version__  # noqa: E402
 
 project = "rankpolicy"
 copyright = "the authors of rankpolicy, Apache-2.0"
 version = release = __version__
-extensions = ["myst_parser", "sphinx_copybutton", "sphinx_design", "docs.building.extension"]
+extensions = [
+    "myst_parser",
+    "sphinx_copybutton",
+    "sphinx_design",
+    "docs.building.extension",
+]
 exclude_patterns = ["building"]
 nitpicky = True
 
-myst_enable_extensions = ["colon_fence", "deflist", "dollarmath", "attrs_inline"]
+myst_enable_extensions = [
+    "colon_fence",
+    "deflist",
+    "dollarmath",
+    "attrs_inline",
+]
 myst_heading_anchors = 3
 myst_dmath_double_inline = True
 suppress_warnings = ["myst.header"]  # docstrings may skip a level of headings
