@@ -83,4 +83,4 @@ def _anchor(name: str) -> str:
 
 
 def _first_sentence(text: str | None) -> str:
-    return re.split(r"(?<=[.:])\s", " ".join((text or "").split()), maxsplit=1)[0]
+    return re.split(r"(?<=\.)\s", " ".join((text or "").split()), maxsplit=1)[0]
