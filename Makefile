@@ -2,8 +2,9 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
+DOCS_STAMP := $(VENV)/.docs-installed
 
-.PHONY: install demo test check format bench bench-service clean
+.PHONY: install demo test check format bench bench-service docs docs-serve clean
 
 install: $(STAMP)
 
@@ -35,5 +36,18 @@ bench: $(STAMP)
 bench-service: $(STAMP)
 	$(BIN)/python -m benchmarks.service
 
+docs: $(DOCS_STAMP)
+	rm -rf site
+	$(BIN)/python -m sphinx --fail-on-warning --keep-going --quiet --doctree-dir build/doctrees docs site
+	$(BIN)/python -m docs.building.site_links site
+
+docs-serve: $(DOCS_STAMP)
+	$(BIN)/python -m sphinx --quiet --doctree-dir build/doctrees docs site
+	$(BIN)/python -m http.server --directory site 8000
+
+$(DOCS_STAMP): $(STAMP)
+	$(BIN)/python -m pip install --quiet --editable '.[docs]'
+	touch $(DOCS_STAMP)
+
 clean:
-	rm -rf $(VENV) build dist runs
+	rm -rf $(VENV) build dist runs site

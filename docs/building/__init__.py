@@ -1,0 +1,1 @@
+"""How the site is built: code blocks are run, formulas become MathML, the reference is made from docstrings and options."""
