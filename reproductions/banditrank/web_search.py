@@ -16,6 +16,7 @@ from rankpolicy.data.arrays import concatenate
 from rankpolicy.data.folds import Fold
 from rankpolicy.models import MLP, Highway
 from rankpolicy.rankers.networks.bandit_rank import PAPER_REWARDS
+from rankpolicy.training import optimizer
 from reproductions.target import Setup
 
 FOLDER = "letor_mq2007"
@@ -54,7 +55,10 @@ def adam_with(betas: tuple[float, float] | None) -> Iterator[None]:
     if betas is None:
         yield
         return
-    with mock.patch.object(torch.optim, "AdamW", partial(torch.optim.AdamW, betas=betas)):
+    with (
+        mock.patch.object(torch.optim, "AdamW", partial(torch.optim.AdamW, betas=betas)),
+        mock.patch.object(optimizer, "BETAS", betas),
+    ):
         yield
 
 

@@ -109,6 +109,8 @@ class Bandit(KnowsOtherSettings, ABC):
     def _filled_propensities(self, memory: Memory, available: Items, ranking: Items) -> NDArray[np.float64]:
         step, found = self.propensity_step(), np.zeros(len(ranking))
         assert step is not None
+        if not len(available):
+            raise RankPolicyError("available must name at least one item; got none.")
         step(memory, available, ranking, found)
         if (found < 0).any():
             raise RankPolicyError(f"a list must hold available items; got {ranking[found < 0][0]}.")

@@ -8,7 +8,6 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from rankpolicy.display import short_repr
 from rankpolicy.types import RankPolicyError
 
 
@@ -25,7 +24,6 @@ class SparseFeatures:
 
     ndim = 2
     dtype = np.dtype(np.float32)
-    __repr__ = short_repr
 
     def __init__(self, matrix: Any) -> None:
         self.matrix = matrix
@@ -40,6 +38,9 @@ class SparseFeatures:
     def T(self) -> DenseColumns:  # noqa: N802 - as that of an array
         """Its columns, one at a time."""
         return DenseColumns(self.matrix.tocsc())
+
+    def __repr__(self) -> str:
+        return f"SparseFeatures({self.shape[0]} x {self.shape[1]}, {self.matrix.nnz} stored)"
 
     def __len__(self) -> int:
         return self.shape[0]

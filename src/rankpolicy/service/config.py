@@ -100,7 +100,7 @@ class ServiceConfig:
 
     def retrains(self) -> list[Retrain]:
         """What ``[[retrain]]`` says, checked."""
-        if not self.retrain:
+        if isinstance(self.retrain, Sequence) and not self.retrain:
             return []
         from rankpolicy.service.retrain_settings import Retrain
 

@@ -11,6 +11,7 @@ from torch import Tensor
 from rankpolicy.kernels import HAS_NUMBA, on_gpu
 
 BETAS, EPSILON = (0.9, 0.999), 1e-8
+_BETAS_OF_KERNELS = BETAS  # which they have as constants
 
 
 class StackedAdamW:
@@ -51,7 +52,9 @@ class StackedAdamW:
         """
         self.steps += 1
         take = _torch_step
-        if self.steps.device.type == "cpu" and HAS_NUMBA and self.rates.dtype == torch.float32:
+        if BETAS != _BETAS_OF_KERNELS:
+            pass
+        elif self.steps.device.type == "cpu" and HAS_NUMBA and self.rates.dtype == torch.float32:
             take = _compiled_step
         elif on_gpu(self.rates):
             take = _step_on_gpu

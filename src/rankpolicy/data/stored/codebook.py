@@ -97,8 +97,6 @@ class BinMeans:
         How many codes their values can have.
     """
 
-    __repr__ = short_repr
-
     def __init__(self, num_features: int, num_codes: int) -> None:
         self._sums = np.zeros((num_features, num_codes))
         self._counts = np.zeros((num_features, num_codes), np.int64)

@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankpolicy.data.stored.pages import MappedPages
-from rankpolicy.display import short_repr
 from rankpolicy.kernels import HAS_NUMBA
 
 if TYPE_CHECKING:
@@ -41,7 +40,6 @@ class StoredFeatures:
 
     ndim = 2
     dtype = np.dtype(np.float32)
-    __repr__ = short_repr
 
     def __init__(
         self, codes: NDArray[Any], values: Floats, rows: Rows | None = None, pages: MappedPages | None = None
@@ -55,6 +53,9 @@ class StoredFeatures:
     def shape(self) -> tuple[int, int]:
         """(items, features)"""
         return len(self), self.codes.shape[1]
+
+    def __repr__(self) -> str:
+        return f"StoredFeatures({self.shape[0]} x {self.shape[1]}, {self.codes.dtype.name})"
 
     def __len__(self) -> int:
         return len(self.codes) if self.rows is None else len(self.rows)
@@ -123,8 +124,6 @@ class CodeTable:
     source
         The feature that each column is a function of (columns,).
     """
-
-    __repr__ = short_repr
 
     def __init__(self, values: Floats, source: NDArray[np.int64]) -> None:
         self.values = np.ascontiguousarray(values)

@@ -8,8 +8,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rankpolicy.display import short_repr
-
 _MOST_BYTES = 1 << 27
 
 
@@ -23,8 +21,6 @@ class MappedPages:
     array
         The array; one that is not mapped has nothing to release.
     """
-
-    __repr__ = short_repr
 
     def __init__(self, array: NDArray[Any]) -> None:
         self._map: mmap.mmap | None = getattr(array, "_mmap", None) if isinstance(array, np.memmap) else None

@@ -5,8 +5,6 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from rankpolicy.display import short_repr
-
 _BLOCK_ROWS = 4096
 
 
@@ -33,8 +31,6 @@ class QuantileSketch:
     >>> sketch.cuts(0, 4)
     array([2515.5, 5095.5, 7546.5], dtype=float32)
     """
-
-    __repr__ = short_repr
 
     def __init__(self, num_columns: int, *, most_distinct: int = 255, block_rows: int = _BLOCK_ROWS) -> None:
         self.num_columns = num_columns

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
+import numpy as np
 import torch
 
 from rankpolicy.data.dataset import RankingDataset
@@ -70,7 +71,7 @@ class FeatureInputs:
         All at once where that takes little memory, where the scaling looks at whole queries, or where values in
         memory are encoded.
         """
-        if dataset.num_items * self.num_columns <= _FEW_CELLS:
+        if isinstance(dataset.features, np.ndarray) and dataset.num_items * self.num_columns <= _FEW_CELLS:
             return self.read(dataset)
         scaled: torch.Tensor | ScaledRows
         is_encoded = self.scaling.encoding is not None and not isinstance(dataset.features, StoredFeatures)
