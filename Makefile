@@ -18,7 +18,7 @@ demo: $(STAMP)
 	$(BIN)/rankpolicy demo
 
 test: $(STAMP)
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n auto
 
 check: $(STAMP)
 	$(BIN)/ruff format --check .
