@@ -111,10 +111,14 @@ def fit_encoding(dataset: RankingDataset) -> FeatureEncoding | None:
     if not has_missing.any() and not is_category.any():
         return None
     fill = np.zeros(dataset.num_features, np.float32)
-    for column in np.flatnonzero(~is_category):
-        values = dataset.features[:, int(column)]
-        present = values[~np.isnan(values)]
-        fill[column] = np.median(present) if len(present) else 0
+    if isinstance(dataset.features, StoredFeatures):
+        for column, (values, counts) in enumerate(zip(dataset.features.values, dataset.features.counts(), strict=True)):
+            fill[column] = _counted_median(values[:-1], counts[:-1])
+    else:
+        for column in np.flatnonzero(~is_category):
+            values = dataset.features[:, column]
+            present = values[~np.isnan(values)]
+            fill[column] = np.median(present) if len(present) else 0
     return FeatureEncoding(fill=fill, indicators=has_missing.astype(np.float32), num_categories=num_categories)
 
 
@@ -125,3 +129,12 @@ def _columns_with_missing(features: Features) -> NDArray[np.bool_]:
     if isinstance(features, StoredFeatures):
         return features.counts()[:, -1] > 0
     return np.asarray(np.isnan(features).any(axis=0))
+
+
+def _counted_median(values: NDArray[np.float32], counts: NDArray[np.int64]) -> float:
+    """The median of values in ascending order that occur so often; 0 of none."""
+    if not counts.any():
+        return 0.0
+    values, ends = values[counts > 0], np.cumsum(counts[counts > 0])
+    below, above = ((ends[-1] - 1) // 2, ends[-1] // 2)
+    return float(np.mean(values[np.searchsorted(ends, [below, above], side="right")]))

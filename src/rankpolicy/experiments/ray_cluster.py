@@ -6,6 +6,7 @@ import os
 import socket
 import sys
 from collections.abc import Callable, Generator, Sequence
+from contextlib import suppress
 from typing import Any, TypeVar
 
 from rankpolicy.optional import require
@@ -71,7 +72,8 @@ def run_on_ray(
     finally:
         # After an error or an interrupt nobody needs the tasks that are still running.
         for left in waiting:
-            ray.cancel(left, force=True)
+            with suppress(Exception):  # of a cluster that is lost: the first error counts
+                ray.cancel(left, force=True)
         if is_ours:
             ray.shutdown()
 
@@ -116,7 +118,7 @@ def _result(ray: Any, done: Any) -> Any:
             raise error.cause.with_traceback(None) from None  # the traceback of the other process does not help a user
         raise
     except (ray.exceptions.RayError, ConnectionError) as error:
-        first = str(error).strip().splitlines()[0]
+        first = (str(error).strip().splitlines() or [type(error).__name__])[0]
         raise RankPolicyError(
             f"the cluster lost a task for good ({first}). Check its machines, and run again."
         ) from None

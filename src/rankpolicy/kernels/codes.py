@@ -86,11 +86,12 @@ def values_of_rows(
 
 @njit(parallel=True, nogil=True)
 def _decode(codes, rows, table, source, values):
+    last = table.shape[1] - 1  # a code beyond it, from a damaged file, reads as missing
     for block in prange((len(rows) + _BLOCK_ROWS - 1) // _BLOCK_ROWS):
         for place in range(block * _BLOCK_ROWS, min(len(rows), (block + 1) * _BLOCK_ROWS)):
             row = rows[place]
             for column in range(len(source)):
-                values[place, column] = table[column, codes[row, source[column]]]
+                values[place, column] = table[column, min(codes[row, source[column]], last)]
 
 
 @njit(nogil=True)

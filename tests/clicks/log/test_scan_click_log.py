@@ -113,3 +113,14 @@ def test_errors_name_file_and_row(frame, tmp_path):
     with pytest.raises(RankPolicyError, match=r"log.parquet, row 501: expected as many clicks as items"):
         scan_click_log(tmp_path / "log.parquet")
     assert scan_click_log(tmp_path / "log.parquet", lenient=True).num_skipped_rows == 1
+
+
+def test_blocks_without_a_good_row_are_skipped_where_others_have_some(frame, tmp_path):
+    folder = tmp_path / "shards"
+    folder.mkdir()
+    frame.with_columns(clicks=polars.col("clicks").list.head(1)).write_parquet(folder / "a.parquet")
+    with pytest.raises(RankPolicyError, match="must hold at least one good row"):
+        scan_click_log(folder, lenient=True)
+    frame.write_parquet(folder / "b.parquet")
+    log = scan_click_log(folder, lenient=True)
+    assert (log.num_sessions, log.num_skipped_rows) == (900, 900)

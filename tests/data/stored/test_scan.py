@@ -192,3 +192,47 @@ def test_errors_say_what_to_do(data, scan, tmp_path):
     (tmp_path / "bad.txt").write_text("1 qid:1 1:2\n" * 200 + "1 qid:1 1:x\n")
     with pytest.raises(RankPolicyError, match=r"bad.txt: line 201: "):
         scan(tmp_path / "bad.txt", scan_letor)
+
+
+def test_query_ids_are_those_of_read_parquet(data, scan, tmp_path):
+    write_parquet(data, tmp_path / "a.parquet")
+    frame = polars.read_parquet(tmp_path / "a.parquet")
+    folder = tmp_path / "shards"
+    folder.mkdir()
+    frame.with_columns(qid=polars.col("qid").cast(polars.Int64)).write_parquet(folder / "a.parquet")
+    found = scan(folder)
+    np.testing.assert_array_equal(found.query_ids, read_parquet(folder / "a.parquet").query_ids.astype(str))
+    frame.with_columns(qid=polars.col("qid").cast(polars.String)).write_parquet(folder / "b.parquet")
+    with pytest.raises(
+        RankPolicyError, match=r"b.parquet: column 'qid' must be of the type that it has in .*Int64; it is String"
+    ):
+        scan(folder)
+
+
+def test_blocks_without_items_and_hidden_files_are_left_out(scan, tmp_path):
+    folder = tmp_path / "letor"
+    folder.mkdir()
+    (folder / "._part").write_bytes(b"\0")
+    (folder / "a.txt").write_text("# a comment\n\n")
+    (folder / "b.txt").write_text("1 qid:1 1:2\n0 qid:1 1:3\n")
+    assert scan(folder, scan_letor).num_items == 2
+
+
+def test_bad_labels_leave_no_cache(data, scan, tmp_path):
+    write_parquet(data, tmp_path / "a.parquet")
+    frame = polars.read_parquet(tmp_path / "a.parquet")
+    bad = polars.when(polars.int_range(polars.len()) == 250).then(-1.0).otherwise(polars.col("label"))
+    frame.with_columns(label=bad).write_parquet(tmp_path / "a.parquet")
+    with pytest.raises(RankPolicyError, match="row 250 has -1"):
+        scan(tmp_path / "a.parquet")
+    assert list((tmp_path / "cache").iterdir()) == []
+
+
+def test_gated_networks_learn_from_disk(scan, tmp_path):
+    pytest.importorskip("lightgbm")
+    from rankpolicy.rankers import AutoRanker
+
+    write_parquet(make_ranking(40, num_features=6, num_informative=2, random_state=0), tmp_path / "a.parquet")
+    ranker = AutoRanker(methods=("lambdamart", "regression"), num_folds=2, jobs=1, time_limit=5)
+    on_disk = scan(tmp_path / "a.parquet", stored_as="uint16")
+    assert np.isfinite(ranker.fit(on_disk, progress=False).predict(on_disk)).all()

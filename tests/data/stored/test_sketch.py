@@ -55,3 +55,18 @@ def test_cuts_do_not_depend_on_how_rows_come_in_blocks():
             sketch.add(block)
         found.append([sketch.cuts(column, 16).tolist() for column in range(3)])
     assert found[0] == found[1]
+
+
+@pytest.mark.parametrize("mass", ["at the lowest value", "at the highest value", "in the middle"])
+def test_a_frequent_value_has_a_bin_of_its_own_and_leaves_the_others_theirs(mass):
+    rng = np.random.default_rng(3)
+    rare = np.exp(rng.normal(size=400)).astype(np.float32)
+    frequent = {"at the lowest value": 0.0, "at the highest value": 100.0, "in the middle": 1.0}[mass]
+    values = np.concatenate([np.full(19_600, frequent, np.float32), rare])
+    sketch = QuantileSketch(1, most_distinct=255)
+    sketch.add(rng.permutation(values)[None])
+    cuts = sketch.cuts(0, 255)
+    assert 60 < len(cuts) <= 254
+    below = np.searchsorted(cuts, np.float32(frequent))
+    in_its_bin = values[np.searchsorted(cuts, values) == below]
+    assert set(in_its_bin.tolist()) == {frequent}

@@ -11,6 +11,7 @@ from rankpolicy.data.stored import codebook, features
 from rankpolicy.data.stored.codebook import BinMeans, Cuts
 from rankpolicy.data.stored.features import CodeTable, StoredFeatures
 from rankpolicy.data.stored.sketch import QuantileSketch
+from rankpolicy.types import RankPolicyError
 
 torch = pytest.importorskip("torch")
 
@@ -125,3 +126,38 @@ def test_columns_that_are_functions_of_a_feature():
     table = CodeTable(np.concatenate([kept.values, -kept.values[:1]]), np.array([0, 1, 2, 0]))
     dense = np.asarray(kept)
     np.testing.assert_array_equal(table.read(kept[:5]), np.concatenate([dense[:5], -dense[:5, :1]], axis=1))
+
+
+def test_columns_stay_on_disk_too_and_one_row_is_an_array():
+    kept = stored(example(missing=True))
+    dense = np.asarray(kept)
+    part = kept[10:50][:, [2, 0]]
+    assert isinstance(part, StoredFeatures)
+    np.testing.assert_array_equal(np.asarray(part), dense[10:50][:, [2, 0]])
+    np.testing.assert_array_equal(part[:, 1], dense[10:50, 0])
+    np.testing.assert_array_equal(part.counts(), kept[10:50].counts()[[2, 0]])
+    np.testing.assert_array_equal(kept[7], dense[7])
+    np.testing.assert_array_equal(kept[:, :2][[3, 1]], dense[[3, 1], :2])
+
+
+def test_a_copy_opens_the_same_file(tmp_path):
+    import pickle
+
+    kept = stored(example())
+    codes = np.memmap(tmp_path / "codes.bin", kept.codes.dtype, "w+", shape=kept.codes.shape)
+    codes[:] = kept.codes
+    codes.flush()
+    part = StoredFeatures(np.memmap(tmp_path / "codes.bin", codes.dtype, "r", shape=codes.shape), kept.values)[5:300]
+    packed = pickle.dumps(part)
+    assert len(packed) < 20_000
+    np.testing.assert_array_equal(np.asarray(pickle.loads(packed)), np.asarray(kept)[5:300])
+    (tmp_path / "codes.bin").unlink()
+    with pytest.raises(RankPolicyError, match="there are no stored features at"):
+        pickle.loads(packed)
+
+
+def test_codes_of_a_damaged_file_read_as_missing(kernels):
+    kept = stored(example())
+    damaged = StoredFeatures(np.full_like(kept.codes, 255), kept.values[:, :5])
+    assert np.isnan(np.asarray(damaged)).sum() == np.isnan(kept.values[:, 4]).sum() * len(kept)
+    assert damaged.counts().sum() == 3 * len(kept)

@@ -13,7 +13,14 @@ from numpy.typing import NDArray
 
 from rankpolicy.arguments import checked_kinds, checked_path
 from rankpolicy.clicks.log.click_log import NOT_SHOWN, ClickLog
-from rankpolicy.clicks.log.table_files import COLUMNS, clicks_of_frame, layout_of, table_columns
+from rankpolicy.clicks.log.table_files import (
+    COLUMNS,
+    NoGoodRowsError,
+    clicks_of_frame,
+    column_of,
+    layout_of,
+    table_columns,
+)
 from rankpolicy.display import short_repr
 from rankpolicy.files import checked_file
 from rankpolicy.optional import require
@@ -52,11 +59,17 @@ def scan_click_log(
         raise RankPolicyError(f"{given} must hold Parquet files; it has none that ends in .parquet.")
     names = dict(columns or {})
     layout = _layout(files[0], names)
-    merged = MergedSessions()
+    merged, num_skipped = MergedSessions(), 0
     for file in files:
         for first_row, frame in _frames(file, layout, names):
-            merged.add(clicks_of_frame(frame, layout, names, file=file, first_row=first_row, lenient=lenient))
-    return merged.log()
+            try:
+                merged.add(clicks_of_frame(frame, layout, names, file=file, first_row=first_row, lenient=lenient))
+            except NoGoodRowsError as error:  # of this block; there may be others
+                num_skipped += error.num_skipped
+    if not merged.num_logs:
+        raise RankPolicyError(f"{given} must hold at least one good row; it holds none.")
+    log = merged.log()
+    return replace(log, num_skipped_rows=log.num_skipped_rows + num_skipped)
 
 
 @dataclass(slots=True)
@@ -67,6 +80,7 @@ class MergedSessions:
     _items: dict[str, int] = field(default_factory=dict)
     _merged: ClickLog | None = None
     _pending: list[ClickLog] = field(default_factory=list)
+    num_logs: int = 0
 
     __repr__ = short_repr
 
@@ -78,6 +92,7 @@ class MergedSessions:
         log
             The log; its queries and items are known by their names.
         """
+        self.num_logs += 1
         queries = np.array([self._queries.setdefault(name, len(self._queries)) for name in log.query_names], np.int32)
         items = np.array([self._items.setdefault(name, len(self._items)) for name in log.item_names], np.int32)
         renumbered = np.where(log.items == NOT_SHOWN, np.int32(NOT_SHOWN), items[log.items])
@@ -146,9 +161,14 @@ def _frames(file: Path, layout: str, names: dict[str, str]) -> Iterator[tuple[in
 
 def _end_of_whole_sessions(frame: Any, names: dict[str, str], file: Path) -> int:
     """How many rows there are before the last session, which may go on in the next block."""
-    column = names.get("session") or next(name for name in frame.columns if name.lower() in ("session", "session_id"))
+    column = column_of("session", list(frame.columns), names)
+    if column is None:
+        has = ", ".join(frame.columns[:20])
+        raise RankPolicyError(f"{file} must have the column {names.get('session', 'session')!r}; it has {has}.")
     sessions = frame[column].to_numpy()
     end = int(np.flatnonzero(sessions != sessions[-1])[-1]) + 1 if (sessions != sessions[-1]).any() else 0
     if end == 0:
-        raise RankPolicyError(f"{file}: a session must have fewer than {_BLOCK_ROWS} rows; {sessions[-1]!r} has more.")
+        raise RankPolicyError(
+            f"{file}: a session must have fewer than {_BLOCK_ROWS} rows; {str(sessions[-1])!r} has more."
+        )
     return end

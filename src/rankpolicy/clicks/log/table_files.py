@@ -90,6 +90,21 @@ def _found(name: str, columns: list[str]) -> str | None:
     return next((by_small[known] for known in (name, *OTHER_NAMES.get(name, ())) if known in by_small), None)
 
 
+def column_of(name: str, columns: list[str], names: dict[str, str]) -> str | None:
+    """The column that is meant by a name: the one the user gave for it, or one that is called so."""
+    if name in names:
+        return names[name] if names[name] in columns else None
+    return _found(name, columns)
+
+
+class NoGoodRowsError(RankPolicyError):
+    """All rows are malformed."""
+
+    def __init__(self, path: Path, num_skipped: int) -> None:
+        super().__init__(f"{path} must hold at least one good row; all {num_skipped} are malformed.")
+        self.num_skipped = num_skipped
+
+
 _HIGHEST = 2**53  # the whole numbers that a float holds exactly
 _LAST_POSITION = 10_000
 
@@ -125,8 +140,8 @@ class _Table:
         polars = require("polars", "A table of clicks")
         chosen = {}
         for name in COLUMNS[layout]:
-            column = names.get(name) or _found(name, frame.columns)
-            if column is None or column not in frame.columns:
+            column = column_of(name, list(frame.columns), names)
+            if column is None:
                 raise RankPolicyError(
                     f"{file} must have the column {names.get(name, name)!r} ({layout}: {', '.join(COLUMNS[layout])}); "
                     f"it has {', '.join(frame.columns[:20])}."
@@ -152,7 +167,7 @@ class _Table:
         self.num_skipped += int(is_bad.sum())
         self.frame = self.frame.filter(~is_bad)
         if len(self.frame) == 0:
-            raise RankPolicyError(f"{self.path} must hold at least one good row; all {self.num_skipped} are malformed.")
+            raise NoGoodRowsError(self.path, self.num_skipped)
 
     def whole_numbers(self, name: str, lowest: int, what: str) -> None:
         """Turn a column into whole numbers that are at least ``lowest``."""

@@ -103,7 +103,7 @@ def _scanned(
     ignore: Sequence[str],
 ) -> RankingDataset:
     file = Path(path)
-    example = next(iter(sorted(file.iterdir())), file) if file.is_dir() else file
+    example = next(iter(sorted(file.glob("*.parquet"))), file) if file.is_dir() else file
     if example.suffix != ".parquet":
         if {".csv", ".tsv", ".jsonl"} & set(example.suffixes[-2:]):
             raise RankPolicyError(
@@ -111,7 +111,7 @@ def _scanned(
             )
         return scan_letor(file, num_features=num_features)
     columns = parquet_columns(example)
-    return scan_parquet(
+    dataset = scan_parquet(
         file,
         qid=qid,
         label=label if needs_labels or label in columns else None,
@@ -119,3 +119,6 @@ def _scanned(
         protected=protected,
         ignore=[name for name in ignore if feature_names is None or name in columns],
     )
+    if num_features is not None and dataset.num_features != num_features:
+        raise RankPolicyError(f"{path} must have {num_features} feature columns; it has {dataset.num_features}.")
+    return dataset

@@ -84,10 +84,10 @@ def from_frame(
     matrix, categories = frame_features(frame, features, text_is=text_is)
     dataset = from_arrays(
         matrix,
-        None if label is None else _numbers(frame, label, "label"),
-        qid=_names(frame, qid, "qid"),
-        item_ids=None if item_id is None else _names(frame, item_id, "item_id"),
-        protected=None if protected is None else _names(frame, protected, "protected"),
+        None if label is None else frame_numbers(frame, label, "label"),
+        qid=frame_names(frame, qid, "qid"),
+        item_ids=None if item_id is None else frame_names(frame, item_id, "item_id"),
+        protected=None if protected is None else frame_names(frame, protected, "protected"),
         feature_names=features,
     )
     return replace(dataset, categories=categories) if categories else dataset
@@ -136,7 +136,7 @@ def frame_features(
         if _is_categorical(frame[column], text_is):
             matrix[:, place], categories[str(column)] = _categories(frame[column], column)
         else:
-            matrix[:, place] = _numbers(frame, column, "feature")
+            matrix[:, place] = frame_numbers(frame, column, "feature")
     return matrix, categories
 
 
@@ -194,7 +194,8 @@ def _categories(series: Any, column: str) -> tuple[NDArray[np.float32], tuple[st
     return codes, names
 
 
-def _numbers(frame: Any, column: str, role: str) -> NDArray[np.float32]:
+def frame_numbers(frame: Any, column: str, role: str) -> NDArray[np.float32]:
+    """A column as numbers; missing ones are NaN in a feature, and an error elsewhere."""
     values = _values(frame, column, role)
     if values.dtype.kind not in "iufb":
         advice = (
@@ -212,7 +213,8 @@ def _numbers(frame: Any, column: str, role: str) -> NDArray[np.float32]:
     return numbers
 
 
-def _names(frame: Any, column: str, role: str) -> NDArray[Any]:
+def frame_names(frame: Any, column: str, role: str) -> NDArray[Any]:
+    """A column of ids, none of them missing."""
     values = _values(frame, column, role)
     return values.astype(str) if values.dtype.kind == "O" else values
 

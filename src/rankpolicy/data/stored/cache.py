@@ -58,10 +58,12 @@ def new_cache(folder: Path, key: str) -> Iterator[Path]:
     try:
         unfinished.mkdir(parents=True)
         yield unfinished
+        if not (folder / key / _MANIFEST).exists():
+            shutil.rmtree(folder / key, ignore_errors=True)  # what is left of one that somebody removed in part
         try:
             os.replace(unfinished, folder / key)
         except OSError:
-            if not (folder / key / _MANIFEST).exists():  # another process was first
+            if not (folder / key / _MANIFEST).exists():  # else another process was first
                 raise
     except OSError as error:
         advice = "Free some space, or name another folder with cache=." if error.errno == errno.ENOSPC else ""
@@ -115,6 +117,7 @@ def finish(
         np.save(unfinished / _VALUES, values)
     np.savez(unfinished / _ROWS, allow_pickle=False, **rows)
     about = {"version": VERSION, "shape": list(codes.shape), "dtype": codes.dtype.name}
+    about["sha256"] = {name: sha256_of_file(unfinished / name) for name in _files_beside_codes(codes.dtype)}
     (unfinished / _MANIFEST).write_text(json.dumps(about))
 
 
@@ -131,18 +134,25 @@ def open_cache(
         The name of the cache.
     """
     cache = folder / key
-    if not (cache / _MANIFEST).exists():
-        return None
     try:
+        if not (cache / _MANIFEST).exists():
+            return None
         about = json.loads((cache / _MANIFEST).read_text())
         shape, dtype = tuple(about["shape"]), np.dtype(about["dtype"])
         if (cache / _CODES).stat().st_size != max(1, int(np.prod(shape)) * dtype.itemsize):
             raise ValueError("a file is cut short")
-        values = np.load(cache / _VALUES, allow_pickle=False) if (cache / _VALUES).exists() else None
+        for name in _files_beside_codes(dtype):
+            if sha256_of_file(cache / name) != about["sha256"][name]:
+                raise ValueError(f"{name} is not what was written")
+        values = None if dtype == np.float32 else np.load(cache / _VALUES, allow_pickle=False)
         with np.load(cache / _ROWS, allow_pickle=False) as stored:
             rows = {name: stored[name] for name in stored.files}
         return np.memmap(cache / _CODES, dtype, "r", shape=shape), values, rows
-    except (OSError, ValueError, KeyError, TypeError, EOFError, BadZipFile) as error:
+    except (OSError, ValueError, KeyError, TypeError, EOFError, BadZipFile, RankPolicyError) as error:
         raise RankPolicyError(
             f"the cache {cache} is damaged ({error}). Remove this folder and scan again; the data it was made from is elsewhere."
         ) from None
+
+
+def _files_beside_codes(dtype: np.dtype[Any]) -> tuple[str, ...]:
+    return (_ROWS,) if dtype == np.float32 else (_ROWS, _VALUES)

@@ -10,30 +10,34 @@ from numpy.typing import NDArray
 
 from rankpolicy.data.stored.pages import MappedPages
 from rankpolicy.kernels import HAS_NUMBA
+from rankpolicy.types import RankPolicyError
 
 if TYPE_CHECKING:
     from rankpolicy.data.scaling import FeatureScaling
 
 Floats = NDArray[np.float32]
-Rows = NDArray[np.int64]
+Rows = NDArray[np.int64] | slice
+_ALL = slice(None)
 _BLOCK_ROWS = 65_536
 
 
 class StoredFeatures:
     """Codes on disk in the place of an array (items, features): rows are decoded when they are read.
 
-    Taking rows from it reads nothing: the result is of the same kind. ``np.asarray`` decodes all of its rows, a column by
-    ``features[:, column]`` is an array.
+    Taking rows or columns from it reads nothing: the result is of the same kind. ``np.asarray`` decodes all of its rows;
+    ``features[:, column]`` and ``features[row]`` are arrays. A copy in another process opens the same file.
 
     Parameters
     ----------
     codes
-        The stored codes (stored rows, features), memory-mapped.
+        The stored codes (stored rows, stored columns), memory-mapped.
     values
         The value of each code in each feature (features, codes), in ascending order; NaN for codes that do not occur and, last, for a
         missing value.
     rows
-        The stored rows that these features consist of, in order; None: all.
+        The stored rows that these features consist of, in order: numbers, or a slice without a step.
+    columns
+        The stored column of each feature; None: all of them.
     pages
         The pages of the mapped file, where these features are a part of others.
     """
@@ -42,39 +46,65 @@ class StoredFeatures:
     dtype = np.dtype(np.float32)
 
     def __init__(
-        self, codes: NDArray[Any], values: Floats, rows: Rows | None = None, pages: MappedPages | None = None
+        self,
+        codes: NDArray[Any],
+        values: Floats,
+        rows: Rows = _ALL,
+        columns: NDArray[np.int64] | None = None,
+        pages: MappedPages | None = None,
     ) -> None:
         self.codes = codes
         self.values = values
-        self.rows = rows
+        self.rows = slice(*rows.indices(len(codes))) if isinstance(rows, slice) else rows
+        self.columns = np.arange(codes.shape[1]) if columns is None else columns
         self.pages = MappedPages(codes) if pages is None else pages
 
     @property
     def shape(self) -> tuple[int, int]:
         """(items, features)"""
-        return len(self), self.codes.shape[1]
+        return len(self), len(self.values)
 
     def __repr__(self) -> str:
         return f"StoredFeatures({self.shape[0]} x {self.shape[1]}, {self.codes.dtype.name})"
 
     def __len__(self) -> int:
-        return len(self.codes) if self.rows is None else len(self.rows)
+        return self.rows.stop - self.rows.start if isinstance(self.rows, slice) else len(self.rows)
+
+    def __reduce__(self) -> Any:
+        if not isinstance(self.codes, np.memmap):
+            return StoredFeatures, (self.codes, self.values, self.rows, self.columns)
+        place = (str(self.codes.filename), self.codes.dtype.name, self.codes.shape)
+        return _reopened, (*place, self.values, self.rows, self.columns)
 
     def __getitem__(self, key: Any) -> Any:
-        """Some rows, still on disk; ``[:, column]`` is an array, ``[row, column]`` a number."""
-        if isinstance(key, tuple):
-            rows, column = key
-            if isinstance(rows, int | np.integer):
-                return self[[int(rows)]][:, column][0]
-            own = self[rows]
-            return self.values[column][own.codes[:, column] if own.rows is None else own.codes[own.rows, column]]
-        if isinstance(key, slice) and self.rows is None and key.step in (None, 1):
-            return StoredFeatures(self.codes[key], self.values, None, self.pages)
-        own_rows = np.arange(len(self), dtype=np.int64) if self.rows is None else self.rows
-        return StoredFeatures(self.codes, self.values, own_rows[key], self.pages)
+        """Some rows or columns, still on disk; ``[:, column]`` and ``[row]`` are arrays, ``[row, column]`` a number."""
+        rows, columns = key if isinstance(key, tuple) else (key, _ALL)
+        if isinstance(rows, int | np.integer):
+            return np.asarray(self[[int(rows)]])[0][columns]
+        own = self if isinstance(rows, slice) and rows == _ALL else self._with_rows(rows)
+        if isinstance(columns, int | np.integer):
+            codes = own.codes[own.rows, own.columns[columns]]
+            own.pages.touched(codes.nbytes * own.codes.shape[1])  # a page holds a row of all columns
+            return own.values[columns][np.minimum(codes, own.values.shape[1] - 1)]
+        if isinstance(columns, slice) and columns == _ALL:
+            return own
+        return StoredFeatures(own.codes, own.values[columns], own.rows, own.columns[columns], own.pages)
+
+    def _with_rows(self, key: Any) -> StoredFeatures:
+        rows: Rows
+        if isinstance(self.rows, slice):
+            start = self.rows.start
+            if isinstance(key, slice) and key.step in (None, 1):
+                first, stop, _ = key.indices(len(self))
+                rows = slice(start + first, start + max(first, stop))
+            else:
+                rows = start + np.arange(len(self), dtype=np.int64)[key]
+        else:
+            rows = self.rows[key]
+        return StoredFeatures(self.codes, self.values, rows, self.columns, self.pages)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
-        decoded = CodeTable(self.values, np.arange(self.shape[1])).read(self)
+        decoded = CodeTable(self.values, np.arange(len(self.values))).read(self)
         return decoded if dtype is None else decoded.astype(dtype)
 
     def blocks(self) -> Iterator[StoredFeatures]:
@@ -82,11 +112,15 @@ class StoredFeatures:
         for start in range(0, len(self), _BLOCK_ROWS):
             yield self[start : start + _BLOCK_ROWS]
 
+    def row_numbers(self) -> NDArray[np.int64]:
+        """The stored rows (items,)."""
+        return np.arange(self.rows.start, self.rows.stop) if isinstance(self.rows, slice) else self.rows
+
     def codes_of_rows(self) -> NDArray[Any]:
-        """The codes of all rows (items, features), in memory."""
-        codes = np.array(self.codes if self.rows is None else self.codes[self.rows])
+        """The codes of all rows (items, features), in memory; no code is beyond those that have a value."""
+        codes = np.array(self.codes[self.rows])
         self.pages.touched(codes.nbytes)
-        return codes
+        return np.asarray(np.minimum(codes[:, self.columns], self.codes.dtype.type(self.values.shape[1] - 1)))
 
     def counts(self) -> NDArray[np.int64]:
         """How often each code occurs in each feature (features, codes)."""
@@ -111,7 +145,20 @@ class StoredFeatures:
         function
             The function of an array of values.
         """
-        return StoredFeatures(self.codes, function(self.values), self.rows, self.pages)
+        return StoredFeatures(self.codes, function(self.values), self.rows, self.columns, self.pages)
+
+
+def _reopened(
+    path: str, dtype: str, shape: tuple[int, int], values: Floats, rows: Rows, columns: NDArray[np.int64]
+) -> StoredFeatures:
+    """The features of a file that another process had open."""
+    try:
+        codes = np.memmap(path, dtype, "r", shape=shape)
+    except (OSError, ValueError):
+        raise RankPolicyError(
+            f"there are no stored features at {path}. Other machines need the cache on a path that all of them have: name it with cache=."
+        ) from None
+    return StoredFeatures(codes, values, rows, columns)
 
 
 class CodeTable:
@@ -162,7 +209,7 @@ class CodeTable:
             return np.asarray(self.values[np.arange(len(self.source)), features.codes_of_rows()[:, self.source]])
         from rankpolicy.kernels.codes import values_of_rows
 
-        rows = np.arange(len(features), dtype=np.int64) if features.rows is None else features.rows
-        values = values_of_rows(features.codes, rows, self.values, self.source)
+        rows = features.row_numbers()
+        values = values_of_rows(features.codes, rows, self.values, features.columns[self.source])
         features.pages.touched(len(rows) * features.codes.shape[1] * features.codes.itemsize)
         return values

@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from rankpolicy.arguments import checked_kinds, checked_path
+from rankpolicy.arguments import checked_kinds, checked_path, whole_number
 from rankpolicy.data.dataset import RankingDataset
 from rankpolicy.data.formats.letor_text import Layout, parse_with_layout, texts_at
 from rankpolicy.data.stored.scan import StoredAs, scanned
@@ -20,6 +20,8 @@ from rankpolicy.data.stored.source import Block
 from rankpolicy.files import text_blocks
 from rankpolicy.kernels.letor_codes import HIGHEST_FEATURE_ID, ITEM
 from rankpolicy.types import RankPolicyError
+
+_MOST_FEATURES = 100_000
 
 
 @checked_kinds
@@ -49,7 +51,11 @@ def scan_letor(
         Whether to show progress on stderr.
     """
     given = Path(checked_path(path))
-    files = tuple(sorted(file for file in given.iterdir() if file.is_file())) if given.is_dir() else (given,)
+    if num_features is not None:
+        whole_number("num_features", num_features, at_least=1, at_most=_MOST_FEATURES)
+    files: tuple[Path, ...] = (given,)
+    if given.is_dir():
+        files = tuple(sorted(file for file in given.iterdir() if file.is_file() and file.name[0] not in "._"))
     if not files:
         raise RankPolicyError(f"{given} must hold LETOR files; it is empty.")
     source = _LetorFiles(files, _layout_of(files, num_features))
@@ -111,6 +117,10 @@ def _layout_of(files: tuple[Path, ...], num_features: int | None) -> Layout:
             f"{files[0]}: no line holds a feature:value pair. Check the format: label qid:id 1:value 2:value ..."
         )
     first_id = 0 if lowest == 0 else 1
+    if highest - first_id >= _MOST_FEATURES:
+        raise RankPolicyError(
+            f"features that stay on disk must be at most {_MOST_FEATURES}; feature ids go up to {highest}. Number them without gaps."
+        )
     return Layout(first_id, num_features or highest - first_id + 1)
 
 

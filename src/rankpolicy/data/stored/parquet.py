@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from rankpolicy.arguments import checked_kinds, checked_path
 from rankpolicy.data.dataset import RankingDataset
+from rankpolicy.data.formats.frames import frame_names, frame_numbers
 from rankpolicy.data.stored.scan import StoredAs, scanned
 from rankpolicy.data.stored.source import Block
 from rankpolicy.files import checked_file
@@ -63,8 +64,8 @@ def scan_parquet(
         Names of columns to leave out.
     stored_as
         Type of the stored features. "uint8": one byte per value, up to 255 different values per feature, as LightGBM has them by default;
-        "uint16": two bytes, up to 4,095; "float32": the values themselves. A feature with no more different values than codes is stored
-        exactly, else a value is replaced by the mean of its quantile bin.
+        "uint16": two bytes, up to 4,095; "float32": the values themselves, of which a part, as of ``split_queries``, is in memory. A
+        feature with no more different values than codes is stored exactly, else a value is replaced by the mean of its quantile bin.
     cache
         Folder of the cache; None: ``$XDG_CACHE_HOME/rankpolicy`` or ``~/.cache/rankpolicy``. It may be removed at any time.
     progress
@@ -90,10 +91,12 @@ class _ParquetFiles:
 
     def blocks(self) -> Iterator[Block]:
         polars = require("polars", "A Parquet file")
-        columns = [*self.feature_names, *(column for column in self.roles.values() if column is not None)]
+        columns = dict.fromkeys(
+            [*self.feature_names, *(column for column in self.roles.values() if column is not None)]
+        )
         for file in self.files:
             try:
-                rows = polars.scan_parquet(file).select(columns)
+                rows = polars.scan_parquet(file).select(list(columns))
                 # Slices, because a stream of batches reads ahead without bound where they are used more slowly than they are read.
                 for start in range(0, rows.select(polars.len()).collect().item(), _BLOCK_ROWS):
                     yield self._block(rows.slice(start, _BLOCK_ROWS).collect())
@@ -107,15 +110,19 @@ class _ParquetFiles:
         with np.errstate(over="ignore"):  # infinity is reported by the scan
             for place, name in enumerate(self.feature_names):
                 columns[place] = frame[name].to_numpy()
-        roles = {role: None if column is None else _complete(frame[column]) for role, column in self.roles.items()}
-        labels, query_ids = roles["label"], roles["qid"]
-        assert query_ids is not None
+        names: dict[str, NDArray[Any] | None] = {
+            role: None if column is None else frame_names(frame, column, role).astype(str)
+            for role, column in self.roles.items()
+            if role != "label"
+        }
+        label = self.roles["label"]
+        assert names["qid"] is not None
         return Block(
             columns=columns,
-            labels=None if labels is None else labels.astype(np.float32),
-            query_ids=query_ids,
-            item_ids=None if roles["item_id"] is None else roles["item_id"].astype(str),
-            groups=None if roles["protected"] is None else roles["protected"].astype(str),
+            labels=None if label is None else frame_numbers(frame, label, "label"),
+            query_ids=names["qid"],
+            item_ids=names["item_id"],
+            groups=names["protected"],
         )
 
 
@@ -151,6 +158,11 @@ def _chosen_features(
         for name in (*chosen, *(column for column in roles.values() if column is not None)):
             if name not in schema:
                 raise RankPolicyError(f"{file} must have the columns of {files[0]}; it has no {name!r}.")
+        for column in roles.values():
+            if column is not None and schema[column] != first[column]:
+                raise RankPolicyError(
+                    f"{file}: column {column!r} must be of the type that it has in {files[0]}, {first[column]}; it is {schema[column]}."
+                )
         for name in chosen:
             if not schema[name].is_numeric() and schema[name] != require("polars", "A Parquet file").Boolean:
                 raise RankPolicyError(
@@ -166,14 +178,6 @@ def _schema(file: Path) -> dict[str, Any]:
         return dict(polars.read_parquet_schema(checked_file(file)))
     except (polars.exceptions.PolarsError, OSError) as error:
         raise _unreadable(file, error) from None
-
-
-def _complete(series: Any) -> NDArray[Any]:
-    if series.null_count():
-        raise RankPolicyError(
-            f"column {series.name!r} must not have missing values; some are missing. Fill them or drop these rows."
-        )
-    return np.asarray(series.to_numpy())
 
 
 def _unreadable(file: Path, error: Exception) -> RankPolicyError:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Literal, cast
 
@@ -18,7 +18,7 @@ from rankpolicy.data.stored.features import StoredFeatures
 from rankpolicy.data.stored.pages import MappedPages
 from rankpolicy.data.stored.sketch import QuantileSketch
 from rankpolicy.data.stored.source import Block, Source
-from rankpolicy.types import RankPolicyError
+from rankpolicy.types import RankPolicyError, unknown_name
 
 StoredAs = Literal["uint8", "uint16", "float32"]
 _SECONDS_BETWEEN_LINES = 2.0
@@ -38,7 +38,9 @@ def scanned(source: Source, *, stored_as: StoredAs, cache: Path | None, progress
     progress
         Whether to show progress on stderr.
     """
-    folder = default_folder() if cache is None else cache
+    if stored_as not in (*MOST_CODES, "float32"):
+        raise RankPolicyError(unknown_name("type of stored features", stored_as, (*MOST_CODES, "float32")))
+    folder = default_folder() if cache is None else cache.expanduser()
     before = _state_of(source)
     key = cache_key(source.files, source.reading | {"stored_as": stored_as})
     found = open_cache(folder, key)
@@ -72,8 +74,9 @@ def _state_of(source: Source) -> list[tuple[int, int]]:
 def _make(source: Source, unfinished: Path, stored_as: StoredAs, progress: Callable[[str, int], None]) -> None:
     rows, sketch = _Rows(), None
     num_rows = 0
-    for block in source.blocks():
+    for block in _with_rows(source):
         _check_finite(block, num_rows, source.feature_names)
+        _check_labels(block, num_rows)
         rows.add(block)
         if stored_as != "float32":
             sketch = sketch or QuantileSketch(len(block.columns), most_distinct=MOST_CODES[stored_as])
@@ -91,7 +94,7 @@ def _make(source: Source, unfinished: Path, stored_as: StoredAs, progress: Calla
     codes = room_for_codes(unfinished, (num_rows, num_features), stored_as)
     pages = MappedPages(codes)
     start = 0
-    for block in source.blocks():
+    for block in _with_rows(source):
         stop = start + block.columns.shape[1]
         if stop > num_rows:
             raise RankPolicyError("the data changed while it was scanned. Scan it again.")
@@ -153,7 +156,7 @@ def _joined(parts: list[NDArray[Any] | None]) -> NDArray[Any] | None:
 
 
 def _check_finite(block: Block, first_row: int, names: tuple[str, ...] | None) -> None:
-    with np.errstate(invalid="ignore"):
+    with np.errstate(invalid="ignore", over="ignore"):
         suspicious = not np.isfinite(block.columns.sum())  # NaN is a missing value; both are rare
     if not suspicious:
         return
@@ -165,6 +168,21 @@ def _check_finite(block: Block, first_row: int, names: tuple[str, ...] | None) -
             f"features must be finite, or NaN where a value is missing; row {first_row + int(row)}, {name} is "
             f"{block.columns[column, row]}. Scale or clip values beyond 3.4e38, which float32 cannot hold."
         )
+
+
+def _check_labels(block: Block, first_row: int) -> None:
+    if block.labels is not None:
+        good = np.isfinite(block.labels) & (block.labels >= 0)
+        if not good.all():
+            row = int(np.argmin(good))
+            raise RankPolicyError(
+                f"labels must be grades of relevance, finite and 0 or more; row {first_row + row} has {block.labels[row]:g}. "
+                "Shift or map them to 0, 1, 2, ..."
+            )
+
+
+def _with_rows(source: Source) -> Iterator[Block]:
+    return (block for block in source.blocks() if len(block.query_ids))
 
 
 def _named(source: Source) -> str:

@@ -92,16 +92,9 @@ class QuantileSketch:
                 weights.append(np.full(block.shape[1], 2.0**level))
         values, counts = np.concatenate(parts), np.concatenate(weights)
         present = ~np.isnan(values)
-        order = np.argsort(values[present], kind="stable")
-        values, shares = values[present][order], np.cumsum(counts[present][order])
-        if not len(values):
-            return np.empty(0, np.float32)
-        wanted = np.arange(1, num_bins) / num_bins * shares[-1]
-        above = np.searchsorted(shares, wanted)
-        # Halfway to the next value, so that a cut does not depend on which of two neighbours was kept.
-        following = np.minimum(above + 1, len(values) - 1)
-        cuts = np.unique((values[above].astype(np.float64) + values[following]) / 2).astype(np.float32)
-        return np.unique(cuts[cuts < values[-1]])
+        different, place = np.unique(values[present], return_inverse=True)
+        totals = np.bincount(place, counts[present], len(different)).astype(np.float64)
+        return _cuts(different, totals, num_bins)
 
     def _note_distinct(self, block: NDArray[np.float32]) -> None:
         for column, known in enumerate(self._distinct):
@@ -131,3 +124,29 @@ class QuantileSketch:
 def _union(known: NDArray[np.float32], values: NDArray[np.float32]) -> NDArray[np.float32]:
     found = np.unique(np.concatenate([known, values]))
     return np.asarray(found[~np.isnan(found)])
+
+
+def _cuts(values: NDArray[np.float32], weights: NDArray[np.float64], num_bins: int) -> NDArray[np.float32]:
+    """Cuts between different values in ascending order: a value as frequent as a bin has a bin of its own, the others share the rest."""
+    if len(values) <= num_bins:
+        return values[:-1]
+    is_heavy = np.zeros(len(values), bool)
+    while True:
+        share = weights[~is_heavy].sum() / max(1, num_bins - 2 * is_heavy.sum())
+        found = is_heavy | (weights >= share)
+        if (found == is_heavy).all() or 2 * found.sum() >= num_bins:
+            break
+        is_heavy = found
+    bins = np.floor(np.cumsum(np.where(is_heavy, 0.0, weights)) / share + 1e-9)
+    ends = np.flatnonzero(np.diff(bins) > 0 if len(bins) else []) + 1  # a value with which a bin is full
+    ends = ends[(ends + 1 < len(values)) & ~is_heavy[ends]]
+    # Halfway to the next value, so that a cut does not depend on which of two neighbours was kept.
+    middle = ((values[ends].astype(np.float64) + values[ends + 1]) / 2).astype(np.float32)
+    heavy = values[is_heavy]
+    cuts = [
+        np.where(middle < values[ends + 1], middle, values[ends]),
+        np.nextafter(heavy, np.float32(-np.inf)),
+        heavy,
+    ]
+    found_cuts = np.unique(np.concatenate(cuts))
+    return np.asarray(found_cuts[(found_cuts >= values[0]) & (found_cuts < values[-1])][: num_bins - 1])

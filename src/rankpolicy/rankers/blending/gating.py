@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from rankpolicy.data.dataset import RankingDataset
 from rankpolicy.data.sparse import SparseFeatures
+from rankpolicy.data.stored.features import StoredFeatures
 
 if TYPE_CHECKING:
     from rankpolicy.rankers.trees.boosting import TreeRanker
@@ -29,7 +30,9 @@ def read_columns(dataset: RankingDataset, columns: Columns | None) -> RankingDat
         return dataset
     features: Any = dataset.features
     chosen = (
-        features[:, columns] if isinstance(features, SparseFeatures) else np.ascontiguousarray(features[:, columns])
+        features[:, columns]
+        if isinstance(features, SparseFeatures | StoredFeatures)
+        else np.ascontiguousarray(features[:, columns])
     )
     names = None if dataset.feature_names is None else tuple(dataset.feature_names[column] for column in columns)
     categories = {name: values for name, values in (dataset.categories or {}).items() if name in (names or ())}
