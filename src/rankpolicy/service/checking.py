@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from rankpolicy.service.errors import DamagedStoreError
-from rankpolicy.service.log_store import LOG
 from rankpolicy.service.records import CLICK
 from rankpolicy.service.row_hashes import check_row
+from rankpolicy.service.store import LOG
 from rankpolicy.service.transaction import EVENT, SHOWN
 
 

@@ -19,9 +19,9 @@ from rankpolicy.off_policy.members import OFF_POLICY_ESTIMATORS
 from rankpolicy.off_policy.query import OffPolicyQuery
 from rankpolicy.off_policy.targets import TargetProbabilities
 from rankpolicy.service.export import REQUEST
+from rankpolicy.service.logged_lists import LoggedList
 from rankpolicy.service.messages import RankRequest
 from rankpolicy.service.policies.served_policy import ServedPolicy
-from rankpolicy.service.served_store import LoggedList
 from rankpolicy.types import RankPolicyError
 
 NO_PROPENSITIES = "without propensities"

@@ -12,8 +12,8 @@ import msgspec
 
 from rankpolicy.files import atomic_write
 from rankpolicy.optional import require
+from rankpolicy.service.logged_lists import LoggedList
 from rankpolicy.service.messages import Item, RankRequest
-from rankpolicy.service.served_store import LoggedList
 from rankpolicy.types import RankPolicyError
 
 REQUEST = msgspec.json.Decoder(RankRequest)

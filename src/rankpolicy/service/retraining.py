@@ -25,10 +25,11 @@ from rankpolicy.optional import require
 from rankpolicy.service.evaluating import candidate_value, compared, document_of, evidence_of, own_rewards, refusal_of
 from rankpolicy.service.export import REQUEST
 from rankpolicy.service.jobs import restored
+from rankpolicy.service.logged_lists import LoggedList
 from rankpolicy.service.messages import RankRequest
 from rankpolicy.service.promoting import checked_candidate, promote_model, serving_version
 from rankpolicy.service.retrain_settings import Retrain
-from rankpolicy.service.served_store import LoggedList, ServedStore
+from rankpolicy.service.served_store import ServedStore
 from rankpolicy.types import RankPolicyError
 
 _ENCODER = msgspec.json.Encoder()

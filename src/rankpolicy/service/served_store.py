@@ -1,98 +1,69 @@
-"""What the learning loop needs of a store beside the log of lists and events: changes, models, and the log read for estimates."""
+"""Changes, models, and the log read for estimates, in any database with the tables of the schema."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Protocol
+from hashlib import sha256
+from typing import Any
 
 import msgspec
 
-from rankpolicy.service.changes import Action, Change
+from rankpolicy.service.changes import Action, Change, after_change, deployments
+from rankpolicy.service.errors import DamagedStoreError
+from rankpolicy.service.logged_lists import LoggedEvent, LoggedList
 from rankpolicy.service.records import ShownList, Snapshot
-from rankpolicy.service.store import Store
+from rankpolicy.service.row_hashes import check_row, row_hash
+from rankpolicy.service.store import LOG, Store
+from rankpolicy.service.transaction import EVENT, SHOWN
+
+_CHANGE = msgspec.json.Decoder(Change)
+_ENCODER = msgspec.json.Encoder()
+_LISTS = """
+    SELECT seq, ranking_id, version, stamp, deadline, shown, request, request_hash, row_hash FROM rankings
+    WHERE stamp >= ? AND stamp < ? ORDER BY seq
+"""
+_EVENTS = """
+    SELECT a.ranking_seq, e.seq, e.event_id, e.stamp, 'accepted', a.position, e.body, e.row_hash, e.fate, e.ranking_seq, e.position
+    FROM attachments a JOIN events e ON e.seq = a.event_seq JOIN rankings r ON r.seq = a.ranking_seq
+    WHERE r.stamp >= ? AND r.stamp < ?
+    UNION ALL
+    SELECT e.ranking_seq, e.seq, e.event_id, e.stamp, e.fate, e.position, e.body, e.row_hash, e.fate, e.ranking_seq, e.position
+    FROM events e JOIN rankings r ON r.seq = e.ranking_seq WHERE r.stamp >= ? AND r.stamp < ?
+    ORDER BY 1, 2
+"""
+_LAST = 1 << 62
+_OF_LOG = " UNION ALL ".join(f"SELECT {{0}}(seq) AS place FROM {table}" for table in LOG)
+_FIRST, _NEWEST = (f"SELECT {which}(place) FROM ({_OF_LOG.format(which)}) AS places" for which in ("min", "max"))
+# The first place up to a given one that something after it, or an open window, needs; the place is asked for six times.
+_NEEDED = """
+    SELECT min(place) FROM (
+        SELECT min(ranking_seq) AS place FROM pending WHERE ranking_seq <= ?
+        UNION ALL SELECT min(event_seq) FROM parked WHERE event_seq <= ?
+        UNION ALL SELECT min(ranking_seq) FROM lessons WHERE seq > ? AND ranking_seq <= ?
+        UNION ALL SELECT min(event_seq) FROM attachments WHERE seq > ? AND event_seq <= ?
+    ) AS places
+"""
 
 
-class LoggedEvent(msgspec.Struct, frozen=True, kw_only=True):
-    """An event on a list.
-
-    Parameters
-    ----------
-    event_id
-        Its id.
-    position
-        The place of the item in the list, from 0.
-    type
-        click, purchase, view ...
-    value
-        A number, such as a price.
-    stamp
-        When it was stored, in microseconds since 1970.
-    in_window
-        Whether it came before the window of the list ended.
-    """
-
-    event_id: str
-    position: int
-    type: str
-    value: float | None
-    stamp: int
-    in_window: bool
-
-
-class LoggedList(msgspec.Struct, frozen=True, kw_only=True):
-    """A list with everything that is known about it.
-
-    Parameters
-    ----------
-    seq
-        Its place in the log.
-    version
-        Key of the version that ranked it.
-    stamp
-        When it was stored, in microseconds since 1970.
-    deadline
-        When its window ends.
-    shown
-        The list.
-    request
-        The request, as JSON.
-    events
-        What users did with it.
-    """
-
-    seq: int
-    version: int
-    stamp: int
-    deadline: int
-    shown: ShownList
-    request: bytes
-    events: list[LoggedEvent]
-
-    def clicks(self, event: str = "click") -> list[int]:
-        """1 for each item with such an event within the window, 0 for the others.
-
-        Parameters
-        ----------
-        event
-            The type of event.
-        """
-        marks = [0] * len(self.shown.items)
-        for one in self.events:
-            if one.in_window and one.type == event:
-                marks[one.position] = 1
-        return marks
-
-
-class ServedStore(Store, Protocol):
-    """A store with changes and models."""
+class ServedStore(Store):
+    """A store with what the learning loop needs beside the log of lists and events."""
 
     def changes(self) -> list[Change]:
         """All changes, in order."""
-        ...
+        if not self._has_table("changes"):
+            return []
+        rows = self._rows("SELECT number, stamp, body, row_hash FROM changes ORDER BY number")
+        for place, row in enumerate(rows):
+            check_row("changes", row)
+            if row[0] != place + 1:
+                raise DamagedStoreError(f"change {place + 1} is missing. Restore the database from a backup.")
+        return [_CHANGE.decode(body) for _, _, body, _ in rows]
 
     def last_change(self) -> int:
         """The number of the last change; 0 for none."""
-        ...
+        if not self._has_table("changes"):
+            return 0
+        return int(self._rows("SELECT coalesce(max(number), 0) FROM changes")[0][0])
 
     def add_change(
         self,
@@ -114,7 +85,39 @@ class ServedStore(Store, Protocol):
         now
             The time of the service.
         """
-        ...
+        with self._transaction() as connection:
+            return self._inserted(connection, who, action, policy, version=version, share=share, detail=detail, now=now)
+
+    def _inserted(
+        self,
+        connection: Any,
+        who: str,
+        action: Action,
+        policy: str,
+        *,
+        version: int | None = None,
+        share: float = 1.0,
+        detail: str = "",
+        now: int,
+    ) -> Change:
+        known = self.changes()
+        stamp = max([now, *(change.stamp for change in known[-1:])])
+        made = Change(
+            number=len(known) + 1,
+            stamp=stamp,
+            who=who,
+            action=action,
+            policy=policy,
+            version=version,
+            share=share,
+            detail=detail,
+        )
+        after = after_change(deployments(known), made)
+        if action == "rollback":
+            made = msgspec.structs.replace(made, version=after[policy].stable[-1])
+        columns = (made.number, stamp, _ENCODER.encode(made))
+        connection.execute("INSERT INTO changes VALUES (?, ?, ?, ?)", (*columns, row_hash(*columns)))
+        return made
 
     def save_model(self, content: bytes, *, now: int) -> str:
         """Keep the file of a model under its SHA-256, which is returned.
@@ -126,7 +129,11 @@ class ServedStore(Store, Protocol):
         now
             The time of the service.
         """
-        ...
+        digest = sha256(content).hexdigest()
+        with self._transaction() as connection:
+            if not self._rows("SELECT 1 FROM models WHERE sha256 = ?", digest):
+                connection.execute("INSERT INTO models VALUES (?, ?, ?)", (digest, now, content))
+        return digest
 
     def model(self, sha256: str) -> bytes | None:
         """The file of a model; None where there is none with this hash.
@@ -136,10 +143,15 @@ class ServedStore(Store, Protocol):
         sha256
             The hash, in hexadecimal digits.
         """
-        ...
+        if not self._has_table("changes"):
+            return None
+        rows = self._rows("SELECT content FROM models WHERE sha256 = ?", sha256)
+        if rows and _sha256_of(rows[0][0]) != sha256:
+            raise DamagedStoreError(f"the model {sha256} is damaged. Restore the database from a backup.")
+        return bytes(rows[0][0]) if rows else None
 
     def logged(self, *, since: int = 0, until: int | None = None, version: int | None = None) -> Iterator[LoggedList]:
-        """Lists with their events, in the order of the log.
+        """Lists with their events, in the order of the log; a damaged row is an error.
 
         Parameters
         ----------
@@ -150,11 +162,27 @@ class ServedStore(Store, Protocol):
         version
             Only those of the version with this key; None: all.
         """
-        ...
-
-    def shown_lists(self) -> Iterator[tuple[int, ShownList, bytes]]:
-        """For every list the key of the version that ranked it, the list, and the request as JSON."""
-        ...
+        span = (since, _LAST if until is None else until)
+        with self._moment():
+            events = iter(self._each(_EVENTS, *span, *span))
+            ahead = next(events, None)
+            for row in self._each(_LISTS, *span):
+                check_row("rankings", row)
+                seq, _, key, stamp, deadline, shown, request, _, _ = row
+                mine = []
+                while ahead is not None and ahead[0] == seq:
+                    mine.append(_logged_event(ahead))
+                    ahead = next(events, None)
+                if version is None or version == key:
+                    yield LoggedList(
+                        seq=seq,
+                        version=key,
+                        stamp=stamp,
+                        deadline=deadline,
+                        shown=SHOWN.decode(shown),
+                        request=request,
+                        events=mine,
+                    )
 
     def anchor(self, version: int) -> Snapshot | None:
         """The state after the last deleted lesson; None where nothing was deleted. A damaged one is an error.
@@ -164,10 +192,17 @@ class ServedStore(Store, Protocol):
         version
             Key of the version.
         """
-        ...
+        if not self._has_table("anchors"):
+            return None
+        rows = self._rows("SELECT version, seq, state, row_hash FROM anchors WHERE version = ?", version)
+        for row in rows:
+            check_row("anchors", row)
+        return Snapshot(version=version, seq=rows[0][1], state=rows[0][2]) if rows else None
 
     def deletable_through(self, before: int, *, most: int) -> int | None:
         """The last place in the log up to which everything may be deleted; None where there is nothing to delete.
+
+        A list stays while its window is open or its lesson stays, and an event while it waits for its list or is needed by one that stays.
 
         Parameters
         ----------
@@ -176,7 +211,18 @@ class ServedStore(Store, Protocol):
         most
             How many places at most.
         """
-        ...
+        ((first,),) = self._rows(_FIRST)
+        ((last,),) = self._rows("SELECT max(seq) FROM rankings WHERE stamp < ?", before)
+        if first is None or last is None:
+            return None
+        through = min(last, first + most - 1)
+        ((newest,),) = self._rows(_NEWEST)
+        through = min(through, newest - 1)  # one row stays, so that numbers go on
+        while True:
+            ((needed,),) = self._rows(_NEEDED, *[through] * 6)
+            if needed is None:
+                return int(through) if through >= first else None
+            through = needed - 1
 
     def delete_through(self, seq: int, anchors: Sequence[Snapshot], *, who: str, now: int) -> Change:
         """Delete the log up to a place, keep anchors, and note it in the log of changes, in one transaction.
@@ -192,8 +238,50 @@ class ServedStore(Store, Protocol):
         now
             The time of the service.
         """
-        ...
+        with self._transaction() as connection:
+            rows = 0
+            for table in LOG:
+                rows += self._rows(f"SELECT count(*) FROM {table} WHERE seq <= ?", seq)[0][0]
+                connection.execute(f"DELETE FROM {table} WHERE seq <= ?", (seq,))
+            for anchor in anchors:
+                columns = (anchor.version, anchor.seq, anchor.state)
+                connection.execute("DELETE FROM anchors WHERE version = ?", (anchor.version,))
+                connection.execute("INSERT INTO anchors VALUES (?, ?, ?, ?)", (*columns, row_hash(*columns)))
+                connection.execute("DELETE FROM snapshots WHERE version = ? AND seq < ?", (anchor.version, anchor.seq))
+            detail = msgspec.json.encode({"through": seq, "rows": rows}).decode()
+            return self._inserted(connection, who, "delete", "", detail=detail, now=now)
+
+    def num_deleted(self) -> int:
+        """How many rows of the log were deleted."""
+        deletions = [change for change in self.changes() if change.action == "delete"]
+        return sum(int(msgspec.json.decode(change.detail)["rows"]) for change in deletions)
+
+    def shown_lists(self) -> Iterator[tuple[int, ShownList, bytes]]:
+        """For every list the key of the version that ranked it, the list, and the request as JSON; a damaged row is an error."""
+        with self._moment():
+            for row in self._each(_LISTS, 0, _LAST):
+                check_row("rankings", row)
+                yield row[2], SHOWN.decode(row[5]), row[6]
 
     def audit_lines(self) -> list[tuple[int, str, str]]:
         """Time, what and detail of the lines about keys."""
-        ...
+        rows = self._rows("SELECT stamp, what, detail FROM audit WHERE what LIKE '%key%' ORDER BY number")
+        return [(int(stamp), str(what), str(detail)) for stamp, what, detail in rows]
+
+
+def _sha256_of(content: bytes) -> str:
+    return sha256(content).hexdigest()
+
+
+def _logged_event(row: tuple[Any, ...]) -> LoggedEvent:
+    _, seq, event_id, stamp, fate, position, body, digest, own_fate, own_ranking, own_position = row
+    check_row("events", (seq, event_id, stamp, own_fate, own_ranking, own_position, body, digest))
+    event = EVENT.decode(body)
+    return LoggedEvent(
+        event_id=event_id,
+        position=position,
+        type=event.type,
+        value=event.value,
+        stamp=stamp,
+        in_window=fate == "accepted",
+    )

@@ -1,29 +1,52 @@
-"""The face of a store. The log in it is the truth; everything else can be computed again from it."""
+"""A store. The log in it is the truth; everything else can be computed again from it.
+
+All databases have the same tables and statements, with ``?`` where a value stands; lists and events are stored by ``transaction.py``.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Protocol
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager
+from hashlib import sha256
+from typing import Any
 
+from rankpolicy.service.errors import DamagedStoreError
 from rankpolicy.service.keys import StoredKey
-from rankpolicy.service.records import (
-    Committed,
-    Lesson,
-    NewEvents,
-    NewRanking,
-    PolicyVersion,
-    Snapshot,
-    StoredRanking,
-)
+from rankpolicy.service.records import Committed, Lesson, NewEvents, NewRanking, PolicyVersion, Snapshot, StoredRanking
+from rankpolicy.service.row_hashes import check_row, row_hash
+from rankpolicy.service.transaction import RANKING_COLUMNS, SHOWN, ranking_of
+
+LOG = ("rankings", "events", "attachments", "lessons")
+
+_KEPT_SNAPSHOTS = 2
+_LESSONS_AT_ONCE = 2_000
+_LESSONS = """
+    SELECT l.seq, l.ranking_seq, l.version, l.stamp, l.clicks, l.row_hash,
+           r.seq, r.ranking_id, r.version, r.stamp, r.deadline, r.shown, r.request, r.request_hash, r.row_hash
+    FROM lessons l LEFT JOIN rankings r ON r.seq = l.ranking_seq
+    WHERE l.version = ? AND l.seq > ? AND l.seq <= ? ORDER BY l.seq LIMIT ?
+"""
 
 
-class Store(Protocol):
+class Store(ABC):
     """Keeps shown lists, events and lessons in the order in which they were committed.
 
     One thread writes. ``commit`` is one transaction: lists, events, the check for duplicates and what follows for open windows are on disk
     together when it returns, or not at all when it raises ``UnavailableError``.
     """
 
+    name: str  # of the database, for errors; without passwords
+
+    @abstractmethod
+    def _rows(self, statement: str, *values: Any) -> list[tuple[Any, ...]]:
+        """The rows that a statement gives."""
+
+    @abstractmethod
+    def _transaction(self) -> AbstractContextManager[Any]:
+        """A transaction, on disk when it ends; what it gives has ``execute(statement, values)``."""
+
+    @abstractmethod
     def commit(self, work: Sequence[NewRanking | NewEvents], *, now: int) -> Committed:
         """Store the work and end the windows that are due.
 
@@ -34,23 +57,38 @@ class Store(Protocol):
         now
             The time of the service.
         """
-        ...
 
+    @abstractmethod
     def reopen(self) -> None:
         """Begin again after a failure: what was committed is read from the disk, not remembered."""
-        ...
 
+    @abstractmethod
     def close(self) -> None:
         """Release the database."""
-        ...
+
+    @abstractmethod
+    def _moment(self) -> AbstractContextManager[None]:
+        """A time in which all reads see the log of one moment."""
+
+    @abstractmethod
+    def _each(self, statement: str, *values: Any) -> Iterable[tuple[Any, ...]]:
+        """The rows that a statement gives, not all in memory at once; to be read within ``_moment``."""
+
+    @abstractmethod
+    def _has_table(self, name: str) -> bool:
+        """Whether there is a table; databases of the first version lack some until a server opens them."""
 
     def last_stamp(self) -> int:
         """The last time in the log; 0 for an empty one."""
-        ...
+        return max(self._last_stamp_of(table) for table in ("rankings", "events", "lessons"))
+
+    def last_seq(self) -> int:
+        """The last place in the log that is taken."""
+        return max(self._largest_seq(table) for table in LOG)
 
     def secret(self) -> bytes:
         """32 random bytes made with the database; random lists are drawn from them and the ranking id."""
-        ...
+        return bytes(self._rows("SELECT value FROM meta WHERE name = 'secret'")[0][0])
 
     def version_of(self, policy: str, kind: str, settings: str, *, now: int) -> PolicyVersion:
         """The version of a policy with these settings; a new one where they were never served under this name.
@@ -62,11 +100,30 @@ class Store(Protocol):
         now
             The time of the service.
         """
-        ...
+        known = self.versions()
+        mine = [version for version in known if version.policy == policy]
+        for version in mine:
+            if (version.kind, version.settings) == (kind, settings):
+                return version
+        new = PolicyVersion(key=len(known) + 1, policy=policy, number=len(mine) + 1, kind=kind, settings=settings)
+        columns = (new.key, policy, new.number, kind, settings, now)
+        with self._transaction() as connection:
+            connection.execute("INSERT INTO policies VALUES (?, ?, ?, ?, ?, ?, ?)", (*columns, row_hash(*columns)))
+            connection.execute(
+                "INSERT INTO audit (stamp, what, detail) VALUES (?, 'new policy version', ?)",
+                (now, f"{policy} {new.number}: {kind} {settings}"),
+            )
+        return new
 
     def versions(self) -> list[PolicyVersion]:
         """All versions of all policies."""
-        ...
+        rows = self._rows("SELECT key, policy, number, kind, settings, stamp, row_hash FROM policies ORDER BY key")
+        for row in rows:
+            check_row("policies", row)
+        return [
+            PolicyVersion(key=key, policy=policy, number=number, kind=kind, settings=settings)
+            for key, policy, number, kind, settings, _, _ in rows
+        ]
 
     def ranking(self, ranking_id: str) -> StoredRanking | None:
         """A shown list; None where there is none with this id.
@@ -76,20 +133,25 @@ class Store(Protocol):
         ranking_id
             Its id.
         """
-        ...
+        rows = self._rows(f"SELECT {RANKING_COLUMNS} FROM rankings WHERE ranking_id = ?", ranking_id)
+        return ranking_of(rows[0]) if rows else None
 
     def clicks_of(self, ranking: StoredRanking) -> tuple[bytes, bool]:
-        """Clicks on a list (one byte per item) and whether they were learned already.
+        """Clicks on a list (one byte per item) and whether they were learned already; policies that do not learn keep none.
 
         Parameters
         ----------
         ranking
             The list.
         """
-        ...
+        learned = self._rows("SELECT clicks FROM lessons WHERE ranking_seq = ?", ranking.seq)
+        if learned:
+            return learned[0][0], True
+        open_clicks = self._rows("SELECT clicks FROM pending WHERE ranking_seq = ?", ranking.seq)
+        return (open_clicks[0][0] if open_clicks else bytes(len(ranking.shown.items))), False
 
     def lessons(self, version: int, *, after: int = 0, until: int | None = None) -> Iterator[Lesson]:
-        """Lessons of a version in the order of the log.
+        """Lessons of a version in the order of the log; a damaged row is an error.
 
         Parameters
         ----------
@@ -100,7 +162,11 @@ class Store(Protocol):
         until
             Only lessons up to this seq; None: all.
         """
-        ...
+        last = (1 << 62) if until is None else until
+        while rows := self._rows(_LESSONS, version, after, last, _LESSONS_AT_ONCE):
+            for row in rows:
+                yield self._lesson_of(row)
+            after = rows[-1][0]
 
     def save_snapshot(self, snapshot: Snapshot, *, now: int) -> None:
         """Keep a snapshot; older ones but the last are dropped.
@@ -112,7 +178,21 @@ class Store(Protocol):
         now
             The time of the service.
         """
-        ...
+        digest = _snapshot_hash(snapshot.version, snapshot.seq, snapshot.state)
+        with self._transaction() as connection:
+            connection.execute(
+                "DELETE FROM snapshots WHERE version = ? AND seq = ?",
+                (snapshot.version, snapshot.seq),
+            )
+            connection.execute(
+                "INSERT INTO snapshots VALUES (?, ?, ?, ?, ?)",
+                (snapshot.version, snapshot.seq, now, digest, snapshot.state),
+            )
+            connection.execute(
+                "DELETE FROM snapshots WHERE version = ? AND seq NOT IN "
+                "(SELECT seq FROM snapshots WHERE version = ? ORDER BY seq DESC LIMIT ?)",
+                (snapshot.version, snapshot.version, _KEPT_SNAPSHOTS),
+            )
 
     def snapshots(self, version: int) -> list[Snapshot]:
         """Snapshots of a version, the newest first; damaged ones are marked.
@@ -122,7 +202,11 @@ class Store(Protocol):
         version
             Key of the version.
         """
-        ...
+        rows = self._rows("SELECT seq, sha256, state FROM snapshots WHERE version = ? ORDER BY seq DESC", version)
+        return [
+            Snapshot(version=version, seq=seq, state=state, is_sound=_snapshot_hash(version, seq, state) == digest)
+            for seq, digest, state in rows
+        ]
 
     def audit(self, what: str, detail: str, *, now: int) -> None:
         """Write a line into the audit log.
@@ -136,8 +220,70 @@ class Store(Protocol):
         now
             The time of the service.
         """
-        ...
+        with self._transaction() as connection:
+            connection.execute("INSERT INTO audit (stamp, what, detail) VALUES (?, ?, ?)", (now, what, detail))
 
     def valid_keys(self) -> list[StoredKey]:
         """The keys that are in force."""
-        ...
+        rows = self._rows("SELECT key_id, digest, scopes FROM keys WHERE revoked IS NULL ORDER BY stamp, key_id")
+        return [
+            StoredKey(key_id=key_id, digest=digest, scopes=tuple(scopes.split())) for key_id, digest, scopes in rows
+        ]
+
+    def add_key(self, key: StoredKey, *, now: int) -> None:
+        """Put a key in force.
+
+        Parameters
+        ----------
+        key
+            What is stored about it.
+        now
+            The time.
+        """
+        with self._transaction() as connection:
+            connection.execute(
+                "INSERT INTO keys VALUES (?, ?, ?, ?, NULL)", (key.key_id, key.digest, " ".join(key.scopes), now)
+            )
+            detail = f"{key.key_id}: {' '.join(key.scopes)}"
+            connection.execute("INSERT INTO audit (stamp, what, detail) VALUES (?, 'new key', ?)", (now, detail))
+
+    def revoke_key(self, key_id: str, *, now: int) -> bool:
+        """Put a key out of force; whether there was one with this id.
+
+        Parameters
+        ----------
+        key_id
+            The public part of the key.
+        now
+            The time.
+        """
+        with self._transaction() as connection:
+            statement = "UPDATE keys SET revoked = ? WHERE key_id = ? AND revoked IS NULL RETURNING key_id"
+            found = bool(connection.execute(statement, (now, key_id)).fetchall())
+            if found:
+                connection.execute(
+                    "INSERT INTO audit (stamp, what, detail) VALUES (?, 'key revoked', ?)", (now, key_id)
+                )
+        return found
+
+    def _lesson_of(self, row: tuple[Any, ...]) -> Lesson:
+        lesson, ranking = row[:6], row[6:]
+        check_row("lessons", lesson)
+        if ranking[0] is None:
+            raise DamagedStoreError(f"list {lesson[1]} is missing from {self.name}. Restore a backup.")
+        check_row("rankings", ranking)
+        shown = SHOWN.decode(ranking[5])
+        return Lesson(
+            seq=lesson[0], version=lesson[2], query=shown.query, items=shown.items, clicks=lesson[4], memo=shown.memo
+        )
+
+    def _largest_seq(self, table: str) -> int:
+        return int(self._rows(f"SELECT max(seq) FROM {table}")[0][0] or 0)
+
+    def _last_stamp_of(self, table: str) -> int:
+        rows = self._rows(f"SELECT stamp FROM {table} ORDER BY seq DESC LIMIT 1")
+        return int(rows[0][0]) if rows else 0
+
+
+def _snapshot_hash(version: int, seq: int, state: bytes) -> bytes:
+    return sha256(f"{version} {seq} {len(state)}\n".encode() + state).digest()

@@ -51,12 +51,10 @@ class StackedAdamW:
             Of each weight tensor, in its shape.
         """
         self.steps += 1
-        take = _torch_step
-        if BETAS != _BETAS_OF_KERNELS:
-            pass
-        elif self.steps.device.type == "cpu" and HAS_NUMBA and self.rates.dtype == torch.float32:
+        take, kernels_serve = _torch_step, BETAS == _BETAS_OF_KERNELS
+        if kernels_serve and self.steps.device.type == "cpu" and HAS_NUMBA and self.rates.dtype == torch.float32:
             take = _compiled_step
-        elif on_gpu(self.rates):
+        elif kernels_serve and on_gpu(self.rates):
             take = _step_on_gpu
         for weight, gradient, first, second in zip(self.weights, gradients, self.first, self.second, strict=True):
             take(weight.detach(), gradient.contiguous(), first, second, self.rates, self.keeps, self.steps)

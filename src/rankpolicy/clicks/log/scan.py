@@ -21,8 +21,8 @@ from rankpolicy.clicks.log.table_files import (
     layout_of,
     table_columns,
 )
+from rankpolicy.data.formats.parquet import parquet_files, unreadable
 from rankpolicy.display import short_repr
-from rankpolicy.files import checked_file
 from rankpolicy.optional import require
 from rankpolicy.types import RankPolicyError
 
@@ -54,9 +54,7 @@ def scan_click_log(
         Skip and count malformed rows (where they spoil a session, the whole session) instead of raising an error.
     """
     given = Path(checked_path(path))
-    files = sorted(given.glob("*.parquet")) if given.is_dir() else [checked_file(given)]
-    if not files:
-        raise RankPolicyError(f"{given} must hold Parquet files; it has none that ends in .parquet.")
+    files = parquet_files(given)
     names = dict(columns or {})
     layout = _layout(files[0], names)
     merged, num_skipped = MergedSessions(), 0
@@ -156,7 +154,7 @@ def _frames(file: Path, layout: str, names: dict[str, str]) -> Iterator[tuple[in
             yield start, frame
             start += len(frame)
     except (polars.exceptions.PolarsError, OSError) as error:
-        raise RankPolicyError(f"{file} must be a Parquet file; it cannot be read ({error}).") from None
+        raise unreadable(file, error) from None
 
 
 def _end_of_whole_sessions(frame: Any, names: dict[str, str], file: Path) -> int:

@@ -87,9 +87,7 @@ def read_dataset(
         protected=protected,
         ignore=[name for name in ignore if feature_names is None or name in columns],
     )
-    if num_features is not None and dataset.num_features != num_features:
-        raise RankPolicyError(f"{path} must have {num_features} feature columns; it has {dataset.num_features}.")
-    return dataset
+    return _of_width(dataset, num_features, path)
 
 
 def _scanned(
@@ -119,6 +117,11 @@ def _scanned(
         protected=protected,
         ignore=[name for name in ignore if feature_names is None or name in columns],
     )
+    return _of_width(dataset, num_features, path)
+
+
+def _of_width(dataset: RankingDataset, num_features: int | None, path: str | os.PathLike[str]) -> RankingDataset:
+    """The dataset, if it has as many features as a model expects."""
     if num_features is not None and dataset.num_features != num_features:
         raise RankPolicyError(f"{path} must have {num_features} feature columns; it has {dataset.num_features}.")
     return dataset

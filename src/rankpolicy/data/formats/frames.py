@@ -69,18 +69,18 @@ def from_frame(
                 " For data still to be ranked pass label=None." if role == "label" else f" Name another with {role}=."
             )
             raise RankPolicyError(
-                f"the frame must have the {role} column {column!r}; it has {_listed(columns)}.{advice}"
+                f"the frame must have the {role} column {column!r}; it has {listed(columns)}.{advice}"
             )
     strangers = [column for column in ignore if column not in columns]
     if strangers:
-        raise RankPolicyError(f"the columns to ignore must be in the frame; it has no {_listed(strangers)}.")
+        raise RankPolicyError(f"the columns to ignore must be in the frame; it has no {listed(strangers)}.")
     if features is None:
         features = [column for column in columns if column not in roles.values() and column not in ignore]
     features = list(features)
     unknown = [column for column in features if column not in columns]
     if unknown or not features:
-        wanted = f"the feature columns {_listed(unknown)}" if unknown else "at least one feature column"
-        raise RankPolicyError(f"the frame must have {wanted}; it has {_listed(columns)}.")
+        wanted = f"the feature columns {listed(unknown)}" if unknown else "at least one feature column"
+        raise RankPolicyError(f"the frame must have {wanted}; it has {listed(columns)}.")
     matrix, categories = frame_features(frame, features, text_is=text_is)
     dataset = from_arrays(
         matrix,
@@ -219,5 +219,6 @@ def frame_names(frame: Any, column: str, role: str) -> NDArray[Any]:
     return values.astype(str) if values.dtype.kind == "O" else values
 
 
-def _listed(columns: Sequence[str]) -> str:
+def listed(columns: Sequence[str]) -> str:
+    """Names of columns for an error; of many, the first twenty."""
     return ", ".join(columns[:20]) + (f" and {len(columns) - 20} more" if len(columns) > 20 else "")

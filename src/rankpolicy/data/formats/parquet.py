@@ -59,7 +59,7 @@ def read_parquet(
         frame = polars.read_parquet(file)
         about = polars.read_parquet_metadata(file).get(_METADATA)
     except (polars.exceptions.PolarsError, OSError) as error:
-        raise _unreadable(file, error) from None
+        raise unreadable(file, error) from None
     roles: dict[str, Any] = {"qid": qid, "label": label, "item_id": item_id, "protected": protected}
     try:
         if about is None:
@@ -95,7 +95,7 @@ def parquet_columns(path: str | os.PathLike[str]) -> list[str]:
     try:
         return list(polars.read_parquet_schema(file))
     except (polars.exceptions.PolarsError, OSError) as error:
-        raise _unreadable(file, error) from None
+        raise unreadable(file, error) from None
 
 
 @checked_kinds
@@ -129,5 +129,16 @@ def write_parquet(dataset: RankingDataset, path: str | os.PathLike[str]) -> None
         frame.write_parquet(file, metadata=metadata)
 
 
-def _unreadable(file: Path, error: Exception) -> RankPolicyError:
+def parquet_files(path: Path) -> tuple[Path, ...]:
+    """The file at a path, or the ``.parquet`` files of a folder in the order of their names."""
+    if not path.is_dir():
+        return (checked_file(path),)
+    files = tuple(sorted(path.glob("*.parquet")))
+    if not files:
+        raise RankPolicyError(f"{path} must hold Parquet files; it has none that ends in .parquet.")
+    return files
+
+
+def unreadable(file: Path, error: Exception) -> RankPolicyError:
+    """The error of a file that is no Parquet file."""
     return RankPolicyError(f"{file} must be a Parquet file; it cannot be read ({error}).")

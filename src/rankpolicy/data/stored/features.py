@@ -58,6 +58,7 @@ class StoredFeatures:
         self.rows = slice(*rows.indices(len(codes))) if isinstance(rows, slice) else rows
         self.columns = np.arange(codes.shape[1]) if columns is None else columns
         self.pages = MappedPages(codes) if pages is None else pages
+        self._counts: NDArray[np.int64] | None = None
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -123,7 +124,9 @@ class StoredFeatures:
         return np.asarray(np.minimum(codes[:, self.columns], self.codes.dtype.type(self.values.shape[1] - 1)))
 
     def counts(self) -> NDArray[np.int64]:
-        """How often each code occurs in each feature (features, codes)."""
+        """How often each code occurs in each feature (features, codes); counted once."""
+        if self._counts is not None:
+            return self._counts
         num_features, num_codes = self.values.shape
         counts = np.zeros((num_features, num_codes), np.int64)
         for block in self.blocks():
@@ -135,6 +138,7 @@ class StoredFeatures:
             else:
                 for feature, own in enumerate(codes.T):
                     counts[feature] += np.bincount(own, minlength=num_codes)
+        self._counts = counts
         return counts
 
     def mapped(self, function: Callable[[Floats], Floats]) -> StoredFeatures:

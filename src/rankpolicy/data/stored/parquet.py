@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 
 from rankpolicy.arguments import checked_kinds, checked_path
 from rankpolicy.data.dataset import RankingDataset
-from rankpolicy.data.formats.frames import frame_names, frame_numbers
+from rankpolicy.data.formats.frames import frame_names, frame_numbers, listed
+from rankpolicy.data.formats.parquet import parquet_files, unreadable
 from rankpolicy.data.stored.scan import StoredAs, scanned
 from rankpolicy.data.stored.source import Block
 from rankpolicy.files import checked_file
@@ -71,7 +72,7 @@ def scan_parquet(
     progress
         Whether to show progress on stderr.
     """
-    files = _files_at(Path(path))
+    files = parquet_files(Path(path))
     protected = "group" if protected is None and "group" in _schema(files[0]) else protected
     given: dict[str, str | None] = {"qid": qid, "label": label, "item_id": item_id, "protected": protected}
     source = _ParquetFiles(files, _chosen_features(files, given, features, ignore), given)
@@ -101,7 +102,7 @@ class _ParquetFiles:
                 for start in range(0, rows.select(polars.len()).collect().item(), _BLOCK_ROWS):
                     yield self._block(rows.slice(start, _BLOCK_ROWS).collect())
             except (polars.exceptions.PolarsError, OSError) as error:
-                raise _unreadable(file, error) from None
+                raise unreadable(file, error) from None
             except RankPolicyError as error:
                 raise RankPolicyError(f"{file}: {error}") from None
 
@@ -126,15 +127,6 @@ class _ParquetFiles:
         )
 
 
-def _files_at(path: Path) -> tuple[Path, ...]:
-    if not path.is_dir():
-        return (checked_file(path),)
-    files = tuple(sorted(path.glob("*.parquet")))
-    if not files:
-        raise RankPolicyError(f"{path} must hold Parquet files; it has none that ends in .parquet.")
-    return files
-
-
 def _chosen_features(
     files: Sequence[Path], roles: dict[str, str | None], features: Sequence[str] | None, ignore: Sequence[str]
 ) -> tuple[str, ...]:
@@ -144,15 +136,15 @@ def _chosen_features(
         if column is not None and column not in first:
             advice = " For data still to be ranked pass label=None." if role == "label" else f" Name it with {role}=."
             raise RankPolicyError(
-                f"{files[0]} must have the {role} column {column!r}; it has {_listed(first)}.{advice}"
+                f"{files[0]} must have the {role} column {column!r}; it has {listed(list(first))}.{advice}"
             )
     strangers = [name for name in (*ignore, *(features or ())) if name not in first]
     if strangers:
-        raise RankPolicyError(f"{files[0]} must have the columns {_listed(strangers)}; it has {_listed(first)}.")
+        raise RankPolicyError(f"{files[0]} must have the columns {listed(strangers)}; it has {listed(list(first))}.")
     left = [name for name in first if name not in roles.values() and name not in ignore and name != "item_id"]
     chosen = tuple(left if features is None else features)
     if not chosen:
-        raise RankPolicyError(f"{files[0]} must have at least one feature column; it has {_listed(first)}.")
+        raise RankPolicyError(f"{files[0]} must have at least one feature column; it has {listed(list(first))}.")
     for file in files:
         schema = _schema(file)
         for name in (*chosen, *(column for column in roles.values() if column is not None)):
@@ -177,13 +169,4 @@ def _schema(file: Path) -> dict[str, Any]:
     try:
         return dict(polars.read_parquet_schema(checked_file(file)))
     except (polars.exceptions.PolarsError, OSError) as error:
-        raise _unreadable(file, error) from None
-
-
-def _unreadable(file: Path, error: Exception) -> RankPolicyError:
-    return RankPolicyError(f"{file} must be a Parquet file; it cannot be read ({error}).")
-
-
-def _listed(names: Any) -> str:
-    names = list(names)
-    return ", ".join(map(repr, names[:8])) + (f" and {len(names) - 8} more" if len(names) > 8 else "")
+        raise unreadable(file, error) from None

@@ -7,9 +7,9 @@ from typing import Any
 import msgspec
 
 from rankpolicy.service.config import ServiceConfig
-from rankpolicy.service.log_store import LogStore
 from rankpolicy.service.opening import open_store
 from rankpolicy.service.records import PolicyVersion
+from rankpolicy.service.store import Store
 
 
 class LoggedItem(msgspec.Struct, frozen=True):
@@ -129,7 +129,7 @@ class LogRows:
         The database, opened as ``"reader"``.
     """
 
-    def __init__(self, store: LogStore) -> None:
+    def __init__(self, store: Store) -> None:
         self._store = store
 
     def close(self) -> None:

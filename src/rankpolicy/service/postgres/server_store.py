@@ -12,7 +12,7 @@ from rankpolicy.service.errors import DamagedStoreError, UnavailableError
 from rankpolicy.service.postgres.schema import FORMAT, SCHEMA
 from rankpolicy.service.postgres.tables import PostgresTables
 from rankpolicy.service.records import Committed, Lesson, NewEvents, NewRanking, PolicyVersion
-from rankpolicy.service.served_tables import ServedTables
+from rankpolicy.service.served_store import ServedStore
 from rankpolicy.service.transaction import Transaction
 from rankpolicy.types import MissingDependencyError, RankPolicyError
 
@@ -25,7 +25,7 @@ _OTHERS_LESSONS = """
 """
 
 
-class PostgresStore(ServedTables):
+class PostgresStore(ServedStore):
     """Lists, events, lessons, snapshots and keys in a PostgreSQL database.
 
     Every transaction locks the end of the log first, so transactions of several servers come one after the other, and the log has the

@@ -15,13 +15,13 @@ from rankpolicy.service.records import (
     NewEvents,
     NewRanking,
 )
-from rankpolicy.service.served_tables import ServedTables
+from rankpolicy.service.served_store import ServedStore
 from rankpolicy.service.sqlite.opening import FileLock, check_pages, connect, create_tables, import_apsw
 from rankpolicy.service.sqlite.transaction import SqliteTables
 from rankpolicy.service.transaction import Transaction
 
 
-class SqliteStore(ServedTables):
+class SqliteStore(ServedStore):
     """Lists, events, lessons, snapshots and keys in one SQLite file (WAL, synchronous FULL).
 
     One thread uses a store at a time. The server has two on the same file: one that writes, in the thread of the journal, and one that
