@@ -15,6 +15,7 @@ import torch
 from numpy.typing import NDArray
 
 from rankpolicy.data.dataset import RankingDataset
+from rankpolicy.heap import give_back_freed_memory
 from rankpolicy.rankers.base import Ranker
 from rankpolicy.rankers.blending.blend import spread_within_queries
 from rankpolicy.rankers.blending.gating import Columns, read_columns
@@ -255,6 +256,8 @@ class _Rounds:
                 return _fitted(task, self.parts[task.part], columns, stop, started)
         except RankPolicyError as error:
             return task, error
+        finally:
+            give_back_freed_memory()
 
     def _columns_of(self, part: int) -> Columns | None:
         if self.choose_columns is None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
@@ -14,6 +15,7 @@ from rankpolicy.data.dataset import RankingDataset
 from rankpolicy.data.sparse import SparseFeatures
 from rankpolicy.data.stored.features import StoredFeatures
 from rankpolicy.evaluation.measure import evaluate_scores, mean_over_queries
+from rankpolicy.heap import give_back_freed_memory
 from rankpolicy.metrics import reward_to_maximise
 from rankpolicy.optional import require
 from rankpolicy.rankers.base import DECISIVE, FitOptions, Ranker
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
     from rankpolicy.rankers.exporting.graph import Graph
 
 _TREES = "booster.txt"
+_one_makes_bins = threading.Lock()
 
 ValidationMeasure = Callable[
     [NDArray[np.float64]], float
@@ -135,6 +138,8 @@ class TreeRanker(Ranker):
                     raise lightgbm.callback.EarlyStopException(env.iteration, [])
 
             try:
+                if start is None:
+                    _make_bins(train_set, *valid_sets.values())
                 self._booster = lightgbm.train(
                     parameters,
                     train_set,
@@ -242,6 +247,14 @@ def _as_lightgbm_reads(features: NDArray[np.float32]) -> Any:
 
         return stored_rows(features)
     return features.matrix if isinstance(features, SparseFeatures) else features
+
+
+def _make_bins(*sets: lightgbm.Dataset) -> None:
+    """Sort values into bins, which takes more memory than the data for a moment: one thread at a time."""
+    with _one_makes_bins:
+        for each in sets:
+            each.construct()
+        give_back_freed_memory()
 
 
 def _best(curve: list[float]) -> int:
