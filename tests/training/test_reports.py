@@ -57,6 +57,24 @@ def test_callbacks_follow_training_and_can_stop_it(name):
     assert np.isfinite(stopped.predict(VALID)).all()
 
 
+def test_a_callback_can_end_an_epoch_between_its_steps():
+    class AfterOneStep(Callback):
+        num_asked = 0
+
+        def is_over(self):
+            self.num_asked += 1
+            return True
+
+    callback = AfterOneStep()
+    settings = {"learning_rate": 1e-30, "num_networks": 1, "random_state": 3}  # weights stay, so the reward does
+    cut = rp.PGRank(epochs=2, batch_queries=5, **settings).fit(TRAIN, callbacks=[callback])
+    whole = rp.PGRank(epochs=1, batch_queries=20, **settings).fit(TRAIN)
+    assert callback.num_asked == 2  # of eight steps
+    (rewards,), ((reward,),) = cut.evals_result_["training"].values(), whole.evals_result_["training"].values()
+    assert rewards[0] != rewards[1]  # different queries
+    assert rewards == pytest.approx([reward, reward], abs=0.3)  # means over the queries that were seen
+
+
 def test_trees_report_without_validation_data():
     seen = []
     rp.LambdaMART(num_trees=3).fit(TRAIN, callbacks=[seen.append])

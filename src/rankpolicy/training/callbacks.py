@@ -67,6 +67,10 @@ class Callback:
         """
         return None
 
+    def is_over(self) -> bool:
+        """Asked after every step of a network: True ends the epoch there, and it counts as done. Training ends if on_iteration says so."""
+        return False
+
     def on_end(self, progress: TrainingProgress) -> None:
         """Called after the last iteration, also when training fails or is interrupted.
 

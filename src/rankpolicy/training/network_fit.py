@@ -151,6 +151,8 @@ class NetworkFit:
         Further held-out data by name, scored after every epoch and recorded.
     report_epoch
         Called after every epoch with the number of epochs done and the latest numbers by name; training stops where it returns True.
+    is_over
+        Asked after every step on the host; the epoch ends where it returns True. Of networks trained together, when all are over.
     checkpoint
         A file that is written after every epoch.
     resume
@@ -167,6 +169,7 @@ class NetworkFit:
     validation: Validation | None = None
     other_validations: Mapping[str, Validation] = field(default_factory=dict)
     report_epoch: ReportEpoch | None = None
+    is_over: Callable[[], bool] = lambda: False
     checkpoint: Path | None = None
     resume: bool = False
     data: str = ""

@@ -43,6 +43,10 @@ class ReportOptions:
     callbacks: tuple[Callback, ...] = ()
     settings: Mapping[str, Any] = field(default_factory=dict)
 
+    def is_over(self) -> bool:
+        """Whether a callback wants the epoch to end."""
+        return any(callback.is_over() for callback in self.callbacks)
+
 
 def report_options(
     progress: bool | None, verbose: bool | int | None, callbacks: Any, *, settings: Mapping[str, Any]

@@ -156,7 +156,9 @@ class Training:
                 fit.network.train()
         for total in self._sums.values():
             total.zero_()
+        num_queries = len(self.trains[0].offsets) - 1
         if self._resident is None:
+            num_queries = 0
             self._objective = self._next_objective()
             for batch in shuffled_steps(
                 self.trains,
@@ -167,10 +169,12 @@ class Training:
             ):
                 self._step(batch)
                 self._check_finite()
+                num_queries += batch.num_queries
+                if all(fit.is_over() for fit in self.fits):
+                    break
         else:
             self._resident.run_epoch(self._step, epoch=self.states[0].epoch)
             self._check_finite()
-        num_queries = len(self.trains[0].offsets) - 1
         means = {name: (total / num_queries).reshape(-1).tolist() for name, total in self._sums.items()}
         del means[_LOSS]
         self.reports, self.parts = means.pop(_REPORT), means

@@ -149,7 +149,7 @@ class Costly:
         for _ in range(10):
             self.clock.now += self.seconds
             self.done += 1
-            if callbacks[0](None):
+            if callbacks[0].on_iteration(None):
                 break
 
     def _scores(self, dataset):
@@ -195,7 +195,7 @@ def test_an_error_or_an_interrupt_ends_all_fits():
 
         def fit(self, train, *, valid, callbacks, progress):
             started.set()
-            while not callbacks[0](None):
+            while not callbacks[0].on_iteration(None):
                 pass
             ended.append(self)
 

@@ -178,7 +178,7 @@ class AutoRanker(Ranker):
         if not self.feature_gate or trees is None:
             return None
         try:
-            return features_that_matter(part.train, part.valid, trees, stop=stop)
+            return features_that_matter(part.train, part.valid, trees, stop=stop.is_over)
         except RankPolicyError:  # no feature splits the items
             return None
 

@@ -44,7 +44,7 @@ def features_that_matter(
     valid: RankingDataset | None,
     trees: TreeRanker,
     *,
-    stop: Callable[[Any], bool] | None = None,
+    stop: Callable[[], bool] | None = None,
 ) -> Columns | None:
     """The features that gain more in boosted trees than any feature does whose values were shuffled over all items (Kursa & Rudnicki 2010).
 
@@ -66,7 +66,7 @@ def features_that_matter(
 
     def count(progress: Any) -> bool:
         nonlocal num_grown, is_stopped
-        num_grown, is_stopped = num_grown + 1, stop is not None and stop(progress)
+        num_grown, is_stopped = num_grown + 1, stop is not None and stop()
         return is_stopped
 
     seed = trees.random_state

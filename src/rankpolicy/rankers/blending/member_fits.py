@@ -20,6 +20,7 @@ from rankpolicy.rankers.base import Ranker
 from rankpolicy.rankers.blending.blend import spread_within_queries
 from rankpolicy.rankers.blending.gating import Columns, read_columns
 from rankpolicy.threads import one_thread_each
+from rankpolicy.training import Callback, TrainingProgress
 from rankpolicy.types import RankPolicyError
 
 Floats = NDArray[np.float64]
@@ -103,7 +104,33 @@ class Task:
     is_gated: bool = False
 
 
-Stop = Callable[[Any], bool]
+class Stop(Callback):
+    """Ends a training, also within an epoch.
+
+    Parameters
+    ----------
+    is_over
+        Whether to end it.
+    """
+
+    def __init__(self, is_over: Callable[[], bool]) -> None:
+        self._is_over = is_over
+
+    def is_over(self) -> bool:
+        """Whether to end the epoch."""
+        return self._is_over()
+
+    def on_iteration(self, progress: TrainingProgress) -> bool:
+        """Whether to end the training.
+
+        Parameters
+        ----------
+        progress
+            The state after the iteration.
+        """
+        return self._is_over()
+
+
 ChooseColumns = Callable[[Part, Stop], Columns | None]
 Found = Member | tuple[Task, RankPolicyError]
 
@@ -130,7 +157,7 @@ class Clock:
     def stop_after(self, seconds: float) -> Stop:
         """A callback that ends a training after so many seconds, or when all are to end."""
         end = time.monotonic() + seconds
-        return lambda progress: self._is_over.is_set() or time.monotonic() >= end
+        return Stop(lambda: self._is_over.is_set() or time.monotonic() >= end)
 
     def stop_all(self) -> None:
         """End all trainings after their present iteration."""

@@ -157,6 +157,7 @@ class NetworkRanker(Ranker, TrainingSettings):
                 validation=validation,
                 other_validations=others,
                 report_epoch=report_epoch,
+                is_over=options.report.is_over,
                 checkpoint=options.checkpoint,
                 resume=options.resume,
                 data="" if options.checkpoint is None else _fingerprint(train, valid, *options.other_sets.values()),
