@@ -31,7 +31,7 @@ ROOT = Path(__file__).parents[2]
 _KEPT = ROOT / "build" / "docs"
 _FENCE = re.compile(r"^```(python|bash)([^\n]*)\n(.*?)^```$", re.M | re.S)
 _ALT = re.compile(r'alt="([^"]*)"')
-_LONGEST_RUN_S = 300
+_LONGEST_RUN_S = 900
 
 
 class BlockError(Exception):

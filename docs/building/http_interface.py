@@ -43,7 +43,7 @@ curl -s http://127.0.0.1:8080/v1/events -H 'content-type: application/json' \\
   -d '{"event_id": "click-1", "ranking_id": "list-1", "item": "b"}'
 ```
 
-In Python [`rp.Client`](#rankpolicy.Client) sends these requests, with ids, and repeats them where that is needed. `/v1/ubi/`
+In Python [`rp.Client`](#rankpolicy.service.Client) sends these requests, with ids, and repeats them where that is needed. `/v1/ubi/`
 takes the documents of User
 Behavior Insights (UBI 1.3), which OpenSearch and others write."""
 _STATUS = """## Status codes
@@ -70,6 +70,7 @@ def http_page() -> str:
         for method, path, described in _operations(document)
     ]
     lines = [_INTRODUCTION, "| request | what it does | scope |\n|---|---|---|\n" + "\n".join(rows), _STATUS]
+    lines.append("## Requests")
     for method, path, described in _operations(document):
         lines += _section(method, path, described)
     lines.append("## Messages")

@@ -106,6 +106,7 @@ def circumstances_in_words(found: Mapping[str, Any], command: str | None = None)
     parts = [
         f"Made by `{command}`" if command else "",
         f"on {found['date']}" if found.get("date") else "",
+        f"in {found['minutes']:g} minutes" if "minutes" in found else "",
         f"at commit `{found['commit'][:12]}`" if found.get("commit") else "",
         f"with {', '.join(f'{name} {version}' for name, version in versions.items())}" if versions else "",
         f"on {machine['processor']}, {machine['cores']} cores, {machine['system']}" if machine else "",
@@ -133,10 +134,7 @@ def _overview(folder: Path) -> Iterator[str]:
         "([how](../how-to/reproduce.md))."
     )
     rows = [_line(name) for name in TARGETS]
-    yield (
-        "| target | what | hold | fail | not tested | run on | minutes | commit |\n|---|---|---|---|---|---|---|---|\n"
-        + "\n".join(rows)
-    )
+    yield ("| target | what | hold | fail | not tested |\n|---|---|---|---|---|\n" + "\n".join(rows))
     yield "```{toctree}\n:hidden:\n\n" + "\n".join(papers()) + "\n```"
 
 
@@ -146,12 +144,9 @@ def _line(name: str) -> str:
     link = f"[{name}]({paper}.md#results-{paper}-{part})"
     untested = len(target.untested) or ""
     if result is None:
-        return f"| {link} | {_cell(target.what)} | | | {untested} | no result kept | | |"
+        return f"| {link} | {_cell(target.what)} | | | {untested} |"
     holding = sum(claim.holds for claim in result.claims)
-    return (
-        f"| {link} | {_cell(target.what)} | {holding} | {len(result.claims) - holding} | {untested} | {result.started[:10]} | "
-        f"{result.minutes:g} | `{result.commit[:7]}` |"
-    )
+    return f"| {link} | {_cell(target.what)} | {holding} | {len(result.claims) - holding} | {untested} |"
 
 
 def _paper_page(paper: str) -> Iterator[str]:
@@ -166,7 +161,7 @@ def _paper_page(paper: str) -> Iterator[str]:
         result = read_result(name)
         yield _escaped("\n".join(claims_table(target, result)))
         if result is not None:
-            about = {"date": result.started[:10], "commit": result.commit}
+            about = {"date": result.started[:10], "commit": result.commit, "minutes": result.minutes}
             about |= {"versions": result.versions, "machine": result.machine}
             yield circumstances_in_words(about, f"rankpolicy reproduce {name} --seed {result.seed}")
 
