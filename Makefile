@@ -4,7 +4,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 DOCS_STAMP := $(VENV)/.docs-installed
 
-.PHONY: install demo test check format bench bench-service docs docs-serve clean
+.PHONY: install demo test check format bench bench-service docs docs-serve release clean
 
 install: $(STAMP)
 
@@ -38,12 +38,16 @@ bench-service: $(STAMP)
 
 docs: $(DOCS_STAMP)
 	rm -rf site
-	$(BIN)/python -m sphinx --fail-on-warning --keep-going --quiet --doctree-dir build/doctrees docs site
+	$(BIN)/python -m sphinx --fail-on-warning --keep-going --quiet --jobs auto --doctree-dir build/doctrees docs site
 	$(BIN)/python -m docs.building.site_links site
 
 docs-serve: $(DOCS_STAMP)
 	$(BIN)/python -m sphinx --quiet --doctree-dir build/doctrees docs site
 	$(BIN)/python -m http.server --directory site 8000
+
+release: $(STAMP)
+	@test -n "$(VERSION)" || { echo "Say which version: make release VERSION=0.3.0"; exit 2; }
+	$(BIN)/python scripts/release.py $(VERSION)
 
 $(DOCS_STAMP): $(STAMP)
 	$(BIN)/python -m pip install --quiet --editable '.[docs]'

@@ -40,17 +40,19 @@ html_css_files = ["site.css"]
 html_favicon = "assets/favicon.svg"
 html_show_sourcelink = False
 html_copy_source = False
-html_sidebars = {"index": [], "gallery": []}
+html_sidebars = {
+    name: [] for name in ("index", "gallery", "comparison", "releases")
+}
 html_theme_options = {
     "logo": {"text": "rankpolicy"},
     "navbar_align": "left",
-    "header_links_before_dropdown": 6,
+    "header_links_before_dropdown": 5,
     "show_toc_level": 2,
     "navigation_with_keys": False,
     "search_as_you_type": True,
     "footer_start": ["copyright"],
     "footer_end": [],
-    "secondary_sidebar_items": ["page-toc"],
+    "secondary_sidebar_items": {"**": ["page-toc"], "comparison": []},
     "pygments_light_style": "a11y-high-contrast-light",
     "pygments_dark_style": "a11y-high-contrast-dark",
 }

@@ -1,11 +1,19 @@
-"""Ten job candidates of nearly the same relevance: what sorting does to the exposure of each group, and what a fair policy costs."""
+# %% [markdown]
+# # Ten job candidates
+#
+# They have nearly the same relevance: what sorting does to the exposure of each group, and what a fair policy costs.
 
+# %%
 import rankpolicy as rp
 from rankpolicy.evaluation.policy_value import Exposer, SortedPolicy, policy_value
 
 candidates = rp.data.make_job_candidates()
 
+# %% [markdown]
+# What a policy is worth, and the exposure of each group:
 
+
+# %%
 def show(name: str, policy: Exposer) -> None:
     value = policy_value(policy, candidates)
     exposures = ", ".join(
@@ -14,6 +22,10 @@ def show(name: str, policy: Exposer) -> None:
     print(f"{name}: NDCG {value.utility:.4f}, disparity {value.disparity:.4f}, mean exposure {exposures}")
 
 
+# %% [markdown]
+# Sorted, then fair in exposure, then fair in expected clicks:
+
+# %%
 regression = rp.Regression(model="linear").fit(candidates)
 show("sorted by relevance", SortedPolicy(regression))
 show("Fair-PG-Rank", rp.FairPGRank(strength=1.0).fit(candidates))

@@ -1,5 +1,9 @@
-"""Learning from biased clicks: users examine the top of a list most, so a ranker that takes clicks as they are learns the order shown."""
+# %% [markdown]
+# # Learning from biased clicks
+#
+# Users examine the top of a list most, so a ranker that takes clicks as they are learns the order shown.
 
+# %%
 import numpy as np
 
 import rankpolicy as rp
@@ -7,7 +11,10 @@ import rankpolicy as rp
 data = rp.make_web_search(300, random_state=0)
 train, valid, test = rp.split_queries(data, (0.6, 0.2, 0.2))
 
+# %% [markdown]
 # A log as a search engine has it: two old rankers, made up here, and users who examine rank k with probability 1 / k.
+
+# %%
 generator = np.random.default_rng(0)
 queries, lists, clicks = [], [], []
 for _ in range(30_000):
@@ -21,10 +28,18 @@ for _ in range(30_000):
     clicks.append((generator.random(len(shown)) < examined * attractive).astype(int))
 log = rp.clicks.log_from_lists(queries, lists, clicks)
 
+# %% [markdown]
+# How likely each rank is to be examined, estimated from the log:
+
+# %%
 bias = rp.estimate_position_bias(log, method="all-pairs")
 print("estimated propensities:", bias.propensities.round(2))
-settings = {"reward": "ndcg@10", "epochs": 30, "num_networks": 1}
+
+# %% [markdown]
 # The labels of the training data are made from the clicks; the validation data keep their own labels here.
+
+# %%
+settings = {"reward": "ndcg@10", "epochs": 30, "num_networks": 1}
 for name, propensities in (("as they are", np.ones(10)), ("corrected", bias)):
     ranker = rp.PGRank(**settings).fit(rp.dataset_from_clicks(train, log, propensities), valid=valid)
     worth = ranker.click_report_["effective_sample_size"]

@@ -1,5 +1,9 @@
-"""Train on a reward of your own: any function from rankings to one value a ranking."""
+# %% [markdown]
+# # A reward of your own
+#
+# Any function from rankings to one value per ranking.
 
+# %%
 import torch
 
 import rankpolicy as rp
@@ -12,13 +16,21 @@ def top_heavy(rankings, labels, mask):
     )
 
 
+# %% [markdown]
+# The same reward, once as a function and once as an expression that the compiled kernel knows:
+
+# %%
 train, valid, test = rp.split_queries(rp.make_web_search(150, random_state=1), (0.6, 0.2, 0.2))
 own = rp.PGRank(reward=top_heavy, valid_metric=top_heavy, num_networks=1, epochs=10)
 mixed = rp.PGRank(reward="mean(ndcg@5, p@3)", valid_metric="mean(ndcg@5, p@3)", num_networks=1, epochs=10)
-for ranker in (own, mixed):  # the same reward, once as a function and once as an expression the compiled kernel knows
+for ranker in (own, mixed):
     ranker.fit(train, valid=valid)
     print(ranker, rp.evaluate(ranker, test, ["ndcg@5", "p@3"]).means)
 
+# %% [markdown]
+# The policy that was learned, for one query:
+
+# %%
 policy = own.policy(test[:1])
 print("probability of the best ranking's first three items:", policy.log_prob(policy.mode(), cutoff=3).exp().item())
 assert torch.isfinite(policy.log_prob(policy.mode())).all()

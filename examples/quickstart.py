@@ -1,5 +1,9 @@
-"""Learn a ranking policy, measure it, look at its rankings, save it. The README shows these lines."""
+# %% [markdown]
+# # A first ranking policy
+#
+# Learn a ranking policy, measure it, look at its rankings, save it. The README shows these lines.
 
+# %%
 import rankpolicy as rp
 
 data = rp.make_web_search(200, random_state=0)  # or rp.read_letor("train.txt"), rp.read_parquet, rp.from_frame

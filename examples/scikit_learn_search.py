@@ -1,5 +1,9 @@
-"""Choose settings of a ranker with scikit-learn's search; query ids travel with the rows by metadata routing."""
+# %% [markdown]
+# # Settings by scikit-learn's search
+#
+# Query ids travel with the rows by metadata routing.
 
+# %%
 import sklearn
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
@@ -11,6 +15,10 @@ sklearn.set_config(enable_metadata_routing=True)
 data = rp.make_web_search(40, random_state=0)
 X, y, qid = data.features, data.labels, data.query_of_item
 
+# %% [markdown]
+# Settings of the ranker and of its network, in a pipeline:
+
+# %%
 pipeline = make_pipeline(StandardScaler(), rp.PGRank(epochs=3, num_networks=1, scaling="none"))
 settings = {"pgrank__learning_rate": [1e-3, 1e-2], "pgrank__model__hidden": [(16,), (32, 32)]}
 search = GridSearchCV(pipeline, settings, cv=rp.QueryKFold(3)).fit(X, y, qid=qid)

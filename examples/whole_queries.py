@@ -1,5 +1,9 @@
-"""Networks whose score of an item depends on the items it is ranked with, on data where the difference between items counts."""
+# %% [markdown]
+# # Networks that look at whole queries
+#
+# The score of an item depends on the items it is ranked with, on data where the difference between items counts.
 
+# %%
 import rankpolicy as rp
 
 data = rp.data.make_ranking(
@@ -7,6 +11,10 @@ data = rp.data.make_ranking(
 )
 train, valid, test = rp.split_queries(data, (0.6, 0.2, 0.2))
 
+# %% [markdown]
+# Three networks that see more and more of the query:
+
+# %%
 for model in (
     rp.models.MLP(),  # every item on its own
     rp.models.MLP(query_context="mean"),  # and its difference from the mean of the query

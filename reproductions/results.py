@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +33,10 @@ class Result:
         The claims, checked.
     rows
         The rows of the table.
+    versions
+        Versions of Python and packages; empty where the run is older than their record.
+    machine
+        Processor, cores and system; empty where the run is older than their record.
     """
 
     target: str
@@ -42,6 +46,8 @@ class Result:
     seed: int
     claims: tuple[Claim, ...]
     rows: tuple[Row, ...]
+    versions: dict[str, str] = field(default_factory=dict)
+    machine: dict[str, Any] = field(default_factory=dict)
 
 
 def file_of(target: str) -> Path:
@@ -86,6 +92,8 @@ def keep(directory: Path, *, commit_of_run: str | None = None) -> Path:
         "minutes": round(record["duration_seconds"] / 60, 1),
         "commit": run_commit,
         "seed": record["seed"],
+        "versions": record.get("versions", {}),
+        "machine": record.get("machine", {}),
         "claims": document["claims"],
         "rows": document["rows"],
     }

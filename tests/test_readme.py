@@ -57,6 +57,22 @@ def test_links_lead_somewhere(page):
 
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.name)
+def test_examples_are_notebooks_in_percent_format(path):
+    """A title, then cells of text and code that notebook tools read; every code cell is whole."""
+    start, *cells = re.split(r"^# %%( \[markdown\])?\n", path.read_text(), flags=re.MULTILINE)
+    kinds, texts = cells[::2], cells[1::2]
+    assert start == ""
+    assert kinds[0]
+    assert texts[0].startswith("# # ")
+    assert None in kinds
+    for kind, text in zip(kinds, texts, strict=True):
+        if kind is None:
+            compile(text, str(path), "exec")
+        else:
+            assert all(line.startswith("#") for line in text.splitlines() if line)
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.name)
 def test_examples_run(path, tmp_path):
     done = subprocess.run([sys.executable, path], cwd=tmp_path, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr

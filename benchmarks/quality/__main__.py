@@ -10,18 +10,15 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import subprocess
 import sys
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
+from benchmarks.circumstances import circumstances
 from benchmarks.quality.cells import Place, cells_of, fit_missing
 from benchmarks.quality.methods import METHODS
 from benchmarks.quality.results import summary, values_of
 from benchmarks.quality.sets import SETS, STAGES
 from benchmarks.quality.tables import markdown
-
-_VERSIONS = ("torch", "lightgbm", "xgboost-cpu", "catboost", "numpy", "numba")
 
 
 def main() -> None:
@@ -55,25 +52,9 @@ def main() -> None:
     fit_missing(cells, place, jobs=arguments.jobs)
     result = summary(*values_of(cells, place.folder, arguments.stage)) | {
         "stage": arguments.stage,
-        "commit": _commit(),
-        "versions": {name: found for name in _VERSIONS if (found := _version(name)) is not None},
+        **circumstances("xgboost-cpu", "catboost"),
     }
     print(json.dumps(result, indent=1) if arguments.json else markdown(result))
-
-
-def _commit() -> str | None:
-    command = ["git", "describe", "--always", "--dirty", "--abbrev=12", "--exclude=*"]
-    try:
-        return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
-    except (OSError, subprocess.CalledProcessError):
-        return None
-
-
-def _version(name: str) -> str | None:
-    try:
-        return version(name)
-    except PackageNotFoundError:
-        return None
 
 
 if __name__ == "__main__":

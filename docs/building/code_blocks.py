@@ -13,10 +13,12 @@ A figure is the value of the last line of a block (as in a notebook), any matplo
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
 import tempfile
@@ -29,7 +31,7 @@ ROOT = Path(__file__).parents[2]
 _KEPT = ROOT / "build" / "docs"
 _FENCE = re.compile(r"^```(python|bash)([^\n]*)\n(.*?)^```$", re.M | re.S)
 _ALT = re.compile(r'alt="([^"]*)"')
-_LONGEST_RUN_S = 300
+_LONGEST_RUN_S = 900
 
 
 class BlockError(Exception):
@@ -110,21 +112,33 @@ def _shown(block: Block, result: dict[str, Any]) -> Iterator[str]:
 
 def _run(name: str, blocks: list[Block]) -> list[dict[str, Any]]:
     """What each block printed and drew, from a process of its own in an empty folder."""
+    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+    search = os.pathsep.join(filter(None, [str(ROOT / "src"), str(ROOT), os.environ.get("PYTHONPATH")]))
+    environment = os.environ | {"PATH": path, "PYTHONPATH": search, "COLUMNS": "100", "NO_COLOR": "1"}
+    environment.pop("RANKPOLICY_DATA", None)  # pages are the same on machines without datasets
     with tempfile.TemporaryDirectory() as folder:
-        path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
-        search = os.pathsep.join(filter(None, [str(ROOT / "src"), str(ROOT), os.environ.get("PYTHONPATH")]))
-        process = subprocess.run(
+        process = subprocess.Popen(
             [sys.executable, "-m", "docs.building.page_process"],
-            input=json.dumps([asdict(block) for block in blocks]),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
             cwd=folder,
-            env=os.environ | {"PATH": path, "PYTHONPATH": search, "COLUMNS": "100", "NO_COLOR": "1"},
-            capture_output=True,
+            env=environment,
             text=True,
-            timeout=_LONGEST_RUN_S,
+            start_new_session=True,
         )
+        try:
+            output, errors = process.communicate(
+                json.dumps([asdict(block) for block in blocks]), timeout=_LONGEST_RUN_S
+            )
+        except subprocess.TimeoutExpired:
+            raise BlockError(f"{name}: its blocks take longer than {_LONGEST_RUN_S} s") from None
+        finally:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)  # also servers that a page started and did not stop
     if process.returncode != 0:
-        raise BlockError(f"{name}: {process.stderr.strip()[-4000:]}")
-    return json.loads(process.stdout)
+        raise BlockError(f"{name}: {errors.strip()[-4000:]}")
+    return json.loads(output)
 
 
 def _state_of_code() -> str:

@@ -11,10 +11,12 @@ from sphinx.errors import ExtensionError
 
 from docs.building.code_blocks import BlockError, run_page
 from docs.building.commands import command_page
+from docs.building.http_interface import http_page
 from docs.building.public_names import reference_pages
+from docs.building.results_pages import results_pages, with_results
 
-# Pages about running a service: in the navigation as soon as they exist. Their commands are for other machines and are not run here.
-OPERATION = ("deployment", "threat-model")
+# Pages whose commands are for other machines, or which have none; they are not run here.
+NOT_RUN = ("reference/command-line", "service/http-api", "service/deployment", "service/threat-model")
 
 
 def setup(app: Sphinx) -> dict[str, Any]:
@@ -27,7 +29,12 @@ def setup(app: Sphinx) -> dict[str, Any]:
 
 def generated_pages() -> dict[str, str]:
     """Markdown of the pages that nobody writes, by their path in docs/."""
-    return {**reference_pages(), "reference/command-line.md": command_page()}
+    return {
+        **reference_pages(),
+        **results_pages(),
+        "reference/command-line.md": command_page(),
+        "service/http-api.md": http_page(),
+    }
 
 
 def _write_generated_pages(app: Sphinx) -> None:
@@ -42,14 +49,10 @@ def _write_generated_pages(app: Sphinx) -> None:
 
 
 def _run_code_blocks(app: Sphinx, name: str, content: list[str]) -> None:
-    if name.startswith("reference/python/") or name in ("reference/command-line", *OPERATION):
+    if name.startswith(("reference/python/", "results/")) or name in NOT_RUN:
         return
-    if name == "index":
-        for page in OPERATION:
-            if not (Path(app.srcdir) / f"{page}.md").exists():
-                content[0] = content[0].replace(f"\n{page}\n", "\n")
     try:
-        content[0] = run_page(name, content[0])
+        content[0] = run_page(name, with_results(content[0]))
     except BlockError as error:
         raise ExtensionError(str(error)) from None
 

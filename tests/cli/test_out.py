@@ -7,7 +7,7 @@ import pytest
 from rankpolicy.cli.verbs import CLICKS_VERBS, VERBS
 from reproductions import TARGETS, Claim, Outcome, Target
 
-FIELDS = {"command", "options", "settings", "seed", "data", "versions", "started", "duration_seconds"}
+FIELDS = {"command", "options", "settings", "seed", "data", "versions", "machine", "started", "duration_seconds"}
 WITHOUT_RESULTS = {
     "evaluate",
     "methods",

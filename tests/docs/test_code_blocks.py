@@ -1,5 +1,8 @@
 """Code blocks of pages run, in order, and what goes wrong stops the build."""
 
+import time
+from pathlib import Path
+
 import pytest
 
 from docs.building import code_blocks
@@ -36,6 +39,27 @@ def test_a_failing_block_stops_the_build():
         run_page("page", page(("python", "nothing")))
     with pytest.raises(BlockError, match="block 1"):
         run_page("page", page(("bash", "false")))
+
+
+def test_what_a_page_starts_ends_with_it(tmp_path):
+    run_page("page", page(("bash", f"sleep 60 > /dev/null 2>&1 &\necho $! > {tmp_path / 'pid'}")))
+    process = int((tmp_path / "pid").read_text())
+    assert wait_until(lambda: not is_running(process))
+
+
+def is_running(process):
+    try:
+        return "State:\tZ" not in Path(f"/proc/{process}/status").read_text()
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+
+
+def wait_until(happened):
+    for _ in range(100):
+        if happened():
+            return True
+        time.sleep(0.1)
+    return False
 
 
 def test_errors_that_a_page_shows_must_happen():

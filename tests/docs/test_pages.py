@@ -1,5 +1,6 @@
 """Pages that are written by hand: links lead somewhere, nothing that can be typed escapes the build, listings work."""
 
+import json
 import re
 import runpy
 from pathlib import Path
@@ -9,37 +10,40 @@ import pytest
 
 import rankpolicy as rp
 from docs.building.code_blocks import blocks_of
-from docs.building.commands import command_page
-from docs.building.public_names import reference_pages
+from docs.building.extension import generated_pages
+from docs.building.results_pages import results_pages, with_results
 from docs.building.site_links import problems
 from rankpolicy.bandits import BANDITS
 from rankpolicy.clicks import CLICK_MODELS
 from rankpolicy.metrics import METRICS
 from rankpolicy.models import MODELS
 from rankpolicy.rankers import RANKERS
+from reproductions import TARGETS as TARGETS_OF_PAPERS
+from reproductions.results import read_result
 
 DOCS = Path(__file__).parents[2] / "docs"
-GENERATED = {**reference_pages(), "reference/command-line.md": command_page()}
+GENERATED = generated_pages()
 PAGES = {
     str(path.relative_to(DOCS)): path.read_text(encoding="utf-8")
     for path in sorted(DOCS.rglob("*.md"))
     if str(path.relative_to(DOCS)) not in GENERATED and "python" not in path.parts
 }
+NOT_RUN = ("service/deployment.md", "service/threat-model.md")
 TARGETS = set(re.findall(r"^\(([^)\s]+)\)=$", "\n".join(GENERATED.values()), re.M))
 
 
-@pytest.mark.parametrize("page", PAGES)
+@pytest.mark.parametrize("page", [*PAGES, "service/http-api.md", "results/index.md"])
 def test_links_lead_somewhere(page):
-    prose = re.sub(r"^```.*?^```$", "", PAGES[page], flags=re.M | re.S)
+    prose = re.sub(r"^```.*?^```$", "", (PAGES | GENERATED)[page], flags=re.M | re.S)
     for link in re.findall(r"\]\(([^)\s]+)\)", prose):
         if link.startswith("#"):
             assert link[1:] in TARGETS, link
-        else:
+        elif "://" not in link:
             target = (DOCS / page).parent / link.partition("#")[0]
             assert str(target.resolve().relative_to(DOCS)) in {*PAGES, *GENERATED}, link
 
 
-@pytest.mark.parametrize("page", [page for page in PAGES if page not in ("deployment.md", "threat-model.md")])
+@pytest.mark.parametrize("page", [page for page in PAGES if page not in NOT_RUN])
 def test_code_is_run_or_marked(page):
     """What can be typed is a python or bash block, which the build runs; ``console`` is for installing alone."""
     languages = re.findall(r"^(?:```|:{3,})([^\s:]\S*)", PAGES[page], re.M)
@@ -51,11 +55,12 @@ def test_code_is_run_or_marked(page):
 
 def test_every_page_is_in_a_table_of_contents():
     listed = set()
-    for page, text in PAGES.items():
+    for page, text in (PAGES | GENERATED).items():
         for content in re.findall(r"^```\{toctree\}\n(.*?)^```$", text, re.M | re.S):
             entries = [line for line in content.splitlines() if line and not line.startswith(":") and "*" not in line]
             listed |= {str(Path(page).parent / f"{entry}.md") for entry in entries}
-    assert set(PAGES) - {"index.md"} <= listed
+    generated = {page for page in GENERATED if not page.startswith("reference/python/")}  # these by a pattern
+    assert set(PAGES) - {"index.md"} | generated <= listed
 
 
 def test_broken_links_of_a_built_site_are_noticed(tmp_path):
@@ -69,6 +74,42 @@ def test_broken_links_of_a_built_site_are_noticed(tmp_path):
     assert any("gone" in line for line in found)
     assert any("c.html" in line for line in found)
     assert any("another server" in line for line in found)
+
+
+QUALITY = {
+    "num_queries": {"web": 3},
+    "means": {"AutoRanker": {"web": {"ndcg@10": 0.5, "map": 0.25}}},
+    "mean_rank": {"AutoRanker": 1.0},
+    "cpu_seconds": {"AutoRanker": 7.0},
+    "ahead": {},
+    "tests": [],
+    "date": "2026-01-02",
+    "commit": "abcdef",
+    "versions": {"torch": "9.9"},
+    "machine": {"processor": "an abacus", "cores": 2, "system": "Linux"},
+}
+SPEED = {"ratios": [{"name": "one|two", "ratio": 2.5, "floor": 3}], "date": "2026-01-02", "commit": None}
+
+
+def test_kept_results_are_shown_with_their_circumstances_and_left_out_where_there_are_none(tmp_path):
+    page = "before\n\n<!-- results: quality -->\n\n<!-- results: speed -->\n\nafter"
+    assert with_results(page, tmp_path).split() == ["before", "after"]
+    assert "## Quality" not in results_pages(tmp_path)["results/index.md"]
+    (tmp_path / "quality.json").write_text(json.dumps(QUALITY))
+    (tmp_path / "speed.json").write_text(json.dumps(SPEED))
+    for shown in (with_results(page, tmp_path), results_pages(tmp_path)["results/index.md"]):
+        assert "| AutoRanker | **.5000** | .5000 | 1.0 | 7 |" in shown
+        assert "on 2026-01-02 at commit `abcdef` with torch 9.9 on an abacus, 2 cores, Linux" in shown
+        assert "| one\\|two | 2.5 | 3 | **no** |" in shown
+
+
+def test_every_claim_of_every_paper_is_on_a_page():
+    pages = results_pages()
+    for name, target in TARGETS_OF_PAPERS.items():
+        page = pages[f"results/{name.partition('/')[0]}.md"]
+        for claim in read_result(name).claims:
+            assert claim.claim.replace("|", "\\|").replace("<", "&lt;").replace("$", "\\$") in page
+        assert all(statement.replace("<", "&lt;") in page for statement, _ in target.untested)
 
 
 KINDS = {"METRICS": METRICS, "MODELS": MODELS, "BANDITS": BANDITS, "RANKERS": RANKERS, "CLICK_MODELS": CLICK_MODELS}

@@ -1,4 +1,4 @@
-"""The attacks of docs/threat-model.md, carried out."""
+"""The attacks of docs/service/threat-model.md, carried out."""
 
 from __future__ import annotations
 

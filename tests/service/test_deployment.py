@@ -1,4 +1,4 @@
-"""The commands of docs/deployment.md for backup and restore, run as they stand there against a running service."""
+"""The commands of docs/service/deployment.md for backup and restore, run as they stand there against a running service."""
 
 import os
 import re
@@ -14,7 +14,7 @@ from rankpolicy.service.sqlite.backup import back_up
 from rankpolicy.types import RankPolicyError
 from tests.service.dashboard.browser import served
 
-PAGE = Path(__file__).parents[2] / "docs" / "deployment.md"
+PAGE = Path(__file__).parents[2] / "docs" / "service/deployment.md"
 POLICIES = {"learning": {"kind": "bandit", "bandit": "dcm-ts"}}
 
 

@@ -125,6 +125,7 @@ def test_a_ranker_of_categories_reads_them_from_side_columns(tmp_path):
     )
     ranker.save(tmp_path / "model.rp")
     policy = SERVED.named("ranker")(model=str(tmp_path / "model.rp"))
+    policy.warm_up()  # as when a service starts
     items = [Item(id=shop, features={"price": 2.0}, side={"shop": shop}) for shop in "ba"]
     ordered = policy.order(RankRequest(query="q", items=items), generator=generator_of(b"s", "r"))
     assert ordered.items == ["a", "b"]

@@ -24,7 +24,7 @@ rankpolicy service retrain --config service.toml --now --policy search
 
 def retrain(
     config: Annotated[
-        Path, typer.Option(help="The TOML file of the service, with [[retrain]] tables.", show_default=False)
+        Path, typer.Option(help="The TOML file of the service, with its retrain tables.", show_default=False)
     ],
     now: Annotated[bool, typer.Option("--now", help="Do it now; without it, only say when it is due.")] = False,
     policy: Annotated[str | None, typer.Option(help="Only this policy.", show_default="all of them")] = None,
@@ -34,7 +34,7 @@ def retrain(
     seed: NotRandom = 0,
     as_json: Json = False,
 ) -> None:
-    """Do what the [[retrain]] tables of a configuration say: estimate position bias, learn a ranker, judge it, promote it if better.
+    """Do what the retrain tables of a configuration say: estimate position bias, learn a ranker, judge it, promote it if better.
 
     The ranker is judged by lists that it has not seen, against the version that serves. It may run beside the service, which follows a
     promotion after a second. Everything is in the audit log.

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib.metadata
 import json
 import os
 import platform
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from rankpolicy.files import atomic_write
@@ -38,6 +40,8 @@ class RunRecord:
         What only this verb has to say; its entries stand beside the other fields.
     versions
         Versions of Python and of the packages that numbers depend on; those installed unless given.
+    machine
+        Processor, number of cores and operating system; this machine unless given.
     """
 
     command: str
@@ -49,6 +53,7 @@ class RunRecord:
     settings: dict[str, Any] = field(default_factory=dict)
     details: dict[str, Any] = field(default_factory=dict)
     versions: dict[str, str] = field(default_factory=lambda: installed_versions())
+    machine: dict[str, Any] = field(default_factory=lambda: this_machine())
 
     def to_dict(self) -> dict[str, Any]:
         """The record as plain values, as ``run.json`` holds it."""
@@ -60,9 +65,19 @@ class RunRecord:
             "seed": self.seed,
             "data": self.data,
             "versions": self.versions,
+            "machine": self.machine,
             "started": self.started,
             "duration_seconds": self.duration_seconds,
         }
+
+
+def this_machine() -> dict[str, Any]:
+    """Processor, number of cores and operating system: what speed depends on."""
+    processor = platform.processor() or platform.machine()
+    with contextlib.suppress(OSError):  # Linux knows a better name
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+        processor = next((line.partition(": ")[2] for line in lines if line.startswith("model name")), processor)
+    return {"processor": processor, "cores": os.cpu_count(), "system": platform.system()}
 
 
 def installed_versions() -> dict[str, str]:

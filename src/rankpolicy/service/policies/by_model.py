@@ -55,7 +55,7 @@ class RankerPolicy(Unlearning):
 
     def warm_up(self) -> None:
         """Score two items, so that the first user does not wait a second for libraries to load; changes nothing."""
-        if self._ranker.num_features_ and not self._is_mixture:
+        if self._ranker.num_features_ and not self._is_mixture and not self._ranker.categories_:
             self._ranker.predict(np.zeros((2, self._ranker.num_features_)), group=[2])
 
     def model_content(self) -> bytes | None:
