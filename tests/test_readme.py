@@ -1,5 +1,6 @@
 """Every command and snippet of the README, and the scripts in examples/, run as they stand."""
 
+import json
 import os
 import re
 import subprocess
@@ -7,6 +8,8 @@ import sys
 from pathlib import Path
 
 import pytest
+
+from benchmarks.quality.tables import short_table
 
 ROOT = Path(__file__).parent.parent
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
@@ -28,6 +31,12 @@ def test_nothing_that_can_be_typed_escapes_the_next_test():
     assert [code for language, code in BLOCKS if language == "sh" if "rankpolicy " in code] == []
     outside = re.sub(r"^```.*?^```$", "", README, flags=re.DOTALL | re.MULTILINE)
     assert re.findall(r"^(?: {4}|\t)\S.*", outside, re.MULTILINE) == []
+
+
+def test_the_table_of_the_readme_is_what_the_benchmark_gave():
+    kept = json.loads((ROOT / "docs" / "results" / "quality.json").read_text())
+    assert short_table(kept) in README
+    assert f"`{kept['commit'][:7]}`" in README
 
 
 def test_extras_of_the_readme_exist():

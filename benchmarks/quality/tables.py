@@ -15,6 +15,20 @@ def markdown(result: dict[str, Any]) -> str:
     return "\n".join([line for metric in METRICS for line in [*_means(result, metric), ""]] + _differences(result))
 
 
+def short_table(result: dict[str, Any]) -> str:
+    """Means over sets, and pooled differences to AutoRanker with 95 % intervals."""
+    lines = [f"| mean over {len(result['num_queries'])} sets | NDCG@10 | MAP | {OURS} minus it, NDCG@10 | CPU s |"]
+    lines.append("|---" * 5 + "|")
+    for method, by_set in result["means"].items():
+        means = [_shown(sum(each[metric] for each in by_set.values()) / len(by_set)) for metric in METRICS]
+        ahead = ""
+        if method in result["ahead"]:
+            mean, error = result["ahead"][method]["ndcg@10"]["pooled"]
+            ahead = f"{mean:+.4f} [{mean - 1.96 * error:+.4f}, {mean + 1.96 * error:+.4f}]"
+        lines.append(f"| {method} | {' | '.join(means)} | {ahead} | {result['cpu_seconds'][method]:,.0f} |")
+    return "\n".join(lines)
+
+
 def _means(result: dict[str, Any], metric: str) -> list[str]:
     means, sets = result["means"], list(result["num_queries"])
     best = {name: max(by_set[name][metric] for by_set in means.values()) for name in sets}
