@@ -45,6 +45,7 @@ NOT_CALLED = {
     "errors": {
         "MissingDependencyError", "RankPolicyError", "ConflictError", "DamagedStoreError", "ServiceError", "UnavailableError",
     },
+    "starts processes": {"fit_on_workers"},
     "a service that runs": {"RankingService", "SqliteStore", "Store", "serve"},
     "kinds of values": {"LabelKind"},
     "results": {

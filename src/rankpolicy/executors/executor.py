@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pickle
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Generator, Sequence
-from contextlib import closing
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import closing, contextmanager
 from types import TracebackType
 from typing import Any, ClassVar, Generic, Self, TypeVar
 
@@ -139,8 +139,15 @@ def first_line(error: BaseException) -> str:
 
 def written(value: Any) -> bytes:
     """A function, task or result as it travels between processes of one user."""
-    try:
+    with named_if_it_cannot_travel(value):
         return pickle.dumps(value, protocol=pickle.HIGHEST_PROTOCOL)
+
+
+@contextmanager
+def named_if_it_cannot_travel(value: Any) -> Iterator[None]:
+    """An error in words for what pickle cannot write."""
+    try:
+        yield
     except (pickle.PicklingError, AttributeError, TypeError) as error:
         raise RankPolicyError(
             "what runs in other processes must be a function at the top level of a module, and tasks and results must be values that "

@@ -132,7 +132,7 @@ class SharedFile(Shared[Value]):
         self._path = path
 
     def get(self) -> Value:
-        value: Value = kept(self._path, Path(self._path).read_bytes)
+        value: Value = kept(self._path, Path(self._path).read_bytes, pickle.loads)
         return value
 
     def remove(self) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import pickle
 import socket
@@ -11,7 +12,16 @@ from contextlib import contextmanager, suppress
 from typing import Any, final
 
 from rankpolicy.arguments import checked_kind, whole_number
-from rankpolicy.executors.executor import Executor, Result, Shared, Task, Value, first_line, written
+from rankpolicy.executors.executor import (
+    Executor,
+    Result,
+    Shared,
+    Task,
+    Value,
+    first_line,
+    named_if_it_cannot_travel,
+    written,
+)
 from rankpolicy.executors.kept import kept
 from rankpolicy.optional import require
 from rankpolicy.threads import one_thread_each
@@ -67,7 +77,7 @@ class Ray(Executor):
             while left or running:
                 while left and len(running) < most:
                     number, task = left.pop()
-                    running[remote.remote(shared, written(task))] = number
+                    running[remote.remote(shared, _packed(task))] = number
                 (done,), _ = ray.wait(list(running), num_returns=1)
                 result = _result(ray, done)
                 yield running.pop(done), result
@@ -78,7 +88,7 @@ class Ray(Executor):
                     ray.cancel(reference, force=True)
 
     def share(self, value: Value) -> Shared[Value]:
-        return _InObjectStore(self._connected().put(written(value)))
+        return _InObjectStore(self._connected().put(_packed(value)))
 
     def close(self) -> None:
         if self._ray is not None and self._is_ours:
@@ -99,16 +109,54 @@ class Ray(Executor):
 
 
 class _InObjectStore(Shared[Value]):
-    """A value in Ray's object store, written by pickle so that arrays can be changed, as in other processes."""
+    """A value in Ray's object store."""
 
     def __init__(self, reference: Any) -> None:
-        self._reference = reference
+        self.reference = reference
 
     def get(self) -> Value:
         import ray
 
-        value: Value = kept(self._reference.hex(), lambda: ray.get(self._reference))
+        value: Value = kept(self.reference.hex(), lambda: ray.get(self.reference), _unpacked)
         return value
+
+
+_Packed = tuple[bytes, list[Any]]  # a pickle, and the references in it, which Ray must see to keep what they refer to
+
+
+class _Pickler(pickle.Pickler):
+    """Writes values as for other processes, so that arrays can be changed, and leaves references to Ray."""
+
+    def __init__(self, file: io.BytesIO) -> None:
+        super().__init__(file, pickle.HIGHEST_PROTOCOL)
+        self.references: list[Any] = []
+
+    def persistent_id(self, value: Any) -> int | None:
+        if not isinstance(value, _InObjectStore):
+            return None
+        self.references.append(value.reference)
+        return len(self.references) - 1
+
+
+class _Unpickler(pickle.Unpickler):
+    def __init__(self, content: bytes, references: list[Any]) -> None:
+        super().__init__(io.BytesIO(content))
+        self.references = references
+
+    def persistent_load(self, place: int) -> _InObjectStore[Any]:
+        return _InObjectStore(self.references[place])
+
+
+def _packed(value: Any) -> _Packed:
+    file = io.BytesIO()
+    pickler = _Pickler(file)
+    with named_if_it_cannot_travel(value):
+        pickler.dump(value)
+    return file.getvalue(), pickler.references
+
+
+def _unpacked(packed: _Packed) -> Any:
+    return _Unpickler(*packed).load()
 
 
 def _connect(ray: Any, address: str | None, num_cpus: int | None) -> None:
@@ -160,9 +208,9 @@ def _check_reachable(address: str) -> None:
             pass
 
 
-def _run_task(function: Shared[Callable[[Any], Any]], task: bytes) -> bytes:
+def _run_task(function: Shared[Callable[[Any], Any]], task: _Packed) -> bytes:
     with one_thread_each():
-        return written(function.get()(pickle.loads(task)))
+        return written(function.get()(_unpacked(task)))
 
 
 def _result(ray: Any, done: Any) -> Any:
