@@ -70,6 +70,8 @@ def test_torchrun_and_the_option_workers_train_the_same_model(tmp_path, monkeypa
         "valid.txt",
         "--set",
         "epochs=2",
+        "--set",
+        "model.dropout=0",
     ]
     torchrun = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
     for out, before, after in (("one", [], []), ("two", [], ["--workers", "2"]), ("torchrun", torchrun, [])):
