@@ -107,7 +107,7 @@ def test_kernel_equals_reference_after_every_iteration(name, prior):
 def test_fits_without_numba_are_the_same(name, monkeypatch):
     log = random_log()
     fast = fit_click_model(name, log, iterations=20)
-    monkeypatch.setattr("rankpolicy.clicks.models.fit.HAS_NUMBA", False)
+    monkeypatch.setattr("rankpolicy.clicks.models.shards.HAS_NUMBA", False)
     plain = fit_click_model(name, log, iterations=20)
     for parameter, values in plain.parameters.items():
         np.testing.assert_allclose(fast.parameters[parameter], values, rtol=0, atol=1e-10)

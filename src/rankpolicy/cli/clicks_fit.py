@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rankpolicy.cli.support.options import Json
+from rankpolicy.cli.support.options import Address, ExecutorName, Jobs, Json, executor_from
 from rankpolicy.cli.support.output import (
     Run,
     console,
@@ -71,6 +71,9 @@ def fit(
     tolerance: Annotated[
         float, typer.Option(help="EM ends when an iteration gains less than this per session.")
     ] = 1e-6,
+    jobs: Jobs = None,
+    executor: ExecutorName = None,
+    address: Address = None,
     lenient: Annotated[bool, typer.Option("--lenient", help="Skip and count malformed rows.")] = False,
     out: Annotated[
         Path | None, typer.Option(help="A directory for the fitted models, fit.json, report.html and run.json.")
@@ -108,15 +111,17 @@ def fit(
         note("counts have no order to split by: measured on the data fitted to. Give --test for a fair measure.")
         train = measured_on = whole
     directory = None if out is None else made_directory(out, option="--out")
-    comparison = compare_click_models(
-        names,
-        train,
-        measured_on,
-        prior=chosen_prior,
-        iterations=iterations,
-        tolerance=tolerance,
-        report_model=_progress(),
-    )
+    with executor_from(executor, jobs, address, default="serial" if jobs is None else "processes") as chosen_executor:
+        comparison = compare_click_models(
+            names,
+            train,
+            measured_on,
+            prior=chosen_prior,
+            iterations=iterations,
+            tolerance=tolerance,
+            executor=chosen_executor,
+            report_model=_progress(),
+        )
     data = {"log": facts_of_file(log) | _facts(whole)}
     if test is not None and held_out is not None:
         data["test"] = facts_of_file(test) | _facts(held_out)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shlex
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -10,7 +12,7 @@ import typer
 from rankpolicy.cli.support.chosen_methods import parse_assignments, parse_settings
 from rankpolicy.cli.support.clicks_to_train_on import clicks_to_train_on
 from rankpolicy.cli.support.options import Group, Ignore, Json, Label, OnDisk, Qid, Set, columns_from
-from rankpolicy.cli.support.output import Run, check_can_write, console, facts_of_file, print_json, record_beside
+from rankpolicy.cli.support.output import Run, check_can_write, console, facts_of_file, note, print_json, record_beside
 from rankpolicy.cli.support.run_file import RunFile, read_run_file
 from rankpolicy.types import RankPolicyError
 from rankpolicy.writing import is_special
@@ -90,6 +92,13 @@ def train(
         Path | None, typer.Option(help="A file for the training state, written after every epoch.")
     ] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Continue from --checkpoint.")] = False,
+    workers: Annotated[
+        int,
+        typer.Option(
+            min=1,
+            help="Processes that train a network together, each on its part of every batch. Across machines: torchrun -m rankpolicy train.",
+        ),
+    ] = 1,
     as_json: Json = False,
 ) -> None:
     """Learn a ranker and write it to one file.
@@ -97,7 +106,10 @@ def train(
     model.run.json beside model.rp records settings, seed, versions, sha256 of the data, validation score and duration.
     """
     from rankpolicy.rankers import ranker_class_named
+    from rankpolicy.rankers.networks.network import NetworkRanker
     from rankpolicy.reports.run_record import write_json
+    from rankpolicy.training.data_parallel import current_num_workers, data_parallel
+    from rankpolicy.training.launching import run_workers
 
     run_file = RunFile() if config is None else read_run_file(config)
     method = _required("--method", method, run_file.method)
@@ -138,16 +150,27 @@ def train(
         )
     ranker = ranker_class().set_params(**{"random_state": seed, **parse_settings(ranker_class, texts)})
 
+    if workers > 1 or current_num_workers() > 1:
+        if not issubclass(ranker_class, NetworkRanker):
+            raise RankPolicyError(f"--workers needs a method that trains networks, such as pg-rank; got {method}.")
+        if current_num_workers() == 1:
+            command = [sys.executable, "-m", "rankpolicy", *shlex.split(ctx.find_root().obj)[1:]]
+            raise typer.Exit(run_workers(command, workers, report=note))
     run = Run(ctx)
     files = {"train": data} | ({} if valid is None else {"valid": valid})
     given = clicks_to_train_on(clicks, propensities, bias_method, weighted)
     datasets = _read_alike(files, columns_from(qid, label, group, ignore, on_disk=on_disk))
-    ranker.fit(
-        given.training_data(datasets["train"], ranker),
-        valid=given.validation_data(datasets["valid"]) if "valid" in datasets else None,
-        checkpoint=checkpoint,
-        resume=resume,
-    )
+    with data_parallel() as worker:
+        goes_on = worker.is_restarted and checkpoint is not None and checkpoint.exists()
+        ranker.fit(
+            given.training_data(datasets["train"], ranker),
+            valid=given.validation_data(datasets["valid"]) if "valid" in datasets else None,
+            checkpoint=checkpoint,
+            resume=resume or goes_on,
+            progress=None if worker.is_first else False,
+        )
+    if not worker.is_first:
+        return
     ranker.save(out)
 
     validation = {} if ranker.best_score_ is None else {next(iter(ranker.evals_result_["valid_0"])): ranker.best_score_}

@@ -52,6 +52,11 @@ class Batch:
 
     __repr__ = short_repr
 
+    @property
+    def num_queries_of_step(self) -> int:
+        """How many queries the step has: those of the batch, and of the other workers' parts of it where there are some."""
+        return len(self.labels)
+
     def mean_over_queries(self, values: Tensor) -> Tensor:
         """Mean of values (query,), weighted by the query weights: a scalar, or (policy,) where there are several.
 

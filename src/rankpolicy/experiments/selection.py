@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import math
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from rankpolicy.arguments import checked_kinds
 from rankpolicy.data.dataset import RankingDataset
 from rankpolicy.display import short_repr
+from rankpolicy.executors import Executor, opened
 from rankpolicy.experiments.methods import new_ranker
 from rankpolicy.rankers.base import Ranker
 from rankpolicy.rankers.fitting import fit_together
@@ -80,6 +83,7 @@ def fit_best(
     *,
     max_candidates: int | None = None,
     progress: bool | None = None,
+    executor: Executor | str | None = None,
 ) -> Selection:
     """Fit one ranker for every entry of ``settings_to_try`` of its class and keep the best on validation data.
 
@@ -95,9 +99,11 @@ def fit_best(
         Try only the first so many candidates; 1 takes the defaults without a search, None tries all.
     progress
         Show a progress bar for each fit; None: when stderr is a terminal.
+    executor
+        Where the candidates are fitted: "serial", "processes", "ray" or an executor; None: in this process. Results do not depend on it.
     """
     candidates = settings_to_try(ranker_class, settings)[:max_candidates]
-    return fit_best_of(ranker_class, candidates, train, valid, progress=progress)
+    return fit_best_of(ranker_class, candidates, train, valid, progress=progress, executor=executor)
 
 
 @checked_kinds
@@ -108,6 +114,7 @@ def fit_best_of(
     valid: RankingDataset,
     *,
     progress: bool | None = None,
+    executor: Executor | str | None = None,
 ) -> Selection:
     """Fit one ranker for each of the given settings and keep the best on validation data.
 
@@ -121,14 +128,19 @@ def fit_best_of(
         Training and validation data. Of equal validation scores the first candidate wins.
     progress
         Show a progress bar for each fit; None: when stderr is a terminal.
+    executor
+        Where the candidates are fitted: "serial", "processes", "ray" or an executor; None: in this process. Results do not depend on it.
     """
     if len(candidates) == 0:
         raise RankPolicyError("candidates must hold at least one dict of settings; got none.")
     best: Ranker | None = None
     chosen: dict[str, Any] = {}
     tried: list[tuple[dict[str, Any], float]] = []
-    rankers = [new_ranker(ranker_class, candidate) for candidate in candidates]
-    for candidate, ranker in zip(candidates, _fitted(rankers, train, valid, progress=progress), strict=True):
+    with opened(executor) as chosen_executor:
+        parts = _parts(ranker_class, candidates, chosen_executor.jobs)
+        shown = progress if chosen_executor.name == "serial" else False
+        rankers = chosen_executor.map(partial(_fitted, ranker_class, train, valid, shown), parts)
+    for candidate, ranker in zip(candidates, (ranker for part in rankers for ranker in part), strict=True):
         score = _validation_score(ranker)
         tried.append((dict(candidate), score))
         if best is None or score > _validation_score(best):
@@ -137,18 +149,28 @@ def fit_best_of(
     return Selection(ranker=best, settings=chosen, tried=tuple(tried))
 
 
+def _parts(
+    ranker_class: type[Ranker], candidates: Sequence[Mapping[str, Any]], num_jobs: int
+) -> list[Sequence[Mapping[str, Any]]]:
+    """Candidates that are fitted in one task: networks learn together, in as many parts as there are jobs; others one by one."""
+    size = math.ceil(len(candidates) / num_jobs) if issubclass(ranker_class, NetworkRanker) else 1
+    return [candidates[first : first + size] for first in range(0, len(candidates), size)]
+
+
 def _fitted(
-    rankers: Sequence[Ranker], train: RankingDataset, valid: RankingDataset, *, progress: bool | None
-) -> Iterator[Ranker]:
-    """The rankers, fitted: those that train networks together, the others one after the other."""
-    if len(rankers) > 1 and isinstance(rankers[0], NetworkRanker):
+    ranker_class: type[Ranker],
+    train: RankingDataset,
+    valid: RankingDataset,
+    progress: bool | None,
+    candidates: Sequence[Mapping[str, Any]],
+) -> list[Ranker]:
+    rankers = [new_ranker(ranker_class, candidate) for candidate in candidates]
+    if len(rankers) > 1:
         for notes in fit_together(rankers, [train] * len(rankers), [valid] * len(rankers), progress=progress):
             for note in notes:
                 warnings.warn(note, stacklevel=4)
-        yield from rankers
-        return
-    for ranker in rankers:
-        yield ranker.fit(train, valid=valid, progress=progress)
+        return rankers
+    return [ranker.fit(train, valid=valid, progress=progress) for ranker in rankers]
 
 
 def _validation_score(ranker: Ranker) -> float:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from rankpolicy.rankers.networks.matching_cross import MatchingCross
     from rankpolicy.rankers.networks.pg_rank import PGRank
     from rankpolicy.rankers.networks.regression import Regression
+    from rankpolicy.rankers.on_workers import fit_on_workers
     from rankpolicy.rankers.post_processing.fair_exposure import FairExposure
     from rankpolicy.rankers.post_processing.fair_lp import FairLP
     from rankpolicy.rankers.trees.boosted_policy import BoostedPolicy
@@ -45,5 +46,6 @@ __all__ = [
     "RankSVM",
     "Ranker",
     "Regression",
+    "fit_on_workers",
     "ranker_class_named",
 ]

@@ -1,6 +1,7 @@
 """Training: the fit loop of all networks, its settings, checkpoints, progress reports and callbacks."""
 
 from rankpolicy.training.callbacks import Callback, TrainingProgress
+from rankpolicy.training.data_parallel import Worker, data_parallel
 from rankpolicy.training.fit import fit_network, fit_networks
 from rankpolicy.training.network_fit import NetworkFit, TrainingSettings, TrainingState, Validation
 from rankpolicy.training.progress import ReportOptions, epoch_progress
@@ -17,6 +18,8 @@ __all__ = [
     "TrainingState",
     "Validation",
     "WeightsAndBiases",
+    "Worker",
+    "data_parallel",
     "epoch_progress",
     "fit_network",
     "fit_networks",

@@ -94,7 +94,7 @@ def _side_by_side(batches: Sequence[Batch], members_per_group: int, num_policies
     if len(batches) == 1:
         features = first.features[None] if isinstance(first.features, Tensor) else first.features
         queries = replace(first.repeated(members_per_group), num_policies=num_policies)
-        return StepBatch(features, [len(first.features)], first.padding, None, queries, len(first.labels))
+        return StepBatch(features, [len(first.features)], first.padding, None, queries, first.num_queries_of_step)
     num_rows, num_items = (
         max(sizes) for sizes in zip(*((len(b.features), b.mask.shape[1]) for b in batches), strict=True)
     )

@@ -19,6 +19,7 @@ from rankpolicy.models.average import scores_of_all
 from rankpolicy.models.layers import drawing_from
 from rankpolicy.objectives.value import Objective
 from rankpolicy.training.checkpoint import check_place, read_checkpoint, write_checkpoint
+from rankpolicy.training.data_parallel import decided_by_first, for_this_worker, is_first_worker
 from rankpolicy.training.network_fit import NetworkFit, TrainingSettings, TrainingState, Validation
 from rankpolicy.training.together import Training, copied_weights, stacks_of
 from rankpolicy.types import RankPolicyError
@@ -57,6 +58,7 @@ def fit_networks(fits: Sequence[NetworkFit]) -> list[TrainingState]:
     fits
         The networks to train; each has a generator of its own.
     """
+    fits = [for_this_worker(fit) for fit in fits]
     states: dict[int, TrainingState] = {}
     for places in stacks_of(fits):
         chosen = [fits[place] for place in places]
@@ -114,9 +116,9 @@ def _ends(training: Training, place: int) -> bool:
     for name, other in fit.other_validations.items():
         state.other_scores.setdefault(name, []).append(_score(state.network, other))
         latest[f"{name} {other.name}"] = state.other_scores[name][-1]
-    if fit.checkpoint is not None:
+    if fit.checkpoint is not None and is_first_worker():
         write_checkpoint(fit.checkpoint, state, purpose=_purpose(fit), data=fit.data)
-    is_stopped = fit.report_epoch is not None and fit.report_epoch(state.epoch, latest)
+    is_stopped = decided_by_first(fit.report_epoch is not None and bool(fit.report_epoch(state.epoch, latest)))
     if is_stopped or _is_finished(state, fit):
         state.last_weights = copied_weights(state.network)
         return True

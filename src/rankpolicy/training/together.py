@@ -14,6 +14,12 @@ from rankpolicy.models.average import Average
 from rankpolicy.models.stack import Stack, stack_shape
 from rankpolicy.objectives.value import Objective, ScheduledObjective, can_merge, merged
 from rankpolicy.training.batches import StepBatch, shuffled_steps
+from rankpolicy.training.data_parallel import (
+    SummedAdamW,
+    current_worker,
+    sum_over_workers,
+    with_summed_gradients,
+)
 from rankpolicy.training.network_fit import NetworkFit, TrainingState
 from rankpolicy.training.optimizer import StackedAdamW
 from rankpolicy.training.resident import ResidentSteps
@@ -32,7 +38,7 @@ def stays_on_device(fit: NetworkFit) -> bool:
     fit
         The network and its data.
     """
-    return fit.generator.device.type == "cuda"
+    return fit.generator.device.type == "cuda" and current_worker() is None
 
 
 def stacks_of(fits: Sequence[NetworkFit]) -> list[list[int]]:
@@ -43,6 +49,8 @@ def stacks_of(fits: Sequence[NetworkFit]) -> list[list[int]]:
     fits
         The networks to train.
     """
+    if current_worker() is not None:  # each has its part of every batch, one network after the other
+        return [[place] for place in range(len(fits))]
     alike: list[list[int]] = []
     for place, fit in enumerate(fits):
         found = next((places for places in alike if _can_train_together(fits[places[0]], fit)), None)
@@ -138,11 +146,12 @@ class Training:
         """
         networks = [fit.network for fit in fits]
         if stack_shape(networks[0]) is None:
-            optimizer: object = _optimizer_of(fits[0])
+            optimizer: object = with_summed_gradients(_optimizer_of(fits[0]))
             stack = None
         else:
             stack = Stack(networks, num_groups=len(_groups_of(fits, range(len(fits)))))
-            optimizer = StackedAdamW(
+            adamw = StackedAdamW if current_worker() is None else SummedAdamW
+            optimizer = adamw(
                 stack.weights,
                 learning_rates=[fit.settings.learning_rate for fit in fits for _ in range(stack.num_networks)],
                 weight_decays=[fit.settings.weight_decay for fit in fits for _ in range(stack.num_networks)],
@@ -170,11 +179,12 @@ class Training:
                 self._step(batch)
                 self._check_finite()
                 num_queries += batch.num_queries
-                if all(fit.is_over() for fit in self.fits):
-                    break
+                if current_worker() is None and all(fit.is_over() for fit in self.fits):
+                    break  # several workers take the same number of steps
         else:
             self._resident.run_epoch(self._step, epoch=self.states[0].epoch)
             self._check_finite()
+        sum_over_workers(list(self._sums.values()))
         means = {name: (total / num_queries).reshape(-1).tolist() for name, total in self._sums.items()}
         del means[_LOSS]
         self.reports, self.parts = means.pop(_REPORT), means

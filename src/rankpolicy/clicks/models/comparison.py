@@ -13,11 +13,12 @@ from numpy.typing import NDArray
 from rankpolicy.arguments import checked_kinds
 from rankpolicy.clicks.log.click_log import ClickLog
 from rankpolicy.clicks.models.base import ClickModel
-from rankpolicy.clicks.models.fit import fit_with_settings
+from rankpolicy.clicks.models.fit import ReportIteration, fit_with_settings
 from rankpolicy.clicks.models.fit_settings import ClickFitSettings, settings_by_model
 from rankpolicy.clicks.models.perplexity import Perplexity
 from rankpolicy.clicks.models.prior import PriorChoice
 from rankpolicy.display import short_repr
+from rankpolicy.executors import Executor, opened
 
 ReportModel = Callable[[str, int, float], None]  # the model, the iteration of EM and its objective per session
 
@@ -92,6 +93,7 @@ def compare_click_models(
     prior: PriorChoice = ClickFitSettings.prior,
     iterations: int = ClickFitSettings.iterations,
     tolerance: float = ClickFitSettings.tolerance,
+    executor: Executor | str | None = None,
     report_model: ReportModel | None = None,
 ) -> ClickComparison:
     """Fit several click models to one log and measure them on another.
@@ -106,19 +108,20 @@ def compare_click_models(
         The log to measure on.
     prior, iterations, tolerance
         As in ``fit_click_model``; each model is given those that it reads, and one that none of them reads must not be changed.
+    executor
+        Where EM counts the sessions of a large log, as in ``fit_click_model``.
     report_model
         Called with the model, the number of each iteration of EM and the objective per session.
     """
     settings = settings_by_model(names, prior=prior, iterations=iterations, tolerance=tolerance)
     train, test = train.collapsed(), test.collapsed()
     measured = {}
-    for name in names:
-
-        def report(iteration: int, objective: float, name: str = name) -> None:
-            if report_model is not None:
-                report_model(name, iteration, objective)
-
-        model = fit_with_settings(settings[name], train, report_iteration=report)
+    with opened(executor) as chosen:
+        models = [
+            fit_with_settings(settings[name], train, executor=chosen, report_iteration=_report_of(name, report_model))
+            for name in names
+        ]
+    for name, model in zip(names, models, strict=True):
         of_sessions = model.session_log_likelihoods(test)
         measured[name] = Measured(
             model=model,
@@ -129,6 +132,12 @@ def compare_click_models(
             examination=model.examination(test),
         )
     return ClickComparison(models=measured, num_train_sessions=train.num_sessions, num_test_sessions=test.num_sessions)
+
+
+def _report_of(name: str, report_model: ReportModel | None) -> ReportIteration | None:
+    if report_model is None:
+        return None
+    return lambda iteration, objective: report_model(name, iteration, objective)
 
 
 def _plain(value: float) -> float | None:

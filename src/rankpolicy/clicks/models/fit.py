@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,11 +22,11 @@ from rankpolicy.clicks.models.prior import (
     log_prior,
     posterior_mean,
 )
-from rankpolicy.kernels import HAS_NUMBA
+from rankpolicy.clicks.models.shards import ExpectStep, e_step
+from rankpolicy.executors import Executor, opened
 from rankpolicy.types import RankPolicyError
 
 ReportIteration = Callable[[int, float], None]  # the iteration, counted from 1, and the objective per session before it
-ExpectStep = Callable[[Parameters], Expectation]
 
 
 @checked_kinds
@@ -38,6 +37,7 @@ def fit_click_model(
     prior: PriorChoice = ClickFitSettings.prior,
     iterations: int = ClickFitSettings.iterations,
     tolerance: float = ClickFitSettings.tolerance,
+    executor: Executor | str | None = None,
     report_iteration: ReportIteration | None = None,
 ) -> ClickModel:
     """Fit a click model to a log.
@@ -58,6 +58,9 @@ def fit_click_model(
         Most iterations of EM. 0 keeps the closed form that dcm and sdbn start from. Only for models fitted by EM.
     tolerance
         EM ends when an iteration gains less than this in log-likelihood plus log prior per session. Only for models fitted by EM.
+    executor
+        Where EM counts the sessions of a large log, in shards of queries: "serial", "processes", "ray", or an executor such as
+        ``rp.executors.Ray(address="10.0.0.5:6379")``. None: in this process. The parameters are the same bits.
     report_iteration
         Called with the number of each iteration and the objective per session.
 
@@ -67,11 +70,15 @@ def fit_click_model(
     array([0.66666667, 0.33333333])
     """
     settings = ClickFitSettings(model=name, prior=prior, iterations=iterations, tolerance=tolerance)
-    return fit_with_settings(settings, log, report_iteration=report_iteration)
+    return fit_with_settings(settings, log, executor=executor, report_iteration=report_iteration)
 
 
 def fit_with_settings(
-    settings: ClickFitSettings, log: ClickLog, *, report_iteration: ReportIteration | None = None
+    settings: ClickFitSettings,
+    log: ClickLog,
+    *,
+    executor: Executor | str | None = None,
+    report_iteration: ReportIteration | None = None,
 ) -> ClickModel:
     """Fit the click model that the settings name to a log.
 
@@ -81,6 +88,8 @@ def fit_with_settings(
         The model and how it is fitted.
     log
         What was shown and clicked.
+    executor
+        Where EM counts the sessions of a large log.
     report_iteration
         Called with the number of each iteration of EM and the objective per session.
     """
@@ -90,23 +99,24 @@ def fit_with_settings(
     pairs = pairs_of(log)
     view = pairs.view(log)
     priors = dict.fromkeys(kind.axes, first_prior(settings.prior))
-    expect = e_step(kind, view) if kind.uses_em else None
     parameters, counts = first_parameters(kind, view, priors)
     objectives: list[float] = []
+    with opened(executor) as chosen:
+        expect = e_step(kind, view, chosen) if kind.uses_em else None
 
-    def run() -> None:
-        nonlocal parameters, counts
-        if expect is not None:
-            parameters, counts, found = _em(
-                expect, parameters, counts, priors, settings, log.num_sessions, report_iteration
-            )
-            objectives.extend(found)
+        def run() -> None:
+            nonlocal parameters, counts
+            if expect is not None:
+                parameters, counts, found = _em(
+                    expect, parameters, counts, priors, settings, log.num_sessions, report_iteration
+                )
+                objectives.extend(found)
 
-    run()
-    if settings.prior == "empirical":
-        priors["attraction"] = empirical_prior(counts.successes["attraction"], counts.trials["attraction"])
-        parameters = maximised(counts, priors)
         run()
+        if settings.prior == "empirical":
+            priors["attraction"] = empirical_prior(counts.successes["attraction"], counts.trials["attraction"])
+            parameters = maximised(counts, priors)
+            run()
     defaults = {
         parameter: _default(counts.successes[parameter], counts.trials[parameter], priors[parameter])
         for parameter in kind.axes
@@ -114,13 +124,6 @@ def fit_with_settings(
     shapes = kind.shapes(len(pairs), view.num_positions)
     cut = {parameter: values[tuple(map(slice, shapes[parameter]))] for parameter, values in parameters.items()}
     return kind(pairs=pairs, parameters=cut, defaults=defaults, priors=priors, objectives=tuple(objectives))
-
-
-def e_step(kind: type[ClickModel], view: LogView) -> ExpectStep:
-    """The E step on this log, compiled where numba is installed."""
-    if HAS_NUMBA:
-        return partial(kind.expect_compiled, summary=kind.summarise(view))
-    return partial(kind.expect, view=view)
 
 
 def first_parameters(

@@ -1,0 +1,83 @@
+"""Network rankers fitted by several processes of this machine."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import sys
+import tempfile
+import warnings
+from pathlib import Path
+from typing import TypeVar
+
+from rankpolicy.arguments import checked_kinds, whole_number
+from rankpolicy.data.dataset import RankingDataset
+from rankpolicy.rankers.networks.network import NetworkRanker
+from rankpolicy.training.data_parallel import data_parallel
+from rankpolicy.training.launching import run_workers
+from rankpolicy.types import RankPolicyError
+
+AnyNetworkRanker = TypeVar("AnyNetworkRanker", bound=NetworkRanker)
+
+
+@checked_kinds
+def fit_on_workers(
+    ranker: AnyNetworkRanker,
+    train: RankingDataset,
+    valid: RankingDataset | None = None,
+    *,
+    workers: int,
+    checkpoint: str | os.PathLike[str] | None = None,
+    retries: int = 3,
+) -> AnyNetworkRanker:
+    """Fit a ranker over networks by several processes, each on its part of every batch: as ``ranker.fit`` would, but for rounding.
+
+    Objectives that draw rankings, and dropout, draw other numbers than one process would. When a process is lost, all start again, from the
+    checkpoint if there is one. Across machines, run a script of your own with ``torchrun`` and ``rp.training.data_parallel``.
+
+    Parameters
+    ----------
+    ranker
+        An unfitted ranker over networks, such as ``rp.PGRank()``.
+    train, valid
+        Training and validation data. Each process has a copy; data that stay on disk are not copied.
+    workers
+        Number of processes.
+    checkpoint
+        A file that is written after every epoch, from which training goes on when a process is lost; None: it starts afresh.
+    retries
+        How often the processes may start again.
+    """
+    whole_number("workers", workers, at_least=1)
+    with tempfile.TemporaryDirectory(prefix="rankpolicy-") as name:  # only this user can enter it
+        folder = Path(name)
+        place = None if checkpoint is None else os.path.abspath(checkpoint)
+        (folder / "task.pickle").write_bytes(pickle.dumps((ranker, train, valid, place)))
+        command = [sys.executable, "-m", __name__, str(folder)]
+        status = run_workers(command, workers, retries=retries, report=lambda text: warnings.warn(text, stacklevel=3))
+        if status != 0:
+            raise RankPolicyError((folder / "error.txt").read_text())
+        fitted = pickle.loads((folder / "fitted.pickle").read_bytes())
+    ranker.__dict__.update(fitted.__dict__)
+    return ranker
+
+
+def _fit_here(folder: Path) -> int:
+    """What each process does; the first writes the result."""
+    ranker, train, valid, checkpoint = pickle.loads((folder / "task.pickle").read_bytes())
+    try:
+        with data_parallel() as worker:
+            goes_on = checkpoint is not None and worker.is_restarted and os.path.exists(checkpoint)
+            ranker.fit(
+                train, valid=valid, checkpoint=checkpoint, resume=goes_on, progress=None if worker.is_first else False
+            )
+            if worker.is_first:
+                (folder / "fitted.pickle").write_bytes(pickle.dumps(ranker))
+    except RankPolicyError as error:
+        (folder / "error.txt").write_text(str(error))
+        return 2
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(_fit_here(Path(sys.argv[1])))

@@ -1,0 +1,253 @@
+"""Training of one network by several processes, each on its part of every batch.
+
+All workers hold the same weights and draw the same order of queries. Of each batch a worker takes its share of queries; means over queries
+and items are divided by the size of the whole batch, so the sum of the workers' gradients is the gradient of the whole batch, and the step
+that follows is the one that a single process would take. ``batch_queries`` is the size of the whole batch, whatever the number of workers.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, fields, replace
+from datetime import timedelta
+from typing import Any
+
+import torch
+from torch import Tensor, distributed
+
+from rankpolicy.data.batches import Batch, RaggedTensors
+from rankpolicy.training.network_fit import NetworkFit
+from rankpolicy.training.optimizer import StackedAdamW
+from rankpolicy.types import RankPolicyError
+
+RENDEZVOUS = (
+    "RANKPOLICY_RENDEZVOUS"  # a file where the workers of one machine find each other; torchrun has an address instead
+)
+_PATIENCE = timedelta(minutes=30)  # for a worker that is slower than the others
+
+
+@dataclass(frozen=True, slots=True)
+class Worker:
+    """One of the processes that train a network.
+
+    Parameters
+    ----------
+    rank
+        Its number, from 0; the first writes checkpoints and results.
+    num_workers
+        How many there are.
+    is_restarted
+        Whether workers were lost before: training then goes on from the checkpoint.
+    """
+
+    rank: int
+    num_workers: int
+    is_restarted: bool
+
+    @property
+    def is_first(self) -> bool:
+        """Whether this worker writes files and reports."""
+        return self.rank == 0
+
+
+_current: Worker | None = None
+
+
+def current_worker() -> Worker | None:
+    """This worker, within ``data_parallel``; None elsewhere and where there is only one."""
+    return _current
+
+
+def is_first_worker() -> bool:
+    """Whether this process writes checkpoints and results: the first worker, or a process without others."""
+    return _current is None or _current.is_first
+
+
+def current_num_workers() -> int:
+    """How many processes ``torchrun`` started, or ``rankpolicy train --workers``; 1 where neither did."""
+    return int(os.environ.get("WORLD_SIZE", "1"))
+
+
+@contextmanager
+def data_parallel() -> Iterator[Worker]:
+    """Within it networks are trained by all processes that ``torchrun`` started, as one process would train them.
+
+    Every process runs the same script on the same data. Gradients travel by NCCL where each process has a GPU, otherwise by gloo. Only the
+    worker that ``is_first`` should write files. Torch's processes trust each other without a password: run them on one machine, or in a
+    network that nobody else can reach.
+
+    >>> with data_parallel() as worker:  # without torchrun there is one worker
+    ...     (worker.rank, worker.num_workers)
+    (0, 1)
+    """
+    global _current
+    num_workers = current_num_workers()
+    rank, is_restarted = int(os.environ.get("RANK", "0")), os.environ.get("TORCHELASTIC_RESTART_COUNT", "0") != "0"
+    worker = Worker(rank, num_workers, is_restarted)
+    if num_workers == 1 or _current is not None:
+        yield _current or worker
+        return
+    local_rank = int(os.environ.get("LOCAL_RANK", rank))
+    uses_gpus = torch.cuda.is_available() and torch.cuda.device_count() >= int(
+        os.environ.get("LOCAL_WORLD_SIZE", num_workers)
+    )
+    if uses_gpus:
+        torch.cuda.set_device(local_rank)
+    file = os.environ.get(RENDEZVOUS)
+    try:
+        distributed.init_process_group(
+            "cpu:gloo,cuda:nccl" if uses_gpus else "gloo",
+            init_method="env://" if file is None else f"file://{file}",
+            rank=rank,
+            world_size=num_workers,
+            timeout=_PATIENCE,
+        )
+    except (RuntimeError, ValueError) as error:
+        first = (str(error).strip().splitlines() or [type(error).__name__])[0]
+        raise RankPolicyError(
+            f"worker {rank} of {num_workers} found no others ({first}). Start it with torchrun."
+        ) from None
+    _current = worker
+    try:
+        yield worker
+    finally:
+        _current = None
+        distributed.destroy_process_group()
+
+
+def for_this_worker(fit: NetworkFit) -> NetworkFit:
+    """The same training on this worker's part of every batch; unchanged where there is one worker.
+
+    Parameters
+    ----------
+    fit
+        The network to train.
+    """
+    if _current is None:
+        return fit
+    joint = getattr(fit.objective, "exactly", None)
+    if joint is not None and not joint().is_separable:
+        raise RankPolicyError(
+            "several workers need an objective that is a mean over queries; amortized fairness, max_disparity and parity look at all "
+            "queries of a batch. Train with one worker."
+        )
+    values = {each.name: getattr(fit.train, each.name) for each in fields(RaggedTensors)}
+    return replace(fit, train=_ShardedTensors(**values))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _ShardedTensors(RaggedTensors):
+    """Training data whose batches are this worker's parts of the batches."""
+
+    def shuffled_batches(self, batch_queries: int, *, generator: torch.Generator | None = None) -> Iterator[Batch]:
+        assert _current is not None
+        assert generator is not None
+        rank, num_workers = _current.rank, _current.num_workers
+        order = torch.randperm(len(self.offsets) - 1, generator=generator, device=generator.device).cpu().numpy()
+        # Dropout and sampled rankings of this epoch come from a stream of this worker; the common stream goes on where it was.
+        common = generator.get_state()
+        seed = int(torch.randint(2**62, (), generator=generator, device=generator.device))
+        generator.manual_seed(seed + rank)
+        for start in range(0, len(order), batch_queries):
+            whole = order[start : start + batch_queries]
+            own = whole[len(whole) * rank // num_workers : len(whole) * (rank + 1) // num_workers]
+            part = self.batch(own if len(own) else whole[:1])
+            num_items = int((self.offsets[whole + 1] - self.offsets[whole]).sum())
+            yield _PartOfBatch(
+                **{each.name: getattr(part, each.name) for each in fields(Batch)},
+                num_queries_of_step=len(whole),
+                share_of_queries=len(own) / len(whole),
+                share_of_items=len(part.padding.cells) / num_items if len(own) else 0.0,
+            )
+        generator.set_state(common)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _PartOfBatch(Batch):
+    """Some queries of a batch; means are this part's share of the means of the whole batch."""
+
+    num_queries_of_step: int = 0
+    share_of_queries: float = 1.0
+    share_of_items: float = 1.0
+
+    def mean_over_queries(self, values: Tensor) -> Tensor:
+        return Batch.mean_over_queries(self, values) * self.share_of_queries
+
+    def mean_over_items(self, values: Tensor) -> Tensor:
+        return Batch.mean_over_items(self, values) * self.share_of_items
+
+
+class SummedAdamW(StackedAdamW):
+    """AdamW on the sum of the gradients of all workers."""
+
+    def step(self, gradients: Sequence[Tensor]) -> None:
+        summed = [gradient.contiguous() for gradient in gradients]
+        sum_over_workers(summed)
+        super().step(summed)
+
+
+def with_summed_gradients(optimizer: torch.optim.Optimizer) -> torch.optim.Optimizer:
+    """The optimizer, which sums the gradients of all workers before each step; unchanged where there is one worker.
+
+    Parameters
+    ----------
+    optimizer
+        An optimizer of torch.
+    """
+    if _current is not None:
+
+        def sum_gradients(*_: Any) -> None:
+            weights = [weight for group in optimizer.param_groups for weight in group["params"]]
+            for weight in weights:
+                if weight.grad is None:
+                    weight.grad = torch.zeros_like(weight)
+            sum_over_workers([weight.grad for weight in weights])
+
+        optimizer.register_step_pre_hook(sum_gradients)
+    return optimizer
+
+
+def sum_over_workers(tensors: Sequence[Tensor]) -> None:
+    """Replace tensors by their sums over all workers, in one message; all workers get the same bits.
+
+    Parameters
+    ----------
+    tensors
+        The tensors, of the same shapes in all workers.
+    """
+    if _current is None or not tensors:
+        return
+    flat = torch.cat([tensor.detach().reshape(-1) for tensor in tensors])
+    with _lost_workers_named():
+        distributed.all_reduce(flat)
+    start = 0
+    with torch.no_grad():
+        for tensor in tensors:
+            tensor.copy_(flat[start : start + tensor.numel()].view_as(tensor))
+            start += tensor.numel()
+
+
+def decided_by_first(flag: bool) -> bool:
+    """What the first worker decided, such as to stop; all workers must do the same.
+
+    Parameters
+    ----------
+    flag
+        What this worker would decide.
+    """
+    if _current is None:
+        return flag
+    decision = torch.tensor([int(flag)])
+    with _lost_workers_named():
+        distributed.broadcast(decision, 0)
+    return bool(decision)
+
+
+@contextmanager
+def _lost_workers_named() -> Iterator[None]:
+    try:
+        yield
+    except RuntimeError:
+        raise RankPolicyError("another worker was lost, and training cannot go on without it.") from None
