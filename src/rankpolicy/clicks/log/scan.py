@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from rankpolicy.arguments import checked_kinds, checked_path
 from rankpolicy.clicks.log.click_log import NOT_SHOWN, ClickLog
+from rankpolicy.clicks.log.counted_sessions import CountedSessions
 from rankpolicy.clicks.log.table_files import (
     COLUMNS,
     NoGoodRowsError,
@@ -26,7 +27,7 @@ from rankpolicy.display import short_repr
 from rankpolicy.optional import require
 from rankpolicy.types import RankPolicyError
 
-_BLOCK_ROWS = 250_000
+_BLOCK_ROWS = 500_000
 _LEAST_PENDING = 2_000_000  # sessions that are gathered before they are merged
 
 
@@ -57,17 +58,31 @@ def scan_click_log(
     files = parquet_files(given)
     names = dict(columns or {})
     layout = _layout(files[0], names)
-    merged, num_skipped = MergedSessions(), 0
+    merged, counted, num_skipped = MergedSessions(), CountedSessions(names), 0
     for file in files:
         for first_row, frame in _frames(file, layout, names):
+            if layout == "sessions" and counted.add(frame):
+                continue
+            _add_counted(merged, counted, names, file)  # what came first stays first
             try:
                 merged.add(clicks_of_frame(frame, layout, names, file=file, first_row=first_row, lenient=lenient))
             except NoGoodRowsError as error:  # of this block; there may be others
                 num_skipped += error.num_skipped
+    _add_counted(merged, counted, names, files[-1])
     if not merged.num_logs:
         raise RankPolicyError(f"{given} must hold at least one good row; it holds none.")
     log = merged.log()
     return replace(log, num_skipped_rows=log.num_skipped_rows + num_skipped)
+
+
+def _add_counted(merged: MergedSessions, counted: CountedSessions, names: dict[str, str], file: Path) -> None:
+    found = counted.take()
+    if found is not None:
+        frame, counts = found
+        for start in range(0, len(frame), _BLOCK_ROWS):
+            rows = frame.slice(start, _BLOCK_ROWS)
+            log = clicks_of_frame(rows, "sessions", names, file=file, first_row=start, lenient=False)
+            merged.add(replace(log, counts=counts[start : start + _BLOCK_ROWS]), is_collapsed=True)
 
 
 @dataclass(slots=True)
@@ -82,20 +97,22 @@ class MergedSessions:
 
     __repr__ = short_repr
 
-    def add(self, log: ClickLog) -> None:
+    def add(self, log: ClickLog, *, is_collapsed: bool = False) -> None:
         """Add the sessions of a log.
 
         Parameters
         ----------
         log
             The log; its queries and items are known by their names.
+        is_collapsed
+            Whether no two sessions of it are identical.
         """
         self.num_logs += 1
         queries = np.array([self._queries.setdefault(name, len(self._queries)) for name in log.query_names], np.int32)
         items = np.array([self._items.setdefault(name, len(self._items)) for name in log.item_names], np.int32)
         renumbered = np.where(log.items == NOT_SHOWN, np.int32(NOT_SHOWN), items[log.items])
         coded = replace(log, query_names=(), item_names=(), queries=queries[log.queries], items=renumbered)
-        self._pending.append(coded.collapsed())
+        self._pending.append(coded if is_collapsed else coded.collapsed())
         # Merging costs as much as there are merged sessions, so it waits until as many new ones have come.
         if sum(map(len, self._pending)) > max(_LEAST_PENDING, 0 if self._merged is None else len(self._merged)):
             self._merge()
