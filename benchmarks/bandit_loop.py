@@ -46,7 +46,7 @@ def measure() -> list[dict[str, object]]:
     attraction, termination = problem.phases[0].user.attraction, problem.phases[0].user.parameters["stop"]
 
     def ours() -> None:
-        simulate(["dcm-kl-ucb"], problem, num_steps=NUM_STEPS, num_runs=1, num_threads=1)
+        simulate(["dcm-kl-ucb"], problem, num_steps=NUM_STEPS, num_runs=1, executor="serial")
 
     ratio = speedup(lambda: with_numpy(attraction, termination, PLAIN_STEPS), ours, repeats=5)
     rates = []

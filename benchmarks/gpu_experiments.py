@@ -27,14 +27,20 @@ def tradeoff() -> dict[str, Any]:
     tests = [make_fair_synthetic(random_state=2 * seed + 1) for seed in SEEDS]
     methods = {"fair-pg-rank": {"model": "mlp", "device": "cuda"}}
     sweep_tradeoff(
-        trains[0], tests[0], {"fair-pg-rank": {"model": "mlp", "device": "cuda", "epochs": 2}}, strengths=[1.0], jobs=1
+        trains[0],
+        tests[0],
+        {"fair-pg-rank": {"model": "mlp", "device": "cuda", "epochs": 2}},
+        strengths=[1.0],
+        executor="serial",
     )
     start = time.perf_counter()
-    found = sweep_tradeoff(trains, tests, methods, strengths=STRENGTHS, seeds=SEEDS, jobs=1)
+    found = sweep_tradeoff(trains, tests, methods, strengths=STRENGTHS, seeds=SEEDS, executor="serial")
     together = time.perf_counter() - start
     start = time.perf_counter()
     chosen = STRENGTHS[:: len(STRENGTHS) // ALONE][:ALONE]
-    alone = [sweep_tradeoff(trains[0], tests[0], methods, strengths=[strength], jobs=1) for strength in chosen]
+    alone = [
+        sweep_tradeoff(trains[0], tests[0], methods, strengths=[strength], executor="serial") for strength in chosen
+    ]
     one_by_one = (time.perf_counter() - start) / ALONE * len(STRENGTHS) * len(SEEDS)
     points = {point.strength: point for point in found.points}
     gaps = [

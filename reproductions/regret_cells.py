@@ -54,6 +54,7 @@ def simulate_cells(
             num_runs=num_runs,
             random_state=seed_of(name, setup.seed),
             steps=wanted[wanted <= num_steps],
+            executor=setup.executor,
         )
         texts = (f"{bandit} {found[name].mean(bandit)[-1]:.1f}" for bandit in found[name].regrets)
         setup.report(f"{len(found)}/{len(problems)} {name}: {', '.join(texts)}")

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Generator, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
+from rankpolicy.executors import Executor, Processes, opened
 from rankpolicy.types import RankPolicyError
 
+Task = TypeVar("Task")
+Result = TypeVar("Result")
 Row = dict[str, Any]  # plain values by column
 
 
@@ -76,6 +80,8 @@ class Setup:
         Run the same code on little data, to see that it works; the numbers mean nothing.
     device
         The device that trains networks: "cpu" or "cuda".
+    executor
+        Where tasks run: an executor, the name of one, or None for processes, one per core, and for this process in a smoke run.
     report
         Called with a line about every step of the run.
     """
@@ -84,7 +90,30 @@ class Setup:
     seed: int = 0
     is_smoke: bool = False
     device: str = "cpu"
+    executor: Executor | str | None = None
     report: Callable[[str], None] = print
+
+    def as_finished(
+        self, function: Callable[[Task], Result], tasks: Sequence[Task], *, jobs_on_gpu: int | None = None
+    ) -> Generator[tuple[int, Result], None, None]:
+        """Yield the number and the result of each task in the order in which tasks finish.
+
+        Parameters
+        ----------
+        function
+            What is called with each task, a ``partial`` with the data that all tasks need.
+        tasks
+            The tasks.
+        jobs_on_gpu
+            How many tasks share a GPU where networks are trained on one, unless the user chose an executor.
+        """
+        shares_gpu = self.executor is None and not self.is_smoke and self.device.startswith("cuda")
+        if shares_gpu and jobs_on_gpu is not None:
+            context: AbstractContextManager[Executor] = Processes(jobs_on_gpu)
+        else:
+            context = opened(self.executor, default="serial" if self.is_smoke else "processes")
+        with context as executor:
+            yield from executor.as_finished(function, tasks)
 
     def folder(self, name: str) -> Path:
         """The folder of a dataset.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +15,7 @@ import rankpolicy as rp
 from benchmarks.quality.methods import METHODS, SEEDED
 from benchmarks.quality.sets import NUM_FOLDS, SEEDS, folds_of
 from rankpolicy.data.folds import Fold
-from rankpolicy.experiments.parallel import run_in_processes
+from rankpolicy.executors import Processes
 
 METRICS = ("ndcg@10", "map")
 
@@ -80,13 +80,16 @@ def cells_of(sets: list[str], methods: list[str], num_folds: int | None = None) 
 def fit_missing(cells: list[Cell], place: Place, *, jobs: int) -> None:
     """Fit the cells that are not kept yet, as many processes at once as ``jobs``."""
     missing = [cell for cell in cells if not cell.file(place.folder).is_file()]
-    for done, (number, (values, seconds)) in enumerate(run_in_processes(fit_cell, place, missing, jobs=jobs), 1):
-        cell, means = missing[number], np.nanmean(values, axis=0).round(4)
-        print(
-            f"{done} of {len(missing)}: {cell.set}, fold {cell.fold}, {cell.method}, seed {cell.seed}: {means}, {seconds:.0f} s of CPU",
-            file=sys.stderr,
-            flush=True,
-        )
+    with Processes(jobs) as executor:
+        results = executor.as_finished(partial(fit_cell, place), missing)
+        for done, (number, (values, seconds)) in enumerate(results, 1):
+            cell, means = missing[number], np.nanmean(values, axis=0).round(4)
+            print(
+                f"{done} of {len(missing)}: {cell.set}, fold {cell.fold}, {cell.method}, seed {cell.seed}: {means}, "
+                f"{seconds:.0f} s of CPU",
+                file=sys.stderr,
+                flush=True,
+            )
 
 
 def fit_cell(place: Place, cell: Cell) -> tuple[NDArray[np.float64], float]:

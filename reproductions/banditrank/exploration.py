@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,7 +16,6 @@ from numpy.typing import NDArray
 
 from rankpolicy.data.folds import Fold
 from rankpolicy.evaluation import MetricTable, evaluate
-from rankpolicy.experiments.parallel import run_in_processes
 from rankpolicy.objectives import CrossEntropyLoss, DecayingExploration, EntropyExploration
 from rankpolicy.rankers import BanditRank
 from reproductions.banditrank.comparing import above, by_run, once_per_query, run_means
@@ -78,7 +78,7 @@ def run(setup: Setup) -> Outcome:
     study = Study(splits, setup.seed, setup.is_smoke)
     tasks = [(split, method) for method in METHODS for split in range(len(splits))]
     done: dict[tuple[int, str], Fitted] = {}
-    for number, found in run_in_processes(_fit, study, tasks, jobs=1 if setup.is_smoke else None):
+    for number, found in setup.as_finished(partial(_fit, study), tasks):
         split, method = tasks[number]
         done[split, method] = found
         setup.report(f"{splits[split].name}, {method}: test MAP {found.test.means['map']:.4f}, {found.seconds:.0f} s")

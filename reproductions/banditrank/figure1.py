@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
@@ -12,7 +13,6 @@ from numpy.typing import NDArray
 
 from rankpolicy.data.folds import Fold
 from rankpolicy.evaluation import MetricTable, evaluate
-from rankpolicy.experiments.parallel import run_in_processes
 from rankpolicy.rankers import BanditRank
 from rankpolicy.rankers.networks.bandit_rank import PAPER_REWARDS
 from reproductions.banditrank.comparing import above, by_run, once_per_query
@@ -57,7 +57,7 @@ def run(setup: Setup) -> Outcome:
     study = Study(splits, setup.seed, SETTINGS | few, 3 if setup.is_smoke else NUM_EPOCHS)
     tasks = [(split, reward) for split in range(len(splits)) for reward in PAPER_REWARDS]
     curves: dict[str, list[list[MetricTable]]] = {reward: [[] for _ in splits] for reward in PAPER_REWARDS}
-    for number, curve in run_in_processes(_test_curve, study, tasks, jobs=1 if setup.is_smoke else None):
+    for number, curve in setup.as_finished(partial(_test_curve, study), tasks):
         split, reward = tasks[number]
         if setup.is_smoke:
             curve = [curve[epoch * len(curve) // NUM_EPOCHS] for epoch in range(NUM_EPOCHS)]

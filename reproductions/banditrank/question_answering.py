@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,7 +13,6 @@ from numpy.typing import NDArray
 
 from rankpolicy.data.dataset import RankingDataset
 from rankpolicy.evaluation import MetricTable, evaluate
-from rankpolicy.experiments.parallel import run_in_processes
 from rankpolicy.models import Encoder
 from rankpolicy.rankers import BanditRank
 from rankpolicy.rankers.networks.bandit_rank import PAPER_REWARDS
@@ -63,9 +63,8 @@ class Measured(NamedTuple):
 
 def run_fits(setup: Setup, study: Study, fits: Sequence[Fit]) -> dict[str, list[Measured]]:
     """By row, what each of its seeds gave. On a GPU a few fits share it; otherwise every core has one."""
-    jobs = 1 if setup.is_smoke else NUM_FITS_ON_A_GPU if setup.device.startswith("cuda") else None
     done: dict[Fit, Measured] = {}
-    for number, measured in run_in_processes(fit_and_measure, study, fits, jobs=jobs):
+    for number, measured in setup.as_finished(partial(fit_and_measure, study), fits, jobs_on_gpu=NUM_FITS_ON_A_GPU):
         done[fits[number]] = measured
         on_valid, on_test = (
             ", ".join(f"{metric} {table.means[metric]:.4f}" for metric in study.metrics)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,7 +13,6 @@ from numpy.typing import NDArray
 from rankpolicy.data.dataset import RankingDataset
 from rankpolicy.data.folds import Fold
 from rankpolicy.evaluation import MetricTable, compare_tables, evaluate
-from rankpolicy.experiments.parallel import run_in_processes
 from rankpolicy.experiments.selection import fit_best, settings_to_try
 from rankpolicy.models import MLP
 from rankpolicy.rankers import LambdaMART
@@ -125,7 +125,7 @@ def run(setup: Setup) -> Outcome:
     study = Study(splits, setup.seed, setup.is_smoke)
     tasks = [(split, method) for method in METHODS for split in range(len(splits))]
     fitted: dict[tuple[int, str], Fitted] = {}
-    for number, found in run_in_processes(_fit, study, tasks, jobs=1 if setup.is_smoke else None):
+    for number, found in setup.as_finished(partial(_fit, study), tasks):
         split, method = tasks[number]
         fitted[split, method] = found
         setup.report(

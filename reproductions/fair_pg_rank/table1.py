@@ -55,6 +55,7 @@ def run(setup: Setup) -> Outcome:
             tune=not setup.is_smoke,
             random_state=setup.seed,
             progress=False,
+            executor=setup.executor,
         )
         pooled[row] = comparison.pooled[row]
         means = comparison.means[row]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,7 +22,6 @@ from rankpolicy.clicks import (
 )
 from rankpolicy.data.dataset import RankingDataset
 from rankpolicy.evaluation import evaluate
-from rankpolicy.experiments.parallel import run_in_processes
 from rankpolicy.rankers import MatchingCross
 from rankpolicy.types import Conventions
 from reproductions.matching_cross.clicks_results import ARMS, BEST_POSSIBLE, Arm, Cost, Measured, outcome
@@ -108,7 +108,7 @@ def run(setup: Setup) -> Outcome:
 def _measured(setup: Setup, study: Study, tasks: Sequence[Task]) -> dict[Task, Measured]:
     """What each task gave."""
     done: dict[Task, Measured] = {}
-    for number, measured in run_in_processes(measure, study, tasks, jobs=1 if setup.is_smoke else None):
+    for number, measured in setup.as_finished(partial(measure, study), tasks):
         done[tasks[number]] = measured
         rate = "" if tasks[number].learning_rate is None else f", learning rate {tasks[number].learning_rate:g}"
         setup.report(

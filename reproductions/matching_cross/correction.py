@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,7 +13,6 @@ from rankpolicy.clicks import ClickLog, dataset_from_clicks, estimate_position_b
 from rankpolicy.data.dataset import RankingDataset
 from rankpolicy.data.folds import Fold
 from rankpolicy.evaluation import evaluate
-from rankpolicy.experiments.parallel import run_in_processes
 from rankpolicy.metrics import parse_metric
 from rankpolicy.models import MLP
 from rankpolicy.rankers import PGRank, Regression
@@ -78,7 +78,7 @@ def run(setup: Setup) -> Outcome:
         Task(fold, log, traffic) for log in range(num_logs) for fold in range(len(study.folds)) for traffic in traffics
     ]
     done: dict[Task, dict[str, Measured]] = {}
-    for number, measured in run_in_processes(measure, study, tasks, jobs=1 if setup.is_smoke else None):
+    for number, measured in setup.as_finished(partial(measure, study), tasks):
         done[tasks[number]] = measured
         setup.report(_progress(tasks[number], measured))
     by_cell: dict[Cell, list[Measured]] = {}

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
         policies,
         simulation,
     )
+    from rankpolicy import executors as executors
     from rankpolicy.clicks import (
         dataset_from_clicks,
         estimate_position_bias,

@@ -70,7 +70,18 @@ def test_errors_name_the_columns(refused, tables, tmp_path) -> None:
 
 
 def test_compare_reads_columns_by_name(rankpolicy, tables):
-    call = ["compare", "--data", tables / "items.csv", "--folds", 2, "--methods", "lambdamart", "--no-tune"]
+    call = [
+        "compare",
+        "--jobs",
+        1,
+        "--data",
+        tables / "items.csv",
+        "--folds",
+        2,
+        "--methods",
+        "lambdamart",
+        "--no-tune",
+    ]
     result = rankpolicy(*call, "--set", "num_trees=2", "--json", *COLUMNS)
     assert result.status == 0, result.stderr
     assert sum(result.json["queries"]) == 12

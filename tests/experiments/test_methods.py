@@ -26,7 +26,7 @@ def test_one_method_may_run_twice_under_two_names():
     comparison = compare_rankers([FOLD], TWO, "ndcg@10", tune=False)
     assert comparison.methods == ("small", "large")
     assert [comparison.selections[name][0].ranker.num_leaves for name in TWO] == [3, 15]
-    found = sweep_tradeoff(DATA[:6], DATA[6:], TWO, fairness="individual", jobs=1)
+    found = sweep_tradeoff(DATA[:6], DATA[6:], TWO, fairness="individual", executor="serial")
     assert found.methods == ("small", "large")
     assert [point.method for point in found.points] == ["small", "large"]
     assert found.settings["small"]["num_leaves"] == 3

@@ -5,6 +5,7 @@ from rankpolicy import RankPolicyError
 from rankpolicy.data import make_fair_synthetic
 from rankpolicy.data.arrays import from_arrays
 from rankpolicy.evaluation.policy_value import UniformPolicy, policy_value
+from rankpolicy.executors import Processes
 from rankpolicy.experiments.pareto import UtilityDisparity, hypervolume, on_pareto_front
 from rankpolicy.experiments.tradeoff import sweep_tradeoff
 from rankpolicy.experiments.tradeoff_curves import SeedValue, Tradeoff, TradeoffPoint
@@ -83,11 +84,12 @@ def test_front_and_volumes_of_a_tradeoff():
 
 
 def test_processes_do_not_change_the_numbers():
-    def swept(jobs):
-        return sweep_tradeoff(TRAIN, TEST, QUICK, strengths=[0, 10], seeds=[3, 4], jobs=jobs).to_dict()
+    def swept(executor):
+        return sweep_tradeoff(TRAIN, TEST, QUICK, strengths=[0, 10], seeds=[3, 4], executor=executor).to_dict()
 
-    serial = swept(1)
-    assert serial == swept(2)
+    serial = swept("serial")
+    with Processes(2) as two:
+        assert serial == swept(two)
     assert [point["strength"] for point in serial["curves"]["fair-pg-rank"]] == [0, 10]
     assert [point["strength"] for point in serial["curves"]["listnet"]] == [None]
     assert [value["seed"] for value in serial["curves"]["listnet"][0]["per_seed"]] == [3, 4]
@@ -99,7 +101,7 @@ def test_processes_do_not_change_the_numbers():
 def test_a_point_is_the_policy_of_that_strength_on_the_test_data():
     aim = GroupExposure(merit="exp2", rank_weights=[1.0, 0.4, 0.1])
     found = sweep_tradeoff(
-        TRAIN, TEST, {"fair-pg-rank": {"epochs": 5}}, strengths=[2], reward="dcg@3", fairness=aim, jobs=1
+        TRAIN, TEST, {"fair-pg-rank": {"epochs": 5}}, strengths=[2], reward="dcg@3", fairness=aim, executor="serial"
     )
     ranker = FairPGRank(epochs=5, strength=2.0, reward="dcg@3", fairness=aim).fit(TRAIN)
     value = policy_value(ranker, TEST, reward="dcg@3", fairness=aim)
@@ -109,9 +111,9 @@ def test_a_point_is_the_policy_of_that_strength_on_the_test_data():
 
 
 def test_bounds_are_swept_instead_where_a_method_has_them_and_what_is_fixed_is_not():
-    found = sweep_tradeoff(TRAIN, TEST, QUICK, bounds=[1.0, 2.0], jobs=1)
+    found = sweep_tradeoff(TRAIN, TEST, QUICK, bounds=[1.0, 2.0], executor="serial")
     assert [(p.strength, p.max_disparity) for p in found.points] == [(None, 1.0), (None, 2.0), (None, None)]
-    fixed = sweep_tradeoff(TRAIN, TEST, {"fair-pg-rank": {"strength": 2.0, "epochs": 2}}, jobs=1)
+    fixed = sweep_tradeoff(TRAIN, TEST, {"fair-pg-rank": {"strength": 2.0, "epochs": 2}}, executor="serial")
     assert [p.strength for p in fixed.points] == [None]
 
 
@@ -128,7 +130,7 @@ def test_a_method_that_ranks_at_any_strength_is_fitted_once_per_seed(monkeypatch
             TEST,
             {"fair-exposure": quick},
             seeds=[3, 4],
-            jobs=1,
+            executor="serial",
             report_point=lambda *given, reported=reported: reported.append(given),
             **swept,
         )
@@ -141,7 +143,7 @@ def test_a_method_that_ranks_at_any_strength_is_fitted_once_per_seed(monkeypatch
                 alone = FairExposure(**quick, random_state=value.seed, **{name: getattr(point_, name)}).fit(TRAIN)
                 assert value.utility == policy_value(alone, TEST).utility
     equal = {"equal": ("fair-exposure", quick | {"aim": "equal_exposure"}), "bound": ("fair-exposure", quick)}
-    single = sweep_tradeoff(TRAIN, TEST, equal, bounds=[0.0], jobs=1)
+    single = sweep_tradeoff(TRAIN, TEST, equal, bounds=[0.0], executor="serial")
     assert [point_.max_disparity for point_ in single.points] == [None, 0.0]
     assert [point_.mean.disparity for point_ in single.points] == pytest.approx([0, 0], abs=1e-9)
 
@@ -149,25 +151,27 @@ def test_a_method_that_ranks_at_any_strength_is_fitted_once_per_seed(monkeypatch
 def test_settings_are_left_out_at_points_that_do_not_read_them():
     aim = IndividualExposure(merit="exp2")
     few = {"num_trees": 2, "min_items_in_leaf": 2}
-    found = sweep_tradeoff(TRAIN, TEST, {"boosted-policy": few}, strengths=[0, 3], fairness=aim, jobs=1)
+    found = sweep_tradeoff(TRAIN, TEST, {"boosted-policy": few}, strengths=[0, 3], fairness=aim, executor="serial")
     plain = BoostedPolicy(**few, reward="ndcg").fit(TRAIN)
     fair = BoostedPolicy(**few, reward="ndcg", fairness=aim, strength=3.0).fit(TRAIN)
     for point_, ranker in zip(found.points, (plain, fair), strict=True):
         np.testing.assert_array_equal(point_.exposure, policy_value(ranker, TEST, fairness="individual").exposure)
     with pytest.raises(RankPolicyError, match="valid_metric='map' would not be read"):
-        sweep_tradeoff(TRAIN, TEST, {"boosted-policy": few | {"valid_metric": "map"}}, strengths=[3], jobs=1)
+        sweep_tradeoff(TRAIN, TEST, {"boosted-policy": few | {"valid_metric": "map"}}, strengths=[3], executor="serial")
 
 
 def test_each_seed_may_have_its_own_data():
     other = make_fair_synthetic(6, 4, random_state=5)
-    found = sweep_tradeoff([TRAIN, TRAIN], [TEST, other], ["regression"], seeds=[0, 1], fairness="individual", jobs=1)
+    found = sweep_tradeoff(
+        [TRAIN, TRAIN], [TEST, other], ["regression"], seeds=[0, 1], fairness="individual", executor="serial"
+    )
     assert found.num_queries == (8, 6)
     assert len(found.points[0].exposure) == TEST.num_items
 
 
 def test_warnings_of_the_training_are_kept_with_their_point(monkeypatch):
     monkeypatch.setattr("rankpolicy.rankers.networks.fair_pg_rank._MOST_ROUNDS", 1)
-    found = sweep_tradeoff(TRAIN, TEST, {"fair-pg-rank": {"epochs": 1}}, bounds=[1e-4], jobs=1)
+    found = sweep_tradeoff(TRAIN, TEST, {"fair-pg-rank": {"epochs": 1}}, bounds=[1e-4], executor="serial")
     assert "max_disparity=0.0001 was not met" in found.points[0].notes[0]
 
 
@@ -175,10 +179,13 @@ def test_warnings_of_the_training_are_kept_with_their_point(monkeypatch):
     ("jobs", "first"), [(1, "7"), (2, "[789]")]
 )  # of two processes, either may be the first to fail
 def test_a_failing_point_names_itself(jobs, first):
-    with pytest.raises(
-        RankPolicyError, match=f"^deltr strength {first} seed 0: protected_group must be one of the groups"
+    with (
+        Processes(jobs) as executor,
+        pytest.raises(
+            RankPolicyError, match=f"^deltr strength {first} seed 0: protected_group must be one of the groups"
+        ),
     ):
-        sweep_tradeoff(TRAIN, TEST, {"deltr": {"protected_group": "x"}}, strengths=[7, 8, 9], jobs=jobs)
+        sweep_tradeoff(TRAIN, TEST, {"deltr": {"protected_group": "x"}}, strengths=[7, 8, 9], executor=executor)
 
 
 def test_wrong_input_is_refused_before_any_training():
@@ -187,7 +194,7 @@ def test_wrong_input_is_refused_before_any_training():
             raise AssertionError("a point was fitted")
 
         with pytest.raises(RankPolicyError, match=match):
-            sweep_tradeoff(train, test, methods, jobs=options.pop("jobs", 1), report_point=fail, **options)
+            sweep_tradeoff(train, test, methods, **{"executor": "serial", "report_point": fail, **options})
 
     refused("at least one method", methods=[])
     refused("Unknown method 'fair-pg'", methods=["fair-pg"])
@@ -200,7 +207,7 @@ def test_wrong_input_is_refused_before_any_training():
     refused("Unknown fairness 'groups'", fairness="groups")
     refused("different whole numbers", seeds=[1, 1])
     refused("one per seed, 2 here; got 1", train=[TRAIN], seeds=[0, 1])
-    refused("jobs must be a whole number", jobs=0)
+    refused(r"Unknown executor 'process'\. Did you mean 'processes'", executor="process")
     without = from_arrays(TEST.features, TEST.labels, group=TEST.sizes)
     refused("this dataset has none", test=without)
     alone = from_arrays(TEST.features, TEST.labels, group=TEST.sizes, protected=np.zeros(TEST.num_items))

@@ -5,6 +5,7 @@ import polars
 import pytest
 
 import rankpolicy as rp
+from rankpolicy.executors import Processes
 from rankpolicy.experiments import Between, default_space
 from rankpolicy.experiments.tuning import tune as tuning
 from rankpolicy.experiments.tuning.halving import cutoffs, rungs
@@ -73,8 +74,9 @@ def test_rungs_and_cutoffs_by_hand():
     assert cutoffs(curves[:2], 9) == {}
 
 
-def test_the_result_does_not_depend_on_the_number_of_processes(found):
-    assert told(search(jobs=2)) == told(found)
+@pytest.mark.parametrize("executor", [Processes(2), "threads"])
+def test_the_result_does_not_depend_on_the_executor(found, executor):
+    assert told(search(executor=executor)) == told(found)
 
 
 class InterruptedSearchError(Exception):

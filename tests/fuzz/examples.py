@@ -27,6 +27,7 @@ PACKAGES = (
     "clicks",
     "data",
     "evaluation",
+    "executors",
     "experiments",
     "models",
     "off_policy",
@@ -59,7 +60,7 @@ NOT_CALLED = {
     "data that is not here": {"TextFeatures", "read_german_credit", "read_insuranceqa", "read_open_bandit", "read_wikiqa", "read_glove"},
     "inner": {
         "affine_relevance", "doubly_robust_relevance", "draw_clicks", "evaluate_scores",
-        "make_job_candidates", "run_in_processes", "run_on_ray",
+        "make_job_candidates", "opened", "Executor", "Serial", "Shared",
     },
 }  # fmt: skip
 
@@ -230,7 +231,9 @@ def calls() -> dict[str, Call]:
             ignore=(),
         ),
         "read_click_log": _call(rp.read_click_log, path="log.csv", format=None, columns=None, lenient=False),
-        "scan_click_log": _call(rp.clicks.scan_click_log, path="log.parquet", columns=None, lenient=False),
+        "scan_click_log": _call(
+            rp.clicks.scan_click_log, path="log.parquet", columns=None, lenient=False, executor=None
+        ),
         "read_click_table": _call(
             rp.read_click_table, path="table.csv", columns=None, side=None, categories=(), needs_clicks=True
         ),
@@ -381,7 +384,7 @@ def calls() -> dict[str, Call]:
             num_trials=2,
             scheduler="asha",
             study=None,
-            jobs=1,
+            executor=None,
             random_state=0,
             report_trial=None,
             progress=False,
@@ -424,7 +427,7 @@ def calls() -> dict[str, Call]:
             seeds=(0,),
             reward="ndcg",
             fairness="group",
-            jobs=1,
+            executor="serial",
         ),
         "fit_click_model": _call(
             rp.fit_click_model, name="pbm", log=log, prior=(1.0, 1.0), iterations=5, tolerance=1e-06
@@ -605,6 +608,10 @@ def calls() -> dict[str, Call]:
             random_state=0,
         ),
         "upper_bound": _call(rp.simulation.upper_bound, problem=problem, steps=[1, 10]),
+        "Threads": _call(rp.executors.Threads, jobs=1),
+        "Processes": _call(rp.executors.Processes, jobs=1, retries=1),
+        "Ray": _call(rp.executors.Ray, jobs=1, address="10.0.0.5:6379", retries=1),
+        "make_executor": _call(rp.executors.make_executor, name="ray", jobs=1, address=None),
         "simulate": _call(
             rp.simulation.simulate,
             bandits=["random"],

@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 
 from rankpolicy.bandits import BANDITS, DcmKLUCB
+from rankpolicy.executors import Threads
 from rankpolicy.simulation import (
     Phase,
     Problem,
@@ -48,7 +49,7 @@ def by_hand(name, problem, steps, *, seed, **settings):
 @pytest.mark.parametrize("name", BANDITS)
 def test_the_compiled_loop_is_the_loop_of_the_face(name):
     steps = np.array([1, 10, 60])
-    found = simulate([name], SMALL, num_steps=60, num_runs=1, random_state=3, steps=steps, num_threads=1)
+    found = simulate([name], SMALL, num_steps=60, num_runs=1, random_state=3, steps=steps, executor="serial")
     np.testing.assert_allclose(found.regrets[name][0], by_hand(name, SMALL, steps, seed=3), atol=1e-12)
 
 
@@ -67,7 +68,7 @@ def test_the_compiled_loop_knows_all_users_drift_and_items(kind):
         num_steps=60,
         num_runs=1,
         steps=steps,
-        num_threads=1,
+        executor="serial",
     )
     np.testing.assert_allclose(
         found.regrets["it"][0], by_hand("dcm-kl-ucb", problem, steps, seed=0, **settings), atol=1e-12
@@ -75,12 +76,12 @@ def test_the_compiled_loop_knows_all_users_drift_and_items(kind):
 
 
 def test_threads_and_company_do_not_change_results():
-    alone = simulate(["dcm-ts"], SMALL, num_steps=300, num_runs=4, random_state=1, num_threads=1)
-    together = simulate(["dcm-kl-ucb", "dcm-ts"], SMALL, num_steps=300, num_runs=4, random_state=1, num_threads=3)
-    more = simulate(["dcm-ts"], SMALL, num_steps=300, num_runs=6, random_state=1, num_threads=2)
+    alone = simulate(["dcm-ts"], SMALL, num_steps=300, num_runs=4, random_state=1, executor="serial")
+    together = simulate(["dcm-kl-ucb", "dcm-ts"], SMALL, num_steps=300, num_runs=4, random_state=1, executor=Threads(3))
+    more = simulate(["dcm-ts"], SMALL, num_steps=300, num_runs=6, random_state=1, executor=Threads(2))
     np.testing.assert_array_equal(alone.regrets["dcm-ts"], together.regrets["dcm-ts"])
     np.testing.assert_array_equal(alone.regrets["dcm-ts"], more.regrets["dcm-ts"][:4])
-    other = simulate(["dcm-ts"], SMALL, num_steps=300, num_runs=4, random_state=2, num_threads=1)
+    other = simulate(["dcm-ts"], SMALL, num_steps=300, num_runs=4, random_state=2, executor="serial")
     assert (other.regrets["dcm-ts"][:, -1] != alone.regrets["dcm-ts"][:, -1]).all()
 
 

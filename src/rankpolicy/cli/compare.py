@@ -11,10 +11,13 @@ import typer
 from rankpolicy.cli.support.chosen_methods import Variant, parse_assignments, parse_methods, settings_of_methods
 from rankpolicy.cli.support.comparison_tables import print_comparison
 from rankpolicy.cli.support.options import (
+    Address,
     Empty,
+    ExecutorName,
     Gain,
     Group,
     Ignore,
+    Jobs,
     Json,
     Label,
     MaxLabel,
@@ -26,6 +29,7 @@ from rankpolicy.cli.support.options import (
     Ties,
     columns_from,
     conventions_from,
+    executor_from,
 )
 from rankpolicy.cli.support.output import (
     Run,
@@ -101,6 +105,9 @@ def compare(
     label: Label = "label",
     group: Group = None,
     ignore: Ignore = None,
+    jobs: Jobs = None,
+    executor: ExecutorName = None,
+    address: Address = None,
     per_query: Annotated[
         Path | None,
         typer.Option(help="Write the metrics of every method on every test query: .csv or .parquet."),
@@ -142,17 +149,19 @@ def compare(
         numbers = ", ".join(f"{name} {mean:.4f}" for name, mean in table.means.items())
         note(f"{fold} {method}: {numbers} ({run.seconds:.0f} s)")
 
-    comparison = compare_rankers(
-        chosen_folds,
-        named.with_settings(by_method),
-        measures,
-        conventions=conventions,
-        tune=tune,
-        baseline=baseline,
-        runs=runs,
-        random_state=seed,
-        report_fit=report_fit,
-    )
+    with executor_from(executor, jobs, address) as chosen_executor:
+        comparison = compare_rankers(
+            chosen_folds,
+            named.with_settings(by_method),
+            measures,
+            conventions=conventions,
+            tune=tune,
+            baseline=baseline,
+            runs=runs,
+            random_state=seed,
+            executor=chosen_executor,
+            report_fit=report_fit,
+        )
     record = run.record(
         seed=seed,
         data=facts_of_folds(chosen_folds, str(data))

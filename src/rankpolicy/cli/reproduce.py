@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rankpolicy.cli.support.options import Json, Seed
+from rankpolicy.cli.support.options import Address, ExecutorName, Jobs, Json, Seed, executor_from
 from rankpolicy.cli.support.output import Run, console, facts_of_file, made_directory, note, print_json, write_results
 from rankpolicy.types import RankPolicyError, unknown_name
 
@@ -58,6 +58,9 @@ def reproduce(
         ),
     ] = None,
     device: Annotated[str, typer.Option(help="Device that trains networks: cpu or cuda.")] = "cpu",
+    jobs: Jobs = None,
+    executor: ExecutorName = None,
+    address: Address = None,
     seed: Seed = 0,
     as_json: Json = False,
 ) -> None:
@@ -80,15 +83,17 @@ def reproduce(
     run = Run(ctx)
     commit = _commit()
     directory = made_directory(out or Path("runs") / target, option="--out")
-    setup = Setup(
-        data=data,
-        seed=seed,
-        is_smoke=smoke,
-        device=device,
-        report=lambda text: note(f"{text} ({run.seconds:.0f} s)"),
-    )
-    folders = {dataset: setup.folder(dataset) for dataset in targets[target].datasets}
-    outcome = targets[target].run(setup)
+    with executor_from(executor, jobs, address, default=None) as chosen:
+        setup = Setup(
+            data=data,
+            seed=seed,
+            is_smoke=smoke,
+            device=device,
+            executor=chosen,
+            report=lambda text: note(f"{text} ({run.seconds:.0f} s)"),
+        )
+        folders = {dataset: setup.folder(dataset) for dataset in targets[target].datasets}
+        outcome = targets[target].run(setup)
     record = run.record(
         seed=seed,
         data={dataset: facts_of_file(folder) for dataset, folder in folders.items()},

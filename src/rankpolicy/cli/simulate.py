@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from rankpolicy.cli.support.chosen_methods import Variant, parse_assignments, parse_methods, settings_of_methods
-from rankpolicy.cli.support.options import Json, Seed, Set
+from rankpolicy.cli.support.options import Address, ExecutorName, Jobs, Json, Seed, Set, executor_from
 from rankpolicy.cli.support.output import (
     Run,
     console,
@@ -103,6 +103,9 @@ def simulate(
             "--theory", help="Add the bounds on the regret of dcm-kl-ucb, where they hold: dcm and cascade users."
         ),
     ] = False,
+    jobs: Jobs = None,
+    executor: ExecutorName = None,
+    address: Address = None,
     out: Annotated[
         Path, typer.Option(help="A directory for the figure, regret.csv, simulate.json and run.json.")
     ] = Path("runs/simulate"),
@@ -144,20 +147,22 @@ def simulate(
     with note_if_slow("compiling bandits (first run only) ..."):
         simulate_bandits(makers, problems[0], num_steps=1, num_runs=1)
     simulations = []
-    for problem in problems:
-        if len(problems) > 1:
-            note(f"{problem.name}:")
-        simulations.append(
-            simulate_bandits(
-                makers,
-                problem,
-                num_steps=steps,
-                num_runs=runs,
-                random_state=seed,
-                free_observations=free_observations,
-                report_run=report_run,
+    with executor_from(executor, jobs, address, default="threads") as chosen:
+        for problem in problems:
+            if len(problems) > 1:
+                note(f"{problem.name}:")
+            simulations.append(
+                simulate_bandits(
+                    makers,
+                    problem,
+                    num_steps=steps,
+                    num_runs=runs,
+                    random_state=seed,
+                    free_observations=free_observations,
+                    executor=chosen,
+                    report_run=report_run,
+                )
             )
-        )
     found = mean_over_problems(simulations)
     bounds = {}
     if theory:

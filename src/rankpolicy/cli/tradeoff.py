@@ -15,7 +15,19 @@ from rankpolicy.cli.support.chosen_methods import (
     parse_methods,
     settings_of_methods,
 )
-from rankpolicy.cli.support.options import Ignore, Json, Label, Qid, Seed, Set, columns_from
+from rankpolicy.cli.support.options import (
+    Address,
+    ExecutorName,
+    Ignore,
+    Jobs,
+    Json,
+    Label,
+    Qid,
+    Seed,
+    Set,
+    columns_from,
+    executor_from,
+)
 from rankpolicy.cli.support.output import Run, console, made_directory, note, print_json, with_defaults, write_results
 from rankpolicy.types import RankPolicyError
 
@@ -132,7 +144,9 @@ def tradeoff(
     qid: Qid = "qid",
     label: Label = "label",
     ignore: Ignore = None,
-    jobs: Annotated[int | None, typer.Option(min=1, help="Number of processes.", show_default="one per core")] = None,
+    jobs: Jobs = None,
+    executor: ExecutorName = None,
+    address: Address = None,
     out: Annotated[
         Path, typer.Option(help="A directory for the figure, tradeoff.json, report.html and run.json.")
     ] = Path("runs/tradeoff"),
@@ -185,18 +199,19 @@ def tradeoff(
         numbers = f"{reward} {value.utility:.4f}, disparity {value.disparity:.5f}"
         note(f"{done}/{total} {what} seed {value.seed}: {numbers} ({run.seconds:.0f} s)")
 
-    found = sweep_tradeoff(
-        chosen.trains,
-        chosen.tests,
-        named.with_settings(by_method),
-        strengths=chosen_strengths,
-        bounds=chosen_bounds,
-        seeds=list(range(seed, seed + seeds)),
-        reward=reward,
-        fairness=aim,
-        jobs=jobs,
-        report_point=report_point,
-    )
+    with executor_from(executor, jobs, address, default=None) as chosen_executor:
+        found = sweep_tradeoff(
+            chosen.trains,
+            chosen.tests,
+            named.with_settings(by_method),
+            strengths=chosen_strengths,
+            bounds=chosen_bounds,
+            seeds=list(range(seed, seed + seeds)),
+            reward=reward,
+            fairness=aim,
+            executor=chosen_executor,
+            report_point=report_point,
+        )
     record = run.record(
         seed=seed,
         data=chosen.facts(),

@@ -8,7 +8,22 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from rankpolicy.cli.support.chosen_methods import parse_assignments, parse_settings
-from rankpolicy.cli.support.options import Group, Ignore, Json, Label, Metrics, OnDisk, Qid, Seed, Set, columns_from
+from rankpolicy.cli.support.options import (
+    Address,
+    ExecutorName,
+    Group,
+    Ignore,
+    Jobs,
+    Json,
+    Label,
+    Metrics,
+    OnDisk,
+    Qid,
+    Seed,
+    Set,
+    columns_from,
+    executor_from,
+)
 from rankpolicy.cli.support.output import (
     Run,
     console,
@@ -77,7 +92,9 @@ def tune(
     resume: Annotated[
         bool, typer.Option("--resume", help="Continue the search in --out; it may be asked for more trials.")
     ] = False,
-    jobs: Annotated[int, typer.Option(min=1, help="Number of processes. Results do not depend on it.")] = 1,
+    jobs: Jobs = None,
+    executor: ExecutorName = None,
+    address: Address = None,
     qid: Qid = "qid",
     label: Label = "label",
     group: Group = None,
@@ -127,19 +144,20 @@ def tune(
         outcome = f"failed: {trial.error}" if trial.score is None else f"{trial.score:.4f} {trial.state}"
         note(f"trial {trial.number + 1}/{num_trials}: {outcome} ({run.seconds:.0f} s)")
 
-    tuned = search(
-        ranker,
-        wanted,
-        train,
-        valid=validation,
-        num_trials=num_trials,
-        scheduler=scheduler,  # type: ignore[arg-type]
-        study=study,
-        jobs=jobs,
-        random_state=seed,
-        report_trial=report_trial,
-        progress=False,
-    )
+    with executor_from(executor, jobs, address, default=None) as chosen:
+        tuned = search(
+            ranker,
+            wanted,
+            train,
+            valid=validation,
+            num_trials=num_trials,
+            scheduler=scheduler,  # type: ignore[arg-type]
+            study=study,
+            executor=chosen,
+            random_state=seed,
+            report_trial=report_trial,
+            progress=False,
+        )
     tested = None
     if "test" in datasets:
         as_given = tuned.ranker if tuned.best_trial == 0 else ranker.fit(train, valid=validation, progress=False)

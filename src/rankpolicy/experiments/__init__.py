@@ -1,4 +1,4 @@
-"""Experiments with rankers: choice and search of settings on validation data, comparison over folds, trade-off curves, parallel runs."""
+"""Experiments with rankers: choice and search of settings on validation data, comparison over folds, trade-off curves."""
 
 from typing import TYPE_CHECKING
 
@@ -8,9 +8,7 @@ if TYPE_CHECKING:
     from rankpolicy.experiments.comparison import Comparison, compare_rankers
     from rankpolicy.experiments.directness import Directness, measure_directness
     from rankpolicy.experiments.methods import MethodToRun, methods_to_run
-    from rankpolicy.experiments.parallel import run_in_processes
     from rankpolicy.experiments.pareto import UtilityDisparity, hypervolume, on_pareto_front
-    from rankpolicy.experiments.ray_cluster import run_on_ray
     from rankpolicy.experiments.reward_mixing import fit_best_mix, reward_mixes
     from rankpolicy.experiments.selection import Selection, fit_best, fit_best_of, settings_to_try
     from rankpolicy.experiments.tradeoff import sweep_tradeoff
@@ -45,8 +43,6 @@ __all__ = [
     "methods_to_run",
     "on_pareto_front",
     "reward_mixes",
-    "run_in_processes",
-    "run_on_ray",
     "settings_to_try",
     "sweep_tradeoff",
     "tune",

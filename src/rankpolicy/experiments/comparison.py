@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -13,11 +14,13 @@ from rankpolicy.arguments import checked_kinds
 from rankpolicy.data.folds import Fold
 from rankpolicy.display import short_repr
 from rankpolicy.evaluation import MetricTable, PairedComparison, compare_tables, evaluate
+from rankpolicy.executors import Executor, Shared, opened
 from rankpolicy.experiments.methods import Methods, methods_to_run
 from rankpolicy.experiments.outside_runs import Runs, scores_of_runs
 from rankpolicy.experiments.selection import Selection, fit_best, settings_to_try
 from rankpolicy.metrics import as_reward, parse_metric, parse_metrics
 from rankpolicy.optional import require
+from rankpolicy.rankers.base import Ranker
 from rankpolicy.settings import plain
 from rankpolicy.types import Conventions, RankPolicyError, unknown_name
 
@@ -158,6 +161,7 @@ def compare_rankers(
     runs: Runs | None = None,
     random_state: int = 0,
     progress: bool | None = None,
+    executor: Executor | str | None = None,
     report_fit: ReportFit | None = None,
 ) -> Comparison:
     """Fit every method on the training data of every fold, measure it on the test data, and test the differences.
@@ -188,6 +192,9 @@ def compare_rankers(
         Seed of the rankers (unless their settings have one) and of the significance tests.
     progress
         Show a progress bar for each fit; None: when stderr is a terminal.
+    executor
+        Where the methods are fitted: "serial", "processes", "ray", or an executor such as ``rp.executors.Processes(4)``. None: one after
+        the other in this process. The results do not depend on it.
     report_fit
         Called after every fit with the name of the method, the name of the fold and the test metrics.
     """
@@ -209,25 +216,30 @@ def compare_rankers(
     for fold in folds:
         evaluate(np.zeros(fold.test.num_items), fold.test, measures, conventions=conventions)
 
-    selections: dict[str, list[Selection]] = {method: [] for method in classes}
-    tables: dict[str, list[MetricTable]] = {name: [] for name in (*classes, *outside)}
-    for place, fold in enumerate(folds):
-        for method, ranker_class in classes.items():
-            selection = fit_best(
-                ranker_class,
-                settings[method],
-                fold.train,
-                fold.valid,
-                max_candidates=None if tune else 1,
-                progress=progress,
-            )
-            table = evaluate(selection.ranker, fold.test, measures, conventions=conventions)
-            selections[method].append(selection)
-            tables[method].append(table)
+    measured: dict[tuple[int, str], tuple[Selection, MetricTable]] = {}
+    with opened(executor) as chosen:
+        shared = [chosen.share(fold) for fold in folds]
+        tasks = [
+            _Task(shared[place], place, method, ranker_class, settings[method])
+            for place in range(len(folds))
+            for method, ranker_class in classes.items()
+        ]
+
+        def keep(number: int, found: tuple[Selection, MetricTable]) -> None:
+            place, method = tasks[number].place, tasks[number].method
+            measured[place, method] = found
             if report_fit is not None:
-                report_fit(method, fold.name, table)
-        for name, scores in outside.items():
-            tables[name].append(evaluate(scores[place], fold.test, measures, conventions=conventions))
+                report_fit(method, folds[place].name, found[1])
+
+        options = _Options(measures, conventions, None if tune else 1, progress if chosen.name == "serial" else False)
+        chosen.map(partial(_fit_and_measure, options), tasks, report=keep)
+    places = range(len(folds))
+    selections = {method: [measured[place, method][0] for place in places] for method in classes}
+    tables = {method: [measured[place, method][1] for place in places] for method in classes}
+    for name, scores in outside.items():
+        tables[name] = [
+            evaluate(scores[place], fold.test, measures, conventions=conventions) for place, fold in enumerate(folds)
+        ]
     pooled = {method: _pooled(of_folds) for method, of_folds in tables.items()}
     return Comparison(
         fold_names=tuple(fold.name for fold in folds),
@@ -239,6 +251,38 @@ def compare_rankers(
         conventions=conventions,
         baseline=baseline,
     )
+
+
+class _Options(NamedTuple):
+    """What all fits share."""
+
+    measures: Sequence[object]
+    conventions: Conventions
+    max_candidates: int | None
+    progress: bool | None
+
+
+class _Task(NamedTuple):
+    """One method on one fold."""
+
+    fold: Shared[Fold]
+    place: int
+    method: str
+    ranker_class: type[Ranker]
+    settings: dict[str, Any]
+
+
+def _fit_and_measure(options: _Options, task: _Task) -> tuple[Selection, MetricTable]:
+    fold = task.fold.get()
+    selection = fit_best(
+        task.ranker_class,
+        task.settings,
+        fold.train,
+        fold.valid,
+        max_candidates=options.max_candidates,
+        progress=options.progress,
+    )
+    return selection, evaluate(selection.ranker, fold.test, options.measures, conventions=options.conventions)
 
 
 def _pooled(tables: Sequence[MetricTable]) -> MetricTable:

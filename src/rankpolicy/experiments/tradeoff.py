@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import closing
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from rankpolicy.arguments import checked_kinds
 from rankpolicy.data.dataset import RankingDataset
 from rankpolicy.evaluation.policy_value import PolicyValue, SortedPolicy, UniformPolicy, policy_value
+from rankpolicy.executors import Executor, opened
 from rankpolicy.experiments.methods import Methods, MethodToRun, methods_to_run, new_ranker
-from rankpolicy.experiments.parallel import check_jobs, run_in_processes
 from rankpolicy.experiments.pareto import UtilityDisparity
 from rankpolicy.experiments.tradeoff_curves import (
     BOUND,
@@ -52,7 +52,7 @@ def sweep_tradeoff(
     fairness: Any = "group",
     valid: Datasets | None = None,
     reference: UtilityDisparity | None = None,
-    jobs: int | None = None,
+    executor: Executor | str | None = None,
     report_point: ReportPoint | None = None,
 ) -> Tradeoff:
     """Fit every method at every strength and seed, and measure utility and disparity of its policy on test data (``policy_value``).
@@ -84,8 +84,9 @@ def sweep_tradeoff(
         Validation data for the methods: one dataset, a list with one dataset per seed, or None.
     reference
         Reference point of the hypervolumes; None: the lowest utility and the highest disparity of all points.
-    jobs
-        Number of processes; None: as many as there are cores. The results do not depend on it.
+    executor
+        Where the fits run: "serial", "processes", "ray", or an executor such as ``rp.executors.Processes(4)``. None: processes, one per
+        core, or this process if a method trains on a GPU. The results do not depend on it.
     report_point
         Called for every point and seed with the number of those finished, their total, the point in words and its values.
     """
@@ -100,24 +101,25 @@ def sweep_tradeoff(
     given = methods_to_run(methods)
     uniform = [policy_value(UniformPolicy(), test_data, **measured) for test_data in data.tests]
     _check_counted(uniform, aim.name)
-    num_jobs = _num_jobs(jobs, given.values())
-    tasks = [
-        task
-        for method in given.values()
-        for task in _tasks(method, measured, strengths, bounds, seeds, num_jobs=num_jobs)
-    ]
-    if bounds is not None and not any(
-        BOUND in point.swept for task in tasks for fit in task.fits for point in fit.points
-    ):
-        raise RankPolicyError(
-            f"bounds need a method that can be bound, such as 'fair-pg-rank'; got {', '.join(given)}, and bounds {list(bounds)}."
-        )
-
     found: dict[tuple[str, int], dict[int, _Fitted]] = {}  # by method and number of the point, then by seed
     points: dict[tuple[str, int], _Point] = {}
-    done, total = 0, sum(len(fit.points) for task in tasks for fit in task.fits)
-    with closing(run_in_processes(_fit_and_measure, data, tasks, jobs=num_jobs)) as results:
-        for number, of_fits in results:
+    with opened(executor, default=_default_executor(given.values())) as chosen:
+        tasks = [
+            task
+            for method in given.values()
+            for task in _tasks(method, measured, strengths, bounds, seeds, num_jobs=chosen.jobs)
+        ]
+        if bounds is not None and not any(
+            BOUND in point.swept for task in tasks for fit in task.fits for point in fit.points
+        ):
+            raise RankPolicyError(
+                f"bounds need a method that can be bound, such as 'fair-pg-rank'; got {', '.join(given)}, and bounds {list(bounds)}."
+            )
+        total = sum(len(fit.points) for task in tasks for fit in task.fits)
+        done = 0
+
+        def keep(number: int, of_fits: list[list[_Fitted]]) -> None:
+            nonlocal done
             name = tasks[number].method.name
             for fit, of_points in zip(tasks[number].fits, of_fits, strict=True):
                 for point, fitted in zip(fit.points, of_points, strict=True):
@@ -126,6 +128,8 @@ def sweep_tradeoff(
                     found.setdefault((name, point.number), {})[fit.place] = fitted
                     if report_point is not None:
                         report_point(done, total, f"{name} {point.label}".strip(), fitted.value)
+
+        chosen.map(partial(_fit_and_measure, data), tasks, report=keep)
 
     curves: dict[str, list[TradeoffPoint]] = {name: [] for name in given}
     for name in given:
@@ -227,11 +231,10 @@ def _tasks(
     ]
 
 
-def _num_jobs(jobs: int | None, methods: Iterable[MethodToRun]) -> int:
-    """The number of processes: where a method runs on a GPU, one."""
-    if jobs is None and any(str(method.settings.get("device", "cpu")) != "cpu" for method in methods):
-        return 1  # its networks are trained together, those of all seeds
-    return check_jobs(jobs)
+def _default_executor(methods: Iterable[MethodToRun]) -> str:
+    """Processes; where a method runs on a GPU this process, in which its networks are trained together, those of all seeds."""
+    on_gpu = any(str(method.settings.get("device", "cpu")) != "cpu" for method in methods)
+    return "serial" if on_gpu else "processes"
 
 
 def _shared_settings(method: MethodToRun, measured: dict[str, Any]) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from rankpolicy.arguments import checked_kinds
 from rankpolicy.bandits import BANDITS
 from rankpolicy.clicks.models.definition import User
 from rankpolicy.display import short_repr
+from rankpolicy.executors import Executor
 from rankpolicy.simulation.problems import stationary
 from rankpolicy.simulation.runs import MakeBandit, ReportRun, mean_over_problems, simulate
 from rankpolicy.simulation.users import dcm_user, random_user
@@ -89,7 +90,7 @@ def robustness_matrix(
     num_runs: int = 5,
     num_draws: int = 4,
     random_state: int = 0,
-    num_threads: int | None = None,
+    executor: Executor | str | None = None,
     report_run: ReportRun | None = None,
 ) -> RobustnessMatrix:
     """Simulate bandits with users of every kind.
@@ -115,8 +116,8 @@ def robustness_matrix(
         Number of random users of each kind.
     random_state
         Seed; the same seed gives the same numbers.
-    num_threads
-        Number of runs at the same time; by default one per core.
+    executor
+        Where the runs take place, as for ``simulate``.
     report_run
         Called after every run with the bandit, the runs done and their mean regret.
     """
@@ -136,7 +137,7 @@ def robustness_matrix(
                     num_runs=num_runs,
                     random_state=random_state + draw,
                     steps=[num_steps],
-                    num_threads=num_threads,
+                    executor=executor,
                     report_run=report_run,
                 )
             )

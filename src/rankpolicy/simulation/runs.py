@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import partial
-from typing import Any
+from functools import cached_property
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -17,6 +15,7 @@ from rankpolicy.bandits import BANDITS
 from rankpolicy.bandits.base import Bandit
 from rankpolicy.clicks.models.definition import User
 from rankpolicy.display import short_repr
+from rankpolicy.executors import Executor, opened
 from rankpolicy.kernels import HAS_NUMBA
 from rankpolicy.simulation.problems import Problem
 from rankpolicy.simulation.reference import run_step_by_step
@@ -125,12 +124,13 @@ def simulate(
     random_state: int = 0,
     steps: ArrayLike | None = None,
     free_observations: bool = True,
-    num_threads: int | None = None,
+    executor: Executor | str | None = None,
     report_run: ReportRun | None = None,
 ) -> Simulation:
     """Simulate bandits step by step: show a list, draw the user's clicks, learn from them.
 
-    Run r draws its numbers from streams of the seed and r alone, so threads do not change results and all bandits meet the same users.
+    Run r draws its numbers from streams of the seed and r alone, so the executor does not change results and all bandits
+    meet the same users.
 
     Parameters
     ----------
@@ -149,8 +149,9 @@ def simulate(
         Steps after which regret is taken; by default about fifty, evenly spaced on a logarithmic scale.
     free_observations
         Whether every item is shown once, alone, before the first step, as in the papers; these lists count neither as steps nor for regret.
-    num_threads
-        Number of runs at the same time; by default one per core.
+    executor
+        Where the runs take place: "serial", "threads", "processes", "ray", or an executor such as ``rp.executors.Processes(4)``. None:
+        threads, one per core, which is best on one machine, because the loop is compiled. The results do not depend on it.
     report_run
         Called after every run with the bandit, the runs done and their mean regret.
     """
@@ -165,19 +166,20 @@ def simulate(
     if wanted[0] < 1 or wanted[-1] > num_steps:
         raise RankPolicyError(f"steps must be from 1 to {num_steps}; got {wanted[0]} to {wanted[-1]}.")
     seeds = np.random.SeedSequence(random_state).generate_state(num_runs) % LARGEST_SEED
-    one_run = (
-        _compiled_run(problem, wanted, free_observations)
-        if HAS_NUMBA
-        else partial(_plain_run, problem, wanted, free_observations)
-    )
-    regrets = {name: np.empty((num_runs, len(wanted))) for name in makers}
-    with ThreadPoolExecutor(num_threads or os.cpu_count()) as threads:
-        for name, make in makers.items():
-            made = [make(num_items=problem.num_items, cutoff=problem.cutoff, random_state=int(seed)) for seed in seeds]
-            for run, regret in enumerate(threads.map(one_run, made, [random_state] * num_runs, range(num_runs))):
-                regrets[name][run] = regret
-                if report_run is not None:
-                    report_run(name, run + 1, float(regrets[name][: run + 1, -1].mean()))
+    one_run = _Run(problem, wanted, free_observations, random_state)
+    tasks = [_Task(name, make, int(seed), run) for name, make in makers.items() for run, seed in enumerate(seeds)]
+    regrets = {name: np.full((num_runs, len(wanted)), np.nan) for name in makers}
+    done = dict.fromkeys(makers, 0)
+
+    def keep(number: int, regret: NDArray[np.float64]) -> None:
+        name = tasks[number].name
+        regrets[name][tasks[number].run] = regret
+        done[name] += 1
+        if report_run is not None:
+            report_run(name, done[name], float(np.nanmean(regrets[name][:, -1])))
+
+    with opened(executor, default="threads") as chosen:
+        chosen.map(one_run, tasks, report=keep)
     return Simulation(problems=(problem,), steps=wanted, regrets=regrets)
 
 
@@ -200,33 +202,69 @@ def log_spaced_steps(num_steps: int, *, num_points: int = 50) -> NDArray[np.int6
     return np.unique(np.geomspace(1, num_steps, num_points).round().astype(np.int64))
 
 
-def _compiled_run(problem: Problem, steps: NDArray[np.int64], free_observations: bool) -> Callable[..., Any]:
-    from rankpolicy.kernels.bandits.loop import ProblemArrays, simulate_run
-    from rankpolicy.kernels.clicks.walk import random_source
+class _Task(NamedTuple):
+    """One run of one bandit."""
 
-    users = simulated_users(problem)
-    available = np.zeros((len(problem.phases), problem.num_items), bool)
-    for row, phase in zip(available, problem.phases, strict=True):
-        row[phase.available] = True
-    starts, best = np.array([phase.start for phase in problem.phases], np.int64), problem.best_rewards()
+    name: str
+    make: MakeBandit
+    seed: int
+    run: int
 
-    arrays = ProblemArrays(users=users, available=available, starts=starts, best=best, cutoff=int(problem.cutoff))
 
-    def run(bandit: Bandit, seed: int, number: int) -> NDArray[np.float64]:
-        regret = np.empty(len(steps))
+class _Run:
+    """One run of a bandit against the users of a problem, compiled where numba is installed."""
+
+    def __init__(self, problem: Problem, steps: NDArray[np.int64], free_observations: bool, random_state: int) -> None:
+        self.problem, self.steps = problem, steps
+        self.free_observations, self.random_state = free_observations, random_state
+
+    def __call__(self, task: _Task) -> NDArray[np.float64]:
+        problem = self.problem
+        bandit = task.make(num_items=problem.num_items, cutoff=problem.cutoff, random_state=task.seed)
+        return self._compiled(bandit, task.run) if HAS_NUMBA else self._plain(bandit, task.run)
+
+    @cached_property
+    def _arrays(self) -> Any:
+        from rankpolicy.kernels.bandits.loop import ProblemArrays
+
+        problem = self.problem
+        available = np.zeros((len(problem.phases), problem.num_items), bool)
+        for row, phase in zip(available, problem.phases, strict=True):
+            row[phase.available] = True
+        return ProblemArrays(
+            users=simulated_users(problem),
+            available=available,
+            starts=np.array([phase.start for phase in problem.phases], np.int64),
+            best=problem.best_rewards(),
+            cutoff=int(problem.cutoff),
+        )
+
+    def _compiled(self, bandit: Bandit, run: int) -> NDArray[np.float64]:
+        from rankpolicy.kernels.bandits.loop import simulate_run
+        from rankpolicy.kernels.clicks.walk import random_source
+
+        regret = np.empty(len(self.steps))
         simulate_run(
             *bandit.program(),
             bandit.memory,
             bandit.generator,
-            arrays,
-            free_observations,
-            random_source(seed, number),
-            steps,
+            self._arrays,
+            self.free_observations,
+            random_source(self.random_state, run),
+            self.steps,
             regret,
         )
         return regret
 
-    return run
+    def _plain(self, bandit: Bandit, run: int) -> NDArray[np.float64]:
+        generator = np.random.default_rng([self.random_state, run])
+
+        def draw(user: User, ranking: NDArray[np.int64]) -> NDArray[np.int8]:
+            return draw_clicks(user, ranking, generator)
+
+        return run_step_by_step(
+            bandit, self.problem, steps=self.steps, draw=draw, free_observations=self.free_observations
+        )
 
 
 def simulated_users(problem: Problem) -> Any:
@@ -244,14 +282,3 @@ def simulated_users(problem: Problem) -> Any:
         walks[0].after_skip,
         np.stack([user.click_rewards(table) for user in users]),
     )
-
-
-def _plain_run(
-    problem: Problem, steps: NDArray[np.int64], free_observations: bool, bandit: Bandit, seed: int, number: int
-) -> NDArray[np.float64]:
-    generator = np.random.default_rng([seed, number])
-
-    def draw(user: User, ranking: NDArray[np.int64]) -> NDArray[np.int8]:
-        return draw_clicks(user, ranking, generator)
-
-    return run_step_by_step(bandit, problem, steps=steps, draw=draw, free_observations=free_observations)

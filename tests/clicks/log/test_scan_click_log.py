@@ -9,6 +9,7 @@ import pytest
 import rankpolicy as rp
 from rankpolicy.clicks import make_click_log, make_click_model, read_click_log, scan_click_log
 from rankpolicy.clicks.log import counted_sessions, scan
+from rankpolicy.executors import Processes
 from rankpolicy.types import RankPolicyError
 
 
@@ -147,6 +148,20 @@ def test_names_may_be_numbers_and_shards_may_differ_in_that(frame, tmp_path):
     for number, (types, start) in enumerate([({}, 0), (texts, 300), (marks, 600)]):
         table.slice(start, 300).cast(types).write_parquet(folder / f"{number}.parquet")
     check_same(scan_click_log(folder), whole)
+
+
+@pytest.mark.parametrize("executor", ["serial", Processes(2), Processes(4)])
+def test_the_log_does_not_depend_on_where_its_files_are_read(frame, tmp_path, executor):
+    table = numbered(frame)
+    for number in range(9):
+        table.slice(100 * number, 100).write_parquet(tmp_path / f"{number}.parquet")
+    check_same(scan_click_log(tmp_path, executor=executor), scan_click_log(tmp_path))
+    bad = table.slice(0, 5).with_columns(clicks=polars.col("clicks").list.head(1))
+    bad.write_parquet(tmp_path / "5.parquet")
+    with pytest.raises(RankPolicyError, match=r"5.parquet, row 1: expected"):
+        scan_click_log(tmp_path, executor=executor)
+    log = scan_click_log(tmp_path, executor=executor, lenient=True)
+    assert (log.num_sessions, log.num_skipped_rows) == (800, 5)
 
 
 def test_sessions_are_counted_before_they_are_read(frame, tmp_path, monkeypatch):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -10,6 +12,7 @@ import typer
 from rankpolicy.types import RankPolicyError
 
 if TYPE_CHECKING:
+    from rankpolicy.executors import Executor
     from rankpolicy.types import Conventions
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON on stdout, and nothing else.")]
@@ -65,7 +68,51 @@ OnDisk = Annotated[
         help="Leave the features of LETOR and Parquet data on disk, for data bigger than memory; --data may be a folder of files.",
     ),
 ]
+Jobs = Annotated[
+    int | None,
+    typer.Option("--jobs", min=1, help="Most tasks at the same time.", show_default="one per core"),
+]
+ExecutorName = Annotated[
+    str | None,
+    typer.Option(
+        "--executor",
+        metavar="serial|threads|processes|ray",
+        help="Where tasks run: here, or on a Ray cluster. Results do not depend on it.",
+        show_default=False,
+    ),
+]
+Address = Annotated[
+    str | None,
+    typer.Option(
+        "--address",
+        metavar="HOST:PORT",
+        help="A running Ray cluster for --executor ray; by default Ray is started on this machine alone.",
+        show_default=False,
+    ),
+]
 MaxLabel = Annotated[float, typer.Option("--max-label", help="Highest label of the scale, for err.")]
+
+
+@contextmanager
+def executor_from(
+    name: str | None, jobs: int | None, address: str | None, *, default: str | None = "processes"
+) -> Iterator[Executor | None]:
+    """The executor that the options describe, closed at the end; None where none of them was given and there is no default."""
+    from rankpolicy.executors import EXECUTORS, make_executor
+    from rankpolicy.types import unknown_name
+
+    if name is not None and name not in EXECUTORS:
+        raise RankPolicyError(unknown_name("--executor", name, EXECUTORS))
+    if address is not None and name != "ray":
+        raise RankPolicyError("--address is that of a Ray cluster: it must come with --executor ray.")
+    if name == "serial" and jobs not in (None, 1):
+        raise RankPolicyError(f"--executor serial runs one task at a time; leave --jobs {jobs} out, or take processes.")
+    chosen = name or default or ("processes" if jobs is not None else None)
+    if chosen is None:
+        yield None
+        return
+    with make_executor(chosen, jobs=jobs, address=address) as executor:
+        yield executor
 
 
 def conventions_from(

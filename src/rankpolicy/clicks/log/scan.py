@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,7 @@ from rankpolicy.clicks.log.table_files import (
 )
 from rankpolicy.data.formats.parquet import parquet_files, unreadable
 from rankpolicy.display import short_repr
+from rankpolicy.executors import Executor, opened
 from rankpolicy.optional import require
 from rankpolicy.types import RankPolicyError
 
@@ -37,6 +39,7 @@ def scan_click_log(
     *,
     columns: Mapping[str, str] | None = None,
     lenient: bool = False,
+    executor: Executor | str | None = None,
 ) -> ClickLog:
     """The log of a Parquet file, or of all those in a folder, with identical sessions as counts.
 
@@ -53,12 +56,41 @@ def scan_click_log(
         Names of columns that are called differently in the files: ``{"item": "document"}``.
     lenient
         Skip and count malformed rows (where they spoil a session, the whole session) instead of raising an error.
+    executor
+        Where files are read: an executor of ``rankpolicy.executors`` or its name, such as "processes" or "ray" (whose machines need the
+        files at the same path). None reads them here, one after the other. The log does not depend on it.
     """
     given = Path(checked_path(path))
     files = parquet_files(given)
     names = dict(columns or {})
     layout = _layout(files[0], names)
-    merged, counted, num_skipped = MergedSessions(), CountedSessions(names), 0
+    merged, num_skipped = MergedSessions(), 0
+    if executor is None:
+        num_skipped = _add_files(merged, files, layout, names, lenient)
+    else:
+        with opened(executor) as chosen:
+            work = partial(_log_of_file, layout, names, lenient)
+            for start in range(0, len(files), 2 * chosen.jobs):  # some at a time, to hold few of them in memory
+                for log, skipped in chosen.map(work, files[start : start + 2 * chosen.jobs]):
+                    num_skipped += skipped
+                    if log is not None:
+                        merged.add(log, is_collapsed=True)
+    if not merged.num_logs:
+        raise RankPolicyError(f"{given} must hold at least one good row; it holds none.")
+    log = merged.log()
+    return replace(log, num_skipped_rows=log.num_skipped_rows + num_skipped)
+
+
+def _log_of_file(layout: str, names: dict[str, str], lenient: bool, file: Path) -> tuple[ClickLog | None, int]:
+    """The merged sessions of one file, None where no row is good, and how many rows of blocks without a good one were skipped."""
+    merged = MergedSessions()
+    num_skipped = _add_files(merged, [file], layout, names, lenient)
+    return merged.log() if merged.num_logs else None, num_skipped
+
+
+def _add_files(merged: MergedSessions, files: Sequence[Path], layout: str, names: dict[str, str], lenient: bool) -> int:
+    """Add the sessions of these files; how many rows were skipped in blocks without a good one."""
+    counted, num_skipped = CountedSessions(names), 0
     for file in files:
         for first_row, frame in _frames(file, layout, names):
             if layout == "sessions" and counted.add(frame):
@@ -69,10 +101,7 @@ def scan_click_log(
             except NoGoodRowsError as error:  # of this block; there may be others
                 num_skipped += error.num_skipped
     _add_counted(merged, counted, names, files[-1])
-    if not merged.num_logs:
-        raise RankPolicyError(f"{given} must hold at least one good row; it holds none.")
-    log = merged.log()
-    return replace(log, num_skipped_rows=log.num_skipped_rows + num_skipped)
+    return num_skipped
 
 
 def _add_counted(merged: MergedSessions, counted: CountedSessions, names: dict[str, str], file: Path) -> None:

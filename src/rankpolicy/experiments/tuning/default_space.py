@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from rankpolicy.arguments import checked_kinds
 from rankpolicy.experiments.tuning.space import Between, Space, fresh
 from rankpolicy.rankers.base import Ranker
 from rankpolicy.rankers.networks.network import NetworkRanker
@@ -30,6 +31,7 @@ _NETWORKS: Space = {
 _LINEAR: Space = {"C": Between(1e-3, 100.0, log=True), "scaling": ["standardize", "log1p", "query_minmax"]}
 
 
+@checked_kinds
 def default_space(ranker: Ranker) -> dict[str, Any]:
     """The settings worth searching for this ranker: those of its kind that it has and would read.
 

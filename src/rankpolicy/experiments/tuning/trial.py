@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 from rankpolicy.data.dataset import RankingDataset
 from rankpolicy.display import short_repr
+from rankpolicy.executors.executor import Shared
 from rankpolicy.experiments.tuning.halving import Rungs
 from rankpolicy.experiments.tuning.space import fresh
 from rankpolicy.rankers.base import Ranker
@@ -82,17 +83,17 @@ class Trial:
     __repr__ = short_repr
 
 
-def run_trial(shared: tuple[Ranker, RankingDataset, RankingDataset], task: TrialTask) -> Trial:
+def run_trial(shared: Shared[tuple[Ranker, RankingDataset, RankingDataset]], task: TrialTask) -> Trial:
     """Fit the ranker with the settings of a trial.
 
     Parameters
     ----------
     shared
-        The ranker as it was given, training and validation data.
+        A handle of the ranker as it was given, training and validation data.
     task
         The trial.
     """
-    given, train, valid = shared
+    given, train, valid = shared.get()
     rungs, start = Rungs(task.cutoffs), time.perf_counter()
     try:
         ranker = trial_ranker(given, task.settings, task.seed)

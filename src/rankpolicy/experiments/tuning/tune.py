@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
@@ -12,7 +13,7 @@ from rankpolicy.arguments import checked_kinds, checked_path, whole_number
 from rankpolicy.data.dataset import RankingDataset
 from rankpolicy.data.fingerprints import fingerprint
 from rankpolicy.data.splits import split_queries
-from rankpolicy.experiments.parallel import run_in_processes
+from rankpolicy.executors import Executor, opened
 from rankpolicy.experiments.tuning.default_space import default_space
 from rankpolicy.experiments.tuning.halving import cutoffs
 from rankpolicy.experiments.tuning.space import checked_space, described
@@ -36,7 +37,7 @@ def tune(
     num_trials: int = 30,
     scheduler: Literal["asha", "none"] = "asha",
     study: str | os.PathLike[str] | None = None,
-    jobs: int | None = 1,
+    executor: Executor | str | None = None,
     random_state: int = 0,
     report_trial: Callable[[Trial], Any] | None = None,
     progress: bool | None = None,
@@ -46,7 +47,7 @@ def tune(
     The first trial is the ranker as it is given, so what is found is never worse on validation data. Trials are drawn six at a time from
     what earlier ones taught (Optuna's tree-structured Parzen estimator). With scheduler="asha" (asynchronous successive halving, Li et
     al. 2020) a trial is stopped after a 27th, a 9th or a third of its epochs or trees if earlier trials were better at that point: it goes
-    on while it is among the best third. Every trial has a seed of its own. Results do not depend on ``jobs``, nor on interruptions.
+    on while it is among the best third. Every trial has a seed of its own. Results do not depend on the executor, nor on interruptions.
 
     The validation score of the best of many trials is optimistic: measure what was found on other queries.
 
@@ -67,8 +68,9 @@ def tune(
         "asha" stops trials that fall behind; "none" lets all of them end by themselves.
     study
         A file that keeps the trials. If it exists, the search continues from there; it may be asked for more trials.
-    jobs
-        Number of processes; None: as many as there are cores. With 1, trials run in this process.
+    executor
+        Where trials run: an executor of ``rankpolicy.executors`` or its name, "serial" (the default: one after the other in this process),
+        "threads", "processes" or "ray". At most six run at the same time.
     random_state
         Seed of the search.
     report_trial
@@ -113,20 +115,21 @@ def tune(
         if report_trial is not None:
             report_trial(trial)
 
-    for start in range(0, num_trials, GENERATION):
-        numbers = range(start, min(start + GENERATION, num_trials))
-        earlier = [trials[number] for number in range(start)]
-        tasks = [
-            TrialTask(
-                number=number,
-                settings=settings,
-                seed=None if number == 0 else trial_seed(random_state, number),
-                cutoffs=_cutoffs(earlier) if scheduler == "asha" else {},
-            )
-            for number, settings in kept.next_settings(numbers).items()
-        ]
-        for _, trial in run_in_processes(run_trial, (ranker, data, valid), tasks, jobs=jobs):
-            tell(trial)
+    with opened(executor, default="serial") as chosen:
+        work = partial(run_trial, chosen.share((ranker, data, valid)))
+        for start in range(0, num_trials, GENERATION):
+            numbers = range(start, min(start + GENERATION, num_trials))
+            earlier = [trials[number] for number in range(start)]
+            tasks = [
+                TrialTask(
+                    number=number,
+                    settings=settings,
+                    seed=None if number == 0 else trial_seed(random_state, number),
+                    cutoffs=_cutoffs(earlier) if scheduler == "asha" else {},
+                )
+                for number, settings in kept.next_settings(numbers).items()
+            ]
+            chosen.map(work, tasks, report=lambda _, trial: tell(trial))
     return _best(ranker, data, valid, list(trials.values()), kept.importance(), scheduler, shown)
 
 

@@ -1,0 +1,148 @@
+"""The face of all executors."""
+
+from __future__ import annotations
+
+import pickle
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Generator, Sequence
+from contextlib import closing
+from types import TracebackType
+from typing import Any, ClassVar, Generic, Self, TypeVar
+
+from rankpolicy.arguments import whole_number
+from rankpolicy.threads import usable_cpus
+from rankpolicy.types import RankPolicyError
+
+Task = TypeVar("Task")
+Result = TypeVar("Result")
+Value = TypeVar("Value")
+
+
+class Executor(ABC):
+    """Runs a function on many tasks and returns the results in the order of the tasks.
+
+    A task gets everything it needs as its argument, its seed included, so results do not depend on the executor, on the number of
+    workers, or on workers that were lost. Workers start at the first call and stay until ``close``; ``with`` closes an executor.
+
+    Parameters
+    ----------
+    jobs
+        Most tasks at the same time; None: as many as there are cores.
+    """
+
+    name: ClassVar[str]
+
+    def __init__(self, jobs: int | None = None) -> None:
+        self._jobs = None if jobs is None else whole_number("jobs", jobs, at_least=1)
+
+    @property
+    def jobs(self) -> int:
+        """Most tasks at the same time."""
+        return self._jobs or usable_cpus()
+
+    def map(
+        self,
+        function: Callable[[Task], Result],
+        tasks: Sequence[Task],
+        *,
+        report: Callable[[int, Result], None] | None = None,
+    ) -> list[Result]:
+        """``[function(task) for task in tasks]``, several at a time.
+
+        An error of a task, of ``report``, or Ctrl-C ends all tasks that are still running.
+
+        Parameters
+        ----------
+        function
+            What is called with each task: a function at the top level of a module, or a ``functools.partial`` of one with the data that all
+            tasks need. Each worker receives it once.
+        tasks
+            The tasks; each is sent to the worker that runs it.
+        report
+            Called in this process with the number and the result of each task when it has finished, for progress.
+        """
+        found: dict[int, Result] = {}
+        with closing(self.as_finished(function, tasks)) as results:
+            for number, result in results:
+                found[number] = result
+                if report is not None:
+                    report(number, result)
+        return [found[number] for number in range(len(tasks))]
+
+    @abstractmethod
+    def as_finished(
+        self, function: Callable[[Task], Result], tasks: Sequence[Task]
+    ) -> Generator[tuple[int, Result], None, None]:
+        """Yield the number and the result of each task in the order in which tasks finish; closing the generator ends the others.
+
+        Parameters
+        ----------
+        function
+            What is called with each task, as for ``map``.
+        tasks
+            The tasks.
+        """
+
+    def share(self, value: Value) -> Shared[Value]:
+        """A handle of a value that several tasks of one or several calls read; each worker that reads it receives it once.
+
+        Parameters
+        ----------
+        value
+            The value; tasks must not change it.
+        """
+        return InPlace(value)
+
+    def close(self) -> None:  # noqa: B027 (most executors have nothing to close)
+        """End the workers and forget shared values. A closed executor starts new workers when it is used again."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}(jobs={self.jobs})"
+
+
+class Shared(ABC, Generic[Value]):
+    """A handle of a value that tasks read with ``get``."""
+
+    @abstractmethod
+    def get(self) -> Value:
+        """The value."""
+
+
+class InPlace(Shared[Value]):
+    """A value of this process.
+
+    Parameters
+    ----------
+    value
+        The value.
+    """
+
+    def __init__(self, value: Value) -> None:
+        self._value = value
+
+    def get(self) -> Value:
+        return self._value
+
+
+def first_line(error: BaseException) -> str:
+    """The first line of an error's text, or its kind where it has none."""
+    return (str(error).strip().splitlines() or [type(error).__name__])[0]
+
+
+def written(value: Any) -> bytes:
+    """A function, task or result as it travels between processes of one user."""
+    try:
+        return pickle.dumps(value, protocol=pickle.HIGHEST_PROTOCOL)
+    except (pickle.PicklingError, AttributeError, TypeError) as error:
+        raise RankPolicyError(
+            "what runs in other processes must be a function at the top level of a module, and tasks and results must be values that "
+            f"pickle can write; {value!r:.80} cannot travel ({first_line(error)}). executor='serial' needs no travel."
+        ) from None
