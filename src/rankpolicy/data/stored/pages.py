@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 _MOST_BYTES = 1 << 25
-_BYTES_PER_FAULT = 1 << 16  # that the system maps around an address that is read
+_BYTES_PER_FAULT = 1 << 20  # that the system maps around an address: up to a whole piece of its cache (measured on Linux 6.18)
 
 
 class MappedPages:
