@@ -9,7 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 _MOST_BYTES = 1 << 25
-_BYTES_PER_FAULT = 1 << 20  # that the system maps around an address: up to a whole piece of its cache (measured on Linux 6.18)
+_BYTES_PER_FAULT = (
+    1 << 20
+)  # that the system maps around an address: up to a whole piece of its cache (measured on Linux 6.18)
 
 
 class MappedPages:
