@@ -55,6 +55,7 @@ if TYPE_CHECKING:
     from rankpolicy.data import scan_letor as scan_letor
     from rankpolicy.data import scan_parquet as scan_parquet
     from rankpolicy.evaluation import evaluate
+    from rankpolicy.experiments import tune as tune
     from rankpolicy.loading import load
     from rankpolicy.off_policy import estimate_policy_value
     from rankpolicy.rankers import (

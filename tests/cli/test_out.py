@@ -34,6 +34,7 @@ def calls(folder, tmp_path, monkeypatch):
         "explain": [folder / "model.rp", "--data", folder / "test.txt", "--repeats", 1],
         "demo": ["--queries", "20"],
         "compare": ["--jobs", 1, "--data", folder / "folds", "--methods", "regression", "--no-tune", *quick],
+        "tune": ["--data", folder / "train.txt", "--method", "regression", "--num-trials", 2, *quick],
         "tradeoff": ["--data", "synthetic", "--methods", "deltr", "--strengths", "0", "--jobs", 1, *quick],
         "simulate": ["--steps", 20, "--runs", 2, "--bandits", "random"],
         "reproduce": ["paper/table"],

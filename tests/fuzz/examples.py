@@ -39,6 +39,7 @@ PACKAGES = (
 _SIZES = {
     "epochs", "num_trees", "rounds", "restarts", "num_iterations", "max_iterations", "num_networks", "hidden", "num_samples", "steps",
     "num_steps", "patience", "max_repeats", "batch_queries", "device", "num_leaves", "iterations", "max_tokens", "recurrent",
+    "num_trials", "jobs",
 }  # fmt: skip
 # Public names that users do not call: results that functions return, bases, and what needs files that are not here.
 NOT_CALLED = {
@@ -51,8 +52,9 @@ NOT_CALLED = {
     "results": {
         "BiasedLog", "ClickComparison", "ClickEvidence", "Comparison", "IPSWeights", "MethodToRun", "MetricTable", "OffPolicyLog",
         "PairCounts", "PairedComparison", "Perplexity", "Phase", "PolicyEstimate",
-        "PositionBias", "Problem", "RobustnessMatrix", "SeedValue",
-        "Selection", "Simulation", "TargetProbabilities", "Tradeoff", "TradeoffPoint", "UtilityDisparity", "ClickLog", "Fold",
+        "PositionBias", "Problem", "RobustnessMatrix", "ScannedOffPolicyLog", "SeedValue",
+        "Selection", "Simulation", "TargetProbabilities", "Tradeoff", "TradeoffPoint", "Trial", "Tuned",
+        "UtilityDisparity", "ClickLog", "Fold",
         "RankingDataset", "Texts", "User", "Vocabulary", "HashingVocabulary", "WordVectors", "Shop", "Directness",
     },
     "bases": {"Average", "Bandit", "ClickModel", "CountIndex", "FirstClick", "LastClick", "IndexBandit", "Model", "Ranker"},
@@ -93,6 +95,8 @@ def write_files() -> rp.RankingDataset:
     with open("log.csv", "w") as file:
         file.write("session,query,item,position,clicked\n" + "".join(",".join(map(str, row)) + "\n" for row in rows))
     polars.read_csv("log.csv").write_parquet("log.parquet")
+    rounds = {"context": [0], "items": [[0, 1]], "rewards": [[1.0, 0.0]], "propensities": [[0.5, 1.0]]}
+    polars.DataFrame(rounds).write_parquet("off_policy.parquet")
     with open("table.csv", "w") as file:
         file.write("query_text,item_text,clicked\ntea,pot,1\ntea,cup,0\nmilk,cup,0\nmilk,jug,1\n")
     with open("qa.jsonl", "w") as file:
@@ -228,7 +232,9 @@ def calls() -> dict[str, Call]:
             ignore=(),
         ),
         "read_click_log": _call(rp.read_click_log, path="log.csv", format=None, columns=None, lenient=False),
-        "scan_click_log": _call(rp.clicks.scan_click_log, path="log.parquet", columns=None, lenient=False),
+        "scan_click_log": _call(
+            rp.clicks.scan_click_log, path="log.parquet", columns=None, lenient=False, executor=None
+        ),
         "read_click_table": _call(
             rp.read_click_table, path="table.csv", columns=None, side=None, categories=(), needs_clicks=True
         ),
@@ -369,6 +375,23 @@ def calls() -> dict[str, Call]:
             max_candidates=1,
             progress=False,
         ),
+        "scan_off_policy_log": _call(rp.off_policy.scan_off_policy_log, path="off_policy.parquet", columns=None),
+        "tune": _call(
+            rp.tune,
+            ranker=rp.Regression(model="linear"),
+            space={"scaling": ["standardize", "none"]},
+            data=train,
+            valid=valid,
+            num_trials=2,
+            scheduler="asha",
+            study=None,
+            executor=None,
+            random_state=0,
+            report_trial=None,
+            progress=False,
+        ),
+        "Between": _call(rp.experiments.Between, low=1, high=2, log=False),
+        "default_space": _call(rp.experiments.default_space, ranker=rp.LambdaMART()),
         "fit_best_of": _call(
             rp.experiments.fit_best_of,
             ranker_class=rp.Regression,

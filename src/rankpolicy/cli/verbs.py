@@ -33,6 +33,7 @@ VERBS: dict[str, Verb] = {
     "predict": Verb(place=f"{_CLI}.predict:predict", summary="Score the items of new data."),
     "explain": Verb(place=f"{_CLI}.explain:explain", summary="Which features matter; why one item is above another."),
     "export": Verb(place=f"{_CLI}.export:export", summary="Write a model as an ONNX file for other programs."),
+    "tune": Verb(place=f"{_CLI}.tune:tune", summary="Search for the best settings of a method."),
     "compare": Verb(place=f"{_CLI}.compare:compare", summary="Learn and measure several methods on the same folds."),
     "tradeoff": Verb(place=f"{_CLI}.tradeoff:tradeoff", summary="Utility against fairness of exposure, by method."),
     "clicks": Verb(place=f"{_CLI}.clicks:app", summary="Fit click models to a log; estimate position bias."),

@@ -13,7 +13,8 @@ from torch import Tensor
 
 from rankpolicy.data.dataset import RankingDataset, rows_of_queries
 from rankpolicy.data.padding import Padding
-from rankpolicy.data.rows import NetworkRows
+from rankpolicy.data.reading_ahead import read_ahead
+from rankpolicy.data.rows import NetworkRows, is_on_disk
 from rankpolicy.display import short_repr
 
 
@@ -195,7 +196,7 @@ class RaggedTensors:
         )
 
     def shuffled_batches(self, batch_queries: int, *, generator: torch.Generator | None = None) -> Iterator[Batch]:
-        """All queries once, in random order.
+        """All queries once, in random order; of data on disk the next batch is read while one is used.
 
         Parameters
         ----------
@@ -206,5 +207,5 @@ class RaggedTensors:
         """
         device = None if generator is None else generator.device
         order = torch.randperm(len(self.offsets) - 1, generator=generator, device=device).cpu().numpy()
-        for start in range(0, len(order), batch_queries):
-            yield self.batch(order[start : start + batch_queries])
+        batches = (self.batch(order[start : start + batch_queries]) for start in range(0, len(order), batch_queries))
+        return read_ahead(batches) if is_on_disk(self.features) else batches

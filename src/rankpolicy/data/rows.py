@@ -252,3 +252,18 @@ def joined(parts: Sequence[Tensor] | Sequence[QueryRows]) -> Tensor | QueryRows:
 
 
 NetworkRows = Tensor | ScaledRows | QueryRows | RowsWithDeviations | TextPairs
+
+
+def is_on_disk(rows: NetworkRows) -> bool:
+    """Whether rows are read from disk when they are asked for.
+
+    Parameters
+    ----------
+    rows
+        What a network reads.
+    """
+    if isinstance(rows, RowsWithDeviations):
+        rows = rows.rows
+    if isinstance(rows, QueryRows):
+        rows = rows.features
+    return isinstance(rows, ScaledRows) and isinstance(rows.features, StoredFeatures)

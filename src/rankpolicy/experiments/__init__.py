@@ -1,4 +1,4 @@
-"""Experiments with rankers: choice of settings on validation data, comparison over folds, trade-off curves."""
+"""Experiments with rankers: choice and search of settings on validation data, comparison over folds, trade-off curves."""
 
 from typing import TYPE_CHECKING
 
@@ -13,10 +13,16 @@ if TYPE_CHECKING:
     from rankpolicy.experiments.selection import Selection, fit_best, fit_best_of, settings_to_try
     from rankpolicy.experiments.tradeoff import sweep_tradeoff
     from rankpolicy.experiments.tradeoff_curves import SeedValue, Tradeoff, TradeoffPoint
+    from rankpolicy.experiments.tuning.default_space import default_space
+    from rankpolicy.experiments.tuning.space import Between
+    from rankpolicy.experiments.tuning.trial import Trial
+    from rankpolicy.experiments.tuning.tune import tune
+    from rankpolicy.experiments.tuning.tuned import Tuned
 
 __getattr__, __dir__ = lazy_imports(__name__, __file__)
 
 __all__ = [
+    "Between",
     "Comparison",
     "Directness",
     "MethodToRun",
@@ -24,8 +30,11 @@ __all__ = [
     "Selection",
     "Tradeoff",
     "TradeoffPoint",
+    "Trial",
+    "Tuned",
     "UtilityDisparity",
     "compare_rankers",
+    "default_space",
     "fit_best",
     "fit_best_mix",
     "fit_best_of",
@@ -36,4 +45,5 @@ __all__ = [
     "reward_mixes",
     "settings_to_try",
     "sweep_tradeoff",
+    "tune",
 ]

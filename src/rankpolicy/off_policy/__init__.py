@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from rankpolicy.off_policy.log import OffPolicyLog
     from rankpolicy.off_policy.members import OFF_POLICY_ESTIMATORS
     from rankpolicy.off_policy.open_bandit import read_open_bandit
+    from rankpolicy.off_policy.scan import ScannedOffPolicyLog, scan_off_policy_log
     from rankpolicy.off_policy.targets import TargetProbabilities
 
 __getattr__, __dir__ = lazy_imports(__name__, __file__)
@@ -17,7 +18,9 @@ __all__ = [
     "OFF_POLICY_ESTIMATORS",
     "OffPolicyLog",
     "PolicyEstimate",
+    "ScannedOffPolicyLog",
     "TargetProbabilities",
     "estimate_policy_value",
     "read_open_bandit",
+    "scan_off_policy_log",
 ]

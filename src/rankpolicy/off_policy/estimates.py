@@ -10,8 +10,11 @@ from rankpolicy.arguments import checked_kinds, checked_level
 from rankpolicy.off_policy.intervals import INTERVALS, Spread
 from rankpolicy.off_policy.log import OffPolicyLog, check_position_weights
 from rankpolicy.off_policy.members import OFF_POLICY_ESTIMATORS
-from rankpolicy.off_policy.query import OffPolicyQuery
+from rankpolicy.off_policy.moments import RatioMoments, WeightSums
+from rankpolicy.off_policy.query import EstimatorTerms, OffPolicyQuery
+from rankpolicy.off_policy.scan import ScannedOffPolicyLog
 from rankpolicy.off_policy.targets import TargetProbabilities, target_of
+from rankpolicy.off_policy.weights import ImportanceWeights
 from rankpolicy.policies import Mixture, PlackettLuce
 from rankpolicy.types import RankPolicyError, unknown_name
 
@@ -69,7 +72,7 @@ class PolicyEstimate:
 
 @checked_kinds
 def estimate_policy_value(
-    log: OffPolicyLog,
+    log: OffPolicyLog | ScannedOffPolicyLog,
     policy: PlackettLuce | Mixture | TargetProbabilities,
     *,
     estimator: str = "rips",
@@ -87,7 +90,8 @@ def estimate_policy_value(
     Parameters
     ----------
     log
-        Lists shown by a policy with known probabilities, and their rewards.
+        Lists shown by a policy with known probabilities, and their rewards. A log of ``scan_off_policy_log`` is read block by block, for
+        any policy but ``TargetProbabilities``, and without what needs all rounds at once: the bootstrap, and learning Q.
     policy
         The policy to evaluate; the rows of a ``PlackettLuce`` or ``Mixture`` are the contexts of the log.
     estimator
@@ -123,20 +127,38 @@ def estimate_policy_value(
     checked_level(level)
     if num_resamples < 1:
         raise RankPolicyError(f"num_resamples must be 1 or more; got {num_resamples}.")
-    terms, weights = chosen(
-        OffPolicyQuery(
-            log=log,
-            target=target_of(policy, log),
-            position_weights=check_position_weights(position_weights, log.num_positions),
-            clip=clip,
-            tail_values=tail_values,
-            num_folds=num_folds,
-            random_state=random_state,
+    position_weights = check_position_weights(position_weights, log.num_positions)
+
+    def terms_of(part: OffPolicyLog) -> EstimatorTerms:
+        return chosen(
+            OffPolicyQuery(
+                log=part,
+                target=target_of(policy, part),
+                position_weights=position_weights,
+                clip=clip,
+                tail_values=tail_values,
+                num_folds=num_folds,
+                random_state=random_state,
+            )
         )
-    )
-    value, standard_error = terms.value, terms.standard_error()
+
+    weights: ImportanceWeights | WeightSums | None
+    if isinstance(log, ScannedOffPolicyLog):
+        _check_streamed(policy, estimator, tail_values, interval)
+        terms, moments, weights = None, RatioMoments(), None
+        for block in log.blocks():
+            of_block, weights_of_block = terms_of(block)
+            moments.add(of_block)
+            if weights_of_block is not None:
+                weights = WeightSums() if not isinstance(weights, WeightSums) else weights
+                weights.add(weights_of_block)
+        value, standard_error = moments.value, moments.standard_error()
+    else:
+        terms, weights = terms_of(log)
+        value, standard_error = terms.value, terms.standard_error()
     spread = Spread(
         terms=terms,
+        num_rounds=len(log),
         value=value,
         standard_error=standard_error,
         level=level,
@@ -161,3 +183,19 @@ def estimate_policy_value(
         clip=clip,
         num_clipped=weights.num_clipped,
     )
+
+
+def _check_streamed(policy: object, estimator: str, tail_values: ArrayLike | None, interval: str) -> None:
+    """Refuse what needs all rounds of a log at once."""
+    if isinstance(policy, TargetProbabilities):
+        raise RankPolicyError(
+            "TargetProbabilities are given round by round, and a scanned log is read block by block. Give a PlackettLuce or a Mixture."
+        )
+    if interval == "bootstrap":
+        raise RankPolicyError(
+            "interval='bootstrap' draws rounds again and needs them in memory; a scanned log is read block by block. Use 'normal' or 't'."
+        )
+    if estimator in ("cascade-dr", "direct") and tail_values is None:
+        raise RankPolicyError(
+            f"{estimator!r} learns Q from all rounds at once, and a scanned log is read block by block. Give tail_values, or use 'rips'."
+        )

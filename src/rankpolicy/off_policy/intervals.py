@@ -46,8 +46,8 @@ class SumOfRatios:
             return np.asarray(totals - totals.mean())
         ones = np.ones(self.num_rounds)
         means = ones @ self.denominators / self.num_rounds
-        ratios = _ratio(ones @ self.numerators / self.num_rounds, means)
-        per_mean = _ratio(np.ones_like(means), means)
+        ratios = ratio(ones @ self.numerators / self.num_rounds, means)
+        per_mean = ratio(np.ones_like(means), means)
         return self.numerators @ per_mean - self.denominators @ (ratios * per_mean)
 
     def standard_error(self) -> float:
@@ -73,7 +73,7 @@ class SumOfRatios:
         """Values (resample,) with each round weighted by ``shares`` (resample, round)."""
         means = shares @ self.numerators
         if self.denominators is not None:
-            means = _ratio(means, shares @ self.denominators)
+            means = ratio(means, shares @ self.denominators)
         return np.asarray(means.sum(-1), np.float64)
 
 
@@ -81,7 +81,8 @@ class SumOfRatios:
 class Spread:
     """The values from which an interval is computed."""
 
-    terms: SumOfRatios
+    terms: SumOfRatios | None  # None: the rounds are not in memory
+    num_rounds: int
     value: float
     standard_error: float
     level: float
@@ -101,12 +102,13 @@ def normal_interval(spread: Spread) -> tuple[float, float]:
 
 def t_interval(spread: Spread) -> tuple[float, float]:
     """value ± t standard errors with n - 1 degrees of freedom, for few rounds; not random."""
-    degrees = max(spread.terms.num_rounds - 1, 1)
+    degrees = max(spread.num_rounds - 1, 1)
     return spread.around(float(require("scipy.special", "The t interval").stdtrit(degrees, (1 + spread.level) / 2)))
 
 
 def bootstrap_interval(spread: Spread) -> tuple[float, float]:
     """The middle ``level`` of the values of resampled rounds (Efron & Tibshirani 1993, chapter 13)."""
+    assert spread.terms is not None, "rounds of a scanned log are not in memory"
     values = spread.terms.resampled(spread.num_resamples, spread.random_state)
     low, high = np.quantile(values, [(1 - spread.level) / 2, (1 + spread.level) / 2])
     return float(low), float(high)
@@ -119,6 +121,7 @@ INTERVALS: dict[str, Callable[[Spread], tuple[float, float]]] = {
 }
 
 
-def _ratio(above: Floats, below: Floats) -> Floats:
+def ratio(above: Floats, below: Floats) -> Floats:
+    """The quotient, NaN where the denominator is 0."""
     # A term without any weight is undefined: NaN, and no warning.
     return np.divide(above, below, out=np.full_like(above, np.nan), where=below != 0)

@@ -8,7 +8,8 @@ import pytest
 
 import rankpolicy as rp
 from rankpolicy.clicks import make_click_log, make_click_model, read_click_log, scan_click_log
-from rankpolicy.clicks.log import scan
+from rankpolicy.clicks.log import counted_sessions, scan
+from rankpolicy.executors import Processes
 from rankpolicy.types import RankPolicyError
 
 
@@ -16,6 +17,7 @@ from rankpolicy.types import RankPolicyError
 def small_blocks(monkeypatch):
     monkeypatch.setattr(scan, "_BLOCK_ROWS", 70)
     monkeypatch.setattr(scan, "_LEAST_PENDING", 50)
+    monkeypatch.setattr(counted_sessions, "_LEAST_PENDING", 50)
 
 
 def sessions(log):
@@ -124,3 +126,80 @@ def test_blocks_without_a_good_row_are_skipped_where_others_have_some(frame, tmp
     frame.write_parquet(folder / "b.parquet")
     log = scan_click_log(folder, lenient=True)
     assert (log.num_sessions, log.num_skipped_rows) == (900, 900)
+
+
+def numbered(frame):
+    """The same log with numbers as names."""
+    return frame.with_columns(
+        query=polars.col("query").str.extract(r"(\d+)").cast(polars.Int32),
+        items=polars.col("items").list.eval(polars.element().str.extract(r"(\d+)").cast(polars.Int32)),
+    )
+
+
+def test_names_may_be_numbers_and_shards_may_differ_in_that(frame, tmp_path):
+    table = numbered(frame)
+    table.write_parquet(tmp_path / "whole.parquet")
+    whole = read_click_log(tmp_path / "whole.parquet").collapsed()
+    check_same(scan_click_log(tmp_path / "whole.parquet"), whole)
+    folder = tmp_path / "shards"
+    folder.mkdir()
+    texts = {"query": polars.String, "items": polars.List(polars.String)}
+    marks = {"clicks": polars.List(polars.Boolean)}
+    for number, (types, start) in enumerate([({}, 0), (texts, 300), (marks, 600)]):
+        table.slice(start, 300).cast(types).write_parquet(folder / f"{number}.parquet")
+    check_same(scan_click_log(folder), whole)
+
+
+@pytest.mark.parametrize("executor", ["serial", Processes(2), Processes(4)])
+def test_the_log_does_not_depend_on_where_its_files_are_read(frame, tmp_path, executor):
+    table = numbered(frame)
+    for number in range(9):
+        table.slice(100 * number, 100).write_parquet(tmp_path / f"{number}.parquet")
+    check_same(scan_click_log(tmp_path, executor=executor), scan_click_log(tmp_path))
+    bad = table.slice(0, 5).with_columns(clicks=polars.col("clicks").list.head(1))
+    bad.write_parquet(tmp_path / "5.parquet")
+    with pytest.raises(RankPolicyError, match=r"5.parquet, row 1: expected"):
+        scan_click_log(tmp_path, executor=executor)
+    log = scan_click_log(tmp_path, executor=executor, lenient=True)
+    assert (log.num_sessions, log.num_skipped_rows) == (800, 5)
+
+
+def test_sessions_are_counted_before_they_are_read(frame, tmp_path, monkeypatch):
+    numbered(frame).write_parquet(tmp_path / "log.parquet")
+    seen = []
+    read = scan.clicks_of_frame
+    monkeypatch.setattr(scan, "clicks_of_frame", lambda rows, *a, **k: (seen.append(len(rows)), read(rows, *a, **k))[1])
+    log = scan_click_log(tmp_path / "log.parquet")
+    assert sum(seen) == len(log) < 900
+
+
+@pytest.mark.parametrize(
+    "spoilt",
+    [
+        polars.col("clicks").list.eval(polars.element() * 2),
+        polars.col("clicks").list.eval(polars.when(polars.element() == 0).then(polars.element())),
+        polars.lit([], polars.List(polars.Int8)).alias("clicks"),
+        polars.lit(None, polars.Int32).alias("query"),
+        polars.col("items").list.eval(polars.lit(None, polars.Int32)),
+    ],
+)
+def test_a_malformed_row_is_found_among_good_ones(frame, tmp_path, spoilt):
+    table = numbered(frame).cast({"clicks": polars.List(polars.Int8)})
+    marked = int(np.flatnonzero(table["clicks"].list.sum().to_numpy() > 0)[200])
+    parts = [table.slice(0, marked), table.slice(marked, 1).with_columns(spoilt), table.slice(marked + 1)]
+    polars.concat([part.cast(table.schema) for part in parts]).write_parquet(tmp_path / "log.parquet")
+    with pytest.raises(RankPolicyError, match=rf"log.parquet, row {marked + 1}: expected"):
+        scan_click_log(tmp_path / "log.parquet")
+    log = scan_click_log(tmp_path / "log.parquet", lenient=True)
+    assert (log.num_sessions, log.num_skipped_rows) == (899, 1)
+
+
+def test_a_shard_of_another_kind_or_cut_short_is_named(frame, tmp_path):
+    frame.write_parquet(tmp_path / "a.parquet")
+    frame.drop("clicks").write_parquet(tmp_path / "b.parquet")
+    with pytest.raises(RankPolicyError, match=r"b.parquet must have the column 'clicks'"):
+        scan_click_log(tmp_path)
+    whole = (tmp_path / "a.parquet").read_bytes()
+    (tmp_path / "b.parquet").write_bytes(whole[: len(whole) // 2])
+    with pytest.raises(RankPolicyError, match=r"b.parquet"):
+        scan_click_log(tmp_path)

@@ -1,5 +1,9 @@
 """Scanning files gives the dataset that reading them gives, with its features on disk."""
 
+import re
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
@@ -140,6 +144,24 @@ def test_nothing_is_left_of_a_scan_that_fails(data, scan, tmp_path, monkeypatch)
             scan(tmp_path / "data.parquet")
     assert list((tmp_path / "cache").iterdir()) == []
     assert scan(tmp_path / "data.parquet").num_queries == 40
+
+
+@pytest.mark.parametrize("most_bytes", [100, 2000, 9000])  # none of the codes; then of what is written after them
+def test_a_quota_that_is_too_small_leaves_nothing_and_says_so(data, tmp_path, most_bytes):
+    write_parquet(data, tmp_path / "data.parquet")
+    code = f"""
+import resource, sys
+import rankpolicy as rp
+resource.setrlimit(resource.RLIMIT_FSIZE, ({most_bytes}, {most_bytes}))
+try:
+    rp.scan_parquet({str(tmp_path / "data.parquet")!r}, cache={str(tmp_path / "cache")!r}, progress=False)
+except rp.RankPolicyError as error:
+    print(error)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert re.search(r"^cannot write the cache in .*: .*Free some space", done.stdout)
+    assert list((tmp_path / "cache").iterdir()) == []
 
 
 @pytest.mark.parametrize("name", ["codes.bin", "rows.npz", "values.npy", "manifest.json"])

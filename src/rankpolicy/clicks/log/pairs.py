@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,6 +15,8 @@ from rankpolicy.clicks.log.counting import weighted_counts
 from rankpolicy.display import short_repr
 from rankpolicy.kernels import HAS_NUMBA
 from rankpolicy.types import RankPolicyError
+
+_PART_SESSIONS = 1_000_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,6 +88,19 @@ class LogView:
     def num_positions(self) -> int:
         """Length of the longest list."""
         return int(self.pairs.shape[1])
+
+    def parts(self) -> Iterator[LogView]:
+        """The sessions in order, some at a time, for what takes many times the memory of a view."""
+        for start in range(0, max(1, len(self.queries)), _PART_SESSIONS):
+            rows = slice(start, start + _PART_SESSIONS)
+            yield LogView(
+                queries=self.queries[rows],
+                pairs=self.pairs[rows],
+                is_shown=self.is_shown[rows],
+                clicks=self.clicks[rows],
+                counts=self.counts[rows],
+                num_pairs=self.num_pairs,
+            )
 
     @property
     def weights(self) -> NDArray[np.float64]:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from numpy.typing import NDArray
 
 from rankpolicy.arguments import checked_kinds, checked_path
 from rankpolicy.clicks.log.click_log import NOT_SHOWN, ClickLog
+from rankpolicy.clicks.log.counted_sessions import CountedSessions
 from rankpolicy.clicks.log.table_files import (
     COLUMNS,
     NoGoodRowsError,
@@ -23,10 +25,11 @@ from rankpolicy.clicks.log.table_files import (
 )
 from rankpolicy.data.formats.parquet import parquet_files, unreadable
 from rankpolicy.display import short_repr
+from rankpolicy.executors import Executor, opened
 from rankpolicy.optional import require
 from rankpolicy.types import RankPolicyError
 
-_BLOCK_ROWS = 250_000
+_BLOCK_ROWS = 500_000
 _LEAST_PENDING = 2_000_000  # sessions that are gathered before they are merged
 
 
@@ -36,6 +39,7 @@ def scan_click_log(
     *,
     columns: Mapping[str, str] | None = None,
     lenient: bool = False,
+    executor: Executor | str | None = None,
 ) -> ClickLog:
     """The log of a Parquet file, or of all those in a folder, with identical sessions as counts.
 
@@ -52,22 +56,62 @@ def scan_click_log(
         Names of columns that are called differently in the files: ``{"item": "document"}``.
     lenient
         Skip and count malformed rows (where they spoil a session, the whole session) instead of raising an error.
+    executor
+        Where files are read: an executor of ``rankpolicy.executors`` or its name, such as "processes" or "ray" (whose machines need the
+        files at the same path). None reads them here, one after the other. The log does not depend on it.
     """
     given = Path(checked_path(path))
     files = parquet_files(given)
     names = dict(columns or {})
     layout = _layout(files[0], names)
     merged, num_skipped = MergedSessions(), 0
-    for file in files:
-        for first_row, frame in _frames(file, layout, names):
-            try:
-                merged.add(clicks_of_frame(frame, layout, names, file=file, first_row=first_row, lenient=lenient))
-            except NoGoodRowsError as error:  # of this block; there may be others
-                num_skipped += error.num_skipped
+    if executor is None:
+        num_skipped = _add_files(merged, files, layout, names, lenient)
+    else:
+        with opened(executor) as chosen:
+            work = partial(_log_of_file, layout, names, lenient)
+            for start in range(0, len(files), 2 * chosen.jobs):  # some at a time, to hold few of them in memory
+                for log, skipped in chosen.map(work, files[start : start + 2 * chosen.jobs]):
+                    num_skipped += skipped
+                    if log is not None:
+                        merged.add(log, is_collapsed=True)
     if not merged.num_logs:
         raise RankPolicyError(f"{given} must hold at least one good row; it holds none.")
     log = merged.log()
     return replace(log, num_skipped_rows=log.num_skipped_rows + num_skipped)
+
+
+def _log_of_file(layout: str, names: dict[str, str], lenient: bool, file: Path) -> tuple[ClickLog | None, int]:
+    """The merged sessions of one file, None where no row is good, and how many rows of blocks without a good one were skipped."""
+    merged = MergedSessions()
+    num_skipped = _add_files(merged, [file], layout, names, lenient)
+    return merged.log() if merged.num_logs else None, num_skipped
+
+
+def _add_files(merged: MergedSessions, files: Sequence[Path], layout: str, names: dict[str, str], lenient: bool) -> int:
+    """Add the sessions of these files; how many rows were skipped in blocks without a good one."""
+    counted, num_skipped = CountedSessions(names), 0
+    for file in files:
+        for first_row, frame in _frames(file, layout, names):
+            if layout == "sessions" and counted.add(frame):
+                continue
+            _add_counted(merged, counted, names, file)  # what came first stays first
+            try:
+                merged.add(clicks_of_frame(frame, layout, names, file=file, first_row=first_row, lenient=lenient))
+            except NoGoodRowsError as error:  # of this block; there may be others
+                num_skipped += error.num_skipped
+    _add_counted(merged, counted, names, files[-1])
+    return num_skipped
+
+
+def _add_counted(merged: MergedSessions, counted: CountedSessions, names: dict[str, str], file: Path) -> None:
+    found = counted.take()
+    if found is not None:
+        frame, counts = found
+        for start in range(0, len(frame), _BLOCK_ROWS):
+            rows = frame.slice(start, _BLOCK_ROWS)
+            log = clicks_of_frame(rows, "sessions", names, file=file, first_row=start, lenient=False)
+            merged.add(replace(log, counts=counts[start : start + _BLOCK_ROWS]), is_collapsed=True)
 
 
 @dataclass(slots=True)
@@ -82,20 +126,22 @@ class MergedSessions:
 
     __repr__ = short_repr
 
-    def add(self, log: ClickLog) -> None:
+    def add(self, log: ClickLog, *, is_collapsed: bool = False) -> None:
         """Add the sessions of a log.
 
         Parameters
         ----------
         log
             The log; its queries and items are known by their names.
+        is_collapsed
+            Whether no two sessions of it are identical.
         """
         self.num_logs += 1
         queries = np.array([self._queries.setdefault(name, len(self._queries)) for name in log.query_names], np.int32)
         items = np.array([self._items.setdefault(name, len(self._items)) for name in log.item_names], np.int32)
         renumbered = np.where(log.items == NOT_SHOWN, np.int32(NOT_SHOWN), items[log.items])
         coded = replace(log, query_names=(), item_names=(), queries=queries[log.queries], items=renumbered)
-        self._pending.append(coded.collapsed())
+        self._pending.append(coded if is_collapsed else coded.collapsed())
         # Merging costs as much as there are merged sessions, so it waits until as many new ones have come.
         if sum(map(len, self._pending)) > max(_LEAST_PENDING, 0 if self._merged is None else len(self._merged)):
             self._merge()

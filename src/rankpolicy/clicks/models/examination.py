@@ -62,10 +62,17 @@ class ExaminationModel(ClickModel):
 
     @classmethod
     def summarise(cls, view: LogView) -> Cells:
-        shown, num_slots = view.is_shown, view.num_positions * cls._num_columns(view)
-        keys = ((view.pairs * num_slots + cls._slots(view)) * 2 + view.clicks)[shown]
-        counts = np.broadcast_to(view.counts[:, None], shown.shape)[shown]
-        found, totals = counted_keys(keys, counts, (view.num_pairs + 1) * num_slots * 2)
+        num_slots = view.num_positions * cls._num_columns(view)
+        bound = (view.num_pairs + 1) * num_slots * 2
+        parts = []
+        for part in view.parts():  # counts are whole numbers, so sums of parts are exact
+            shown = part.is_shown
+            keys = ((part.pairs * num_slots + cls._slots(part)) * 2 + part.clicks)[shown]
+            parts.append(counted_keys(keys, np.broadcast_to(part.counts[:, None], shown.shape)[shown], bound))
+        found, totals = parts[0]
+        if len(parts) > 1:
+            keys, counts = (np.concatenate(each) for each in zip(*parts, strict=True))
+            found, totals = counted_keys(keys, counts, bound)
         place, clicked = np.divmod(found, 2)
         pairs, slots = np.divmod(place, num_slots)
         blocks = cut_at_changes(pairs)

@@ -66,7 +66,8 @@ def new_cache(folder: Path, key: str) -> Iterator[Path]:
             if not (folder / key / _MANIFEST).exists():  # else another process was first
                 raise
     except OSError as error:
-        advice = "Free some space, or name another folder with cache=." if error.errno == errno.ENOSPC else ""
+        is_full = error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+        advice = "Free some space, or name another folder with cache=." if is_full else ""
         raise RankPolicyError(
             f"cannot write the cache in {folder}: {error.strerror or error}. {advice}".rstrip()
         ) from None

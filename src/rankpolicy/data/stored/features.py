@@ -85,7 +85,7 @@ class StoredFeatures:
         own = self if isinstance(rows, slice) and rows == _ALL else self._with_rows(rows)
         if isinstance(columns, int | np.integer):
             codes = own.codes[own.rows, own.columns[columns]]
-            own.pages.touched(codes.nbytes * own.codes.shape[1])  # a page holds a row of all columns
+            own.pages.touched(codes.nbytes * own.codes.shape[1], own.num_places())  # a page holds a row of all columns
             return own.values[columns][np.minimum(codes, own.values.shape[1] - 1)]
         if isinstance(columns, slice) and columns == _ALL:
             return own
@@ -117,10 +117,16 @@ class StoredFeatures:
         """The stored rows (items,)."""
         return np.arange(self.rows.start, self.rows.stop) if isinstance(self.rows, slice) else self.rows
 
+    def num_places(self) -> int:
+        """In how many places of the file these rows are: rows that follow one another there are in one place."""
+        if isinstance(self.rows, slice) or len(self.rows) == 0:
+            return 1
+        return 1 + int(np.count_nonzero(np.diff(self.rows) != 1))
+
     def codes_of_rows(self) -> NDArray[Any]:
         """The codes of all rows (items, features), in memory; no code is beyond those that have a value."""
         codes = np.array(self.codes[self.rows])
-        self.pages.touched(codes.nbytes)
+        self.pages.touched(codes.nbytes, self.num_places())
         return np.asarray(np.minimum(codes[:, self.columns], self.codes.dtype.type(self.values.shape[1] - 1)))
 
     def counts(self) -> NDArray[np.int64]:
@@ -215,5 +221,5 @@ class CodeTable:
 
         rows = features.row_numbers()
         values = values_of_rows(features.codes, rows, self.values, features.columns[self.source])
-        features.pages.touched(len(rows) * features.codes.shape[1] * features.codes.itemsize)
+        features.pages.touched(len(rows) * features.codes.shape[1] * features.codes.itemsize, features.num_places())
         return values

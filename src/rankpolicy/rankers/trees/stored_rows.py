@@ -22,7 +22,7 @@ def stored_rows(features: StoredFeatures) -> Any:
     sequence: Any = require("lightgbm", "A tree ranker").Sequence
 
     class StoredRows(sequence):  # type: ignore[misc]
-        batch_size = 16_384
+        batch_size = 4096
 
         def __len__(self) -> int:
             return len(features)

@@ -1,0 +1,204 @@
+"""The space of settings that a search tries."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from rankpolicy.optional import require
+from rankpolicy.rankers.base import Ranker
+from rankpolicy.settings import plain
+from rankpolicy.types import RankPolicyError
+
+
+@dataclass(frozen=True, slots=True)
+class Between:
+    """All numbers from ``low`` to ``high``; whole ones where both are whole numbers.
+
+    Parameters
+    ----------
+    low, high
+        The lowest and the highest value.
+    log
+        Whether to search by factors instead of differences: for learning rates, sizes and penalties.
+
+    >>> Between(1e-4, 1e-1, log=True).is_whole, Between(7, 127).is_whole
+    (False, True)
+    """
+
+    low: float
+    high: float
+    log: bool = False
+
+    def __post_init__(self) -> None:
+        numbers = (self.low, self.high)
+        if any(isinstance(n, bool) or not isinstance(n, int | float) or not math.isfinite(n) for n in numbers):
+            raise RankPolicyError(f"Between needs two finite numbers; got {self.low!r} and {self.high!r}.")
+        if not self.low < self.high:
+            raise RankPolicyError(f"Between needs low < high; got {self.low} and {self.high}.")
+        if not isinstance(self.log, bool):
+            raise RankPolicyError(f"log must be True or False; got {self.log!r:.60}.")
+        if self.log and self.low <= 0:
+            raise RankPolicyError(f"Between with log=True needs low above 0; got {self.low}. Start at a small number.")
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether values are whole numbers."""
+        return isinstance(self.low, int) and isinstance(self.high, int)
+
+    def holds(self, value: Any) -> bool:
+        """Whether a value is one of these.
+
+        Parameters
+        ----------
+        value
+            The value of a setting.
+        """
+        kinds = int if self.is_whole else int | float
+        return isinstance(value, kinds) and not isinstance(value, bool) and self.low <= value <= self.high
+
+
+Space = Mapping[str, Between | Sequence[Any]]
+
+
+def checked_space(ranker: Ranker, space: Space) -> dict[str, Between | tuple[Any, ...]]:
+    """The space, with lists of choices as tuples, if the ranker takes every end and choice of it.
+
+    Parameters
+    ----------
+    ranker
+        The ranker whose settings are searched.
+    space
+        For each setting ``Between(low, high)`` or a list of values.
+    """
+    if not space:
+        raise RankPolicyError(
+            "space must name at least one setting to search, such as {'learning_rate': [1e-3, 3e-3]}."
+        )
+    checked: dict[str, Between | tuple[Any, ...]] = {}
+    for name, values in space.items():
+        if name == "random_state":
+            raise RankPolicyError(
+                "space must not hold random_state: every trial has a seed of its own, from that of the search. Leave it out."
+            )
+        if isinstance(values, Between):
+            checked[name] = values
+            tried: tuple[Any, ...] = (values.low, values.high)
+        elif isinstance(values, Sequence) and not isinstance(values, str) and len(values):
+            checked[name] = tried = tuple(tuple(each) if isinstance(each, list) else each for each in values)
+        else:
+            raise RankPolicyError(
+                f"space[{name!r}] must be Between(low, high) or a list of values; got {values!r:.60}. For one value set it on the ranker."
+            )
+        if len({text_of(each) for each in tried}) < len(tried):
+            raise RankPolicyError(f"space[{name!r}] must hold different values; got {values!r:.80}.")
+        for each in tried:
+            fresh(ranker, {name: each})
+    return checked
+
+
+def fresh(ranker: Ranker, settings: Mapping[str, Any]) -> Ranker:
+    """An unfitted copy of a ranker with some settings changed.
+
+    Parameters
+    ----------
+    ranker
+        The ranker.
+    settings
+        The settings to change.
+    """
+    copy = type(ranker)().set_params(**ranker.get_params(deep=False)).set_params(**settings)
+    copy._check_settings()
+    return copy
+
+
+def text_of(value: Any) -> str:
+    """A value of a setting as text that is different for different values.
+
+    >>> text_of((64, 64)), text_of("linear")
+    ('[64, 64]', '"linear"')
+    """
+    try:
+        return json.dumps(plain(value))
+    except TypeError:
+        return repr(value)
+
+
+def described(space: Mapping[str, Between | tuple[Any, ...]]) -> dict[str, Any]:
+    """The space as JSON can hold it.
+
+    Parameters
+    ----------
+    space
+        A checked space.
+    """
+    return {
+        name: {"low": values.low, "high": values.high, "log": values.log}
+        if isinstance(values, Between)
+        else [text_of(each) for each in values]
+        for name, values in space.items()
+    }
+
+
+def distributions(space: Mapping[str, Between | tuple[Any, ...]]) -> dict[str, Any]:
+    """The space as Optuna's distributions; choices are known by their texts.
+
+    Parameters
+    ----------
+    space
+        A checked space.
+    """
+    kinds = require("optuna.distributions", "Tuning")
+    found: dict[str, Any] = {}
+    for name, values in space.items():
+        if not isinstance(values, Between):
+            found[name] = kinds.CategoricalDistribution([text_of(each) for each in values])
+        elif values.is_whole:
+            found[name] = kinds.IntDistribution(values.low, values.high, log=values.log)
+        else:
+            found[name] = kinds.FloatDistribution(values.low, values.high, log=values.log)
+    return found
+
+
+def to_parameters(space: Mapping[str, Between | tuple[Any, ...]], settings: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Settings as Optuna knows them; None where one is outside the space.
+
+    Parameters
+    ----------
+    space
+        A checked space.
+    settings
+        A value for each setting of the space.
+    """
+    found: dict[str, Any] = {}
+    for name, values in space.items():
+        value = settings[name]
+        if isinstance(values, Between):
+            if not values.holds(value):
+                return None
+            found[name] = value
+        elif text_of(value) in map(text_of, values):
+            found[name] = text_of(value)
+        else:
+            return None
+    return found
+
+
+def to_settings(space: Mapping[str, Between | tuple[Any, ...]], parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """Settings of a ranker from what Optuna drew.
+
+    Parameters
+    ----------
+    space
+        A checked space.
+    parameters
+        The values as Optuna knows them.
+    """
+    found: dict[str, Any] = {}
+    for name, value in parameters.items():
+        values = space[name]
+        found[name] = value if isinstance(values, Between) else next(each for each in values if text_of(each) == value)
+    return found

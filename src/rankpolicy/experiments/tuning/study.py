@@ -1,0 +1,232 @@
+"""The study file: what Optuna knows of the trials of a search, kept on disk after each of them."""
+
+from __future__ import annotations
+
+import json
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from rankpolicy.experiments.tuning.space import Between, distributions, to_parameters, to_settings
+from rankpolicy.experiments.tuning.trial import Trial
+from rankpolicy.optional import require
+from rankpolicy.types import RankPolicyError
+
+_NAME, _PURPOSE, _OUTCOME, _AS_GIVEN = "rankpolicy", "purpose", "outcome", "as_given"
+
+
+class Study:
+    """The trials of one search; with a file, those of an earlier run are part of it.
+
+    Settings are drawn by the tree-structured Parzen estimator (Bergstra et al. 2011; Falkner et al. 2018 for its multivariate form). What a
+    trial draws depends on the seed, on its number and on the trials of earlier generations only, so a search that was interrupted ends as
+    it would have without.
+
+    Parameters
+    ----------
+    space
+        The checked space.
+    given
+        The values that the ranker has for the settings of the space, which trial 0 tries.
+    purpose
+        What the search is about, as JSON can hold it; a file that was written for something else is refused.
+    seed
+        Seed of the search.
+    path
+        The file; None keeps the study in memory.
+    """
+
+    def __init__(
+        self,
+        space: Mapping[str, Between | tuple[Any, ...]],
+        given: Mapping[str, Any],
+        *,
+        purpose: dict[str, Any],
+        seed: int,
+        path: Path | None,
+    ) -> None:
+        self._optuna = require("optuna", "Tuning")
+        self._space, self._given, self._seed = space, given, seed
+        self._distributions = distributions(space)
+        with _quiet(self._optuna):
+            self._study = self._opened(path)
+            known = self._study.user_attrs.get(_PURPOSE)
+            if known is None:
+                self._study.set_user_attr(_PURPOSE, purpose)
+            elif known != purpose:
+                changed = ", ".join(sorted(name for name in purpose if known.get(name) != purpose[name]))
+                raise RankPolicyError(
+                    f"{path} is the study of another search ({changed} differ). Repeat the call that made it, or name another file."
+                )
+
+    def _opened(self, path: Path | None) -> Any:
+        if path is None:
+            return self._optuna.create_study(direction="maximize", study_name=_NAME)
+        journal = require("optuna.storages.journal", "Tuning")
+        try:
+            if path.exists():
+                _check_journal(path)
+            storage = self._optuna.storages.JournalStorage(journal.JournalFileBackend(str(path)))
+            return self._optuna.create_study(
+                direction="maximize", study_name=_NAME, storage=storage, load_if_exists=True
+            )
+        except OSError as error:
+            raise RankPolicyError(f"cannot write the study file {path}: {error.strerror or error}.") from None
+
+    def finished(self) -> list[Trial]:
+        """The trials that have ended, by number."""
+        return [
+            _trial(each.number, self._settings_of(each), each.user_attrs[_OUTCOME])
+            for each in self._study.get_trials(deepcopy=False)
+            if each.state.is_finished() and _OUTCOME in each.user_attrs
+        ]
+
+    def next_settings(self, numbers: Sequence[int]) -> dict[int, dict[str, Any]]:
+        """The settings of these trials, all of one generation: drawn, or as they were drawn before an interruption.
+
+        Parameters
+        ----------
+        numbers
+            Their numbers, ascending and without gaps; all trials before them have ended.
+        """
+        with _quiet(self._optuna):
+            known = {each.number: each for each in self._study.get_trials(deepcopy=False)}
+            for number in numbers:
+                if number not in known:
+                    self._draw(number)
+            known = {each.number: each for each in self._study.get_trials(deepcopy=False)}
+            return {
+                number: self._settings_of(known[number]) for number in numbers if not known[number].state.is_finished()
+            }
+
+    def _draw(self, number: int) -> None:
+        self._study.sampler = self._optuna.samplers.TPESampler(
+            seed=trial_seed(self._seed, number, of_sampler=True),
+            multivariate=True,
+            group=True,
+            constant_liar=False,  # trials of the same generation are not known yet, whoever is first
+            n_startup_trials=min(10, max(5, len(self._space) + 1)),
+        )
+        if number > 0:
+            drawn = self._study.ask(self._distributions)
+        else:
+            parameters = to_parameters(self._space, self._given)
+            if parameters is not None:
+                self._study.enqueue_trial(parameters)
+            drawn = self._study.ask({} if parameters is None else self._distributions)
+            drawn.set_user_attr(_AS_GIVEN, True)
+        assert drawn.number == number
+
+    def _settings_of(self, trial: Any) -> dict[str, Any]:
+        if trial.user_attrs.get(_AS_GIVEN):
+            return dict(self._given)
+        return to_settings(self._space, trial.params)
+
+    def tell(self, trial: Trial) -> None:
+        """Write down what came of a trial.
+
+        Parameters
+        ----------
+        trial
+            The trial.
+        """
+        state = self._optuna.trial.TrialState
+        with _quiet(self._optuna):
+            frozen = self._study.get_trials(deepcopy=False)[trial.number]
+            live = self._optuna.trial.Trial(self._study, frozen._trial_id)
+            live.set_user_attr(_OUTCOME, _outcome(trial))
+            if trial.score is None:
+                self._study.tell(trial.number, state=state.FAIL)
+            elif trial.state == "stopped":
+                live.report(trial.score, len(trial.curve))
+                self._study.tell(trial.number, state=state.PRUNED)
+            else:
+                self._study.tell(trial.number, trial.score)
+
+    def importance(self) -> dict[str, float] | None:
+        """Share of the variance of scores that each setting explains, by functional ANOVA on a random forest; None without scikit-learn.
+
+        A stopped trial counts with the score it had.
+        """
+        trials = [each for each in self._study.get_trials(deepcopy=False) if each.params and each.value is not None]
+        scores = {each.value for each in trials}
+        if len(trials) < 4 or len(scores) < 2:
+            return None
+        with _quiet(self._optuna):
+            copy = self._optuna.create_study(direction="maximize")
+            for each in trials:
+                copy.add_trial(
+                    self._optuna.trial.create_trial(
+                        params=each.params, distributions=each.distributions, value=each.value
+                    )
+                )
+            try:
+                evaluator = self._optuna.importance.FanovaImportanceEvaluator(seed=self._seed)
+                found = self._optuna.importance.get_param_importances(copy, evaluator=evaluator)
+            except ImportError:
+                return None
+        return {name: float(share) for name, share in found.items()}
+
+
+def trial_seed(seed: int, number: int, *, of_sampler: bool = False) -> int:
+    """The seed of a trial, or of the draw of its settings.
+
+    Parameters
+    ----------
+    seed
+        Seed of the search.
+    number
+        Number of the trial.
+    of_sampler
+        Whether the seed is that of the draw.
+    """
+    return int(np.random.SeedSequence([seed, number, int(of_sampler)]).generate_state(1)[0] >> 1)
+
+
+def _outcome(trial: Trial) -> dict[str, Any]:
+    names = ("seed", "state", "score", "best_iteration", "num_iterations", "seconds", "error")
+    return {name: getattr(trial, name) for name in names} | {"curve": list(trial.curve)}
+
+
+def _trial(number: int, settings: dict[str, Any], outcome: dict[str, Any]) -> Trial:
+    return Trial(number=number, settings=settings, **{**outcome, "curve": tuple(outcome["curve"])})
+
+
+def _check_journal(path: Path) -> None:
+    """Refuse a file that is no study, and cut off a last line that was not written to its end."""
+    if path.is_dir():
+        raise RankPolicyError(f"study must name a file; {path} is a directory. Name a file in it.")
+    with open(path, "rb+") as file:
+        whole = 0
+        for line in file:
+            try:
+                is_entry = isinstance(json.loads(line), dict) and line.endswith(b"\n")
+            except ValueError:
+                is_entry = False
+            if not is_entry:
+                rest = file.read(1)
+                if whole == 0 or rest:
+                    raise RankPolicyError(
+                        f"{path} is no study file, or is damaged. Name another file for this search."
+                    ) from None
+                file.truncate(whole)
+                return
+            whole += len(line)
+
+
+@contextmanager
+def _quiet(optuna: Any) -> Iterator[None]:
+    before = optuna.logging.get_verbosity()
+    optuna.logging.set_verbosity(optuna.logging.ERROR)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of its experimental options
+            yield
+    except OSError as error:
+        raise RankPolicyError(f"cannot write the study file: {error.strerror or error}.") from None
+    finally:
+        optuna.logging.set_verbosity(before)

@@ -1,0 +1,158 @@
+"""Logs for off-policy evaluation that are bigger than memory: Parquet files that are read in blocks."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rankpolicy.arguments import checked_kinds, checked_path
+from rankpolicy.clicks.log.click_log import NOT_SHOWN
+from rankpolicy.data.formats.parquet import parquet_files, unreadable
+from rankpolicy.display import short_repr
+from rankpolicy.files import checked_file
+from rankpolicy.off_policy.log import OffPolicyLog
+from rankpolicy.optional import require
+from rankpolicy.types import RankPolicyError, unknown_name
+
+NEEDED = ("context", "items", "rewards")
+_PROPENSITIES = ("propensities", "marginal_propensities", "list_propensity")
+_LISTS = ("items", "rewards", "propensities", "marginal_propensities")
+_BLOCK_ROWS = 250_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScannedOffPolicyLog:
+    """A log on disk, which ``estimate_policy_value`` reads block by block; made by ``scan_off_policy_log``.
+
+    Parameters
+    ----------
+    files
+        The Parquet files, in the order in which they are read.
+    columns
+        The column of each part of the log that the files have.
+    num_rounds
+        How many rounds they hold.
+    num_positions
+        Positions of the longest list.
+    """
+
+    files: tuple[Path, ...]
+    columns: Mapping[str, str]
+    num_rounds: int
+    num_positions: int
+
+    __repr__ = short_repr
+
+    def __len__(self) -> int:
+        return self.num_rounds
+
+    def blocks(self) -> Iterator[OffPolicyLog]:
+        """All rounds in order, some thousands at a time."""
+        polars = require("polars", "An off-policy log")
+        for file in self.files:
+            start = 0
+            try:
+                rows = polars.scan_parquet(file).select([polars.col(c).alias(n) for n, c in self.columns.items()])
+                for start in range(0, rows.select(polars.len()).collect().item(), _BLOCK_ROWS):
+                    yield _block(rows.slice(start, _BLOCK_ROWS).collect(), self.num_positions)
+            except (polars.exceptions.PolarsError, OSError) as error:
+                raise unreadable(file, error) from None
+            except RankPolicyError as error:
+                raise RankPolicyError(f"{file}, among the {_BLOCK_ROWS} rows from {start}: {error}") from None
+
+
+@checked_kinds
+def scan_off_policy_log(
+    path: str | os.PathLike[str], *, columns: Mapping[str, str] | None = None
+) -> ScannedOffPolicyLog:
+    """The log of a Parquet file, or of all those in a folder, with one row per round, to be read block by block.
+
+    Columns: context (a whole number), items, rewards and propensities or marginal_propensities (lists from the top, equally long), or
+    list_propensity (a number); give the propensities that are known, as in ``OffPolicyLog``.
+
+    Parameters
+    ----------
+    path
+        The file, or a folder whose ``.parquet`` files are read in the order of their names.
+    columns
+        Names of columns that are called differently in the files: ``{"context": "query"}``.
+    """
+    polars = require("polars", "An off-policy log")
+    files = tuple(parquet_files(Path(checked_path(path))))
+    names = dict(columns or {})
+    strangers = [name for name in names if name not in (*NEEDED, *_PROPENSITIES)]
+    if strangers:
+        raise RankPolicyError(unknown_name("column of an off-policy log", strangers[0], (*NEEDED, *_PROPENSITIES)))
+    first = _schema(files[0])
+    wanted = {name: names.get(name, name) for name in (*NEEDED, *_PROPENSITIES)}
+    chosen = {name: column for name, column in wanted.items() if column in first or name in (*NEEDED, *names)}
+    if not any(name in chosen for name in _PROPENSITIES):
+        raise RankPolicyError(
+            f"{files[0]} must have a column propensities, marginal_propensities or list_propensity; it has {', '.join(first)}."
+        )
+    num_rounds = num_positions = 0
+    for file in files:
+        schema = _schema(file)
+        for name, column in chosen.items():
+            if column not in schema:
+                raise RankPolicyError(f"{file} must have the column {column!r} ({name}); it has {', '.join(schema)}.")
+            if (name in _LISTS) != isinstance(schema[column], polars.List | polars.Array):
+                kind = "lists" if name in _LISTS else "numbers"
+                raise RankPolicyError(f"{file}: the column {column!r} must hold {kind}; it holds {schema[column]}.")
+        try:
+            lengths = polars.col(chosen["items"]).list.len().max()
+            rows, longest = polars.scan_parquet(file).select(polars.len(), lengths.alias("longest")).collect().row(0)
+        except (polars.exceptions.PolarsError, OSError) as error:
+            raise unreadable(file, error) from None
+        num_rounds, num_positions = num_rounds + rows, max(num_positions, longest or 0)
+    if num_rounds == 0 or num_positions == 0:
+        raise RankPolicyError(f"{path} must hold at least one round with at least one item; it holds none.")
+    return ScannedOffPolicyLog(files=files, columns=chosen, num_rounds=num_rounds, num_positions=num_positions)
+
+
+def _schema(file: Path) -> dict[str, Any]:
+    polars = require("polars", "An off-policy log")
+    try:
+        return dict(polars.read_parquet_schema(checked_file(file)))
+    except (polars.exceptions.PolarsError, OSError) as error:
+        raise unreadable(file, error) from None
+
+
+def _block(frame: Any, num_positions: int) -> OffPolicyLog:
+    if any(frame[name].null_count() for name in frame.columns):
+        empty = next(name for name in frame.columns if frame[name].null_count())
+        raise RankPolicyError(f"every row must have a value for {empty}; one has none.")
+    lengths = frame["items"].list.len().to_numpy().astype(np.int64)
+    is_shown = np.arange(num_positions) < lengths[:, None]
+
+    def padded(name: str, filling: float, dtype: type) -> NDArray[Any] | None:
+        if name not in frame.columns:
+            return None
+        if not (frame[name].list.len().to_numpy() == lengths).all():
+            raise RankPolicyError(f"{name} must have one entry for every item of its list; a row has another number.")
+        flat = frame[name].explode(empty_as_null=False)
+        if flat.null_count():
+            raise RankPolicyError(f"{name} must hold numbers; one is missing.")
+        values = np.full(is_shown.shape, filling, flat.to_numpy().dtype if dtype is np.int32 else dtype)
+        values[is_shown] = flat.to_numpy()
+        return values
+
+    items, rewards = padded("items", NOT_SHOWN, np.int32), padded("rewards", 0.0, np.float64)
+    assert items is not None
+    assert rewards is not None
+    return OffPolicyLog(
+        items=items,
+        rewards=rewards,
+        contexts=frame["context"].to_numpy(writable=True),
+        propensities=padded("propensities", 1.0, np.float64),
+        marginal_propensities=padded("marginal_propensities", 1.0, np.float64),
+        list_propensities=frame["list_propensity"].to_numpy(writable=True)
+        if "list_propensity" in frame.columns
+        else None,
+    )

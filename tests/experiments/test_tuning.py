@@ -1,0 +1,196 @@
+import json
+
+import numpy as np
+import polars
+import pytest
+
+import rankpolicy as rp
+from rankpolicy.executors import Processes
+from rankpolicy.experiments import Between, default_space
+from rankpolicy.experiments.tuning import tune as tuning
+from rankpolicy.experiments.tuning.halving import cutoffs, rungs
+from rankpolicy.experiments.tuning.space import checked_space, to_parameters, to_settings
+
+DATA = rp.data.make_ranking(60, items_per_query=8, num_features=6, num_informative=3)
+TRAIN, VALID = DATA[:40], DATA[40:]
+TREES = rp.LambdaMART(num_trees=30, min_items_in_leaf=5)
+SPACE = {"num_leaves": Between(3, 31, log=True), "learning_rate": Between(0.01, 0.5, log=True), "l2": [0.0, 1.0]}
+
+
+def search(**changes):
+    return rp.tune(TREES, SPACE, TRAIN, valid=VALID, progress=False, **{"num_trials": 14} | changes)
+
+
+def told(tuned):
+    """What must not depend on how a search was run: everything but the time it took."""
+    return [(trial.number, trial.settings, trial.seed, trial.state, trial.score, trial.curve) for trial in tuned.trials]
+
+
+@pytest.fixture(scope="module")
+def found():
+    return search()
+
+
+def test_the_best_trial_is_kept_and_fitted_again_with_its_seed(found):
+    best = found.trials[found.best_trial]
+    assert best.score == max(trial.score for trial in found.trials)
+    assert found.ranker.best_score_ == best.score
+    assert found.ranker.get_params()["random_state"] == best.seed
+    assert {name: found.ranker.get_params()[name] for name in SPACE} == best.settings
+    assert found.best_so_far[-1] == best.score
+    assert not TREES.is_fitted
+
+
+def test_trial_0_is_the_ranker_as_given_and_every_other_has_its_own_seed(found):
+    alone = rp.LambdaMART(num_trees=30, min_items_in_leaf=5).fit(TRAIN, valid=VALID, progress=False)
+    assert found.trials[0].score == alone.best_score_
+    assert found.trials[0].settings == {"num_leaves": 15, "learning_rate": 0.05, "l2": 0.0}
+    assert len({trial.seed for trial in found.trials}) == len(found.trials)
+
+
+def test_trials_stay_in_the_space(found):
+    for trial in found.trials:
+        assert 3 <= trial.settings["num_leaves"] <= 31
+        assert isinstance(trial.settings["num_leaves"], int)
+        assert 0.01 <= trial.settings["learning_rate"] <= 0.5
+        assert trial.settings["l2"] in (0.0, 1.0)
+
+
+def test_a_trial_is_stopped_where_earlier_generations_were_better(found):
+    stopped = [trial for trial in found.trials if trial.state == "stopped"]
+    assert stopped
+    for trial in stopped:
+        generation = trial.number // tuning.GENERATION * tuning.GENERATION
+        earlier = [other.curve for other in found.trials[:generation]]
+        cutoff = cutoffs(earlier, 30)[len(trial.curve)]
+        assert trial.score == max(trial.curve) < cutoff
+    assert all(trial.state == "complete" for trial in search(scheduler="none", num_trials=8).trials)
+
+
+def test_rungs_and_cutoffs_by_hand():
+    assert rungs(1000) == (38, 112, 334)
+    curves = [[0.1], [0.2, 0.9], [0.3, 0.4, 0.5], [0.6, 0.1], [0.0, 0.0], [0.5, 0.5]]
+    assert cutoffs(curves, 9) == {1: 0.5, 3: 0.6}  # the second best of six; what ended earlier counts with its best
+    assert cutoffs(curves[:2], 9) == {}
+
+
+@pytest.mark.parametrize("executor", [Processes(2), "threads"])
+def test_the_result_does_not_depend_on_the_executor(found, executor):
+    assert told(search(executor=executor)) == told(found)
+
+
+class InterruptedSearchError(Exception):
+    pass
+
+
+@pytest.mark.parametrize("after", [1, 7, 9])
+def test_an_interrupted_search_continues_as_if_nothing_had_happened(found, tmp_path, after):
+    study = tmp_path / "study.jsonl"
+    ended = []
+
+    def interrupt(trial):
+        ended.append(trial)
+        if len(ended) == after:
+            raise InterruptedSearchError
+
+    with pytest.raises(InterruptedSearchError):
+        search(study=study, report_trial=interrupt)
+    with open(study, "ab") as file:
+        file.write(b'{"op_code": 4, "cut sh')  # a line that the process did not finish
+    again = []
+    assert told(search(study=study, report_trial=again.append)) == told(found)
+    assert [trial.number for trial in again] == list(range(after, 14))
+
+
+def test_a_study_takes_more_trials_and_refuses_another_search(found, tmp_path):
+    study = tmp_path / "study.jsonl"
+    search(study=study, num_trials=12)
+    assert told(search(study=study)) == told(found)
+    with pytest.raises(rp.RankPolicyError, match=r"is the study of another search \(random_state differ\)"):
+        search(study=study, random_state=1)
+    study.write_text("label,qid\n")
+    with pytest.raises(rp.RankPolicyError, match="is no study file"):
+        search(study=study)
+
+
+def test_a_trial_that_the_ranker_refuses_is_a_failed_trial():
+    space = {"model__hidden": [(4,), ()], "model__dropout": [0.3, 0.1]}
+    ranker = rp.PGRank(epochs=1, num_networks=1, model=rp.models.MLP(hidden=(4,)))
+    tuned = rp.tune(ranker, space, TRAIN, valid=VALID, num_trials=14, progress=False)
+    failed = [trial for trial in tuned.trials if trial.state == "failed"]
+    assert failed
+    assert all(trial.settings == {"model__hidden": (), "model__dropout": 0.1} for trial in failed)
+    assert all(trial.score is None and trial.error for trial in failed)
+    assert tuned.trials[tuned.best_trial].score is not None
+
+
+def test_a_ranker_outside_the_space_is_trial_0_all_the_same():
+    tuned = rp.tune(TREES, {"num_leaves": [3, 4]}, TRAIN, valid=VALID, num_trials=5, progress=False)
+    assert tuned.trials[0].settings == {"num_leaves": 15}
+    assert {trial.settings["num_leaves"] for trial in tuned.trials[1:]} <= {3, 4}
+
+
+def test_networks_are_stopped_by_epoch_and_settings_of_the_model_are_searched():
+    space = default_space(rp.PGRank(model="mlp"))
+    assert {"learning_rate", "model__hidden", "model__dropout", "scaling"} <= set(space)
+    assert "model__hidden" not in default_space(rp.PGRank(model="linear"))
+    ranker = rp.PGRank(epochs=9, num_networks=1, model=rp.models.MLP(hidden=(4,)))
+    space = {"learning_rate": Between(1e-5, 0.1, log=True), "model__hidden": [(4,), (4, 4)]}
+    tuned = rp.tune(ranker, space, TRAIN, valid=VALID, num_trials=12, progress=False)
+    assert {len(trial.curve) for trial in tuned.trials if trial.state == "stopped"} <= {1, 3}
+    assert any(trial.state == "stopped" for trial in tuned.trials)
+
+
+def test_choices_of_any_kind_survive_the_way_through_the_study():
+    space = checked_space(rp.PGRank(), {"model__hidden": [[32], (64, 64)], "patience": [None, 5]})
+    settings = {"model__hidden": (64, 64), "patience": None}
+    parameters = to_parameters(space, settings)
+    json.dumps(parameters)
+    assert to_settings(space, parameters) == settings
+    assert to_parameters(space, settings | {"patience": 6}) is None
+
+
+def test_as_frame_and_dict(found):
+    frame = found.to_frame()
+    assert isinstance(frame, polars.DataFrame)
+    assert frame["score"].to_list() == [trial.score for trial in found.trials]
+    assert set(SPACE) <= set(frame.columns)
+    document = json.loads(json.dumps(found.to_dict()))
+    assert document["score"] == found.score
+    assert document["score_as_given"] == found.trials[0].score
+    assert set(found.importance) == set(SPACE)
+    assert np.isclose(sum(found.importance.values()), 1)
+
+
+@pytest.mark.parametrize(
+    ("space", "message"),
+    [
+        ({}, "at least one setting"),
+        ({"num_leafs": [3]}, "num_leafs"),
+        ({"num_leaves": 3}, "must be Between"),
+        ({"num_leaves": "345"}, "must be Between"),
+        ({"num_leaves": [3, 3]}, "different values"),
+        ({"num_leaves": Between(1, 5)}, "num_leaves"),
+        ({"random_state": [1, 2]}, "must not hold random_state"),
+    ],
+)
+def test_a_space_that_the_ranker_does_not_have_is_refused_before_any_fit(space, message):
+    with pytest.raises(rp.RankPolicyError, match=message):
+        rp.tune(TREES, space, TRAIN, valid=VALID)
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "log"), [(2, 1, False), (0, 1, True), (float("nan"), 1, False), ("a", 1, False)]
+)
+def test_a_range_needs_two_numbers_in_order(low, high, log):
+    with pytest.raises(rp.RankPolicyError, match="Between"):
+        Between(low, high, log=log)
+
+
+def test_a_scheduler_and_a_study_in_a_wrong_place_are_refused(tmp_path):
+    with pytest.raises(rp.RankPolicyError, match="Unknown scheduler 'hyperband'"):
+        search(scheduler="hyperband")
+    with pytest.raises(rp.RankPolicyError, match="is a directory"):
+        search(study=tmp_path)
+    with pytest.raises(rp.RankPolicyError, match="cannot write the study file"):
+        search(study=tmp_path / "missing" / "study.jsonl")
