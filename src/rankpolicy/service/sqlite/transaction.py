@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
+from itertools import chain
 from typing import Any
 
 import msgspec
@@ -15,7 +16,8 @@ __all__ = ["EVENT", "SHOWN", "SqliteTables", "read_ranking"]
 
 _JSON = msgspec.json.Encoder()
 _COLUMNS = {"rankings": 9, "events": 8, "attachments": 5, "lessons": 6, "pending": 3, "parked": 3}
-_INSERT = {table: f"INSERT INTO {table} VALUES ({', '.join('?' * number)})" for table, number in _COLUMNS.items()}
+# Every step of a statement lets the other threads of Python run and then waits for its turn, so one step writes many rows.
+_ROWS_PER_STEP = (64, 16, 4, 1)
 _RANKINGS = f"SELECT {RANKING_COLUMNS} FROM rankings WHERE ranking_id IN (SELECT value FROM json_each(?))"
 _BODIES = "SELECT event_id, body FROM events WHERE event_id IN (SELECT value FROM json_each(?))"
 _CLICKS = "SELECT ranking_seq, clicks FROM pending WHERE ranking_seq IN (SELECT value FROM json_each(?))"
@@ -64,10 +66,15 @@ class SqliteTables:
         return [(clicks, tuple(row)) for clicks, _, *row in found]
 
     def insert(self, table: str, rows: Sequence[Row]) -> None:
-        self._connection.executemany(_INSERT[table], rows)
+        self._write(f"INSERT INTO {table} VALUES ", "", _COLUMNS[table], rows)
 
     def set_clicks(self, clicks: Sequence[tuple[bytes, int]]) -> None:
-        self._connection.executemany("UPDATE pending SET clicks = ? WHERE ranking_seq = ?", clicks)
+        self._write(
+            "WITH new (clicks, seq) AS (VALUES ",
+            ") UPDATE pending SET clicks = new.clicks FROM new WHERE ranking_seq = new.seq",
+            2,
+            clicks,
+        )
 
     def close_windows(self, ranking_seqs: Sequence[int]) -> None:
         self._connection.execute(
@@ -84,6 +91,14 @@ class SqliteTables:
     def next_deadline(self) -> int | None:
         ((found,),) = self._rows("SELECT min(deadline) FROM pending")
         return None if found is None else int(found)
+
+    def _write(self, start: str, end: str, num_columns: int, rows: Sequence[Row]) -> None:
+        one, done = f"({', '.join('?' * num_columns)})", 0
+        for size in _ROWS_PER_STEP:
+            statement = start + ", ".join([one] * size) + end
+            while len(rows) - done >= size:
+                self._connection.execute(statement, tuple(chain.from_iterable(rows[done : done + size])))
+                done += size
 
     def _rows(self, statement: str, *values: Any) -> list[Any]:
         return list(self._connection.execute(statement, values).fetchall())
