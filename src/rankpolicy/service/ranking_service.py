@@ -245,6 +245,7 @@ class RankingService:
             request_hash=blake2b(encoded, digest_size=16).digest(),
             window=self.config.window,
             learns=live.policy.learns and bool(ordered.items) and mode != "fallback",
+            has_fresh_id=request.ranking_id is None,
         )
 
     async def changed(self, change: Callable[[ServedStore, int], Change]) -> Change:

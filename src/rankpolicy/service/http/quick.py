@@ -113,8 +113,6 @@ def quick_protocol(base: Any, answer_soon: AnswerSoon) -> Any:
             parts = [STATUS_LINE[status]]
             for name, value in (*self.server_state.default_headers, *headers):
                 parts += (name, b": ", value, b"\r\n")
-                if name == b"connection" and value == b"close":
-                    cycle.keep_alive = False
             if not cycle.keep_alive:
                 parts.append(b"connection: close\r\n")
             parts.append(b"content-type: application/json\r\ncontent-length: %d\r\n\r\n" % len(content))

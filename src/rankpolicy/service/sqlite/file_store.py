@@ -16,6 +16,7 @@ from rankpolicy.service.records import (
     NewRanking,
 )
 from rankpolicy.service.served_store import ServedStore
+from rankpolicy.service.sqlite.open_lists import OpenLists
 from rankpolicy.service.sqlite.opening import FileLock, check_pages, connect, create_tables, import_apsw
 from rankpolicy.service.sqlite.transaction import SqliteTables
 from rankpolicy.service.transaction import Transaction
@@ -44,6 +45,7 @@ class SqliteStore(ServedStore):
         self._role = role
         self._lock = FileLock(self.path) if role == "server" else None
         self._connection: Any = None
+        self._open_lists = OpenLists()
         try:
             self.reopen()
             if check != "none":
@@ -55,6 +57,7 @@ class SqliteStore(ServedStore):
     def reopen(self) -> None:
         """Begin again after a failure: what was committed is read from the disk, not remembered."""
         self._disconnect()
+        self._open_lists.clear()
         self._connection = connect(self.path, read_only=self._role == "reader")
         if self._role != "reader":
             with _failures_named(self.path):
@@ -78,10 +81,16 @@ class SqliteStore(ServedStore):
         now
             The time of the service.
         """
-        with self._transaction() as connection:
-            transaction = Transaction(SqliteTables(connection), work, seq=self._seq, now=now)
-            committed = transaction.run()
+        try:
+            with self._transaction() as connection:
+                tables = SqliteTables(connection, self._open_lists)
+                transaction = Transaction(tables, work, seq=self._seq, now=now)
+                committed = transaction.run()
+        except BaseException:
+            self._open_lists.clear()
+            raise
         self._seq = transaction.seq
+        self._open_lists.follow(transaction.opened, transaction.clicks, transaction.closed)
         return committed
 
     def check(self) -> dict[str, int]:

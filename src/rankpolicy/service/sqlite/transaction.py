@@ -10,11 +10,13 @@ import msgspec
 
 from rankpolicy.service.errors import DamagedStoreError
 from rankpolicy.service.records import StoredRanking
+from rankpolicy.service.sqlite.open_lists import OpenLists
 from rankpolicy.service.transaction import EVENT, RANKING_COLUMNS, SHOWN, Row, ranking_of
 
 __all__ = ["EVENT", "SHOWN", "SqliteTables", "read_ranking"]
 
 _JSON = msgspec.json.Encoder()
+_PLACES = msgspec.json.Decoder(list[int])
 _COLUMNS = {"rankings": 9, "events": 8, "attachments": 5, "lessons": 6, "pending": 3, "parked": 3}
 # Every step of a statement lets the other threads of Python run and then waits for its turn, so one step writes many rows.
 _ROWS_PER_STEP = (64, 16, 4, 1)
@@ -25,10 +27,14 @@ _PARKED = """
     SELECT p.ranking_id, p.event_seq, e.body FROM parked p LEFT JOIN events e ON e.seq = p.event_seq
     WHERE p.ranking_id IN (SELECT value FROM json_each(?)) AND p.deadline >= ? ORDER BY p.event_seq
 """
-_DUE = f"""
-    SELECT p.clicks, p.ranking_seq, {", ".join(f"r.{column}" for column in RANKING_COLUMNS.split(", "))}
+_DUE = """
+    SELECT json_group_array(ranking_seq) FROM
+    (SELECT ranking_seq FROM pending WHERE deadline < ? ORDER BY deadline, ranking_seq LIMIT ?)
+"""
+_PENDING = f"""
+    SELECT p.ranking_seq, p.clicks, {", ".join(f"r.{column}" for column in RANKING_COLUMNS.split(", "))}
     FROM pending p LEFT JOIN rankings r ON r.seq = p.ranking_seq
-    WHERE p.deadline < ? ORDER BY p.deadline, p.ranking_seq LIMIT ?
+    WHERE p.ranking_seq IN (SELECT value FROM json_each(?))
 """
 
 
@@ -39,31 +45,43 @@ class SqliteTables:
     ----------
     connection
         A connection inside a transaction.
+    remembered
+        Lists that need not be read.
     """
 
-    def __init__(self, connection: Any) -> None:
-        self._connection = connection
+    def __init__(self, connection: Any, remembered: OpenLists) -> None:
+        self._connection, self._remembered = connection, remembered
 
-    def rankings(self, ranking_ids: Collection[str]) -> Iterable[Row]:
-        return self._rows(_RANKINGS, _as_json(ranking_ids))
+    def rankings(self, ranking_ids: Collection[str]) -> Iterable[StoredRanking]:
+        found = [ranking for name in ranking_ids if (ranking := self._remembered.named(name)) is not None]
+        if len(found) < len(ranking_ids):
+            missing = set(ranking_ids) - {ranking.shown.ranking_id for ranking in found}
+            found += map(ranking_of, self._rows(_RANKINGS, _as_json(missing)))
+        return found
 
     def event_bodies(self, event_ids: Collection[str]) -> Iterable[tuple[str, bytes]]:
         return self._rows(_BODIES, _as_json(event_ids))
 
     def open_clicks(self, ranking_seqs: Collection[int]) -> Iterable[tuple[int, bytes]]:
-        return self._rows(_CLICKS, _as_json(ranking_seqs))
+        known = {seq: kept[0] for seq in ranking_seqs if (kept := self._remembered.at(seq)) is not None}
+        missing = [seq for seq in ranking_seqs if seq not in known]
+        return [*known.items(), *(self._rows(_CLICKS, _as_json(missing)) if missing else ())]
 
     def parked(self, ranking_ids: Collection[str], now: int) -> Iterable[tuple[str, int, bytes]]:
         if not self._rows("SELECT 1 FROM parked LIMIT 1"):
             return []
         return self._rows(_PARKED, _as_json(ranking_ids), now)
 
-    def due(self, now: int, most: int) -> Iterable[tuple[bytes, Row]]:
-        found = self._rows(_DUE, now, most)
-        for _, ranking_seq, *row in found:
+    def due(self, now: int, most: int) -> Iterable[tuple[bytes, StoredRanking]]:
+        ((found,),) = self._rows(_DUE, now, most)
+        places = _PLACES.decode(found)
+        missing = [seq for seq in places if self._remembered.at(seq) is None]
+        read: dict[int, tuple[bytes, StoredRanking]] = {}
+        for seq, clicks, *row in self._rows(_PENDING, _as_json(missing)) if missing else ():
             if row[0] is None:
-                raise DamagedStoreError(f"list {ranking_seq} is missing. Restore the database from a backup.")
-        return [(clicks, tuple(row)) for clicks, _, *row in found]
+                raise DamagedStoreError(f"list {seq} is missing. Restore the database from a backup.")
+            read[seq] = clicks, ranking_of(tuple(row))
+        return [self._remembered.at(seq) or read[seq] for seq in places]
 
     def insert(self, table: str, rows: Sequence[Row]) -> None:
         self._write(f"INSERT INTO {table} VALUES ", "", _COLUMNS[table], rows)
