@@ -92,6 +92,7 @@ class RankingService:
         for live in self.policies.by_name.values():
             live.policy.warm_up()
         self._loop = asyncio.get_running_loop()
+        self._store.begin_to_serve()
         self.journal.start()
         self._tasks = [self._loop.create_task(self._watch())]
         if self.config.retention_days is not None:

@@ -62,6 +62,10 @@ class Store(ABC):
     def reopen(self) -> None:
         """Begin again after a failure: what was committed is read from the disk, not remembered."""
 
+    def begin_to_serve(self) -> None:
+        """Called once before many commits follow each other; a store that does nothing beside them has nothing to do."""
+        return
+
     @abstractmethod
     def close(self) -> None:
         """Release the database."""

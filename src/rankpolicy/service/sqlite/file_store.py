@@ -16,6 +16,7 @@ from rankpolicy.service.records import (
     NewRanking,
 )
 from rankpolicy.service.served_store import ServedStore
+from rankpolicy.service.sqlite.checkpoints import Checkpoints
 from rankpolicy.service.sqlite.open_lists import OpenLists
 from rankpolicy.service.sqlite.opening import FileLock, check_pages, connect, create_tables, import_apsw
 from rankpolicy.service.sqlite.transaction import SqliteTables
@@ -46,6 +47,7 @@ class SqliteStore(ServedStore):
         self._lock = FileLock(self.path) if role == "server" else None
         self._connection: Any = None
         self._open_lists = OpenLists()
+        self._checkpoints = Checkpoints(self.path)
         try:
             self.reopen()
             if check != "none":
@@ -62,14 +64,20 @@ class SqliteStore(ServedStore):
         if self._role != "reader":
             with _failures_named(self.path):
                 create_tables(self._connection)
+            self._checkpoints.follow(self._connection)
         self._seq = self.last_seq()
 
     def close(self) -> None:
         """Release the database."""
+        self._checkpoints.stop()
         self._disconnect()
         if self._lock is not None:
             self._lock.release()
             self._lock = None
+
+    def begin_to_serve(self) -> None:
+        """Move the write-ahead log into the database beside the thread that commits, not in it."""
+        self._checkpoints.start()
 
     def commit(self, work: Sequence[NewRanking | NewEvents], *, now: int) -> Committed:
         """Store the work and end the windows that are due, in one transaction.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import os
 import secrets
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -13,18 +14,25 @@ from rankpolicy.service.sqlite.schema import APPLICATION, FORMAT, SCHEMA, SERVED
 from rankpolicy.types import MissingDependencyError, RankPolicyError
 
 BUSY_MILLISECONDS = 5_000  # how long a commit waits for another process, such as one that makes a key
+OLDEST_SQLITE = (
+    3,
+    51,
+    3,
+)  # before it, two connections that reset the write-ahead log at the same moment can damage the database
 
 
-# Pages in the write-ahead log before they move into the database. Under load most of them are written again and again.
-PAGES_PER_CHECKPOINT = 8_000
-
-
+@lru_cache(maxsize=1)
 def import_apsw() -> Any:
-    """The SQLite library; the one in Python's standard library may have a WAL bug that loses transactions."""
+    """The SQLite library; the one in Python's standard library may be too old."""
     try:
         import apsw
     except ImportError:
         raise MissingDependencyError("The service needs apsw: pip install 'rankpolicy[serve]'") from None
+    found, oldest = apsw.sqlite_lib_version(), ".".join(map(str, OLDEST_SQLITE))
+    if tuple(map(int, found.split("."))) < OLDEST_SQLITE:
+        raise MissingDependencyError(
+            f"The service needs SQLite {oldest} or later; apsw has {found}: pip install -U apsw"
+        )
     return apsw
 
 
@@ -47,7 +55,6 @@ def connect(path: Path, *, read_only: bool = False) -> Any:
             if connection.pragma("journal_mode", "wal") != "wal":
                 raise RankPolicyError(f"{path} must be on a file system with shared memory, not on a network drive.")
             connection.pragma("synchronous", "FULL")
-            connection.pragma("wal_autocheckpoint", PAGES_PER_CHECKPOINT)
         connection.pragma("cell_size_check", True)
         connection.pragma("trusted_schema", False)
         _check_format(connection, path)
