@@ -138,7 +138,7 @@ class QueryBandit(KnowsOtherSettings):
             places = self._table.rank_many(
                 asked_keys, keys, np.full(shape[0], shape[1]), self.generator, min(longest, shape[1])
             )
-            return text_array(texts)[places + shape[1] * np.arange(shape[0])[:, None]]
+            return text_array(texts).take(places + shape[1] * np.arange(shape[0])[:, None])
         names, asked = as_names(items), as_array("queries", queries)
         if names.ndim != 2 or asked.shape != names.shape[:1]:
             raise RankPolicyError(
@@ -358,12 +358,12 @@ class QueryBandit(KnowsOtherSettings):
         if keys is None or asked_keys is None:
             return None
         of_items = np.frombuffer(keys, np.uint64).reshape(shape)
-        _check_distinct(of_items, np.ones(shape, bool))
+        _check_distinct(of_items)
         return np.frombuffer(asked_keys, np.uint64), of_items, texts
 
     def _keys(self, query: str | int, names: NDArray[Any]) -> Keys:
         keys = self._name_keys(names)
-        _check_distinct(keys[None], np.ones((1, names.size), bool))
+        _check_distinct(keys[None])
         return np.concatenate([keys_of(_one(query)), keys])
 
     def _name_keys(self, names: NDArray[Any]) -> Keys:
@@ -379,8 +379,8 @@ def _serves(name: str) -> bool:
     return bandit.is_additive and bandit.num_tables == 1 and bandit.num_columns == 2
 
 
-def _check_distinct(keys: Keys, is_shown: NDArray[np.bool_]) -> None:
-    ordered = np.sort(np.where(is_shown, keys, np.uint64(0)), 1)
+def _check_distinct(keys: Keys, is_shown: NDArray[np.bool_] | None = None) -> None:
+    ordered = np.sort(keys if is_shown is None else np.where(is_shown, keys, np.uint64(0)), 1)
     if ((ordered[:, 1:] == ordered[:, :-1]) & (ordered[:, 1:] != 0)).any():
         raise RankPolicyError("a list must hold each item once; got one twice.")
 
