@@ -138,7 +138,8 @@ class QueryBandit(KnowsOtherSettings):
             places = self._table.rank_many(
                 asked_keys, keys, np.full(shape[0], shape[1]), self.generator, min(longest, shape[1])
             )
-            return text_array(texts).take(places + shape[1] * np.arange(shape[0])[:, None])
+            shown: NDArray[Any] = text_array(texts).take(places + shape[1] * np.arange(shape[0])[:, None])
+            return shown
         names, asked = as_names(items), as_array("queries", queries)
         if names.ndim != 2 or asked.shape != names.shape[:1]:
             raise RankPolicyError(

@@ -21,12 +21,12 @@ def flat_rows(rows: ArrayLike) -> tuple[list[Any], Shape] | None:
     """
     if isinstance(rows, np.ndarray):
         return (rows.ravel().tolist(), rows.shape) if rows.ndim == 2 and rows.dtype.kind == "U" and rows.size else None
-    if type(rows) is not list or not rows or set(map(type, rows)) != {list}:
+    if not isinstance(rows, list) or not rows or set(map(type, rows)) != {list}:
         return None
-    lengths = set(map(len, rows))  # type: ignore[arg-type]
+    lengths = set(map(len, rows))
     if len(lengths) != 1 or 0 in lengths:
         return None
-    return list(chain.from_iterable(rows)), (len(rows), lengths.pop())  # type: ignore[arg-type]
+    return list(chain.from_iterable(rows)), (len(rows), lengths.pop())
 
 
 def flat_marks(clicks: ArrayLike, shape: Shape) -> NDArray[np.int8] | None:
@@ -41,12 +41,12 @@ def flat_marks(clicks: ArrayLike, shape: Shape) -> NDArray[np.int8] | None:
         if clicks.shape != shape or clicks.dtype.kind not in "biu" or not ((clicks == 0) | (clicks == 1)).all():
             return None
         return clicks.astype(np.int8).ravel()
-    if type(clicks) is not list or set(map(type, clicks)) != {list} or len(clicks) != shape[0]:
+    if not isinstance(clicks, list) or set(map(type, clicks)) != {list} or len(clicks) != shape[0]:
         return None
-    if set(map(len, clicks)) != {shape[1]}:  # type: ignore[arg-type]
+    if set(map(len, clicks)) != {shape[1]}:
         return None
     try:
-        marks = np.frombuffer(bytearray(chain.from_iterable(clicks)), np.int8)  # type: ignore[arg-type]
+        marks = np.frombuffer(bytearray(chain.from_iterable(clicks)), np.int8)
     except (TypeError, ValueError):
         return None
     return marks if ((marks == 0) | (marks == 1)).all() else None

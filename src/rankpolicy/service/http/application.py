@@ -89,13 +89,13 @@ class Application:
         path, start = scope["path"], time.perf_counter()
 
         def done(outcome: Any) -> None:
-            status, content, headers = 200, outcome, ()
             if isinstance(outcome, Exception):
                 refusal = self._refusal(outcome)
-                status, content, headers = refusal.status, problem_of(refusal), refusal.headers
-            elif path == EVENTS:
-                status = self._count_events(outcome)
-            send(status, ENCODER.encode(content), headers)
+                status = refusal.status
+                send(status, ENCODER.encode(problem_of(refusal)), refusal.headers)
+            else:
+                status = self._count_events(outcome) if path == EVENTS else 200
+                send(status, ENCODER.encode(outcome), ())
             self._count(path, status, time.perf_counter() - start)
 
         try:

@@ -52,6 +52,7 @@ def quick_protocol(base: Any, answer_soon: AnswerSoon) -> Any:
     class QuickProtocol(base):  # type: ignore[misc]
         """A connection."""
 
+        cycle: Any
         _held: bytes | None = None  # the body so far of a request that may go the short way
 
         def data_received(self, data: bytes) -> None:
