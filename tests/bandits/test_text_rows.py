@@ -13,6 +13,8 @@ CATALOGUES = {
     "one length": [f"item-{number:03d}" for number in range(40)],
     "any length": [f"item {number}" for number in range(40)],
     "any script": [f"{chr(0x1F600 + number)}é{number}" for number in range(40)],
+    "a letter or two": ["a", "bc"] * 20,
+    "zeros inside": ["ab\0cd", "e\0fgh", "abcdefg", "abc"],
     "half a pair": [f"\ud800{number:02d}" for number in range(40)],
 }
 
@@ -93,6 +95,12 @@ def test_queries_must_be_one_per_list():
         bandit.rank_many(["q"], [["a", "b"], ["a", "c"]])
     with pytest.raises(RankPolicyError, match="one per list"):
         bandit.learn_log(["q"], [["a", "b"], ["a", "c"]], [[0, 1], [0, 1]])
+
+
+def test_the_result_can_be_written_to():
+    found = bandit_of().rank_many(["q", "r"], [["ab", "cd"], ["ef", "gh"]])
+    found[0, 0] = "zz"
+    assert found.flags.owndata
 
 
 @pytest.mark.parametrize("catalogue", CATALOGUES)

@@ -60,12 +60,16 @@ class RankingService:
         policies = config.made_policies()
         if config.retrain:  # in a process of its own, so that this one stays small
             run_job({"job": "check", "wanted": [asdict(one) for one in config.retrains()]})
-        self._store = open_store(config.place, check=config.check)
+        self._store = open_store(config.place, check="none")
         try:
+            wait_for_check = self._store.check_beside(config.check)
             self.reader = open_store(config.place, role="reader", check="none")
             self.clock = Clock(not_before=self._store.last_stamp())
             self._started = self.clock.now()
             self.policies = LivePolicies(policies, self._store, now=self.clock.now(), report=report)
+            for live in self.policies.by_name.values():
+                live.policy.warm_up()
+            wait_for_check()
         except BaseException:
             self._store.close()
             raise
@@ -89,8 +93,6 @@ class RankingService:
 
     def start(self) -> None:
         """Begin to write. Called in the event loop."""
-        for live in self.policies.by_name.values():
-            live.policy.warm_up()
         self._loop = asyncio.get_running_loop()
         self._store.begin_to_serve()
         self.journal.start()

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -74,6 +75,21 @@ class SqliteStore(ServedStore):
         if self._lock is not None:
             self._lock.release()
             self._lock = None
+
+    def check_beside(self, kind: str) -> Callable[[], None]:
+        """Begin to check the pages in a thread; the function waits for the end, and raises where one is damaged.
+
+        Parameters
+        ----------
+        kind
+            ``"quick"`` (pages), ``"full"`` (pages and indexes) or ``"none"``.
+        """
+        if kind == "none":
+            return lambda: None
+        thread = ThreadPoolExecutor(1, "rankpolicy check")
+        checking = thread.submit(_check_pages_of, self.path, thorough=kind == "full")
+        thread.shutdown(wait=False)  # it ends with its work
+        return checking.result
 
     def begin_to_serve(self) -> None:
         """Move the write-ahead log into the database beside the thread that commits, not in it."""
@@ -147,6 +163,15 @@ class SqliteStore(ServedStore):
         if connection is not None:
             with suppress(import_apsw().Error):  # a disk that fails now: all that counts was synced before
                 connection.close(force=True)
+
+
+def _check_pages_of(path: Path, *, thorough: bool) -> None:
+    connection = connect(path, read_only=True)
+    try:
+        with _failures_named(path):
+            check_pages(connection, path, thorough=thorough)
+    finally:
+        connection.close(force=True)
 
 
 @contextmanager
