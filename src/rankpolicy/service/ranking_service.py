@@ -21,7 +21,7 @@ from rankpolicy.service.clock import Clock
 from rankpolicy.service.config import ServiceConfig
 from rankpolicy.service.errors import UnavailableError
 from rankpolicy.service.ids import time_ordered_id
-from rankpolicy.service.journal import Done, Journal, deliver_here
+from rankpolicy.service.journal import Done, Journal
 from rankpolicy.service.live import LivePolicies, LivePolicy
 from rankpolicy.service.messages import EventIn, EventsAnswer, RankAnswer, RankRequest
 from rankpolicy.service.opening import open_store
@@ -372,7 +372,14 @@ class RankingService:
         """From the thread of the journal into the event loop: one wake-up per transaction."""
         assert self._loop is not None
         if outcomes and not self._loop.is_closed():
-            self._loop.call_soon_threadsafe(deliver_here, outcomes)
+            self._loop.call_soon_threadsafe(self._call_back, outcomes)
+
+    def _call_back(self, outcomes: list[tuple[Done, Any]]) -> None:
+        for done, outcome in outcomes:
+            try:
+                done(outcome)
+            except Exception as error:  # the others of the transaction get their answers
+                self._report(f"an answer could not be given: {type(error).__name__}: {error}")
 
 
 def _note_failure(policy: str, reason: str, store: ServedStore, now: int) -> None:

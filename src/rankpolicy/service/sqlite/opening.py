@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from rankpolicy.service.errors import DamagedStoreError, UnavailableError
+from rankpolicy.service.formats import check_format
 from rankpolicy.service.sqlite.schema import APPLICATION, FORMAT, SCHEMA, SERVED
 from rankpolicy.types import MissingDependencyError, RankPolicyError
 
@@ -117,10 +118,7 @@ def _check_format(connection: Any, path: Path) -> None:
         return
     if connection.pragma("application_id") != APPLICATION:
         raise RankPolicyError(f"{path} is a database of another program. Choose another file.")
-    if version != FORMAT:
-        raise RankPolicyError(
-            f"{path} has format {version}; this version of rankpolicy reads format {FORMAT}. Update rankpolicy."
-        )
+    check_format(str(path), version, FORMAT)
 
 
 class FileLock:
