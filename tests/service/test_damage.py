@@ -60,6 +60,17 @@ def test_an_open_list_that_is_gone_stops_learning(tmp_path):
     parts.store.close()
 
 
+@pytest.mark.parametrize(
+    ("old", "new"), [(b"stamp INTEGER NOT NULL, body", b"stbmp INTEGER NOT NULL, body"), (b"lessons_by", b"lessonz_by")]
+)
+def test_a_table_with_another_name_is_noticed(sound, tmp_path, old, new):
+    path = tmp_path / "service.db"
+    path.write_bytes(sound.path.read_bytes().replace(old, new))
+    for role in ("server", "keys", "reader"):
+        with pytest.raises(DamagedStoreError, match="is damaged"):
+            SqliteStore(path, role=role, check="none")
+
+
 def test_settings_that_were_changed_are_noticed(sound, tmp_path):
     shutil.copy(sound.path, tmp_path / "service.db")
     store = SqliteStore(tmp_path / "service.db")

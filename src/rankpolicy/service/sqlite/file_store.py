@@ -180,7 +180,11 @@ def _failures_named(path: Path) -> Iterator[None]:
     apsw = import_apsw()
     try:
         yield
-    except (apsw.CorruptError, apsw.NotADBError) as error:
+    except (
+        apsw.CorruptError,
+        apsw.NotADBError,
+        apsw.SQLError,
+    ) as error:  # the last: a table or column has another name
         raise DamagedStoreError(f"{path} is damaged ({error}). Restore it from a backup.") from None
     except apsw.FullError:
         raise UnavailableError(

@@ -15,6 +15,7 @@ from rankpolicy.service.sqlite.schema import APPLICATION, FORMAT, SCHEMA, SERVED
 from rankpolicy.types import MissingDependencyError, RankPolicyError
 
 BUSY_MILLISECONDS = 5_000  # how long a commit waits for another process, such as one that makes a key
+_TABLES = "SELECT name, tbl_name, sql FROM sqlite_schema"
 OLDEST_SQLITE = (
     3,
     51,
@@ -59,6 +60,7 @@ def connect(path: Path, *, read_only: bool = False) -> Any:
         connection.pragma("cell_size_check", True)
         connection.pragma("trusted_schema", False)
         _check_format(connection, path)
+        _check_schema(connection, path)
     except (apsw.NotADBError, apsw.CorruptError) as error:
         raise DamagedStoreError(f"{path} is no database, or is damaged ({error}). Restore it from a backup.") from None
     except apsw.Error as error:
@@ -119,6 +121,30 @@ def _check_format(connection: Any, path: Path) -> None:
     if connection.pragma("application_id") != APPLICATION:
         raise RankPolicyError(f"{path} is a database of another program. Choose another file.")
     check_format(str(path), version, FORMAT)
+
+
+def _check_schema(connection: Any, path: Path) -> None:
+    """Refuse a database whose tables are described in other words than those they were made with."""
+    known, first = _described(SCHEMA + SERVED), _described(SCHEMA)
+    found = {name: (table, text) for name, table, text in connection.execute(_TABLES)}
+    if not found:
+        return
+    # Tables that a newer version has added are left alone; those of this one under another name are not.
+    wrong = [
+        name
+        for name, described in found.items()
+        if (described != known[name] if name in known else described in known.values())
+    ]
+    wrong += [name for name in first if name not in found]
+    if wrong:
+        raise DamagedStoreError(f"{path} is damaged (the description of {wrong[0]!r:.80}). Restore it from a backup.")
+
+
+@lru_cache(maxsize=2)
+def _described(schema: str) -> dict[str, tuple[str, str | None]]:
+    connection = import_apsw().Connection(":memory:")
+    connection.execute(schema)
+    return {name: (table, text) for name, table, text in connection.execute(_TABLES)}
 
 
 class FileLock:
