@@ -61,7 +61,7 @@ def connect(path: Path, *, read_only: bool = False) -> Any:
         connection.pragma("trusted_schema", False)
         _check_format(connection, path)
         _check_schema(connection, path)
-    except (apsw.NotADBError, apsw.CorruptError) as error:
+    except (apsw.NotADBError, apsw.CorruptError, UnicodeDecodeError) as error:
         raise DamagedStoreError(f"{path} is no database, or is damaged ({error}). Restore it from a backup.") from None
     except apsw.Error as error:
         raise UnavailableError(f"cannot open the database {path}: {error}.") from None
@@ -107,7 +107,7 @@ def check_pages(connection: Any, path: Path, *, thorough: bool) -> None:
     pragma = "integrity_check" if thorough else "quick_check"
     try:
         found = connection.execute(f"PRAGMA {pragma}(1)").fetchall()
-    except (apsw.CorruptError, apsw.NotADBError) as error:
+    except (apsw.CorruptError, apsw.NotADBError, UnicodeDecodeError) as error:
         found = [(str(error),)]
     if found != [("ok",)]:
         raise DamagedStoreError(f"{path} is damaged ({found[0][0]}). Restore it from a backup.")
