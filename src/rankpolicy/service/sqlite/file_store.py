@@ -180,11 +180,8 @@ def _failures_named(path: Path) -> Iterator[None]:
     apsw = import_apsw()
     try:
         yield
-    except (
-        apsw.CorruptError,
-        apsw.NotADBError,
-        apsw.SQLError,
-    ) as error:  # the last: a table or column has another name
+    # Names of tables and columns, and texts, are damaged too where SQL or UTF-8 fails.
+    except (apsw.CorruptError, apsw.NotADBError, apsw.SQLError, UnicodeDecodeError) as error:
         raise DamagedStoreError(f"{path} is damaged ({error}). Restore it from a backup.") from None
     except apsw.FullError:
         raise UnavailableError(
