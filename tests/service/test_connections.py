@@ -6,11 +6,13 @@ import json
 import socket
 import subprocess
 import sys
+import time
 
 import pytest
 
 CODE = """
 import sys
+import time
 from rankpolicy.service.config import ServiceConfig
 from rankpolicy.service.http import bodies, patience
 from rankpolicy.service.server import serve
@@ -132,3 +134,98 @@ def test_nonsense_is_a_4xx_or_closed(port, sent):
         answer = all_that_comes(connection)
         assert answer == b"" or answer.startswith(b"HTTP/1.1 4"), answer[:200]
     assert is_served(port)
+
+
+CHUNKED = HEAD.replace(b"content-length: %d" % len(BODY), b"transfer-encoding: chunked") + b"\r\n"
+
+
+def answers_to(port, *parts, number=1):
+    """Send parts with pauses between them; the answers as status lines and bodies."""
+    with connected(port) as connection:
+        reader = connection.makefile("rb")
+        for part in parts:
+            connection.sendall(part)
+            time.sleep(0.05)
+        found = []
+        for _ in range(number):
+            status = int(reader.readline().split()[1])
+            if status == 100:  # "go on", and a blank line
+                reader.readline()
+                status = int(reader.readline().split()[1])
+            headers = dict(line.decode().strip().lower().split(": ", 1) for line in iter(reader.readline, b"\r\n"))
+            found.append((status, headers, json.loads(reader.read(int(headers["content-length"])))))
+        return found
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        (HEAD + b"\r\n" + BODY,),
+        (HEAD + b"\r\n", BODY),
+        (HEAD + b"\r\n" + BODY[:7], BODY[7:]),
+        (HEAD + b"expect: 100-continue\r\n\r\n" + BODY,),
+        (HEAD[:20], HEAD[20:] + b"\r\n" + BODY),
+        (HEAD.replace(b"/v1/rank", b"/v1/rank?x=1") + b"\r\n" + BODY,),
+        (CHUNKED, b"%x\r\n%s\r\n0\r\n\r\n" % (len(BODY), BODY)),
+    ],
+)
+def test_a_request_is_answered_alike_however_it_comes(port, parts):
+    ((status, headers, answer),) = answers_to(port, *parts)
+    assert status == 200
+    assert headers["content-type"] == "application/json"
+    assert "date" in headers
+    assert "connection" not in headers
+    assert sorted(item["id"] for item in answer["items"]) == ["a", "b"]
+    assert answer["logged"]
+
+
+def test_requests_sent_at_once_are_answered_in_their_order(port):
+    def request(name, path=b"/v1/rank"):
+        body = json.dumps({"ranking_id": name, "query": "q", "items": [{"id": name}]}).encode()
+        head = b"POST %s HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-type: application/json\r\ncontent-length: %d\r\n\r\n"
+        return head % (path, len(body)) + body
+
+    page = b"GET /healthz HTTP/1.1\r\nhost: 127.0.0.1\r\n\r\n"
+    sent = request("p1") + request("p2", b"/v1/nothing") + request("p3") + page + request("p1") + request("p4")
+    found = answers_to(port, sent, number=6)
+    assert [status for status, _, _ in found] == [200, 404, 200, 200, 200, 200]
+    assert [answer.get("ranking_id") for _, _, answer in found] == ["p1", None, "p3", None, "p1", "p4"]
+
+
+def test_a_refused_request_leaves_the_connection_open(port):
+    bad = b'{"query": "q", "items": [{"id": "a"}, {"id": "a"}]}'
+    head = b"POST %s HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-type: %s\r\ncontent-length: %d\r\n\r\n"
+    kinds = [
+        (b"/v1/rank", b"application/json", bad),
+        (b"/v1/events", b"text/plain", b"{}"),
+        (b"/v1/events", b"application/json", b"{"),
+    ]
+    sent = [head % (path, kind, len(body)) + body for path, kind, body in kinds]
+    found = answers_to(port, *sent, HEAD + b"\r\n" + BODY, number=4)
+    assert [status for status, _, _ in found] == [422, 415, 400, 200]
+    assert "one twice" in found[0][2]["message"]
+
+
+@pytest.mark.parametrize("head", [HEAD.replace(b"HTTP/1.1", b"HTTP/1.0"), HEAD + b"connection: close\r\n"])
+def test_a_connection_that_shall_end_ends_after_its_answer(port, head):
+    with connected(port) as connection:
+        connection.sendall(head + b"\r\n" + BODY)
+        answer = all_that_comes(connection)
+    assert answer.startswith(b"HTTP/1.1 200")
+    assert answer.count(b"connection: close") == 1
+    assert answer.endswith(b"}")
+
+
+def test_the_metrics_count_requests_of_both_ways(port):
+    def counted():
+        with connected(port) as connection:
+            connection.sendall(b"GET /metrics HTTP/1.1\r\nhost: 127.0.0.1\r\nconnection: close\r\n\r\n")
+            lines = all_that_comes(connection).decode().splitlines()
+        return sum(
+            float(line.split()[-1]) for line in lines if line.startswith('rankpolicy_requests_total{path="/v1/rank"')
+        )
+
+    before = counted()
+    answers_to(port, HEAD + b"\r\n" + BODY)
+    answers_to(port, HEAD + b"\r\n", BODY)
+    assert counted() == before + 2

@@ -1,6 +1,7 @@
 """A flood of damaged requests on a real server: no 5xx, no answer later than a second, memory that stays flat.
 
-``python -m tests.service.test_flood 200000`` sends so many.
+``python -m tests.service.test_flood 200000`` sends so many. On a machine that does other work too, the longest answer is told together with
+the longest time that the disk took to sync a file beside the database, and the longest that a thread without work had to wait for its turn.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import random
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections import Counter
 from collections.abc import Iterator
@@ -119,6 +121,30 @@ def flood(port: int, process: int, *, requests: int, seed: int) -> tuple[Counter
     return statuses, longest, memory
 
 
+class Witness(threading.Thread):
+    """Syncs a small file again and again, as a commit does, and sleeps in between: what the machine alone takes."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(daemon=True)
+        self._path, self._ending = folder / "witness", threading.Event()
+        self.longest_sync = self.longest_wait = 0.0
+
+    def run(self) -> None:
+        with self._path.open("wb", buffering=0) as file:
+            while not self._ending.is_set():
+                start = time.perf_counter()
+                file.write(bytes(4096))
+                os.fsync(file.fileno())
+                synced = time.perf_counter()
+                time.sleep(0.02)
+                self.longest_sync = max(self.longest_sync, synced - start)
+                self.longest_wait = max(self.longest_wait, time.perf_counter() - synced - 0.02)
+
+    def stop(self) -> None:
+        self._ending.set()
+        self.join()
+
+
 def test_damaged_requests_are_refused_and_right_ones_answered(tmp_path):
     with served(tmp_path) as (port, process):
         number = int(os.environ.get("RANKPOLICY_FLOOD", "1500"))
@@ -131,5 +157,9 @@ def test_damaged_requests_are_refused_and_right_ones_answered(tmp_path):
 
 if __name__ == "__main__":
     with tempfile.TemporaryDirectory() as made, served(Path(made)) as (port, process):
+        witness = Witness(Path(made))
+        witness.start()
         statuses, longest, memory = flood(port, process, requests=int(sys.argv[1]), seed=int(time.time()))
+        witness.stop()
     print(f"{sys.argv[1]} requests, statuses {dict(statuses)}, longest {longest:.3f} s, memory in kB {memory}")
+    print(f"the machine alone: longest sync {witness.longest_sync:.3f} s, longest wait {witness.longest_wait:.3f} s")

@@ -1,22 +1,27 @@
 """kill -9 under load: nothing that was acknowledged is lost, and nothing is applied twice.
 
 ``python -m tests.service.test_kill 1000`` kills a thousand times; with ``postgres`` after the number, against a PostgreSQL database.
+Every check reads the whole log, so a long run begins a new database after every hundred kills.
 """
 
 from __future__ import annotations
 
+import itertools
 import os
 import random
 import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 from rankpolicy.service.opening import open_store
 from rankpolicy.service.replay import replay
 from tests.service.parts import policy_of
 from tests.service.postgres.cluster import running_cluster
+
+KILLS_PER_DATABASE = 100
 
 LOAD = """
 import itertools, os, sys, threading
@@ -100,12 +105,22 @@ def test_nothing_acknowledged_is_lost_and_nothing_is_applied_twice(place):
     assert kill_under_load(place, times=int(os.environ.get("RANKPOLICY_KILLS", "3")), seed=0) > 20
 
 
+def kill_many_times(places: Iterator[str], *, times: int, seed: int) -> int:
+    """Kill a writer so many times, each hundred on a new database; the number of events that were acknowledged."""
+    number = 0
+    for done in range(0, times, KILLS_PER_DATABASE):
+        number += kill_under_load(next(places), times=min(KILLS_PER_DATABASE, times - done), seed=seed + done)
+        print(f"{min(done + KILLS_PER_DATABASE, times)} kills, {number} acknowledged events", flush=True)
+    return number
+
+
 if __name__ == "__main__":
     times, seed = int(sys.argv[1]), int(time.time())
     if sys.argv[2:] == ["postgres"]:
         with running_cluster() as cluster:
-            number = kill_under_load(cluster.new_database(), times=times, seed=seed)
+            number = kill_many_times(iter(cluster.new_database, None), times=times, seed=seed)
     else:
         with tempfile.TemporaryDirectory() as made:
-            number = kill_under_load(str(Path(made) / "service.db"), times=times, seed=seed)
+            files = (str(Path(made) / f"service-{turn}.db") for turn in itertools.count())
+            number = kill_many_times(files, times=times, seed=seed)
     print(f"{times} kills, {number} acknowledged events, none lost, none applied twice")

@@ -19,6 +19,7 @@ from rankpolicy.bandits.keys import KnownTexts, as_names, checked_names, is_item
 from rankpolicy.bandits.members import BANDITS
 from rankpolicy.bandits.other_settings import KnowsOtherSettings
 from rankpolicy.bandits.query_table import Keys, QueryTable
+from rankpolicy.bandits.text_rows import flat_marks, flat_rows, text_array
 from rankpolicy.display import html_block, html_table, short
 from rankpolicy.kernels.bandits.memory import Table
 from rankpolicy.settings import check_settings, documented, plain, setting
@@ -129,6 +130,16 @@ class QueryBandit(KnowsOtherSettings):
         cutoff
             Length of these lists, at most that of the bandit; None: that of the bandit.
         """
+        longest = self._length(cutoff)
+        quick = self._quick_keys(queries, items)
+        if quick is not None:
+            asked_keys, keys, texts = quick
+            shape = keys.shape
+            places = self._table.rank_many(
+                asked_keys, keys, np.full(shape[0], shape[1]), self.generator, min(longest, shape[1])
+            )
+            shown: NDArray[Any] = text_array(texts).take(places + shape[1] * np.arange(shape[0])[:, None])
+            return shown
         names, asked = as_names(items), as_array("queries", queries)
         if names.ndim != 2 or asked.shape != names.shape[:1]:
             raise RankPolicyError(
@@ -138,8 +149,7 @@ class QueryBandit(KnowsOtherSettings):
         _check_ends(is_shown)
         keys, asked_keys, lengths = self._name_keys(names), keys_of(asked), is_shown.sum(1)
         _check_distinct(keys, is_shown)
-        longest = min(self._length(cutoff), names.shape[1])
-        places = self._table.rank_many(asked_keys, keys, lengths, self.generator, longest)
+        places = self._table.rank_many(asked_keys, keys, lengths, self.generator, min(longest, names.shape[1]))
         chosen = np.take_along_axis(names, np.maximum(places, 0), 1)
         return np.where(places >= 0, chosen, "" if names.dtype.kind == "U" else -1)
 
@@ -217,6 +227,14 @@ class QueryBandit(KnowsOtherSettings):
         clicks
             1 where the item was clicked and 0 elsewhere, (list, position).
         """
+        quick = self._quick_keys(queries, rankings)
+        if quick is not None and quick[1].shape[1] <= self.cutoff:
+            asked_keys, keys, _ = quick
+            marks = flat_marks(clicks, keys.shape)
+            if marks is not None:
+                offsets = keys.shape[1] * np.arange(len(keys) + 1)
+                self._table.learn(asked_keys, keys.ravel(), offsets, marks)
+                return
         names, asked = as_names(rankings), as_array("queries", queries)
         if asked.shape != names.shape[:1]:
             raise RankPolicyError(f"queries must be one per list, {names.shape[:1]}; got {asked.shape}.")
@@ -330,9 +348,23 @@ class QueryBandit(KnowsOtherSettings):
             raise RankPolicyError("a list must hold each item once; got one twice.")
         return np.frombuffer(text_key(query) + keys, np.uint64)
 
+    def _quick_keys(self, queries: ArrayLike, items: ArrayLike) -> tuple[Keys, Keys, list[str]] | None:
+        """Keys of queries (list,) and of their items (list, item), checked, and the items; None for all but full lists of texts."""
+        found = flat_rows(items)
+        asked = queries.tolist() if isinstance(queries, np.ndarray) and queries.dtype.kind == "U" else queries
+        if found is None or type(asked) is not list or len(asked) != found[1][0]:
+            return None
+        texts, shape = found
+        keys, asked_keys = self._known.keys_of(texts), self._known.keys_of(asked)
+        if keys is None or asked_keys is None:
+            return None
+        of_items = np.frombuffer(keys, np.uint64).reshape(shape)
+        _check_distinct(of_items)
+        return np.frombuffer(asked_keys, np.uint64), of_items, texts
+
     def _keys(self, query: str | int, names: NDArray[Any]) -> Keys:
         keys = self._name_keys(names)
-        _check_distinct(keys[None], np.ones((1, names.size), bool))
+        _check_distinct(keys[None])
         return np.concatenate([keys_of(_one(query)), keys])
 
     def _name_keys(self, names: NDArray[Any]) -> Keys:
@@ -348,8 +380,8 @@ def _serves(name: str) -> bool:
     return bandit.is_additive and bandit.num_tables == 1 and bandit.num_columns == 2
 
 
-def _check_distinct(keys: Keys, is_shown: NDArray[np.bool_]) -> None:
-    ordered = np.sort(np.where(is_shown, keys, np.uint64(0)), 1)
+def _check_distinct(keys: Keys, is_shown: NDArray[np.bool_] | None = None) -> None:
+    ordered = np.sort(keys if is_shown is None else np.where(is_shown, keys, np.uint64(0)), 1)
     if ((ordered[:, 1:] == ordered[:, :-1]) & (ordered[:, 1:] != 0)).any():
         raise RankPolicyError("a list must hold each item once; got one twice.")
 

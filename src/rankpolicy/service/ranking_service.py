@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import math
 import subprocess
 import time
 from collections.abc import Callable
@@ -16,23 +15,24 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import numpy as np
 
+from rankpolicy.service.answering import check_names, events_answer, new_events, rank_answer
 from rankpolicy.service.changes import Change
 from rankpolicy.service.clock import Clock
 from rankpolicy.service.config import ServiceConfig
 from rankpolicy.service.errors import UnavailableError
 from rankpolicy.service.ids import time_ordered_id
-from rankpolicy.service.journal import Done, Journal, deliver_here
+from rankpolicy.service.journal import Done, Journal
 from rankpolicy.service.live import LivePolicies, LivePolicy
-from rankpolicy.service.messages import EventIn, EventsAnswer, RankAnswer, RankRequest, Refused, ShownItem
+from rankpolicy.service.messages import EventIn, EventsAnswer, RankAnswer, RankRequest
 from rankpolicy.service.opening import open_store
 from rankpolicy.service.policies.restoring import policy_of_version
 from rankpolicy.service.policies.served_policy import Ordered
 from rankpolicy.service.randomness import generator_of, set_to_list
-from rankpolicy.service.records import Fate, NewEvent, NewEvents, NewRanking, PolicyVersion, ShownList, StoredRanking
+from rankpolicy.service.records import NewEvents, NewRanking, PolicyVersion, ShownList, StoredRanking
 from rankpolicy.service.retention import delete_before
 from rankpolicy.service.served_store import ServedStore
+from rankpolicy.service.waiting import Waiting
 from rankpolicy.service.working import run_job
-from rankpolicy.types import RankPolicyError
 
 if TYPE_CHECKING:
     from rankpolicy.service.retrain_settings import Retrain
@@ -40,10 +40,6 @@ if TYPE_CHECKING:
 SECONDS_BETWEEN_LOOKS = 1.0  # a change that another process made is served after this time
 SECONDS_BETWEEN_DELETIONS = 3_600.0
 _ENCODER = msgspec.json.Encoder()
-_REFUSED = {
-    "conflict": (409, "this event_id was used before, with another content"),
-    "unknown_item": (422, "this item is not in the list"),
-}
 
 
 class RankingService:
@@ -64,12 +60,16 @@ class RankingService:
         policies = config.made_policies()
         if config.retrain:  # in a process of its own, so that this one stays small
             run_job({"job": "check", "wanted": [asdict(one) for one in config.retrains()]})
-        self._store = open_store(config.place, check=config.check)
+        self._store = open_store(config.place, check="none")
         try:
+            wait_for_check = self._store.check_beside(config.check)
             self.reader = open_store(config.place, role="reader", check="none")
             self.clock = Clock(not_before=self._store.last_stamp())
             self._started = self.clock.now()
             self.policies = LivePolicies(policies, self._store, now=self.clock.now(), report=report)
+            for live in self.policies.by_name.values():
+                live.policy.warm_up()
+            wait_for_check()
         except BaseException:
             self._store.close()
             raise
@@ -93,9 +93,8 @@ class RankingService:
 
     def start(self) -> None:
         """Begin to write. Called in the event loop."""
-        for live in self.policies.by_name.values():
-            live.policy.warm_up()
         self._loop = asyncio.get_running_loop()
+        self._store.begin_to_serve()
         self.journal.start()
         self._tasks = [self._loop.create_task(self._watch())]
         if self.config.retention_days is not None:
@@ -126,25 +125,42 @@ class RankingService:
         request
             Query, items and cutoff.
         """
+        assert self._loop is not None
+        waiting = Waiting(self._loop)
+        if not self.rank_soon(request, waiting.done):
+            start = time.perf_counter_ns()
+            ranking_id = request.ranking_id or time_ordered_id()
+            change = self.policies.change
+            asked, live = self.policies.chosen(request.policy, request.user or ranking_id)
+            ordered = await self._ordered_beside(live, request, generator_of(self._secret, ranking_id))
+            new = self._new_ranking(ranking_id, request, live, ordered, asked=asked, change=change)
+            self._submit(new, self._answered(new, start, waiting.done))
+        answer: RankAnswer = await waiting.outcome()
+        return answer
+
+    def rank_soon(self, request: RankRequest, done: Done) -> bool:
+        """Order the items of a request; whether that was possible at once. ``done`` gets the answer, or an exception, once it is on disk.
+
+        Policies that take their time are left to ``rank``.
+
+        Parameters
+        ----------
+        request
+            Query, items and cutoff.
+        done
+            Called once in the event loop, after this has returned.
+        """
         start = time.perf_counter_ns()
-        _check_names(request)
+        check_names(request)
         ranking_id = request.ranking_id or time_ordered_id()
         change = self.policies.change
         asked, live = self.policies.chosen(request.policy, request.user or ranking_id)
-        if live.policy.is_quick and not request.propensity_draws:
-            generator = set_to_list(self._generator, self._secret, ranking_id)
-            ordered = live.order(request, generator=generator)
-        else:
-            ordered = await self._ordered_beside(live, request, generator_of(self._secret, ranking_id))
+        if not live.policy.is_quick or request.propensity_draws:
+            return False
+        ordered = live.order(request, generator=set_to_list(self._generator, self._secret, ranking_id))
         new = self._new_ranking(ranking_id, request, live, ordered, asked=asked, change=change)
-        try:
-            stored = await self._stored(new)
-        except UnavailableError:
-            if self.journal.failure is None:  # too much to do, not a broken disk
-                raise
-            return _answer(new.shown, start, logged=False)  # users shall see a list even if the disk is full
-        assert isinstance(stored, StoredRanking)
-        return _answer(stored.shown, start, logged=True)
+        self._submit(new, self._answered(new, start, done))
+        return True
 
     async def take(self, events: list[EventIn]) -> EventsAnswer:
         """Store events; the answer comes once they are on disk.
@@ -154,23 +170,39 @@ class RankingService:
         events
             Events of one request.
         """
-        for event in events:
-            if "\0" in event.event_id or "\0" in event.ranking_id:
-                raise RankPolicyError(f"ids must not hold the character U+0000; got {event.event_id!r:.80}.")
-        new = [NewEvent(**{name: getattr(event, name) for name in event.__struct_fields__}) for event in events]
-        fates: list[Fate] = await self._stored(NewEvents(events=new, window=self.config.window))
-        refused = [
-            Refused(event_id=event.event_id, status=_REFUSED[fate][0], reason=_REFUSED[fate][1])
-            for event, fate in zip(events, fates, strict=True)
-            if fate in _REFUSED
-        ]
-        return EventsAnswer(
-            accepted=fates.count("accepted"),
-            duplicate=fates.count("duplicate"),
-            orphan=fates.count("orphan"),
-            late=fates.count("late"),
-            rejected=refused,
-        )
+        assert self._loop is not None
+        waiting = Waiting(self._loop)
+        self.take_soon(events, waiting.done)
+        answer: EventsAnswer = await waiting.outcome()
+        return answer
+
+    def take_soon(self, events: list[EventIn], done: Done) -> None:
+        """Store events; ``done`` gets the answer, or an exception, once they are on disk.
+
+        Parameters
+        ----------
+        events
+            Events of one request.
+        done
+            Called once in the event loop, after this has returned.
+        """
+
+        def stored(outcome: Any) -> None:
+            done(outcome if isinstance(outcome, Exception) else events_answer(events, outcome))
+
+        self._submit(NewEvents(events=new_events(events), window=self.config.window), stored)
+
+    def _answered(self, new: NewRanking, start: int, done: Done) -> Done:
+        def stored(outcome: Any) -> None:
+            if isinstance(outcome, StoredRanking):
+                done(rank_answer(outcome.shown, start, logged=True))
+            elif isinstance(outcome, UnavailableError) and self.journal.failure is not None:
+                # The disk is full or broken, and not just busy: users shall see a list even so.
+                done(rank_answer(new.shown, start, logged=False))
+            else:
+                done(outcome)
+
+        return stored
 
     async def _ordered_beside(self, live: LivePolicy, request: RankRequest, generator: np.random.Generator) -> Ordered:
         """The list of a policy that takes its time, beside the event loop; the caller's order where it takes too long."""
@@ -216,6 +248,7 @@ class RankingService:
             request_hash=blake2b(encoded, digest_size=16).digest(),
             window=self.config.window,
             learns=live.policy.learns and bool(ordered.items) and mode != "fallback",
+            has_fresh_id=request.ranking_id is None,
         )
 
     async def changed(self, change: Callable[[ServedStore, int], Change]) -> Change:
@@ -325,21 +358,11 @@ class RankingService:
                 self._report(f"old lists could not be deleted: {error}")
             await asyncio.sleep(SECONDS_BETWEEN_DELETIONS)
 
-    async def _stored(self, work: NewRanking | NewEvents) -> Any:
+    def _submit(self, work: NewRanking | NewEvents, done: Done) -> None:
         assert self._loop is not None
-        waiting: asyncio.Future[Any] = self._loop.create_future()
-
-        def done(outcome: Any) -> None:
-            if not waiting.done():  # it is done already where the caller has gone
-                waiting.set_result(outcome)
-
         if not self._handed_over:  # everything that this turn of the event loop reads goes to the journal at once
             self._loop.call_soon(self._hand_over)
         self._handed_over.append((work, done))
-        outcome = await waiting
-        if isinstance(outcome, Exception):
-            raise outcome
-        return outcome
 
     def _hand_over(self) -> None:
         pieces, self._handed_over = self._handed_over, []
@@ -349,45 +372,15 @@ class RankingService:
         """From the thread of the journal into the event loop: one wake-up per transaction."""
         assert self._loop is not None
         if outcomes and not self._loop.is_closed():
-            self._loop.call_soon_threadsafe(deliver_here, outcomes)
+            self._loop.call_soon_threadsafe(self._call_back, outcomes)
+
+    def _call_back(self, outcomes: list[tuple[Done, Any]]) -> None:
+        for done, outcome in outcomes:
+            try:
+                done(outcome)
+            except Exception as error:  # the others of the transaction get their answers
+                self._report(f"an answer could not be given: {type(error).__name__}: {error}")
 
 
 def _note_failure(policy: str, reason: str, store: ServedStore, now: int) -> None:
     store.add_change("retraining", "retrain", policy, detail=f"failed: {reason}"[:4_000], now=now)
-
-
-def _check_names(request: RankRequest) -> None:
-    names = [item.id for item in request.items]
-    if len(set(names)) < len(names):
-        raise RankPolicyError("items must have different ids; got one twice.")
-    # numpy drops U+0000 at the end of a text, so two names would become one, and PostgreSQL has no such texts.
-    given = (request.query, request.ranking_id or "", *names)
-    if "\0" in " ".join(given):
-        name = next(name for name in given if "\0" in name)
-        raise RankPolicyError(f"queries and ids must not hold the character U+0000; got {name!r:.80}.")
-
-
-def _answer(shown: ShownList, start: int, *, logged: bool) -> RankAnswer:
-    size = len(shown.items)
-    scores: list[Any] = shown.scores if shown.scores is not None else [None] * size
-    propensities: list[Any] = shown.propensities if shown.propensities is not None else [None] * size
-    log_propensity = None
-    if shown.propensities is not None:
-        is_possible = min(shown.propensities, default=1.0) > 0
-        log_propensity = math.fsum(map(math.log, shown.propensities)) if is_possible else -math.inf
-    return RankAnswer(
-        ranking_id=shown.ranking_id,
-        policy=shown.policy,
-        policy_version=shown.policy_version,
-        model_sha256=shown.model_sha256,
-        items=[
-            ShownItem(id=name, position=place + 1, score=scores[place], propensity=propensities[place])
-            for place, name in enumerate(shown.items)
-        ],
-        list_log_propensity=log_propensity,
-        no_propensities=shown.no_propensities,
-        propensity_draws=shown.propensity_draws,
-        mode=shown.mode,
-        logged=logged,
-        took_us=(time.perf_counter_ns() - start) // 1000,
-    )

@@ -97,6 +97,8 @@ class NewRanking(msgspec.Struct, frozen=True, kw_only=True):
         Microseconds during which events on the list are learned.
     learns
         Whether the policy learns from the list when the window ends.
+    has_fresh_id
+        Whether the service has just made the id, at random, so that it cannot have been used before.
     """
 
     shown: ShownList
@@ -105,6 +107,7 @@ class NewRanking(msgspec.Struct, frozen=True, kw_only=True):
     request_hash: bytes
     window: int
     learns: bool
+    has_fresh_id: bool = False
 
 
 class NewEvent(msgspec.Struct, frozen=True, kw_only=True):

@@ -53,9 +53,10 @@ def serve(config: ServiceConfig, *, announce: Callable[[str], None]) -> None:
                 if self.started:
                     announce(f"http://{shown}:{port}")
 
+        application = Application(service, report=log_line)
         settings = uvicorn.Config(
-            Application(service, report=log_line),
-            http=impatient_protocol(),
+            application,
+            http=impatient_protocol(application.answer_soon),
             lifespan="on",
             log_config=None,
             access_log=False,

@@ -6,7 +6,7 @@ All databases have the same tables and statements, with ``?`` where a value stan
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from hashlib import sha256
 from typing import Any
@@ -61,6 +61,20 @@ class Store(ABC):
     @abstractmethod
     def reopen(self) -> None:
         """Begin again after a failure: what was committed is read from the disk, not remembered."""
+
+    def check_beside(self, kind: str) -> Callable[[], None]:
+        """Begin to check the database beside what follows; the function waits for the end, and raises where something is damaged.
+
+        Parameters
+        ----------
+        kind
+            ``"quick"``, ``"full"`` or ``"none"``, as far as a store has a check of its own.
+        """
+        return lambda: None
+
+    def begin_to_serve(self) -> None:
+        """Called once before many commits follow each other; a store that does nothing beside them has nothing to do."""
+        return
 
     @abstractmethod
     def close(self) -> None:

@@ -38,7 +38,7 @@ Row = tuple[Any, ...]
 class Tables(Protocol):
     """What a transaction asks of a database. Rows have the columns of the schema, in order."""
 
-    def rankings(self, ranking_ids: Collection[str]) -> Iterable[Row]:
+    def rankings(self, ranking_ids: Collection[str]) -> Iterable[StoredRanking]:
         """Those of these lists that there are."""
         ...
 
@@ -54,8 +54,8 @@ class Tables(Protocol):
         """List, place in the log and body of events that wait for these lists, in the order of the log."""
         ...
 
-    def due(self, now: int, most: int) -> Iterable[tuple[bytes, Row]]:
-        """Clicks and row of lists whose window has ended, in the order of their deadlines."""
+    def due(self, now: int, most: int) -> Iterable[tuple[bytes, StoredRanking]]:
+        """Clicks and lists whose window has ended, in the order of their deadlines."""
         ...
 
     def insert(self, table: str, rows: Sequence[Row]) -> None:
@@ -113,8 +113,9 @@ class Transaction:
         self._tables, self._work, self._now = tables, work, now
         self.seq = seq
         self._new: dict[str, list[Row]] = {"rankings": [], "events": [], "attachments": [], "lessons": []}
-        self._opened: dict[int, tuple[int, bytearray]] = {}  # deadline and clicks of lists that this transaction stores
+        self._opened: dict[int, tuple[bytearray, StoredRanking]] = {}  # clicks and lists that this transaction stores
         self._changed: set[int] = set()  # lists stored before that were clicked now
+        self.closed: list[int] = []  # lists whose window has ended
         self._newly_parked: dict[int, tuple[str, int]] = {}  # list and deadline by event
         self._attached: set[str] = set()  # lists whose parked events have found them
         self._read()
@@ -134,12 +135,25 @@ class Transaction:
                 self._tables.insert(table, rows)
         return Committed(outcomes=outcomes, lessons=lessons, next_deadline=self._tables.next_deadline())
 
+    @property
+    def opened(self) -> list[tuple[bytes, StoredRanking]]:
+        """Clicks and lists that were stored and will be learned from."""
+        return [(bytes(marks), ranking) for marks, ranking in self._opened.values()]
+
+    @property
+    def clicks(self) -> dict[int, bytes]:
+        """Clicks on lists from before, by their places in the log."""
+        return {seq: bytes(self._clicks[seq]) for seq in sorted(self._changed)}
+
     def _read(self) -> None:
         """Everything in the database that the work is about."""
         events = [event for piece in self._work if isinstance(piece, NewEvents) for event in piece.events]
-        shown = {piece.shown.ranking_id for piece in self._work if isinstance(piece, NewRanking)}
+        # Nobody has heard of an id that the service has just made, so there is nothing to find.
+        shown = {
+            piece.shown.ranking_id for piece in self._work if isinstance(piece, NewRanking) and not piece.has_fresh_id
+        }
         named = shown | {event.ranking_id for event in events}
-        found = map(ranking_of, self._tables.rankings(named)) if named else ()
+        found = self._tables.rankings(named) if named else ()
         self._rankings = {ranking.shown.ranking_id: ranking for ranking in found}
         ids = {event.event_id for event in events}
         self._bodies = dict(self._tables.event_bodies(ids)) if ids else {}
@@ -174,7 +188,7 @@ class Transaction:
         self._rankings[ranking_id] = stored
         if new.learns:
             marks = bytearray(len(new.shown.items))
-            self._opened[seq] = (deadline, marks)
+            self._opened[seq] = (marks, stored)
             self._clicks[seq] = marks
         if ranking_id in self._parked:
             self._attach_parked(stored)
@@ -221,10 +235,10 @@ class Transaction:
 
     def _write_working_memory(self) -> None:
         if self._opened:
-            rows = [(seq, deadline, bytes(marks)) for seq, (deadline, marks) in self._opened.items()]
+            rows = [(seq, ranking.deadline, bytes(marks)) for seq, (marks, ranking) in self._opened.items()]
             self._tables.insert("pending", rows)
         if self._changed:
-            self._tables.set_clicks([(bytes(self._clicks[seq]), seq) for seq in sorted(self._changed)])
+            self._tables.set_clicks([(marks, seq) for seq, marks in self.clicks.items()])
         self._tables.unpark(self._attached, self._now)
         if self._newly_parked:
             self._tables.insert("parked", [(seq, *waiting) for seq, waiting in self._newly_parked.items()])
@@ -232,9 +246,7 @@ class Transaction:
     def _end_windows(self) -> list[Lesson]:
         """Turn lists whose window has ended into lessons."""
         lessons: list[Lesson] = []
-        ended: list[int] = []
-        for clicks, row in self._tables.due(self._now, MOST_LESSONS):
-            ranking = ranking_of(row)
+        for clicks, ranking in self._tables.due(self._now, MOST_LESSONS):
             seq, shown = self._next(), ranking.shown
             self._add("lessons", (seq, ranking.seq, ranking.version, self._now, clicks))
             lessons.append(
@@ -247,9 +259,9 @@ class Transaction:
                     memo=shown.memo,
                 )
             )
-            ended.append(ranking.seq)
-        if ended:
-            self._tables.close_windows(ended)
+            self.closed.append(ranking.seq)
+        if self.closed:
+            self._tables.close_windows(self.closed)
         return lessons
 
     def _add_event(self, event_id: str, fate: Fate, ranking_seq: int | None, position: int | None, body: bytes) -> int:

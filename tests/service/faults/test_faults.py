@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from rankpolicy.service.sqlite import opening
+from rankpolicy.service.sqlite import checkpoints
 from tests.service.faults.disk import DiskImage, FailingDisk, Recording, watched
 from tests.service.faults.story import Story
 
@@ -22,7 +22,7 @@ KINDS = ("error", "full")
 
 @pytest.fixture(autouse=True)
 def _frequent_checkpoints(monkeypatch):
-    monkeypatch.setattr(opening, "PAGES_PER_CHECKPOINT", 12)
+    monkeypatch.setattr(checkpoints, "PAGES_PER_CHECKPOINT", 12)
 
 
 def lose_power_everywhere(folder: Path, *, seed: int, turns: int, losses: int, every: int = 1) -> int:
@@ -79,7 +79,7 @@ def test_any_write_or_sync_may_fail(tmp_path):
 
 
 if __name__ == "__main__":
-    opening.PAGES_PER_CHECKPOINT = 12
+    checkpoints.PAGES_PER_CHECKPOINT = 12
     wanted, done, seed, failed = int(sys.argv[1]), 0, 0, 0
     while done + failed < wanted:
         seed += 1

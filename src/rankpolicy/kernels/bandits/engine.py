@@ -60,20 +60,25 @@ def _with_statistics(memory, steps, statistics):
 
 
 @compiled
-def _read_query(memory, table, query, items):
-    """The memory of the bandit of one query, about these items."""
-    steps, statistics = np.empty(1, np.int64), np.empty((1, len(items), 2))
-    steps[0] = table.counts[slot_of(table.keys, _finalised(_spread(query))), 0]
+def _room_for(memory, num_items):
+    """The memory of a bandit of so many items, to be filled."""
+    return _with_statistics(memory, np.empty(1, np.int64), np.empty((1, num_items, 2)))
+
+
+@compiled
+def _read_query(own, table, query, items):
+    """Fill the memory of the bandit of one query with what is known about these items."""
+    own.steps[0] = table.counts[slot_of(table.keys, _finalised(_spread(query))), 0]
     for place in range(len(items)):
         slot = slot_of(table.keys, _finalised(_spread(query) ^ items[place]))
         for column in range(2):
-            statistics[0, place, column] = table.counts[slot, column]
-    return _with_statistics(memory, steps, statistics)
+            own.statistics[0, place, column] = table.counts[slot, column]
 
 
 def _rank_query(engine, source, table, keys, ranking, propensities):
     """Fill ranking with the places of the items to show, and propensities; keys (1 + item,) are those of the query and the items."""
-    own = _read_query(engine.memory, table, keys[0], keys[1:])
+    own = _room_for(engine.memory, len(keys) - 1)
+    _read_query(own, table, keys[0], keys[1:])
     places = np.arange(len(keys) - 1)
     engine.rank(own, places, source.generator, ranking)
     engine.propensities(own, places, ranking, propensities)
@@ -81,12 +86,15 @@ def _rank_query(engine, source, table, keys, ranking, propensities):
 
 def _rank_queries(engine, source, table, queries, items, lengths, rankings):
     """Rank many lists: items (list, item) up to their lengths, into rankings (list, position), -1 past their end."""
+    places, own = np.arange(0), _room_for(engine.memory, 0)
     for row in range(len(queries)):
         length = lengths[row]
-        own = _read_query(engine.memory, table, queries[row], items[row, :length])
+        if length != len(places):  # most lists are as long as the one before
+            places, own = np.arange(length), _room_for(engine.memory, length)
+        _read_query(own, table, queries[row], items[row, :length])
         rankings[row] = -1
         if length > 0:
-            engine.rank(own, np.arange(length), source.generator, rankings[row, : min(length, rankings.shape[1])])
+            engine.rank(own, places, source.generator, rankings[row, : min(length, rankings.shape[1])])
 
 
 def _learn_queries(engine, table, queries, items, offsets, clicks):

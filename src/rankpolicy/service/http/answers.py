@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, MutableMapping
+from collections.abc import Awaitable, Callable, MutableMapping, Sequence
 from typing import Any
 
 import msgspec
@@ -14,6 +14,7 @@ from rankpolicy.types import RankPolicyError
 Scope = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
+SendWhole = Callable[[int, bytes, Sequence[tuple[bytes, bytes]]], None]  # status, body and further headers
 
 ENCODER = msgspec.json.Encoder()
 _JSON = (b"content-type", b"application/json")
@@ -89,5 +90,15 @@ async def send_refusal(send: Send, refusal: RefusedError) -> None:
     refusal
         The reason.
     """
-    problem = Problem(error=refusal.error, message=refusal.message)
-    await send_json(send, refusal.status, problem, *refusal.headers)
+    await send_json(send, refusal.status, problem_of(refusal), *refusal.headers)
+
+
+def problem_of(refusal: RefusedError) -> Problem:
+    """The body of an answer that says why a request was refused.
+
+    Parameters
+    ----------
+    refusal
+        The reason.
+    """
+    return Problem(error=refusal.error, message=refusal.message)

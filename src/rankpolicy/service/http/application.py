@@ -13,18 +13,32 @@ from msgspec import Meta
 
 from rankpolicy.service.dashboard import Dashboard
 from rankpolicy.service.http.access import Access
-from rankpolicy.service.http.answers import Receive, RefusedError, Scope, Send, refusal_of, send_json, send_refusal
-from rankpolicy.service.http.bodies import decoded, read_body
+from rankpolicy.service.http.answers import (
+    ENCODER,
+    Receive,
+    RefusedError,
+    Scope,
+    Send,
+    SendWhole,
+    problem_of,
+    refusal_of,
+    send_json,
+    send_refusal,
+)
+from rankpolicy.service.http.bodies import check_post, decoded, read_body
 from rankpolicy.service.http.metrics import Metrics
 from rankpolicy.service.http.pages import pages
-from rankpolicy.service.messages import MOST_EVENTS, EventIn, RankRequest
+from rankpolicy.service.messages import MOST_BYTES, MOST_EVENTS, EventIn, EventsAnswer, RankRequest
 from rankpolicy.service.ranking_service import RankingService
 
+RANK, EVENTS = "/v1/rank", "/v1/events"
 _RANK = msgspec.json.Decoder(RankRequest)
 _EVENTS: msgspec.json.Decoder[Any] = msgspec.json.Decoder(
     EventIn | Annotated[list[EventIn], Meta(max_length=MOST_EVENTS)]
 )
-_KNOWN_PAGES = (
+_KNOWN = {
+    RANK,
+    EVENTS,
     "/v1/policies",
     "/v1/models",
     "/v1/evaluate",
@@ -35,7 +49,7 @@ _KNOWN_PAGES = (
     "/healthz",
     "/readyz",
     "/openapi.json",
-)
+}
 
 
 class Application:
@@ -56,9 +70,43 @@ class Application:
         self.dashboard = Dashboard(service, self._access, self, report=report)
         self._pages = pages(service, self._access, self.metrics, self.dashboard.routes())
         self._quick: dict[str, Callable[[Scope, Receive, Send], Awaitable[int]]] = {
-            "/v1/rank": self._rank,
-            "/v1/events": self._events,
+            RANK: self._rank,
+            EVENTS: self._events,
         }
+
+    def answer_soon(self, scope: Scope, body: bytes, send: SendWhole) -> bool:
+        """Answer a request for a list or with events, whose whole body is there, without a task; False where it needs one.
+
+        Parameters
+        ----------
+        scope
+            The ASGI scope.
+        body
+            The body.
+        send
+            Called once with the answer, in the event loop: now, or after the commit that holds the list or the events.
+        """
+        path, start = scope["path"], time.perf_counter()
+
+        def done(outcome: Any) -> None:
+            if isinstance(outcome, Exception):
+                refusal = self._refusal(outcome)
+                status = refusal.status
+                send(status, ENCODER.encode(problem_of(refusal)), refusal.headers)
+            else:
+                status = self._count_events(outcome) if path == EVENTS else 200
+                send(status, ENCODER.encode(outcome), ())
+            self._count(path, status, time.perf_counter() - start)
+
+        try:
+            self._access.check(scope, "rank" if path == RANK else "events")
+            check_post(scope, kind="application/json", most=MOST_BYTES)
+            if path == RANK:
+                return self._service.rank_soon(decoded(_RANK, body), done)
+            self._service.take_soon(_as_list(decoded(_EVENTS, body)), done)
+        except Exception as error:
+            done(error)
+        return True
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve a connection.
@@ -93,8 +141,7 @@ class Application:
         finally:
             if isinstance(counted, _Counted):
                 status = counted.status or status
-            self.metrics.count(_named(path), status, seconds := time.perf_counter() - start)
-            self.dashboard.rates.count(path, status, seconds)
+            self._count(path, status, time.perf_counter() - start)
 
     async def _rank(self, scope: Scope, receive: Receive, send: Send) -> int:
         self._access.check(scope, "rank")
@@ -104,17 +151,24 @@ class Application:
 
     async def _events(self, scope: Scope, receive: Receive, send: Send) -> int:
         self._access.check(scope, "events")
-        given = decoded(_EVENTS, await read_body(scope, receive))
-        events = given if isinstance(given, list) else [given]
-        answer = await self._service.take(events)
-        for fate in ("accepted", "duplicate", "orphan", "late"):
-            self.metrics.events[fate] += getattr(answer, fate)
-        self.metrics.events["rejected"] += len(answer.rejected)
-        self.dashboard.rates.count_events(len(events))
-        all_refused = bool(events) and len(answer.rejected) == len(events)
-        status = answer.rejected[0].status if all_refused else 200
+        answer = await self._service.take(_as_list(decoded(_EVENTS, await read_body(scope, receive))))
+        status = self._count_events(answer)
         await send_json(send, status, answer)
         return status
+
+    def _count(self, path: str, status: int, seconds: float) -> None:
+        self.metrics.count(_named(path), status, seconds)
+        self.dashboard.rates.count(path, status, seconds)
+
+    def _count_events(self, answer: EventsAnswer) -> int:
+        """Count events by what became of them; the status of the answer."""
+        stored = {fate: getattr(answer, fate) for fate in ("accepted", "duplicate", "orphan", "late")}
+        for fate, number in stored.items():
+            self.metrics.events[fate] += number
+        self.metrics.events["rejected"] += len(answer.rejected)
+        num_stored = sum(stored.values())
+        self.dashboard.rates.count_events(num_stored + len(answer.rejected))
+        return answer.rejected[0].status if answer.rejected and not num_stored else 200
 
     def _refusal(self, error: Exception) -> RefusedError:
         known = refusal_of(error)
@@ -156,8 +210,12 @@ class _Counted:
 
 def _named(path: str) -> str:
     """The path as metrics name it; there are few names, whatever is asked for."""
-    if path in ("/v1/rank", "/v1/events", *_KNOWN_PAGES):
+    if path in _KNOWN:
         return path
     if path.startswith("/v1/policies/"):
         return "/v1/policies/{policy}/rollback" if path.endswith("/rollback") else "/v1/policies/{policy}/promote"
     return "/v1/rankings/{ranking_id}" if path.startswith("/v1/rankings/") else "other"
+
+
+def _as_list(given: Any) -> list[EventIn]:
+    return given if isinstance(given, list) else [given]

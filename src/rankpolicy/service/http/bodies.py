@@ -61,14 +61,7 @@ async def whole_body_of(scope: Scope, receive: Receive, *, kind: str, most: int)
     most
         How many bytes it may have.
     """
-    if scope["method"] != "POST":
-        raise RefusedError(405, "method_not_allowed", "use POST here.", (b"allow", b"POST"))
-    given = (header(scope, b"content-type") or "").partition(";")[0].strip().lower()
-    if given != kind:  # a form of a foreign web page cannot send this type unasked
-        raise RefusedError(415, "unsupported_media_type", f"content-type must be {kind}.")
-    announced = header(scope, b"content-length")
-    if announced is not None and announced.isdigit() and int(announced) > most:
-        raise _too_large(most)
+    check_post(scope, kind=kind, most=most)
     reading = _whole_body(receive, most)
     try:
         waits_for = reading.send(None)
@@ -79,6 +72,28 @@ async def whole_body_of(scope: Scope, receive: Receive, *, kind: str, most: int)
             return await _resumed(reading, waits_for)
     except TimeoutError:
         raise RefusedError(408, "timeout", f"the body must come within {LONGEST_WAIT:g} seconds.") from None
+
+
+def check_post(scope: Scope, *, kind: str, most: int) -> None:
+    """Refuse a request that is no POST, has another content type, or announces too large a body.
+
+    Parameters
+    ----------
+    scope
+        The ASGI scope.
+    kind
+        The content type that it must have.
+    most
+        How many bytes it may have.
+    """
+    if scope["method"] != "POST":
+        raise RefusedError(405, "method_not_allowed", "use POST here.", (b"allow", b"POST"))
+    given = (header(scope, b"content-type") or "").partition(";")[0].strip().lower()
+    if given != kind:  # a form of a foreign web page cannot send this type unasked
+        raise RefusedError(415, "unsupported_media_type", f"content-type must be {kind}.")
+    announced = header(scope, b"content-length")
+    if announced is not None and announced.isdigit() and int(announced) > most:
+        raise _too_large(most)
 
 
 def decoded(decoder: msgspec.json.Decoder[MessageT], body: bytes) -> MessageT:

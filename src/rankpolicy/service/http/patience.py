@@ -6,17 +6,25 @@ import asyncio
 import importlib.util
 from typing import Any
 
+from rankpolicy.service.http.quick import AnswerSoon, quick_protocol
+
 HEADER_SECONDS = 10.0  # from the first byte of a request, or from the connection, until its headers have come
 MOST_HEADER_BYTES = 64 * 1024
 
 
-def impatient_protocol() -> type[asyncio.Protocol]:
-    """Uvicorn's HTTP protocol, the quicker one where httptools is installed, with limits on the time and size of headers."""
+def impatient_protocol(answer_soon: AnswerSoon) -> type[asyncio.Protocol]:
+    """Uvicorn's HTTP protocol, the quicker one where httptools is installed, with limits on the time and size of headers.
+
+    Parameters
+    ----------
+    answer_soon
+        Answers requests that need no task.
+    """
     base: Any
     if importlib.util.find_spec("httptools") is not None:
         from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-        base = HttpToolsProtocol
+        base = quick_protocol(HttpToolsProtocol, answer_soon)
     else:
         from uvicorn.protocols.http.h11_impl import H11Protocol
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
+import msgspec
 import numpy as np
 
 from rankpolicy.service.messages import RankRequest
@@ -40,4 +39,4 @@ def with_estimated_propensities(
                 break
             matches[position] += 1
     steps = [(matches[position + 1] + 1) / (matches[position] + 1) for position in range(len(ordered.items))]
-    return replace(ordered, propensities=steps, no_propensities=None, propensity_draws=num_draws)
+    return msgspec.structs.replace(ordered, propensities=steps, no_propensities=None, propensity_draws=num_draws)

@@ -9,6 +9,7 @@ from typing import Any
 
 from rankpolicy.service.checking import check_log
 from rankpolicy.service.errors import DamagedStoreError, UnavailableError
+from rankpolicy.service.formats import check_format
 from rankpolicy.service.postgres.schema import FORMAT, SCHEMA
 from rankpolicy.service.postgres.tables import PostgresTables
 from rankpolicy.service.records import Committed, Lesson, NewEvents, NewRanking, PolicyVersion
@@ -164,10 +165,7 @@ class PostgresStore(ServedStore):
         if self._connection.execute("SELECT to_regclass('log_end')").fetchone()[0] is None:
             raise RankPolicyError(f"{self.name} has no tables of a service yet. Start one: rankpolicy serve.")
         (found,) = self._connection.execute("SELECT value FROM meta WHERE name = 'format'").fetchone()
-        if found != str(FORMAT).encode():
-            raise RankPolicyError(
-                f"{self.name} has format {found.decode()}; this version of rankpolicy reads format {FORMAT}. Update rankpolicy."
-            )
+        check_format(self.name, int(found), FORMAT)
 
     def _disconnect(self) -> None:
         connection, self._connection = self._connection, None

@@ -6,7 +6,8 @@ from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
 from rankpolicy.service.errors import DamagedStoreError
-from rankpolicy.service.transaction import RANKING_COLUMNS, Row
+from rankpolicy.service.records import StoredRanking
+from rankpolicy.service.transaction import RANKING_COLUMNS, Row, ranking_of
 
 _COLUMNS = {"rankings": 9, "events": 8, "attachments": 5, "lessons": 6, "pending": 3, "parked": 3}
 _INSERT = {table: f"INSERT INTO {table} VALUES ({', '.join(['%s'] * number)})" for table, number in _COLUMNS.items()}
@@ -33,8 +34,9 @@ class PostgresTables:
     def __init__(self, connection: Any) -> None:
         self._connection = connection
 
-    def rankings(self, ranking_ids: Collection[str]) -> Iterable[Row]:
-        return self._rows(f"SELECT {RANKING_COLUMNS} FROM rankings WHERE ranking_id = ANY(%s)", list(ranking_ids))
+    def rankings(self, ranking_ids: Collection[str]) -> Iterable[StoredRanking]:
+        rows = self._rows(f"SELECT {RANKING_COLUMNS} FROM rankings WHERE ranking_id = ANY(%s)", list(ranking_ids))
+        return map(ranking_of, rows)
 
     def event_bodies(self, event_ids: Collection[str]) -> Iterable[tuple[str, bytes]]:
         return self._rows("SELECT event_id, body FROM events WHERE event_id = ANY(%s)", list(event_ids))
@@ -45,12 +47,12 @@ class PostgresTables:
     def parked(self, ranking_ids: Collection[str], now: int) -> Iterable[tuple[str, int, bytes]]:
         return self._rows(_PARKED, list(ranking_ids), now)
 
-    def due(self, now: int, most: int) -> Iterable[tuple[bytes, Row]]:
+    def due(self, now: int, most: int) -> Iterable[tuple[bytes, StoredRanking]]:
         found = self._rows(_DUE, now, most)
         for _, ranking_seq, *row in found:
             if row[0] is None:
                 raise DamagedStoreError(f"list {ranking_seq} is missing. Restore the database from a backup.")
-        return [(clicks, tuple(row)) for clicks, _, *row in found]
+        return [(clicks, ranking_of(tuple(row))) for clicks, _, *row in found]
 
     def insert(self, table: str, rows: Sequence[Row]) -> None:
         with self._connection.cursor() as cursor:

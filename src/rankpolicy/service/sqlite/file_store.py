@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,8 @@ from rankpolicy.service.records import (
     NewRanking,
 )
 from rankpolicy.service.served_store import ServedStore
+from rankpolicy.service.sqlite.checkpoints import Checkpoints
+from rankpolicy.service.sqlite.open_lists import OpenLists
 from rankpolicy.service.sqlite.opening import FileLock, check_pages, connect, create_tables, import_apsw
 from rankpolicy.service.sqlite.transaction import SqliteTables
 from rankpolicy.service.transaction import Transaction
@@ -44,6 +47,8 @@ class SqliteStore(ServedStore):
         self._role = role
         self._lock = FileLock(self.path) if role == "server" else None
         self._connection: Any = None
+        self._open_lists = OpenLists()
+        self._checkpoints = Checkpoints(self.path)
         try:
             self.reopen()
             if check != "none":
@@ -55,18 +60,40 @@ class SqliteStore(ServedStore):
     def reopen(self) -> None:
         """Begin again after a failure: what was committed is read from the disk, not remembered."""
         self._disconnect()
+        self._open_lists.clear()
         self._connection = connect(self.path, read_only=self._role == "reader")
         if self._role != "reader":
             with _failures_named(self.path):
                 create_tables(self._connection)
+            self._checkpoints.follow(self._connection)
         self._seq = self.last_seq()
 
     def close(self) -> None:
         """Release the database."""
+        self._checkpoints.stop()
         self._disconnect()
         if self._lock is not None:
             self._lock.release()
             self._lock = None
+
+    def check_beside(self, kind: str) -> Callable[[], None]:
+        """Begin to check the pages in a thread; the function waits for the end, and raises where one is damaged.
+
+        Parameters
+        ----------
+        kind
+            ``"quick"`` (pages), ``"full"`` (pages and indexes) or ``"none"``.
+        """
+        if kind == "none":
+            return lambda: None
+        thread = ThreadPoolExecutor(1, "rankpolicy check")
+        checking = thread.submit(_check_pages_of, self.path, thorough=kind == "full")
+        thread.shutdown(wait=False)  # it ends with its work
+        return checking.result
+
+    def begin_to_serve(self) -> None:
+        """Move the write-ahead log into the database beside the thread that commits, not in it."""
+        self._checkpoints.start()
 
     def commit(self, work: Sequence[NewRanking | NewEvents], *, now: int) -> Committed:
         """Store the work and end the windows that are due, in one transaction.
@@ -78,10 +105,16 @@ class SqliteStore(ServedStore):
         now
             The time of the service.
         """
-        with self._transaction() as connection:
-            transaction = Transaction(SqliteTables(connection), work, seq=self._seq, now=now)
-            committed = transaction.run()
+        try:
+            with self._transaction() as connection:
+                tables = SqliteTables(connection, self._open_lists)
+                transaction = Transaction(tables, work, seq=self._seq, now=now)
+                committed = transaction.run()
+        except BaseException:
+            self._open_lists.clear()
+            raise
         self._seq = transaction.seq
+        self._open_lists.follow(transaction.opened, transaction.clicks, transaction.closed)
         return committed
 
     def check(self) -> dict[str, int]:
@@ -132,13 +165,23 @@ class SqliteStore(ServedStore):
                 connection.close(force=True)
 
 
+def _check_pages_of(path: Path, *, thorough: bool) -> None:
+    connection = connect(path, read_only=True)
+    try:
+        with _failures_named(path):
+            check_pages(connection, path, thorough=thorough)
+    finally:
+        connection.close(force=True)
+
+
 @contextmanager
 def _failures_named(path: Path) -> Iterator[None]:
     """Failures of SQLite as ours: the file is damaged, or cannot be written at the moment."""
     apsw = import_apsw()
     try:
         yield
-    except (apsw.CorruptError, apsw.NotADBError) as error:
+    # Names of tables and columns, and texts, are damaged too where SQL or UTF-8 fails.
+    except (apsw.CorruptError, apsw.NotADBError, apsw.SQLError, UnicodeDecodeError) as error:
         raise DamagedStoreError(f"{path} is damaged ({error}). Restore it from a backup.") from None
     except apsw.FullError:
         raise UnavailableError(

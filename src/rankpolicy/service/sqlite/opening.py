@@ -5,26 +5,36 @@ from __future__ import annotations
 import fcntl
 import os
 import secrets
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 from rankpolicy.service.errors import DamagedStoreError, UnavailableError
+from rankpolicy.service.formats import check_format
 from rankpolicy.service.sqlite.schema import APPLICATION, FORMAT, SCHEMA, SERVED
 from rankpolicy.types import MissingDependencyError, RankPolicyError
 
 BUSY_MILLISECONDS = 5_000  # how long a commit waits for another process, such as one that makes a key
+_TABLES = "SELECT name, tbl_name, sql FROM sqlite_schema"
+OLDEST_SQLITE = (
+    3,
+    51,
+    3,
+)  # before it, two connections that reset the write-ahead log at the same moment can damage the database
 
 
-# Pages in the write-ahead log before they move into the database. Under load most of them are written again and again.
-PAGES_PER_CHECKPOINT = 8_000
-
-
+@lru_cache(maxsize=1)
 def import_apsw() -> Any:
-    """The SQLite library; the one in Python's standard library may have a WAL bug that loses transactions."""
+    """The SQLite library; the one in Python's standard library may be too old."""
     try:
         import apsw
     except ImportError:
         raise MissingDependencyError("The service needs apsw: pip install 'rankpolicy[serve]'") from None
+    found, oldest = apsw.sqlite_lib_version(), ".".join(map(str, OLDEST_SQLITE))
+    if tuple(map(int, found.split("."))) < OLDEST_SQLITE:
+        raise MissingDependencyError(
+            f"The service needs SQLite {oldest} or later; apsw has {found}: pip install -U apsw"
+        )
     return apsw
 
 
@@ -47,11 +57,11 @@ def connect(path: Path, *, read_only: bool = False) -> Any:
             if connection.pragma("journal_mode", "wal") != "wal":
                 raise RankPolicyError(f"{path} must be on a file system with shared memory, not on a network drive.")
             connection.pragma("synchronous", "FULL")
-            connection.pragma("wal_autocheckpoint", PAGES_PER_CHECKPOINT)
         connection.pragma("cell_size_check", True)
         connection.pragma("trusted_schema", False)
         _check_format(connection, path)
-    except (apsw.NotADBError, apsw.CorruptError) as error:
+        _check_schema(connection, path)
+    except (apsw.NotADBError, apsw.CorruptError, UnicodeDecodeError) as error:
         raise DamagedStoreError(f"{path} is no database, or is damaged ({error}). Restore it from a backup.") from None
     except apsw.Error as error:
         raise UnavailableError(f"cannot open the database {path}: {error}.") from None
@@ -97,7 +107,7 @@ def check_pages(connection: Any, path: Path, *, thorough: bool) -> None:
     pragma = "integrity_check" if thorough else "quick_check"
     try:
         found = connection.execute(f"PRAGMA {pragma}(1)").fetchall()
-    except (apsw.CorruptError, apsw.NotADBError) as error:
+    except (apsw.CorruptError, apsw.NotADBError, UnicodeDecodeError) as error:
         found = [(str(error),)]
     if found != [("ok",)]:
         raise DamagedStoreError(f"{path} is damaged ({found[0][0]}). Restore it from a backup.")
@@ -110,10 +120,31 @@ def _check_format(connection: Any, path: Path) -> None:
         return
     if connection.pragma("application_id") != APPLICATION:
         raise RankPolicyError(f"{path} is a database of another program. Choose another file.")
-    if version != FORMAT:
-        raise RankPolicyError(
-            f"{path} has format {version}; this version of rankpolicy reads format {FORMAT}. Update rankpolicy."
-        )
+    check_format(str(path), version, FORMAT)
+
+
+def _check_schema(connection: Any, path: Path) -> None:
+    """Refuse a database whose tables are described in other words than those they were made with."""
+    known, first = _described(SCHEMA + SERVED), _described(SCHEMA)
+    found = {name: (table, text) for name, table, text in connection.execute(_TABLES)}
+    if not found:
+        return
+    # Tables that a newer version has added are left alone; those of this one under another name are not.
+    wrong = [
+        name
+        for name, described in found.items()
+        if (described != known[name] if name in known else described in known.values())
+    ]
+    wrong += [name for name in first if name not in found]
+    if wrong:
+        raise DamagedStoreError(f"{path} is damaged (the description of {wrong[0]!r:.80}). Restore it from a backup.")
+
+
+@lru_cache(maxsize=2)
+def _described(schema: str) -> dict[str, tuple[str, str | None]]:
+    connection = import_apsw().Connection(":memory:")
+    connection.execute(schema)
+    return {name: (table, text) for name, table, text in connection.execute(_TABLES)}
 
 
 class FileLock:

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
+from itertools import chain
 from typing import Any
 
 import msgspec
 
 from rankpolicy.service.errors import DamagedStoreError
 from rankpolicy.service.records import StoredRanking
+from rankpolicy.service.sqlite.open_lists import OpenLists
 from rankpolicy.service.transaction import EVENT, RANKING_COLUMNS, SHOWN, Row, ranking_of
 
 __all__ = ["EVENT", "SHOWN", "SqliteTables", "read_ranking"]
 
 _JSON = msgspec.json.Encoder()
+_PLACES = msgspec.json.Decoder(list[int])
 _COLUMNS = {"rankings": 9, "events": 8, "attachments": 5, "lessons": 6, "pending": 3, "parked": 3}
-_INSERT = {table: f"INSERT INTO {table} VALUES ({', '.join('?' * number)})" for table, number in _COLUMNS.items()}
+# Every step of a statement lets the other threads of Python run and then waits for its turn, so one step writes many rows.
+_ROWS_PER_STEP = (64, 16, 4, 1)
 _RANKINGS = f"SELECT {RANKING_COLUMNS} FROM rankings WHERE ranking_id IN (SELECT value FROM json_each(?))"
 _BODIES = "SELECT event_id, body FROM events WHERE event_id IN (SELECT value FROM json_each(?))"
 _CLICKS = "SELECT ranking_seq, clicks FROM pending WHERE ranking_seq IN (SELECT value FROM json_each(?))"
@@ -23,10 +27,14 @@ _PARKED = """
     SELECT p.ranking_id, p.event_seq, e.body FROM parked p LEFT JOIN events e ON e.seq = p.event_seq
     WHERE p.ranking_id IN (SELECT value FROM json_each(?)) AND p.deadline >= ? ORDER BY p.event_seq
 """
-_DUE = f"""
-    SELECT p.clicks, p.ranking_seq, {", ".join(f"r.{column}" for column in RANKING_COLUMNS.split(", "))}
+_DUE = """
+    SELECT json_group_array(ranking_seq) FROM
+    (SELECT ranking_seq FROM pending WHERE deadline < ? ORDER BY deadline, ranking_seq LIMIT ?)
+"""
+_PENDING = f"""
+    SELECT p.ranking_seq, p.clicks, {", ".join(f"r.{column}" for column in RANKING_COLUMNS.split(", "))}
     FROM pending p LEFT JOIN rankings r ON r.seq = p.ranking_seq
-    WHERE p.deadline < ? ORDER BY p.deadline, p.ranking_seq LIMIT ?
+    WHERE p.ranking_seq IN (SELECT value FROM json_each(?))
 """
 
 
@@ -37,37 +45,54 @@ class SqliteTables:
     ----------
     connection
         A connection inside a transaction.
+    remembered
+        Lists that need not be read.
     """
 
-    def __init__(self, connection: Any) -> None:
-        self._connection = connection
+    def __init__(self, connection: Any, remembered: OpenLists) -> None:
+        self._connection, self._remembered = connection, remembered
 
-    def rankings(self, ranking_ids: Collection[str]) -> Iterable[Row]:
-        return self._rows(_RANKINGS, _as_json(ranking_ids))
+    def rankings(self, ranking_ids: Collection[str]) -> Iterable[StoredRanking]:
+        found = [ranking for name in ranking_ids if (ranking := self._remembered.named(name)) is not None]
+        if len(found) < len(ranking_ids):
+            missing = set(ranking_ids) - {ranking.shown.ranking_id for ranking in found}
+            found += map(ranking_of, self._rows(_RANKINGS, _as_json(missing)))
+        return found
 
     def event_bodies(self, event_ids: Collection[str]) -> Iterable[tuple[str, bytes]]:
         return self._rows(_BODIES, _as_json(event_ids))
 
     def open_clicks(self, ranking_seqs: Collection[int]) -> Iterable[tuple[int, bytes]]:
-        return self._rows(_CLICKS, _as_json(ranking_seqs))
+        known = {seq: kept[0] for seq in ranking_seqs if (kept := self._remembered.at(seq)) is not None}
+        missing = [seq for seq in ranking_seqs if seq not in known]
+        return [*known.items(), *(self._rows(_CLICKS, _as_json(missing)) if missing else ())]
 
     def parked(self, ranking_ids: Collection[str], now: int) -> Iterable[tuple[str, int, bytes]]:
         if not self._rows("SELECT 1 FROM parked LIMIT 1"):
             return []
         return self._rows(_PARKED, _as_json(ranking_ids), now)
 
-    def due(self, now: int, most: int) -> Iterable[tuple[bytes, Row]]:
-        found = self._rows(_DUE, now, most)
-        for _, ranking_seq, *row in found:
+    def due(self, now: int, most: int) -> Iterable[tuple[bytes, StoredRanking]]:
+        ((found,),) = self._rows(_DUE, now, most)
+        places = _PLACES.decode(found)
+        missing = [seq for seq in places if self._remembered.at(seq) is None]
+        read: dict[int, tuple[bytes, StoredRanking]] = {}
+        for seq, clicks, *row in self._rows(_PENDING, _as_json(missing)) if missing else ():
             if row[0] is None:
-                raise DamagedStoreError(f"list {ranking_seq} is missing. Restore the database from a backup.")
-        return [(clicks, tuple(row)) for clicks, _, *row in found]
+                raise DamagedStoreError(f"list {seq} is missing. Restore the database from a backup.")
+            read[seq] = clicks, ranking_of(tuple(row))
+        return [self._remembered.at(seq) or read[seq] for seq in places]
 
     def insert(self, table: str, rows: Sequence[Row]) -> None:
-        self._connection.executemany(_INSERT[table], rows)
+        self._write(f"INSERT INTO {table} VALUES ", "", _COLUMNS[table], rows)
 
     def set_clicks(self, clicks: Sequence[tuple[bytes, int]]) -> None:
-        self._connection.executemany("UPDATE pending SET clicks = ? WHERE ranking_seq = ?", clicks)
+        self._write(
+            "WITH new (clicks, seq) AS (VALUES ",
+            ") UPDATE pending SET clicks = new.clicks FROM new WHERE ranking_seq = new.seq",
+            2,
+            clicks,
+        )
 
     def close_windows(self, ranking_seqs: Sequence[int]) -> None:
         self._connection.execute(
@@ -84,6 +109,14 @@ class SqliteTables:
     def next_deadline(self) -> int | None:
         ((found,),) = self._rows("SELECT min(deadline) FROM pending")
         return None if found is None else int(found)
+
+    def _write(self, start: str, end: str, num_columns: int, rows: Sequence[Row]) -> None:
+        one, done = f"({', '.join('?' * num_columns)})", 0
+        for size in _ROWS_PER_STEP:
+            statement = start + ", ".join([one] * size) + end
+            while len(rows) - done >= size:
+                self._connection.execute(statement, tuple(chain.from_iterable(rows[done : done + size])))
+                done += size
 
     def _rows(self, statement: str, *values: Any) -> list[Any]:
         return list(self._connection.execute(statement, values).fetchall())
