@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from contextlib import contextmanager
@@ -69,8 +70,10 @@ def _alone(function: Callable[[Task], Result], task: Task) -> Result:
 
 @contextmanager
 def _one_torch_thread() -> Iterator[None]:
-    import torch
-
+    torch = sys.modules.get("torch")
+    if torch is None:  # the tasks do not use it: what trains has loaded it
+        yield
+        return
     before = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
