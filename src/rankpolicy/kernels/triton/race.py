@@ -1,7 +1,7 @@
 """Exposure of a Plackett-Luce policy and the gradient of any function of it, on a GPU: the recursions of kernels/plackett_luce/race.py.
 
-A program takes one query and every num_chunks-th block of its nodes. The states F, H, V and U are blocks (node, count) in registers; a
-shift by one count is a gather within a warp. F and H of every item go to scratch memory on the way forwards and come back on the way
+A program takes one query and every num_chunks-th block of its nodes. For few rank weights race_in_registers.py serves; for more, the kernel
+here: the states F, H, V and U are blocks (node, count) in registers; a shift by one count is a gather within a warp. F and H of every item go to scratch memory on the way forwards and come back on the way
 backwards, two items ahead of their use. (Where there are more counts than a warp can gather well, the shifted state is read from scratch
 memory.) Each program adds into rows of its own, which a second kernel sums in a fixed order: results
 do not depend on how programs are scheduled. Nothing here waits for the device, so that a CUDA graph can hold it.
@@ -17,9 +17,14 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
+from rankpolicy.kernels.triton.race_in_registers import race_in_registers_kernel
+from rankpolicy.kernels.triton.race_parts import add_to, block_after, coins, query_range
+
 _SCRATCH_BYTES = 1 << 31  # queries are taken in parts that need no more scratch than this
 _USUAL_SPREAD = 20.0  # between the highest and the lowest score of a query; wider ones take more rounds per program
 _MOST_CHUNKS = 64
+_MOST_IN_REGISTERS = 16  # rank weights up to which a thread holds the states of a node in registers
+_NODES, _SEGMENT = 32, 4  # there: nodes of a program, one per thread of a warp, and items between states that are kept
 _STATE = 128  # numbers in a (node, count) block: four registers of a warp
 _MOST_GATHERED = 256  # counts up to which a shift is a gather: its shuffles grow with the square of the counts
 _FEW_WEIGHTS = 16  # not worth a look whether they end with zeros
@@ -37,11 +42,13 @@ class RaceResult(NamedTuple):
 class _Shape(NamedTuple):
     """How a launch is cut up."""
 
-    counts: int  # rank weights, rounded up to a power of two
+    counts: int  # rank weights, for race_kernel rounded up to a power of two
     nodes: int  # nodes that a program integrates at once
+    segment: int  # items between states that are kept, for race_in_registers_kernel; 0: race_kernel serves
     num_chunks: int  # programs per query
     num_warps: int
     num_queries: int  # queries per launch
+    scratch: int  # numbers of scratch memory per program
 
 
 def race(
@@ -67,23 +74,29 @@ def race(
     if results.numel() == 0 or len(weights) == 0:
         return RaceResult(*results)
     shape = _shape(num_queries, num_items, len(weights), quadrature)
-    block = shape.nodes * shape.counts
-    scratch = scores.new_empty(shape.num_queries * shape.num_chunks, num_items, 2, block)
+    scratch = scores.new_empty(shape.num_queries * shape.num_chunks * shape.scratch)
     partial = scores.new_empty(shape.num_queries * shape.num_chunks, 3, num_items)
     early = scores.new_empty(shape.num_queries, 2)
     visited = torch.empty(shape.num_queries * shape.num_chunks, dtype=torch.int32, device=scores.device)
     parts = {"exposure": 1, "gradient": 2, "curvature": 3}[up_to]
+    nodes = {"STEP": quadrature.step, "BEFORE": quadrature.before, "AFTER": quadrature.after, "NODES": shape.nodes}
     with torch.cuda.device_of(scores):
         for first in range(0, num_queries, shape.num_queries):
             part = slice(first, min(first + shape.num_queries, num_queries))
             own_scores, own_mask, own_coefficients = scores[part], mask[part], coefficients[part]
-            race_kernel[(len(own_scores), shape.num_chunks)](
-                own_scores, own_mask, own_coefficients, weights, scratch, partial, early, visited,
-                num_items, len(weights), shape.num_chunks,
-                STEP=quadrature.step, BEFORE=quadrature.before, AFTER=quadrature.after,
-                NODES=shape.nodes, COUNTS=shape.counts, GATHER=shape.counts <= _MOST_GATHERED, ITEMS=_ITEMS, PARTS=parts,
-                num_warps=shape.num_warps,
-            )  # fmt: skip
+            arrays = (own_scores, own_mask, own_coefficients, weights, scratch, partial, early, visited)
+            grid = (len(own_scores), shape.num_chunks)
+            if shape.segment:
+                race_in_registers_kernel[grid](
+                    *arrays, num_items, shape.num_chunks,
+                    **nodes, COUNTS=shape.counts, SEGMENT=shape.segment, ITEMS=_ITEMS, PARTS=parts, num_warps=1,
+                )  # fmt: skip
+            else:
+                race_kernel[grid](
+                    *arrays, num_items, len(weights), shape.num_chunks,
+                    **nodes, COUNTS=shape.counts, GATHER=shape.counts <= _MOST_GATHERED, ITEMS=_ITEMS, PARTS=parts,
+                    num_warps=shape.num_warps,
+                )  # fmt: skip
             race_sum_kernel[(len(own_scores), triton.cdiv(num_items, _ITEMS))](
                 own_scores, own_mask, own_coefficients, partial, early, visited,
                 results[0, part], results[1, part], results[2, part],
@@ -100,15 +113,18 @@ def _up_to_last_nonzero(weights: Tensor) -> Tensor:
 
 
 def _shape(num_queries: int, num_items: int, cutoff: int, quadrature: Any) -> _Shape:
-    counts = max(8, triton.next_power_of_2(cutoff))
-    nodes = max(1, _STATE // counts)
+    if cutoff <= _MOST_IN_REGISTERS:
+        counts, nodes, segment, num_warps = cutoff, _NODES, _SEGMENT, 1
+        scratch = math.ceil(num_items / segment) * 2 * nodes * counts
+    else:
+        counts = max(8, triton.next_power_of_2(cutoff))
+        nodes, segment, num_warps = max(1, _STATE // counts), 0, min(8, max(1, counts // 256))
+        scratch = num_items * 2 * nodes * counts
     usual_nodes = (quadrature.before + quadrature.after + _USUAL_SPREAD) / quadrature.step
-    bytes_per_program = num_items * 2 * nodes * counts * 4
-    num_programs = max(1, _SCRATCH_BYTES // bytes_per_program)
+    num_programs = max(1, _SCRATCH_BYTES // (4 * scratch))
     num_chunks = min(math.ceil(usual_nodes / nodes), _MOST_CHUNKS, num_programs)
-    return _Shape(
-        counts, nodes, num_chunks, min(8, max(1, counts // 256)), min(num_queries, max(1, num_programs // num_chunks))
-    )
+    num_queries = min(num_queries, max(1, num_programs // num_chunks))
+    return _Shape(counts, nodes, segment, num_chunks, num_warps, num_queries, scratch)
 
 
 @triton.jit(do_not_specialize=["num_items", "cutoff", "num_chunks"])
@@ -145,23 +161,12 @@ def race_kernel(
     block = chunk
     num_visited = 0
     while block < num_blocks:
-        m = first + block * NODES
-        x_first = m.to(tl.float32) * STEP
-        x_last = x_first + (NODES - 1) * STEP
-        nearest, expected = arrivals_at(x_first, scores, mask, length, highest, AFTER, ITEMS)
-        # P[fewer than cutoff arrivals] <= e^-expected (e expected / cutoff)^cutoff: once it vanishes, later nodes add nothing.
-        ratio = tl.maximum(expected / cutoff, 1.0)
-        is_over = cutoff * (ratio - 1.0 - tl.log(ratio)) > 2 * BEFORE
-        next_block = block + num_chunks
-        if is_over or nearest == float("inf"):
-            next_block = num_blocks
-        elif nearest > x_last + 2 * BEFORE:
-            # No item is due for a while: on to the first block of this program that is near the next one.
-            reached = (tl.floor((nearest - 2 * BEFORE) / STEP).to(tl.int32) - first) // NODES
-            next_block = block + tl.maximum((reached - block + num_chunks - 1) // num_chunks, 1) * num_chunks
-        else:
+        next_block, is_integrated = block_after(
+            block, num_chunks, num_blocks, first, scores, mask, length, highest, cutoff, STEP, BEFORE, AFTER, NODES, ITEMS
+        )  # fmt: skip
+        if is_integrated:
             # float64 for s + log t: both may be thousands where their sum is near 0.
-            x = (m + tl.arange(0, NODES)).to(tl.float64) * STEP - highest.to(tl.float64)
+            x = (first + block * NODES + tl.arange(0, NODES)).to(tl.float64) * STEP - highest.to(tl.float64)
             run_forwards(x, scores, mask, coefficients, scratch, length, STEP, NODES, COUNTS, GATHER, PARTS)
             # Other threads of the program read what these have written.
             tl.debug_barrier()
@@ -173,46 +178,6 @@ def race_kernel(
             num_visited += 1
         block = next_block
     tl.store(visited + program, num_visited)
-
-
-@triton.jit
-def query_range(scores, mask, num_items, ITEMS: tl.constexpr):
-    """Items up to the last real one, highest and lowest score, and the sum of rates relative to the highest; 0, 0, 0, 1 without items."""
-    offsets = tl.arange(0, ITEMS)
-    length = 0
-    highest = float("-inf")
-    lowest = float("inf")
-    for start in range(0, num_items, ITEMS):
-        items = start + offsets
-        is_item = tl.load(mask + items, mask=items < num_items, other=0) != 0
-        s = tl.load(scores + items, mask=is_item, other=0.0)
-        length = tl.maximum(length, tl.max(tl.where(is_item, items + 1, 0), 0))
-        highest = tl.maximum(highest, tl.max(tl.where(is_item, s, float("-inf")), 0))
-        lowest = tl.minimum(lowest, tl.min(tl.where(is_item, s, float("inf")), 0))
-    highest = tl.where(length > 0, highest, 0.0)
-    lowest = tl.where(length > 0, lowest, 0.0)
-    sum_of_rates = 0.0
-    for start in range(0, length, ITEMS):
-        items = start + offsets
-        is_item = tl.load(mask + items, mask=items < length, other=0) != 0
-        s = tl.load(scores + items, mask=is_item, other=float("-inf"))
-        sum_of_rates += tl.sum(tl.exp(s - highest), 0)
-    return length, highest, lowest, tl.where(length > 0, sum_of_rates, 1.0)
-
-
-@triton.jit
-def arrivals_at(x, scores, mask, length, highest, AFTER: tl.constexpr, ITEMS: tl.constexpr):
-    """Where the next item not long past log t = x is due (infinity without one), and the expected number of arrivals by then."""
-    nearest = float("inf")
-    expected = 0.0
-    for start in range(0, length, ITEMS):
-        items = start + tl.arange(0, ITEMS)
-        is_item = tl.load(mask + items, mask=items < length, other=0) != 0
-        s = tl.load(scores + items, mask=is_item, other=float("-inf"))
-        due = highest - s
-        nearest = tl.minimum(nearest, tl.min(tl.where(due >= x - AFTER, due, float("inf")), 0))
-        expected += tl.sum(1.0 - tl.exp(-tl.exp(tl.minimum(x - due, 30.0))), 0)
-    return nearest, expected
 
 
 @triton.jit
@@ -330,25 +295,6 @@ def saved_state(scratch, item, state, STATE: tl.constexpr, PARTS: tl.constexpr):
     if PARTS > 1:
         H = tl.load(slot + STATE)
     return F, H
-
-
-@triton.jit
-def add_to(place, value, num_visited):
-    """A program's first block of nodes writes, without waiting for a read; later ones add."""
-    tl.store(place, value + tl.load(place, mask=num_visited > 0, other=0.0))
-
-
-@triton.jit
-def coins(s, is_item, x):
-    """λt, e^{-λt} and 1 - e^{-λt} of one item at nodes ``x`` (node,), log t less the highest score; padding never arrives."""
-    # Past 30 λt is infinite for all purposes.
-    log_rate_t = tl.minimum((s.to(tl.float64) + x).to(tl.float32), 30.0)
-    rate_t = tl.where(is_item, tl.exp(log_rate_t), 0.0)
-    still = tl.exp(-rate_t)
-    # 1 - e^-y loses all digits of a small y; its series does not.
-    y = tl.minimum(rate_t, 0.5)
-    series = y * (1 - y / 2 * (1 - y / 3 * (1 - y / 4 * (1 - y / 5 * (1 - y / 6 * (1 - y / 7 * (1 - y / 8)))))))
-    return rate_t, still, tl.where(rate_t < 0.5, series, 1.0 - still)
 
 
 @triton.jit(do_not_specialize=["num_items", "num_chunks"])
