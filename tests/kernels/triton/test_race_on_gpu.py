@@ -36,7 +36,9 @@ def batch(num_queries, num_items, scale, cutoff, seed=0):
 
 def run(device, scores, mask, weights, coefficients, quadrature=COARSE):
     arrays = (array.to(device) for array in (scores, mask, weights, coefficients))
-    return tuple(array.cpu() for array in module.race(*arrays, quadrature=quadrature))
+    found = module.race(*arrays, quadrature=quadrature)
+    torch.testing.assert_close(found.total.cpu(), (coefficients * found.exposure.cpu()).sum(-1))
+    return tuple(array.cpu() for array in found[:3])
 
 
 def on_cpu(scores, mask, weights, coefficients, quadrature=COARSE):

@@ -1,10 +1,11 @@
 """Exposure of a Plackett-Luce policy and the gradient of any function of it, on a GPU: the recursions of kernels/plackett_luce/race.py.
 
-A program takes one query and every num_chunks-th block of its nodes. For few rank weights race_in_registers.py serves; for more, the kernel
-here: the states F, H, V and U are blocks (node, count) in registers; a shift by one count is a gather within a warp. F and H of every item go to scratch memory on the way forwards and come back on the way
-backwards, two items ahead of their use. (Where there are more counts than a warp can gather well, the shifted state is read from scratch
-memory.) Each program adds into rows of its own, which a second kernel sums in a fixed order: results
-do not depend on how programs are scheduled. Nothing here waits for the device, so that a CUDA graph can hold it.
+A program takes one query and every num_chunks-th block of its nodes. For few rank weights race_in_registers.py serves, for more the kernel
+here: the states F, H, V and U are blocks (node, count) in registers; a shift by one count is a gather within a warp. F and H of every
+item go to scratch memory on the way forwards and come back on the way backwards, two items ahead of their use. (Where there are more
+counts than a warp can gather well, the shifted state is read from scratch memory.) Each program adds into rows of its own, which a second
+kernel sums in a fixed order: results do not depend on how programs are scheduled. Nothing here waits for the device, so that a CUDA graph
+can hold it.
 """
 
 from __future__ import annotations
@@ -32,11 +33,12 @@ _ITEMS = 256  # items read at once where their order does not matter
 
 
 class RaceResult(NamedTuple):
-    """Arrays (query, item), float32."""
+    """Arrays (query, item) but the last, float32."""
 
     exposure: Tensor
     gradient: Tensor  # dΦ/dscores
     curvature: Tensor  # dexposure_i/dscores_i
+    total: Tensor  # Σ coefficients * exposure (query,)
 
 
 class _Shape(NamedTuple):
@@ -70,15 +72,18 @@ def race(
     num_queries, num_items = scores.shape
     scores, coefficients = scores.detach().float().contiguous(), coefficients.float().contiguous()
     mask, weights = mask.contiguous(), _up_to_last_nonzero(rank_weights[:num_items]).to(scores).contiguous()
-    results = scores.new_zeros(3, num_queries, num_items)
-    if results.numel() == 0 or len(weights) == 0:
-        return RaceResult(*results)
+    parts = {"exposure": 1, "gradient": 2, "curvature": 3}[up_to]
+    if scores.numel() == 0 or len(weights) == 0:
+        nothing = torch.zeros_like(scores)
+        return RaceResult(nothing, nothing, nothing, scores.new_zeros(num_queries))
+    total = scores.new_empty(num_queries)
+    results = list(scores.new_empty(parts, num_queries, num_items))
+    results += [scores.new_zeros(()).expand(num_queries, num_items)] * (3 - parts)
     shape = _shape(num_queries, num_items, len(weights), quadrature)
     scratch = scores.new_empty(shape.num_queries * shape.num_chunks * shape.scratch)
     partial = scores.new_empty(shape.num_queries * shape.num_chunks, 3, num_items)
     early = scores.new_empty(shape.num_queries, 2)
     visited = torch.empty(shape.num_queries * shape.num_chunks, dtype=torch.int32, device=scores.device)
-    parts = {"exposure": 1, "gradient": 2, "curvature": 3}[up_to]
     nodes = {"STEP": quadrature.step, "BEFORE": quadrature.before, "AFTER": quadrature.after, "NODES": shape.nodes}
     with torch.cuda.device_of(scores):
         for first in range(0, num_queries, shape.num_queries):
@@ -99,10 +104,12 @@ def race(
                 )  # fmt: skip
             race_sum_kernel[(len(own_scores), triton.cdiv(num_items, _ITEMS))](
                 own_scores, own_mask, own_coefficients, partial, early, visited,
-                results[0, part], results[1, part], results[2, part],
+                results[0][part], results[1][part], results[2][part], total[part],
                 num_items, shape.num_chunks, ITEMS=_ITEMS, PARTS=parts, num_warps=1,
             )  # fmt: skip
-    return RaceResult(*results)
+    if num_items > _ITEMS:
+        total = (coefficients * results[0]).sum(-1)
+    return RaceResult(results[0], results[1], results[2], total)
 
 
 def _up_to_last_nonzero(weights: Tensor) -> Tensor:
@@ -299,10 +306,13 @@ def saved_state(scratch, item, state, STATE: tl.constexpr, PARTS: tl.constexpr):
 
 @triton.jit(do_not_specialize=["num_items", "num_chunks"])
 def race_sum_kernel(
-    scores, mask, coefficients, partial, early, visited, exposure, gradient, curvature,
+    scores, mask, coefficients, partial, early, visited, exposure, gradient, curvature, total,
     num_items, num_chunks, ITEMS: tl.constexpr, PARTS: tl.constexpr,
 ):  # fmt: skip
-    """Sums over the programs of each query, and the closed-form part before the first node; 0 on padding."""
+    """Sums over the programs of each query, and the closed-form part before the first node; 0 on padding.
+
+    ``total`` (query,) gets the sum of coefficient * exposure where one program takes all items.
+    """
     query = tl.program_id(0).to(tl.int64)
     items = tl.program_id(1) * ITEMS + tl.arange(0, ITEMS)
     is_item = tl.load(mask + query * num_items + items, mask=items < num_items, other=0) != 0
@@ -322,6 +332,8 @@ def race_sum_kernel(
         if PARTS > 2:
             bend += tl.load(rows + 2 * num_items, mask=is_read, other=0.0)
     tl.store(exposure + query * num_items + items, tl.where(is_item, exposed, 0.0), mask=items < num_items)
+    if num_items <= ITEMS:
+        tl.store(total + query, tl.sum(tl.where(is_item, exposed * c, 0.0), 0))
     if PARTS > 1:
         tl.store(gradient + query * num_items + items, tl.where(is_item, sloped, 0.0), mask=items < num_items)
     if PARTS > 2:
