@@ -33,9 +33,11 @@ def query_range(scores, mask, num_items, ITEMS: tl.constexpr):
 
 @triton.jit
 def arrivals_at(x, scores, mask, length, highest, AFTER: tl.constexpr, ITEMS: tl.constexpr):
-    """Where the next item not long past log t = x is due (infinity without one), and the expected number of arrivals by then."""
+    """Where the next item not long past log t = x is due (infinity without one), the expected number of arrivals by then, and the number of
+    items long past, which have arrived for certain."""
     nearest = float("inf")
     expected = 0.0
+    num_past = 0
     for start in range(0, length, ITEMS):
         items = start + tl.arange(0, ITEMS)
         is_item = tl.load(mask + items, mask=items < length, other=0) != 0
@@ -43,7 +45,8 @@ def arrivals_at(x, scores, mask, length, highest, AFTER: tl.constexpr, ITEMS: tl
         due = highest - s
         nearest = tl.minimum(nearest, tl.min(tl.where(due >= x - AFTER, due, float("inf")), 0))
         expected += tl.sum(1.0 - tl.exp(-tl.exp(tl.minimum(x - due, 30.0))), 0)
-    return nearest, expected
+        num_past += tl.sum((due < x - AFTER).to(tl.int32), 0)
+    return nearest, expected, num_past
 
 
 @triton.jit
@@ -54,10 +57,10 @@ def block_after(
     """The next block of nodes of a program, and whether this one adds anything and is to be integrated."""
     x_first = (first + block * NODES).to(tl.float32) * STEP
     x_last = x_first + (NODES - 1) * STEP
-    nearest, expected = arrivals_at(x_first, scores, mask, length, highest, AFTER, ITEMS)
+    nearest, expected, num_past = arrivals_at(x_first, scores, mask, length, highest, AFTER, ITEMS)
     # P[fewer than cutoff arrivals] <= e^-expected (e expected / cutoff)^cutoff: once it vanishes, later nodes add nothing.
     ratio = tl.maximum(expected / cutoff, 1.0)
-    is_over = (cutoff * (ratio - 1.0 - tl.log(ratio)) > 2 * BEFORE) | (nearest == float("inf"))
+    is_over = (cutoff * (ratio - 1.0 - tl.log(ratio)) > 2 * BEFORE) | (nearest == float("inf")) | (num_past >= cutoff)
     # Where no item is due for a while: on to the first block of this program that is near the next one.
     is_early = nearest > x_last + 2 * BEFORE
     reached = (

@@ -22,6 +22,7 @@ _PRECISION = "tf32x3"
 _WARPS = 4
 _ROW_BLOCKS = (64, 32)  # rows of a program; 16 where even the smaller ones give few programs
 _INPUTS = 32  # features of a row that are multiplied at once
+_SUMMED = 128  # weights per program that sums up
 _ROWS, _COLUMNS = 32, 64  # rows multiplied at once, and features per program, for the gradient of the first weights
 
 
@@ -86,27 +87,29 @@ def relu_gradient(
     num_blocks = triton.cdiv(num_rows, block)
     gradient = torch.empty_like(weights)
     partial = weights.new_empty(num_blocks, layout.size - layout.first_size)
-    first_slopes = torch.empty_like(activations[0])
+    # Rows are the last axis, filled up to whole vectors: products are over rows.
+    first_slopes = weights.new_empty(num_members, layout.hidden[0], triton.cdiv(num_rows, 16) * 16)
     columns = _COLUMNS
     num_parts = max(1, min(_PROGRAMS // (num_members * triton.cdiv(layout.num_features, columns)), num_rows // 128))
+    rows_per_part = triton.cdiv(num_rows, num_parts * 16) * 16
     products = gradient if num_parts == 1 else weights.new_empty(num_parts, layout.first_size)
     with torch.cuda.device_of(features):
         slopes_kernel[(num_blocks, num_members)](
             slope, weights, *_dropout_arrays(dropout, weights), tuple(activations), first_slopes, partial,
-            num_rows, num_members, partial.shape[1],
+            num_rows, num_members, partial.shape[1], first_slopes.shape[2],
             D=layout.num_features, HIDDEN=layout.hidden, PADDED=_padded(layout), BLOCK=block,
             DROPS=dropout is not None, PRECISION=_PRECISION, num_warps=_WARPS,
         )  # fmt: skip
         products_kernel[(triton.cdiv(layout.num_features, columns), num_members, num_parts)](
-            first_slopes, features, rows, products,
-            num_rows, num_members // len(rows), triton.cdiv(num_rows, num_parts), layout.first_size,
+            first_slopes, features, rows, products, first_slopes.shape[2],
+            num_rows, num_members // len(rows), rows_per_part, layout.first_size,
             D=layout.num_features, WIDTH=layout.hidden[0], PADDED=_padded(layout)[0], ROWS=_ROWS, COLUMNS=columns,
             PRECISION=_PRECISION, num_warps=_WARPS,
         )  # fmt: skip
-        num_first = 0 if num_parts == 1 else triton.cdiv(layout.first_size, 1024)
-        sum_kernel[(num_first + triton.cdiv(partial.shape[1], 1024),)](
+        num_first = 0 if num_parts == 1 else triton.cdiv(layout.first_size, _SUMMED)
+        sum_kernel[(num_first + triton.cdiv(partial.shape[1], _SUMMED),)](
             products, partial, gradient, num_parts, num_blocks, layout.first_size, partial.shape[1], num_first,
-            BLOCK=1024, num_warps=4,
+            PARTS=16, BLOCK=_SUMMED, num_warps=4,
         )  # fmt: skip
     return gradient
 
@@ -226,13 +229,13 @@ def activated(
 @triton.jit(do_not_specialize=["num_rows", "num_members", "num_partial", "num_bytes"])
 def slopes_kernel(
     slope, weights, draws, draws_of, thresholds, num_bytes, activations, first_slopes, partial,
-    num_rows, num_members, num_partial,
+    num_rows, num_members, num_partial, stride,
     D: tl.constexpr, HIDDEN: tl.constexpr, PADDED: tl.constexpr, BLOCK: tl.constexpr,
     DROPS: tl.constexpr, PRECISION: tl.constexpr,
 ):  # fmt: skip
     """The slopes of one block of rows back through the layers of one member.
 
-    ``first_slopes`` (member, row, unit) gets those before the first relu, ``partial`` (block, weight) what the block adds to the gradient
+    ``first_slopes`` (member, unit, row) gets those before the first relu, ``partial`` (block, weight) what the block adds to the gradient
     of all weights but those of the first layer.
     """
     member = tl.program_id(1).to(tl.int64)
@@ -256,8 +259,8 @@ def slopes_kernel(
     tl.store(partial + final + members * HIDDEN[COUNT - 1] + member, tl.sum(d_score, 0))
     d = gated(d_score[:, None] * w[None, :], a, thresholds, member, num_members, COUNT - 1, DROPS)
     for back in tl.static_range(COUNT - 1):
-        WIDTH: tl.constexpr = HIDDEN[COUNT - 1 - back]
-        BELOW: tl.constexpr = HIDDEN[COUNT - 2 - back]
+        WIDTH = HIDDEN[COUNT - 1 - back]
+        BELOW = HIDDEN[COUNT - 2 - back]
         outer = tl.arange(0, PADDED[COUNT - 1 - back])
         inner = tl.arange(0, PADDED[COUNT - 2 - back])
         a = tl.load(
@@ -276,9 +279,9 @@ def slopes_kernel(
     is_unit = unit < HIDDEN[0]
     tl.store(partial + (members * D + member) * HIDDEN[0] + unit, tl.sum(d, 0), mask=is_unit)
     tl.store(
-        first_slopes + (member * num_rows + row)[:, None] * HIDDEN[0] + unit[None, :],
-        d,
-        mask=is_row[:, None] & is_unit[None, :],
+        first_slopes + (member * HIDDEN[0] + unit[:, None]) * stride + row[None, :],
+        tl.trans(d),
+        mask=is_row[None, :] & is_unit[:, None],
     )
 
 
@@ -290,9 +293,9 @@ def gated(d, a, thresholds, member, num_members, PLACE: tl.constexpr, DROPS: tl.
     return tl.where(a > 0.0, d, 0.0)
 
 
-@triton.jit(do_not_specialize=["num_rows", "per_group", "rows_per_part", "size"])
+@triton.jit(do_not_specialize=["num_rows", "per_group", "size"])
 def products_kernel(
-    first_slopes, features, rows, products, num_rows, per_group, rows_per_part, size,
+    first_slopes, features, rows, products, stride, num_rows, per_group, rows_per_part, size,
     D: tl.constexpr, WIDTH: tl.constexpr, PADDED: tl.constexpr, ROWS: tl.constexpr, COLUMNS: tl.constexpr,
     PRECISION: tl.constexpr,
 ):  # fmt: skip
@@ -309,7 +312,7 @@ def products_kernel(
         source = tl.load(rows + row, mask=row < end, other=0)
         x = tl.load(features + source[:, None] * D + column[None, :], mask=column[None, :] < D, other=0.0)
         d = tl.load(
-            first_slopes + (member * num_rows + row)[None, :] * WIDTH + unit[:, None],
+            first_slopes + (member * WIDTH + unit[:, None]) * stride + row[None, :],
             mask=(row[None, :] < end) & (unit[:, None] < WIDTH),
             other=0.0,
         )
@@ -323,21 +326,27 @@ def products_kernel(
 
 @triton.jit(do_not_specialize=["num_parts", "num_blocks", "size", "num_partial", "num_first"])
 def sum_kernel(
-    products, partial, gradient, num_parts, num_blocks, size, num_partial, num_first, BLOCK: tl.constexpr
+    products, partial, gradient, num_parts, num_blocks, size, num_partial, num_first,
+    PARTS: tl.constexpr, BLOCK: tl.constexpr,
 ):  # fmt: skip
     """Sums over the parts of rows of the first layer, in the first programs, and over the blocks of rows of all other weights."""
     number = tl.program_id(0)
     if number < num_first:
         at = number.to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
-        total = tl.zeros((BLOCK,), tl.float32)
-        for _ in range(num_parts):
-            total += tl.load(products + at, mask=at < size, other=0.0)
-            products += size
+        total = sum_of_rows(products, at, num_parts, size, PARTS, BLOCK)
         tl.store(gradient + at, total, mask=at < size)
     else:
         at = (number - num_first).to(tl.int64) * BLOCK + tl.arange(0, BLOCK)
-        total = tl.zeros((BLOCK,), tl.float32)
-        for _ in range(num_blocks):
-            total += tl.load(partial + at, mask=at < num_partial, other=0.0)
-            partial += num_partial
+        total = sum_of_rows(partial, at, num_blocks, num_partial, PARTS, BLOCK)
         tl.store(gradient + size + at, total, mask=at < num_partial)
+
+
+@triton.jit
+def sum_of_rows(rows, at, num_rows, width, PARTS: tl.constexpr, BLOCK: tl.constexpr):
+    """The sum of an array (row, column) over rows at some columns, PARTS rows at once."""
+    total = tl.zeros((PARTS, BLOCK), tl.float32)
+    own = tl.arange(0, PARTS).to(tl.int64)[:, None]
+    for start in range(0, num_rows, PARTS):
+        is_read = (start + own < num_rows) & (at[None, :] < width)
+        total += tl.load(rows + (start + own) * width + at[None, :], mask=is_read, other=0.0)
+    return tl.sum(total, 0)
