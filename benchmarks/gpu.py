@@ -14,6 +14,7 @@ import logging
 import statistics
 import sys
 from collections.abc import Callable
+from functools import partial
 from itertools import chain
 from typing import Any
 
@@ -130,6 +131,32 @@ def reinforce(num_items: int) -> dict[str, object]:
     }
 
 
+def gumbel(num_items: int) -> dict[str, object]:
+    from rankpolicy.gradients.cascade import cascade_form
+    from rankpolicy.gradients.gumbel import gumbel_of_draws, sample_noisy_scores
+    from rankpolicy.kernels.triton.gumbel import gumbel as kernel
+
+    scores, labels, mask = batch(num_items)
+    reward = parse_metric(f"ap@{CUTOFF}")
+    form, seed = cascade_form(reward, labels, mask), torch.zeros(1, dtype=torch.int64, device=scores.device)
+    num_swaps = form.slopes.shape[-1]
+    parts = {name: getattr(form, name) for name in ("rank_weights", "item_values", "keep", "add")}
+
+    def ours() -> Tensor:
+        seed.add_(1)
+        return kernel(scores, mask, **parts, num_swaps=num_swaps, num_samples=NUM_SAMPLES, seed=seed).gradient
+
+    def in_torch() -> Tensor:
+        rankings, noisy = sample_noisy_scores(scores, mask, num_samples=NUM_SAMPLES, cutoff=num_swaps + 1)
+        return gumbel_of_draws(scores, labels, mask, rankings=rankings, noisy_scores=noisy, reward=reward).gradient
+
+    return {
+        "name": f"Gumbel, {NUM_QUERIES} x {num_items}, {NUM_SAMPLES} samples, ap@{CUTOFF}",
+        **compared(microseconds(captured(ours)), microseconds(in_torch, calls=1, repeats=TORCH_REPEATS)),
+        "eager_us": round(microseconds(ours), 1),
+    }
+
+
 def compared(ours: float, in_torch: float) -> dict[str, object]:
     return {"us": round(ours, 1), "torch_us": round(in_torch, 1), "ratio": round(in_torch / ours, 1)}
 
@@ -156,7 +183,8 @@ def main() -> int:
             print(json.dumps(row), flush=True)
         return 0
     bars = []
-    kernels = [lambda n=n: exact_race(n) for n in (24, 120, 1000)] + [lambda n=n: reinforce(n) for n in (24, 120, 1000)]
+    lengths = (24, 120, 1000)
+    kernels = [partial(measured, length) for measured in (exact_race, reinforce, gumbel) for length in lengths]
     for row in chain(gpu_training.rows(), gpu_experiments.rows(), (kernel() for kernel in kernels)):
         print(json.dumps(row), flush=True)
         bars += verdicts(row)
