@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
 
-from rankpolicy.data import make_fair_synthetic, make_web_search, split_queries
+from rankpolicy.data import make_fair_synthetic, make_web_search, read_letor, split_queries
+from rankpolicy.data.arrays import concatenate
 from rankpolicy.evaluation import evaluate
 from rankpolicy.experiments.tradeoff import sweep_tradeoff
 from rankpolicy.metrics import parse_metric, term_table
@@ -106,14 +109,27 @@ def evaluation() -> dict[str, Any]:
     }
 
 
-def quality(*, num_queries: int = 400, devices: tuple[str, str] = ("cpu", "cuda")) -> Iterator[dict[str, Any]]:
-    """Test NDCG@10 of whole fits on two devices, five seeds, paired."""
-    data = make_web_search(num_queries, random_state=0)
-    train, valid, test = split_queries(data, (0.6, 0.2, 0.2), random_state=0)
+def quality(
+    *, num_queries: int = 400, epochs: int = 15, devices: tuple[str, str] = ("cpu", "cuda")
+) -> Iterator[dict[str, Any]]:
+    """Test NDCG@10 of whole fits on two devices, five seeds, paired: on MQ2007, fold 1, where RANKPOLICY_DATA has it."""
+    folder = Path(os.environ.get("RANKPOLICY_DATA", "")) / "letor_mq2007"
+    if (folder / "S1.txt.gz").exists():
+        parts = [read_letor(folder / f"S{number}.txt.gz") for number in range(1, 6)]
+        train, valid, test = concatenate(parts[:3]), parts[3], parts[4]
+        yield {
+            "name": "data",
+            "set": "MQ2007, fold 1",
+            "queries": [train.num_queries, valid.num_queries, test.num_queries],
+        }
+    else:
+        data = make_web_search(num_queries, random_state=0)
+        train, valid, test = split_queries(data, (0.6, 0.2, 0.2), random_state=0)
+        yield {"name": "data", "set": "make_web_search", "queries": num_queries}
     found = {}
     for device in devices:
         start = time.perf_counter()
-        rankers = [PGRank(device=device, epochs=30, random_state=seed) for seed in SEEDS]
+        rankers = [PGRank(device=device, epochs=epochs, random_state=seed) for seed in SEEDS]
         fit_together(rankers, [train] * len(SEEDS), [valid] * len(SEEDS))
         found[device] = np.array([evaluate(ranker, test, ["ndcg@10"]).means["ndcg@10"] for ranker in rankers])
         yield {
