@@ -157,6 +157,32 @@ def gumbel(num_items: int) -> dict[str, object]:
     }
 
 
+def pl_rank(num_items: int) -> dict[str, object]:
+    from rankpolicy.gradients.pl_rank import pl_rank_of_rankings
+    from rankpolicy.kernels.triton.pl_rank import pl_rank as kernel
+    from rankpolicy.policies import PlackettLuce
+
+    scores, labels, mask = batch(num_items)
+    reward = parse_metric(f"ndcg@{CUTOFF}")
+    ((weights, values),) = reward.additive_forms(labels, mask)
+    parts = {"rank_weights": weights[None, :CUTOFF], "item_values": values[None]}
+    seed = torch.zeros(1, dtype=torch.int64, device=scores.device)
+
+    def ours() -> Tensor:
+        seed.add_(1)
+        return kernel(scores, mask, **parts, num_samples=NUM_SAMPLES, seed=seed).gradient
+
+    def in_torch() -> Tensor:
+        rankings = PlackettLuce(scores, mask).sample(NUM_SAMPLES, cutoff=CUTOFF)
+        return pl_rank_of_rankings(scores, labels, mask, rankings=rankings, reward=reward).gradient
+
+    return {
+        "name": f"PL-Rank, {NUM_QUERIES} x {num_items}, {NUM_SAMPLES} samples, ndcg@{CUTOFF}",
+        **compared(microseconds(captured(ours)), microseconds(in_torch, calls=1, repeats=TORCH_REPEATS)),
+        "eager_us": round(microseconds(ours), 1),
+    }
+
+
 def compared(ours: float, in_torch: float) -> dict[str, object]:
     return {"us": round(ours, 1), "torch_us": round(in_torch, 1), "ratio": round(in_torch / ours, 1)}
 
@@ -184,7 +210,7 @@ def main() -> int:
         return 0
     bars = []
     lengths = (24, 120, 1000)
-    kernels = [partial(measured, length) for measured in (exact_race, reinforce, gumbel) for length in lengths]
+    kernels = [partial(measured, length) for measured in (exact_race, reinforce, gumbel, pl_rank) for length in lengths]
     for row in chain(gpu_training.rows(), gpu_experiments.rows(), (kernel() for kernel in kernels)):
         print(json.dumps(row), flush=True)
         bars += verdicts(row)

@@ -18,7 +18,8 @@ COMPILE = """
 from triton import compile
 from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
-from rankpolicy.kernels.triton import adamw, cut, disparity, metrics, race, race_in_registers, reinforce, relu_network
+from rankpolicy.kernels.triton import adamw, cut, disparity, gumbel, metrics, pl_rank, race, race_in_registers
+from rankpolicy.kernels.triton import reinforce, relu_network
 
 NUMBERS = {"mask": "*i1", "seed": "*i64", "relevant_from": "fp32", "stop_scale": "fp32", "empty": "fp32"}
 NUMBERS |= {"steps": "*fp64", "parts": "*i64", "size": "i32", "per_group": "i32", "stride": "i32", "rows_per_part": "i32"}
@@ -50,6 +51,10 @@ assert cubin(relu_network.scores_kernel, 4, INPUTS=32, **shape)
 assert cubin(relu_network.slopes_kernel, 4, **shape)
 assert cubin(relu_network.products_kernel, 4, D=7, WIDTH=20, PADDED=32, ROWS=32, COLUMNS=64, PRECISION="tf32x3")
 assert cubin(relu_network.sum_kernel, 4, PARTS=16, BLOCK=128)
+NUMBERS |= {"pairs": "*i64"}
+assert cubin(gumbel.gumbel_kernel, ITEMS=32, POSITIONS=16)
+assert cubin(pl_rank.pl_rank_kernel, ITEMS=32, POSITIONS=16)
+NUMBERS |= {"pairs": "*i32"}
 assert cubin(cut.cut_kernel, HAS_WEIGHTS=True, ITEMS=32)
 assert cubin(metrics.metrics_kernel, LINEAR=False, HAS_NDCG=True, ITEMS=32, POSITIONS=16)
 assert cubin(reinforce.draw_kernel, LINEAR=False, ITEMS=128, POSITIONS=16)
