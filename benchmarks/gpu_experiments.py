@@ -29,9 +29,12 @@ def tradeoff() -> dict[str, Any]:
     trains = [make_fair_synthetic(random_state=2 * seed) for seed in SEEDS]
     tests = [make_fair_synthetic(random_state=2 * seed + 1) for seed in SEEDS]
     methods = {"fair-pg-rank": {"model": "mlp", "device": "cuda"}}
-    sweep_tradeoff(
-        trains[0], tests[0], {"fair-pg-rank": {"model": "mlp", "device": "cuda", "epochs": 2}}, strengths=[1.0], jobs=1
-    )
+    short = {"fair-pg-rank": methods["fair-pg-rank"] | {"epochs": 2}}
+    # Kernels are compiled before both are timed.
+    sweep_tradeoff(trains[0], tests[0], short, strengths=[1.0], jobs=1)
+    start = time.perf_counter()
+    sweep_tradeoff(trains, tests, short, strengths=STRENGTHS, seeds=SEEDS, jobs=1)
+    two_epochs = time.perf_counter() - start
     start = time.perf_counter()
     found = sweep_tradeoff(trains, tests, methods, strengths=STRENGTHS, seeds=SEEDS, jobs=1)
     together = time.perf_counter() - start
@@ -49,6 +52,7 @@ def tradeoff() -> dict[str, Any]:
         "together_s": round(together, 2),
         "one_by_one_s": round(one_by_one, 1),
         "measured": f"one by one: {ALONE} points, scaled",
+        "first_time_two_epochs_s": round(two_epochs, 2),
         "ratio": round(one_by_one / together, 1),
         "goal_ratio": 20,
         "largest_gap_in_utility": float(f"{max(gaps):.1e}"),

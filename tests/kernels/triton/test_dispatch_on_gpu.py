@@ -22,10 +22,10 @@ from rankpolicy.kernels.triton import adamw, cut, disparity, gumbel, metrics, pl
 from rankpolicy.kernels.triton import reinforce, relu_network
 
 NUMBERS = {"mask": "*i1", "seed": "*i64", "relevant_from": "fp32", "stop_scale": "fp32", "empty": "fp32"}
-NUMBERS |= {"steps": "*fp64", "parts": "*i64", "size": "i32", "per_group": "i32", "stride": "i32", "rows_per_part": "i32"}
+NUMBERS |= {"steps": "*fp64", "parts": "*i64", "size": "i32", "per_group": "i32", "rows_per_part": "i32"}
 NUMBERS |= {"order": "*i64", "step": "*i64", "rows": "*i64", "rows_cut": "*i64", "members": "i32", "offsets": "*i64", "queries": "*i64"}
 NUMBERS |= {"draws": "*u8", "draws_of": "*i64", "thresholds": "*i32", "are_open": "*u8", "activations": ("*fp32",) * 3}
-NUMBERS |= {"sources": ("*fp32", "*u8"), "targets": ("*fp32", "*u8")}
+NUMBERS |= {"active": "*i32", "sources": ("*fp32", "*u8"), "targets": ("*fp32", "*u8")}
 WHOLE = ("visited", "pairs", "balance", "kinds", "cutoffs", "rankings")
 
 def cubin(kernel, num_warps=1, **constants):

@@ -29,6 +29,8 @@ _NODES, _SEGMENT = 32, 4  # there: nodes of a program, one per thread of a warp,
 _STATE = 128  # numbers in a (node, count) block: four registers of a warp
 _MOST_GATHERED = 256  # counts up to which a shift is a gather: its shuffles grow with the square of the counts
 _FEW_WEIGHTS = 16  # not worth a look whether they end with zeros
+_MOST_REGISTERS: int | None = None  # of a thread
+_FEW_ITEMS = 32
 _ITEMS = 256  # items read at once where their order does not matter
 
 
@@ -84,6 +86,8 @@ def race(
     partial = scores.new_empty(shape.num_queries * shape.num_chunks, 3, num_items)
     early = scores.new_empty(shape.num_queries, 2)
     visited = torch.empty(shape.num_queries * shape.num_chunks, dtype=torch.int32, device=scores.device)
+    active = torch.empty(partial.shape[0] if shape.segment else 0, num_items, dtype=torch.int32, device=scores.device)
+    items = _FEW_ITEMS if num_items <= _FEW_ITEMS else _ITEMS
     nodes = {"STEP": quadrature.step, "BEFORE": quadrature.before, "AFTER": quadrature.after, "NODES": shape.nodes}
     with torch.cuda.device_of(scores):
         for first in range(0, num_queries, shape.num_queries):
@@ -93,8 +97,9 @@ def race(
             grid = (len(own_scores), shape.num_chunks)
             if shape.segment:
                 race_in_registers_kernel[grid](
-                    *arrays, num_items, shape.num_chunks,
-                    **nodes, COUNTS=shape.counts, SEGMENT=shape.segment, ITEMS=_ITEMS, PARTS=parts, num_warps=1,
+                    *arrays, active, num_items, shape.num_chunks,
+                    **nodes, COUNTS=shape.counts, SEGMENT=shape.segment, ITEMS=items, PARTS=parts,
+                    num_warps=1, maxnreg=_MOST_REGISTERS,
                 )  # fmt: skip
             else:
                 race_kernel[grid](

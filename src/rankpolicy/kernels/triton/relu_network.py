@@ -87,8 +87,7 @@ def relu_gradient(
     num_blocks = triton.cdiv(num_rows, block)
     gradient = torch.empty_like(weights)
     partial = weights.new_empty(num_blocks, layout.size - layout.first_size)
-    # Rows are the last axis, filled up to whole vectors: products are over rows.
-    first_slopes = weights.new_empty(num_members, layout.hidden[0], triton.cdiv(num_rows, 16) * 16)
+    first_slopes = torch.empty_like(activations[0])
     columns = _COLUMNS
     num_parts = max(1, min(_PROGRAMS // (num_members * triton.cdiv(layout.num_features, columns)), num_rows // 128))
     rows_per_part = triton.cdiv(num_rows, num_parts * 16) * 16
@@ -96,12 +95,12 @@ def relu_gradient(
     with torch.cuda.device_of(features):
         slopes_kernel[(num_blocks, num_members)](
             slope, weights, *_dropout_arrays(dropout, weights), tuple(activations), first_slopes, partial,
-            num_rows, num_members, partial.shape[1], first_slopes.shape[2],
+            num_rows, num_members, partial.shape[1],
             D=layout.num_features, HIDDEN=layout.hidden, PADDED=_padded(layout), BLOCK=block,
             DROPS=dropout is not None, PRECISION=_PRECISION, num_warps=_WARPS,
         )  # fmt: skip
         products_kernel[(triton.cdiv(layout.num_features, columns), num_members, num_parts)](
-            first_slopes, features, rows, products, first_slopes.shape[2],
+            first_slopes, features, rows, products,
             num_rows, num_members // len(rows), rows_per_part, layout.first_size,
             D=layout.num_features, WIDTH=layout.hidden[0], PADDED=_padded(layout)[0], ROWS=_ROWS, COLUMNS=columns,
             PRECISION=_PRECISION, num_warps=_WARPS,
@@ -229,13 +228,13 @@ def activated(
 @triton.jit(do_not_specialize=["num_rows", "num_members", "num_partial", "num_bytes"])
 def slopes_kernel(
     slope, weights, draws, draws_of, thresholds, num_bytes, activations, first_slopes, partial,
-    num_rows, num_members, num_partial, stride,
+    num_rows, num_members, num_partial,
     D: tl.constexpr, HIDDEN: tl.constexpr, PADDED: tl.constexpr, BLOCK: tl.constexpr,
     DROPS: tl.constexpr, PRECISION: tl.constexpr,
 ):  # fmt: skip
     """The slopes of one block of rows back through the layers of one member.
 
-    ``first_slopes`` (member, unit, row) gets those before the first relu, ``partial`` (block, weight) what the block adds to the gradient
+    ``first_slopes`` (member, row, unit) gets those before the first relu, ``partial`` (block, weight) what the block adds to the gradient
     of all weights but those of the first layer.
     """
     member = tl.program_id(1).to(tl.int64)
@@ -279,9 +278,9 @@ def slopes_kernel(
     is_unit = unit < HIDDEN[0]
     tl.store(partial + (members * D + member) * HIDDEN[0] + unit, tl.sum(d, 0), mask=is_unit)
     tl.store(
-        first_slopes + (member * HIDDEN[0] + unit[:, None]) * stride + row[None, :],
-        tl.trans(d),
-        mask=is_row[None, :] & is_unit[:, None],
+        first_slopes + (member * num_rows + row)[:, None] * HIDDEN[0] + unit[None, :],
+        d,
+        mask=is_row[:, None] & is_unit[None, :],
     )
 
 
@@ -295,7 +294,7 @@ def gated(d, a, thresholds, member, num_members, PLACE: tl.constexpr, DROPS: tl.
 
 @triton.jit(do_not_specialize=["num_rows", "per_group", "size"])
 def products_kernel(
-    first_slopes, features, rows, products, stride, num_rows, per_group, rows_per_part, size,
+    first_slopes, features, rows, products, num_rows, per_group, rows_per_part, size,
     D: tl.constexpr, WIDTH: tl.constexpr, PADDED: tl.constexpr, ROWS: tl.constexpr, COLUMNS: tl.constexpr,
     PRECISION: tl.constexpr,
 ):  # fmt: skip
@@ -312,7 +311,7 @@ def products_kernel(
         source = tl.load(rows + row, mask=row < end, other=0)
         x = tl.load(features + source[:, None] * D + column[None, :], mask=column[None, :] < D, other=0.0)
         d = tl.load(
-            first_slopes + (member * WIDTH + unit[:, None]) * stride + row[None, :],
+            first_slopes + (member * num_rows + row)[None, :] * WIDTH + unit[:, None],
             mask=(row[None, :] < end) & (unit[:, None] < WIDTH),
             other=0.0,
         )
