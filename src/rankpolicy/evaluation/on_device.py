@@ -83,8 +83,8 @@ class DeviceMeans:
         table = leaf_table(measure.leaves)
         assert table is not None
         self.kinds, self.cutoffs = (tuple(int(number) for number in column) for column in table)
-        self.labels = torch.from_numpy(np.ascontiguousarray(dataset.labels, np.float32)).to(device)
-        self.offsets = torch.from_numpy(dataset.offsets).to(device)
+        self.labels = torch.tensor(dataset.labels, dtype=torch.float32, device=device)
+        self.offsets = torch.tensor(dataset.offsets, device=device)
         lengths = 2 ** np.ceil(np.log2(np.maximum(dataset.sizes, 16))).astype(np.int64)
         order = np.argsort(lengths, kind="stable")
         self.queries = [
@@ -92,7 +92,7 @@ class DeviceMeans:
             for own in np.split(order, np.flatnonzero(np.diff(lengths[order])) + 1)
         ]
         weights = dataset.query_weights
-        self.weights = None if weights is None else torch.from_numpy(weights[order]).to(device)
+        self.weights = None if weights is None else torch.tensor(weights[order], device=device)
 
     @classmethod
     def of(cls, dataset: RankingDataset, measure: RewardExpression, device: torch.device) -> DeviceMeans | None:
