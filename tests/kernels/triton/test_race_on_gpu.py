@@ -100,7 +100,7 @@ def test_small_blocks_and_several_rounds_per_program(device, both_kernels, monke
 def test_states_read_from_scratch_memory_and_queries_in_parts(device, both_kernels, few_blocks, monkeypatch):
     arrays = batch(3, 5, 3.0, 4)
     whole = run(device, *arrays)
-    monkeypatch.setattr(module, "_SEGMENT", 2)
+    monkeypatch.setattr(module, "_SEGMENTS", (4, 4))
     monkeypatch.setattr(module, "_MOST_GATHERED", 4)
     monkeypatch.setattr(module, "_SCRATCH_BYTES", 1)
     check(run(device, *arrays), [array.double() for array in whole], 1e-6)

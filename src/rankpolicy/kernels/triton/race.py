@@ -25,11 +25,11 @@ _SCRATCH_BYTES = 1 << 31  # queries are taken in parts that need no more scratch
 _USUAL_SPREAD = 20.0  # between the highest and the lowest score of a query; wider ones take more rounds per program
 _MOST_CHUNKS = 64
 _MOST_IN_REGISTERS = 16  # rank weights up to which a thread holds the states of a node in registers
-_NODES, _SEGMENT = 32, 4  # there: nodes of a program, one per thread of a warp, and items between states that are kept
+_NODES = 32  # there: nodes of a program, one per thread of a warp
+_SEGMENTS = (2, 4)  # there: items between states that are kept, in lists of few items and in longer ones
 _STATE = 128  # numbers in a (node, count) block: four registers of a warp
 _MOST_GATHERED = 256  # counts up to which a shift is a gather: its shuffles grow with the square of the counts
 _FEW_WEIGHTS = 16  # not worth a look whether they end with zeros
-_MOST_REGISTERS: int | None = None  # of a thread
 _FEW_ITEMS = 32
 _ITEMS = 256  # items read at once where their order does not matter
 
@@ -99,7 +99,7 @@ def race(
                 race_in_registers_kernel[grid](
                     *arrays, active, num_items, shape.num_chunks,
                     **nodes, COUNTS=shape.counts, SEGMENT=shape.segment, ITEMS=items, PARTS=parts,
-                    num_warps=1, maxnreg=_MOST_REGISTERS,
+                    num_warps=1,
                 )  # fmt: skip
             else:
                 race_kernel[grid](
@@ -126,7 +126,8 @@ def _up_to_last_nonzero(weights: Tensor) -> Tensor:
 
 def _shape(num_queries: int, num_items: int, cutoff: int, quadrature: Any) -> _Shape:
     if cutoff <= _MOST_IN_REGISTERS:
-        counts, nodes, segment, num_warps = cutoff, _NODES, _SEGMENT, 1
+        counts, nodes, num_warps = cutoff, _NODES, 1
+        segment = _SEGMENTS[0] if num_items <= _FEW_ITEMS else _SEGMENTS[1]
         scratch = math.ceil(num_items / segment) * 2 * nodes * counts
     else:
         counts = max(8, triton.next_power_of_2(cutoff))

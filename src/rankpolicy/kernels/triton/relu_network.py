@@ -23,7 +23,7 @@ _WARPS = 4
 _ROW_BLOCKS = (64, 32)  # rows of a program; 16 where even the smaller ones give few programs
 _INPUTS = 32  # features of a row that are multiplied at once
 _SUMMED = 128  # weights per program that sums up
-_ROWS, _COLUMNS = 32, 64  # rows multiplied at once, and features per program, for the gradient of the first weights
+_ROWS, _COLUMNS = 64, 32  # rows multiplied at once, and features per program, for the gradient of the first weights
 
 
 class Layout(NamedTuple):
