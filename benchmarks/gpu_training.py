@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from benchmarks.gpu_profile import profiled_epoch
 from rankpolicy.data.batches import RaggedTensors
 from rankpolicy.kernels import TRITON_SWITCH
 from rankpolicy.models import MLP, Average
@@ -64,15 +65,19 @@ def epoch(
     goal: float | None,
     dropout: float = 0.0,
 ) -> dict[str, Any]:
-    fits = [
-        new_fit(train, seed=k if own_seeds else 0, learning_rate=1e-3 * (1 + k / 64), dropout=dropout)
-        for k in range(num_policies)
-    ]
-    seconds, first, reward = seconds_per_epoch(fits)
+
+    def new_fits() -> list[NetworkFit]:
+        return [
+            new_fit(train, seed=k if own_seeds else 0, learning_rate=1e-3 * (1 + k / 64), dropout=dropout)
+            for k in range(num_policies)
+        ]
+
+    seconds, first, reward = seconds_per_epoch(new_fits())
     num_rows, num_features = train.features.shape  # type: ignore[union-attr]
     # Forward and the gradient of the weights; activations have a gradient too behind the first layer.
     products = num_rows * num_policies * (2 * num_features * 64 + 3 * 64 * 64 + 3 * 64)
     num_bytes = 2 * 4 * num_rows * num_features * (num_policies if own_seeds else 1)
+    profiled = profiled_epoch(new_fits()) if goal is not None else None
     return {
         "name": name,
         "epoch_s": round(seconds, 4),
@@ -82,6 +87,19 @@ def epoch(
         "products_at_limit_s": round(products / PRODUCTS_PER_SECOND, 4),
         "features_moved_at_limit_s": round(num_bytes / BYTES_PER_SECOND, 4),
         "reward": round(reward, 4),
+    } | (shares(profiled, num_steps=-(-(len(train.offsets) - 1) // BATCH)) if profiled else {})
+
+
+def shares(profiled: dict[str, Any], *, num_steps: int) -> dict[str, Any]:
+    """Kernels per step, time in which the device was busy, and the parts of it that go to products and to copies."""
+    return {
+        "kernels_per_step": round(profiled["launches"] / num_steps, 1),
+        "busy_us_per_step": round(profiled["busy_us"] / num_steps, 1),
+        "share_of_products": round(profiled["share_of_products"], 2),
+        "share_of_copies": round(profiled["share_of_copies"], 2),
+        "longest_us": {
+            name[:24]: round(total / num_steps, 1) for name, (_, total) in list(profiled["kernels"].items())[:6]
+        },
     }
 
 

@@ -216,10 +216,15 @@ def check_names(cls: type, names: Iterable[str]) -> None:
 
 def declaration_of(cls: type, name: str) -> Declaration:
     """What is declared about a setting; a field without a declaration has no help and no range."""
-    for field in dataclasses.fields(cls):
-        if field.name == name:
-            return field.metadata.get(_DECLARATION) or Declaration(help="")
+    declared = _declarations(cls)
+    if name in declared:
+        return declared[name]
     raise RankPolicyError(unknown_name(f"setting of {cls.__name__}:", name, setting_names(cls)))
+
+
+@functools.cache
+def _declarations(cls: type) -> dict[str, Declaration]:
+    return {field.name: field.metadata.get(_DECLARATION) or Declaration(help="") for field in dataclasses.fields(cls)}
 
 
 def setting_names(cls: type) -> tuple[str, ...]:

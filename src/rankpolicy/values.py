@@ -9,6 +9,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass, fields
+from functools import cache
 from typing import Any, ClassVar, Generic, TypeVar
 
 from rankpolicy.members import Members
@@ -49,6 +50,12 @@ class SettingsValue:
 Value = TypeVar("Value", bound=SettingsValue)
 
 
+@cache
+def _with_defaults(kind: Any) -> Any:
+    """The value with default settings; it is frozen, so that all who ask for it can have the same."""
+    return kind()
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ValueKind(Generic[Value]):
     """A setting whose values have settings.
@@ -85,7 +92,9 @@ class ValueKind(Generic[Value]):
             A name of the table, for the defaults; a value of one of its classes; or what the ``to_dict()`` of one gave.
         """
         if isinstance(given, str):
-            return self.members.named(given)()
+            kind: Any = self.members.named(given)
+            defaults: Value = _with_defaults(kind)
+            return defaults
         if isinstance(given, dict) and "name" in given:
             return self.members.named(given["name"])(**{key: value for key, value in given.items() if key != "name"})
         classes = [self.members[name] for name in self.members]

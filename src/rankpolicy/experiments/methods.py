@@ -62,6 +62,4 @@ def methods_to_run(methods: Methods) -> dict[str, MethodToRun]:
 
 def new_ranker(ranker_class: type[Ranker], settings: Mapping[str, Any]) -> Ranker:
     """An unfitted ranker; settings that the class does not have, or that are wrong together, are refused."""
-    ranker = ranker_class().set_params(**settings)
-    ranker._check_settings()
-    return ranker
+    return ranker_class().set_params(**settings)

@@ -63,14 +63,29 @@ def exact_of_forms(
     name
         The name of the reward.
     """
+    if on_gpu(scores) and forms:
+        found = [_term_on_gpu(scores, mask, *form, name=name, term=term) for term, form in enumerate(forms)]
+        gradient, utility = found[0]
+        for more, value in found[1:]:
+            gradient, utility = gradient + more, utility + value
+        return GradientEstimate(gradient, utility)
     gradient, utility = torch.zeros_like(scores), scores.new_zeros(len(scores))
-    for term, (rank_weights, item_values) in enumerate(forms):
-        if on_gpu(scores):
-            rank_weights = rank_weights[: _num_nonzero(rank_weights, reward=name, term=term)]
+    for rank_weights, item_values in forms:
         exposure, part = exposure_gradient(scores, mask, item_values, rank_weights=rank_weights, quadrature=COARSE)
         gradient += part
         utility += (item_values * exposure).sum(-1)
     return GradientEstimate(gradient, utility)
+
+
+def _term_on_gpu(
+    scores: Tensor, mask: Tensor, rank_weights: Tensor, item_values: Tensor, *, name: str, term: int
+) -> tuple[Tensor, Tensor]:
+    """Gradient (query, item) and value (query,) of one term."""
+    from rankpolicy.kernels.triton.race import race
+
+    own = rank_weights[: _num_nonzero(rank_weights, reward=name, term=term)]
+    found = race(scores, mask, own, item_values, quadrature=COARSE, up_to="gradient")
+    return found.gradient.to(scores.dtype), found.total.to(scores.dtype)
 
 
 _NUM_NONZERO: dict[tuple[str, int, int], int] = {}

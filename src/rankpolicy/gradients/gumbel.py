@@ -13,10 +13,10 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from rankpolicy.gradients.cascade import cascade_form
+from rankpolicy.gradients.cascade import RewardCascade, cascade_form
 from rankpolicy.gradients.controls import check_control
-from rankpolicy.gradients.estimate import GradientEstimate, draw_seed
-from rankpolicy.kernels import HAS_NUMBA
+from rankpolicy.gradients.estimate import GradientEstimate, draw_seed, draw_seed_on
+from rankpolicy.kernels import HAS_NUMBA, on_gpu
 from rankpolicy.metrics import rank_by_score, ranks_of
 from rankpolicy.policies.choices import add_gumbel_noise
 from rankpolicy.policies.plackett_luce import check_scores
@@ -55,6 +55,8 @@ def gumbel(
     check_scores(scores, mask)
     check_control("none", num_samples)
     form = cascade_form(reward, labels, mask)
+    if on_gpu(scores) and _fits(scores, form):
+        return _gumbel_on_gpu(scores, mask, form, num_samples=num_samples, generator=generator)
     if scores.device.type != "cpu" or not HAS_NUMBA:
         rankings, noisy_scores = sample_noisy_scores(
             scores, mask, num_samples=num_samples, cutoff=form.slopes.shape[-1] + 1, generator=generator
@@ -73,6 +75,32 @@ def gumbel(
     )
     utility = torch.from_numpy(found.utility) + form.constant
     return GradientEstimate(torch.from_numpy(found.gradient).to(scores.dtype), utility.to(scores.dtype))
+
+
+def _fits(scores: Tensor, form: RewardCascade) -> bool:
+    """Whether the GPU kernel can sort this many items and positions."""
+    from rankpolicy.kernels.triton.reinforce import MOST_ITEMS, MOST_POSITIONS
+
+    return 0 < scores.shape[-1] <= MOST_ITEMS and form.slopes.shape[-1] < MOST_POSITIONS
+
+
+def _gumbel_on_gpu(
+    scores: Tensor, mask: Tensor, form: RewardCascade, *, num_samples: int, generator: torch.Generator | None
+) -> GradientEstimate:
+    from rankpolicy.kernels.triton.gumbel import gumbel as on_device
+
+    found = on_device(
+        scores,
+        mask,
+        rank_weights=form.rank_weights,
+        item_values=form.item_values,
+        keep=form.keep,
+        add=form.add,
+        num_swaps=form.slopes.shape[-1],
+        num_samples=num_samples,
+        seed=draw_seed_on(scores.device, generator),
+    )
+    return GradientEstimate(found.gradient.to(scores.dtype), (found.utility + form.constant).to(scores.dtype))
 
 
 def gumbel_of_draws(

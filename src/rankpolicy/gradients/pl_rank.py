@@ -13,8 +13,8 @@ import torch
 from torch import Tensor
 
 from rankpolicy.gradients.controls import check_control
-from rankpolicy.gradients.estimate import GradientEstimate, draw_seed
-from rankpolicy.kernels import HAS_NUMBA
+from rankpolicy.gradients.estimate import GradientEstimate, draw_seed, draw_seed_on
+from rankpolicy.kernels import HAS_NUMBA, on_gpu
 from rankpolicy.policies.choices import log_remaining_weights, ranked_log_weights, summed_shares
 from rankpolicy.policies.plackett_luce import PlackettLuce, check_scores
 from rankpolicy.types import Reward
@@ -52,6 +52,18 @@ def pl_rank(
     weights, values = (torch.stack(parts) for parts in zip(*reward.additive_forms(labels, mask), strict=True))
     counts = weights.any(0).nonzero()
     cutoff = int(counts.max()) + 1 if len(counts) else 1
+    if on_gpu(scores) and _fits(scores, cutoff):
+        from rankpolicy.kernels.triton.pl_rank import pl_rank as on_device
+
+        sampled = on_device(
+            scores,
+            mask,
+            rank_weights=weights[:, :cutoff],
+            item_values=values,
+            num_samples=num_samples,
+            seed=draw_seed_on(scores.device, generator),
+        )
+        return GradientEstimate(sampled.gradient.to(scores.dtype), sampled.utility.to(scores.dtype))
     if scores.device.type != "cpu" or not HAS_NUMBA:
         rankings = PlackettLuce(scores, mask).sample(num_samples, cutoff=cutoff, generator=generator)
         return pl_rank_of_rankings(scores, labels, mask, rankings=rankings, reward=reward)
@@ -68,6 +80,13 @@ def pl_rank(
     )
     gradient, utility = (torch.from_numpy(array).to(scores.dtype) for array in (found.gradient, found.utility))
     return GradientEstimate(gradient, utility)
+
+
+def _fits(scores: Tensor, cutoff: int) -> bool:
+    """Whether the GPU kernel can sort this many items and positions."""
+    from rankpolicy.kernels.triton.reinforce import MOST_ITEMS, MOST_POSITIONS
+
+    return 0 < scores.shape[-1] <= MOST_ITEMS and cutoff <= MOST_POSITIONS
 
 
 def pl_rank_of_rankings(

@@ -55,17 +55,22 @@ class Stack:
         first = members[0]
         assert first is not None
         self.is_dropping = [threshold > 0 for _, threshold in first[:-1]]
-        self.weights: list[
-            Tensor
-        ] = []  # of each layer: weights (member, outputs, inputs), then biases (member, outputs)
-        for place in self._linears:
-            for name in ("weight", "bias"):
-                together = torch.stack([getattr(linear, name).detach() for linear, _ in place]).requires_grad_()
-                for (linear, _), own in zip(place, together.detach(), strict=True):
-                    getattr(linear, name).data = own
-                self.weights.append(together)
+        stacked = [
+            torch.stack([getattr(linear, name).detach() for linear, _ in place])
+            for place in self._linears
+            for name in ("weight", "bias")
+        ]
+        # The memory of all weights: of each layer the weights (member, outputs, inputs), then the biases (member, outputs).
+        self.flat = torch.cat([tensor.view(-1) for tensor in stacked])
+        parts = self.flat.split([tensor.numel() for tensor in stacked])
+        self.weights = [part.view(tensor.shape).requires_grad_() for part, tensor in zip(parts, stacked, strict=True)]
+        for together, (place, name) in zip(
+            self.weights, ((place, name) for place in self._linears for name in ("weight", "bias")), strict=True
+        ):
+            for (linear, _), own in zip(place, together.detach(), strict=True):
+                getattr(linear, name).data = own
         device = self.weights[0].device
-        self._thresholds = tuple(
+        self.thresholds = tuple(
             torch.tensor([threshold for _, threshold in place], dtype=torch.uint8, device=device)
             for place in self._linears[:-1]
         )
@@ -81,7 +86,7 @@ class Stack:
                 biases.view(self.num_groups, 1, -1),
             ),
             later=tuple((inner.transpose(1, 2), bias[:, None]) for inner, bias in later),
-            thresholds=self._thresholds,
+            thresholds=self.thresholds,
         )
 
     def training_scores(

@@ -13,6 +13,7 @@ from rankpolicy.data.batches import Batch
 from rankpolicy.gradients import CONTROLS, ESTIMATORS, exact_of_forms
 from rankpolicy.gradients.auto import takes_exact
 from rankpolicy.gradients.controls import check_control
+from rankpolicy.gradients.estimate import GradientEstimate
 from rankpolicy.metrics import as_reward, reward_to_maximise
 from rankpolicy.objectives.value import ObjectiveValue
 from rankpolicy.settings import ReadWhen, check_settings, documented, setting
@@ -143,22 +144,49 @@ class PolicyGradient(PolicyGradientSettings):
         generator
             Where rankings are drawn from; None: from torch's global generator.
         """
-        if batch.reward_forms is not None and not self.draws_for(scores.shape[-1]):
-            estimate = exact_of_forms(scores.detach(), batch.mask, batch.reward_forms, name=self.reward.name)
-        else:
-            estimate = ESTIMATORS.named(self.estimator)(
-                scores.detach(),
-                batch.labels,
-                batch.mask,
-                reward=self.reward,
-                num_samples=self.num_samples,
-                control=self.control,
-                generator=generator,
-            )
+        estimate = self._estimate(scores.detach(), batch, generator)
         loss = ascent_loss(scores, estimate.gradient, batch)
         if isinstance(self.entropy, Tensor) or self.entropy:
             loss = loss - self.entropy * choice_entropy(scores, batch)
         return ObjectiveValue(loss, batch.mean_over_queries(estimate.reward))
+
+    def with_slope(
+        self, scores: Tensor, batch: Batch, *, generator: torch.Generator | None = None
+    ) -> tuple[ObjectiveValue, Tensor]:
+        """The value and dloss/dscores (query, item), summed over policies.
+
+        Parameters
+        ----------
+        scores, batch, generator
+            As ``__call__`` has them; the scores have no gradient.
+        """
+        estimate = self._estimate(scores, batch, generator)
+        num_queries = len(scores) // batch.num_policies
+        if batch.query_weights is None:
+            slope = estimate.gradient * (-1.0 / num_queries)
+        else:
+            slope = estimate.gradient * (batch.query_weights[:, None] / -num_queries)
+        report = batch.mean_over_queries(estimate.reward)
+        loss = -report
+        if isinstance(self.entropy, Tensor) or self.entropy:
+            leaf = scores.detach().requires_grad_()
+            bonus = self.entropy * choice_entropy(leaf, batch)
+            loss = loss - bonus.detach()
+            slope = slope - torch.autograd.grad(bonus.sum(), leaf)[0]
+        return ObjectiveValue(loss, report), slope
+
+    def _estimate(self, scores: Tensor, batch: Batch, generator: torch.Generator | None) -> GradientEstimate:
+        if batch.reward_forms is not None and not self.draws_for(scores.shape[-1]):
+            return exact_of_forms(scores, batch.mask, batch.reward_forms, name=self.reward.name)
+        return ESTIMATORS.named(self.estimator)(
+            scores,
+            batch.labels,
+            batch.mask,
+            reward=self.reward,
+            num_samples=self.num_samples,
+            control=self.control,
+            generator=generator,
+        )
 
 
 def ascent_loss(scores: Tensor, gradient: Tensor, batch: Batch, *, share: float = 1.0) -> Tensor:

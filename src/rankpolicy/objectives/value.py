@@ -67,6 +67,41 @@ class ScheduledObjective(Objective, Protocol):
         ...
 
 
+@runtime_checkable
+class AscentObjective(Objective, Protocol):
+    """An objective that can give its slopes in the scores without autograd."""
+
+    def with_slope(
+        self, scores: Tensor, batch: Batch, *, generator: torch.Generator | None = None
+    ) -> tuple[ObjectiveValue, Tensor]:
+        """The value and dloss/dscores (query, item), summed over policies."""
+        ...
+
+
+def value_and_slope(
+    objective: Objective, scores: Tensor, batch: Batch, *, generator: torch.Generator | None = None
+) -> tuple[ObjectiveValue, Tensor]:
+    """The value of an objective and dloss/dscores (query, item), summed over policies.
+
+    Parameters
+    ----------
+    objective
+        What training minimises.
+    scores
+        Scores (query, item), without a gradient.
+    batch
+        The queries.
+    generator
+        Where rankings are drawn from.
+    """
+    if isinstance(objective, AscentObjective):
+        return objective.with_slope(scores, batch, generator=generator)
+    leaf = scores.detach().requires_grad_()
+    value = objective(leaf, batch, generator=generator)
+    (slope,) = torch.autograd.grad(value.loss.sum(), leaf)
+    return value, slope
+
+
 def can_merge(one: Objective, other: Objective) -> bool:
     """Whether policies with these objectives can be trained in one batch: the objectives differ in numbers of a policy only.
 

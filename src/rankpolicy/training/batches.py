@@ -32,6 +32,8 @@ class StepBatch:
         The queries, repeated for every network.
     num_queries
         How many queries each network sees.
+    rows
+        Where ``features`` are those of all items: the rows of them that each group reads (group, row).
     """
 
     features: Tensor | NetworkRows
@@ -40,6 +42,7 @@ class StepBatch:
     cells: Tensor | None
     queries: Batch
     num_queries: int
+    rows: Tensor | None = None
 
     def padded(self, scores: Tensor) -> Tensor:
         """Scores (member, row) as (member * query, item).

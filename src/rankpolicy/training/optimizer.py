@@ -24,22 +24,39 @@ class StackedAdamW:
     ----------
     weights
         Tensors whose first axis is the member.
+    flat
+        The memory of all of them, one after the other, where it is one array; a kernel then takes all in one launch.
     learning_rates, weight_decays
         One number per member.
     """
 
     def __init__(
-        self, weights: Sequence[Tensor], *, learning_rates: Sequence[float], weight_decays: Sequence[float]
+        self,
+        weights: Sequence[Tensor],
+        *,
+        flat: Tensor | None = None,
+        learning_rates: Sequence[float],
+        weight_decays: Sequence[float],
     ) -> None:
         self.weights = list(weights)
+        self.flat = (
+            torch.cat([weight.detach().reshape(-1) for weight in self.weights]) if flat is None else flat.detach()
+        )
+        self._shares_memory = flat is not None
         like = self.weights[0].detach()
         self.rates = like.new_tensor(learning_rates)
         self.keeps = like.new_tensor(
             [1 - rate * decay for rate, decay in zip(learning_rates, weight_decays, strict=True)]
         )
-        self.first = [torch.zeros_like(weight, requires_grad=False) for weight in self.weights]
-        self.second = [torch.zeros_like(weight, requires_grad=False) for weight in self.weights]
+        self.flat_first, self.flat_second = torch.zeros_like(self.flat), torch.zeros_like(self.flat)
+        self.first, self.second = self._parts(self.flat_first), self._parts(self.flat_second)
+        self._segments: Tensor | None = None
         self.steps = torch.zeros((), dtype=torch.float64, device=like.device)
+
+    def _parts(self, flat: Tensor) -> list[Tensor]:
+        """A flat array as views in the shapes of the weights."""
+        parts = flat.split([weight.numel() for weight in self.weights])
+        return [part.view(weight.shape) for part, weight in zip(parts, self.weights, strict=True)]
 
     @torch.no_grad()
     def step(self, gradients: Sequence[Tensor]) -> None:
@@ -50,34 +67,71 @@ class StackedAdamW:
         gradients
             Of each weight tensor, in its shape.
         """
+        if BETAS == _BETAS_OF_KERNELS and on_gpu(self.rates):
+            self.step_flat(torch.cat([gradient.reshape(-1) for gradient in gradients]))
+            return
         self.steps += 1
-        take, kernels_serve = _torch_step, BETAS == _BETAS_OF_KERNELS
-        if kernels_serve and self.steps.device.type == "cpu" and HAS_NUMBA and self.rates.dtype == torch.float32:
+        take = _torch_step
+        if (
+            BETAS == _BETAS_OF_KERNELS
+            and self.steps.device.type == "cpu"
+            and HAS_NUMBA
+            and self.rates.dtype == torch.float32
+        ):
             take = _compiled_step
-        elif kernels_serve and on_gpu(self.rates):
-            take = _step_on_gpu
         for weight, gradient, first, second in zip(self.weights, gradients, self.first, self.second, strict=True):
             take(weight.detach(), gradient.contiguous(), first, second, self.rates, self.keeps, self.steps)
 
-    def keep(self, members: Sequence[int], weights: Sequence[Tensor]) -> StackedAdamW:
+    @torch.no_grad()
+    def step_flat(self, gradient: Tensor) -> None:
+        """Move the weights.
+
+        Parameters
+        ----------
+        gradient
+            Of all weights, as they lie in ``flat``.
+        """
+        if BETAS != _BETAS_OF_KERNELS or not on_gpu(self.rates):
+            self.step(self._parts(gradient))
+            return
+        from rankpolicy.kernels.triton.adamw import adamw, segments
+
+        if not self._shares_memory:
+            self.flat = torch.cat([weight.detach().reshape(-1) for weight in self.weights])
+        if self._segments is None:
+            self._segments = segments([weight.shape for weight in self.weights], self.rates.device)
+        self.steps += 1
+        longest = max(weight.numel() for weight in self.weights)
+        moments = (self.flat_first, self.flat_second)
+        numbers = (self.rates, self.keeps, self.steps)
+        adamw(self.flat, gradient, *moments, *numbers, parts=self._segments, longest=longest)
+        if not self._shares_memory:
+            for weight, moved in zip(self.weights, self._parts(self.flat), strict=True):
+                weight.detach().copy_(moved)
+
+    def keep(self, members: Sequence[int], weights: Sequence[Tensor], *, flat: Tensor | None = None) -> StackedAdamW:
         """The optimizer of some of the members, where they are now.
 
         Parameters
         ----------
         members
             Which of them.
-        weights
-            Their weights.
+        weights, flat
+            Their weights, and the memory of these.
         """
-        kept = StackedAdamW(weights, learning_rates=[0.0] * len(members), weight_decays=[0.0] * len(members))
+        none = [0.0] * len(members)
+        kept = StackedAdamW(weights, flat=flat, learning_rates=none, weight_decays=none)
         index = torch.tensor(list(members), device=self.rates.device)
         kept.rates, kept.keeps, kept.steps = self.rates[index], self.keeps[index], self.steps.clone()
-        kept.first, kept.second = ([part[index] for part in parts] for parts in (self.first, self.second))
+        for own, parts in ((kept.first, self.first), (kept.second, self.second)):
+            for kept_part, part in zip(own, parts, strict=True):
+                kept_part.copy_(part[index])
         return kept
 
     def state(self) -> list[Tensor]:
         """All tensors that a step changes."""
-        return [*(weight.detach() for weight in self.weights), *self.first, *self.second, self.steps]
+        weights = [self.flat] if self._shares_memory else [weight.detach() for weight in self.weights]
+        return [*weights, self.flat_first, self.flat_second, self.steps]
 
     def state_dict(self) -> dict[str, Any]:
         """Moments and steps in the form that torch's optimizers have."""
@@ -124,11 +178,3 @@ def _compiled_step(
 
     w, g, m, v = (tensor.view(len(rates), -1).numpy() for tensor in (weight, gradient, first, second))
     adamw(w, g, m, v, rates.numpy(), keeps.numpy(), float(steps))
-
-
-def _step_on_gpu(
-    weight: Tensor, gradient: Tensor, first: Tensor, second: Tensor, rates: Tensor, keeps: Tensor, steps: Tensor
-) -> None:
-    from rankpolicy.kernels.triton.adamw import adamw
-
-    adamw(weight, gradient, first, second, rates, keeps, steps)

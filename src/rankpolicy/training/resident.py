@@ -19,6 +19,7 @@ from torch import Tensor
 
 from rankpolicy.data.batches import Batch, RaggedTensors
 from rankpolicy.data.padding import Padding
+from rankpolicy.kernels import on_gpu
 from rankpolicy.training.batches import StepBatch
 
 logger = logging.getLogger("rankpolicy.training")
@@ -87,6 +88,8 @@ class Program:
         How often it runs in an epoch.
     numbers
         0, 1, ... to the number of queries (query,).
+    past_the_end
+        A number of a step after all others (1,).
     replay
         Runs the captured step; None: it is run operation by operation.
     """
@@ -96,6 +99,7 @@ class Program:
     is_rest: bool
     times: int
     numbers: Tensor
+    past_the_end: Tensor
     replay: Callable[[], None] | None = None
 
     def next_queries(self) -> Tensor:
@@ -125,6 +129,8 @@ class ResidentSteps:
         How many policies there are in all groups.
     reward
         What the objective maximises, where that is a sum over items; what is made of labels is then computed once.
+    gathers
+        Whether a batch holds the features of its own items; otherwise those of all, and the numbers of its rows.
     """
 
     def __init__(
@@ -136,8 +142,10 @@ class ResidentSteps:
         members_per_group: int,
         num_policies: int,
         reward: Any = None,
+        gathers: bool = True,
     ) -> None:
         self.generators, self.members_per_group, self.num_policies = generators, members_per_group, num_policies
+        self.gathers = gathers
         datasets = list({id(train): train for train in trains}.values())
         place_of = {id(train): place for place, train in enumerate(datasets)}
         features = [train.features for train in datasets]
@@ -164,8 +172,10 @@ class ResidentSteps:
         program
             One of ``programs``.
         """
+        if on_gpu(self.features):
+            return self._batch_by_kernel(program)
         queries, bucket = program.next_queries(), program.bucket
-        num_groups, num_items = len(queries), bucket.rows.shape[1]
+        num_groups = len(queries)
         flat = queries.reshape(-1)
         rows = bucket.rows.index_select(0, flat)
         mask = bucket.mask.index_select(0, flat)
@@ -186,9 +196,47 @@ class ResidentSteps:
             ],
             num_policies=self.num_policies,
         )
-        num_rows = program.num_queries * num_items
-        features = self.features.index_select(0, rows.view(-1)).view(num_groups, num_rows, -1)
-        return StepBatch(features, [num_rows] * num_groups, None, None, batch, program.num_queries)
+        return self._step_batch(program, rows.view(num_groups, -1), batch)
+
+    def _step_batch(self, program: Program, rows: Tensor, batch: Batch) -> StepBatch:
+        num_rows = [rows.shape[1]] * len(rows)
+        if not self.gathers:
+            return StepBatch(self.features, num_rows, None, None, batch, program.num_queries, rows)
+        features = self.features.index_select(0, rows.view(-1)).view(*rows.shape, -1)
+        return StepBatch(features, num_rows, None, None, batch, program.num_queries)
+
+    def _batch_by_kernel(self, program: Program) -> StepBatch:
+        from rankpolicy.kernels.triton.cut import cut_queries
+
+        bucket = program.bucket
+        forms = bucket.reward_forms or ()
+        cut = cut_queries(
+            bucket.order,
+            program.past_the_end if program.is_rest else bucket.step,
+            num_queries=program.num_queries,
+            members=self.members_per_group,
+            rows=bucket.rows,
+            labels=bucket.labels,
+            mask=bucket.mask,
+            values=[values for _, values in forms],
+            groups=bucket.groups,
+            query_weights=bucket.query_weights,
+        )
+        if not program.is_rest:
+            bucket.step.add_(1)
+        batch = Batch(
+            features=None,
+            labels=cut.labels,
+            mask=cut.mask,
+            padding=_NO_PADDING,
+            groups=cut.groups,
+            query_weights=cut.query_weights,
+            reward_forms=None
+            if bucket.reward_forms is None
+            else [(weights, values) for (weights, _), values in zip(forms, cut.values, strict=True)],
+            num_policies=self.num_policies,
+        )
+        return self._step_batch(program, cut.rows, batch)
 
     def _of_members(self, values: Tensor, num_groups: int) -> Tensor:
         """Values (group * query, item) repeated for the networks of each group (group * member * query, item)."""
@@ -268,7 +316,14 @@ _NO_PADDING = Padding(torch.ones(0, 0, dtype=torch.bool), torch.zeros(0, dtype=t
 
 def _program(bucket: Bucket, num_queries: int, *, is_rest: bool = False, times: int = 1) -> Program:
     numbers = torch.arange(num_queries, device=bucket.step.device)
-    return Program(bucket=bucket, num_queries=num_queries, is_rest=is_rest, times=times, numbers=numbers)
+    return Program(
+        bucket=bucket,
+        num_queries=num_queries,
+        is_rest=is_rest,
+        times=times,
+        numbers=numbers,
+        past_the_end=torch.full_like(bucket.step, bucket.order.shape[1]),
+    )
 
 
 def _buckets(sizes: Sequence[NDArray[np.int64]], batch_queries: int) -> list[list[NDArray[np.int64]]]:

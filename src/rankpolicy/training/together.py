@@ -12,7 +12,14 @@ from torch import Tensor, nn
 
 from rankpolicy.models.average import Average
 from rankpolicy.models.stack import Stack, stack_shape
-from rankpolicy.objectives.value import Objective, ScheduledObjective, can_merge, merged
+from rankpolicy.objectives.value import (
+    Objective,
+    ObjectiveValue,
+    ScheduledObjective,
+    can_merge,
+    merged,
+    value_and_slope,
+)
 from rankpolicy.training.batches import StepBatch, shuffled_steps
 from rankpolicy.training.data_parallel import (
     SummedAdamW,
@@ -20,6 +27,7 @@ from rankpolicy.training.data_parallel import (
     sum_over_workers,
     with_summed_gradients,
 )
+from rankpolicy.training.kernel_networks import KernelNetworks
 from rankpolicy.training.network_fit import NetworkFit, TrainingState
 from rankpolicy.training.optimizer import StackedAdamW
 from rankpolicy.training.resident import ResidentSteps
@@ -133,6 +141,12 @@ class Training:
         self.parts: dict[str, list[float]] = {}
         self._sums: dict[str, Tensor] = {}
         self._objective = self._next_objective()
+        is_resident = stack is not None and stays_on_device(self.fits[0])
+        self._by_kernel = (
+            KernelNetworks(stack)
+            if stack is not None and is_resident and KernelNetworks.serve(stack, self.trains[0].features)
+            else None
+        )
         self._resident = self._new_resident_steps()
 
     @classmethod
@@ -153,6 +167,7 @@ class Training:
             adamw = StackedAdamW if current_worker() is None else SummedAdamW
             optimizer = adamw(
                 stack.weights,
+                flat=stack.flat,
                 learning_rates=[fit.settings.learning_rate for fit in fits for _ in range(stack.num_networks)],
                 weight_decays=[fit.settings.weight_decay for fit in fits for _ in range(stack.num_networks)],
             )
@@ -166,9 +181,10 @@ class Training:
         for total in self._sums.values():
             total.zero_()
         num_queries = len(self.trains[0].offsets) - 1
+        if self._resident is None or isinstance(self.fits[0].objective, ScheduledObjective):
+            self._objective = self._next_objective()
         if self._resident is None:
             num_queries = 0
-            self._objective = self._next_objective()
             for batch in shuffled_steps(
                 self.trains,
                 self.fits[0].settings.batch_queries,
@@ -209,6 +225,7 @@ class Training:
             members_per_group=self.members_per_group,
             num_policies=len(self.fits),
             reward=reward if getattr(reward, "is_additive", False) else None,
+            gathers=self._by_kernel is None,
         )
         if first.train.features.is_cuda:
             if hasattr(first.objective, "per_policy"):
@@ -218,6 +235,25 @@ class Training:
         return steps
 
     def _step(self, batch: StepBatch) -> None:
+        optimizer = self.states[0].optimizer
+        if self._by_kernel is not None:
+            assert isinstance(batch.features, Tensor)
+            assert batch.rows is not None
+            with torch.no_grad():
+                scores = self._by_kernel.scores(batch.features, batch.rows, generators=self.generators)
+            value, slope = value_and_slope(
+                self._objective, batch.padded(scores), batch.queries, generator=self.generators[0]
+            )
+            own = slope if self.num_networks == 1 else slope * self.num_networks
+            optimizer.step_flat(self._by_kernel.gradient(own.view_as(scores)))
+        else:
+            value = self._step_by_autograd(batch)
+        for name, number in ((_LOSS, value.loss.detach()), (_REPORT, value.report), *value.parts.items()):
+            if name not in self._sums:
+                self._sums[name] = torch.zeros_like(number)
+            self._sums[name].add_(number, alpha=batch.num_queries)
+
+    def _step_by_autograd(self, batch: StepBatch) -> ObjectiveValue:
         # Networks that are trained together each see their own rankings, as if the batch had more queries.
         if self.stack is None:
             features = batch.features[0] if isinstance(batch.features, Tensor) else batch.features
@@ -234,10 +270,7 @@ class Training:
             optimizer.zero_grad(set_to_none=True)
             loss.backward()
             optimizer.step()
-        for name, number in ((_LOSS, value.loss.detach()), (_REPORT, value.report), *value.parts.items()):
-            if name not in self._sums:
-                self._sums[name] = torch.zeros_like(number)
-            self._sums[name].add_(number, alpha=batch.num_queries)
+        return value
 
     def _check_finite(self) -> None:
         loss, report = self._sums[_LOSS], self._sums[_REPORT]
@@ -274,7 +307,7 @@ class Training:
             fits, states = [self.fits[place] for place in kept], [self.states[place] for place in kept]
             own = Stack([fit.network for fit in fits], num_groups=len(chosen))
             members = [place * self.num_networks + number for place in kept for number in range(self.num_networks)]
-            going_on = optimizer.keep(members, own.weights)
+            going_on = optimizer.keep(members, own.weights, flat=own.flat)
             for state in states:
                 state.optimizer = going_on
             parts.append(Training(fits, states, own))

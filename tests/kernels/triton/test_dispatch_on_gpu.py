@@ -18,10 +18,14 @@ COMPILE = """
 from triton import compile
 from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
-from rankpolicy.kernels.triton import adamw, disparity, race, reinforce
+from rankpolicy.kernels.triton import adamw, cut, disparity, gumbel, metrics, pl_rank, race, race_in_registers
+from rankpolicy.kernels.triton import reinforce, relu_network
 
 NUMBERS = {"mask": "*i1", "seed": "*i64", "relevant_from": "fp32", "stop_scale": "fp32", "empty": "fp32"}
-NUMBERS |= {"steps": "*fp64", "count": "i32", "size": "i32"}
+NUMBERS |= {"steps": "*fp64", "parts": "*i64", "size": "i32", "per_group": "i32", "rows_per_part": "i32"}
+NUMBERS |= {"order": "*i64", "step": "*i64", "rows": "*i64", "rows_cut": "*i64", "members": "i32", "offsets": "*i64", "queries": "*i64"}
+NUMBERS |= {"draws": "*u8", "draws_of": "*i64", "thresholds": "*i32", "are_open": "*u8", "activations": ("*fp32",) * 3}
+NUMBERS |= {"active": "*i32", "sources": ("*fp32", "*u8"), "targets": ("*fp32", "*u8")}
 WHOLE = ("visited", "pairs", "balance", "kinds", "cutoffs", "rankings")
 
 def cubin(kernel, num_warps=1, **constants):
@@ -39,7 +43,20 @@ for counts, nodes, gather, num_warps in ((16, 8, True, 1), (1024, 1, False, 4)):
         constants = dict(NODES=nodes, COUNTS=counts, GATHER=gather, ITEMS=256, PARTS=parts)
         assert cubin(race.race_kernel, num_warps, STEP=0.5, BEFORE=5.0, AFTER=2.8, **constants)
 assert cubin(race.race_sum_kernel, ITEMS=256, PARTS=3)
+constants = dict(NODES=32, COUNTS=3, SEGMENT=2, ITEMS=256, PARTS=3)
+assert cubin(race_in_registers.race_in_registers_kernel, STEP=0.5, BEFORE=5.0, AFTER=2.8, **constants)
 assert cubin(adamw.adamw_kernel, 4, BLOCK=1024)
+shape = dict(D=7, HIDDEN=(20, 6, 9), PADDED=(32, 16, 16), BLOCK=16, DROPS=True, PRECISION="tf32x3")
+assert cubin(relu_network.scores_kernel, 4, INPUTS=32, **shape)
+assert cubin(relu_network.slopes_kernel, 4, **shape)
+assert cubin(relu_network.products_kernel, 4, D=7, WIDTH=20, PADDED=32, ROWS=32, COLUMNS=64, PRECISION="tf32x3")
+assert cubin(relu_network.sum_kernel, 4, PARTS=16, BLOCK=128)
+NUMBERS |= {"pairs": "*i64"}
+assert cubin(gumbel.gumbel_kernel, ITEMS=32, POSITIONS=16)
+assert cubin(pl_rank.pl_rank_kernel, ITEMS=32, POSITIONS=16)
+NUMBERS |= {"pairs": "*i32"}
+assert cubin(cut.cut_kernel, HAS_WEIGHTS=True, ITEMS=32)
+assert cubin(metrics.metrics_kernel, LINEAR=False, HAS_NDCG=True, ITEMS=32, POSITIONS=16)
 assert cubin(reinforce.draw_kernel, LINEAR=False, ITEMS=128, POSITIONS=16)
 assert cubin(reinforce.advantage_kernel, CONTROL=0, SAMPLES=16)
 assert cubin(reinforce.gradient_kernel, ITEMS=128)

@@ -17,6 +17,14 @@ def few_blocks(monkeypatch, device):
     """More nodes at once: in the interpreter a block costs the same whatever its size."""
     if device.type == "cpu":
         monkeypatch.setattr(module, "_STATE", 1024)
+        monkeypatch.setattr(module, "_NODES", 128)
+
+
+@pytest.fixture(params=["states in registers", "blocks of states"])
+def both_kernels(request, monkeypatch):
+    """The kernel for few rank weights and that for many."""
+    if request.param == "blocks of states":
+        monkeypatch.setattr(module, "_MOST_IN_REGISTERS", 0)
 
 
 def batch(num_queries, num_items, scale, cutoff, seed=0):
@@ -28,7 +36,9 @@ def batch(num_queries, num_items, scale, cutoff, seed=0):
 
 def run(device, scores, mask, weights, coefficients, quadrature=COARSE):
     arrays = (array.to(device) for array in (scores, mask, weights, coefficients))
-    return tuple(array.cpu() for array in module.race(*arrays, quadrature=quadrature))
+    found = module.race(*arrays, quadrature=quadrature)
+    torch.testing.assert_close(found.total.cpu(), (coefficients * found.exposure.cpu()).sum(-1))
+    return tuple(array.cpu() for array in found[:3])
 
 
 def on_cpu(scores, mask, weights, coefficients, quadrature=COARSE):
@@ -42,13 +52,13 @@ def check(found, expected, tolerance):
 
 
 @pytest.mark.parametrize("scale", [1.0, 30.0])
-def test_exposure_and_gradient_equal_enumeration(device, few_blocks, scale):
+def test_exposure_and_gradient_equal_enumeration(device, both_kernels, few_blocks, scale):
     scores, mask, weights, coefficients = batch(2, 4, scale, 3)
     expected = enumerated(scores.double(), mask, torch.cat([weights, torch.zeros(1)]).double(), coefficients.double())
     check(run(device, scores, mask, weights, coefficients, FINE)[:2], map(torch.from_numpy, expected), 2e-6)
 
 
-def test_exposure_and_gradient_equal_the_torch_reference(device, few_blocks):
+def test_exposure_and_gradient_equal_the_torch_reference(device, both_kernels, few_blocks):
     scores, mask, weights, coefficients = batch(2, 7, 3.0, 4)
     mask[0, 4:] = False
     leaf = scores.double().requires_grad_()
@@ -58,7 +68,7 @@ def test_exposure_and_gradient_equal_the_torch_reference(device, few_blocks):
 
 
 @pytest.mark.parametrize(("num_items", "scale", "cutoff"), [(1, 1.0, 1), (9, 5.0, 9), (20, 2.0, 10)])
-def test_it_equals_the_cpu_kernel_with_padding(device, few_blocks, num_items, scale, cutoff):
+def test_it_equals_the_cpu_kernel_with_padding(device, both_kernels, few_blocks, num_items, scale, cutoff):
     scores, mask, weights, coefficients = batch(3, num_items, scale, cutoff)
     mask[0, num_items // 2 + 1 :] = False
     mask[1, : num_items // 2] = False
@@ -70,7 +80,7 @@ def test_it_equals_the_cpu_kernel_with_padding(device, few_blocks, num_items, sc
     assert all((array[~mask] == 0).all() for array in found)
 
 
-def test_scores_far_apart_leave_a_sorted_list(device, few_blocks):
+def test_scores_far_apart_leave_a_sorted_list(device, both_kernels, few_blocks):
     scores = torch.tensor([[0.3, -1.0, 1.0, 0.0], [1.0, 0.9999, -1.0, 0.9998]]) * 1e4
     mask, weights = torch.ones(2, 4, dtype=torch.bool), torch.tensor([1.0, 0.5, 0.25, 0.125])
     found = run(device, scores, mask, weights, torch.tensor([1.0, -1.0, 0.5, 2.0]).expand(2, 4))
@@ -80,22 +90,23 @@ def test_scores_far_apart_leave_a_sorted_list(device, few_blocks):
     check(found, on_cpu(scores, mask, weights, torch.tensor([1.0, -1.0, 0.5, 2.0]).expand(2, 4)), 2e-4)
 
 
-def test_small_blocks_and_several_rounds_per_program(device, monkeypatch):
+def test_small_blocks_and_several_rounds_per_program(device, both_kernels, monkeypatch):
     arrays = batch(1, 3, 30.0, 2)
     whole = run(device, *arrays)
     monkeypatch.setattr(module, "_MOST_CHUNKS", 2)
     check(run(device, *arrays), [array.double() for array in whole], 1e-5)
 
 
-def test_states_read_from_scratch_memory_and_queries_in_parts(device, few_blocks, monkeypatch):
+def test_states_read_from_scratch_memory_and_queries_in_parts(device, both_kernels, few_blocks, monkeypatch):
     arrays = batch(3, 5, 3.0, 4)
     whole = run(device, *arrays)
+    monkeypatch.setattr(module, "_SEGMENTS", (4, 4))
     monkeypatch.setattr(module, "_MOST_GATHERED", 4)
     monkeypatch.setattr(module, "_SCRATCH_BYTES", 1)
     check(run(device, *arrays), [array.double() for array in whole], 1e-6)
 
 
-def test_it_is_deterministic_and_cuts_off_zeros(device, few_blocks):
+def test_it_is_deterministic_and_cuts_off_zeros(device, both_kernels, few_blocks):
     scores, mask, weights, coefficients = batch(1, 20, 2.0, 3)
     first = run(device, scores, mask, weights, coefficients)
     padded = torch.cat([weights, torch.zeros(17)])
@@ -105,7 +116,7 @@ def test_it_is_deterministic_and_cuts_off_zeros(device, few_blocks):
 
 @pytest.mark.parametrize("num_items", [120, 1000, 5000])
 @pytest.mark.parametrize("scale", [2.0, 30.0, 1e4])
-def test_long_lists(only_on_gpu, num_items, scale):
+def test_long_lists(only_on_gpu, both_kernels, num_items, scale):
     scores, mask, weights, coefficients = batch(3, num_items, scale, 10)
     mask[0, num_items // 3 :] = False
     found = run(only_on_gpu, scores, mask, weights, coefficients)
@@ -122,7 +133,7 @@ def test_deep_cutoffs(only_on_gpu, cutoff):
 
 
 @pytest.mark.parametrize("cutoff", [3, 5])
-def test_less_is_computed_where_less_is_asked_for(device, few_blocks, cutoff):
+def test_less_is_computed_where_less_is_asked_for(device, both_kernels, few_blocks, cutoff):
     arrays = batch(2, 5, 2.0, cutoff)
     whole = run(device, *arrays)
     given = [array.to(device) for array in arrays]

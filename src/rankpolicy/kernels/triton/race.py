@@ -1,10 +1,11 @@
 """Exposure of a Plackett-Luce policy and the gradient of any function of it, on a GPU: the recursions of kernels/plackett_luce/race.py.
 
-A program takes one query and every num_chunks-th block of its nodes. The states F, H, V and U are blocks (node, count) in registers; a
-shift by one count is a gather within a warp. F and H of every item go to scratch memory on the way forwards and come back on the way
-backwards, two items ahead of their use. (Where there are more counts than a warp can gather well, the shifted state is read from scratch
-memory.) Each program adds into rows of its own, which a second kernel sums in a fixed order: results
-do not depend on how programs are scheduled. Nothing here waits for the device, so that a CUDA graph can hold it.
+A program takes one query and every num_chunks-th block of its nodes. For few rank weights race_in_registers.py serves, for more the kernel
+here: the states F, H, V and U are blocks (node, count) in registers; a shift by one count is a gather within a warp. F and H of every
+item go to scratch memory on the way forwards and come back on the way backwards, two items ahead of their use. (Where there are more
+counts than a warp can gather well, the shifted state is read from scratch memory.) Each program adds into rows of its own, which a second
+kernel sums in a fixed order: results do not depend on how programs are scheduled. Nothing here waits for the device, so that a CUDA graph
+can hold it.
 """
 
 from __future__ import annotations
@@ -17,31 +18,41 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
+from rankpolicy.kernels.triton.race_in_registers import race_in_registers_kernel
+from rankpolicy.kernels.triton.race_parts import add_to, block_after, coins, query_range
+
 _SCRATCH_BYTES = 1 << 31  # queries are taken in parts that need no more scratch than this
 _USUAL_SPREAD = 20.0  # between the highest and the lowest score of a query; wider ones take more rounds per program
 _MOST_CHUNKS = 64
+_MOST_IN_REGISTERS = 16  # rank weights up to which a thread holds the states of a node in registers
+_NODES = 32  # there: nodes of a program, one per thread of a warp
+_SEGMENTS = (2, 4)  # there: items between states that are kept, in lists of few items and in longer ones
 _STATE = 128  # numbers in a (node, count) block: four registers of a warp
 _MOST_GATHERED = 256  # counts up to which a shift is a gather: its shuffles grow with the square of the counts
 _FEW_WEIGHTS = 16  # not worth a look whether they end with zeros
+_FEW_ITEMS = 32
 _ITEMS = 256  # items read at once where their order does not matter
 
 
 class RaceResult(NamedTuple):
-    """Arrays (query, item), float32."""
+    """Arrays (query, item) but the last, float32."""
 
     exposure: Tensor
     gradient: Tensor  # dΦ/dscores
     curvature: Tensor  # dexposure_i/dscores_i
+    total: Tensor  # Σ coefficients * exposure (query,)
 
 
 class _Shape(NamedTuple):
     """How a launch is cut up."""
 
-    counts: int  # rank weights, rounded up to a power of two
+    counts: int  # rank weights, for race_kernel rounded up to a power of two
     nodes: int  # nodes that a program integrates at once
+    segment: int  # items between states that are kept, for race_in_registers_kernel; 0: race_kernel serves
     num_chunks: int  # programs per query
     num_warps: int
     num_queries: int  # queries per launch
+    scratch: int  # numbers of scratch memory per program
 
 
 def race(
@@ -63,33 +74,47 @@ def race(
     num_queries, num_items = scores.shape
     scores, coefficients = scores.detach().float().contiguous(), coefficients.float().contiguous()
     mask, weights = mask.contiguous(), _up_to_last_nonzero(rank_weights[:num_items]).to(scores).contiguous()
-    results = scores.new_zeros(3, num_queries, num_items)
-    if results.numel() == 0 or len(weights) == 0:
-        return RaceResult(*results)
+    parts = {"exposure": 1, "gradient": 2, "curvature": 3}[up_to]
+    if scores.numel() == 0 or len(weights) == 0:
+        nothing = torch.zeros_like(scores)
+        return RaceResult(nothing, nothing, nothing, scores.new_zeros(num_queries))
+    total = scores.new_empty(num_queries)
+    results = list(scores.new_empty(parts, num_queries, num_items))
+    results += [scores.new_zeros(()).expand(num_queries, num_items)] * (3 - parts)
     shape = _shape(num_queries, num_items, len(weights), quadrature)
-    block = shape.nodes * shape.counts
-    scratch = scores.new_empty(shape.num_queries * shape.num_chunks, num_items, 2, block)
+    scratch = scores.new_empty(shape.num_queries * shape.num_chunks * shape.scratch)
     partial = scores.new_empty(shape.num_queries * shape.num_chunks, 3, num_items)
     early = scores.new_empty(shape.num_queries, 2)
     visited = torch.empty(shape.num_queries * shape.num_chunks, dtype=torch.int32, device=scores.device)
-    parts = {"exposure": 1, "gradient": 2, "curvature": 3}[up_to]
+    active = torch.empty(partial.shape[0] if shape.segment else 0, num_items, dtype=torch.int32, device=scores.device)
+    items = _FEW_ITEMS if num_items <= _FEW_ITEMS else _ITEMS
+    nodes = {"STEP": quadrature.step, "BEFORE": quadrature.before, "AFTER": quadrature.after, "NODES": shape.nodes}
     with torch.cuda.device_of(scores):
         for first in range(0, num_queries, shape.num_queries):
             part = slice(first, min(first + shape.num_queries, num_queries))
             own_scores, own_mask, own_coefficients = scores[part], mask[part], coefficients[part]
-            race_kernel[(len(own_scores), shape.num_chunks)](
-                own_scores, own_mask, own_coefficients, weights, scratch, partial, early, visited,
-                num_items, len(weights), shape.num_chunks,
-                STEP=quadrature.step, BEFORE=quadrature.before, AFTER=quadrature.after,
-                NODES=shape.nodes, COUNTS=shape.counts, GATHER=shape.counts <= _MOST_GATHERED, ITEMS=_ITEMS, PARTS=parts,
-                num_warps=shape.num_warps,
-            )  # fmt: skip
+            arrays = (own_scores, own_mask, own_coefficients, weights, scratch, partial, early, visited)
+            grid = (len(own_scores), shape.num_chunks)
+            if shape.segment:
+                race_in_registers_kernel[grid](
+                    *arrays, active, num_items, shape.num_chunks,
+                    **nodes, COUNTS=shape.counts, SEGMENT=shape.segment, ITEMS=items, PARTS=parts,
+                    num_warps=1,
+                )  # fmt: skip
+            else:
+                race_kernel[grid](
+                    *arrays, num_items, len(weights), shape.num_chunks,
+                    **nodes, COUNTS=shape.counts, GATHER=shape.counts <= _MOST_GATHERED, ITEMS=_ITEMS, PARTS=parts,
+                    num_warps=shape.num_warps,
+                )  # fmt: skip
             race_sum_kernel[(len(own_scores), triton.cdiv(num_items, _ITEMS))](
                 own_scores, own_mask, own_coefficients, partial, early, visited,
-                results[0, part], results[1, part], results[2, part],
+                results[0][part], results[1][part], results[2][part], total[part],
                 num_items, shape.num_chunks, ITEMS=_ITEMS, PARTS=parts, num_warps=1,
             )  # fmt: skip
-    return RaceResult(*results)
+    if num_items > _ITEMS:
+        total = (coefficients * results[0]).sum(-1)
+    return RaceResult(results[0], results[1], results[2], total)
 
 
 def _up_to_last_nonzero(weights: Tensor) -> Tensor:
@@ -100,15 +125,19 @@ def _up_to_last_nonzero(weights: Tensor) -> Tensor:
 
 
 def _shape(num_queries: int, num_items: int, cutoff: int, quadrature: Any) -> _Shape:
-    counts = max(8, triton.next_power_of_2(cutoff))
-    nodes = max(1, _STATE // counts)
+    if cutoff <= _MOST_IN_REGISTERS:
+        counts, nodes, num_warps = cutoff, _NODES, 1
+        segment = _SEGMENTS[0] if num_items <= _FEW_ITEMS else _SEGMENTS[1]
+        scratch = math.ceil(num_items / segment) * 2 * nodes * counts
+    else:
+        counts = max(8, triton.next_power_of_2(cutoff))
+        nodes, segment, num_warps = max(1, _STATE // counts), 0, min(8, max(1, counts // 256))
+        scratch = num_items * 2 * nodes * counts
     usual_nodes = (quadrature.before + quadrature.after + _USUAL_SPREAD) / quadrature.step
-    bytes_per_program = num_items * 2 * nodes * counts * 4
-    num_programs = max(1, _SCRATCH_BYTES // bytes_per_program)
+    num_programs = max(1, _SCRATCH_BYTES // (4 * scratch))
     num_chunks = min(math.ceil(usual_nodes / nodes), _MOST_CHUNKS, num_programs)
-    return _Shape(
-        counts, nodes, num_chunks, min(8, max(1, counts // 256)), min(num_queries, max(1, num_programs // num_chunks))
-    )
+    num_queries = min(num_queries, max(1, num_programs // num_chunks))
+    return _Shape(counts, nodes, segment, num_chunks, num_warps, num_queries, scratch)
 
 
 @triton.jit(do_not_specialize=["num_items", "cutoff", "num_chunks"])
@@ -145,23 +174,12 @@ def race_kernel(
     block = chunk
     num_visited = 0
     while block < num_blocks:
-        m = first + block * NODES
-        x_first = m.to(tl.float32) * STEP
-        x_last = x_first + (NODES - 1) * STEP
-        nearest, expected = arrivals_at(x_first, scores, mask, length, highest, AFTER, ITEMS)
-        # P[fewer than cutoff arrivals] <= e^-expected (e expected / cutoff)^cutoff: once it vanishes, later nodes add nothing.
-        ratio = tl.maximum(expected / cutoff, 1.0)
-        is_over = cutoff * (ratio - 1.0 - tl.log(ratio)) > 2 * BEFORE
-        next_block = block + num_chunks
-        if is_over or nearest == float("inf"):
-            next_block = num_blocks
-        elif nearest > x_last + 2 * BEFORE:
-            # No item is due for a while: on to the first block of this program that is near the next one.
-            reached = (tl.floor((nearest - 2 * BEFORE) / STEP).to(tl.int32) - first) // NODES
-            next_block = block + tl.maximum((reached - block + num_chunks - 1) // num_chunks, 1) * num_chunks
-        else:
+        next_block, is_integrated = block_after(
+            block, num_chunks, num_blocks, first, scores, mask, length, highest, cutoff, STEP, BEFORE, AFTER, NODES, ITEMS
+        )  # fmt: skip
+        if is_integrated:
             # float64 for s + log t: both may be thousands where their sum is near 0.
-            x = (m + tl.arange(0, NODES)).to(tl.float64) * STEP - highest.to(tl.float64)
+            x = (first + block * NODES + tl.arange(0, NODES)).to(tl.float64) * STEP - highest.to(tl.float64)
             run_forwards(x, scores, mask, coefficients, scratch, length, STEP, NODES, COUNTS, GATHER, PARTS)
             # Other threads of the program read what these have written.
             tl.debug_barrier()
@@ -173,46 +191,6 @@ def race_kernel(
             num_visited += 1
         block = next_block
     tl.store(visited + program, num_visited)
-
-
-@triton.jit
-def query_range(scores, mask, num_items, ITEMS: tl.constexpr):
-    """Items up to the last real one, highest and lowest score, and the sum of rates relative to the highest; 0, 0, 0, 1 without items."""
-    offsets = tl.arange(0, ITEMS)
-    length = 0
-    highest = float("-inf")
-    lowest = float("inf")
-    for start in range(0, num_items, ITEMS):
-        items = start + offsets
-        is_item = tl.load(mask + items, mask=items < num_items, other=0) != 0
-        s = tl.load(scores + items, mask=is_item, other=0.0)
-        length = tl.maximum(length, tl.max(tl.where(is_item, items + 1, 0), 0))
-        highest = tl.maximum(highest, tl.max(tl.where(is_item, s, float("-inf")), 0))
-        lowest = tl.minimum(lowest, tl.min(tl.where(is_item, s, float("inf")), 0))
-    highest = tl.where(length > 0, highest, 0.0)
-    lowest = tl.where(length > 0, lowest, 0.0)
-    sum_of_rates = 0.0
-    for start in range(0, length, ITEMS):
-        items = start + offsets
-        is_item = tl.load(mask + items, mask=items < length, other=0) != 0
-        s = tl.load(scores + items, mask=is_item, other=float("-inf"))
-        sum_of_rates += tl.sum(tl.exp(s - highest), 0)
-    return length, highest, lowest, tl.where(length > 0, sum_of_rates, 1.0)
-
-
-@triton.jit
-def arrivals_at(x, scores, mask, length, highest, AFTER: tl.constexpr, ITEMS: tl.constexpr):
-    """Where the next item not long past log t = x is due (infinity without one), and the expected number of arrivals by then."""
-    nearest = float("inf")
-    expected = 0.0
-    for start in range(0, length, ITEMS):
-        items = start + tl.arange(0, ITEMS)
-        is_item = tl.load(mask + items, mask=items < length, other=0) != 0
-        s = tl.load(scores + items, mask=is_item, other=float("-inf"))
-        due = highest - s
-        nearest = tl.minimum(nearest, tl.min(tl.where(due >= x - AFTER, due, float("inf")), 0))
-        expected += tl.sum(1.0 - tl.exp(-tl.exp(tl.minimum(x - due, 30.0))), 0)
-    return nearest, expected
 
 
 @triton.jit
@@ -332,31 +310,15 @@ def saved_state(scratch, item, state, STATE: tl.constexpr, PARTS: tl.constexpr):
     return F, H
 
 
-@triton.jit
-def add_to(place, value, num_visited):
-    """A program's first block of nodes writes, without waiting for a read; later ones add."""
-    tl.store(place, value + tl.load(place, mask=num_visited > 0, other=0.0))
-
-
-@triton.jit
-def coins(s, is_item, x):
-    """λt, e^{-λt} and 1 - e^{-λt} of one item at nodes ``x`` (node,), log t less the highest score; padding never arrives."""
-    # Past 30 λt is infinite for all purposes.
-    log_rate_t = tl.minimum((s.to(tl.float64) + x).to(tl.float32), 30.0)
-    rate_t = tl.where(is_item, tl.exp(log_rate_t), 0.0)
-    still = tl.exp(-rate_t)
-    # 1 - e^-y loses all digits of a small y; its series does not.
-    y = tl.minimum(rate_t, 0.5)
-    series = y * (1 - y / 2 * (1 - y / 3 * (1 - y / 4 * (1 - y / 5 * (1 - y / 6 * (1 - y / 7 * (1 - y / 8)))))))
-    return rate_t, still, tl.where(rate_t < 0.5, series, 1.0 - still)
-
-
 @triton.jit(do_not_specialize=["num_items", "num_chunks"])
 def race_sum_kernel(
-    scores, mask, coefficients, partial, early, visited, exposure, gradient, curvature,
+    scores, mask, coefficients, partial, early, visited, exposure, gradient, curvature, total,
     num_items, num_chunks, ITEMS: tl.constexpr, PARTS: tl.constexpr,
 ):  # fmt: skip
-    """Sums over the programs of each query, and the closed-form part before the first node; 0 on padding."""
+    """Sums over the programs of each query, and the closed-form part before the first node; 0 on padding.
+
+    ``total`` (query,) gets the sum of coefficient * exposure where one program takes all items.
+    """
     query = tl.program_id(0).to(tl.int64)
     items = tl.program_id(1) * ITEMS + tl.arange(0, ITEMS)
     is_item = tl.load(mask + query * num_items + items, mask=items < num_items, other=0) != 0
@@ -376,6 +338,8 @@ def race_sum_kernel(
         if PARTS > 2:
             bend += tl.load(rows + 2 * num_items, mask=is_read, other=0.0)
     tl.store(exposure + query * num_items + items, tl.where(is_item, exposed, 0.0), mask=items < num_items)
+    if num_items <= ITEMS:
+        tl.store(total + query, tl.sum(tl.where(is_item, exposed * c, 0.0), 0))
     if PARTS > 1:
         tl.store(gradient + query * num_items + items, tl.where(is_item, sloped, 0.0), mask=items < num_items)
     if PARTS > 2:

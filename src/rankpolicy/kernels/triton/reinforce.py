@@ -58,7 +58,7 @@ def reinforce(
     num_queries, num_items = scores.shape
     scores, labels, mask = scores.detach().float().contiguous(), labels.float().contiguous(), mask.contiguous()
     kinds, cutoffs = (tuple(int(number) for number in column) for column in (terms.kinds, terms.cutoffs))
-    table = _device_table(kinds, cutoffs, tuple(float(weight) for weight in terms.weights), scores.device)
+    table = device_table(kinds, cutoffs, tuple(float(weight) for weight in terms.weights), scores.device)
     num_terms, num_lists = len(kinds), num_samples + 2
     depth = min(num_items, max(cutoffs))
     rankings = torch.empty(num_queries, num_lists, depth, dtype=torch.int32, device=scores.device)
@@ -89,7 +89,7 @@ def reinforce(
 
 
 @lru_cache(maxsize=64)
-def _device_table(
+def device_table(
     kinds: tuple[int, ...], cutoffs: tuple[int, ...], weights: tuple[float, ...], device: torch.device
 ) -> tuple[Tensor, Tensor, Tensor]:
     """The columns of a table of metrics, copied to the device once: a copy cannot be part of a CUDA graph."""
