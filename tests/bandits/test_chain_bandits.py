@@ -129,7 +129,7 @@ def test_regret_with_dbn_users_grows_slower_than_steps(bandit):
     """Item 9 of these users attracts always and satisfies hardly ever; it used to stay last for ever, with linear regret."""
     pytest.importorskip("numba")
     problem = stationary(random_user("dbn", 10, 3, random_state=5), 3)
-    found = simulate([bandit], problem, num_steps=32_000, num_runs=6, num_threads=1)
+    found = simulate([bandit], problem, num_steps=32_000, num_runs=6, executor="serial")
     middle = int(np.searchsorted(found.steps, 16_000))
     per_step = found.regrets[bandit][:, middle] / found.steps[middle]
     later = (found.regrets[bandit][:, -1] - found.regrets[bandit][:, middle]) / (found.steps[-1] - found.steps[middle])

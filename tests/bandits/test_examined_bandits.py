@@ -109,7 +109,7 @@ def test_pbm_pie_and_pbm_ucb_learn_with_known_examination():
         "pie": lambda **options: PbmPIE(examination=examination, **options),
         "ucb": lambda **options: PbmUCB(examination=examination, **options),
     }
-    found = simulate(makers, problem, num_steps=16_000, num_runs=8, num_threads=1)
+    found = simulate(makers, problem, num_steps=16_000, num_runs=8, executor="serial")
     middle = int(np.searchsorted(found.steps, 8_000))
     gain = found.regrets["ucb"][:, -1] - found.regrets["pie"][:, -1]
     assert gain.mean() > 4 * gain.std(ddof=1) / math.sqrt(len(gain))

@@ -149,7 +149,7 @@ def test_multiple_plays_come_close_to_the_optimal_regret():
 
     attraction = np.array([0.7, 0.6, 0.5, 0.4, 0.3, 0.2])
     problem = stationary(pbm_user(attraction, [1.0, 1.0]), 2)
-    found = simulate(["mp-ts", "random"], problem, num_steps=20_000, num_runs=20, num_threads=1)
+    found = simulate(["mp-ts", "random"], problem, num_steps=20_000, num_runs=20, executor="serial")
     slope = sum((0.6 - w) / bernoulli_kl(w, 0.6) for w in attraction[2:])
     middle = int(np.searchsorted(found.steps, 2_000))
     grown = (found.mean("mp-ts")[-1] - found.mean("mp-ts")[middle]) / np.log(found.steps[-1] / found.steps[middle])

@@ -107,5 +107,5 @@ def test_features_pay():
     pytest.importorskip("numba")
     problem, features = linear_dcm_problem(300, 5, 5, random_state=0)
     makers = {"with": partial(DcmLinTS, features=features), "without": DcmKLUCB}
-    regrets = simulate(makers, problem, num_steps=3000, num_runs=5, steps=[3000], num_threads=1).regrets
+    regrets = simulate(makers, problem, num_steps=3000, num_runs=5, steps=[3000], executor="serial").regrets
     assert (3 * regrets["with"] < regrets["without"]).all()

@@ -357,7 +357,7 @@ def test_beats_random_on_the_users_it_is_made_for(name):
     """A paired test over runs."""
     pytest.importorskip("numba")
     problem = stationary(USERS[BANDITS[name].made_for], 3)
-    regrets = simulate([name, "random"], problem, num_steps=4000, num_runs=10, num_threads=1).regrets
+    regrets = simulate([name, "random"], problem, num_steps=4000, num_runs=10, executor="serial").regrets
     gain = regrets["random"][:, -1] - regrets[name][:, -1]
     assert gain.mean() > 5 * gain.std(ddof=1) / np.sqrt(len(gain))
 
