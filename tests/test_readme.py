@@ -41,7 +41,11 @@ def test_the_table_of_the_readme_is_what_the_benchmark_gave():
 
 def test_extras_of_the_readme_exist():
     declared = (ROOT / "pyproject.toml").read_text().partition("[project.optional-dependencies]")[2]
-    for extra in re.findall(r"pip install '\.\[(\w+)\]'", README):
+    others = re.search(r"other extras: ([\w, ]+)", README)
+    assert others is not None
+    named = re.findall(r"pip install -e '\.\[(\w+)\]'", README) + others.group(1).split(", ")
+    assert "serve" in named
+    for extra in named:
         assert f"\n{extra} = [" in declared
 
 

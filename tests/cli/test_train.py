@@ -172,3 +172,13 @@ def test_malformed_data(refused, tmp_path, line, message):
 def test_run_files_that_cannot_be_used(refused, tmp_path, text, message):
     (tmp_path / "run.toml").write_text(text)
     assert message in refused("train", "--config", tmp_path / "run.toml")
+
+
+def test_iterations_are_named_where_there_are_any(rankpolicy, folder, tmp_path):
+    def first_line(*method):
+        return rankpolicy(
+            "train", "--data", folder / "train.txt", "--out", tmp_path / "m.rp", "--method", *method
+        ).stdout
+
+    assert first_line("rank-svm").startswith("rank-svm: fitted")
+    assert first_line("listnet", "--set", "epochs=1").startswith("listnet: kept iteration 1")

@@ -49,7 +49,7 @@ def test_code_is_run_or_marked(page):
     languages = re.findall(r"^(?:```|:{3,})([^\s:]\S*)", PAGES[page], re.M)
     assert {name for name in languages if not name.startswith("{")} <= {"python", "bash", "console", "text"}
     for code in re.findall(r"^```console\n(.*?)^```$", PAGES[page], re.M | re.S):
-        assert all(line.startswith("$ pip install") for line in code.splitlines())
+        assert all(line.startswith(("$ pip install", "$ python3 -m venv")) for line in code.splitlines())
     assert all(block.code.strip() for block in blocks_of(PAGES[page]))
 
 

@@ -44,6 +44,9 @@ PACKAGES = {
     "msgspec": ("msgspec", "the ranking service", "pip install 'rankpolicy[serve]'"),
     "apsw": ("apsw", "the log of the ranking service", "pip install 'rankpolicy[serve]'"),
     "httpx": ("httpx", "the client of the ranking service", "pip install 'rankpolicy[serve]'"),
+    "psycopg": ("psycopg", "several servers with one PostgreSQL database", "pip install 'rankpolicy[postgres]'"),
+    "optuna": ("optuna", "rankpolicy tune", "pip install 'rankpolicy[tune]'"),
+    "ray": ("ray", "experiments on a cluster", "pip install 'rankpolicy[ray]'"),
     "scikit-learn": ("sklearn", "pipelines, clone and cross-validation around rankers", "pip install scikit-learn"),
     "pandas": ("pandas", "pandas frames as input", "pip install pandas"),
 }

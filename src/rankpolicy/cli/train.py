@@ -195,8 +195,10 @@ def train(
         return
     scored = "".join(f", validation {name} {score:.4f}" for name, score in validation.items())
     evidence = "" if ranker.click_report_ is None else f"{_click_summary(ranker.click_report_)}\n"
+    has_iterations = ranker.best_iteration_ > 1 or bool(ranker.evals_result_)
+    kept = f"kept iteration {ranker.best_iteration_}" if has_iterations else "fitted"
     console().print(
-        f"{method}: kept iteration {ranker.best_iteration_}{scored}, {record.duration_seconds:.1f} s\n{evidence}"
+        f"{method}: {kept}{scored}, {record.duration_seconds:.1f} s\n{evidence}"
         f"model  {out}" + ("" if record_path is None else f"\nrecord {record_path}"),
         markup=False,
     )
