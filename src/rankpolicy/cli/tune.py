@@ -17,7 +17,6 @@ from rankpolicy.cli.support.options import (
     Jobs,
     Json,
     Label,
-    Metrics,
     OnDisk,
     Qid,
     Seed,
@@ -89,7 +88,13 @@ def tune(
         ),
     ] = None,
     settings: Set = None,
-    metrics: Metrics = "ndcg@10,map",
+    metrics: Annotated[
+        str,
+        typer.Option(
+            metavar="NAMES",
+            help="Metrics on --test, separated by commas. Trials are chosen by the setting valid_metric of the method.",
+        ),
+    ] = "ndcg@10,map",
     resume: Annotated[
         bool, typer.Option("--resume", help="Continue the search in --out; it may be asked for more trials.")
     ] = False,
