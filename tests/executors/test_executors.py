@@ -1,5 +1,6 @@
 """Every executor returns what a loop would, whatever happens to its workers."""
 
+import gc
 import os
 import signal
 import subprocess
@@ -192,3 +193,16 @@ def _is_running(pid):
     except OSError:
         return False
     return state != "Z"
+
+
+def test_tasks_may_come_from_a_generator():
+    assert Serial().map(abs, (number for number in (-1, 2))) == [1, 2]
+
+
+def test_an_executor_that_nobody_closed_leaves_no_files():
+    executor = Processes(2)
+    folder = Path(executor.share([1, 2])._path).parent
+    assert folder.is_dir()
+    del executor
+    gc.collect()
+    assert not folder.exists()

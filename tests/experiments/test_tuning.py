@@ -5,11 +5,12 @@ import polars
 import pytest
 
 import rankpolicy as rp
-from rankpolicy.executors import Processes
+from rankpolicy.executors import Executor, Processes
 from rankpolicy.experiments import Between, default_space
 from rankpolicy.experiments.tuning import tune as tuning
 from rankpolicy.experiments.tuning.halving import cutoffs, rungs
 from rankpolicy.experiments.tuning.space import checked_space, to_parameters, to_settings
+from rankpolicy.reports import tuning_report
 
 DATA = rp.data.make_ranking(60, items_per_query=8, num_features=6, num_informative=3)
 TRAIN, VALID = DATA[:40], DATA[40:]
@@ -106,7 +107,7 @@ def test_a_study_takes_more_trials_and_refuses_another_search(found, tmp_path):
     study = tmp_path / "study.jsonl"
     search(study=study, num_trials=12)
     assert told(search(study=study)) == told(found)
-    with pytest.raises(rp.RankPolicyError, match=r"is the study of another search \(random_state differ\)"):
+    with pytest.raises(rp.RankPolicyError, match=r"is the study of another search \(not the same: random_state\)"):
         search(study=study, random_state=1)
     study.write_text("label,qid\n")
     with pytest.raises(rp.RankPolicyError, match="is no study file"):
@@ -194,3 +195,69 @@ def test_a_scheduler_and_a_study_in_a_wrong_place_are_refused(tmp_path):
         search(study=tmp_path)
     with pytest.raises(rp.RankPolicyError, match="cannot write the study file"):
         search(study=tmp_path / "missing" / "study.jsonl")
+
+
+def interrupt_at(number):
+    def report(trial):
+        if trial.number == number:
+            raise KeyboardInterrupt
+
+    return report
+
+
+class LastFirst(Executor):
+    """Trials end in another order than they were drawn, as they do in processes."""
+
+    name = "last-first"
+
+    def as_finished(self, function, tasks):
+        for number in reversed(range(len(tasks))):
+            yield number, function(tasks[number])
+
+
+def test_a_study_with_gaps_may_be_asked_for_fewer_trials(tmp_path):
+    study = tmp_path / "study.jsonl"
+    best = search(num_trials=6, random_state=4).best
+    assert best.number > 1
+    with pytest.raises(KeyboardInterrupt):
+        search(
+            study=study,
+            num_trials=6,
+            random_state=4,
+            executor=LastFirst(1),
+            report_trial=interrupt_at(best.number),
+        )
+    fewer = search(study=study, num_trials=1, random_state=4)
+    assert [trial.number for trial in fewer.trials] == [0, *range(best.number, 6)]
+    assert (fewer.best.number, fewer.score) == (best.number, best.score)
+    assert f"Trial {best.number} had" in tuning_report._found(fewer)[0]
+
+
+def test_two_searches_at_once_on_one_study_are_refused(tmp_path):
+    study = tmp_path / "study.jsonl"
+
+    def start_another(trial):
+        with pytest.raises(rp.RankPolicyError, match=r"another search is running on .*study\.jsonl"):
+            search(study=study, num_trials=2)
+
+    assert len(search(study=study, num_trials=2, report_trial=start_another).trials) == 2
+    assert len(search(study=study, num_trials=3).trials) == 3
+
+
+@pytest.mark.parametrize("content", ['{"a": 1}\n', '{"op_code": 99}\n', '{"op_code": 4}\n', "[1]\n"])
+def test_lines_of_json_that_are_no_study_are_refused_and_kept(content, tmp_path):
+    study = tmp_path / "study.jsonl"
+    study.write_text(content)
+    with pytest.raises(rp.RankPolicyError, match=r"study\.jsonl is no study file, or is damaged"):
+        search(study=study, num_trials=1)
+    assert study.read_text() == content
+
+
+def test_a_search_ends_when_no_trial_of_the_first_generation_can_be_fitted():
+    numbers = []
+    narrow = rp.data.make_ranking(5, items_per_query=8, num_features=5, num_informative=3)
+    with pytest.raises(rp.RankPolicyError, match="no trial could be fitted"):
+        rp.tune(
+            TREES, SPACE, TRAIN, valid=narrow, num_trials=30, report_trial=lambda trial: numbers.append(trial.number)
+        )
+    assert numbers == list(range(tuning.GENERATION))

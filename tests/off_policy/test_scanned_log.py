@@ -161,3 +161,48 @@ def test_columns_may_have_other_names(log, tmp_path):
         scan_off_policy_log(tmp_path / "log.parquet", columns={"context": "query"}), plackett_luce()
     )
     assert found.value == pytest.approx(estimate_policy_value(log, plackett_luce()).value, rel=1e-12)
+
+
+@pytest.mark.parametrize("kind", [polars.UInt32, polars.UInt64, polars.Int8])
+def test_items_of_any_whole_kind(log, tmp_path, kind):
+    frame_of(log).with_columns(polars.col("items").cast(polars.List(kind))).write_parquet(tmp_path / "log.parquet")
+    same(
+        estimate_policy_value(scan_off_policy_log(tmp_path / "log.parquet"), plackett_luce()),
+        estimate_policy_value(log, plackett_luce()),
+    )
+
+
+def test_lists_of_one_length_may_be_arrays(log, tmp_path):
+    rows = np.flatnonzero((log.items >= 0).all(1))
+    lists = frame_of(log, rows)
+    arrays = lists.with_columns(polars.col("items", "rewards", "propensities").list.to_array(3))
+    lists.write_parquet(tmp_path / "lists.parquet")
+    arrays.write_parquet(tmp_path / "arrays.parquet")
+    found, wanted = (
+        estimate_policy_value(scan_off_policy_log(tmp_path / f"{name}.parquet"), plackett_luce())
+        for name in ("arrays", "lists")
+    )
+    same(found, wanted)
+
+
+@pytest.mark.parametrize(
+    ("column", "value", "message"),
+    [
+        ("context", polars.lit("shoes"), "'context' must hold whole numbers; it holds String"),
+        (
+            "rewards",
+            polars.Series([["a", "b", "c"]] * 5),
+            r"'rewards' must hold lists of numbers; it holds List\(String\)",
+        ),
+        ("items", polars.Series([[0.5, 1.5]] * 5), "'items' must hold lists of whole numbers"),
+        ("list_propensity", polars.lit("high"), "'list_propensity' must hold numbers"),
+    ],
+)
+def test_columns_of_another_kind_are_refused_at_once(log, tmp_path, column, value, message):
+    frame_of(log, slice(0, 5)).with_columns(value.alias(column)).write_parquet(tmp_path / "log.parquet")
+    refused(message, scan_off_policy_log, tmp_path / "log.parquet")
+
+
+def test_numbers_of_items_that_do_not_fit_are_refused_and_not_wrapped():
+    with pytest.raises(RankPolicyError, match="up to 2147483647; got 4294967297"):
+        OffPolicyLog(items=[[0, 2**32 + 1]], rewards=[[0.0, 1.0]], contexts=[0], propensities=[[0.5, 1.0]])

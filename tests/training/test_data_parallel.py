@@ -9,8 +9,10 @@ import numpy as np
 import pytest
 
 import rankpolicy as rp
+from rankpolicy.rankers import on_workers
 from rankpolicy.rankers.on_workers import fit_on_workers
 from rankpolicy.training import data_parallel
+from rankpolicy.training.data_parallel import LostWorkerError
 from rankpolicy.training.launching import run_workers
 from rankpolicy.types import RankPolicyError
 from tests.training.data_parallel_script import DATA, TRAIN, VALID, rankers, reports
@@ -96,3 +98,23 @@ def test_one_call_in_python(trained):
 def test_without_torchrun_there_is_one_worker():
     with data_parallel() as worker:
         assert (worker.rank, worker.num_workers, worker.is_first) == (0, 1, True)
+
+
+def test_the_error_of_a_worker_comes_before_that_of_one_that_lost_it(monkeypatch):
+    errors = iter([RankPolicyError("the disk is full."), LostWorkerError("another worker was lost.")])
+
+    def fit(*_, **__):
+        raise next(errors)
+
+    def run_both(command, num_workers, **_):
+        monkeypatch.setattr(rp.PGRank, "fit", fit)
+        return max(on_workers._fit_here(Path(command[-1])) for _ in range(num_workers))
+
+    monkeypatch.setattr(on_workers, "run_workers", run_both)
+    with pytest.raises(RankPolicyError, match="the disk is full"):
+        fit_on_workers(rp.PGRank(), TRAIN, workers=2)
+
+
+def test_retries_are_a_whole_number():
+    with pytest.raises(RankPolicyError, match="retries must be a whole number, 0 or more; got -1"):
+        fit_on_workers(rp.PGRank(), TRAIN, workers=2, retries=-1)

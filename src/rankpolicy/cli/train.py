@@ -5,20 +5,18 @@ from __future__ import annotations
 import shlex
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from rankpolicy.cli.support.chosen_methods import parse_assignments, parse_settings
 from rankpolicy.cli.support.clicks_to_train_on import clicks_to_train_on
+from rankpolicy.cli.support.datasets import read_alike
 from rankpolicy.cli.support.options import Group, Ignore, Json, Label, OnDisk, Qid, Set, columns_from
 from rankpolicy.cli.support.output import Run, check_can_write, console, facts_of_file, note, print_json, record_beside
 from rankpolicy.cli.support.run_file import RunFile, read_run_file
 from rankpolicy.types import RankPolicyError
 from rankpolicy.writing import is_special
-
-if TYPE_CHECKING:
-    from rankpolicy.data import RankingDataset
 
 EXAMPLES = """
 [bold]Examples[/bold]
@@ -159,7 +157,7 @@ def train(
     run = Run(ctx)
     files = {"train": data} | ({} if valid is None else {"valid": valid})
     given = clicks_to_train_on(clicks, propensities, bias_method, weighted)
-    datasets = _read_alike(files, columns_from(qid, label, group, ignore, on_disk=on_disk))
+    datasets = read_alike(files, columns_from(qid, label, group, ignore, on_disk=on_disk))
     with data_parallel() as worker:
         goes_on = worker.is_restarted and checkpoint is not None and checkpoint.exists()
         ranker.fit(
@@ -228,17 +226,3 @@ def _required(option: str, flag: Any, of_file: Any) -> Any:
             f"train needs {option}, on the command line or in --config. See: rankpolicy train --help."
         )
     return value
-
-
-def _read_alike(files: dict[str, Path], columns: dict[str, Any]) -> dict[str, RankingDataset]:
-    """Datasets with the same number of features: a sparse file may omit the last ones. Named columns are matched by ``fit``."""
-    from rankpolicy.data import read_dataset
-
-    datasets = {role: read_dataset(path, **columns) for role, path in files.items()}
-    width = max(dataset.num_features for dataset in datasets.values())
-    return {
-        role: dataset
-        if dataset.num_features == width or dataset.feature_names is not None
-        else read_dataset(files[role], num_features=width, on_disk=columns["on_disk"])
-        for role, dataset in datasets.items()
-    }

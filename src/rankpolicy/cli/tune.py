@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from rankpolicy.cli.support.chosen_methods import parse_assignments, parse_settings
+from rankpolicy.cli.support.datasets import check_ranked_alike, read_alike
 from rankpolicy.cli.support.options import (
     Address,
     ExecutorName,
@@ -16,7 +17,6 @@ from rankpolicy.cli.support.options import (
     Jobs,
     Json,
     Label,
-    Metrics,
     OnDisk,
     Qid,
     Seed,
@@ -88,7 +88,13 @@ def tune(
         ),
     ] = None,
     settings: Set = None,
-    metrics: Metrics = "ndcg@10,map",
+    metrics: Annotated[
+        str,
+        typer.Option(
+            metavar="NAMES",
+            help="Metrics on --test, separated by commas. Trials are chosen by the setting valid_metric of the method.",
+        ),
+    ] = "ndcg@10,map",
     resume: Annotated[
         bool, typer.Option("--resume", help="Continue the search in --out; it may be asked for more trials.")
     ] = False,
@@ -110,9 +116,11 @@ def tune(
 
     Every trial is written to study.jsonl when it ends: after an interruption repeat the command with --resume.
     """
-    from rankpolicy.data import read_dataset, split_queries
+    from rankpolicy.data import split_queries
     from rankpolicy.evaluation import evaluate
     from rankpolicy.experiments import tune as search
+    from rankpolicy.experiments.tuning.default_space import default_space
+    from rankpolicy.experiments.tuning.space import checked_space
     from rankpolicy.experiments.tuning.tune import SCHEDULERS
     from rankpolicy.metrics import parse_metrics
     from rankpolicy.rankers import ranker_class_named
@@ -126,25 +134,28 @@ def tune(
     ranker_class = ranker_class_named(method)
     given = {"random_state": seed, **parse_settings(ranker_class, parse_assignments(settings or []))}
     ranker = ranker_class().set_params(**given)
-    wanted = None if not space else parse_space(ranker_class, space)
+    wanted = parse_space(ranker_class, space) if space else default_space(ranker)
+    checked_space(ranker, wanted)
     measures = parse_metrics(metrics)
-    directory = made_directory(out, option="--out")
-    study = directory / _STUDY
-    if study.exists() and not resume:
-        raise RankPolicyError(f"{study} exists: add --resume to continue this search, or name another --out.")
-    files = {"train": data} | {role: path for role, path in (("valid", valid), ("test", test)) if path is not None}
-    columns = columns_from(qid, label, group, ignore, on_disk=on_disk)
-    datasets = {role: read_dataset(path, **columns) for role, path in files.items()}
-    train = datasets["train"]
-    validation = datasets.get("valid")
-    if validation is None:
-        train, validation = split_queries(train, (0.8, 0.2), random_state=seed)
-
-    def report_trial(trial: Trial) -> None:
-        outcome = f"failed: {trial.error}" if trial.score is None else f"{trial.score:.4f} {trial.state}"
-        note(f"trial {trial.number + 1}/{num_trials}: {outcome} ({run.seconds:.0f} s)")
-
     with executor_from(executor, jobs, address, default=None) as chosen:
+        directory = made_directory(out, option="--out")
+        study = directory / _STUDY
+        if study.exists() and not resume:
+            raise RankPolicyError(f"{study} exists: add --resume to continue this search, or name another --out.")
+        files = {"train": data} | {role: path for role, path in (("valid", valid), ("test", test)) if path is not None}
+        datasets = read_alike(files, columns_from(qid, label, group, ignore, on_disk=on_disk))
+        train = datasets["train"]
+        for role, what in (("valid", "validation data"), ("test", "test data")):
+            if role in datasets:
+                check_ranked_alike(train, datasets[role], what)
+        validation = datasets.get("valid")
+        if validation is None:
+            train, validation = split_queries(train, (0.8, 0.2), random_state=seed)
+
+        def report_trial(trial: Trial) -> None:
+            outcome = f"failed: {trial.error}" if trial.score is None else f"{trial.score:.4f} {trial.state}"
+            note(f"trial {trial.number} of 0 to {num_trials - 1}: {outcome} ({run.seconds:.0f} s)")
+
         tuned = search(
             ranker,
             wanted,
@@ -199,7 +210,7 @@ def parse_space(ranker_class: type[Ranker], texts: list[str]) -> dict[str, Any]:
     from rankpolicy.experiments import Between
 
     space: dict[str, Any] = {}
-    for name, text in parse_assignments(texts).items():
+    for name, text in parse_assignments(texts, option="--space").items():
         ends = text.split(":")
         if len(ends) == 1:
             values = [parse_settings(ranker_class, {name: part.strip().replace("+", ",")}) for part in text.split(",")]
@@ -209,7 +220,14 @@ def parse_space(ranker_class: type[Ranker], texts: list[str]) -> dict[str, Any]:
         if len(ends) > 3 or (len(ends) == 3 and ends[2] != "log"):
             raise RankPolicyError(f"--space {name} must be LOW:HIGH, LOW:HIGH:log or values; got {text!r}.")
         (key, low), (_, high) = (next(iter(parse_settings(ranker_class, {name: end}).items())) for end in ends[:2])
-        space[key] = Between(low, high, log=len(ends) == 3)
+        try:
+            space[key] = Between(low, high, log=len(ends) == 3)
+        except RankPolicyError as error:
+            if isinstance(low, int | float):
+                raise RankPolicyError(f"--space {name}={text}: {error}") from None
+            raise RankPolicyError(
+                f"--space {name} takes values separated by commas, lists as 64+64; got {text!r}. Only numbers have ranges."
+            ) from None
     return space
 
 
@@ -236,7 +254,7 @@ def _differences(tables: dict[str, MetricTable], seed: int) -> dict[str, Any]:
 def _print(tuned: Tuned, test: dict[str, Any] | None, directory: Path) -> None:
     given = tuned.trials[0].score
     lines = [
-        f"{tuned.ranker.name}: trial {tuned.best_trial} of {len(tuned.trials)} is the best, validation {tuned.metric} {tuned.score:.4f}"
+        f"{tuned.ranker.name}: trial {tuned.best_trial} is the best of {len(tuned.trials)}, validation {tuned.metric} {tuned.score:.4f}"
         + ("" if given is None else f" (as given {given:.4f})")
     ]
     lines += [f"  {name} = {value}" for name, value in tuned.settings.items()]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pickle
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from types import TracebackType
 from typing import Any, ClassVar, Generic, Self, TypeVar
@@ -43,7 +43,7 @@ class Executor(ABC):
     def map(
         self,
         function: Callable[[Task], Result],
-        tasks: Sequence[Task],
+        tasks: Iterable[Task],
         *,
         report: Callable[[int, Result], None] | None = None,
     ) -> list[Result]:
@@ -61,6 +61,7 @@ class Executor(ABC):
         report
             Called in this process with the number and the result of each task when it has finished, for progress.
         """
+        tasks = tasks if isinstance(tasks, Sequence) else list(tasks)
         found: dict[int, Result] = {}
         with closing(self.as_finished(function, tasks)) as results:
             for number, result in results:

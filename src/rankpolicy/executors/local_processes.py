@@ -10,6 +10,7 @@ import signal
 import sys
 import tempfile
 import threading
+import weakref
 from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
@@ -97,6 +98,7 @@ class Processes(Executor):
         content = written(value)
         if self._folder is None:
             self._folder = Path(tempfile.mkdtemp(prefix="rankpolicy-"))  # only this user can enter it
+            self._remove_folder = weakref.finalize(self, shutil.rmtree, self._folder, ignore_errors=True)
         self._num_shared += 1
         path = self._folder / f"{self._num_shared}.pickle"
         path.write_bytes(content)
@@ -107,7 +109,7 @@ class Processes(Executor):
             self._pool.shutdown(cancel_futures=True)
             self._pool = None
         if self._folder is not None:
-            shutil.rmtree(self._folder, ignore_errors=True)
+            self._remove_folder()
             self._folder = None
 
     def _end_workers(self) -> None:

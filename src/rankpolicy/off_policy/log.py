@@ -106,6 +106,10 @@ def _array(values: Any, dtype: type) -> NDArray[Any]:
     array = np.asarray(values)
     if dtype is not np.float64 and array.size and not np.issubdtype(array.dtype, np.integer):
         raise RankPolicyError(f"items and contexts must be whole numbers; got {array.dtype}.")
+    if dtype is not np.float64 and array.size and array.max() > np.iinfo(dtype).max:
+        raise RankPolicyError(
+            f"items must be numbered from 0, up to {np.iinfo(np.int32).max}; got {array.max()}. Number them anew."
+        )
     return np.ascontiguousarray(array, dtype)
 
 

@@ -23,6 +23,7 @@ from rankpolicy.types import RankPolicyError, unknown_name
 NEEDED = ("context", "items", "rewards")
 _PROPENSITIES = ("propensities", "marginal_propensities", "list_propensity")
 _LISTS = ("items", "rewards", "propensities", "marginal_propensities")
+_WHOLE = ("context", "items")
 _BLOCK_ROWS = 250_000
 
 
@@ -58,13 +59,14 @@ class ScannedOffPolicyLog:
         for file in self.files:
             start = 0
             try:
-                rows = polars.scan_parquet(file).select([polars.col(c).alias(n) for n, c in self.columns.items()])
+                schema = _schema(file)
+                rows = polars.scan_parquet(file).select([_as_list(c, schema).alias(n) for n, c in self.columns.items()])
                 for start in range(0, rows.select(polars.len()).collect().item(), _BLOCK_ROWS):
                     yield _block(rows.slice(start, _BLOCK_ROWS).collect(), self.num_positions)
             except (polars.exceptions.PolarsError, OSError) as error:
                 raise unreadable(file, error) from None
             except RankPolicyError as error:
-                raise RankPolicyError(f"{file}, among the {_BLOCK_ROWS} rows from {start}: {error}") from None
+                raise RankPolicyError(f"{file}, in the block that starts with row {start + 1}: {error}") from None
 
 
 @checked_kinds
@@ -102,11 +104,15 @@ def scan_off_policy_log(
         for name, column in chosen.items():
             if column not in schema:
                 raise RankPolicyError(f"{file} must have the column {column!r} ({name}); it has {', '.join(schema)}.")
-            if (name in _LISTS) != isinstance(schema[column], polars.List | polars.Array):
-                kind = "lists" if name in _LISTS else "numbers"
-                raise RankPolicyError(f"{file}: the column {column!r} must hold {kind}; it holds {schema[column]}.")
+            kind, is_list = schema[column], isinstance(schema[column], polars.List | polars.Array)
+            inner = kind.inner if is_list else kind
+            is_whole = inner.is_integer()
+            is_number = inner.is_numeric() or inner in (polars.Boolean, polars.Null)
+            if is_list != (name in _LISTS) or not (is_whole if name in _WHOLE else is_number):
+                needed = ("lists of " if name in _LISTS else "") + ("whole numbers" if name in _WHOLE else "numbers")
+                raise RankPolicyError(f"{file}: the column {column!r} must hold {needed}; it holds {kind}.")
         try:
-            lengths = polars.col(chosen["items"]).list.len().max()
+            lengths = _as_list(chosen["items"], schema).list.len().max()
             rows, longest = polars.scan_parquet(file).select(polars.len(), lengths.alias("longest")).collect().row(0)
         except (polars.exceptions.PolarsError, OSError) as error:
             raise unreadable(file, error) from None
@@ -114,6 +120,13 @@ def scan_off_policy_log(
     if num_rounds == 0 or num_positions == 0:
         raise RankPolicyError(f"{path} must hold at least one round with at least one item; it holds none.")
     return ScannedOffPolicyLog(files=files, columns=chosen, num_rounds=num_rounds, num_positions=num_positions)
+
+
+def _as_list(column: str, schema: Mapping[str, Any]) -> Any:
+    """A column of a file; arrays, lists of one length, as lists."""
+    polars = require("polars", "An off-policy log")
+    kind = schema[column]
+    return polars.col(column).arr.to_list() if isinstance(kind, polars.Array) else polars.col(column)
 
 
 def _schema(file: Path) -> dict[str, Any]:
@@ -139,11 +152,11 @@ def _block(frame: Any, num_positions: int) -> OffPolicyLog:
         flat = frame[name].explode(empty_as_null=False)
         if flat.null_count():
             raise RankPolicyError(f"{name} must hold numbers; one is missing.")
-        values = np.full(is_shown.shape, filling, flat.to_numpy().dtype if dtype is np.int32 else dtype)
+        values = np.full(is_shown.shape, filling, dtype)
         values[is_shown] = flat.to_numpy()
         return values
 
-    items, rewards = padded("items", NOT_SHOWN, np.int32), padded("rewards", 0.0, np.float64)
+    items, rewards = padded("items", NOT_SHOWN, np.int64), padded("rewards", 0.0, np.float64)
     assert items is not None
     assert rewards is not None
     return OffPolicyLog(

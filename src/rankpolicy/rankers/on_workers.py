@@ -13,10 +13,11 @@ from typing import TypeVar
 from rankpolicy.arguments import checked_kinds, whole_number
 from rankpolicy.data.dataset import RankingDataset
 from rankpolicy.rankers.networks.network import NetworkRanker
-from rankpolicy.training.data_parallel import data_parallel
-from rankpolicy.training.launching import run_workers
+from rankpolicy.training.data_parallel import LostWorkerError, data_parallel
+from rankpolicy.training.launching import BAD_INPUT, run_workers
 from rankpolicy.types import RankPolicyError
 
+_ERROR, _LOST = "error.txt", "lost.txt"  # why a worker ended; that others ended
 AnyNetworkRanker = TypeVar("AnyNetworkRanker", bound=NetworkRanker)
 
 
@@ -49,6 +50,7 @@ def fit_on_workers(
         How often the processes may start again.
     """
     whole_number("workers", workers, at_least=1)
+    whole_number("retries", retries, at_least=0)
     with tempfile.TemporaryDirectory(prefix="rankpolicy-") as name:  # only this user can enter it
         folder = Path(name)
         place = None if checkpoint is None else os.path.abspath(checkpoint)
@@ -56,7 +58,8 @@ def fit_on_workers(
         command = [sys.executable, "-m", __name__, str(folder)]
         status = run_workers(command, workers, retries=retries, report=lambda text: warnings.warn(text, stacklevel=3))
         if status != 0:
-            raise RankPolicyError((folder / "error.txt").read_text())
+            told = [file for file in (folder / _ERROR, folder / _LOST) if file.exists()]
+            raise RankPolicyError(told[0].read_text() if told else f"the workers ended with status {status}.")
         fitted = pickle.loads((folder / "fitted.pickle").read_bytes())
     ranker.__dict__.update(fitted.__dict__)
     return ranker
@@ -73,9 +76,12 @@ def _fit_here(folder: Path) -> int:
             )
             if worker.is_first:
                 (folder / "fitted.pickle").write_bytes(pickle.dumps(ranker))
+    except LostWorkerError as error:
+        (folder / _LOST).write_text(str(error))
+        return BAD_INPUT
     except RankPolicyError as error:
-        (folder / "error.txt").write_text(str(error))
-        return 2
+        (folder / _ERROR).write_text(str(error))
+        return BAD_INPUT
     return 0
 
 

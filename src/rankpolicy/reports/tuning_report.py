@@ -46,7 +46,7 @@ def tuning_page(
 
 
 def _found(tuned: Tuned) -> tuple[str, ...]:
-    given, best = tuned.trials[0], tuned.trials[tuned.best_trial]
+    given, best = tuned.trials[0], tuned.best
     rows: list[list[str | Cell]] = [
         [name, _text(given.settings[name]), _text(best.settings[name])] for name in best.settings
     ]

@@ -52,6 +52,10 @@ class Worker:
         return self.rank == 0
 
 
+class LostWorkerError(RankPolicyError):
+    """Another worker ended, for a reason that it knows."""
+
+
 _current: Worker | None = None
 
 
@@ -250,4 +254,4 @@ def _lost_workers_named() -> Iterator[None]:
     try:
         yield
     except RuntimeError:
-        raise RankPolicyError("another worker was lost, and training cannot go on without it.") from None
+        raise LostWorkerError("another worker was lost, and training cannot go on without it.") from None

@@ -45,6 +45,7 @@ def run_workers(
         Called with a line when a worker was lost.
     """
     whole_number("workers", num_workers, at_least=1)
+    whole_number("retries", retries, at_least=0)
     with tempfile.TemporaryDirectory(prefix="rankpolicy-") as folder:
         for attempt in range(retries + 1):
             statuses = _run_once(command, num_workers, Path(folder) / f"rendezvous-{attempt}", attempt)

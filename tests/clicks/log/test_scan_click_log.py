@@ -203,3 +203,9 @@ def test_a_shard_of_another_kind_or_cut_short_is_named(frame, tmp_path):
     (tmp_path / "b.parquet").write_bytes(whole[: len(whole) // 2])
     with pytest.raises(RankPolicyError, match=r"b.parquet"):
         scan_click_log(tmp_path)
+
+
+def test_a_name_that_no_column_has_is_refused(frame, tmp_path):
+    frame.write_parquet(tmp_path / "log.parquet")
+    with pytest.raises(RankPolicyError, match=r"Unknown column of a click log 'itms'\. Did you mean 'items'"):
+        scan_click_log(tmp_path / "log.parquet", columns={"itms": "items"})

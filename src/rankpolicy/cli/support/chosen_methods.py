@@ -31,6 +31,7 @@ Variant = Annotated[
 ]
 _NAME = re.compile(r"[A-Za-z0-9_-]+")
 _MODEL = "model"
+_EXAMPLES = {"--set": "epochs=50", "--space": "num_leaves=7:127:log"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -133,13 +134,15 @@ def _is_known(name: str, class_named: Callable[[str], Any]) -> bool:
     return True
 
 
-def parse_assignments(texts: Sequence[str]) -> dict[str, str]:
+def parse_assignments(texts: Sequence[str], *, option: str = "--set") -> dict[str, str]:
     """``name=value`` texts as a dict; the last one of a name counts.
 
     Parameters
     ----------
     texts
-        What was given to ``--set``.
+        What was given to the option.
+    option
+        The option, for error messages.
 
     >>> parse_assignments(["epochs=50", "model.hidden=64,64"])
     {'epochs': '50', 'model.hidden': '64,64'}
@@ -148,7 +151,7 @@ def parse_assignments(texts: Sequence[str]) -> dict[str, str]:
     for text in texts:
         name, equals, value = text.partition("=")
         if not equals or not name.strip():
-            raise RankPolicyError(f"--set must be name=value, such as epochs=50; got {text!r}.")
+            raise RankPolicyError(f"{option} must be name=value, such as {_EXAMPLES[option]}; got {text!r}.")
         assignments[name.strip().replace("-", "_")] = value.strip()
     return assignments
 

@@ -16,6 +16,7 @@ ADVICE = {
     "or train without resume.": "or leave --resume out.",
     "For data still to be ranked pass label=None.": "Data still to be ranked may come without labels in 'rankpolicy predict'.",
     "Leave checkpoint out.": "Leave --checkpoint out.",
+    "Name some, as in space={'name': Between(low, high)}.": "Name some: --space NAME=LOW:HIGH.",
 }
 _SETTING = re.compile(
     r"\b(estimator|scaling|model|control|fairness|relevance|merit|exploration|random_state|num_samples|epochs|learning_rate)=('?)([\w.-]+)\2"

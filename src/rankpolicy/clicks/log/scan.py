@@ -27,7 +27,7 @@ from rankpolicy.data.formats.parquet import parquet_files, unreadable
 from rankpolicy.display import short_repr
 from rankpolicy.executors import Executor, opened
 from rankpolicy.optional import require
-from rankpolicy.types import RankPolicyError
+from rankpolicy.types import RankPolicyError, unknown_name
 
 _BLOCK_ROWS = 500_000
 _LEAST_PENDING = 2_000_000  # sessions that are gathered before they are merged
@@ -63,6 +63,10 @@ def scan_click_log(
     given = Path(checked_path(path))
     files = parquet_files(given)
     names = dict(columns or {})
+    known = list(dict.fromkeys(name for needed in COLUMNS.values() for name in needed))
+    for name in names:
+        if name not in known:
+            raise RankPolicyError(unknown_name("column of a click log", name, known))
     layout = _layout(files[0], names)
     merged, num_skipped = MergedSessions(), 0
     if executor is None:

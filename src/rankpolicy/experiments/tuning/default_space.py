@@ -48,8 +48,7 @@ def default_space(ranker: Ranker) -> dict[str, Any]:
     found = {name: values for name, values in wanted.items() if _is_taken(ranker, name, values)}
     if not found:
         raise RankPolicyError(
-            f"{type(ranker).__name__} has no space of settings of its own; name the settings to search, as in "
-            "space={'name': Between(low, high), 'other': [...]}."
+            f"{ranker.name} has no settings that are searched by default. Name some, as in space={{'name': Between(low, high)}}."
         )
     return found
 

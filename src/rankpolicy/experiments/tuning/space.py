@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-import math
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -12,6 +12,8 @@ from rankpolicy.optional import require
 from rankpolicy.rankers.base import Ranker
 from rankpolicy.settings import plain
 from rankpolicy.types import RankPolicyError
+
+_HIGHEST = sys.float_info.max
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +37,7 @@ class Between:
 
     def __post_init__(self) -> None:
         numbers = (self.low, self.high)
-        if any(isinstance(n, bool) or not isinstance(n, int | float) or not math.isfinite(n) for n in numbers):
+        if any(isinstance(n, bool) or not isinstance(n, int | float) or not abs(n) <= _HIGHEST for n in numbers):
             raise RankPolicyError(f"Between needs two finite numbers; got {self.low!r} and {self.high!r}.")
         if not self.low < self.high:
             raise RankPolicyError(f"Between needs low < high; got {self.low} and {self.high}.")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -52,16 +53,22 @@ class Study:
         self._optuna = require("optuna", "Tuning")
         self._space, self._given, self._seed = space, given, seed
         self._distributions = distributions(space)
-        with _quiet(self._optuna):
-            self._study = self._opened(path)
-            known = self._study.user_attrs.get(_PURPOSE)
-            if known is None:
-                self._study.set_user_attr(_PURPOSE, purpose)
-            elif known != purpose:
-                changed = ", ".join(sorted(name for name in purpose if known.get(name) != purpose[name]))
-                raise RankPolicyError(
-                    f"{path} is the study of another search ({changed} differ). Repeat the call that made it, or name another file."
-                )
+        self._lock = None if path is None else _locked(path)
+        try:
+            with _quiet(self._optuna):
+                self._study = self._opened(path)
+                known = self._study.user_attrs.get(_PURPOSE)
+                if known is None:
+                    self._study.set_user_attr(_PURPOSE, purpose)
+                elif known != purpose:
+                    changed = ", ".join(sorted(name for name in purpose if known.get(name) != purpose[name]))
+                    raise RankPolicyError(
+                        f"{path} is the study of another search (not the same: {changed}). Repeat the call that made it, or name "
+                        "another file."
+                    )
+        except BaseException:
+            self.close()
+            raise
 
     def _opened(self, path: Path | None) -> Any:
         if path is None:
@@ -76,6 +83,16 @@ class Study:
             )
         except OSError as error:
             raise RankPolicyError(f"cannot write the study file {path}: {error.strerror or error}.") from None
+        except RankPolicyError:
+            raise
+        except (KeyError, TypeError, ValueError, AssertionError):  # lines of JSON that Optuna did not write
+            raise _damaged(path) from None
+
+    def close(self) -> None:
+        """Let other processes continue the search."""
+        if self._lock is not None:
+            os.close(self._lock)
+            self._lock = None
 
     def finished(self) -> list[Trial]:
         """The trials that have ended, by number."""
@@ -204,18 +221,44 @@ def _check_journal(path: Path) -> None:
         whole = 0
         for line in file:
             try:
-                is_entry = isinstance(json.loads(line), dict) and line.endswith(b"\n")
+                entry = json.loads(line)
+                is_entry = isinstance(entry, dict) and "op_code" in entry and line.endswith(b"\n")
             except ValueError:
                 is_entry = False
             if not is_entry:
                 rest = file.read(1)
                 if whole == 0 or rest:
-                    raise RankPolicyError(
-                        f"{path} is no study file, or is damaged. Name another file for this search."
-                    ) from None
+                    raise _damaged(path)
                 file.truncate(whole)
                 return
             whole += len(line)
+
+
+def _damaged(path: Path) -> RankPolicyError:
+    return RankPolicyError(f"{path} is no study file, or is damaged. Name another file for this search.")
+
+
+def _locked(path: Path) -> int | None:
+    """The study file, open and locked until it is closed or this process ends: two searches at once would draw the same trials."""
+    if path.is_dir() or not hasattr(os, "O_CLOEXEC"):
+        return None
+    import fcntl
+
+    try:
+        handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+    except OSError as error:
+        raise RankPolicyError(f"cannot write the study file {path}: {error.strerror or error}.") from None
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(handle)
+        raise RankPolicyError(
+            f"another search is running on {path}. Wait until it ends, or name another file."
+        ) from None
+    except OSError:  # a file system without locks
+        os.close(handle)
+        return None
+    return handle
 
 
 @contextmanager

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal
@@ -115,7 +116,7 @@ def tune(
         if report_trial is not None:
             report_trial(trial)
 
-    with opened(executor, default="serial") as chosen:
+    with closing(kept), opened(executor, default="serial") as chosen:
         work = partial(run_trial, chosen.share((ranker, data, valid)))
         for start in range(0, num_trials, GENERATION):
             numbers = range(start, min(start + GENERATION, num_trials))
@@ -130,7 +131,10 @@ def tune(
                 for number, settings in kept.next_settings(numbers).items()
             ]
             chosen.map(work, tasks, report=lambda _, trial: tell(trial))
-    return _best(ranker, data, valid, list(trials.values()), kept.importance(), scheduler, shown)
+            if all(trial.score is None for trial in trials.values()):
+                break  # it is not the settings
+        importance = kept.importance()
+    return _best(ranker, data, valid, list(trials.values()), importance, scheduler, shown)
 
 
 def _cutoffs(earlier: Sequence[Trial]) -> dict[int, float]:
@@ -169,7 +173,7 @@ def _best(
 
 def _line(trial: Trial, num_trials: int, trials: dict[int, Trial]) -> str:
     if trial.score is None:
-        return f"trial {trial.number + 1}/{num_trials}  failed: {trial.error}"
+        return f"trial {trial.number} ({len(trials)} of {num_trials})  failed: {trial.error}"
     best = max(each.score for each in trials.values() if each.score is not None)
     ended = f"stopped after {len(trial.curve)} iterations" if trial.state == "stopped" else "complete"
-    return f"trial {trial.number + 1}/{num_trials}  {trial.score:.4f}  best {best:.4f}  {ended}  {trial.seconds:.1f} s"
+    return f"trial {trial.number} ({len(trials)} of {num_trials})  {trial.score:.4f}  best {best:.4f}  {ended}  {trial.seconds:.1f} s"

@@ -56,9 +56,14 @@ class Tuned:
     @property
     def score(self) -> float:
         """The validation score of the best trial."""
-        score = self.trials[self.best_trial].score
-        assert score is not None
-        return score
+        assert self.best.score is not None
+        return self.best.score
+
+    @property
+    def best(self) -> Trial:
+        """The best trial."""
+        # Not trials[best_trial]: a study that was interrupted, and then asked for fewer trials, has gaps.
+        return next(trial for trial in self.trials if trial.number == self.best_trial)
 
     def to_dict(self) -> dict[str, Any]:
         """Everything but the ranker, as JSON can hold it."""
