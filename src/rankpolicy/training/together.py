@@ -180,7 +180,6 @@ class Training:
                 fit.network.train()
         for total in self._sums.values():
             total.zero_()
-        num_queries = len(self.trains[0].offsets) - 1
         if self._resident is None or isinstance(self.fits[0].objective, ScheduledObjective):
             self._objective = self._next_objective()
         if self._resident is None:
@@ -198,6 +197,7 @@ class Training:
                 if current_worker() is None and all(fit.is_over() for fit in self.fits):
                     break  # several workers take the same number of steps
         else:
+            num_queries = len(self.trains[0].offsets) - 1
             self._resident.run_epoch(self._step, epoch=self.states[0].epoch)
             self._check_finite()
         sum_over_workers(list(self._sums.values()))

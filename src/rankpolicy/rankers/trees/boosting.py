@@ -138,6 +138,7 @@ class TreeRanker(Ranker):
                     raise lightgbm.callback.EarlyStopException(env.iteration, [])
 
             try:
+                # Where earlier trees have to score the items first, LightGBM makes the bins itself.
                 if start is None:
                     _make_bins(train_set, *valid_sets.values())
                 self._booster = lightgbm.train(
