@@ -1,8 +1,7 @@
 """``python -m benchmarks [--keep FILE]`` (``make bench``): every benchmark, one JSON line per ratio.
 
 The exit status is 1 when a ratio is under its floor. ``--keep docs/results/speed.json`` keeps the ratios with date, versions and
-machine, as
-the page of results shows them.
+machine, as the page of results shows them.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from typing import Any
 
 from benchmarks.circumstances import circumstances
 
-NOT_BENCHMARKS = {"__init__", "__main__", "circumstances", "files_under_stress", "gpu", "timing"}
+NOT_BENCHMARKS = {"__init__", "__main__", "circumstances", "files_under_stress", "timing"}
 
 
 def main() -> int:

@@ -21,7 +21,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from benchmarks import gpu_experiments, gpu_training
+from benchmarks.gpu import experiments, training
 from rankpolicy.kernels import HAS_TRITON
 from rankpolicy.metrics import parse_metric, term_table
 from rankpolicy.policies.race import COARSE, race_exposure
@@ -205,13 +205,13 @@ def main() -> int:
         return 1
     logging.basicConfig(level=logging.WARNING)
     if sys.argv[1:] == ["quality"]:
-        for row in gpu_experiments.quality():
+        for row in experiments.quality():
             print(json.dumps(row), flush=True)
         return 0
     bars = []
     lengths = (24, 120, 1000)
     kernels = [partial(measured, length) for measured in (exact_race, reinforce, gumbel, pl_rank) for length in lengths]
-    for row in chain(gpu_training.rows(), gpu_experiments.rows(), (kernel() for kernel in kernels)):
+    for row in chain(training.rows(), experiments.rows(), (kernel() for kernel in kernels)):
         print(json.dumps(row), flush=True)
         bars += verdicts(row)
     for bar in bars:

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from benchmarks.gpu_profile import profiled_epoch
+from benchmarks.gpu.profile import profiled_epoch
 from rankpolicy.data.batches import RaggedTensors
 from rankpolicy.kernels import TRITON_SWITCH
 from rankpolicy.models import MLP, Average

@@ -1,0 +1,1 @@
+"""Times on a CUDA device: `python -m benchmarks.gpu`."""
