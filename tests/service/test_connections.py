@@ -229,3 +229,67 @@ def test_the_metrics_count_requests_of_both_ways(port):
     answers_to(port, HEAD + b"\r\n" + BODY)
     answers_to(port, HEAD + b"\r\n", BODY)
     assert counted() == before + 2
+
+
+def request_for(item):
+    """A request whose head is the same for every item of one letter."""
+    body = json.dumps({"query": "q", "items": [{"id": item}]}).encode()
+    head = b"POST /v1/rank HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-type: application/json\r\ncontent-length: %d\r\n\r\n"
+    return head % len(body) + body
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        [request_for("b"), request_for("c")],
+        [request_for("b")[:-5], request_for("b")[-5:], request_for("c")],  # the same head, and a body in two parts
+        [request_for("b") + request_for("c")],  # two requests at once
+        [request_for("b") + request_for("c")[:40], request_for("c")[40:]],
+        [request_for("b") + request_for("c")[:-3], request_for("c")[-3:]],
+        [b"\r\n" + request_for("b"), request_for("c")],
+    ],
+)
+def test_a_head_that_came_before_is_followed_by_its_own_body(port, parts):
+    found = answers_to(port, request_for("a"), *parts, number=3)
+    assert [answer["items"][0]["id"] for _, _, answer in found] == ["a", "b", "c"]
+
+
+def test_a_head_that_came_before_does_not_let_in_what_is_too_long_or_too_short(port):
+    longer = request_for("a") + b"GET / HTTP/1.1\r\nhost: 127.0.0.1\r\nconnection: close\r\n\r\n"
+    with connected(port) as connection:
+        connection.sendall(request_for("a"))
+        time.sleep(0.2)
+        connection.sendall(longer)
+        answers = all_that_comes(connection)
+    assert answers.count(b'"ranking_id"') == 2
+    assert b"<!doctype html>" in answers.lower()
+
+
+def test_a_revoked_key_is_refused_on_a_connection_that_used_it(tmp_path):
+    from rankpolicy.service.keys import new_key
+    from rankpolicy.service.sqlite import SqliteStore
+
+    store = SqliteStore(tmp_path / "service.db")
+    key, stored = new_key(["rank"])
+    store.add_key(stored, now=1)
+    store.add_key(new_key(["rank"])[1], now=2)  # without any key, this machine is served
+    store.close()
+    head, _, body = request_for("a").partition(b"\r\n\r\n")
+    sent = head + b"\r\nauthorization: Bearer " + key.encode() + b"\r\n\r\n" + body
+    line = [sys.executable, "-c", CODE, str(tmp_path / "service.db")]
+    with subprocess.Popen(line, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            with connected(int(process.stdout.readline())) as connection:
+
+                def status():
+                    connection.sendall(sent)
+                    return int(connection.recv(1 << 16).split()[1])
+
+                assert [status(), status(), status()] == [200, 200, 200]
+                other = SqliteStore(tmp_path / "service.db", role="keys")
+                assert other.revoke_key(stored.key_id, now=3)
+                other.close()
+                time.sleep(1.2)  # a revoked key is known after a second
+                assert status() == 401
+        finally:
+            process.terminate()

@@ -1,4 +1,4 @@
-"""The writing thread: group commit, failures, recovery."""
+"""Group commit in the event loop and in the thread, failures, recovery."""
 
 import threading
 
@@ -6,7 +6,7 @@ import pytest
 
 from rankpolicy.service.clock import Clock
 from rankpolicy.service.errors import ConflictError, UnavailableError
-from rankpolicy.service.journal import Journal
+from rankpolicy.service.journal import MOST_IN_LOOP, Journal
 from rankpolicy.service.replay import replay
 from rankpolicy.service.sqlite import SqliteStore
 from tests.service.parts import BANDIT, click, events, live_policies, policy_of, ranked, request_of, until_refused
@@ -136,3 +136,115 @@ def test_what_comes_while_it_ends_is_answered_too(running):
     journal._waiting.put((ranked(live, "r1", request_of("q", "ab")), answers.append))  # passed the check just before
     journal.stop()
     assert [type(answer) for answer in answers] == [UnavailableError]
+
+
+def submitted(journal, *works):
+    """Hand work over as the event loop does; the answers, in the order in which they come."""
+    answers = []
+    journal.submit_all([(work, answers.append) for work in works])
+    return answers
+
+
+def until(condition):
+    for _ in range(500):
+        if condition():
+            return
+        threading.Event().wait(0.02)
+    raise AssertionError("it did not happen")
+
+
+def test_few_lists_are_committed_by_who_hands_them_over(running):
+    store, live, journal = running
+    used_by = []
+    commit_soon = store.commit_soon
+    store.commit_soon = lambda work, *, now: used_by.append(threading.current_thread()) or commit_soon(work, now=now)
+    answers = submitted(journal, *(ranked(live, f"r{number}", request_of("q", "ab")) for number in range(20)))
+    assert [answer.shown.ranking_id for answer in answers] == [f"r{number}" for number in range(20)]
+    assert used_by == [threading.current_thread()]
+    assert store.last_seq() == 20
+
+
+def test_many_events_are_left_to_the_thread(running):
+    _, live, journal = running
+    submitted(journal, ranked(live, "r1", request_of("q", "ab")))
+    many = events(*(click(f"e{number}", "r1", "a") for number in range(MOST_IN_LOOP + 1)))
+    answers = submitted(journal, many)
+    until(lambda: answers)
+    assert answers == [["accepted"] * (MOST_IN_LOOP + 1)]
+
+
+def test_more_than_one_transaction_of_lists_are_stored_in_their_order(running):
+    _, live, journal = running
+    names = [f"r{number:04d}" for number in range(2 * MOST_IN_LOOP + 5)]
+    answers = submitted(journal, *(ranked(live, name, request_of("q", "ab")) for name in names))
+    until(lambda: len(answers) == len(names))
+    assert [answer.shown.ranking_id for answer in answers] == names
+    assert [answer.seq for answer in answers] == sorted(answer.seq for answer in answers)
+
+
+def test_while_another_process_writes_the_thread_waits_and_not_the_event_loop(running):
+    store, live, journal = running
+    other = SqliteStore(store.path, role="keys", check="none")
+    other._connection.execute("BEGIN IMMEDIATE")
+    answers = submitted(journal, ranked(live, "r1", request_of("q", "ab")))  # returns at once
+    assert answers == []
+    other._connection.execute("ROLLBACK")
+    other.close()
+    until(lambda: answers)
+    assert answers[0].shown.ranking_id == "r1"
+
+
+def test_what_comes_while_the_thread_is_at_work_is_stored_when_it_is_done(running):
+    _, live, journal = running
+    with journal._writing:  # as the thread has it while it works
+        answers = submitted(journal, ranked(live, "r1", request_of("q", "ab")))
+        assert answers == []
+        assert journal.num_waiting == 1
+    journal.write(events())  # the thread does something, and says when it is done
+    until(lambda: answers)
+    assert (answers[0].shown.ranking_id, journal.num_waiting) == ("r1", 0)
+
+
+@pytest.mark.parametrize("fails", ["before", "after"])
+def test_a_commit_that_fails_in_the_event_loop_is_tried_again_by_the_thread(running, fails):
+    """Whether it was on disk or not: it is stored once and learned once."""
+    store, live, journal = running
+    submitted(journal, ranked(live, "r1", request_of("q", "ab")))
+    commit_soon = store.commit_soon
+
+    def broken(work, *, now):
+        store.commit_soon = commit_soon
+        if fails == "after":
+            commit_soon(work, now=now + 10**9)  # all windows end
+        raise UnavailableError("the disk did not answer")
+
+    store.commit_soon = broken
+    answers = submitted(journal, events(click("e1", "r1", "a")))
+    until(lambda: answers)
+    assert answers == [["accepted"] if fails == "before" else ["duplicate"]]
+    journal.stop()
+    assert store.check()["events"] == 1
+    for found in replay(store, policy_of):
+        assert found.is_equal
+        if found.last_lesson:
+            assert live.named(None).state_hash() == (found.last_lesson, found.state_sha256)
+
+
+def test_what_is_held_when_it_ends_is_refused(running):
+    _, live, journal = running
+    journal._writing.acquire()
+    answers = submitted(journal, ranked(live, "r1", request_of("q", "ab")))
+    journal._writing.release()
+    journal.stop()
+    assert [type(answer) for answer in answers] == [UnavailableError]
+
+
+def test_windows_end_without_the_thread_while_lists_come(running):
+    _, live, journal = running
+    for number in range(50):
+        new = ranked(live, f"r{number}", request_of("q", "ab"))
+        submitted(
+            journal, type(new)(**{name: getattr(new, name) for name in new.__struct_fields__} | {"window": 1_000})
+        )
+        threading.Event().wait(0.002)
+    assert journal.num_lessons > 0

@@ -24,37 +24,45 @@ from tests.service.postgres.cluster import running_cluster
 KILLS_PER_DATABASE = 100
 
 LOAD = """
-import itertools, os, sys, threading
+import asyncio, itertools, os, sys, threading
 from rankpolicy.service.clock import Clock
 from rankpolicy.service.journal import Journal
 from rankpolicy.service.opening import open_store
 from tests.service.parts import BANDIT, NewRanking, click, events, live_policies, ranked, request_of
 
-store = open_store(sys.argv[1])
-live = live_policies(store, {"default": BANDIT})
-journal = Journal(store, live, Clock(not_before=store.last_stamp()), snapshot_every=100)
-journal.start()
-threading.excepthook = lambda failure: (sys.__excepthook__(*failure[:3]), os._exit(1))
-
 def said(line):  # one write per line, so that a line is whole or not there
     os.write(1, (line + chr(10)).encode())
 
-def client(name):
+async def written(journal, work):
+    outcome = asyncio.get_running_loop().create_future()
+    journal.submit_all([(work, outcome.set_result)])
+    return await outcome
+
+async def client(journal, live, name):
     for turn in itertools.count():
         ranking_id = f"{sys.argv[2]}-{name}-{turn}"
         new = ranked(live, ranking_id, request_of(f"q{turn % 7}", "abcdefgh"))
         new = NewRanking(**{field: getattr(new, field) for field in new.__struct_fields__} | {"window": 20_000})
-        shown = journal.write(new).shown.items
+        shown = (await written(journal, new)).shown.items
         said(f"ranking {ranking_id}")
         clicks = [click(f"{ranking_id}-{item}", ranking_id, item) for item in shown[::2]]
-        fates = journal.write(events(*clicks, *clicks[:1]))
+        more = [click(f"{ranking_id}-{number}", ranking_id, shown[0], type="view") for number in range(200 * (turn % 50 == 0))]
+        fates = await written(journal, events(*clicks, *clicks[:1], *more))  # now and then so many that the thread commits them
         for event, fate in zip(clicks, fates):
             said(f"event {event.event_id} {fate}")
+        await asyncio.sleep(0)
 
-ranked(live, "warm", request_of("q", "ab"))  # loads compiled code
-for name in "xyz":
-    threading.Thread(target=client, args=(name,), daemon=True).start()
-threading.Event().wait()
+async def serve():
+    store = open_store(sys.argv[1])
+    live = live_policies(store, {"default": BANDIT})
+    call = asyncio.get_running_loop().call_soon_threadsafe
+    journal = Journal(store, live, Clock(not_before=store.last_stamp()), call=call, snapshot_every=100)
+    journal.start()
+    ranked(live, "warm", request_of("q", "ab"))  # loads compiled code
+    await asyncio.gather(*[client(journal, live, name) for name in "xyz"])
+
+threading.excepthook = lambda failure: (sys.__excepthook__(*failure[:3]), os._exit(1))
+asyncio.run(serve())
 """
 
 

@@ -6,9 +6,9 @@ rankpolicy serve                                        # http://127.0.0.1:8080,
     shown = client.rank(query="red shoes", items=["a", "b", "c"], cutoff=10)
     client.click(shown, "a")
 
-One thread writes (journal.py): a list, an event, the check for duplicates and the end of a window are one transaction of the store, and
-nobody gets an answer before it is on disk. The state of a policy is the fold of the lessons in the log (live.py), a snapshot only spares
-time, and ``rankpolicy service replay`` computes everything again (replay.py).
+Everything is written in one place (journal.py): a list, an event, the check for duplicates and the end of a window are one transaction of
+the store, and nobody gets an answer before it is on disk. The state of a policy is the fold of the lessons in the log (live.py), a snapshot
+only spares time, and ``rankpolicy service replay`` computes everything again (replay.py).
 """
 
 from typing import TYPE_CHECKING

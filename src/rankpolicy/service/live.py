@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import math
+import sys
 import threading
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
@@ -19,9 +22,11 @@ from rankpolicy.service.policies.served_policy import Ordered, ServedPolicy
 from rankpolicy.service.records import Lesson, PolicyVersion, Snapshot
 from rankpolicy.service.routing import Routing, by_number
 from rankpolicy.service.served_store import ServedStore
+from rankpolicy.threads import one_thread_each
 from rankpolicy.types import RankPolicyError, unknown_name
 
 LESSONS_AT_ONCE = 2_000
+_QUICK_SECONDS = 1e-3  # a thread beside the event loop would take longer only to begin
 LookedT = TypeVar("LookedT")
 
 
@@ -45,6 +50,7 @@ class LivePolicy:
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _since_snapshot: int = 0
     _is_whole: bool = True  # whether no lesson was learned in part
+    _seconds_per_item: float = math.inf  # that ranking usually takes, where the policy is not always quick
 
     def __post_init__(self) -> None:
         self._empty = self.policy.state()
@@ -60,12 +66,44 @@ class LivePolicy:
             Source of randomness.
         """
         with self._lock:
-            ordered = self.policy.order(request, generator=generator)
+            ordered = self._ordered(request, generator)
             if not request.propensity_draws or ordered.propensities is not None or not ordered.items:
                 return ordered
             return with_estimated_propensities(
                 self.policy, request, ordered, num_draws=request.propensity_draws, generator=generator
             )
+
+    def order_soon(self, request: RankRequest, *, generator: np.random.Generator) -> Ordered | None:
+        """The list to show, for the event loop; None where it may take more than a millisecond.
+
+        Parameters
+        ----------
+        request
+            Query, items and cutoff.
+        generator
+            Source of randomness.
+        """
+        is_quick = self.policy.is_quick or self._seconds_per_item * len(request.items) < _QUICK_SECONDS
+        # Another thread that ranks for long has the lock; who is always quick has it for microseconds only.
+        if not is_quick or request.propensity_draws or not self._lock.acquire(blocking=self.policy.is_quick):
+            return None
+        try:
+            if self.policy.is_quick or "torch" not in sys.modules:
+                return self._ordered(request, generator)
+            with one_thread_each():  # in so short a time threads would only wait for each other
+                return self._ordered(request, generator)
+        finally:
+            self._lock.release()
+
+    def _ordered(self, request: RankRequest, generator: np.random.Generator) -> Ordered:
+        if self.policy.is_quick or not request.items:
+            return self.policy.order(request, generator=generator)
+        start = time.thread_time()
+        ordered = self.policy.order(request, generator=generator)
+        seconds = (time.thread_time() - start) / len(request.items)
+        is_first = math.isinf(self._seconds_per_item)
+        self._seconds_per_item = seconds if is_first else 0.9 * self._seconds_per_item + 0.1 * seconds
+        return ordered
 
     def learn(self, lessons: Sequence[Lesson]) -> None:
         """Learn lessons of this version that are in the log; those that the state has already are left out.
@@ -226,6 +264,11 @@ class LivePolicies:
         """Versions that are served, or that a rollback returns to, by their keys."""
         return dict(self._by_version)
 
+    @property
+    def learn_quickly(self) -> bool:
+        """Whether learning never waits for a version that takes its time to rank."""
+        return self._learn_quickly
+
     def missing(self, store: ServedStore) -> list[PolicyVersion]:
         """Versions that are served by now and not known here yet.
 
@@ -254,6 +297,7 @@ class LivePolicies:
             The log.
         """
         self._by_version = self._by_version | {live.version.key: live for live in added}
+        self._learn_quickly = all(live.policy.is_quick or not live.policy.learns for live in self._by_version.values())
         changes = store.changes()
         self.routing = Routing(deployed=deployments(changes), versions=by_number(store.versions()), secret=self._secret)
         self.change = len(changes)
@@ -320,3 +364,13 @@ class LivePolicies:
             How many lessons.
         """
         return [live.snapshot() for live in self._by_version.values() if live.wants_snapshot(every)]
+
+    def want_snapshots(self, *, every: int) -> bool:
+        """Whether a version learned so many lessons since its last snapshot.
+
+        Parameters
+        ----------
+        every
+            How many lessons.
+        """
+        return any(live.wants_snapshot(every) for live in self._by_version.values())

@@ -51,7 +51,7 @@ class Item(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     side: Side | None = None
 
 
-class RankRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
+class RankRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True, gc=False):
     """Which items to order, for which query.
 
     Parameters
@@ -105,7 +105,7 @@ class ShownItem(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     propensity: float | None
 
 
-class RankAnswer(msgspec.Struct, frozen=True, kw_only=True):
+class RankAnswer(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """A list to show.
 
     Parameters
@@ -189,7 +189,7 @@ class Refused(msgspec.Struct, frozen=True, kw_only=True):
     reason: str
 
 
-class EventsAnswer(msgspec.Struct, frozen=True, kw_only=True):
+class EventsAnswer(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """What became of the events of a request; all that are not refused are on disk.
 
     Parameters

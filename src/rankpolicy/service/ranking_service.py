@@ -27,7 +27,7 @@ from rankpolicy.service.messages import EventIn, EventsAnswer, RankAnswer, RankR
 from rankpolicy.service.opening import open_store
 from rankpolicy.service.policies.restoring import policy_of_version
 from rankpolicy.service.policies.served_policy import Ordered
-from rankpolicy.service.randomness import generator_of, set_to_list
+from rankpolicy.service.randomness import GeneratorOfLists, generator_of
 from rankpolicy.service.records import NewEvents, NewRanking, PolicyVersion, ShownList, StoredRanking
 from rankpolicy.service.retention import delete_before
 from rankpolicy.service.served_store import ServedStore
@@ -37,6 +37,8 @@ from rankpolicy.service.working import run_job
 if TYPE_CHECKING:
     from rankpolicy.service.retrain_settings import Retrain
 
+# A disk that is asked without a pause gets slow, and a commit of ten lists costs little more than one of two.
+SECONDS_BETWEEN_COMMITS = 1e-3
 SECONDS_BETWEEN_LOOKS = 1.0  # a change that another process made is served after this time
 SECONDS_BETWEEN_DELETIONS = 3_600.0
 _ENCODER = msgspec.json.Encoder()
@@ -80,13 +82,14 @@ class RankingService:
             self._store,
             self.policies,
             self.clock,
-            deliver=self._deliver,
+            call=self._call_soon,
             snapshot_every=config.snapshot_every,
             report=report,
         )
         self._slow = ThreadPoolExecutor(1, "rankpolicy ranker")
-        self._generator = generator_of(b"", "")  # that of the list which is ranked at the moment
+        self._generators = GeneratorOfLists(self._secret)
         self._handed_over: list[tuple[NewRanking | NewEvents, Done]] = []
+        self._last_commit = 0.0  # in seconds of the event loop
         self._loop: asyncio.AbstractEventLoop | None = None
         self._was_stopped = False
         self._job: subprocess.Popen[bytes] | None = None
@@ -155,9 +158,11 @@ class RankingService:
         ranking_id = request.ranking_id or time_ordered_id()
         change = self.policies.change
         asked, live = self.policies.chosen(request.policy, request.user or ranking_id)
-        if not live.policy.is_quick or request.propensity_draws:
+        if not live.policy.is_quick and self.config.rank_budget_seconds is not None:
             return False
-        ordered = live.order(request, generator=set_to_list(self._generator, self._secret, ranking_id))
+        ordered = live.order_soon(request, generator=self._generators.at(ranking_id))
+        if ordered is None:
+            return False
         new = self._new_ranking(ranking_id, request, live, ordered, asked=asked, change=change)
         self._submit(new, self._answered(new, start, done))
         return True
@@ -365,21 +370,21 @@ class RankingService:
         self._handed_over.append((work, done))
 
     def _hand_over(self) -> None:
+        """Have stored what has come; after a commit, only when there was time for more to come."""
+        assert self._loop is not None
+        wait = self._last_commit + SECONDS_BETWEEN_COMMITS - self._loop.time()
+        if wait > 0:
+            self._loop.call_later(wait, self._hand_over)
+            return
         pieces, self._handed_over = self._handed_over, []
         self.journal.submit_all(pieces)
+        self._last_commit = self._loop.time()
 
-    def _deliver(self, outcomes: list[tuple[Done, Any]]) -> None:
-        """From the thread of the journal into the event loop: one wake-up per transaction."""
+    def _call_soon(self, function: Callable[[], None]) -> None:
+        """From the thread of the journal into the event loop."""
         assert self._loop is not None
-        if outcomes and not self._loop.is_closed():
-            self._loop.call_soon_threadsafe(self._call_back, outcomes)
-
-    def _call_back(self, outcomes: list[tuple[Done, Any]]) -> None:
-        for done, outcome in outcomes:
-            try:
-                done(outcome)
-            except Exception as error:  # the others of the transaction get their answers
-                self._report(f"an answer could not be given: {type(error).__name__}: {error}")
+        if not self._loop.is_closed():
+            self._loop.call_soon_threadsafe(function)
 
 
 def _note_failure(policy: str, reason: str, store: ServedStore, now: int) -> None:

@@ -33,7 +33,7 @@ class PolicyVersion(msgspec.Struct, frozen=True, kw_only=True):
     settings: str
 
 
-class ShownList(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class ShownList(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
     """A list that was shown, with what off-policy estimates need.
 
     Parameters
@@ -80,7 +80,7 @@ class ShownList(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     memo: Any = None
 
 
-class NewRanking(msgspec.Struct, frozen=True, kw_only=True):
+class NewRanking(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """A list to be stored.
 
     Parameters
@@ -110,7 +110,7 @@ class NewRanking(msgspec.Struct, frozen=True, kw_only=True):
     has_fresh_id: bool = False
 
 
-class NewEvent(msgspec.Struct, frozen=True, kw_only=True):
+class NewEvent(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """Something a user did with a shown item.
 
     Parameters
@@ -137,7 +137,7 @@ class NewEvent(msgspec.Struct, frozen=True, kw_only=True):
     timestamp: float | None = None
 
 
-class NewEvents(msgspec.Struct, frozen=True, kw_only=True):
+class NewEvents(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """Events of one request; each is stored or refused on its own, all in one transaction.
 
     Parameters
@@ -155,7 +155,7 @@ class NewEvents(msgspec.Struct, frozen=True, kw_only=True):
 Fate = Literal["accepted", "duplicate", "orphan", "late", "conflict", "unknown_item"]
 
 
-class StoredRanking(msgspec.Struct, frozen=True, kw_only=True):
+class StoredRanking(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """A list as the database has it.
 
     Parameters
@@ -182,7 +182,7 @@ class StoredRanking(msgspec.Struct, frozen=True, kw_only=True):
     request_hash: bytes
 
 
-class Lesson(msgspec.Struct, frozen=True, kw_only=True):
+class Lesson(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """A list whose window has ended, with its clicks: what a policy learns.
 
     Parameters
@@ -230,7 +230,7 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
     is_sound: bool = True
 
 
-class Committed(msgspec.Struct, frozen=True, kw_only=True):
+class Committed(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """What one transaction did.
 
     Parameters

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import gc
 import json
 import os
@@ -17,6 +18,7 @@ from rankpolicy.types import MissingDependencyError, RankPolicyError
 
 MOST_CONNECTIONS = 1_024
 IDLE_SECONDS = 30
+SECONDS_BETWEEN_COLLECTIONS = 600.0
 _BACKLOG = 2_048
 
 
@@ -49,7 +51,7 @@ def serve(config: ServiceConfig, *, announce: Callable[[str], None]) -> None:
         class Announced(uvicorn.Server):
             async def startup(self, sockets: list[socket.socket] | None = None) -> None:
                 await super().startup(sockets)
-                rest_from_garbage()
+                rest_from_garbage(asyncio.get_running_loop())
                 if self.started:
                     announce(f"http://{shown}:{port}")
 
@@ -73,14 +75,31 @@ def serve(config: ServiceConfig, *, announce: Callable[[str], None]) -> None:
         listening.close()
 
 
-def rest_from_garbage() -> None:
-    """Let the garbage collector leave alone what was loaded at the start, and look seldom: requests leave no cycles behind.
+def rest_from_garbage(loop: asyncio.AbstractEventLoop) -> None:
+    """Keep the garbage collector from looking at what requests leave in memory, but for a full look every ten minutes.
 
-    Going through all modules takes a tenth of a second, during which nobody is answered.
+    They leave no cycles behind, and going through the lists that are remembered takes up to a tenth of a second, during which nobody is
+    answered. What is frozen it leaves alone.
+
+    Parameters
+    ----------
+    loop
+        The event loop of the server.
     """
     gc.collect()
-    gc.freeze()
     gc.set_threshold(50_000, 20, 100)
+    next_look = loop.time() + SECONDS_BETWEEN_COLLECTIONS
+
+    def freeze() -> None:
+        nonlocal next_look
+        if loop.time() > next_look:
+            gc.unfreeze()
+            gc.collect()
+            next_look = loop.time() + SECONDS_BETWEEN_COLLECTIONS
+        gc.freeze()
+        loop.call_later(1.0, freeze)
+
+    freeze()
 
 
 def log_line(text: str) -> None:

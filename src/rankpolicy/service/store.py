@@ -32,8 +32,8 @@ _LESSONS = """
 class Store(ABC):
     """Keeps shown lists, events and lessons in the order in which they were committed.
 
-    One thread writes. ``commit`` is one transaction: lists, events, the check for duplicates and what follows for open windows are on disk
-    together when it returns, or not at all when it raises ``UnavailableError``.
+    One thread at a time uses a store. ``commit`` is one transaction: lists, events, the check for duplicates and what follows for open
+    windows are on disk together when it returns, or not at all when it raises ``UnavailableError``.
     """
 
     name: str  # of the database, for errors; without passwords
@@ -57,6 +57,18 @@ class Store(ABC):
         now
             The time of the service.
         """
+
+    def commit_soon(self, work: Sequence[NewRanking | NewEvents], *, now: int) -> Committed | None:
+        """Do what ``commit`` does where nobody has to be waited for but the disk; None, and nothing happens, where that is not so.
+
+        Parameters
+        ----------
+        work
+            Lists and events, in order; few.
+        now
+            The time of the service.
+        """
+        return None
 
     @abstractmethod
     def reopen(self) -> None:

@@ -107,10 +107,20 @@ class Transaction:
         The last place in the log that is taken.
     now
         The time of the service.
+    most_lessons
+        Windows that it ends; others that are due are left to the next transaction.
     """
 
-    def __init__(self, tables: Tables, work: Sequence[NewRanking | NewEvents], *, seq: int, now: int) -> None:
-        self._tables, self._work, self._now = tables, work, now
+    def __init__(
+        self,
+        tables: Tables,
+        work: Sequence[NewRanking | NewEvents],
+        *,
+        seq: int,
+        now: int,
+        most_lessons: int = MOST_LESSONS,
+    ) -> None:
+        self._tables, self._work, self._now, self._most_lessons = tables, work, now, most_lessons
         self.seq = seq
         self._new: dict[str, list[Row]] = {"rankings": [], "events": [], "attachments": [], "lessons": []}
         self._opened: dict[int, tuple[bytearray, StoredRanking]] = {}  # clicks and lists that this transaction stores
@@ -246,7 +256,7 @@ class Transaction:
     def _end_windows(self) -> list[Lesson]:
         """Turn lists whose window has ended into lessons."""
         lessons: list[Lesson] = []
-        for clicks, ranking in self._tables.due(self._now, MOST_LESSONS):
+        for clicks, ranking in self._tables.due(self._now, self._most_lessons):
             seq, shown = self._next(), ranking.shown
             self._add("lessons", (seq, ranking.seq, ranking.version, self._now, clicks))
             lessons.append(

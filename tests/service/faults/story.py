@@ -101,7 +101,9 @@ class Story:
 
         def once() -> Any:
             answers: list[Any] = []
-            self.journal._commit([(work, answers.append)])
+            self.journal.submit_all([(work, answers.append)])
+            if not answers:  # left to the thread, which is not running here
+                self.journal._commit(self.journal._gather())
             if isinstance(answers[0], Exception):
                 raise answers[0]
             return answers[0]

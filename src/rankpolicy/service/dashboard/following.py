@@ -11,7 +11,7 @@ from rankpolicy.service.dashboard.statistics import Statistics
 from rankpolicy.service.records import PolicyVersion
 
 MOST_BEHIND = 50_000  # how many rows a restart reads; who is further behind leaves the older ones out
-ROWS_AT_ONCE = 64  # about a millisecond, for which a request may have to wait
+ROWS_AT_ONCE = 4  # a fraction of a millisecond, for which a request may have to wait
 SECONDS_BETWEEN_LOOKS = 0.5
 _REST = 9  # pause after each part, in multiples of the time it took
 

@@ -12,7 +12,7 @@ from rankpolicy.service.records import PolicyVersion
 from rankpolicy.service.store import Store
 
 
-class LoggedItem(msgspec.Struct, frozen=True):
+class LoggedItem(msgspec.Struct, frozen=True, gc=False):
     """What is read of an item of a request.
 
     Parameters
@@ -25,7 +25,7 @@ class LoggedItem(msgspec.Struct, frozen=True):
     group: str | None = None
 
 
-class LoggedRequest(msgspec.Struct, frozen=True):
+class LoggedRequest(msgspec.Struct, frozen=True, gc=False):
     """What is read of a request.
 
     Parameters
@@ -37,7 +37,7 @@ class LoggedRequest(msgspec.Struct, frozen=True):
     items: list[LoggedItem] = []
 
 
-class LoggedList(msgspec.Struct, frozen=True):
+class LoggedList(msgspec.Struct, frozen=True, gc=False):
     """What is read of a shown list.
 
     Parameters
@@ -54,7 +54,7 @@ class LoggedList(msgspec.Struct, frozen=True):
     no_propensities: str | None = None
 
 
-class ListRow(msgspec.Struct, frozen=True, kw_only=True):
+class ListRow(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """A shown list of the log.
 
     Parameters
@@ -77,7 +77,7 @@ class ListRow(msgspec.Struct, frozen=True, kw_only=True):
     request: bytes
 
 
-class EventRow(msgspec.Struct, frozen=True, kw_only=True):
+class EventRow(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """An event of the log, at the moment at which it and its list were both known.
 
     Parameters

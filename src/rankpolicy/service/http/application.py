@@ -32,6 +32,9 @@ from rankpolicy.service.messages import MOST_BYTES, MOST_EVENTS, EventIn, Events
 from rankpolicy.service.ranking_service import RankingService
 
 RANK, EVENTS = "/v1/rank", "/v1/events"
+_CHECKED = (
+    "rankpolicy.checked"  # in the ASGI scope, where no client can write: the keys with which the request was let in
+)
 _RANK = msgspec.json.Decoder(RankRequest)
 _EVENTS: msgspec.json.Decoder[Any] = msgspec.json.Decoder(
     EventIn | Annotated[list[EventIn], Meta(max_length=MOST_EVENTS)]
@@ -99,8 +102,13 @@ class Application:
             self._count(path, status, time.perf_counter() - start)
 
         try:
-            self._access.check(scope, "rank" if path == RANK else "events")
-            check_post(scope, kind="application/json", most=MOST_BYTES)
+            keys = self._access.keys()
+            if (
+                scope.get(_CHECKED) is not keys
+            ):  # the same request line and headers passed a moment ago, with the same keys in force
+                self._access.check(scope, "rank" if path == RANK else "events")
+                check_post(scope, kind="application/json", most=MOST_BYTES)
+                scope[_CHECKED] = keys
             if path == RANK:
                 return self._service.rank_soon(decoded(_RANK, body), done)
             self._service.take_soon(_as_list(decoded(_EVENTS, body)), done)

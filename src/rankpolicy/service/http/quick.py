@@ -3,12 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from rankpolicy.service.http.answers import Scope, SendWhole
 
 AnswerSoon = Callable[[Scope, bytes, SendWhole], bool]
 QUICK_PATHS = {b"/v1/rank": "/v1/rank", b"/v1/events": "/v1/events"}
+_MOST_HEADS = 8  # that are remembered of one connection
+_END = b"\r\n\r\n"  # of a head
+
+
+class _Head(NamedTuple):
+    """Request line and headers as they were parsed: a client sends nearly the same ones again and again."""
+
+    scope: Scope
+    keeps_alive: bool
+    length: int  # of the body
 
 
 class QuickCycle:
@@ -38,7 +48,8 @@ class QuickCycle:
 def quick_protocol(base: Any, answer_soon: AnswerSoon) -> Any:
     """Uvicorn's HTTP protocol over httptools, with a short way for requests whose body came together with their headers.
 
-    A request that needs more (a body in parts, a policy that takes its time, a connection that is not read) goes uvicorn's way.
+    Request line and headers that are, byte for byte, those of an earlier request of the connection are not parsed again. A request that
+    needs more (a body in parts, a policy that takes its time, a connection that is not read) goes uvicorn's way.
 
     Parameters
     ----------
@@ -55,21 +66,45 @@ def quick_protocol(base: Any, answer_soon: AnswerSoon) -> Any:
         cycle: Any
         _held: bytes | None = None  # the body so far of a request that may go the short way
 
+        _last_answer = 0.0  # in seconds of the event loop
+        _is_between = True  # whether no request has come in part
+        _data = b""  # what the parser reads now, where a request begins there
+
+        def connection_made(self, transport: Any) -> None:
+            super().connection_made(transport)
+            self._heads: dict[bytes, _Head] = {}
+
         def data_received(self, data: bytes) -> None:
+            head, _, body = data.partition(_END)
+            known = self._heads.get(head)
+            if (
+                known is not None
+                and len(body) == known.length
+                and self._is_between
+                and self._may_be_quick()
+                and self._answer(known.scope, body, known.keeps_alive)
+            ):
+                return
+            self._data = data if self._is_between else b""
             super().data_received(data)
+            self._data = b""
             if self._held is not None:  # the rest of the body comes later
                 self._go_the_long_way()
 
+        def _may_be_quick(self) -> bool:
+            return (
+                (self.cycle is None or self.cycle.response_complete)
+                and not self.flow.write_paused
+                and (self.limit_concurrency is None or len(self.connections) < self.limit_concurrency)
+            )
+
+        def on_message_begin(self) -> None:
+            self._is_between = False
+            super().on_message_begin()
+
         def on_headers_complete(self) -> None:
             path = QUICK_PATHS.get(self.url)
-            if (
-                path is None
-                or (self.cycle is not None and not self.cycle.response_complete)
-                or self.expect_100_continue
-                or self.flow.write_paused
-                or self.parser.should_upgrade()
-                or len(self.connections) >= (self.limit_concurrency or len(self.connections) + 1)
-            ):
+            if path is None or not self._may_be_quick() or self.expect_100_continue or self.parser.should_upgrade():
                 super().on_headers_complete()
                 return
             self.scope["path"] = path
@@ -83,21 +118,35 @@ def quick_protocol(base: Any, answer_soon: AnswerSoon) -> Any:
                 self._held += body
 
         def on_message_complete(self) -> None:
+            self._is_between = True
             if self._held is None:
                 super().on_message_complete()
                 return
-            keeps = self.parser.get_http_version() != "1.0" and self.parser.should_keep_alive()
-            cycle = QuickCycle(keeps)
+            keeps_alive = self.parser.get_http_version() != "1.0" and self.parser.should_keep_alive()
+            body, self._held = self._held, None
+            if not self._answer(self.scope, body, keeps_alive):
+                self._held = body
+                self._go_the_long_way()
+                super().on_message_complete()
+                return
+            head, _, rest = self._data.partition(_END)
+            if rest == body:  # one request, and neither in chunks nor after another one
+                if len(self._heads) >= _MOST_HEADS:
+                    self._heads.clear()
+                self._heads[head] = _Head(self.scope, keeps_alive, len(body))
+
+        def _answer(self, scope: Scope, body: bytes, keeps_alive: bool) -> bool:
+            """Answer soon; False, and nothing has happened, where that is not possible."""
+            cycle = QuickCycle(keeps_alive)
             before, self.cycle = self.cycle, cycle
 
             def send(status: int, content: bytes, headers: Sequence[tuple[bytes, bytes]]) -> None:
                 self._send_whole(cycle, status, content, headers)
 
-            body, self._held = self._held, None
-            if not answer_soon(self.scope, body, send):
-                self.cycle, self._held = before, body
-                self._go_the_long_way()
-                super().on_message_complete()
+            if answer_soon(scope, body, send):
+                return True
+            self.cycle = before
+            return False
 
         def _go_the_long_way(self) -> None:
             body, self._held = self._held, None
@@ -121,6 +170,19 @@ def quick_protocol(base: Any, answer_soon: AnswerSoon) -> Any:
             self.transport.write(b"".join(parts))
             if not cycle.keep_alive:
                 self.transport.close()
-            self.on_response_complete()
+            if self.pipeline or self.timeout_keep_alive_task is None:
+                self.on_response_complete()
+            else:  # the time-out of idle connections runs already
+                self.server_state.total_requests += 1
+                self._last_answer = self.loop.time()
+
+        def timeout_keep_alive_handler(self) -> None:
+            left = self._last_answer + self.timeout_keep_alive - self.loop.time()
+            if self.cycle is not None and not self.cycle.response_complete:
+                self.timeout_keep_alive_task = None  # the end of the answer starts it again
+            elif left > 0:
+                self.timeout_keep_alive_task = self.loop.call_later(left, self.timeout_keep_alive_handler)
+            else:
+                super().timeout_keep_alive_handler()
 
     return QuickProtocol

@@ -12,7 +12,7 @@ from rankpolicy.service.messages import RankRequest
 from rankpolicy.service.records import Lesson
 
 
-class Ordered(msgspec.Struct, frozen=True, kw_only=True):
+class Ordered(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """The list that a policy would show.
 
     Parameters

@@ -11,14 +11,16 @@ from rankpolicy.service.sqlite.opening import connect, import_apsw
 from rankpolicy.types import RankPolicyError
 
 # Pages in the write-ahead log before they move into the database. Under load most of them are written again and again.
-PAGES_PER_CHECKPOINT = 8_000
+PAGES_PER_CHECKPOINT = 50_000
+_FEW_PAGES = 100  # that were written during a checkpoint: their copying takes about a millisecond
+_MOST_ROUNDS = 8  # of one checkpoint
 
 
 class Checkpoints:
     """Checkpoints of one connection that writes.
 
-    A thread copies what the write-ahead log has. Meanwhile more is written, so the thread that writes copies the rest itself: only then
-    can the log begin again from its start, and it is short by then.
+    A thread copies what the write-ahead log has, again and again until little is left that was written meanwhile. That is copied by who
+    writes: only then can the log begin again from its start.
 
     Parameters
     ----------
@@ -33,6 +35,7 @@ class Checkpoints:
         self._ending = False
         self._is_copying = self._is_copied = False
         self._last, self._next = 0, self._pages
+        self.takes_long = False  # whether the next commit copies much that the thread has left
         self.num_copied = 0  # by the thread
 
     def follow(self, connection: Any) -> None:
@@ -43,7 +46,7 @@ class Checkpoints:
         connection
             The connection.
         """
-        self._last, self._next, self._is_copied = 0, self._pages, False
+        self._last, self._next, self._is_copied, self.takes_long = 0, self._pages, False, False
         connection.set_wal_hook(self._committed)
 
     def start(self) -> None:
@@ -62,14 +65,14 @@ class Checkpoints:
 
     def _committed(self, connection: Any, schema: str, pages: int) -> int:
         if pages < self._last:  # the log has begun again
-            self._next, self._is_copied = self._pages, False
+            self._next, self._is_copied, self.takes_long = self._pages, False, False
         self._last = pages
         if self._is_copying or pages < self._next:
             return 0
         if self._thread is None or self._is_copied:
             with suppress(import_apsw().Error):  # the log keeps everything; the next checkpoint comes
                 connection.wal_checkpoint(mode=import_apsw().SQLITE_CHECKPOINT_PASSIVE)
-            self._is_copied = False
+            self._is_copied = self.takes_long = False
             self._next = pages + self._pages  # where a reader holds the log back, it goes on
         else:
             self._is_copying = True
@@ -83,11 +86,17 @@ class Checkpoints:
             self._wanted.clear()
             if self._ending:
                 break
+            is_nearly_done = False
             # After a failure the thread that writes tries it, and what it says counts.
             with suppress(import_apsw().Error, RankPolicyError):
                 connection = connect(self._path) if connection is None else connection
-                connection.wal_checkpoint(mode=import_apsw().SQLITE_CHECKPOINT_PASSIVE)
+                for _ in range(_MOST_ROUNDS):
+                    _, done = connection.wal_checkpoint(mode=import_apsw().SQLITE_CHECKPOINT_PASSIVE)
+                    is_nearly_done = self._last - done <= _FEW_PAGES
+                    if is_nearly_done:
+                        break
                 self.num_copied += 1
+            self.takes_long = not is_nearly_done
             self._is_copied, self._is_copying = True, False
         if connection is not None:
             connection.close(force=True)

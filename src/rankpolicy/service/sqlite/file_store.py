@@ -19,16 +19,25 @@ from rankpolicy.service.records import (
 from rankpolicy.service.served_store import ServedStore
 from rankpolicy.service.sqlite.checkpoints import Checkpoints
 from rankpolicy.service.sqlite.open_lists import OpenLists
-from rankpolicy.service.sqlite.opening import FileLock, check_pages, connect, create_tables, import_apsw
+from rankpolicy.service.sqlite.opening import (
+    BUSY_MILLISECONDS,
+    FileLock,
+    check_pages,
+    connect,
+    create_tables,
+    import_apsw,
+)
 from rankpolicy.service.sqlite.transaction import SqliteTables
-from rankpolicy.service.transaction import Transaction
+from rankpolicy.service.transaction import MOST_LESSONS, Transaction
+
+_MOST_LESSONS_SOON = 256  # windows that end in a transaction of the event loop
+_PATIENCE = 8_000  # microseconds for which windows that are due may wait under load
 
 
 class SqliteStore(ServedStore):
     """Lists, events, lessons, snapshots and keys in one SQLite file (WAL, synchronous FULL).
 
-    One thread uses a store at a time. The server has two on the same file: one that writes, in the thread of the journal, and one that
-    only reads.
+    One thread uses a store at a time. The server has two on the same file: one that writes, for the journal, and one that only reads.
 
     Parameters
     ----------
@@ -105,16 +114,41 @@ class SqliteStore(ServedStore):
         now
             The time of the service.
         """
+        return self._committed(work, now=now, most_lessons=MOST_LESSONS)
+
+    def commit_soon(self, work: Sequence[NewRanking | NewEvents], *, now: int) -> Committed | None:
+        """Do what ``commit`` does, unless another connection writes or a long checkpoint is due: then None, and nothing happens.
+
+        Parameters
+        ----------
+        work
+            Lists and events, in order; few.
+        now
+            The time of the service.
+        """
+        if self._checkpoints.takes_long or not self._begins_at_once():
+            return None
+        return self._committed(work, now=now, most_lessons=_MOST_LESSONS_SOON, patience=_PATIENCE, has_begun=True)
+
+    def _committed(
+        self,
+        work: Sequence[NewRanking | NewEvents],
+        *,
+        now: int,
+        most_lessons: int,
+        patience: int = 0,
+        has_begun: bool = False,
+    ) -> Committed:
         try:
-            with self._transaction() as connection:
-                tables = SqliteTables(connection, self._open_lists)
-                transaction = Transaction(tables, work, seq=self._seq, now=now)
+            with self._transaction(has_begun=has_begun) as connection:
+                tables = SqliteTables(connection, self._open_lists, patience=patience)
+                transaction = Transaction(tables, work, seq=self._seq, now=now, most_lessons=most_lessons)
                 committed = transaction.run()
         except BaseException:
             self._open_lists.clear()
             raise
         self._seq = transaction.seq
-        self._open_lists.follow(transaction.opened, transaction.clicks, transaction.closed)
+        self._open_lists.follow(transaction.opened, transaction.clicks, transaction.closed, committed.next_deadline)
         return committed
 
     def check(self) -> dict[str, int]:
@@ -125,11 +159,10 @@ class SqliteStore(ServedStore):
                 return check_log(self._each, self.num_deleted())
 
     @contextmanager
-    def _transaction(self) -> Iterator[Any]:
+    def _transaction(self, *, has_begun: bool = False) -> Iterator[Any]:
         with _failures_named(self.path):
-            if self._connection is None:
-                raise UnavailableError(f"the database {self.path} is closed.")
-            self._connection.execute("BEGIN IMMEDIATE")
+            if not has_begun:
+                self._connected().execute("BEGIN IMMEDIATE")
             try:
                 yield self._connection
                 self._connection.execute("COMMIT")
@@ -137,6 +170,24 @@ class SqliteStore(ServedStore):
                 if self._connection.in_transaction:
                     self._connection.execute("ROLLBACK")
                 raise
+
+    def _begins_at_once(self) -> bool:
+        """Begin a transaction; False where another connection writes."""
+        with _failures_named(self.path):
+            connection = self._connected()
+            connection.set_busy_timeout(0)
+            try:
+                connection.execute("BEGIN IMMEDIATE")
+            except import_apsw().BusyError:
+                return False
+            finally:
+                connection.set_busy_timeout(BUSY_MILLISECONDS)
+            return True
+
+    def _connected(self) -> Any:
+        if self._connection is None:
+            raise UnavailableError(f"the database {self.path} is closed.")
+        return self._connection
 
     @contextmanager
     def _moment(self) -> Iterator[None]:

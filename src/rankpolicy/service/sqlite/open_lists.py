@@ -32,6 +32,9 @@ class OpenLists:
         self._lists: dict[int, tuple[bytes, StoredRanking]] = {}
         self._places: dict[str, int] = {}
         self._num_items = 0
+        self.next_deadline: int | None = (
+            0  # when the next window ends; None where none is open, 0 where that is not known
+        )
 
     def named(self, ranking_id: str) -> StoredRanking | None:
         """The list with this id; None where it is not remembered.
@@ -55,7 +58,11 @@ class OpenLists:
         return self._lists.get(seq)
 
     def follow(
-        self, opened: Iterable[tuple[bytes, StoredRanking]], clicks: Mapping[int, bytes], closed: Iterable[int]
+        self,
+        opened: Iterable[tuple[bytes, StoredRanking]],
+        clicks: Mapping[int, bytes],
+        closed: Iterable[int],
+        next_deadline: int | None,
     ) -> None:
         """Know what a transaction has changed.
 
@@ -67,7 +74,10 @@ class OpenLists:
             Clicks on lists from before, by their places.
         closed
             Places of lists whose window has ended.
+        next_deadline
+            When the next window ends.
         """
+        self.next_deadline = next_deadline
         for marks, ranking in opened:
             self._lists[ranking.seq] = marks, ranking
             self._places[ranking.shown.ranking_id] = ranking.seq

@@ -47,10 +47,13 @@ class SqliteTables:
         A connection inside a transaction.
     remembered
         Lists that need not be read.
+    patience
+        Microseconds for which windows that are due may wait for the next transaction, so that not every one looks for them.
     """
 
-    def __init__(self, connection: Any, remembered: OpenLists) -> None:
-        self._connection, self._remembered = connection, remembered
+    def __init__(self, connection: Any, remembered: OpenLists, *, patience: int = 0) -> None:
+        self._connection, self._remembered, self._patience = connection, remembered, patience
+        self._next_deadline = remembered.next_deadline
 
     def rankings(self, ranking_ids: Collection[str]) -> Iterable[StoredRanking]:
         found = [ranking for name in ranking_ids if (ranking := self._remembered.named(name)) is not None]
@@ -73,6 +76,9 @@ class SqliteTables:
         return self._rows(_PARKED, _as_json(ranking_ids), now)
 
     def due(self, now: int, most: int) -> Iterable[tuple[bytes, StoredRanking]]:
+        if self._next_deadline is None or self._next_deadline + self._patience > now:
+            return []
+        self._next_deadline = 0  # not known any more
         ((found,),) = self._rows(_DUE, now, most)
         places = _PLACES.decode(found)
         missing = [seq for seq in places if self._remembered.at(seq) is None]
@@ -85,6 +91,9 @@ class SqliteTables:
 
     def insert(self, table: str, rows: Sequence[Row]) -> None:
         self._write(f"INSERT INTO {table} VALUES ", "", _COLUMNS[table], rows)
+        if table == "pending" and self._next_deadline != 0:
+            first = min(deadline for _, deadline, _ in rows)
+            self._next_deadline = first if self._next_deadline is None else min(first, self._next_deadline)
 
     def set_clicks(self, clicks: Sequence[tuple[bytes, int]]) -> None:
         self._write(
@@ -107,8 +116,9 @@ class SqliteTables:
             )
 
     def next_deadline(self) -> int | None:
-        ((found,),) = self._rows("SELECT min(deadline) FROM pending")
-        return None if found is None else int(found)
+        if self._next_deadline == 0:
+            ((self._next_deadline,),) = self._rows("SELECT min(deadline) FROM pending")
+        return self._next_deadline
 
     def _write(self, start: str, end: str, num_columns: int, rows: Sequence[Row]) -> None:
         one, done = f"({', '.join('?' * num_columns)})", 0
