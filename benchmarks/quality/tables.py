@@ -30,20 +30,20 @@ def short_table(result: dict[str, Any]) -> str:
 
 
 def _means(result: dict[str, Any], metric: str) -> list[str]:
-    means, sets = result["means"], list(result["num_queries"])
-    best = {name: max(by_set[name][metric] for by_set in means.values()) for name in sets}
-    head = [f"{name} ({result['num_queries'][name]})" for name in sets]
-    lines = [
-        f"| {_TITLES[metric]} | {' | '.join(head)} | mean | mean rank | CPU s |",
-        "|---" * (len(sets) + 4) + "|",
-    ]
-    for method, by_set in means.items():
-        cells = [_shown(by_set[name][metric], is_best=by_set[name][metric] == best[name]) for name in sets]
-        mean = sum(by_set[name][metric] for name in sets) / len(sets)
-        lines.append(
-            f"| {method} | {' | '.join(cells)} | {_shown(mean)} | {result['mean_rank'][method]:.1f} | {result['cpu_seconds'][method]:.0f} |"
-        )
+    means, methods = result["means"], list(result["means"])
+    lines = [f"| {_TITLES[metric]} | {' | '.join(methods)} |", "|---" * (len(methods) + 1) + "|"]
+    for name, num_queries in result["num_queries"].items():
+        values = [means[method][name][metric] for method in methods]
+        lines.append(_row(f"{name} ({num_queries})", [_shown(value, is_best=value == max(values)) for value in values]))
+    averages = [sum(each[metric] for each in means[method].values()) / len(means[method]) for method in methods]
+    lines.append(_row("**mean**", [_shown(value, is_best=value == max(averages)) for value in averages]))
+    lines.append(_row("mean rank", [f"{result['mean_rank'][method]:.1f}" for method in methods]))
+    lines.append(_row("CPU s", [f"{result['cpu_seconds'][method]:,.0f}" for method in methods]))
     return lines
+
+
+def _row(title: str, cells: list[str]) -> str:
+    return f"| {title} | {' | '.join(cells)} |"
 
 
 def _differences(result: dict[str, Any]) -> list[str]:

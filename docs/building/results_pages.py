@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.quality.tables import markdown as quality_tables
+from docs.building.ratio_tables import ratio_tables
 from reproductions import TARGETS
 from reproductions.pages import claims_table
 from reproductions.results import read_result
@@ -58,15 +59,8 @@ def speed_section(folder: Path = FOLDER) -> list[str]:
     speed = kept("speed", folder)
     if speed is None:
         return []
-    lines = [
-        f"| {_cell(one['name'])} | {one['ratio']:.3g} | {one['floor']:g} | {'yes' if one['ratio'] >= one['floor'] else '**no**'} |"
-        for one in speed["ratios"]
-    ]
     return [
-        "Two programs timed side by side in one process, medians of interleaved repeats: the time of the other program divided by "
-        "ours, or what the line says. "
-        "The floor was set before it was measured.",
-        "| what | ratio | floor | holds |\n|---|---|---|---|\n" + "\n".join(lines),
+        *ratio_tables(speed["ratios"]),
         circumstances_in_words(speed, "python -m benchmarks --keep docs/results/speed.json"),
     ]
 

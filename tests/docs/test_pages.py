@@ -88,7 +88,14 @@ QUALITY = {
     "versions": {"torch": "9.9"},
     "machine": {"processor": "an abacus", "cores": 2, "system": "Linux"},
 }
-SPEED = {"ratios": [{"name": "one|two", "ratio": 2.5, "floor": 3}], "date": "2026-01-02", "commit": None}
+SPEED = {
+    "ratios": [
+        {"benchmark": "evaluate", "name": "one|two", "what": "a / b", "ratio": 2.5, "floor": 3},
+        {"benchmark": "position_bias", "name": "em-eta-2-positions-5", "ratio": 7.0, "floor": 1},
+    ],
+    "date": "2026-01-02",
+    "commit": None,
+}
 
 
 def test_kept_results_are_shown_with_their_circumstances_and_left_out_where_there_are_none(tmp_path):
@@ -98,9 +105,11 @@ def test_kept_results_are_shown_with_their_circumstances_and_left_out_where_ther
     (tmp_path / "quality.json").write_text(json.dumps(QUALITY))
     (tmp_path / "speed.json").write_text(json.dumps(SPEED))
     for shown in (with_results(page, tmp_path), results_pages(tmp_path)["results/index.md"]):
-        assert "| AutoRanker | **.5000** | .5000 | 1.0 | 7 |" in shown
+        assert "| NDCG@10 | AutoRanker |\n|---|---|\n| web (3) | **.5000** |\n| **mean** | **.5000** |" in shown
+        assert "| mean rank | 1.0 |\n| CPU s | 7 |" in shown
         assert "on 2026-01-02 at commit `abcdef` with torch 9.9 on an abacus, 2 cores, Linux" in shown
-        assert "| one\\|two | 2.5 | 3 | **no** |" in shown
+        assert "| one\\|two | a / b | **2.5** | 3 |" in shown
+        assert "| method | 5 positions, η = 2 |\n|---|---|\n| em | 7 |" in shown
 
 
 def test_every_claim_of_every_paper_is_on_a_page():
