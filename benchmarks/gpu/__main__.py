@@ -1,5 +1,6 @@
-"""`python -m benchmarks.gpu`, with a CUDA device: epochs of training, a trade-off curve, and times of the GPU kernels inside a CUDA graph
-with their ratio to the torch path. `python -m benchmarks.gpu quality` compares the NDCG of whole fits with that of the CPU.
+"""`python -m benchmarks.gpu`, with a CUDA device: epochs of training beside LambdaRank in plain torch, a trade-off curve, times of the GPU
+kernels inside a CUDA graph with their ratio to the torch path, and epochs of text networks. `python -m benchmarks.gpu quality` compares the
+NDCG of whole fits with that of the CPU.
 
 One JSON line per measurement. For kernels: microseconds of ours and of the plain vectorised torch path, their ratio, the goal where there
 is one, the largest relative error of the gradient against the CPU kernel in float64, and the time that the card would need for moving the
@@ -21,7 +22,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from benchmarks.gpu import experiments, training
+from benchmarks.gpu import experiments, peers, texts, training
 from rankpolicy.kernels import HAS_TRITON
 from rankpolicy.metrics import parse_metric, term_table
 from rankpolicy.policies.race import COARSE, race_exposure
@@ -211,7 +212,8 @@ def main() -> int:
     bars = []
     lengths = (24, 120, 1000)
     kernels = [partial(measured, length) for measured in (exact_race, reinforce, gumbel, pl_rank) for length in lengths]
-    for row in chain(training.rows(), experiments.rows(), (kernel() for kernel in kernels)):
+    of_kernels = (kernel() for kernel in kernels)
+    for row in chain(training.rows(), peers.rows(), experiments.rows(), of_kernels, texts.rows()):
         print(json.dumps(row), flush=True)
         bars += verdicts(row)
     for bar in bars:

@@ -50,9 +50,21 @@ class SettingsValue:
 Value = TypeVar("Value", bound=SettingsValue)
 
 
+def with_defaults(kind: type[Value]) -> Value:
+    """The value with default settings; it is frozen, so that all who ask for it can have the same.
+
+    Parameters
+    ----------
+    kind
+        The class of the value.
+    """
+    of_kind: Any = kind
+    value: Value = _made_once(of_kind)
+    return value
+
+
 @cache
-def _with_defaults(kind: Any) -> Any:
-    """The value with default settings; it is frozen, so that all who ask for it can have the same."""
+def _made_once(kind: Any) -> Any:
     return kind()
 
 
@@ -92,9 +104,7 @@ class ValueKind(Generic[Value]):
             A name of the table, for the defaults; a value of one of its classes; or what the ``to_dict()`` of one gave.
         """
         if isinstance(given, str):
-            kind: Any = self.members.named(given)
-            defaults: Value = _with_defaults(kind)
-            return defaults
+            return with_defaults(self.members.named(given))
         if isinstance(given, dict) and "name" in given:
             return self.members.named(given["name"])(**{key: value for key, value in given.items() if key != "name"})
         classes = [self.members[name] for name in self.members]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -130,26 +131,60 @@ def policy_value(
     >>> value.utility, value.disparity  # exposure 0.815 each: (3 + 1) 0.815, and 0.815 / 2 < 0.815 / 1
     (3.26185..., 0.0)
     """
+
+    def exposures(rank_weights: NDArray[np.float64]) -> NDArray[np.floating]:
+        return np.asarray(ranker.exposure(dataset, rank_weights=rank_weights))[None]
+
+    return policy_values(exposures, dataset, reward=reward, fairness=fairness)[0]
+
+
+def policy_values(
+    exposures: Callable[[NDArray[np.float64]], NDArray[np.floating]],
+    dataset: RankingDataset,
+    *,
+    reward: Any = "ndcg",
+    fairness: Any = "group",
+) -> list[PolicyValue]:
+    """What ``policy_value`` gives for each of several policies over the same queries.
+
+    Parameters
+    ----------
+    exposures
+        A function of the weights of ranks (position,): the exposures of all items under each policy (policy, items), in the order of the
+        rows that the dataset was made from.
+    dataset
+        Queries, their items and labels, and for fairness between groups the protected group of each item.
+    reward
+        An additive reward.
+    fairness
+        Which disparity is measured.
+    """
     measure, aim = _additive(reward), as_aim(fairness)
     padding = dataset.padding()
     labels = padding.pad(torch.from_numpy(dataset.labels.astype(np.float64)))
 
     def exposure_of(rank_weights: Tensor) -> Tensor:
-        flat = ranker.exposure(dataset, rank_weights=rank_weights.numpy())
-        return padding.pad(torch.from_numpy(dataset.in_query_order(np.asarray(flat, dtype=np.float64))))
+        flat = np.asarray(exposures(rank_weights.numpy()), dtype=np.float64)
+        return padding.pad(torch.from_numpy(np.stack([dataset.in_query_order(own) for own in flat])))
 
     bias = aim.position_bias(labels.shape[-1], dtype=torch.float64)
-    exposure = exposure_of(bias)
-    utilities = torch.zeros(len(labels), dtype=torch.float64)
+    exposure = exposure_of(bias).view(-1, *labels.shape)  # (policy, query, item)
+    utilities = torch.zeros(exposure.shape[:2], dtype=torch.float64)
     for rank_weights, item_values in measure.additive_forms(labels, padding.mask):
-        weighted = exposure if torch.equal(rank_weights, bias) else exposure_of(rank_weights)
+        weighted = exposure if torch.equal(rank_weights, bias) else exposure_of(rank_weights).view_as(exposure)
         utilities += (item_values * weighted).sum(-1)
-    return PolicyValue(
-        utilities=utilities.numpy(),
-        disparities=_disparity(exposure, labels, dataset, aim),
-        exposure=dataset.in_source_order(padding.unpad(exposure).numpy()),
-        merit=dataset.in_source_order(padding.unpad(aim.merits(labels)).numpy()),
-    )
+    merit = dataset.in_source_order(padding.unpad(aim.merits(labels)).numpy())
+    return [
+        PolicyValue(
+            utilities=own_utilities.numpy(),
+            disparities=disparity,
+            exposure=dataset.in_source_order(padding.unpad(own_exposure).numpy()),
+            merit=merit,
+        )
+        for own_utilities, own_exposure, disparity in zip(
+            utilities, exposure, _disparities(exposure, labels, dataset, aim), strict=True
+        )
+    ]
 
 
 def _additive(reward: Any) -> Reward:
@@ -167,16 +202,28 @@ def _additive(reward: Any) -> Reward:
     return measure
 
 
-def _disparity(exposure: Tensor, labels: Tensor, dataset: RankingDataset, aim: FairnessAim) -> Disparity:
-    padding = dataset.padding()
-    if not aim.needs_groups:
-        return aim.disparity(exposure, labels, padding.mask)
-    if dataset.groups is None:
-        raise RankPolicyError(
-            "fairness='group' needs the protected group of every item, and this dataset has none. "
-            "Give it groups (from_arrays(..., protected=...), a group column), or measure fairness='individual'."
-        )
-    codes, names = encode_groups(dataset.groups)
-    if len(names) < 2:
-        raise RankPolicyError(f"fairness='group' needs at least two groups; all items belong to {names[0]!r}.")
-    return aim.disparity(exposure, labels, padding.mask, groups=padding.pad(codes), num_groups=len(names))
+def _disparities(exposure: Tensor, labels: Tensor, dataset: RankingDataset, aim: FairnessAim) -> list[Disparity]:
+    """The disparity of each policy, from exposures (policy, query, item)."""
+    groups = num_groups = None
+    if aim.needs_groups:
+        if dataset.groups is None:
+            raise RankPolicyError(
+                "fairness='group' needs the protected group of every item, and this dataset has none. "
+                "Give it groups (from_arrays(..., protected=...), a group column), or measure fairness='individual'."
+            )
+        codes, names = encode_groups(dataset.groups)
+        if len(names) < 2:
+            raise RankPolicyError(f"fairness='group' needs at least two groups; all items belong to {names[0]!r}.")
+        groups, num_groups = dataset.padding().pad(codes), len(names)
+    mask = dataset.padding().mask
+    if getattr(aim, "amortized", False):  # an average over the queries of one policy
+        return [aim.disparity(own, labels, mask, groups=groups, num_groups=num_groups) for own in exposure]
+    times = len(exposure)
+    found = aim.disparity(
+        exposure.reshape(-1, exposure.shape[-1]),
+        labels.repeat(times, 1),
+        mask.repeat(times, 1),
+        groups=None if groups is None else groups.repeat(times, 1),
+        num_groups=num_groups,
+    )
+    return found.of_policies(times)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from rankpolicy.arguments import checked_kinds
 from rankpolicy.data.dataset import RankingDataset
-from rankpolicy.evaluation.policy_value import PolicyValue, SortedPolicy, UniformPolicy, policy_value
+from rankpolicy.evaluation.policy_value import PolicyValue, SortedPolicy, UniformPolicy, policy_value, policy_values
 from rankpolicy.executors import Executor, opened
 from rankpolicy.experiments.methods import Methods, MethodToRun, methods_to_run, new_ranker
 from rankpolicy.experiments.pareto import UtilityDisparity
@@ -29,6 +29,7 @@ from rankpolicy.experiments.tradeoff_points import Strengths, settings_of_points
 from rankpolicy.fairness import as_aim
 from rankpolicy.metrics import reward_to_maximise
 from rankpolicy.rankers.base import Ranker
+from rankpolicy.rankers.exposures import exposures_of
 from rankpolicy.rankers.fitting import FitError, fit_together
 from rankpolicy.types import RankPolicyError
 from rankpolicy.values import shortest
@@ -252,7 +253,7 @@ def _fit_and_measure(data: _Data, task: _Task) -> list[list[_Fitted]]:
     valids = [None if data.valids is None else data.valids[fit.place] for fit in task.fits]
     try:
         notes = fit_together(rankers, trains, valids)
-        return [_measured(data, ranker, fit, own) for ranker, fit, own in zip(rankers, task.fits, notes, strict=True)]
+        return _measured(data, rankers, task.fits, notes)
     except RankPolicyError as error:
         failed = [task.fits[error.place]] if isinstance(error, FitError) else task.fits
         raise RankPolicyError(f"{_in_words(task.method, failed)}: {error}") from None
@@ -261,22 +262,36 @@ def _fit_and_measure(data: _Data, task: _Task) -> list[list[_Fitted]]:
         raise
 
 
-def _measured(data: _Data, ranker: Ranker, fit: _Fit, notes: tuple[str, ...]) -> list[_Fitted]:
-    """What a fitted ranker is worth at each of its points."""
-    policy = SortedPolicy(ranker) if ranker.ranks_by_sorting else ranker
-    found = []
-    for point in fit.points:
-        if point is not fit.points[0]:
-            ranker.set_params(**point.swept)
-        value = policy_value(policy, data.tests[fit.place], **data.measured)
-        found.append(
+def _measured(
+    data: _Data, rankers: Sequence[Ranker], fits: Sequence[_Fit], notes: Sequence[tuple[str, ...]]
+) -> list[list[_Fitted]]:
+    """What each fitted ranker is worth at each of its points; rankers of one point and the same test data are measured together."""
+    found: dict[tuple[int, int], PolicyValue] = {}  # by number of the fit and of the point
+    together: dict[int, list[int]] = {}
+    for number, (ranker, fit) in enumerate(zip(rankers, fits, strict=True)):
+        if len(fit.points) == 1 and not ranker.ranks_by_sorting:
+            together.setdefault(fit.place, []).append(number)
+            continue
+        policy = SortedPolicy(ranker) if ranker.ranks_by_sorting else ranker
+        for place, point in enumerate(fit.points):
+            if place > 0:
+                ranker.set_params(**point.swept)
+            found[number, place] = policy_value(policy, data.tests[fit.place], **data.measured)
+    for seed, numbers in together.items():
+        exposures = partial(exposures_of, [rankers[number] for number in numbers], data.tests[seed])
+        values = policy_values(exposures, data.tests[seed], **data.measured)
+        found |= {(number, 0): value for number, value in zip(numbers, values, strict=True)}
+    return [
+        [
             _Fitted(
                 value=SeedValue(seed=fit.seed, utility=value.utility, disparity=value.disparity),
                 exposure=value.exposure if fit.place == 0 else None,
-                notes=notes,
+                notes=own,
             )
-        )
-    return found
+            for value in (found[number, place] for place in range(len(fit.points)))
+        ]
+        for number, (fit, own) in enumerate(zip(fits, notes, strict=True))
+    ]
 
 
 def _in_words(method: MethodToRun, fits: Sequence[_Fit]) -> str:

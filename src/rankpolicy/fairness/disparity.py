@@ -55,6 +55,25 @@ class Disparity:
             return self.amortized
         return float(self.values.sum()) / self.num_counted if self.num_counted else math.nan
 
+    def of_policies(self, num_policies: int) -> list[Disparity]:
+        """The disparity of each policy, where several rank the same queries: those of one policy after those of another.
+
+        Parameters
+        ----------
+        num_policies
+            How many policies there are; 1 for an amortized disparity.
+        """
+        if num_policies == 1:
+            return [self]
+        assert self.amortized is None, "averages over the queries of all policies"
+        parts = zip(*(part.chunk(num_policies) for part in (self.values, self.gradient, self.is_counted)), strict=True)
+        # Labels and groups alone decide which queries count, and they are the same for all policies.
+        left_out = {reason: count // num_policies for reason, count in self.left_out.items()}
+        return [
+            Disparity(values=values, gradient=gradient, is_counted=is_counted, left_out=left_out)
+            for values, gradient, is_counted in parts
+        ]
+
     def weight_counted(self, query_weights: Tensor | None) -> float:
         """Total weight of the queries that count.
 

@@ -13,6 +13,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from rankpolicy.gradients.estimate import num_ranks
 from rankpolicy.metrics import METRICS, RewardExpression
 from rankpolicy.metrics.ranked import judged_items
 from rankpolicy.types import RankPolicyError, Reward
@@ -26,13 +27,7 @@ class RewardCascade(NamedTuple):
     keep: Tensor  # (term, query, item) κ
     add: Tensor  # (term, query, item) α
     constant: Tensor  # (query,)
-
-    @property
-    def slopes(self) -> Tensor:
-        """θ_k - θ_{k+1} (term, rank), cut after the last rank at which a swap matters."""
-        slopes = self.rank_weights[:, :-1] - self.rank_weights[:, 1:]
-        matters = slopes.any(0).nonzero()
-        return slopes[:, : int(matters.max()) + 1 if len(matters) else 0]
+    slopes: Tensor  # (term, rank) θ_k - θ_{k+1}, cut after the last rank at which a swap matters
 
 
 def cascade_form(reward: Reward, labels: Tensor, mask: Tensor) -> RewardCascade:
@@ -57,11 +52,14 @@ def cascade_form(reward: Reward, labels: Tensor, mask: Tensor) -> RewardCascade:
         for term in reward.terms
         for leaf in term.factors
     ]
-    weights = items.labels.new_tensor([term.weight for term in reward.terms])
+    weights = [term.weight for term in reward.terms]
+    rank_weights = torch.stack([form.rank_weights for form in forms])
+    slopes = rank_weights[:, :-1] - rank_weights[:, 1:]
     return RewardCascade(
-        rank_weights=torch.stack([form.rank_weights for form in forms]),
-        item_values=weights[:, None, None] * torch.stack([form.item_values for form in forms]),
+        rank_weights=rank_weights,
+        item_values=torch.stack([weight * form.item_values for weight, form in zip(weights, forms, strict=True)]),
         keep=torch.stack([form.keep for form in forms]),
         add=torch.stack([form.add for form in forms]),
-        constant=(weights[:, None] * torch.stack([form.constant for form in forms])).sum(0),
+        constant=torch.stack([weight * form.constant for weight, form in zip(weights, forms, strict=True)]).sum(0),
+        slopes=slopes[:, : num_ranks(slopes, of=(reward.name, "slopes"))],
     )

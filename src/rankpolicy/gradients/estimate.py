@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from rankpolicy.display import short_repr
+from rankpolicy.kernels import can_read
 from rankpolicy.types import Reward
 
 
@@ -74,3 +75,33 @@ def draw_seed_on(device: torch.device, generator: torch.Generator | None) -> Ten
     """A seed (1,) for a kernel on this device. Without a generator it is drawn there, which a CUDA graph repeats with other numbers."""
     source = device if generator is None else generator.device
     return torch.randint(2**62, (1,), generator=generator, device=source).to(device)
+
+
+_NUM_RANKS: dict[Hashable, int] = {}
+
+
+def num_ranks(rank_weights: Tensor, *, of: Hashable) -> int:
+    """How many ranks there are up to the last whose weight is not 0; weights are (..., position).
+
+    They depend on the reward and the number of positions alone, so that a device is asked once and training steps wait for nothing.
+
+    Parameters
+    ----------
+    rank_weights
+        Weights of ranks.
+    of
+        What they are: all that they depend on beside the number of positions.
+    """
+    if not rank_weights.is_cuda:
+        return _last_nonzero(rank_weights)
+    key = (of, rank_weights.shape[-1])
+    if key not in _NUM_RANKS:
+        if not can_read(rank_weights):
+            return rank_weights.shape[-1]
+        _NUM_RANKS[key] = _last_nonzero(rank_weights)
+    return _NUM_RANKS[key]
+
+
+def _last_nonzero(rank_weights: Tensor) -> int:
+    places = rank_weights.nonzero()[:, -1]
+    return int(places.max()) + 1 if len(places) else 0

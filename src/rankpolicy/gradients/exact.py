@@ -13,7 +13,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from rankpolicy.gradients.estimate import GradientEstimate
+from rankpolicy.gradients.estimate import GradientEstimate, num_ranks
 from rankpolicy.kernels import HAS_NUMBA, on_gpu
 from rankpolicy.policies.plackett_luce import check_scores
 from rankpolicy.policies.race import COARSE, FINE, Quadrature, race_exposure
@@ -83,25 +83,9 @@ def _term_on_gpu(
     """Gradient (query, item) and value (query,) of one term."""
     from rankpolicy.kernels.triton.race import race
 
-    own = rank_weights[: _num_nonzero(rank_weights, reward=name, term=term)]
+    own = rank_weights[: max(1, num_ranks(rank_weights, of=(name, term)))]
     found = race(scores, mask, own, item_values, quadrature=COARSE, up_to="gradient")
     return found.gradient.to(scores.dtype), found.total.to(scores.dtype)
-
-
-_NUM_NONZERO: dict[tuple[str, int, int], int] = {}
-
-
-def _num_nonzero(rank_weights: Tensor, *, reward: str, term: int) -> int:
-    """How many rank weights there are up to the last that is not 0.
-
-    They depend on the reward and the number of positions alone, so that the device is asked once and training steps wait for nothing.
-    """
-    key = (reward, term, len(rank_weights))
-    if key not in _NUM_NONZERO:
-        if rank_weights.is_cuda and torch.cuda.is_current_stream_capturing():
-            return len(rank_weights)
-        _NUM_NONZERO[key] = int(rank_weights.nonzero().max()) + 1 if rank_weights.any() else 1
-    return _NUM_NONZERO[key]
 
 
 def exposure_gradient(

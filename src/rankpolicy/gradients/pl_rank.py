@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from rankpolicy.gradients.controls import check_control
-from rankpolicy.gradients.estimate import GradientEstimate, draw_seed, draw_seed_on
+from rankpolicy.gradients.estimate import GradientEstimate, draw_seed, draw_seed_on, num_ranks
 from rankpolicy.kernels import HAS_NUMBA, on_gpu
 from rankpolicy.policies.choices import log_remaining_weights, ranked_log_weights, summed_shares
 from rankpolicy.policies.plackett_luce import PlackettLuce, check_scores
@@ -50,8 +50,7 @@ def pl_rank(
     check_scores(scores, mask)
     check_control("none", num_samples)
     weights, values = (torch.stack(parts) for parts in zip(*reward.additive_forms(labels, mask), strict=True))
-    counts = weights.any(0).nonzero()
-    cutoff = int(counts.max()) + 1 if len(counts) else 1
+    cutoff = max(1, num_ranks(weights, of=(reward.name, "additive")))
     if on_gpu(scores) and _fits(scores, cutoff):
         from rankpolicy.kernels.triton.pl_rank import pl_rank as on_device
 

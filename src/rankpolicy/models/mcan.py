@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from rankpolicy.data.dataset import RankingDataset
-from rankpolicy.data.texts.text_pairs import Padded, TextPairs
+from rankpolicy.data.texts.text_pairs import Padded, PaddedPairs, TextPairs
 from rankpolicy.models import layers
 from rankpolicy.models.compression import COMPRESSIONS
 from rankpolicy.models.declarations import dropout_rate, hidden_layers, longest_text, recurrent_width
@@ -54,6 +54,8 @@ class MCANNetwork(nn.Module):
     of the two texts are joined as [h_q; h_a; h_q * h_a; h_q - h_a] for a highway network.
     """
 
+    reads_padded_pairs: ClassVar[bool] = True  # without a look at the device, so that a CUDA graph can hold it
+
     def __init__(
         self,
         word_vectors: Tensor,  # (numbers of the vocabulary, size)
@@ -75,7 +77,7 @@ class MCANNetwork(nn.Module):
         self.dropout = ByteDropout(dropout)
         self.head = HighwayNetwork(4 * 2 * recurrent, hidden=hidden, dropout=dropout, generator=generator)
 
-    def forward(self, pairs: TextPairs) -> Tensor:
+    def forward(self, pairs: TextPairs | PaddedPairs) -> Tensor:
         """pairs -> scores (pairs,)"""
         queries, query_mask, query_intra = self._encoded(pairs.padded_queries())
         items, item_mask, item_intra = self._encoded(pairs.padded_items())

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from rankpolicy.types import NetworkInputs, RankPolicyError, unknown_name
-from rankpolicy.values import SettingsValue
+from rankpolicy.values import SettingsValue, with_defaults
 
 if TYPE_CHECKING:
     import torch
@@ -143,6 +143,8 @@ def as_model(given: Any, *, reads: Collection[str] = ("features", "texts")) -> M
         if name not in MODELS or MODELS[name].reads not in reads:
             known = [name for name in MODELS if len(reads) > 1 or MODELS[name].reads in reads]
             raise RankPolicyError(unknown_name("model", name, known))
+        if isinstance(given, str):
+            return with_defaults(MODELS[name])
         return MODELS[name](**{key: value for key, value in settings.items() if key != "name"})
     if isinstance(given, Model):
         if given.reads not in reads:

@@ -7,12 +7,16 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor, nn
 
+from rankpolicy.data.rows import NetworkRows, QueryRows
+from rankpolicy.data.texts.text_pairs import TextPairs
 from rankpolicy.models.average import (
     DropoutDraws,
     StackedLayers,
     dropout_draws,
     layer_shapes,
     linear_layers,
+    scores_of_all,
+    stacked_layers,
 )
 
 
@@ -31,6 +35,26 @@ def stack_shape(network: nn.Module) -> object | None:
             return None
         shapes.append(layer_shapes(layers))
     return tuple(shapes) if len(set(shapes)) == 1 else None
+
+
+def scores_of_each(networks: Sequence[nn.Module], inputs: NetworkRows) -> Tensor:
+    """Flat scores (network, item) of several networks that read the same, without dropout; those of equal shape in one product per layer.
+
+    Parameters
+    ----------
+    networks
+        A single network, or networks of equal ``stack_shape``.
+    inputs
+        What they read.
+    """
+    if len(networks) == 1:
+        return scores_of_all(networks[0], inputs)[None]
+    layers = stacked_layers([member for network in networks for member in _members(network)])
+    assert layers is not None
+    assert not isinstance(inputs, QueryRows | TextPairs)
+    blocks = [inputs] if isinstance(inputs, Tensor) else inputs.blocks()
+    of_members = torch.cat([layers.scores(block[None]) for block in blocks], 1)
+    return of_members.view(len(networks), -1, of_members.shape[1]).mean(1)
 
 
 class Stack:

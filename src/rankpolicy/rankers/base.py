@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 import torch
 from numpy.typing import ArrayLike, NDArray
+from torch import Tensor
 
 from rankpolicy.arguments import checked_path
 from rankpolicy.bundle import check_fitted, write_bundle
@@ -586,7 +587,11 @@ class Ranker(ScikitLearnEstimator, RanksAsPolicy, ExplainedRanker, ABC):
 
     def _policy_of(self, dataset: RankingDataset) -> RankingPolicy:
         padding = dataset.padding()
-        return PlackettLuce(padding.pad(torch.from_numpy(self._scores(dataset))), padding.mask)
+        return self._policy_over(padding.pad(torch.from_numpy(self._scores(dataset))), padding.mask)
+
+    def _policy_over(self, scores: Tensor, mask: Tensor) -> RankingPolicy:
+        """The policy over items with these scores (query, item)."""
+        return PlackettLuce(scores, mask)
 
     @property
     def _reads_texts(self) -> bool:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from rankpolicy.training import NetworkFit, TrainingState, fit_networks
 from rankpolicy.training.full_batch import FullBatchFit, fit_full_batches
+from rankpolicy.training.policy_reports import PolicyReport, report_policies
 from rankpolicy.types import RankPolicyError
 
 if TYPE_CHECKING:
@@ -16,8 +17,9 @@ if TYPE_CHECKING:
 
 Made = TypeVar("Made")
 
-# A fit that yields what is to be trained and is sent the outcome: a TrainingState, or the values of a full-batch training.
-FitSteps = Generator[NetworkFit | FullBatchFit, Any, None]
+# What a fit asks for, and is sent the outcome of: a TrainingState, the values of a full-batch training, or a report.
+Asked = NetworkFit | FullBatchFit | PolicyReport
+FitSteps = Generator[Asked, Any, None]
 
 
 class FitError(RankPolicyError):
@@ -104,7 +106,7 @@ def complete(fits: Sequence[FitSteps]) -> list[tuple[str, ...]]:
     notes: list[list[str]] = [[] for _ in fits]
     outcomes: dict[int, Any] = dict.fromkeys(range(len(fits)))
     while outcomes:
-        asked: dict[int, NetworkFit | FullBatchFit] = {}
+        asked: dict[int, Asked] = {}
         for place, outcome in outcomes.items():
             with warnings.catch_warnings(record=True) as caught:
                 warnings.simplefilter("always", UserWarning)
@@ -115,7 +117,7 @@ def complete(fits: Sequence[FitSteps]) -> list[tuple[str, ...]]:
                 except RankPolicyError as error:
                     raise FitError(str(error), place) from None
             notes[place] += [str(warning.message) for warning in caught if warning.category is UserWarning]
-        outcomes = _trained(asked)
+        outcomes = _done(asked)
     return [tuple(dict.fromkeys(own)) for own in notes]
 
 
@@ -130,15 +132,18 @@ def complete_alone(fit: FitSteps) -> None:
     outcomes: dict[int, Any] = {0: None}
     while outcomes:
         try:
-            outcomes = _trained({0: fit.send(outcomes[0])})
+            outcomes = _done({0: fit.send(outcomes[0])})
         except StopIteration:
             return
 
 
-def _trained(asked: dict[int, NetworkFit | FullBatchFit]) -> dict[int, Any]:
-    """The outcome of each training that was asked for."""
+def _done(asked: dict[int, Asked]) -> dict[int, Any]:
+    """The outcome of each training and report that was asked for."""
     networks = {place: fit for place, fit in asked.items() if isinstance(fit, NetworkFit)}
     whole = {place: fit for place, fit in asked.items() if isinstance(fit, FullBatchFit)}
+    policies = {place: policy for place, policy in asked.items() if isinstance(policy, PolicyReport)}
     states: list[TrainingState] = fit_networks(list(networks.values()))
     values = fit_full_batches(list(whole.values()))
-    return dict(zip(networks, states, strict=True)) | dict(zip(whole, values, strict=True))
+    reports = report_policies(list(policies.values()))
+    parts = ((networks, states), (whole, values), (policies, reports))
+    return {place: outcome for places, own in parts for place, outcome in zip(places, own, strict=True)}

@@ -12,6 +12,10 @@ from torch.nn.functional import pad
 from rankpolicy.data.batches import Batch, RaggedTensors
 from rankpolicy.data.padding import Padding
 from rankpolicy.data.rows import NetworkRows
+from rankpolicy.data.texts.text_pairs import PaddedPairs
+from rankpolicy.training.captured_network import CapturedNetwork
+
+NO_PADDING = Padding(torch.ones(0, 0, dtype=torch.bool), torch.zeros(0, dtype=torch.int64))  # where rows are cells
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -34,15 +38,18 @@ class StepBatch:
         How many queries each network sees.
     rows
         Where ``features`` are those of all items: the rows of them that each group reads (group, row).
+    captured
+        Where the network has been captured with what it reads: its graphs. There are no ``features`` then.
     """
 
-    features: Tensor | NetworkRows
+    features: Tensor | NetworkRows | PaddedPairs | None
     num_items: Sequence[int]
     padding: Padding | None
     cells: Tensor | None
     queries: Batch
     num_queries: int
     rows: Tensor | None = None
+    captured: CapturedNetwork | None = None
 
     def padded(self, scores: Tensor) -> Tensor:
         """Scores (member, row) as (member * query, item).

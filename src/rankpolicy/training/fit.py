@@ -97,9 +97,11 @@ def _train(training: Training) -> None:
                 _train(part)
             return
         training.train_epoch()
-        for place in list(active):
-            if _ends(training, place):
-                active.remove(place)
+        ended = {place for place in active if _ends(training, place)}
+        active = [place for place in active if place not in ended]
+        if active:  # the weights of those that have finished change with the others'
+            for place in ended:
+                training.states[place].last_weights = copied_weights(training.fits[place].network)
     training.release()
 
 
@@ -119,10 +121,7 @@ def _ends(training: Training, place: int) -> bool:
     if fit.checkpoint is not None and is_first_worker():
         write_checkpoint(fit.checkpoint, state, purpose=_purpose(fit), data=fit.data)
     is_stopped = decided_by_first(fit.report_epoch is not None and bool(fit.report_epoch(state.epoch, latest)))
-    if is_stopped or _is_finished(state, fit):
-        state.last_weights = copied_weights(state.network)
-        return True
-    return False
+    return is_stopped or _is_finished(state, fit)
 
 
 def _resume(checkpoint: Path, state: TrainingState, *, purpose: str, data: str) -> None:

@@ -73,7 +73,7 @@ class TrainingState:
     best_weights
         Weights of the epoch with the best validation score; empty without validation.
     last_weights
-        Weights of the last epoch; empty before it is done.
+        Weights of the last epoch of a network that others have outlasted; empty where the network has them.
     best_score
         The best validation score.
     best_epoch

@@ -18,9 +18,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from rankpolicy.data.batches import Batch, RaggedTensors
-from rankpolicy.data.padding import Padding
 from rankpolicy.kernels import on_gpu
-from rankpolicy.training.batches import StepBatch
+from rankpolicy.training.batches import NO_PADDING, StepBatch
 
 logger = logging.getLogger("rankpolicy.training")
 
@@ -153,16 +152,16 @@ class ResidentSteps:
         self.features: Tensor = features[0] if len(features) == 1 else torch.cat(features)  # type: ignore[assignment,arg-type]
         self.programs: list[Program] = []
         for queries in _buckets([np.diff(train.offsets) for train in datasets], batch_queries):
-            bucket = _bucket(datasets, queries, [place_of[id(train)] for train in trains])
+            bucket = bucket_of(datasets, queries, [place_of[id(train)] for train in trains])
             if reward is not None:
                 forms = reward.additive_forms(bucket.labels, bucket.mask)
                 bucket.reward_forms = [(weights, values.float()) for weights, values in forms]
             num_queries = bucket.order.shape[1]
             times, rest = divmod(num_queries, batch_queries)
             if times:
-                self.programs.append(_program(bucket, batch_queries, times=times))
+                self.programs.append(new_program(bucket, batch_queries, times=times))
             if rest:
-                self.programs.append(_program(bucket, rest, is_rest=True))
+                self.programs.append(new_program(bucket, rest, is_rest=True))
 
     def batch(self, program: Program) -> StepBatch:
         """What the next step of a program reads.
@@ -183,7 +182,7 @@ class ResidentSteps:
             features=None,
             labels=self._of_members(bucket.labels.index_select(0, flat), num_groups),
             mask=self._of_members(mask, num_groups),
-            padding=_NO_PADDING,
+            padding=NO_PADDING,
             groups=None if bucket.groups is None else self._of_members(bucket.groups.index_select(0, flat), num_groups),
             query_weights=None
             if bucket.query_weights is None
@@ -228,7 +227,7 @@ class ResidentSteps:
             features=None,
             labels=cut.labels,
             mask=cut.mask,
-            padding=_NO_PADDING,
+            padding=NO_PADDING,
             groups=cut.groups,
             query_weights=cut.query_weights,
             reward_forms=None
@@ -311,10 +310,7 @@ class ResidentSteps:
         return graph.replay
 
 
-_NO_PADDING = Padding(torch.ones(0, 0, dtype=torch.bool), torch.zeros(0, dtype=torch.int64))
-
-
-def _program(bucket: Bucket, num_queries: int, *, is_rest: bool = False, times: int = 1) -> Program:
+def new_program(bucket: Bucket, num_queries: int, *, is_rest: bool = False, times: int = 1) -> Program:
     numbers = torch.arange(num_queries, device=bucket.step.device)
     return Program(
         bucket=bucket,
@@ -346,7 +342,7 @@ def _buckets(sizes: Sequence[NDArray[np.int64]], batch_queries: int) -> list[lis
     return [[order[start:end] for order in orders] for start, end in pairwise(edges)]
 
 
-def _bucket(
+def bucket_of(
     datasets: Sequence[RaggedTensors], queries: Sequence[NDArray[np.int64]], of_groups: Sequence[int]
 ) -> Bucket:
     """The bucket of these queries of each dataset; ``of_groups`` is the dataset of each group."""

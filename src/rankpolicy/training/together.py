@@ -21,6 +21,7 @@ from rankpolicy.objectives.value import (
     value_and_slope,
 )
 from rankpolicy.training.batches import StepBatch, shuffled_steps
+from rankpolicy.training.captured_network import CapturedNetwork
 from rankpolicy.training.data_parallel import (
     SummedAdamW,
     current_worker,
@@ -31,6 +32,7 @@ from rankpolicy.training.kernel_networks import KernelNetworks
 from rankpolicy.training.network_fit import NetworkFit, TrainingState
 from rankpolicy.training.optimizer import StackedAdamW
 from rankpolicy.training.resident import ResidentSteps
+from rankpolicy.training.text_steps import TextSteps
 from rankpolicy.types import RankPolicyError
 
 logger = logging.getLogger("rankpolicy.training")
@@ -212,9 +214,11 @@ class Training:
         weight = next(self.fits[0].network.parameters())
         return merged([fit.objective for fit in self.fits], weight.detach())
 
-    def _new_resident_steps(self) -> ResidentSteps | None:
+    def _new_resident_steps(self) -> ResidentSteps | TextSteps | None:
         """The steps over data on the device; None where batches are cut on the host."""
         first = self.fits[0]
+        if self.stack is None and stays_on_device(first) and TextSteps.serve(first.network, first.train.features):
+            return self._new_text_steps()
         if self.stack is None or not isinstance(first.train.features, Tensor) or not stays_on_device(first):
             return None
         reward = getattr(first.objective, "reward", None)
@@ -233,6 +237,19 @@ class Training:
             else:
                 logger.info("training runs without a CUDA graph: %s changes on its way", type(first.objective).__name__)
         return steps
+
+    def _new_text_steps(self) -> TextSteps:
+        fit = self.fits[0]
+        steps = TextSteps(
+            fit.train, fit.settings.batch_queries, generator=fit.generator, num_networks=self.num_networks
+        )
+        if fit.train.labels.is_cuda:
+            fit.network.train()
+            steps.capture(lambda texts: _member_scores(fit.network, texts), self._trained_weights())
+        return steps
+
+    def _trained_weights(self) -> list[Tensor]:
+        return [weight for weight in self.fits[0].network.parameters() if weight.requires_grad]
 
     def _step(self, batch: StepBatch) -> None:
         optimizer = self.states[0].optimizer
@@ -255,6 +272,8 @@ class Training:
 
     def _step_by_autograd(self, batch: StepBatch) -> ObjectiveValue:
         # Networks that are trained together each see their own rankings, as if the batch had more queries.
+        if batch.captured is not None:
+            return self._captured_step(batch, batch.captured)
         if self.stack is None:
             features = batch.features[0] if isinstance(batch.features, Tensor) else batch.features
             scores = _member_scores(self.fits[0].network, features)
@@ -270,6 +289,17 @@ class Training:
             optimizer.zero_grad(set_to_none=True)
             loss.backward()
             optimizer.step()
+        return value
+
+    def _captured_step(self, batch: StepBatch, network: CapturedNetwork) -> ObjectiveValue:
+        scores = network.scores()
+        value, slope = value_and_slope(
+            self._objective, batch.padded(scores), batch.queries, generator=self.generators[0]
+        )
+        gradients = network.gradients(slope.view_as(scores) * self.num_networks)
+        for weight, gradient in zip(self._trained_weights(), gradients, strict=True):
+            weight.grad = gradient
+        self.states[0].optimizer.step()
         return value
 
     def _check_finite(self) -> None:
@@ -332,7 +362,7 @@ def copied_weights(network: nn.Module) -> dict[str, Tensor]:
 
 def _optimizer_of(fit: NetworkFit) -> torch.optim.Optimizer:
     weights = list(fit.network.parameters())
-    is_fused = all(weight.is_floating_point() and weight.device.type == "cpu" for weight in weights)
+    is_fused = all(weight.is_floating_point() and weight.device.type in ("cpu", "cuda") for weight in weights)
     return torch.optim.AdamW(
         weights, lr=fit.settings.learning_rate, weight_decay=fit.settings.weight_decay, fused=is_fused or None
     )

@@ -63,16 +63,18 @@ class TokenTable:
         sizes = torch.tensor(lengths, dtype=torch.int64)
         return cls(tokens, sizes.cumsum(0) - sizes, sizes)
 
-    def padded(self, texts: Tensor) -> tuple[Tensor, Tensor]:
+    def padded(self, texts: Tensor, *, longest: int | None = None) -> tuple[Tensor, Tensor]:
         """Tokens of some texts (text, token, ...), padded with 0 to the longest of them, and their mask (text, token).
 
         Parameters
         ----------
         texts
             Indices of the texts.
+        longest
+            How many tokens to pad to, where it is known; None counts them.
         """
         lengths = self.lengths[texts]
-        columns = torch.arange(int(lengths.max()), device=lengths.device)
+        columns = torch.arange(int(lengths.max()) if longest is None else longest, device=lengths.device)
         mask = columns < lengths[:, None]
         tokens = self.tokens[torch.where(mask, self.starts[texts][:, None] + columns, 0)]
         if tokens.is_floating_point():
@@ -217,6 +219,39 @@ class TextPairs:
         """
         for first in range(0, len(self), pairs_per_block):
             yield self[first : first + pairs_per_block]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PaddedPairs:
+    """Pairs whose texts are padded already: for a network, the same as ``TextPairs``.
+
+    Parameters
+    ----------
+    queries
+        Texts of queries; None if a pretrained model has read query and item together.
+    items
+        Texts of items.
+    side
+        Side information, or None.
+    """
+
+    queries: Padded | None
+    items: Padded
+    side: SideTensors | None = None
+
+    __repr__ = short_repr
+
+    def __len__(self) -> int:
+        return len(self.items.of_pair)
+
+    def padded_queries(self) -> Padded:
+        """The texts of the queries."""
+        assert self.queries is not None, "query and item were read together"
+        return self.queries
+
+    def padded_items(self) -> Padded:
+        """The texts of the items."""
+        return self.items
 
 
 def _padded(table: TokenTable, text_of_pair: Tensor) -> Padded:

@@ -19,7 +19,7 @@ import triton.language as tl
 from torch import Tensor
 
 from rankpolicy.kernels.triton.race_in_registers import race_in_registers_kernel
-from rankpolicy.kernels.triton.race_parts import add_to, block_after, coins, query_range
+from rankpolicy.kernels.triton.race_parts import add_to, block_after, coins, log_times, nodes_of_query
 
 _SCRATCH_BYTES = 1 << 31  # queries are taken in parts that need no more scratch than this
 _USUAL_SPREAD = 20.0  # between the highest and the lowest score of a query; wider ones take more rounds per program
@@ -161,16 +161,9 @@ def race_kernel(
     partial += program * 3 * num_items
     scratch += program * num_items * (2 * NODES * COUNTS)
 
-    length, highest, lowest, sum_of_rates = query_range(scores, mask, num_items, ITEMS)
-    first = tl.floor((-tl.log(sum_of_rates) - BEFORE) / STEP).to(tl.int32)
-    last = tl.ceil((AFTER - (lowest - highest)) / STEP).to(tl.int32)
-    if chunk == 0:
-        # Before the first node at most one item has arrived: there the integrand is λ_i t θ_1, a geometric series over nodes.
-        growth = tl.exp(tl.full((), STEP, tl.float32)) - 1.0
-        tl.store(early + 2 * query, STEP * tl.exp(first.to(tl.float32) * STEP) / growth * tl.load(weights))
-        tl.store(early + 2 * query + 1, highest)
-
-    num_blocks = tl.where(length > 0, (last - first) // NODES + 1, 0)
+    length, highest, first, num_blocks = nodes_of_query(
+        scores, mask, weights, early + 2 * query, num_items, chunk == 0, STEP, BEFORE, AFTER, NODES, ITEMS
+    )
     block = chunk
     num_visited = 0
     while block < num_blocks:
@@ -178,8 +171,7 @@ def race_kernel(
             block, num_chunks, num_blocks, first, scores, mask, length, highest, cutoff, STEP, BEFORE, AFTER, NODES, ITEMS
         )  # fmt: skip
         if is_integrated:
-            # float64 for s + log t: both may be thousands where their sum is near 0.
-            x = (first + block * NODES + tl.arange(0, NODES)).to(tl.float64) * STEP - highest.to(tl.float64)
+            x = log_times(first + block * NODES, highest, STEP, NODES)
             run_forwards(x, scores, mask, coefficients, scratch, length, STEP, NODES, COUNTS, GATHER, PARTS)
             # Other threads of the program read what these have written.
             tl.debug_barrier()

@@ -11,7 +11,7 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
-from rankpolicy.kernels.triton.race_parts import block_after, coins, query_range
+from rankpolicy.kernels.triton.race_parts import block_after, coins, log_times, nodes_of_query
 
 
 @triton.jit(do_not_specialize=["num_items", "num_chunks"])
@@ -33,16 +33,9 @@ def race_in_registers_kernel(
     num_segments = (num_items + SEGMENT - 1) // SEGMENT
     scratch += program * num_segments * (2 * NODES * COUNTS)
 
-    length, highest, lowest, sum_of_rates = query_range(scores, mask, num_items, ITEMS)
-    first = tl.floor((-tl.log(sum_of_rates) - BEFORE) / STEP).to(tl.int32)
-    last = tl.ceil((AFTER - (lowest - highest)) / STEP).to(tl.int32)
-    if chunk == 0:
-        # Before the first node at most one item has arrived: there the integrand is λ_i t θ_1, a geometric series over nodes.
-        growth = tl.exp(tl.full((), STEP, tl.float32)) - 1.0
-        tl.store(early + 2 * query, STEP * tl.exp(first.to(tl.float32) * STEP) / growth * tl.load(weights))
-        tl.store(early + 2 * query + 1, highest)
-
-    num_blocks = tl.where(length > 0, (last - first) // NODES + 1, 0)
+    length, highest, first, num_blocks = nodes_of_query(
+        scores, mask, weights, early + 2 * query, num_items, chunk == 0, STEP, BEFORE, AFTER, NODES, ITEMS
+    )
     block = chunk
     num_visited = 0
     while block < num_blocks:
@@ -50,8 +43,7 @@ def race_in_registers_kernel(
             block, num_chunks, num_blocks, first, scores, mask, length, highest, COUNTS, STEP, BEFORE, AFTER, NODES, ITEMS
         )  # fmt: skip
         if is_integrated:
-            # float64 for s + log t: both may be thousands where their sum is near 0.
-            x = (first + block * NODES + tl.arange(0, NODES)).to(tl.float64) * STEP - highest.to(tl.float64)
+            x = log_times(first + block * NODES, highest, STEP, NODES)
             low = (first + block * NODES).to(tl.float32) * STEP - AFTER
             high = low + AFTER + (NODES - 1) * STEP + 2 * BEFORE + tl.log(length.to(tl.float32))
             num_active, num_past = list_active(active, scores, mask, length, highest, low, high, ITEMS)

@@ -32,6 +32,32 @@ def query_range(scores, mask, num_items, ITEMS: tl.constexpr):
 
 
 @triton.jit
+def nodes_of_query(
+    scores, mask, weights, early, num_items, is_first_program,
+    STEP: tl.constexpr, BEFORE: tl.constexpr, AFTER: tl.constexpr, NODES: tl.constexpr, ITEMS: tl.constexpr,
+):  # fmt: skip
+    """Items up to the last real one, highest score, number of the first node, and how many blocks of nodes there are.
+
+    The first program of the query writes the factor of the part before the first node, and the highest score, to ``early`` (2,).
+    """
+    length, highest, lowest, sum_of_rates = query_range(scores, mask, num_items, ITEMS)
+    first = tl.floor((-tl.log(sum_of_rates) - BEFORE) / STEP).to(tl.int32)
+    last = tl.ceil((AFTER - (lowest - highest)) / STEP).to(tl.int32)
+    if is_first_program:
+        # Before the first node at most one item has arrived: there the integrand is λ_i t θ_1, a geometric series over nodes.
+        growth = tl.exp(tl.full((), STEP, tl.float32)) - 1.0
+        tl.store(early, STEP * tl.exp(first.to(tl.float32) * STEP) / growth * tl.load(weights))
+        tl.store(early + 1, highest)
+    return length, highest, first, tl.where(length > 0, (last - first) // NODES + 1, 0)
+
+
+@triton.jit
+def log_times(node, highest, STEP: tl.constexpr, NODES: tl.constexpr):
+    """log t less the highest score at a block of nodes (node,): in float64, for s + log t is near 0 where both may be thousands."""
+    return (node + tl.arange(0, NODES)).to(tl.float64) * STEP - highest.to(tl.float64)
+
+
+@triton.jit
 def arrivals_at(x, scores, mask, length, highest, AFTER: tl.constexpr, ITEMS: tl.constexpr):
     """Where the next item not long past log t = x is due (infinity without one), the expected number of arrivals by then, and the number of
     items long past, which have arrived for certain."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar, final
 
-import torch
+from torch import Tensor
 from torch.nn.functional import logsigmoid
 
 from rankpolicy.data.dataset import RankingDataset
@@ -86,7 +86,6 @@ class BanditRank(NetworkRanker, HybridSettings):
         self.report_ = {"queries_left_out": {"no relevant item": num_dropped}}
         return kept
 
-    def _policy_of(self, dataset: RankingDataset) -> RankingPolicy:
+    def _policy_over(self, scores: Tensor, mask: Tensor) -> RankingPolicy:
         # Without random choices and over whole lists, the affinity policy is Plackett-Luce with log weights log sigmoid(score).
-        padding = dataset.padding()
-        return PlackettLuce(logsigmoid(padding.pad(torch.from_numpy(self._scores(dataset)))), padding.mask)
+        return PlackettLuce(logsigmoid(scores), mask)

@@ -30,6 +30,7 @@ from rankpolicy.rankers.networks.network import NetworkRanker, usable_device
 from rankpolicy.settings import ReadWhen, documented, setting, setting_of, share_settings
 from rankpolicy.training import Validation, epoch_progress
 from rankpolicy.training.full_batch import FullBatchFit
+from rankpolicy.training.policy_reports import PolicyReport
 from rankpolicy.types import NetworkInputs, RankPolicyError
 from rankpolicy.values import ValueKind
 
@@ -157,8 +158,7 @@ class FairPGRank(NetworkRanker, FairPolicyGradientSettings):
             self._fit_bounded_network(train, valid, options, everything, inputs, self.max_disparity)
         else:
             yield from super()._training(train, valid, options)
-        scores = everything.padding.pad(self._network_scores(everything.features))
-        self.report_ = self._objective(train).report(scores, everything)
+        self.report_ = yield PolicyReport(self._network, everything, self._objective(train))
 
     def _fit_linear(
         self, objective: FairPolicyGradient, batch: Batch, inputs: NetworkInputs, options: FitOptions
@@ -277,6 +277,10 @@ class FairPGRank(NetworkRanker, FairPolicyGradientSettings):
     @property
     def _ranks_by_groups(self) -> bool:
         return bool(self._parity)
+
+    @property
+    def _scores_by_network(self) -> bool:
+        return not self._parity
 
     def _scores(self, dataset: RankingDataset) -> NDArray[np.float64]:
         scores = super()._scores(dataset)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 import torch
 from numpy.typing import ArrayLike, NDArray
-from torch import Tensor
+from torch import Tensor, nn
 
 from rankpolicy.arguments import checked_kinds
 from rankpolicy.data.batches import RaggedTensors
@@ -26,11 +26,12 @@ from rankpolicy.evaluation.on_device import mean_of_scores
 from rankpolicy.kernels import HAS_TRITON
 from rankpolicy.metrics import reward_to_maximise
 from rankpolicy.metrics.expression import reward_for_labels
-from rankpolicy.models.average import Average, check_num_networks, check_weights, scores_of_all
+from rankpolicy.models.average import Average, check_num_networks, check_weights
 from rankpolicy.models.inputs.features import FeatureInputs
 from rankpolicy.models.members import MODELS, models_with_setting
 from rankpolicy.models.model import FeatureModel, Model, as_model
 from rankpolicy.models.own import OwnNetwork
+from rankpolicy.models.stack import scores_of_each
 from rankpolicy.objectives import Objective
 from rankpolicy.optional import require
 from rankpolicy.rankers.base import DECISIVE, FitOptions, Ranker
@@ -307,7 +308,12 @@ class NetworkRanker(Ranker, TrainingSettings):
         return padded_inputs(read, dataset.padding())
 
     def _scores(self, dataset: RankingDataset) -> NDArray[np.float64]:
-        return self._network_scores(_read_by_rows(self._inputs, dataset, torch.device("cpu"))).numpy()
+        return scores_of_rankers([self], dataset)[0].numpy()
+
+    @property
+    def _scores_by_network(self) -> bool:
+        """Whether scores are those of the network, without anything added."""
+        return True
 
     def _quick_scores(self, features: NDArray[Any]) -> NDArray[np.float64] | None:
         inputs = self.__dict__.get("_inputs")
@@ -331,10 +337,7 @@ class NetworkRanker(Ranker, TrainingSettings):
 
     def _network_scores(self, features: NetworkRows) -> Tensor:
         """Scores (items,) of features or texts on any device, in float64 on the CPU."""
-        weight = next(self._network.parameters())
-        there = features.to(weight) if isinstance(features, Tensor | QueryRows) else features.to(weight.device)
-        with torch.no_grad():
-            return scores_of_all(self._network, there).double().cpu()
+        return _scores_of_networks([self._network], features)[0]
 
     def _files(self) -> dict[str, bytes]:
         weights = {name: weight.cpu().contiguous() for name, weight in self._network.state_dict().items()}
@@ -360,6 +363,20 @@ class NetworkRanker(Ranker, TrainingSettings):
         check_weights(self._network, weights, what=f"model {self._model.name!r}")
         self._network.load_state_dict(weights)
         self._network.eval()
+
+
+def scores_of_rankers(rankers: Sequence[NetworkRanker], dataset: RankingDataset) -> Tensor:
+    """Scores (ranker, item) by the networks of one ranker, or of several whose networks have equal shape and read the same."""
+    features = _read_by_rows(rankers[0]._inputs, dataset, torch.device("cpu"))
+    return _scores_of_networks([ranker._network for ranker in rankers], features)
+
+
+def _scores_of_networks(networks: Sequence[nn.Module], features: NetworkRows) -> Tensor:
+    """Scores (network, item) of features or texts on any device, in float64 on the CPU."""
+    weight = next(networks[0].parameters())
+    there = features.to(weight) if isinstance(features, Tensor | QueryRows) else features.to(weight.device)
+    with torch.no_grad():
+        return scores_of_each(networks, there).double().cpu()
 
 
 def _shared_dataset(kept: RankingDataset, train: RankingDataset, options: FitOptions) -> RankingDataset:
