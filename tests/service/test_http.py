@@ -48,7 +48,7 @@ def post(http, path, body, **more):
 
 
 def wait_for(condition):
-    for _ in range(300):
+    for _ in range(1_500):
         if condition():
             return
         time.sleep(0.02)
