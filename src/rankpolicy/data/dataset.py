@@ -183,10 +183,12 @@ class RankingDataset:
                 f"a dataset needs at least one query; {queries!r} selects none of the {self.num_queries}."
             )
         sizes = self.sizes[chosen]
-        rows: Any = rows_of_queries(self.offsets, chosen)
+        rows: Any
         if isinstance(self.features, StoredFeatures) and isinstance(index, slice) and index.step in (None, 1):
             # Views instead of copies: of data bigger than memory even one number per row is much.
             rows = slice(int(self.offsets[chosen[0]]), int(self.offsets[chosen[-1] + 1]))
+        else:
+            rows = rows_of_queries(self.offsets, chosen)
         return RankingDataset(
             features=self.features[rows],
             labels=self.labels[rows],

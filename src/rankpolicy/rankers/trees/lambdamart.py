@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, final
+from typing import Any, ClassVar, final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rankpolicy.data.dataset import RankingDataset
-from rankpolicy.rankers.trees.boosting import TreeRanker
+from rankpolicy.rankers.trees.boosting import TreeObjective, TreeRanker
+from rankpolicy.rankers.trees.streamed import Gradients
 from rankpolicy.settings import documented, setting
 from rankpolicy.types import RankPolicyError
-
-if TYPE_CHECKING:
-    import lightgbm
 
 _MOST_ITEMS = 10_000
 
@@ -36,7 +35,27 @@ class LambdaMART(TreeRanker):
             "lambdarank_truncation_level": self.truncation,
         }
 
-    def _lightgbm_data(self, dataset: RankingDataset, *, reference: Any = None) -> lightgbm.Dataset:
+    def _gradients(self, train: RankingDataset, objective: TreeObjective | None) -> tuple[Gradients, float]:
+        from rankpolicy.kernels.trees import lambda_gradients
+
+        weights = np.ones(train.num_queries) if train.query_weights is None else train.query_weights
+        gradient, hessian = np.empty(train.num_items, np.float32), np.empty(train.num_items, np.float32)
+
+        def of_scores(scores: NDArray[np.float32]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+            lambda_gradients(
+                scores,
+                np.asarray(train.labels),
+                train.offsets,
+                np.asarray(weights / weights.mean(), np.float64),
+                gradient,
+                hessian,
+                truncation=self.truncation,
+            )
+            return gradient, hessian
+
+        return of_scores, 0.0
+
+    def _check_data(self, dataset: RankingDataset) -> None:
         fractional = dataset.labels != np.round(dataset.labels)
         if fractional.any() or dataset.labels.max() > 30:
             raise RankPolicyError(
@@ -49,4 +68,3 @@ class LambdaMART(TreeRanker):
                 f"LambdaMART needs queries of at most {_MOST_ITEMS} items, LightGBM's limit; query {dataset.query_ids[longest]} has "
                 f"{dataset.sizes[longest]}. Split or shorten it, or use BoostedPolicy, which has no limit."
             )
-        return super()._lightgbm_data(dataset, reference=reference)
