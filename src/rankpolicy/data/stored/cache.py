@@ -11,7 +11,7 @@ import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 from zipfile import BadZipFile
 
 import numpy as np
@@ -116,9 +116,9 @@ def finish(
     assert isinstance(codes, np.memmap)
     codes.flush()
     if values is not None:
-        np.save(unfinished / _VALUES, values)
+        _save(unfinished / _VALUES, values)
     for name, file in _MAPPED.items():
-        np.save(unfinished / file, rows[name])
+        _save(unfinished / file, rows[name])
     others = {name: array for name, array in rows.items() if name not in _MAPPED}
     np.savez(unfinished / _ROWS, allow_pickle=False, **others)
     about = {"version": VERSION, "shape": list(codes.shape), "dtype": codes.dtype.name}
@@ -159,6 +159,18 @@ def open_cache(
         raise RankPolicyError(
             f"the cache {cache} is damaged ({error}). Remove this folder and scan again; the data it was made from is elsewhere."
         ) from None
+
+
+class _Written:
+    """A file as numpy writes to anything that is not one: with an error where the disk is full, which it does not notice in files."""
+
+    def __init__(self, stream: BinaryIO) -> None:
+        self.write = stream.write
+
+
+def _save(path: Path, array: NDArray[Any]) -> None:
+    with open(path, "wb") as stream:
+        np.lib.format.write_array(_Written(stream), array, allow_pickle=False)
 
 
 def _files_beside_codes(dtype: np.dtype[Any]) -> tuple[str, ...]:

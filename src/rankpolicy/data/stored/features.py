@@ -101,7 +101,8 @@ class StoredFeatures:
             elif isinstance(key, np.ndarray) and key.dtype.kind == "i" and not (key < 0).any():
                 if key.size and key.max() >= len(self):
                     raise IndexError(f"row {key.max()} is out of bounds for {len(self)} rows")
-                rows = start + key.astype(np.int64)
+                rows = key.astype(np.int64, copy=False)
+                rows = start + rows if start else rows
             else:
                 rows = start + np.arange(len(self), dtype=np.int64)[key]
         else:

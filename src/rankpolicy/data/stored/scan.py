@@ -56,7 +56,7 @@ def scanned(source: Source, *, stored_as: StoredAs, cache: Path | None, progress
     codes, values, rows = found
     # Codes stand in the place of an array; so does their type here.
     features = cast(NDArray[np.float32], codes if values is None else StoredFeatures(codes, values))
-    return RankingDataset(
+    dataset = RankingDataset(
         features=features,
         labels=rows["labels"],
         offsets=rows["offsets"],
@@ -67,6 +67,8 @@ def scanned(source: Source, *, stored_as: StoredAs, cache: Path | None, progress
         feature_names=source.feature_names,
         label_kind="grades" if bool(rows["has_labels"]) else "none",
     )
+    MappedPages(rows["labels"]).release()
+    return dataset
 
 
 def _state_of(source: Source) -> list[tuple[int, int]]:

@@ -6,6 +6,7 @@ import secrets
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, cast
 
 import numpy as np
@@ -106,7 +107,6 @@ class TreeRanker(Ranker):
         name = type(self).__name__
         if options.checkpoint is not None:
             raise RankPolicyError(f"{name} keeps no checkpoints: it trains quickly. Leave checkpoint out.")
-        lightgbm = require("lightgbm", name)
         train = self._trainable(train)
         if train.num_items < 2:
             raise RankPolicyError(f"{name} needs two items to split at least; got one sample (n_samples=1).")
@@ -118,6 +118,7 @@ class TreeRanker(Ranker):
         ):
             self._fit_streamed(train, sets, measures, objective, options)
             return
+        lightgbm = require("lightgbm", name)
         train_set = self._lightgbm_data(train)
         valid_sets = {key: self._lightgbm_data(data, reference=train_set) for key, data in sets.items()}
         if objective is not None:
@@ -176,6 +177,10 @@ class TreeRanker(Ranker):
     ) -> None:
         """Grow the trees on stored features without a copy of them, see ``streamed.py``."""
         name = type(self).__name__
+        if (
+            find_spec("lightgbm") is None
+        ):  # it reads the trees in the end; loaded now, it would add 0.1 GB to the memory of training
+            require("lightgbm", name)
         for data in (train, *sets.values()):
             self._check_data(data)
         parameters = self._parameters()
@@ -209,9 +214,10 @@ class TreeRanker(Ranker):
                     break
         if not growing.trees:
             raise _no_feature_splits(train.num_items, self.min_items_in_leaf)
-        text = model_text(growing.trees, growing.features.values)
+        text, num_trees = model_text(growing.trees, growing.features.values), len(growing.trees)
+        del growing, gradients
         self._booster = require("lightgbm", name).Booster(model_str=f"{text}\npandas_categorical:null\n")
-        self._keep_curves(len(growing.trees), curves, measures, objective)
+        self._keep_curves(num_trees, curves, measures, objective)
 
     def _keep_curves(
         self,

@@ -15,6 +15,7 @@ from rankpolicy.settings import documented, setting
 from rankpolicy.types import RankPolicyError
 
 _MOST_ITEMS = 10_000
+_LABELS_AT_ONCE = 1 << 20
 
 
 @final
@@ -39,12 +40,13 @@ class LambdaMART(TreeRanker):
         from rankpolicy.kernels.trees import lambda_gradients
 
         weights = np.ones(train.num_queries) if train.query_weights is None else train.query_weights
+        labels = train.labels.astype(np.uint8)  # whole numbers up to 30
         gradient, hessian = np.empty(train.num_items, np.float32), np.empty(train.num_items, np.float32)
 
         def of_scores(scores: NDArray[np.float32]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
             lambda_gradients(
                 scores,
-                np.asarray(train.labels),
+                labels,
                 train.offsets,
                 np.asarray(weights / weights.mean(), np.float64),
                 gradient,
@@ -56,12 +58,13 @@ class LambdaMART(TreeRanker):
         return of_scores, 0.0
 
     def _check_data(self, dataset: RankingDataset) -> None:
-        fractional = dataset.labels != np.round(dataset.labels)
-        if fractional.any() or dataset.labels.max() > 30:
-            raise RankPolicyError(
-                "LambdaMART needs whole-number labels from 0 to 30; "
-                f"got {dataset.labels[fractional][0] if fractional.any() else dataset.labels.max():g}. Map grades to 0, 1, 2, ..."
-            )
+        for start in range(0, dataset.num_items, _LABELS_AT_ONCE):
+            labels = dataset.labels[start : start + _LABELS_AT_ONCE]
+            wrong = labels[(labels != np.round(labels)) | (labels > 30)]
+            if len(wrong):
+                raise RankPolicyError(
+                    f"LambdaMART needs whole-number labels from 0 to 30; got {wrong[0]:g}. Map grades to 0, 1, 2, ..."
+                )
         if dataset.sizes.max() > _MOST_ITEMS:
             longest = int(dataset.sizes.argmax())
             raise RankPolicyError(
