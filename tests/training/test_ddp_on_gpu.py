@@ -1,4 +1,4 @@
-"""Training through NCCL on a GPU. With one GPU there is one worker: what is tested is the way of the gradients, not the sum over machines."""
+"""Training through NCCL on a GPU: with one GPU there is one worker, so this tests the path of the gradients, not their sum."""
 
 import os
 import subprocess
