@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from rankpolicy.data.dataset import RankingDataset
 from rankpolicy.data.sparse import SparseFeatures
 from rankpolicy.data.stored.features import StoredFeatures
+from rankpolicy.data.stored.pages import MappedPages
 from rankpolicy.evaluation.measure import evaluate_scores, mean_over_queries
 from rankpolicy.heap import give_back_freed_memory
 from rankpolicy.metrics import reward_to_maximise
@@ -185,6 +186,7 @@ class TreeRanker(Ranker):
             self._check_data(data)
         parameters = self._parameters()
         gradients, start = self._gradients(train, objective)
+        MappedPages(train.labels).release()
         growing = StreamedTrees(
             features=cast(StoredFeatures, train.features),
             settings=share_settings(
