@@ -52,6 +52,8 @@ def fit_on_ray(
         How often the workers may start again.
     """
     ray = executor.connect()
+    for package in ("pandas", "pyarrow"):  # which Ray Train loads
+        require(package, "Training on Ray")
     train_api = require("ray.train", "Training on Ray")
     torch_api = require("ray.train.torch", "Training on Ray")
     _check_room(ray, workers)
