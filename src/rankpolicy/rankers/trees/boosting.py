@@ -187,6 +187,7 @@ class TreeRanker(Ranker):
         parameters = self._parameters()
         gradients, start = self._gradients(train, objective)
         MappedPages(train.labels).release()
+        give_back_freed_memory()
         growing = StreamedTrees(
             features=cast(StoredFeatures, train.features),
             settings=share_settings(
