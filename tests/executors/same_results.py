@@ -11,6 +11,7 @@ import rankpolicy as rp
 from rankpolicy.clicks import fit_click_model
 from rankpolicy.clicks.log.synthetic import make_click_log, make_click_model
 from rankpolicy.clicks.models import shards
+from rankpolicy.clicks.position_bias import estimate
 from rankpolicy.executors import Executor
 
 DATA = rp.make_web_search(40, items_per_query=(3, 8), num_features=8, random_state=0)
@@ -62,4 +63,17 @@ def tradeoff(executor: Executor | None) -> dict[str, Any]:
     ).to_dict()
 
 
-WORK = {"click models": click_models, "comparison": comparison, "regret": regret, "tradeoff": tradeoff}
+def position_bias(executor: Executor | None) -> dict[str, Any]:
+    """Intervals of the bootstrap, whose resamples come in several blocks."""
+    with mock.patch.object(estimate, "NUMBERS_OF_A_BLOCK", 5_000):
+        found = rp.clicks.estimate_position_bias(LOG, method="all-pairs", num_resamples=20, executor=executor)
+    return {"intervals": found.intervals.tobytes().hex(), "propensities": found.propensities.tobytes().hex()}
+
+
+WORK = {
+    "click models": click_models,
+    "position bias": position_bias,
+    "comparison": comparison,
+    "regret": regret,
+    "tradeoff": tradeoff,
+}

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rankpolicy.cli.support.options import Json, Seed
+from rankpolicy.cli.support.options import Address, ExecutorName, Jobs, Json, Seed, executor_from
 from rankpolicy.cli.support.output import (
     Run,
     console,
@@ -71,6 +71,9 @@ def bias(
             show_default="recognised by its columns",
         ),
     ] = None,
+    jobs: Jobs = None,
+    executor: ExecutorName = None,
+    address: Address = None,
     lenient: Annotated[bool, typer.Option("--lenient", help="Skip and count malformed rows.")] = False,
     out: Annotated[
         Path | None,
@@ -101,17 +104,19 @@ def bias(
         # Equal sessions are merged and counted: the same intervals in less time.
         whole = read_click_log(log, format=format, lenient=lenient).collapsed()
     biases = {}
-    for name in names:
-        with note_if_slow(f"{name} with {resamples} resamples ..."):
-            biases[name] = estimate_position_bias(
-                whole,
-                method=name,
-                click_model=click_model if name == "click-model" else None,
-                resample=resample,
-                num_resamples=resamples,
-                level=level,
-                random_state=seed,
-            )
+    with executor_from(executor, jobs, address, default="serial" if jobs is None else "processes") as chosen_executor:
+        for name in names:
+            with note_if_slow(f"{name} with {resamples} resamples ..."):
+                biases[name] = estimate_position_bias(
+                    whole,
+                    method=name,
+                    click_model=click_model if name == "click-model" else None,
+                    resample=resample,
+                    num_resamples=resamples,
+                    level=level,
+                    random_state=seed,
+                    executor=chosen_executor,
+                )
     facts = facts_of_file(log) | {"queries": len(whole.query_names), "items": len(whole.item_names)}
     chosen = {"resamples": resamples, "resample": resample, "level": level, "click_model": click_model}
     record = run.record(seed=seed, data={"log": facts}, settings=dict.fromkeys(biases, chosen))

@@ -12,8 +12,17 @@ import typer
 from rankpolicy.cli.support.chosen_methods import parse_assignments, parse_settings
 from rankpolicy.cli.support.clicks_to_train_on import clicks_to_train_on
 from rankpolicy.cli.support.datasets import read_alike
-from rankpolicy.cli.support.options import Group, Ignore, Json, Label, OnDisk, Qid, Set, columns_from
-from rankpolicy.cli.support.output import Run, check_can_write, console, facts_of_file, note, print_json, record_beside
+from rankpolicy.cli.support.options import Address, Group, Ignore, Json, Label, OnDisk, Qid, Set, columns_from
+from rankpolicy.cli.support.output import (
+    Run,
+    check_can_write,
+    console,
+    facts_of_file,
+    note,
+    note_if_slow,
+    print_json,
+    record_beside,
+)
 from rankpolicy.cli.support.run_file import RunFile, read_run_file
 from rankpolicy.types import RankPolicyError
 from rankpolicy.writing import is_special
@@ -94,17 +103,30 @@ def train(
         int,
         typer.Option(
             min=1,
-            help="Processes that train a network together, each on its part of every batch. Across machines: torchrun -m rankpolicy train.",
+            help="Processes that train a network together, each on its part of every batch. Across machines: --executor ray, "
+            "or torchrun -m rankpolicy train.",
         ),
     ] = 1,
+    executor: Annotated[
+        str | None,
+        typer.Option(
+            "--executor",
+            metavar="processes|ray",
+            help="Where --workers run: on this machine, or on a Ray cluster.",
+            show_default="processes",
+        ),
+    ] = None,
+    address: Address = None,
     as_json: Json = False,
 ) -> None:
     """Learn a ranker and write it to one file.
 
     model.run.json beside model.rp records settings, seed, versions, sha256 of the data, validation score and duration.
     """
+    from rankpolicy.executors import make_executor
     from rankpolicy.rankers import ranker_class_named
     from rankpolicy.rankers.networks.network import NetworkRanker
+    from rankpolicy.rankers.on_workers import fit_on_workers
     from rankpolicy.reports.run_record import write_json
     from rankpolicy.training.data_parallel import current_num_workers, data_parallel
     from rankpolicy.training.launching import run_workers
@@ -148,27 +170,45 @@ def train(
         )
     ranker = ranker_class().set_params(**{"random_state": seed, **parse_settings(ranker_class, texts)})
 
+    if executor not in (None, "processes", "ray"):
+        raise RankPolicyError(f"--executor of --workers must be processes or ray; got {executor!r}.")
+    if address is not None and executor != "ray":
+        raise RankPolicyError("--address is that of a Ray cluster: it must come with --executor ray.")
+    if executor is not None and workers == 1:
+        raise RankPolicyError(f"--executor {executor} starts workers that train together: give --workers 2 or more.")
     if workers > 1 or current_num_workers() > 1:
         if not issubclass(ranker_class, NetworkRanker):
             raise RankPolicyError(f"--workers needs a method that trains networks, such as pg-rank; got {method}.")
-        if current_num_workers() == 1:
+        if current_num_workers() == 1 and executor != "ray":
             command = [sys.executable, "-m", "rankpolicy", *shlex.split(ctx.find_root().obj)[1:]]
             raise typer.Exit(run_workers(command, workers, report=note))
     run = Run(ctx)
     files = {"train": data} | ({} if valid is None else {"valid": valid})
     given = clicks_to_train_on(clicks, propensities, bias_method, weighted)
     datasets = read_alike(files, columns_from(qid, label, group, ignore, on_disk=on_disk))
-    with data_parallel() as worker:
-        goes_on = worker.is_restarted and checkpoint is not None and checkpoint.exists()
-        ranker.fit(
-            given.training_data(datasets["train"], ranker),
-            valid=given.validation_data(datasets["valid"]) if "valid" in datasets else None,
-            checkpoint=checkpoint,
-            resume=resume or goes_on,
-            progress=None if worker.is_first else False,
-        )
-    if not worker.is_first:
-        return
+    to_learn = given.training_data(datasets["train"], ranker)
+    to_validate = given.validation_data(datasets["valid"]) if "valid" in datasets else None
+    if executor == "ray":
+        assert isinstance(ranker, NetworkRanker)
+        with (
+            make_executor("ray", jobs=None if address else workers, address=address) as cluster,
+            note_if_slow(f"{workers} workers on Ray train {method} ..."),
+        ):
+            fit_on_workers(
+                ranker, to_learn, to_validate, workers=workers, checkpoint=checkpoint, resume=resume, executor=cluster
+            )
+    else:
+        with data_parallel() as worker:
+            goes_on = worker.is_restarted and checkpoint is not None and checkpoint.exists()
+            ranker.fit(
+                to_learn,
+                valid=to_validate,
+                checkpoint=checkpoint,
+                resume=resume or goes_on,
+                progress=None if worker.is_first else False,
+            )
+        if not worker.is_first:
+            return
     ranker.save(out)
 
     validation = {} if ranker.best_score_ is None else {next(iter(ranker.evals_result_["valid_0"])): ranker.best_score_}

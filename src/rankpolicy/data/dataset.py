@@ -15,6 +15,7 @@ from rankpolicy.data.click_table.shown import Shown
 from rankpolicy.data.click_table.side_columns import SideColumns
 from rankpolicy.data.sparse import SparseFeatures
 from rankpolicy.data.stored.features import StoredFeatures
+from rankpolicy.data.stored.pages import first_of_range
 from rankpolicy.data.texts.texts import Texts
 from rankpolicy.display import html_block, html_table
 from rankpolicy.types import RankPolicyError, unknown_name
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
     from rankpolicy.data.padding import Padding
 
+_ROWS_AT_ONCE = 1 << 20
 _PER_ITEM = ("labels", "source_rows", "item_ids", "groups")
 
 
@@ -183,16 +185,21 @@ class RankingDataset:
                 f"a dataset needs at least one query; {queries!r} selects none of the {self.num_queries}."
             )
         sizes = self.sizes[chosen]
-        rows: Any = rows_of_queries(self.offsets, chosen)
+        rows: Any
         if isinstance(self.features, StoredFeatures) and isinstance(index, slice) and index.step in (None, 1):
             # Views instead of copies: of data bigger than memory even one number per row is much.
             rows = slice(int(self.offsets[chosen[0]]), int(self.offsets[chosen[-1] + 1]))
+            source_rows = self.source_rows[rows]
+        else:
+            rows = rows_of_queries(self.offsets, chosen)
+            first = first_of_range(self.source_rows)
+            source_rows = self.source_rows[rows] if first is None else rows + first if first else rows
         return RankingDataset(
             features=self.features[rows],
             labels=self.labels[rows],
             offsets=np.concatenate([[0], np.cumsum(sizes)]),
             query_ids=self.query_ids[chosen],
-            source_rows=self.source_rows[rows],
+            source_rows=source_rows,
             item_ids=None if self.item_ids is None else self.item_ids[rows],
             groups=None if self.groups is None else self.groups[rows],
             feature_names=self.feature_names,
@@ -292,7 +299,13 @@ def rows_of_queries(offsets: NDArray[np.int64], queries: NDArray[np.int64]) -> N
     sizes = offsets[queries + 1] - offsets[queries]
     ends = np.cumsum(sizes)
     first = offsets[queries] - (ends - sizes)
-    return np.asarray(np.arange(ends[-1] if len(ends) else 0) + np.repeat(first, sizes), np.int64)
+    rows = np.repeat(first, sizes)
+    for start in range(
+        0, len(rows), _ROWS_AT_ONCE
+    ):  # in place: of data bigger than memory even one number per row is much
+        part = rows[start : start + _ROWS_AT_ONCE]
+        part += np.arange(start, start + len(part))
+    return rows
 
 
 def _check_dataset(data: RankingDataset) -> None:

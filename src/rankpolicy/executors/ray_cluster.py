@@ -63,12 +63,12 @@ class Ray(Executor):
     def jobs(self) -> int:
         if self._jobs is not None:
             return self._jobs
-        return max(1, int(self._connected().cluster_resources().get("CPU", 1)))
+        return max(1, int(self.connect().cluster_resources().get("CPU", 1)))
 
     def as_finished(
         self, function: Callable[[Task], Result], tasks: Sequence[Task]
     ) -> Generator[tuple[int, Result], None, None]:
-        ray, shared = self._connected(), self.share(function)
+        ray, shared = self.connect(), self.share(function)
         remote = ray.remote(num_cpus=1, max_retries=self._retries)(_run_task)
         most = self.jobs
         left = list(enumerate(tasks))[::-1]
@@ -88,14 +88,15 @@ class Ray(Executor):
                     ray.cancel(reference, force=True)
 
     def share(self, value: Value) -> Shared[Value]:
-        return _InObjectStore(self._connected().put(_packed(value)))
+        return _InObjectStore(self.connect().put(_packed(value)))
 
     def close(self) -> None:
         if self._ray is not None and self._is_ours:
             self._ray.shutdown()
         self._ray = None
 
-    def _connected(self) -> Any:
+    def connect(self) -> Any:
+        """The module ``ray``, connected to the cluster; Ray is started where there is none."""
         if self._ray is None:
             if "ray" not in sys.modules:  # Ray reads these when it is loaded
                 os.environ.setdefault("RAY_AUTH_MODE", "token")

@@ -31,12 +31,13 @@ from rankpolicy.metrics import reward_to_maximise
 from rankpolicy.rankers.base import Ranker
 from rankpolicy.rankers.exposures import exposures_of
 from rankpolicy.rankers.fitting import FitError, fit_together
+from rankpolicy.rankers.linear.base import LinearRanker
+from rankpolicy.rankers.trees.boosting import TreeRanker
 from rankpolicy.types import RankPolicyError
 from rankpolicy.values import shortest
 
 # Called with the number of finished fits, their total, the method and its point in words, and the values.
 ReportPoint = Callable[[int, int, str, SeedValue], None]
-_TASKS_PER_PROCESS = 2  # more would train fewer rankers at once, fewer would leave processes waiting for the last
 Datasets = RankingDataset | Sequence[RankingDataset]  # the same for every seed, or one per seed
 
 
@@ -212,7 +213,7 @@ def _tasks(
     *,
     num_jobs: int,
 ) -> list[_Task]:
-    """The rankers to fit for one curve: those of one seed together, in as many parts as keep all processes busy."""
+    """The rankers to fit for one curve, in as many parts as keep all processes busy."""
     shared = _shared_settings(method, measured)
     swept = swept_values(method, shared | method.settings, strengths, bounds)
     settings = settings_of_points(method, shared, swept)
@@ -222,14 +223,24 @@ def _tasks(
     ]
     of_fits = [points] if method.ranker_class.ranks_at_any_strength else [[point] for point in points]
     fits = [[_Fit(points=tuple(own), place=place, seed=seed) for own in of_fits] for place, seed in enumerate(seeds)]
-    if num_jobs == 1:
-        return [_Task(method=method, fits=tuple(fit for of_seed in fits for fit in of_seed))]
-    size = math.ceil(len(of_fits) / math.ceil(_TASKS_PER_PROCESS * num_jobs / len(seeds)))
-    return [
-        _Task(method=method, fits=tuple(of_seed[first : first + size]))
-        for of_seed in fits
-        for first in range(0, len(of_seed), size)
-    ]
+    return [_Task(method=method, fits=part) for part in _parts(fits, num_jobs, method)]
+
+
+def _parts(fits: list[list[_Fit]], num_jobs: int, method: MethodToRun) -> list[tuple[_Fit, ...]]:
+    """The fits of one method (seed, point) in parts that run side by side.
+
+    Networks are trained together, and training many at once costs little more than training one: as many parts as there are jobs, of
+    whole seeds or of the same points of all seeds, whichever are more even. Trees and linear rankers are fitted one after the other anyway.
+    """
+    num_seeds, num_points = len(fits), len(fits[0])
+    if issubclass(method.ranker_class, TreeRanker | LinearRanker):
+        return [(fit,) for of_seed in fits for fit in of_seed]
+    by_seeds = math.ceil(num_seeds / num_jobs) * num_points <= num_seeds * math.ceil(num_points / num_jobs)
+    num_parts = min(num_jobs, num_seeds if by_seeds else num_points)
+    places = range(num_parts)
+    if by_seeds:
+        return [tuple(fit for of_seed in fits[place::num_parts] for fit in of_seed) for place in places]
+    return [tuple(fit for of_seed in fits for fit in of_seed[place::num_parts]) for place in places]
 
 
 def _default_executor(methods: Iterable[MethodToRun]) -> str:

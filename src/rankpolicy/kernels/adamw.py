@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -29,6 +30,51 @@ def adamw(
         weights, gradient, first, second, rates, keeps, np.float32(1 - 0.9**steps), np.float32(1 - 0.999**steps),
         num_tasks=len(weights) * num_blocks, nanoseconds=2 * weights.size,
     )  # fmt: skip
+
+
+def parts_of_members(shapes: Sequence[Sequence[int]]) -> NDArray[np.int64]:
+    """Where the weights of each member lie in a flat array of weights (part, 3): start, end, member; long ones in several parts.
+
+    Parameters
+    ----------
+    shapes
+        The shape of each array of weights, whose first axis is the member; they follow one another in the flat array.
+    """
+    found, start = [], 0
+    for num_members, *others in shapes:
+        size = math.prod(others)
+        for member in range(num_members):
+            ends = [*range(start + _BLOCK, start + size, _BLOCK), start + size]
+            found += [(first, end, member) for first, end in zip([start, *ends], ends, strict=False)]
+            start += size
+    return np.array(found, np.int64)
+
+
+def adamw_flat(
+    weights: NDArray[Any],
+    gradient: NDArray[Any],
+    first: NDArray[Any],
+    second: NDArray[Any],
+    rates: NDArray[Any],
+    keeps: NDArray[Any],
+    steps: float,
+    parts: NDArray[np.int64],
+) -> None:
+    """As ``adamw``, of all weights at once, which lie in one array (weight,) as ``parts`` says."""
+    _adamw_flat(
+        weights, gradient, first, second, rates, keeps, np.float32(1 - 0.9**steps), np.float32(1 - 0.999**steps), parts,
+        num_tasks=len(parts), nanoseconds=2 * weights.size,
+    )  # fmt: skip
+
+
+@njit(parallel=True, nogil=True)
+def _adamw_flat(weights, gradient, first, second, rates, keeps, correction, square_correction, parts):
+    for number in prange(len(parts)):
+        start, end, member = parts[number, 0], parts[number, 1], parts[number, 2]
+        _part(
+            weights[start:end], gradient[start:end], first[start:end], second[start:end],
+            rates[member] / correction, keeps[member], np.float32(1) / square_correction,
+        )  # fmt: skip
 
 
 @njit(parallel=True, nogil=True)

@@ -76,7 +76,7 @@ def current_num_workers() -> int:
 
 @contextmanager
 def data_parallel() -> Iterator[Worker]:
-    """Within it networks are trained by all processes that ``torchrun`` started, as one process would train them.
+    """Within it networks are trained by all processes that ``torchrun`` or Ray Train started, as one process would train them.
 
     Every process runs the same script on the same data. Gradients travel by NCCL where each process has a GPU, otherwise by gloo. Only the
     worker that ``is_first`` should write files. Torch's processes trust each other without a password: run them on one machine, or in a
@@ -92,6 +92,13 @@ def data_parallel() -> Iterator[Worker]:
     worker = Worker(rank, num_workers, is_restarted)
     if num_workers == 1 or _current is not None:
         yield _current or worker
+        return
+    if distributed.is_initialized():  # by Ray Train, which also ends it
+        _current = worker
+        try:
+            yield worker
+        finally:
+            _current = None
         return
     local_rank = int(os.environ.get("LOCAL_RANK", rank))
     uses_gpus = torch.cuda.is_available() and torch.cuda.device_count() >= int(

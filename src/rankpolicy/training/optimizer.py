@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from rankpolicy.kernels import HAS_NUMBA, on_gpu
@@ -51,6 +53,7 @@ class StackedAdamW:
         self.flat_first, self.flat_second = torch.zeros_like(self.flat), torch.zeros_like(self.flat)
         self.first, self.second = self._parts(self.flat_first), self._parts(self.flat_second)
         self._segments: Tensor | None = None
+        self._members: NDArray[np.int64] | None = None
         self.steps = torch.zeros((), dtype=torch.float64, device=like.device)
 
     def _parts(self, flat: Tensor) -> list[Tensor]:
@@ -78,9 +81,28 @@ class StackedAdamW:
             and HAS_NUMBA
             and self.rates.dtype == torch.float32
         ):
+            if self._shares_memory:
+                self._compiled_step_of_all(torch.cat([gradient.reshape(-1) for gradient in gradients]))
+                return
             take = _compiled_step
         for weight, gradient, first, second in zip(self.weights, gradients, self.first, self.second, strict=True):
             take(weight.detach(), gradient.contiguous(), first, second, self.rates, self.keeps, self.steps)
+
+    def _compiled_step_of_all(self, gradient: Tensor) -> None:
+        from rankpolicy.kernels.adamw import adamw_flat, parts_of_members
+
+        if self._members is None:
+            self._members = parts_of_members([weight.shape for weight in self.weights])
+        adamw_flat(
+            self.flat.numpy(),
+            gradient.numpy(),
+            self.flat_first.numpy(),
+            self.flat_second.numpy(),
+            self.rates.numpy(),
+            self.keeps.numpy(),
+            float(self.steps),
+            self._members,
+        )
 
     @torch.no_grad()
     def step_flat(self, gradient: Tensor) -> None:

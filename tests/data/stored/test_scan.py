@@ -146,7 +146,7 @@ def test_nothing_is_left_of_a_scan_that_fails(data, scan, tmp_path, monkeypatch)
     assert scan(tmp_path / "data.parquet").num_queries == 40
 
 
-@pytest.mark.parametrize("most_bytes", [100, 2000, 9000])  # none of the codes; then of what is written after them
+@pytest.mark.parametrize("most_bytes", [100, 5600, 7000])  # none of the codes; then of what is written after them
 def test_a_quota_that_is_too_small_leaves_nothing_and_says_so(data, tmp_path, most_bytes):
     write_parquet(data, tmp_path / "data.parquet")
     code = f"""
@@ -164,7 +164,9 @@ except rp.RankPolicyError as error:
     assert list((tmp_path / "cache").iterdir()) == []
 
 
-@pytest.mark.parametrize("name", ["codes.bin", "rows.npz", "values.npy", "manifest.json"])
+@pytest.mark.parametrize(
+    "name", ["codes.bin", "rows.npz", "labels.npy", "source_rows.npy", "values.npy", "manifest.json"]
+)
 def test_a_damaged_cache_is_refused(data, scan, tmp_path, name):
     write_parquet(data, tmp_path / "data.parquet")
     scan(tmp_path / "data.parquet")

@@ -11,7 +11,7 @@ import shutil
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 from zipfile import BadZipFile
 
 import numpy as np
@@ -20,8 +20,9 @@ from numpy.typing import NDArray
 from rankpolicy.data.fingerprints import sha256_of_file
 from rankpolicy.types import RankPolicyError
 
-VERSION = 1
+VERSION = 2
 _MANIFEST, _CODES, _ROWS, _VALUES = "manifest.json", "codes.bin", "rows.npz", "values.npy"
+_MAPPED = {"labels": "labels.npy", "source_rows": "source_rows.npy"}  # one number per row: read when they are needed
 
 
 def default_folder() -> Path:
@@ -115,8 +116,11 @@ def finish(
     assert isinstance(codes, np.memmap)
     codes.flush()
     if values is not None:
-        np.save(unfinished / _VALUES, values)
-    np.savez(unfinished / _ROWS, allow_pickle=False, **rows)
+        _save(unfinished / _VALUES, values)
+    for name, file in _MAPPED.items():
+        _save(unfinished / file, rows[name])
+    others = {name: array for name, array in rows.items() if name not in _MAPPED}
+    np.savez(unfinished / _ROWS, allow_pickle=False, **others)
     about = {"version": VERSION, "shape": list(codes.shape), "dtype": codes.dtype.name}
     about["sha256"] = {name: sha256_of_file(unfinished / name) for name in _files_beside_codes(codes.dtype)}
     (unfinished / _MANIFEST).write_text(json.dumps(about))
@@ -125,7 +129,7 @@ def finish(
 def open_cache(
     folder: Path, key: str
 ) -> tuple[NDArray[Any], NDArray[np.float32] | None, dict[str, NDArray[Any]]] | None:
-    """Codes (memory-mapped), values of the codes and arrays of the rows; None where there is no such cache.
+    """Codes (memory-mapped), values of the codes and arrays of the rows (those of one number per row mapped); None: no such cache.
 
     Parameters
     ----------
@@ -148,6 +152,8 @@ def open_cache(
         values = None if dtype == np.float32 else np.load(cache / _VALUES, allow_pickle=False)
         with np.load(cache / _ROWS, allow_pickle=False) as stored:
             rows = {name: stored[name] for name in stored.files}
+        for name, file in _MAPPED.items():
+            rows[name] = np.load(cache / file, mmap_mode="r", allow_pickle=False)
         return np.memmap(cache / _CODES, dtype, "r", shape=shape), values, rows
     except (OSError, ValueError, KeyError, TypeError, EOFError, BadZipFile, RankPolicyError) as error:
         raise RankPolicyError(
@@ -155,5 +161,17 @@ def open_cache(
         ) from None
 
 
+class _Written:
+    """A file as numpy writes to anything that is not one: with an error where the disk is full, which it does not notice in files."""
+
+    def __init__(self, stream: BinaryIO) -> None:
+        self.write = stream.write
+
+
+def _save(path: Path, array: NDArray[Any]) -> None:
+    with open(path, "wb") as stream:
+        np.lib.format.write_array(_Written(stream), array, allow_pickle=False)
+
+
 def _files_beside_codes(dtype: np.dtype[Any]) -> tuple[str, ...]:
-    return (_ROWS,) if dtype == np.float32 else (_ROWS, _VALUES)
+    return (_ROWS, *_MAPPED.values()) if dtype == np.float32 else (_ROWS, _VALUES, *_MAPPED.values())

@@ -98,6 +98,11 @@ class StoredFeatures:
             if isinstance(key, slice) and key.step in (None, 1):
                 first, stop, _ = key.indices(len(self))
                 rows = slice(start + first, start + max(first, stop))
+            elif isinstance(key, np.ndarray) and key.dtype.kind == "i" and not (key < 0).any():
+                if key.size and key.max() >= len(self):
+                    raise IndexError(f"row {key.max()} is out of bounds for {len(self)} rows")
+                rows = key.astype(np.int64, copy=False)
+                rows = start + rows if start else rows
             else:
                 rows = start + np.arange(len(self), dtype=np.int64)[key]
         else:

@@ -18,6 +18,7 @@ from rankpolicy.data.stored.features import StoredFeatures
 from rankpolicy.data.stored.pages import MappedPages
 from rankpolicy.data.stored.sketch import QuantileSketch
 from rankpolicy.data.stored.source import Block, Source
+from rankpolicy.heap import give_back_freed_memory
 from rankpolicy.types import RankPolicyError, unknown_name
 
 StoredAs = Literal["uint8", "uint16", "float32"]
@@ -49,12 +50,13 @@ def scanned(source: Source, *, stored_as: StoredAs, cache: Path | None, progress
             _make(source, unfinished, stored_as, _Progress(progress))
             if _state_of(source) != before:
                 raise RankPolicyError("the data changed while it was scanned. Scan it again.")
+        give_back_freed_memory()
         found = open_cache(folder, key)
         assert found is not None
     codes, values, rows = found
     # Codes stand in the place of an array; so does their type here.
     features = cast(NDArray[np.float32], codes if values is None else StoredFeatures(codes, values))
-    return RankingDataset(
+    dataset = RankingDataset(
         features=features,
         labels=rows["labels"],
         offsets=rows["offsets"],
@@ -65,6 +67,8 @@ def scanned(source: Source, *, stored_as: StoredAs, cache: Path | None, progress
         feature_names=source.feature_names,
         label_kind="grades" if bool(rows["has_labels"]) else "none",
     )
+    MappedPages(rows["labels"]).release()
+    return dataset
 
 
 def _state_of(source: Source) -> list[tuple[int, int]]:
@@ -87,8 +91,7 @@ def _make(source: Source, unfinished: Path, stored_as: StoredAs, progress: Calla
     if num_rows == 0:
         raise RankPolicyError(f"{_named(source)}: the data has no rows.")
     arrays = rows.arrays()
-    place_of_row = np.empty(num_rows, np.int64)
-    place_of_row[arrays["source_rows"]] = np.arange(num_rows)
+    place_of_row = _places(arrays["source_rows"])
     cuts = None if sketch is None else Cuts.of_sketch(sketch, stored_as)
     means = None if cuts is None else BinMeans(num_features, cuts.num_codes)
     codes = room_for_codes(unfinished, (num_rows, num_features), stored_as)
@@ -103,7 +106,7 @@ def _make(source: Source, unfinished: Path, stored_as: StoredAs, progress: Calla
         else:
             coded = cuts.codes(block.columns)
             means.add(block.columns, coded)
-        codes[place_of_row[start:stop]] = coded
+        codes[slice(start, stop) if place_of_row is None else place_of_row[start:stop]] = coded
         pages.touched(coded.nbytes)
         start = stop
         progress("codes", start)
@@ -112,12 +115,21 @@ def _make(source: Source, unfinished: Path, stored_as: StoredAs, progress: Calla
     finish(unfinished, codes, None if means is None else means.values(), arrays)
 
 
+def _places(source_rows: NDArray[np.int64]) -> NDArray[np.int64] | None:
+    """Where each row of the files is stored; None where that is their order."""
+    if (source_rows[1:] > source_rows[:-1]).all():
+        return None
+    places = np.empty_like(source_rows)
+    places[source_rows] = np.arange(len(source_rows))
+    return places
+
+
 class _Rows:
     """What is kept in memory of each row, gathered block by block; the rows of a query may be anywhere."""
 
     def __init__(self) -> None:
         self._numbers: dict[Any, int] = {}
-        self._query_of_row: list[NDArray[np.int64]] = []
+        self._query_of_row: list[NDArray[np.int32]] = []
         self._labels: list[NDArray[np.float32] | None] = []
         self._item_ids: list[NDArray[Any] | None] = []
         self._groups: list[NDArray[Any] | None] = []
@@ -126,18 +138,21 @@ class _Rows:
         ids = block.query_ids
         starts = np.concatenate([[0], np.flatnonzero(ids[1:] != ids[:-1]) + 1])
         numbers = [self._numbers.setdefault(name, len(self._numbers)) for name in ids[starts].tolist()]
-        self._query_of_row.append(np.repeat(numbers, np.diff(starts, append=len(ids))))
+        self._query_of_row.append(np.repeat(np.array(numbers, np.int32), np.diff(starts, append=len(ids))))
         self._labels.append(block.labels)
         self._item_ids.append(block.item_ids)
         self._groups.append(block.groups)
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         query_of_row = np.concatenate(self._query_of_row)
-        order = np.argsort(query_of_row, kind="stable")
+        self._query_of_row.clear()
         sizes = np.bincount(query_of_row)
+        is_in_order = bool((query_of_row[1:] >= query_of_row[:-1]).all())
+        order = np.arange(len(query_of_row)) if is_in_order else np.argsort(query_of_row, kind="stable")
+        del query_of_row
         labels = _joined(self._labels)
         found = {
-            "labels": np.zeros(len(order), np.float32) if labels is None else labels[order],
+            "labels": np.zeros(len(order), np.float32) if labels is None else labels if is_in_order else labels[order],
             "has_labels": np.array(labels is not None),
             "offsets": np.concatenate([[0], np.cumsum(sizes)]),
             "query_ids": np.array([str(name) for name in self._numbers]),
@@ -151,7 +166,9 @@ class _Rows:
 
 
 def _joined(parts: list[NDArray[Any] | None]) -> NDArray[Any] | None:
+    """All parts as one array; the parts are forgotten."""
     known = [part for part in parts if part is not None]
+    parts.clear()
     return np.concatenate(known) if known else None
 
 

@@ -5,7 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar, final
 
-from rankpolicy.rankers.trees.boosting import TreeRanker
+import numpy as np
+from numpy.typing import NDArray
+
+from rankpolicy.data.dataset import RankingDataset
+from rankpolicy.rankers.trees.boosting import TreeObjective, TreeRanker, row_weights
+from rankpolicy.rankers.trees.streamed import Gradients
 from rankpolicy.settings import documented
 
 
@@ -19,3 +24,12 @@ class BoostedRegression(TreeRanker):
 
     def _parameters(self) -> dict[str, Any]:
         return super()._parameters() | {"objective": "regression"}
+
+    def _gradients(self, train: RankingDataset, objective: TreeObjective | None) -> tuple[Gradients, float]:
+        labels, weights = np.asarray(train.labels), row_weights(train)
+        hessian = np.ones(len(labels), np.float32) if weights is None else weights.astype(np.float32)
+
+        def of_scores(scores: NDArray[np.float32]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+            return (scores - labels) * hessian, hessian
+
+        return of_scores, float(np.average(labels, weights=weights))

@@ -6,7 +6,8 @@ import secrets
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,13 +15,16 @@ from numpy.typing import NDArray
 from rankpolicy.data.dataset import RankingDataset
 from rankpolicy.data.sparse import SparseFeatures
 from rankpolicy.data.stored.features import StoredFeatures
+from rankpolicy.data.stored.pages import MappedPages
 from rankpolicy.evaluation.measure import evaluate_scores, mean_over_queries
 from rankpolicy.heap import give_back_freed_memory
 from rankpolicy.metrics import reward_to_maximise
 from rankpolicy.optional import require
 from rankpolicy.rankers.base import DECISIVE, FitOptions, Ranker
+from rankpolicy.rankers.trees.grown_tree import model_text
 from rankpolicy.rankers.trees.model_text import checked_model_text
-from rankpolicy.settings import setting
+from rankpolicy.rankers.trees.streamed import Gradients, StreamedTrees, TreeSettings, add_scores, can_be_streamed
+from rankpolicy.settings import setting, share_settings
 from rankpolicy.threads import is_alone
 from rankpolicy.training import epoch_progress
 from rankpolicy.types import RankPolicyError
@@ -104,16 +108,19 @@ class TreeRanker(Ranker):
         name = type(self).__name__
         if options.checkpoint is not None:
             raise RankPolicyError(f"{name} keeps no checkpoints: it trains quickly. Leave checkpoint out.")
-        lightgbm = require("lightgbm", name)
         train = self._trainable(train)
         if train.num_items < 2:
             raise RankPolicyError(f"{name} needs two items to split at least; got one sample (n_samples=1).")
         parameters, objective = self._parameters() | _layout(train.features), self._objective(train)
-        measures = {key: self._validation(data) for key, data in options.other_sets.items()}
-        if valid is not None:
-            measures[DECISIVE] = self._validation(valid)
-        train_set = self._lightgbm_data(train)
         sets = {**options.other_sets, **({} if valid is None else {DECISIVE: valid})}
+        measures = {key: self._validation(data) for key, data in sets.items()}
+        if options.init is None and all(
+            can_be_streamed(data.features, self.num_leaves) and not data.categories for data in (train, *sets.values())
+        ):
+            self._fit_streamed(train, sets, measures, objective, options)
+            return
+        lightgbm = require("lightgbm", name)
+        train_set = self._lightgbm_data(train)
         valid_sets = {key: self._lightgbm_data(data, reference=train_set) for key, data in sets.items()}
         if objective is not None:
             # A function rather than the object: LightGBM deep-copies its parameters.
@@ -154,20 +161,95 @@ class TreeRanker(Ranker):
                 if isinstance(error, RankPolicyError):
                     raise
                 if "num_features()" in str(error):
-                    raise RankPolicyError(
-                        f"no feature splits the {train.num_items} items into leaves of min_items_in_leaf={self.min_items_in_leaf} items "
-                        "(n_samples=1 or n_features=1 may be too few). Lower min_items_in_leaf, or check the features."
-                    ) from None
+                    raise _no_feature_splits(train.num_items, self.min_items_in_leaf) from None
                 raise RankPolicyError(
                     f"LightGBM refuses these settings: {str(error).split(' at /')[0]}. Change them on {self!r}."
                 ) from None
-        # Counted here because LightGBM keeps no best iteration without early stopping.
         before = 0 if start is None else start.current_iteration()
-        grown = self._booster.current_iteration() - before
-        self.best_iteration_ = before + (grown if valid is None else _best(curves[DECISIVE]))
-        self.best_score_ = None if valid is None else max(curves[DECISIVE])
+        self._keep_curves(self._booster.current_iteration() - before, curves, measures, objective, before=before)
+
+    def _fit_streamed(
+        self,
+        train: RankingDataset,
+        sets: dict[str, RankingDataset],
+        measures: dict[str, tuple[str, ValidationMeasure]],
+        objective: TreeObjective | None,
+        options: FitOptions,
+    ) -> None:
+        """Grow the trees on stored features without a copy of them, see ``streamed.py``."""
+        name = type(self).__name__
+        if (
+            find_spec("lightgbm") is None
+        ):  # it reads the trees in the end; loaded now, it would add 0.1 GB to the memory of training
+            require("lightgbm", name)
+        for data in (train, *sets.values()):
+            self._check_data(data)
+        parameters = self._parameters()
+        gradients, start = self._gradients(train, objective)
+        MappedPages(train.labels).release()
+        give_back_freed_memory()
+        growing = StreamedTrees(
+            features=cast(StoredFeatures, train.features),
+            settings=share_settings(
+                TreeSettings, self, min_hessian_in_leaf=parameters.get("min_sum_hessian_in_leaf", 1e-3)
+            ),
+            gradients=gradients,
+            start=start,
+            seed=parameters["seed"],
+        )
+        scores = {key: np.zeros(data.num_items) for key, data in sets.items()}
+        curves: dict[str, list[float]] = {key: [] for key in sets}
+        with epoch_progress(name, self.num_trees, options.report) as report_epoch:
+            for done in range(1, self.num_trees + 1):
+                tree = growing.add_tree()
+                if tree is None:
+                    break
+                latest = {} if objective is None else {key: curve[-1] for key, curve in objective.history.items()}
+                for key, data in sets.items():
+                    add_scores(tree, cast(StoredFeatures, data.features), scores[key])
+                    metric, measure = measures[key]
+                    curves[key].append(measure(scores[key]))
+                    latest[f"{'validation' if key == DECISIVE else key} {metric}"] = curves[key][-1]
+                is_patient = (
+                    DECISIVE not in sets or self.patience is None or done - _best(curves[DECISIVE]) < self.patience
+                )
+                if report_epoch(done, latest) or not is_patient:
+                    break
+        if not growing.trees:
+            raise _no_feature_splits(train.num_items, self.min_items_in_leaf)
+        text, num_trees = model_text(growing.trees, growing.features.values), len(growing.trees)
+        del growing, gradients
+        self._booster = require("lightgbm", name).Booster(model_str=f"{text}\npandas_categorical:null\n")
+        self._keep_curves(num_trees, curves, measures, objective)
+
+    def _keep_curves(
+        self,
+        num_trees: int,
+        curves: dict[str, list[float]],
+        measures: dict[str, tuple[str, ValidationMeasure]],
+        objective: TreeObjective | None,
+        *,
+        before: int = 0,
+    ) -> None:
+        """Note what was measured on the way, and the best number of trees; LightGBM keeps none without early stopping."""
+        decisive = curves.get(DECISIVE)
+        self.best_iteration_ = before + (num_trees if decisive is None else _best(decisive))
+        self.best_score_ = None if decisive is None else max(decisive)
         self.evals_result_ = {} if objective is None else {"training": objective.history}
         self.evals_result_ |= {key: {measures[key][0]: curve} for key, curve in curves.items()}
+
+    def _gradients(self, train: RankingDataset, objective: TreeObjective | None) -> tuple[Gradients, float]:
+        """The loss for trees that are not grown by LightGBM, and the score before the first tree."""
+        assert objective is not None
+
+        def of_scores(scores: NDArray[np.float32]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+            gradient, hessian = objective(scores.astype(np.float64))
+            return gradient.astype(np.float32), hessian.astype(np.float32)
+
+        return of_scores, 0.0
+
+    def _check_data(self, dataset: RankingDataset) -> None:
+        """Refuse what the method cannot learn from."""
 
     def _check_init(self, init: Any, train: RankingDataset) -> None:
         if type(init) is not type(self):
@@ -203,11 +285,12 @@ class TreeRanker(Ranker):
         }
 
     def _lightgbm_data(self, dataset: RankingDataset, *, reference: Any = None) -> lightgbm.Dataset:
+        self._check_data(dataset)
         data: lightgbm.Dataset = require("lightgbm", type(self).__name__).Dataset(
             _as_lightgbm_reads(dataset.features),
             dataset.labels,
             group=dataset.sizes,
-            weight=_row_weights(dataset),
+            weight=row_weights(dataset),
             reference=reference,
             params=self._parameters() | _layout(dataset.features),
             categorical_feature=[(dataset.feature_names or ()).index(name) for name in dataset.categories or ()],
@@ -262,6 +345,13 @@ def _layout(features: NDArray[np.float32]) -> dict[str, Any]:
     return {"force_col_wise" if isinstance(features, StoredFeatures) else "force_row_wise": True}
 
 
+def _no_feature_splits(num_items: int, min_items: int) -> RankPolicyError:
+    return RankPolicyError(
+        f"no feature splits the {num_items} items into leaves of min_items_in_leaf={min_items} items "
+        "(n_samples=1 or n_features=1 may be too few). Lower min_items_in_leaf, or check the features."
+    )
+
+
 def _best(curve: list[float]) -> int:
     """The number, from 1, of the highest value; of equal ones the first."""
     return int(np.argmax(curve)) + 1
@@ -274,7 +364,7 @@ def _kept_trees(init: Any) -> lightgbm.Booster:
     return booster
 
 
-def _row_weights(dataset: RankingDataset) -> NDArray[np.float64] | None:
+def row_weights(dataset: RankingDataset) -> NDArray[np.float64] | None:
     """The weight of each item's query (items,), with mean 1 over queries; None where all are equal."""
     if dataset.query_weights is None:
         return None

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, final
+from typing import Any, ClassVar, final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rankpolicy.data.dataset import RankingDataset
-from rankpolicy.rankers.trees.boosting import TreeRanker
+from rankpolicy.rankers.trees.boosting import TreeObjective, TreeRanker
+from rankpolicy.rankers.trees.streamed import Gradients
 from rankpolicy.settings import documented, setting
 from rankpolicy.types import RankPolicyError
 
-if TYPE_CHECKING:
-    import lightgbm
-
 _MOST_ITEMS = 10_000
+_LABELS_AT_ONCE = 1 << 20
 
 
 @final
@@ -36,17 +36,38 @@ class LambdaMART(TreeRanker):
             "lambdarank_truncation_level": self.truncation,
         }
 
-    def _lightgbm_data(self, dataset: RankingDataset, *, reference: Any = None) -> lightgbm.Dataset:
-        fractional = dataset.labels != np.round(dataset.labels)
-        if fractional.any() or dataset.labels.max() > 30:
-            raise RankPolicyError(
-                "LambdaMART needs whole-number labels from 0 to 30; "
-                f"got {dataset.labels[fractional][0] if fractional.any() else dataset.labels.max():g}. Map grades to 0, 1, 2, ..."
+    def _gradients(self, train: RankingDataset, objective: TreeObjective | None) -> tuple[Gradients, float]:
+        from rankpolicy.kernels.trees import lambda_gradients
+
+        weights = np.ones(train.num_queries) if train.query_weights is None else train.query_weights
+        labels = train.labels.astype(np.uint8)  # whole numbers up to 30
+        gradient, hessian = np.empty(train.num_items, np.float32), np.empty(train.num_items, np.float32)
+
+        def of_scores(scores: NDArray[np.float32]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+            lambda_gradients(
+                scores,
+                labels,
+                train.offsets,
+                np.asarray(weights / weights.mean(), np.float64),
+                gradient,
+                hessian,
+                truncation=self.truncation,
             )
+            return gradient, hessian
+
+        return of_scores, 0.0
+
+    def _check_data(self, dataset: RankingDataset) -> None:
+        for start in range(0, dataset.num_items, _LABELS_AT_ONCE):
+            labels = dataset.labels[start : start + _LABELS_AT_ONCE]
+            wrong = labels[(labels != np.round(labels)) | (labels > 30)]
+            if len(wrong):
+                raise RankPolicyError(
+                    f"LambdaMART needs whole-number labels from 0 to 30; got {wrong[0]:g}. Map grades to 0, 1, 2, ..."
+                )
         if dataset.sizes.max() > _MOST_ITEMS:
             longest = int(dataset.sizes.argmax())
             raise RankPolicyError(
                 f"LambdaMART needs queries of at most {_MOST_ITEMS} items, LightGBM's limit; query {dataset.query_ids[longest]} has "
                 f"{dataset.sizes[longest]}. Split or shorten it, or use BoostedPolicy, which has no limit."
             )
-        return super()._lightgbm_data(dataset, reference=reference)
