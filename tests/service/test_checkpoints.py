@@ -58,3 +58,26 @@ def test_a_library_with_the_fault_of_resets_is_refused(monkeypatch):
         MissingDependencyError, match=r"SQLite 3\.51\.3 or later; apsw has 3\.51\.2: pip install -U apsw"
     ):
         opening.import_apsw()
+
+
+def test_a_log_that_began_again_during_a_checkpoint_is_copied_by_the_thread_the_next_time(tmp_path, monkeypatch):
+    """Otherwise who writes would copy all of the next log, in the event loop."""
+    found = checkpoints.Checkpoints(tmp_path / "service.db")
+
+    class Connection:
+        def wal_checkpoint(self, mode):
+            found._committed(None, "main", 3)  # all was copied, and a commit begins the log again meanwhile
+            found._ending = True
+            found._wanted.set()
+            return 60_000, 60_000
+
+        def close(self, force):
+            pass
+
+    monkeypatch.setattr(checkpoints, "connect", lambda path: Connection())
+    found._thread = object()  # as if it ran
+    found._committed(None, "main", 60_000)
+    found._run()
+    assert not found._is_copied
+    assert not found.takes_long
+    assert not found._is_copying

@@ -293,3 +293,31 @@ def test_a_revoked_key_is_refused_on_a_connection_that_used_it(tmp_path):
                 assert status() == 401
         finally:
             process.terminate()
+
+
+def test_a_head_that_came_before_is_answered_only_when_it_has_come_whole(port):
+    head = b"POST /v1/rank HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-type: application/json\r\ncontent-length: 0"
+    rest = b"%d\r\n\r\n" % len(BODY) + BODY  # a longer number: another request
+    (first, second) = answers_to(port, head + b"\r\n\r\n", head, rest, number=2)
+    assert [first[0], second[0]] == [400, 200]
+
+
+def test_many_refused_requests_do_not_close_the_connection(port):
+    body = b'{"query": "%s"}' % (b"q" * 5_000)
+    sent = HEAD.replace(b"content-length: %d" % len(BODY), b"content-length: %d" % len(body)) + b"\r\n" + body
+    with connected(port) as connection:
+        for _ in range(30):  # together more than the headers of one request may have
+            connection.sendall(sent)
+            assert connection.recv(1 << 16).startswith(b"HTTP/1.1 422")
+        for _ in range(8):  # together longer than the headers of one request may take
+            time.sleep(0.1)
+            connection.sendall(sent)
+            assert connection.recv(1 << 16).startswith(b"HTTP/1.1 422")
+
+
+def test_an_answer_to_head_has_no_body(port):
+    with connected(port) as connection:
+        connection.sendall(b"HEAD /v1/rank HTTP/1.1\r\nhost: 127.0.0.1\r\nconnection: close\r\n\r\n")
+        answer = all_that_comes(connection)
+    assert answer.startswith(b"HTTP/1.1 405")
+    assert answer.endswith(b"\r\n\r\n")

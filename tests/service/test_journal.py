@@ -2,6 +2,7 @@
 
 import threading
 
+import msgspec
 import pytest
 
 from rankpolicy.service.clock import Clock
@@ -18,6 +19,7 @@ def running(tmp_path):
     live = live_policies(store, {"default": BANDIT})
     journal = Journal(store, live, Clock(not_before=store.last_stamp()), snapshot_every=50)
     journal.start()
+    until(lambda: journal.num_commits)  # the thread has looked for windows that ended while nothing ran
     yield store, live, journal
     if journal._thread.is_alive():
         journal.stop()
@@ -248,3 +250,112 @@ def test_windows_end_without_the_thread_while_lists_come(running):
         )
         threading.Event().wait(0.002)
     assert journal.num_lessons > 0
+
+
+def test_a_list_whose_commit_failed_after_it_was_on_disk_is_found_again_by_the_thread(running):
+    """The id is one that the service has just made, which no transaction looks up; this one must."""
+    store, live, journal = running
+    commit_soon = store.commit_soon
+
+    def broken(work, *, now):
+        store.commit_soon = commit_soon
+        commit_soon(work, now=now)
+        raise UnavailableError("the disk did not answer")
+
+    store.commit_soon = broken
+    works = [ranked(live, name, request_of("q", "ab")) for name in ("r1", "r2")]
+    answers = submitted(journal, *(msgspec.structs.replace(new, has_fresh_id=True) for new in works))
+    until(lambda: len(answers) == 2)
+    assert [answer.shown.ranking_id for answer in answers] == ["r1", "r2"]
+    assert store.last_seq() == 2
+
+
+def test_the_last_snapshots_wait_for_a_commit_of_the_event_loop(running):
+    store, live, journal = running
+    users, most = [], []
+
+    def used(function):
+        def use(*given, **named):
+            users.append(threading.current_thread())
+            most.append(len(users))
+            threading.Event().wait(0.2)
+            try:
+                return function(*given, **named)
+            finally:
+                users.remove(threading.current_thread())
+
+        return use
+
+    new = ranked(live, "r1", request_of("q", "ab"))
+    submitted(journal, msgspec.structs.replace(new, window=1))
+    journal.write(events())  # the window has ended: there is something to keep
+    store.commit_soon, store.save_snapshot = used(store.commit_soon), used(store.save_snapshot)
+    stopping = threading.Thread(target=journal.stop)
+    commit_soon = store.commit_soon
+
+    def stopped_meanwhile(work, *, now):
+        stopping.start()
+        return commit_soon(work, now=now)
+
+    store.commit_soon = stopped_meanwhile
+    answers = submitted(journal, ranked(live, "r2", request_of("q", "ab")))
+    stopping.join()
+    assert [answer.shown.ranking_id for answer in answers] == ["r2"]
+    assert most == [1, 1]
+
+
+def test_what_the_event_loop_leaves_to_a_thread_that_has_ended_is_refused(running):
+    store, live, journal = running
+    stopping = threading.Thread(target=journal.stop)
+
+    class Writing:
+        """After its release the event loop has to wait for its turn."""
+
+        def __init__(self, lock):
+            self.acquire, self._lock = lock.acquire, lock
+
+        def release(self):
+            self._lock.release()
+            if threading.current_thread() is threading.main_thread():
+                stopping.join(0.5)
+
+        def __enter__(self):
+            self.acquire()
+
+        def __exit__(self, *failure):
+            self.release()
+
+    def none_meanwhile(work, *, now):
+        stopping.start()
+        journal._thread.join(0.3)
+
+    journal._writing = Writing(journal._writing)
+    store.commit_soon = none_meanwhile
+    answers = submitted(journal, ranked(live, "r1", request_of("q", "ab")))
+    stopping.join()
+    until(lambda: answers)
+    assert [type(answer) for answer in answers] == [UnavailableError]
+
+
+def test_what_is_handed_over_at_the_moment_of_the_end_is_refused(tmp_path):
+    """It passed the check just before."""
+    store = SqliteStore(tmp_path / "service.db")
+    live, calls = live_policies(store, {"default": BANDIT}), []
+    journal = Journal(store, live, Clock(not_before=store.last_stamp()), call=calls.append)
+    journal.start()
+    until(lambda: journal.num_commits)
+    refusal = journal._refusal
+
+    def ends_after_the_check():
+        found = refusal()
+        stopping = threading.Thread(target=journal.stop)
+        stopping.start()
+        stopping.join()
+        return found
+
+    journal._refusal = ends_after_the_check
+    answers = submitted(journal, ranked(live, "r1", request_of("q", "ab")))
+    for called in calls:  # as the event loop does in its next turn
+        called()
+    store.close()
+    assert [type(answer) for answer in answers] == [UnavailableError]

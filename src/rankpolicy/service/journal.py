@@ -10,6 +10,8 @@ from contextlib import suppress
 from functools import partial
 from typing import Any
 
+import msgspec
+
 from rankpolicy.service.clock import Clock
 from rankpolicy.service.errors import UnavailableError
 from rankpolicy.service.live import LivePolicies
@@ -98,13 +100,8 @@ class Journal:
         self._waiting.put(None)
         self._thread.join()
         with self._writing:
-            left, self._held = self._held, []  # what came while the thread ended
-        with suppress(queue.Empty):
-            while True:
-                if (piece := self._waiting.get_nowait()) is not None:
-                    left.append(piece)
-        refusal = UnavailableError("the service is stopping. Send it again later.")
-        self._call(partial(self._deliver, [(done, refusal) for _, done in left]))
+            pass  # the last transaction of the event loop has ended, and it begins no other
+        self._call(self._refuse_rest)
 
     def submit(self, work: Work, done: Done) -> None:
         """Have something stored; ``done`` is called with the outcome, or with an exception, when it is on disk or refused.
@@ -158,19 +155,31 @@ class Journal:
             return UnavailableError(f"{MOST_WAITING} requests wait already. Send it again later.")
         return None
 
+    def _refuse_rest(self) -> None:
+        """Refuse what came while the thread ended. Called in the event loop, so nothing is handed over meanwhile."""
+        left, self._held = self._held, []
+        with suppress(queue.Empty):
+            while True:
+                if (piece := self._waiting.get_nowait()) is not None:
+                    left.append(piece)
+        refusal = UnavailableError("the service is stopping. Send it again later.")
+        self._deliver([(done, refusal) for _, done in left])
+
     def _store_held(self) -> None:
         """Commit what is held, or leave it to the thread where it takes long. The thread calls this when its own work is done."""
-        if not self._held or self._stopping or not self._writing.acquire(blocking=False):
+        if not self._held or not self._writing.acquire(blocking=False):
             return
         try:
+            if self._stopping:  # what is held is refused when the thread has ended
+                return
             batch = self._taken()
             committed = self._committed_here(batch)
+            if committed is None:
+                for piece in batch:
+                    self._waiting.put(_tried(piece) if self._begin_again else piece)
         finally:
             self._writing.release()
-        if committed is None:
-            for piece in batch:
-                self._waiting.put(piece)
-        else:
+        if committed is not None:
             self._deliver(_with_outcomes(batch, committed))
         is_late = self._next_deadline is not None and self._next_deadline + _GRACE < self._wakes_at
         if is_late or self._policies.want_snapshots(every=self._snapshot_every):
@@ -210,7 +219,8 @@ class Journal:
                     self._keep_snapshots(every=self._snapshot_every)
                 if self._held:
                     self._call(self._store_held)
-        self._keep_snapshots(every=1)
+        with self._writing:  # the event loop may be at its last transaction
+            self._keep_snapshots(every=1)
 
     def _gather(self) -> list[Piece]:
         batch: list[Piece] = []
@@ -247,7 +257,7 @@ class Journal:
                 self._fail(error, batch)
                 return
             for piece in batch:  # one of them cannot be stored: the others shall not suffer
-                self._commit([piece])
+                self._commit([_tried(piece)])
             return
         self._call(partial(self._deliver, _with_outcomes(batch, committed)))
 
@@ -296,6 +306,12 @@ class Journal:
 def _size(piece: Piece) -> int:
     work = piece[0]
     return len(work.events) if isinstance(work, NewEvents) else 1 + len(work.request) // _BYTES_PER_EVENT
+
+
+def _tried(piece: Piece) -> Piece:
+    """A piece whose transaction failed, perhaps after it was on disk: its id must be looked up now."""
+    work, done = piece
+    return (msgspec.structs.replace(work, has_fresh_id=False), done) if isinstance(work, NewRanking) else piece
 
 
 def _with_outcomes(batch: list[Piece], committed: Committed) -> list[tuple[Done, Any]]:

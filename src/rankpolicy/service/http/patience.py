@@ -43,7 +43,8 @@ def impatient_protocol(answer_soon: AnswerSoon) -> type[asyncio.Protocol]:
         def data_received(self, data: bytes) -> None:
             self._header_bytes += len(data)
             super().data_received(data)
-            if self._is_answering():
+            # Where the time-out of idle connections runs, the request was answered at once.
+            if self._is_answering() or self.timeout_keep_alive_task is not None:
                 self._have_patience()
             elif self._header_bytes > MOST_HEADER_BYTES:
                 self._give_up()

@@ -10,6 +10,8 @@ from rankpolicy.service.http.answers import Scope, SendWhole
 AnswerSoon = Callable[[Scope, bytes, SendWhole], bool]
 QUICK_PATHS = {b"/v1/rank": "/v1/rank", b"/v1/events": "/v1/events"}
 _MOST_HEADS = 8  # that are remembered of one connection
+_LONGEST_HEAD = 2_048  # bytes, and
+_MOST_HEADERS = 32  # of one that is remembered: a client, even without a key, decides what is in it
 _END = b"\r\n\r\n"  # of a head
 
 
@@ -75,10 +77,11 @@ def quick_protocol(base: Any, answer_soon: AnswerSoon) -> Any:
             self._heads: dict[bytes, _Head] = {}
 
         def data_received(self, data: bytes) -> None:
-            head, _, body = data.partition(_END)
+            head, end, body = data.partition(_END)
             known = self._heads.get(head)
             if (
                 known is not None
+                and end
                 and len(body) == known.length
                 and self._is_between
                 and self._may_be_quick()
@@ -104,11 +107,13 @@ def quick_protocol(base: Any, answer_soon: AnswerSoon) -> Any:
 
         def on_headers_complete(self) -> None:
             path = QUICK_PATHS.get(self.url)
-            if path is None or not self._may_be_quick() or self.expect_100_continue or self.parser.should_upgrade():
+            method = self.parser.get_method()  # an answer to HEAD has no body, and uvicorn sees to that
+            is_quick = path is not None and method == b"POST" and self._may_be_quick()
+            if not is_quick or self.expect_100_continue or self.parser.should_upgrade():
                 super().on_headers_complete()
                 return
             self.scope["path"] = path
-            self.scope["method"] = self.parser.get_method().decode("ascii")
+            self.scope["method"] = "POST"
             self._held = b""
 
         def on_body(self, body: bytes) -> None:
@@ -130,7 +135,8 @@ def quick_protocol(base: Any, answer_soon: AnswerSoon) -> Any:
                 super().on_message_complete()
                 return
             head, _, rest = self._data.partition(_END)
-            if rest == body:  # one request, and neither in chunks nor after another one
+            is_short = len(head) <= _LONGEST_HEAD and len(self.headers) <= _MOST_HEADERS
+            if rest == body and is_short:  # one request, and neither in chunks nor after another one
                 if len(self._heads) >= _MOST_HEADS:
                     self._heads.clear()
                 self._heads[head] = _Head(self.scope, keeps_alive, len(body))

@@ -35,6 +35,7 @@ class Checkpoints:
         self._ending = False
         self._is_copying = self._is_copied = False
         self._last, self._next = 0, self._pages
+        self._num_logs = 0  # how often the log has begun again
         self.takes_long = False  # whether the next commit copies much that the thread has left
         self.num_copied = 0  # by the thread
 
@@ -46,7 +47,8 @@ class Checkpoints:
         connection
             The connection.
         """
-        self._last, self._next, self._is_copied, self.takes_long = 0, self._pages, False, False
+        self._last = 0
+        self._begin_again()
         connection.set_wal_hook(self._committed)
 
     def start(self) -> None:
@@ -65,7 +67,7 @@ class Checkpoints:
 
     def _committed(self, connection: Any, schema: str, pages: int) -> int:
         if pages < self._last:  # the log has begun again
-            self._next, self._is_copied, self.takes_long = self._pages, False, False
+            self._begin_again()
         self._last = pages
         if self._is_copying or pages < self._next:
             return 0
@@ -79,6 +81,10 @@ class Checkpoints:
             self._wanted.set()
         return 0
 
+    def _begin_again(self) -> None:
+        self._num_logs += 1  # what the thread copies now is of the log before
+        self._next, self._is_copied, self.takes_long = self._pages, False, False
+
     def _run(self) -> None:
         connection: Any = None
         while True:
@@ -86,7 +92,7 @@ class Checkpoints:
             self._wanted.clear()
             if self._ending:
                 break
-            is_nearly_done = False
+            is_nearly_done, log = False, self._num_logs
             # After a failure the thread that writes tries it, and what it says counts.
             with suppress(import_apsw().Error, RankPolicyError):
                 connection = connect(self._path) if connection is None else connection
@@ -96,7 +102,8 @@ class Checkpoints:
                     if is_nearly_done:
                         break
                 self.num_copied += 1
-            self.takes_long = not is_nearly_done
-            self._is_copied, self._is_copying = True, False
+            is_of_this_log = log == self._num_logs
+            self.takes_long = is_of_this_log and not is_nearly_done
+            self._is_copied, self._is_copying = is_of_this_log, False
         if connection is not None:
             connection.close(force=True)
