@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rankpolicy.cli.support.options import Address, ExecutorName, Jobs, Json, executor_from
+from rankpolicy.cli.support.options import Address, Device, ExecutorName, Jobs, Json, executor_from
 from rankpolicy.cli.support.output import (
     Run,
     console,
@@ -74,6 +74,7 @@ def fit(
     jobs: Jobs = None,
     executor: ExecutorName = None,
     address: Address = None,
+    device: Device = "cpu",
     lenient: Annotated[bool, typer.Option("--lenient", help="Skip and count malformed rows.")] = False,
     out: Annotated[
         Path | None, typer.Option(help="A directory for the fitted models, fit.json, report.html and run.json.")
@@ -120,6 +121,7 @@ def fit(
             iterations=iterations,
             tolerance=tolerance,
             executor=chosen_executor,
+            device=device,
             report_model=_progress(),
         )
     data = {"log": facts_of_file(log) | _facts(whole)}

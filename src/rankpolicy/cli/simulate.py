@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from rankpolicy.cli.support.chosen_methods import Variant, parse_assignments, parse_methods, settings_of_methods
-from rankpolicy.cli.support.options import Address, ExecutorName, Jobs, Json, Seed, Set, executor_from
+from rankpolicy.cli.support.options import Address, Device, ExecutorName, Jobs, Json, Seed, Set, executor_from
 from rankpolicy.cli.support.output import (
     Run,
     console,
@@ -106,6 +106,7 @@ def simulate(
     jobs: Jobs = None,
     executor: ExecutorName = None,
     address: Address = None,
+    device: Device = "cpu",
     out: Annotated[
         Path, typer.Option(help="A directory for the figure, regret.csv, simulate.json and run.json.")
     ] = Path("runs/simulate"),
@@ -160,6 +161,7 @@ def simulate(
                     random_state=seed,
                     free_observations=free_observations,
                     executor=chosen,
+                    device=device,
                     report_run=report_run,
                 )
             )

@@ -14,11 +14,13 @@ import torch
 from torch import Tensor
 from torch.nn.functional import logsigmoid
 
-from rankpolicy.gradients.controls import check_control
-from rankpolicy.gradients.estimate import GradientEstimate
-from rankpolicy.gradients.reinforce import compiled_reinforce
+from rankpolicy.gradients.controls import CONTROLS, check_control
+from rankpolicy.gradients.estimate import GradientEstimate, draw_seed_on
+from rankpolicy.gradients.reinforce import compiled_reinforce, estimate_of_terms
 from rankpolicy.gradients.reinforce_reference import affinity_reinforce_of_rankings
+from rankpolicy.kernels import on_gpu
 from rankpolicy.metrics import RewardExpression, term_table
+from rankpolicy.metrics.expression import TermTable
 from rankpolicy.policies.affinity import Affinity
 from rankpolicy.types import Reward
 
@@ -62,6 +64,10 @@ def affinity_reinforce(
     if terms is None or not isinstance(reward, RewardExpression):
         rankings = policy.sample(num_samples, cutoff=reward.cutoff, generator=generator)
         return affinity_reinforce_of_rankings(policy, labels, rankings=rankings, reward=reward, control=control)
+    if on_gpu(scores) and _fits_on_gpu(scores, terms, max_positions):
+        return _on_gpu(
+            policy, labels, reward=reward, terms=terms, num_samples=num_samples, control=control, generator=generator
+        )
     # Scores are few numbers: on a GPU the way to the kernel and back takes less time than the many small steps of the reference.
     own_scores, own_labels, own_mask = policy.scores.double().cpu(), labels.cpu(), mask.cpu()
     gradient, utility, metrics = compiled_reinforce(
@@ -85,3 +91,36 @@ def affinity_reinforce(
         {name: values.to(scores.dtype) for name, values in metrics.items()},
     )
     return estimate.to(scores.device)
+
+
+def _fits_on_gpu(scores: Tensor, terms: TermTable, max_positions: int | None) -> bool:
+    from rankpolicy.kernels.triton.affinity import fits
+
+    return fits(scores.shape[-1], terms, max_positions)
+
+
+def _on_gpu(
+    policy: Affinity,
+    labels: Tensor,
+    *,
+    reward: RewardExpression,
+    terms: TermTable,
+    num_samples: int,
+    control: str,
+    generator: torch.Generator | None,
+) -> GradientEstimate:
+    from rankpolicy.kernels.triton.affinity import affinity_reinforce as on_device
+
+    reward.check_labels(labels)
+    scores = policy.scores
+    share = policy.epsilon
+    if isinstance(share, Tensor):
+        epsilons = share.to(scores.device, torch.float32).expand(len(scores))
+    else:
+        epsilons = torch.full((len(scores),), float(share), device=scores.device)  # no copy that the device waits for
+    found = on_device(
+        scores, labels, policy.mask, epsilons=epsilons, terms=terms, conventions=reward.conventions,
+        max_positions=policy.max_positions, num_samples=num_samples, control=CONTROLS[control].code,
+        seed=draw_seed_on(scores.device, generator),
+    )  # fmt: skip
+    return estimate_of_terms(found.gradient, found.values, reward, scores.dtype)

@@ -92,6 +92,16 @@ def _fits(scores: Tensor, terms: TermTable) -> bool:
     return num_items <= MOST_ITEMS and min(num_items, int(terms.cutoffs.max())) <= MOST_POSITIONS
 
 
+def estimate_of_terms(
+    gradient: Tensor, of_terms: Tensor, reward: RewardExpression, dtype: torch.dtype
+) -> GradientEstimate:
+    """The estimate that a GPU kernel found: gradient (query, item) and the mean of each term (query, term)."""
+    values = of_terms.to(dtype).unbind(-1)
+    metrics = {str(term.factors[0]): value for term, value in zip(reward.terms, values, strict=True)}
+    utility = torch.stack([term.weight * value for term, value in zip(reward.terms, values, strict=True)]).sum(0)
+    return GradientEstimate(gradient.to(dtype), utility, metrics)
+
+
 def _reinforce_on_gpu(
     scores: Tensor,
     labels: Tensor,
@@ -110,10 +120,7 @@ def _reinforce_on_gpu(
         scores, labels, mask, terms=terms, conventions=reward.conventions, num_samples=num_samples,
         control=CONTROLS[control].code, seed=draw_seed_on(scores.device, generator),
     )  # fmt: skip
-    values = found.values.to(scores.dtype).unbind(-1)
-    metrics = {str(term.factors[0]): value for term, value in zip(reward.terms, values, strict=True)}
-    utility = torch.stack([term.weight * value for term, value in zip(reward.terms, values, strict=True)]).sum(0)
-    return GradientEstimate(found.gradient.to(scores.dtype), utility, metrics)
+    return estimate_of_terms(found.gradient, found.values, reward, scores.dtype)
 
 
 def compiled_reinforce(

@@ -174,8 +174,8 @@ class Affinity:
 
 def check_exploration(epsilon: float | Tensor, max_positions: int | None) -> None:
     """Check the ranges of the share of chance and of the length of lists."""
-    shares = torch.as_tensor(epsilon)
-    if not ((shares >= 0) & (shares <= 1)).all():
+    is_share = ((epsilon >= 0) & (epsilon <= 1)).all() if isinstance(epsilon, Tensor) else 0 <= epsilon <= 1
+    if not is_share:
         raise RankPolicyError(f"epsilon is a share of choices, from 0 to 1; got {epsilon}.")
     if max_positions is not None and max_positions < 1:
         raise RankPolicyError(f"max_positions must be at least 1, or None for whole lists; got {max_positions}.")

@@ -94,6 +94,7 @@ def compare_click_models(
     iterations: int = ClickFitSettings.iterations,
     tolerance: float = ClickFitSettings.tolerance,
     executor: Executor | str | None = None,
+    device: str = "cpu",
     report_model: ReportModel | None = None,
 ) -> ClickComparison:
     """Fit several click models to one log and measure them on another.
@@ -110,6 +111,8 @@ def compare_click_models(
         As in ``fit_click_model``; each model is given those that it reads, and one that none of them reads must not be changed.
     executor
         Where EM counts the sessions of a large log, as in ``fit_click_model``.
+    device
+        Where EM runs, "cpu", "cuda" or "auto", as in ``fit_click_model``.
     report_model
         Called with the model, the number of each iteration of EM and the objective per session.
     """
@@ -118,7 +121,13 @@ def compare_click_models(
     measured = {}
     with opened(executor) as chosen:
         models = [
-            fit_with_settings(settings[name], train, executor=chosen, report_iteration=_report_of(name, report_model))
+            fit_with_settings(
+                settings[name],
+                train,
+                executor=chosen,
+                device=device,
+                report_iteration=_report_of(name, report_model),
+            )
             for name in names
         ]
     for name, model in zip(names, models, strict=True):

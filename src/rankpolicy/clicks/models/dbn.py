@@ -9,7 +9,6 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from rankpolicy.clicks.log.counting import ratio, weighted_counts
 from rankpolicy.clicks.models.cascade import CascadeModel, Counts, Moves
 from rankpolicy.clicks.models.definition import PAIR, Axis, Parameters
 
@@ -51,16 +50,16 @@ class DynamicBayesian(CascadeModel):
     def count_moves(cls, parameters: Parameters, moves: Moves, num_pairs: int) -> tuple[Counts, Counts]:
         satisfaction = parameters["satisfaction"][moves.pairs]
         stopped = satisfaction + (1 - satisfaction) * (1 - parameters["continuation"])
-        satisfied = moves.counts * (1 - moves.went_on) * ratio(satisfaction, stopped)
+        satisfied = moves.counts * (1 - moves.went_on) * moves.ratio(satisfaction, stopped)
         gone_on = (moves.counts * moves.went_on).sum() + moves.skips_gone_on
         tried = (moves.counts - satisfied).sum() + moves.skips
         successes = {
-            "satisfaction": weighted_counts(moves.pairs, satisfied, num_pairs + 1),
-            "continuation": np.array([gone_on]),
+            "satisfaction": moves.by_pair(satisfied, num_pairs + 1),
+            "continuation": moves.numbers(gone_on),
         }
         trials = {
-            "satisfaction": weighted_counts(moves.pairs, moves.counts, num_pairs + 1),
-            "continuation": np.array([tried]),
+            "satisfaction": moves.by_pair(moves.counts, num_pairs + 1),
+            "continuation": moves.numbers(tried),
         }
         return successes, trials
 

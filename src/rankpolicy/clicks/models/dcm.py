@@ -9,7 +9,6 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from rankpolicy.clicks.log.counting import weighted_counts
 from rankpolicy.clicks.log.pairs import LogView
 from rankpolicy.clicks.models.cascade import CascadeModel, Counts, Moves, stopped_at_last_click
 from rankpolicy.clicks.models.definition import PAIR, POSITION, Axis, Expectation, Parameters
@@ -25,6 +24,7 @@ class DependentClick(CascadeModel):
 
     name: ClassVar[str] = "dcm"
     title: ClassVar[str] = "dependent click model"
+    starts_in_closed_form: ClassVar[bool] = True
     axes: ClassVar[Mapping[str, tuple[Axis, ...]]] = {"attraction": (PAIR,), "stop": (POSITION,)}
 
     @classmethod
@@ -46,5 +46,5 @@ class DependentClick(CascadeModel):
     @classmethod
     def count_moves(cls, parameters: Parameters, moves: Moves, num_pairs: int) -> tuple[Counts, Counts]:
         num_positions = len(parameters["stop"])
-        stops = weighted_counts(moves.positions, moves.counts * (1 - moves.went_on), num_positions)
-        return {"stop": stops}, {"stop": weighted_counts(moves.positions, moves.counts, num_positions)}
+        stops = moves.by_position(moves.counts * (1 - moves.went_on), num_positions)
+        return {"stop": stops}, {"stop": moves.by_position(moves.counts, num_positions)}

@@ -9,7 +9,6 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from rankpolicy.clicks.log.counting import weighted_counts
 from rankpolicy.clicks.log.pairs import LogView
 from rankpolicy.clicks.models.cascade import CascadeModel, Counts, Moves, stopped_at_last_click
 from rankpolicy.clicks.models.definition import PAIR, Axis, Expectation, Parameters
@@ -26,6 +25,7 @@ class SimplifiedDBN(CascadeModel):
 
     name: ClassVar[str] = "sdbn"
     title: ClassVar[str] = "simplified dynamic Bayesian network"
+    starts_in_closed_form: ClassVar[bool] = True
     axes: ClassVar[Mapping[str, tuple[Axis, ...]]] = {"attraction": (PAIR,), "satisfaction": (PAIR,)}
 
     @classmethod
@@ -46,8 +46,8 @@ class SimplifiedDBN(CascadeModel):
 
     @classmethod
     def count_moves(cls, parameters: Parameters, moves: Moves, num_pairs: int) -> tuple[Counts, Counts]:
-        satisfied = weighted_counts(moves.pairs, moves.counts * (1 - moves.went_on), num_pairs + 1)
-        return {"satisfaction": satisfied}, {"satisfaction": weighted_counts(moves.pairs, moves.counts, num_pairs + 1)}
+        satisfied = moves.by_pair(moves.counts * (1 - moves.went_on), num_pairs + 1)
+        return {"satisfaction": satisfied}, {"satisfaction": moves.by_pair(moves.counts, num_pairs + 1)}
 
     def relevance(self) -> NDArray[np.float64]:
         """attraction x satisfaction: P(clicked and satisfied | examined)."""

@@ -11,11 +11,10 @@ import numpy as np
 
 from rankpolicy.kernels.bandits.feedback import count
 from rankpolicy.kernels.bandits.index import current_time, place_largest
-from rankpolicy.kernels.bandits.memory import CLICKS, NEVER_OBSERVED, OBSERVATIONS
+from rankpolicy.kernels.bandits.memory import CLICKS, NEVER_OBSERVED, NUM_ROUNDS, OBSERVATIONS
 from rankpolicy.kernels.bandits.step import compiled, learn_step, rank_step
 
 NUM_OTHER_SETTINGS = 3
-NUM_ROUNDS = 10
 
 
 @compiled
