@@ -76,17 +76,16 @@ def serve(config: ServiceConfig, *, announce: Callable[[str], None]) -> None:
 
 
 def rest_from_garbage(loop: asyncio.AbstractEventLoop) -> None:
-    """Keep the garbage collector from looking at what requests leave in memory, but for a full look every ten minutes.
+    """Let the garbage collector look at what the last second left, and at everything only every ten minutes.
 
-    They leave no cycles behind, and going through the lists that are remembered takes up to a tenth of a second, during which nobody is
-    answered. What is frozen it leaves alone.
+    Going through the lists that are remembered takes up to a tenth of a second, during which nobody is answered. What is frozen it leaves
+    alone.
 
     Parameters
     ----------
     loop
         The event loop of the server.
     """
-    gc.collect()
     gc.set_threshold(50_000, 20, 100)
     next_look = loop.time() + SECONDS_BETWEEN_COLLECTIONS
 
@@ -94,8 +93,8 @@ def rest_from_garbage(loop: asyncio.AbstractEventLoop) -> None:
         nonlocal next_look
         if loop.time() > next_look:
             gc.unfreeze()
-            gc.collect()
             next_look = loop.time() + SECONDS_BETWEEN_COLLECTIONS
+        gc.collect()
         gc.freeze()
         loop.call_later(1.0, freeze)
 

@@ -143,9 +143,7 @@ class Application:
         except Exception as error:
             if isinstance(counted, _Counted) and counted.status:  # the answer has begun; the connection is closed
                 raise
-            refusal = self._refusal(error)
-            status = refusal.status
-            await send_refusal(send, refusal)
+            status = await self._refuse(send, error)
         finally:
             if isinstance(counted, _Counted):
                 status = counted.status or status
@@ -177,6 +175,12 @@ class Application:
         num_stored = sum(stored.values())
         self.dashboard.rates.count_events(num_stored + len(answer.rejected))
         return answer.rejected[0].status if answer.rejected and not num_stored else 200
+
+    async def _refuse(self, send: Send, error: Exception) -> int:
+        # Not where the error was caught: a variable there that holds it is a cycle, which only the garbage collector ends.
+        refusal = self._refusal(error)
+        await send_refusal(send, refusal)
+        return refusal.status
 
     def _refusal(self, error: Exception) -> RefusedError:
         known = refusal_of(error)
