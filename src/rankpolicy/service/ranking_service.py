@@ -37,8 +37,7 @@ from rankpolicy.service.working import run_job
 if TYPE_CHECKING:
     from rankpolicy.service.retrain_settings import Retrain
 
-# A disk that is asked without a pause gets slow, and a commit of ten lists costs little more than one of two.
-SECONDS_BETWEEN_COMMITS = 1e-3
+LONGEST_PAUSE = 4e-3  # seconds between commits in which requests gather
 SECONDS_BETWEEN_LOOKS = 1.0  # a change that another process made is served after this time
 SECONDS_BETWEEN_DELETIONS = 3_600.0
 _ENCODER = msgspec.json.Encoder()
@@ -89,7 +88,7 @@ class RankingService:
         self._slow = ThreadPoolExecutor(1, "rankpolicy ranker")
         self._generators = GeneratorOfLists(self._secret)
         self._handed_over: list[tuple[NewRanking | NewEvents, Done]] = []
-        self._last_commit = 0.0  # in seconds of the event loop
+        self._next_commit = 0.0
         self._loop: asyncio.AbstractEventLoop | None = None
         self._was_stopped = False
         self._job: subprocess.Popen[bytes] | None = None
@@ -370,15 +369,19 @@ class RankingService:
         self._handed_over.append((work, done))
 
     def _hand_over(self) -> None:
-        """Have stored what has come; after a commit, only when there was time for more to come."""
+        """Have stored what has come; after a commit, only when as much time has passed as it took.
+
+        A commit of ten lists costs little more than one of two, and a disk that is asked without a pause gets slow.
+        """
         assert self._loop is not None
-        wait = self._last_commit + SECONDS_BETWEEN_COMMITS - self._loop.time()
-        if wait > 0:
-            self._loop.call_later(wait, self._hand_over)
+        start = time.monotonic()  # the clock of the event loop stands still during a turn
+        if start < self._next_commit:
+            self._loop.call_later(self._next_commit - start, self._hand_over)
             return
         pieces, self._handed_over = self._handed_over, []
         self.journal.submit_all(pieces)
-        self._last_commit = self._loop.time()
+        end = time.monotonic()
+        self._next_commit = end + min(LONGEST_PAUSE, end - start)
 
     def _call_soon(self, function: Callable[[], None]) -> None:
         """From the thread of the journal into the event loop."""

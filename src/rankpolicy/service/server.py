@@ -76,16 +76,17 @@ def serve(config: ServiceConfig, *, announce: Callable[[str], None]) -> None:
 
 
 def rest_from_garbage(loop: asyncio.AbstractEventLoop) -> None:
-    """Let the garbage collector look at what the last second left, and at everything only every ten minutes.
+    """Let the garbage collector look every ten minutes only: in between, what requests leave in memory is frozen, which it leaves alone.
 
-    Going through the lists that are remembered takes up to a tenth of a second, during which nobody is answered. What is frozen it leaves
-    alone.
+    Going through the lists that are remembered takes up to a tenth of a second, during which nobody is answered, and finds nothing: lists
+    and events leave no cycles behind.
 
     Parameters
     ----------
     loop
         The event loop of the server.
     """
+    gc.collect()
     gc.set_threshold(50_000, 20, 100)
     next_look = loop.time() + SECONDS_BETWEEN_COLLECTIONS
 
@@ -93,8 +94,8 @@ def rest_from_garbage(loop: asyncio.AbstractEventLoop) -> None:
         nonlocal next_look
         if loop.time() > next_look:
             gc.unfreeze()
+            gc.collect()
             next_look = loop.time() + SECONDS_BETWEEN_COLLECTIONS
-        gc.collect()
         gc.freeze()
         loop.call_later(1.0, freeze)
 

@@ -11,7 +11,7 @@ from rankpolicy.service.sqlite.opening import connect, import_apsw
 from rankpolicy.types import RankPolicyError
 
 # Pages in the write-ahead log before they move into the database. Under load most of them are written again and again.
-PAGES_PER_CHECKPOINT = 50_000
+PAGES_PER_CHECKPOINT = 12_000
 _FEW_PAGES = 100  # that were written during a checkpoint: their copying takes about a millisecond
 _MOST_ROUNDS = 8  # of one checkpoint
 
