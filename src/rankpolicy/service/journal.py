@@ -25,6 +25,7 @@ MOST_IN_LOOP = 128  # lists and events in a transaction of the event loop: a few
 _BYTES_PER_EVENT = 4_000  # a request of so many bytes takes as long as another event
 _LONGEST_PAUSE = 1.0  # seconds between looks at the windows
 _GRACE = 100_000  # microseconds that the thread leaves the event loop to end a window; under load it always does
+_STOPPING = "the service is stopping. Send it again later."
 
 Work = NewRanking | NewEvents
 Done = Callable[[Any], None]
@@ -150,7 +151,7 @@ class Journal:
 
     def _refusal(self) -> UnavailableError | None:
         if self._stopping:
-            return UnavailableError("the service is stopping. Send it again later.")
+            return UnavailableError(_STOPPING)
         if self.num_waiting >= MOST_WAITING:
             return UnavailableError(f"{MOST_WAITING} requests wait already. Send it again later.")
         return None
@@ -162,7 +163,7 @@ class Journal:
             while True:
                 if (piece := self._waiting.get_nowait()) is not None:
                     left.append(piece)
-        refusal = UnavailableError("the service is stopping. Send it again later.")
+        refusal = UnavailableError(_STOPPING)
         self._deliver([(done, refusal) for _, done in left])
 
     def _store_held(self) -> None:

@@ -264,11 +264,6 @@ class LivePolicies:
         """Versions that are served, or that a rollback returns to, by their keys."""
         return dict(self._by_version)
 
-    @property
-    def learn_quickly(self) -> bool:
-        """Whether learning never waits for a version that takes its time to rank."""
-        return self._learn_quickly
-
     def missing(self, store: ServedStore) -> list[PolicyVersion]:
         """Versions that are served by now and not known here yet.
 
@@ -297,7 +292,8 @@ class LivePolicies:
             The log.
         """
         self._by_version = self._by_version | {live.version.key: live for live in added}
-        self._learn_quickly = all(live.policy.is_quick or not live.policy.learns for live in self._by_version.values())
+        # Whether learning never waits for a version that takes its time to rank.
+        self.learn_quickly = all(live.policy.is_quick or not live.policy.learns for live in self._by_version.values())
         changes = store.changes()
         self.routing = Routing(deployed=deployments(changes), versions=by_number(store.versions()), secret=self._secret)
         self.change = len(changes)

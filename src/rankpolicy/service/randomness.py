@@ -87,6 +87,7 @@ def _places_of_state(generator: np.random.Generator) -> tuple[int, int] | None:
     """
     if sys.byteorder != "little" or ctypes.sizeof(ctypes.c_void_p) != 8:
         return None
+    generator.integers(2, dtype=np.uint32)  # leaves half of a number behind, which must be gone afterwards
     outer = int(generator.bit_generator.ctypes.state_address)
     places = ctypes.c_uint64.from_address(outer).value, outer + 8
     digest = bytes(range(32))

@@ -37,7 +37,7 @@ from rankpolicy.service.working import run_job
 if TYPE_CHECKING:
     from rankpolicy.service.retrain_settings import Retrain
 
-LONGEST_PAUSE = 4e-3  # seconds between commits in which requests gather
+LONGEST_GATHERING = 4e-3  # seconds between commits in which requests gather
 SECONDS_BETWEEN_LOOKS = 1.0  # a change that another process made is served after this time
 SECONDS_BETWEEN_DELETIONS = 3_600.0
 _ENCODER = msgspec.json.Encoder()
@@ -381,7 +381,7 @@ class RankingService:
         pieces, self._handed_over = self._handed_over, []
         self.journal.submit_all(pieces)
         end = time.monotonic()
-        self._next_commit = end + min(LONGEST_PAUSE, end - start)
+        self._next_commit = end + min(LONGEST_GATHERING, end - start)
 
     def _call_soon(self, function: Callable[[], None]) -> None:
         """From the thread of the journal into the event loop."""

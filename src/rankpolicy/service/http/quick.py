@@ -67,7 +67,6 @@ def quick_protocol(base: Any, answer_soon: AnswerSoon) -> Any:
 
         cycle: Any
         _held: bytes | None = None  # the body so far of a request that may go the short way
-
         _last_answer = 0.0  # in seconds of the event loop
         _is_between = True  # whether no request has come in part
         _data = b""  # what the parser reads now, where a request begins there
@@ -75,6 +74,10 @@ def quick_protocol(base: Any, answer_soon: AnswerSoon) -> Any:
         def connection_made(self, transport: Any) -> None:
             super().connection_made(transport)
             self._heads: dict[bytes, _Head] = {}
+
+        def connection_lost(self, exc: Exception | None) -> None:
+            self._unset_keepalive_if_required()  # uvicorn leaves it running after a reset, and the connection in memory
+            super().connection_lost(exc)
 
         def data_received(self, data: bytes) -> None:
             head, end, body = data.partition(_END)
