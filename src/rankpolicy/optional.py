@@ -53,9 +53,8 @@ def lazy_imports(package: str, file: str) -> tuple[Callable[[str], Any], Callabl
     def get(name: str) -> Any:
         if name not in module_of and find_spec(f"{package}.{name}") is None:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
-        if (
-            module_of.get(name, package) == package
-        ):  # a module of the package itself, as in: from rankpolicy import bandits
+        # A module of the package itself, as in: from rankpolicy import bandits.
+        if module_of.get(name, package) == package:
             value: Any = importlib.import_module(f"{package}.{name}")
         else:
             value = getattr(importlib.import_module(module_of[name]), name)

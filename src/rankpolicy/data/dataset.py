@@ -300,9 +300,8 @@ def rows_of_queries(offsets: NDArray[np.int64], queries: NDArray[np.int64]) -> N
     ends = np.cumsum(sizes)
     first = offsets[queries] - (ends - sizes)
     rows = np.repeat(first, sizes)
-    for start in range(
-        0, len(rows), _ROWS_AT_ONCE
-    ):  # in place: of data bigger than memory even one number per row is much
+    # In place: of data bigger than memory even one number per row is much.
+    for start in range(0, len(rows), _ROWS_AT_ONCE):
         part = rows[start : start + _ROWS_AT_ONCE]
         part += np.arange(start, start + len(part))
     return rows

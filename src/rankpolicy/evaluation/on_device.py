@@ -19,10 +19,8 @@ if TYPE_CHECKING:
 
     from rankpolicy.data.dataset import RankingDataset
 
-MOST_ITEMS, MOST_POSITIONS = (
-    4096,
-    256,
-)  # of queries that programs sort, and of positions that count: longer ones take long to compile
+# Of queries that programs sort, and of positions that count: longer ones take long to compile.
+MOST_ITEMS, MOST_POSITIONS = 4096, 256
 
 
 def mean_of_scores(dataset: RankingDataset, measure: Reward, device: torch.device) -> Callable[[Tensor], float]:

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from torch import Tensor
 
-HAS_NUMBA = (
-    find_spec("numba") is not None
-)  # where it is not installed, the torch and numpy references serve instead of kernels
+# Where numba is not installed, the torch and numpy references serve instead of kernels.
+HAS_NUMBA = find_spec("numba") is not None
 HAS_TRITON = find_spec("triton") is not None
 TRITON_SWITCH = "RANKPOLICY_TRITON"
 

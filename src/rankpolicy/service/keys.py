@@ -10,13 +10,8 @@ from hashlib import sha256
 
 from rankpolicy.types import RankPolicyError, unknown_name
 
-SCOPES = (
-    "rank",
-    "events",
-    "read",
-    "promote",
-    "dashboard",
-)  # show lists; report events; read; change what is served; see the pages
+# Show lists; report events; read; change what is served; see the pages.
+SCOPES = ("rank", "events", "read", "promote", "dashboard")
 _PREFIX = "rp"
 
 

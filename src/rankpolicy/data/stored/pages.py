@@ -10,9 +10,8 @@ from numpy.typing import NDArray
 
 _MOST_BYTES = 1 << 25
 _NUMBERS_AT_ONCE = 1 << 20
-_BYTES_PER_FAULT = (
-    1 << 20
-)  # that the system maps around an address: up to a whole piece of its cache (measured on Linux 6.18)
+# What the system maps around an address: up to a whole piece of its cache (measured on Linux 6.18).
+_BYTES_PER_FAULT = 1 << 20
 
 
 class MappedPages:

@@ -178,9 +178,8 @@ class TreeRanker(Ranker):
     ) -> None:
         """Grow the trees on stored features without a copy of them, see ``streamed.py``."""
         name = type(self).__name__
-        if (
-            find_spec("lightgbm") is None
-        ):  # it reads the trees in the end; loaded now, it would add 0.1 GB to the memory of training
+        # LightGBM reads the trees in the end; loaded now, it would add 0.1 GB to the memory of training.
+        if find_spec("lightgbm") is None:
             require("lightgbm", name)
         for data in (train, *sets.values()):
             self._check_data(data)

@@ -20,9 +20,8 @@ from rankpolicy.service.records import CLICK, PolicyVersion
 MOST_LISTS = 50_000  # lists whose clicks are still waited for; clicks on older ones are counted apart
 MOST_WITH_ITEMS = 5_000  # of them, lists whose clicks still count for their items
 MOST_VERSIONS = 32
-RANDOM_KINDS = (
-    "uniform",
-)  # every item is equally likely at every position, so clicks by position show position bias alone
+# Every item is equally likely at every position, so clicks by position show position bias alone.
+RANDOM_KINDS = ("uniform",)
 SHOWN_QUERIES = 50
 
 _REQUEST = msgspec.json.Decoder(LoggedRequest)

@@ -103,9 +103,8 @@ class Application:
 
         try:
             keys = self._access.keys()
-            if (
-                scope.get(_CHECKED) is not keys
-            ):  # the same request line and headers passed a moment ago, with the same keys in force
+            # A scope that is reused has the same request line and headers; with the same keys in force it needs no second check.
+            if scope.get(_CHECKED) is not keys:
                 self._access.check(scope, "rank" if path == RANK else "events")
                 check_post(scope, kind="application/json", most=MOST_BYTES)
                 scope[_CHECKED] = keys

@@ -16,11 +16,8 @@ from rankpolicy.types import MissingDependencyError, RankPolicyError
 
 BUSY_MILLISECONDS = 5_000  # how long a commit waits for another process, such as one that makes a key
 _TABLES = "SELECT name, tbl_name, sql FROM sqlite_schema"
-OLDEST_SQLITE = (
-    3,
-    51,
-    3,
-)  # before it, two connections that reset the write-ahead log at the same moment can damage the database
+# Before it, two connections that reset the write-ahead log at the same moment can damage the database.
+OLDEST_SQLITE = (3, 51, 3)
 
 
 @lru_cache(maxsize=1)
