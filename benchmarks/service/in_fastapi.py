@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Annotated
@@ -66,13 +67,13 @@ def application(config: str) -> FastAPI:
     config
         Path of service.toml.
     """
-    service = RankingService(ServiceConfig(**read_config(config)))
+    service = RankingService(ServiceConfig(**read_config(config)), writes_beside=True)
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         service.start()
         yield
-        service.stop()
+        await asyncio.to_thread(service.stop)
 
     made = FastAPI(lifespan=lifespan)
 

@@ -61,7 +61,7 @@ def test_a_library_with_the_fault_of_resets_is_refused(monkeypatch):
 
 
 def test_a_log_that_began_again_during_a_checkpoint_is_copied_by_the_thread_the_next_time(tmp_path, monkeypatch):
-    """Otherwise who writes would copy all of the next log, in the event loop."""
+    """Otherwise who writes would copy all of the next log, while users wait."""
     found = checkpoints.Checkpoints(tmp_path / "service.db")
 
     class Connection:
@@ -79,5 +79,4 @@ def test_a_log_that_began_again_during_a_checkpoint_is_copied_by_the_thread_the_
     found._committed(None, "main", 60_000)
     found._run()
     assert not found._is_copied
-    assert not found.takes_long
     assert not found._is_copying

@@ -9,6 +9,7 @@ from __future__ import annotations
 import itertools
 import os
 import random
+import signal
 import subprocess
 import sys
 import tempfile
@@ -28,6 +29,7 @@ import asyncio, itertools, os, sys, threading
 from rankpolicy.service.clock import Clock
 from rankpolicy.service.journal import Journal
 from rankpolicy.service.opening import open_store
+from rankpolicy.service.writing import Writer
 from tests.service.parts import BANDIT, NewRanking, click, events, live_policies, ranked, request_of
 
 def said(line):  # one write per line, so that a line is whole or not there
@@ -47,7 +49,7 @@ async def client(journal, live, name):
         said(f"ranking {ranking_id}")
         clicks = [click(f"{ranking_id}-{item}", ranking_id, item) for item in shown[::2]]
         more = [click(f"{ranking_id}-{number}", ranking_id, shown[0], type="view") for number in range(200 * (turn % 50 == 0))]
-        fates = await written(journal, events(*clicks, *clicks[:1], *more))  # now and then so many that the thread commits them
+        fates = await written(journal, events(*clicks, *clicks[:1], *more))
         for event, fate in zip(clicks, fates):
             said(f"event {event.event_id} {fate}")
         await asyncio.sleep(0)
@@ -55,9 +57,10 @@ async def client(journal, live, name):
 async def serve():
     store = open_store(sys.argv[1])
     live = live_policies(store, {"default": BANDIT})
-    call = asyncio.get_running_loop().call_soon_threadsafe
-    journal = Journal(store, live, Clock(not_before=store.last_stamp()), call=call, snapshot_every=100)
-    journal.start()
+    writer = Writer(sys.argv[1], locks=store.locks)
+    said(f"process {writer._process.pid}")
+    journal = Journal(store, live, Clock(not_before=store.last_stamp()), writer=writer, snapshot_every=100)
+    journal.start(asyncio.get_running_loop())
     ranked(live, "warm", request_of("q", "ab"))  # loads compiled code
     await asyncio.gather(*[client(journal, live, name) for name in "xyz"])
 
@@ -67,7 +70,10 @@ asyncio.run(serve())
 
 
 def kill_under_load(place: str, *, times: int, seed: int) -> int:
-    """Kill a writer so many times, and check the database after each; the number of events that were acknowledged."""
+    """Kill a server so many times, now and then the process that writes its log before it, and check the database after each.
+
+    Returns the number of events that were acknowledged.
+    """
     rng = random.Random(seed)
     rankings: set[str] = set()
     fates: dict[str, str] = {}
@@ -76,10 +82,13 @@ def kill_under_load(place: str, *, times: int, seed: int) -> int:
         with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
             assert process.stdout is not None
             lines = [process.stdout.readline().split() for _ in range(rng.randrange(5, 200))]
-            assert all(lines), "the writer ended by itself"
+            if rng.random() < 0.3:
+                os.kill(int(lines[0][1]), signal.SIGKILL)
+                lines += [process.stdout.readline().split() for _ in range(rng.randrange(1, 100))]
+            assert all(lines), "the server ended by itself"
             time.sleep(rng.uniform(0, 0.02))
             process.kill()
-            lines += [line.split() for line in process.stdout if line.endswith("\n")]
+            lines += [line.split() for line in process.stdout if line.endswith("\n")]  # until both have ended
         rankings |= {words[1] for words in lines if words[0] == "ranking"}
         fates |= {words[1]: words[2] for words in lines if words[0] == "event"}
         _check(place, rankings, fates)
@@ -114,7 +123,7 @@ def test_nothing_acknowledged_is_lost_and_nothing_is_applied_twice(place):
 
 
 def kill_many_times(places: Iterator[str], *, times: int, seed: int) -> int:
-    """Kill a writer so many times, each hundred on a new database; the number of events that were acknowledged."""
+    """Kill a server so many times, each hundred on a new database; the number of events that were acknowledged."""
     number = 0
     for done in range(0, times, KILLS_PER_DATABASE):
         number += kill_under_load(next(places), times=min(KILLS_PER_DATABASE, times - done), seed=seed + done)

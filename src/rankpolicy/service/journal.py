@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import queue
 import threading
 from collections.abc import Callable, Sequence
@@ -17,11 +18,12 @@ from rankpolicy.service.errors import UnavailableError
 from rankpolicy.service.live import LivePolicies
 from rankpolicy.service.records import Committed, NewEvents, NewRanking
 from rankpolicy.service.served_store import ServedStore
+from rankpolicy.service.writing.writer import Writer
 
 MOST_WAITING = 10_000  # pieces of work; more are refused, so that memory is bounded and nobody waits for long
 MOST_AT_ONCE = 1_000  # pieces of work in one transaction
 MOST_EVENTS_AT_ONCE = 20_000  # events in one transaction; one piece may have more
-MOST_IN_LOOP = 128  # lists and events in a transaction of the event loop: a few milliseconds
+MOST_SOON = 512  # lists and events in a transaction for which users wait
 _BYTES_PER_EVENT = 4_000  # a request of so many bytes takes as long as another event
 _LONGEST_PAUSE = 1.0  # seconds between looks at the windows
 _GRACE = 100_000  # microseconds that the thread leaves the event loop to end a window; under load it always does
@@ -30,16 +32,14 @@ _STOPPING = "the service is stopping. Send it again later."
 Work = NewRanking | NewEvents
 Done = Callable[[Any], None]
 Piece = tuple[Work, Done]
-Call = Callable[[Callable[[], None]], None]
 
 
 class Journal:
-    """Group commit: what one turn of the event loop has read is one transaction, and what comes meanwhile the next.
+    """Group commit: what comes while one transaction is written is the next.
 
-    A thread beside a busy event loop waits for its turn at every statement, longer than the statement takes. So the event loop commits
-    small transactions itself (``submit_all``). A thread does what takes long or may have to wait: many events at once, a database that
-    another process writes or a server holds, failures and the log that is read again after them, windows that end while nobody asks
-    anything, and snapshots. One of the two uses the store at a time.
+    The event loop hands lists and events over and goes on; another process writes them (``submit_all``). A thread does what has to be
+    waited for: failures and the log that is read again after them, windows that end while nobody asks anything, and snapshots; without
+    another process, everything. One of the two uses the log at a time.
 
     What a policy knows in memory is always the fold of what is committed: lessons are applied after the commit that holds them, and an
     outcome is delivered after that. After a failure nothing in memory is trusted: the log is read again.
@@ -48,12 +48,12 @@ class Journal:
     ----------
     store
         The log; from now on only the journal uses it.
+    writer
+        Another process that writes it; None: this one does.
     policies
         Who learns.
     clock
         The time of the service.
-    call
-        Has a function called in the event loop; None where there is none, and the thread calls back.
     snapshot_every
         Lessons between snapshots of a policy.
     report
@@ -66,17 +66,18 @@ class Journal:
         policies: LivePolicies,
         clock: Clock,
         *,
-        call: Call | None = None,
+        writer: Writer | None = None,
         snapshot_every: int = 100_000,
         report: Callable[[str], None] = lambda text: None,
     ) -> None:
         self._store, self._policies, self._clock = store, policies, clock
-        self._call: Call = call or (lambda function: function())
+        self._writer, self._log = writer, writer or store  # the log: who commits
+        self._loop: asyncio.AbstractEventLoop | None = None
         self._report = report
         self._snapshot_every = snapshot_every
-        self._held: list[Piece] = []  # in the event loop, while the thread uses the store
+        self._held: list[Piece] = []  # in the event loop, while a transaction is written
         self._waiting: queue.SimpleQueue[Piece | None] = queue.SimpleQueue()  # for the thread
-        self._writing = threading.Lock()  # held by who uses the store, until all is learned
+        self._writing = threading.Lock()  # held by who uses the log, until all is learned
         self._next_deadline: int | None = 0  # look at once
         self._wakes_at = 0  # when the thread looks at the windows
         self._stopping = False
@@ -91,8 +92,17 @@ class Journal:
         """Pieces of work that wait for a commit."""
         return len(self._held) + self._waiting.qsize()
 
-    def start(self) -> None:
-        """Start the thread."""
+    def start(self, loop: asyncio.AbstractEventLoop | None = None) -> None:
+        """Begin to write.
+
+        Parameters
+        ----------
+        loop
+            The event loop that is called back, in which this is called; None where there is none, and the thread calls back.
+        """
+        self._loop = loop
+        if self._writer is not None and loop is not None:
+            self._writer.serve(loop)
         self._thread.start()
 
     def stop(self) -> None:
@@ -100,8 +110,6 @@ class Journal:
         self._stopping = True
         self._waiting.put(None)
         self._thread.join()
-        with self._writing:
-            pass  # the last transaction of the event loop has ended, and it begins no other
         self._call(self._refuse_rest)
 
     def submit(self, work: Work, done: Done) -> None:
@@ -120,7 +128,7 @@ class Journal:
         self._waiting.put((work, done))
 
     def submit_all(self, pieces: Sequence[Piece]) -> None:
-        """Have several things stored, by the event loop where they are few. Called in the event loop.
+        """Have several things stored. Called in the event loop.
 
         Parameters
         ----------
@@ -128,11 +136,14 @@ class Journal:
             Each a list or events, and what is called with the outcome, at once where it is refused.
         """
         refusal = self._refusal()
-        if refusal is None:
+        if refusal is not None:
+            self._deliver([(done, refusal) for _, done in pieces])
+        elif self._writer is None:
+            for piece in pieces:
+                self._waiting.put(piece)
+        else:
             self._held += pieces
             self._store_held()
-        else:
-            self._deliver([(done, refusal) for _, done in pieces])
 
     def write(self, work: Work) -> Any:
         """Have something stored, and wait for it: the outcome.
@@ -167,61 +178,74 @@ class Journal:
         self._deliver([(done, refusal) for _, done in left])
 
     def _store_held(self) -> None:
-        """Commit what is held, or leave it to the thread where it takes long. The thread calls this when its own work is done."""
+        """Have the other process commit what is held, unless something is being committed: who does that calls this again."""
+        assert self._writer is not None
         if not self._held or not self._writing.acquire(blocking=False):
             return
-        try:
-            if self._stopping:  # what is held is refused when the thread has ended
-                return
-            batch = self._taken()
-            committed = self._committed_here(batch)
-            if committed is None:
-                for piece in batch:
-                    self._waiting.put(_tried(piece) if self._begin_again else piece)
-        finally:
+        if self._stopping:  # what is held is refused when the thread has ended
             self._writing.release()
-        if committed is not None:
-            self._deliver(_with_outcomes(batch, committed))
-        is_late = self._next_deadline is not None and self._next_deadline + _GRACE < self._wakes_at
-        if is_late or self._policies.want_snapshots(every=self._snapshot_every):
-            self._waiting.put(None)
-        if self._held:
-            self._call(self._store_held)
+        elif self._begin_again or not self._policies.learn_quickly:
+            held, self._held = self._held, []
+            for piece in held:
+                self._waiting.put(piece)
+            self._writing.release()
+        else:
+            batch = self._taken()
+            self._begin_again = True  # until all of this is done
+            works = [work for work, _ in batch]
+            self._writer.commit_soon(works, now=self._clock.now(), done=partial(self._stored, batch))
 
     def _taken(self) -> list[Piece]:
-        """The first of what is held, as much as is committed in the event loop, but at least one piece."""
+        """The first of what is held, as much as is committed at once, but at least one piece."""
         num, size = 1, _size(self._held[0])
-        while num < len(self._held) and (size := size + _size(self._held[num])) <= MOST_IN_LOOP:
+        while num < len(self._held) and (size := size + _size(self._held[num])) <= MOST_SOON:
             num += 1
         batch, self._held = self._held[:num], self._held[num:]
         return batch
 
-    def _committed_here(self, batch: list[Piece]) -> Committed | None:
-        if self._begin_again or not self._policies.learn_quickly or _size(batch[0]) > MOST_IN_LOOP:
-            return None
+    def _stored(self, batch: list[Piece], committed: Committed | Exception) -> None:
+        """Learn and answer. Called in the event loop when the other process is done."""
+        outcomes: list[tuple[Done, Any]] = []
         try:
-            self._begin_again = True  # until all of this is done
-            committed = self._store.commit_soon([work for work, _ in batch], now=self._clock.now())
-            if committed is None:
-                self._begin_again = False
-            else:
-                self._learn(committed)
+            if isinstance(committed, Exception):
+                raise committed
+            self._learn(committed)
+            outcomes = _with_outcomes(batch, committed)
         except Exception as error:  # failures are handled in one place: the thread reads the log and tries again
             self._report(f"a transaction is tried again: {type(error).__name__}: {error}")
-            return None
-        return committed
+            for piece in batch:
+                self._waiting.put(_tried(piece))
+        finally:
+            self._writing.release()
+        self._store_held()  # the next transaction is written while this one is answered
+        self._deliver(outcomes)
+        is_late = self._next_deadline is not None and self._next_deadline + _GRACE < self._wakes_at
+        if is_late or self._policies.want_snapshots(every=self._snapshot_every):
+            self._waiting.put(None)
 
     def _run(self) -> None:
         while not (self._stopping and self._waiting.empty()):
             batch = self._gather()
             if batch or self._is_due() or self._policies.want_snapshots(every=self._snapshot_every):
-                with self._writing:
+                if not self._may_write():
+                    return
+                try:
                     self._commit(batch)
                     self._keep_snapshots(every=self._snapshot_every)
+                finally:
+                    self._writing.release()
                 if self._held:
                     self._call(self._store_held)
-        with self._writing:  # the event loop may be at its last transaction
+        if self._may_write():
             self._keep_snapshots(every=1)
+            self._writing.release()
+
+    def _may_write(self) -> bool:
+        """Wait until the transaction of the event loop has ended; False where the loop has ended before it."""
+        while not self._writing.acquire(timeout=0.1):
+            if self._loop is not None and self._loop.is_closed():
+                return False
+        return True
 
     def _gather(self) -> list[Piece]:
         batch: list[Piece] = []
@@ -264,10 +288,12 @@ class Journal:
 
     def _committed(self, work: Sequence[Work]) -> Committed:
         if self._begin_again:
+            if self._writer is not None:
+                self._writer.reopen()
             self._store.reopen()
             self._policies.catch_up(self._store)
         self._begin_again = True  # until all of this is done
-        committed = self._store.commit(work, now=self._clock.now())
+        committed = self._log.commit(work, now=self._clock.now())
         self._learn(committed)
         return committed
 
@@ -286,6 +312,13 @@ class Journal:
         self.failure = f"{type(error).__name__}: {error}"
         self._report(self.failure)
         self._call(partial(self._deliver, [(done, error) for _, done in batch]))
+
+    def _call(self, function: Callable[[], None]) -> None:
+        """From the thread into the event loop."""
+        if self._loop is None:
+            function()
+        elif not self._loop.is_closed():
+            self._loop.call_soon_threadsafe(function)
 
     def _deliver(self, outcomes: list[tuple[Done, Any]]) -> None:
         for done, outcome in outcomes:

@@ -7,6 +7,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from hashlib import sha256
 from itertools import islice
@@ -27,6 +28,7 @@ from rankpolicy.types import RankPolicyError, unknown_name
 
 LESSONS_AT_ONCE = 2_000
 _QUICK_SECONDS = 1e-3  # a thread beside the event loop would take longer only to begin
+_LONG_SECONDS = 20e-3  # in less time the threads of a network mostly wait for each other
 LookedT = TypeVar("LookedT")
 
 
@@ -84,24 +86,25 @@ class LivePolicy:
             Source of randomness.
         """
         is_quick = self.policy.is_quick or self._seconds_per_item * len(request.items) < _QUICK_SECONDS
-        # Another thread that ranks for long has the lock; who is always quick has it for microseconds only.
-        if not is_quick or request.propensity_draws or not self._lock.acquire(blocking=self.policy.is_quick):
+        if not is_quick or request.propensity_draws:
+            return None
+        # Another thread may rank for long; who is always quick has the lock for microseconds only.
+        if not self._lock.acquire(timeout=-1 if self.policy.is_quick else _QUICK_SECONDS):
             return None
         try:
-            if self.policy.is_quick or "torch" not in sys.modules:
-                return self._ordered(request, generator)
-            with one_thread_each():  # in so short a time threads would only wait for each other
-                return self._ordered(request, generator)
+            return self._ordered(request, generator)
         finally:
             self._lock.release()
 
     def _ordered(self, request: RankRequest, generator: np.random.Generator) -> Ordered:
         if self.policy.is_quick or not request.items:
             return self.policy.order(request, generator=generator)
-        start = time.thread_time()
-        ordered = self.policy.order(request, generator=generator)
-        seconds = (time.thread_time() - start) / len(request.items)
         is_first = math.isinf(self._seconds_per_item)
+        is_short = is_first or self._seconds_per_item * len(request.items) < _LONG_SECONDS
+        start = time.thread_time()
+        with one_thread_each() if is_short and "torch" in sys.modules else nullcontext():
+            ordered = self.policy.order(request, generator=generator)
+        seconds = (time.thread_time() - start) / len(request.items)
         self._seconds_per_item = seconds if is_first else 0.9 * self._seconds_per_item + 0.1 * seconds
         return ordered
 

@@ -28,16 +28,16 @@ from rankpolicy.service.opening import open_store
 from rankpolicy.service.policies.restoring import policy_of_version
 from rankpolicy.service.policies.served_policy import Ordered
 from rankpolicy.service.randomness import GeneratorOfLists, generator_of
-from rankpolicy.service.records import NewEvents, NewRanking, PolicyVersion, ShownList, StoredRanking
+from rankpolicy.service.records import NewEvents, NewRanking, PolicyVersion, ShownList
 from rankpolicy.service.retention import delete_before
 from rankpolicy.service.served_store import ServedStore
 from rankpolicy.service.waiting import Waiting
 from rankpolicy.service.working import run_job
+from rankpolicy.service.writing.writer import Writer
 
 if TYPE_CHECKING:
     from rankpolicy.service.retrain_settings import Retrain
 
-LONGEST_GATHERING = 4e-3  # seconds between commits in which requests gather
 SECONDS_BETWEEN_LOOKS = 1.0  # a change that another process made is served after this time
 SECONDS_BETWEEN_DELETIONS = 3_600.0
 _ENCODER = msgspec.json.Encoder()
@@ -52,9 +52,17 @@ class RankingService:
         What to serve.
     report
         Called with a sentence when something goes wrong that no caller is told.
+    writes_beside
+        Whether another process writes the log, which answers sooner; ``serve`` has one.
     """
 
-    def __init__(self, config: ServiceConfig, *, report: Callable[[str], None] = lambda text: None) -> None:
+    def __init__(
+        self,
+        config: ServiceConfig,
+        *,
+        report: Callable[[str], None] = lambda text: None,
+        writes_beside: bool = False,
+    ) -> None:
         self.config = config
         self._report = report
         self._refreshing, self._working = asyncio.Lock(), asyncio.Lock()
@@ -62,6 +70,7 @@ class RankingService:
         if config.retrain:  # in a process of its own, so that this one stays small
             run_job({"job": "check", "wanted": [asdict(one) for one in config.retrains()]})
         self._store = open_store(config.place, check="none")
+        self._writer = Writer(config.place, locks=self._store.locks) if writes_beside else None
         try:
             wait_for_check = self._store.check_beside(config.check)
             self.reader = open_store(config.place, role="reader", check="none")
@@ -72,6 +81,8 @@ class RankingService:
                 live.policy.warm_up()
             wait_for_check()
         except BaseException:
+            if self._writer is not None:
+                self._writer.stop()
             self._store.close()
             raise
         self._secret = (
@@ -81,14 +92,13 @@ class RankingService:
             self._store,
             self.policies,
             self.clock,
-            call=self._call_soon,
+            writer=self._writer,
             snapshot_every=config.snapshot_every,
             report=report,
         )
         self._slow = ThreadPoolExecutor(1, "rankpolicy ranker")
         self._generators = GeneratorOfLists(self._secret)
         self._handed_over: list[tuple[NewRanking | NewEvents, Done]] = []
-        self._next_commit = 0.0
         self._loop: asyncio.AbstractEventLoop | None = None
         self._was_stopped = False
         self._job: subprocess.Popen[bytes] | None = None
@@ -96,8 +106,9 @@ class RankingService:
     def start(self) -> None:
         """Begin to write. Called in the event loop."""
         self._loop = asyncio.get_running_loop()
-        self._store.begin_to_serve()
-        self.journal.start()
+        if self._writer is None:
+            self._store.begin_to_serve()
+        self.journal.start(self._loop)
         self._tasks = [self._loop.create_task(self._watch())]
         if self.config.retention_days is not None:
             self._tasks.append(self._loop.create_task(self._delete_old(self.config.retention_days)))
@@ -117,6 +128,8 @@ class RankingService:
             self._job.kill()  # does nothing where it has ended
         self._slow.shutdown()
         self.reader.close()
+        if self._writer is not None:
+            self._writer.stop()
         self._store.close()
 
     async def rank(self, request: RankRequest) -> RankAnswer:
@@ -140,7 +153,7 @@ class RankingService:
         answer: RankAnswer = await waiting.outcome()
         return answer
 
-    def rank_soon(self, request: RankRequest, done: Done) -> bool:
+    def rank_soon(self, request: RankRequest, done: Done, *, body: bytes | None = None) -> bool:
         """Order the items of a request; whether that was possible at once. ``done`` gets the answer, or an exception, once it is on disk.
 
         Policies that take their time are left to ``rank``.
@@ -151,6 +164,8 @@ class RankingService:
             Query, items and cutoff.
         done
             Called once in the event loop, after this has returned.
+        body
+            The request as it came, where it is at hand.
         """
         start = time.perf_counter_ns()
         check_names(request)
@@ -162,7 +177,9 @@ class RankingService:
         ordered = live.order_soon(request, generator=self._generators.at(ranking_id))
         if ordered is None:
             return False
-        new = self._new_ranking(ranking_id, request, live, ordered, asked=asked, change=change)
+        # Requests with an id of their own are compared by what they say, not by how their client writes JSON.
+        encoded = body if request.ranking_id is None else None
+        new = self._new_ranking(ranking_id, request, live, ordered, asked=asked, change=change, encoded=encoded)
         self._submit(new, self._answered(new, start, done))
         return True
 
@@ -198,7 +215,7 @@ class RankingService:
 
     def _answered(self, new: NewRanking, start: int, done: Done) -> Done:
         def stored(outcome: Any) -> None:
-            if isinstance(outcome, StoredRanking):
+            if not isinstance(outcome, Exception):
                 done(rank_answer(outcome.shown, start, logged=True))
             elif isinstance(outcome, UnavailableError) and self.journal.failure is not None:
                 # The disk is full or broken, and not just busy: users shall see a list even so.
@@ -223,9 +240,17 @@ class RankingService:
             return Ordered(items=names, mode="fallback", no_propensities="the policy took longer than the time budget")
 
     def _new_ranking(
-        self, ranking_id: str, request: RankRequest, live: LivePolicy, ordered: Ordered, *, asked: str, change: int
+        self,
+        ranking_id: str,
+        request: RankRequest,
+        live: LivePolicy,
+        ordered: Ordered,
+        *,
+        asked: str,
+        change: int,
+        encoded: bytes | None = None,
     ) -> NewRanking:
-        encoded = _ENCODER.encode(request)
+        encoded = _ENCODER.encode(request) if encoded is None else encoded
         mode = ordered.mode
         if mode == "served" and live.version.number == self.policies.routing.deployed[live.version.policy].canary:
             mode = "canary"
@@ -369,25 +394,8 @@ class RankingService:
         self._handed_over.append((work, done))
 
     def _hand_over(self) -> None:
-        """Have stored what has come; after a commit, only when as much time has passed as it took.
-
-        A commit of ten lists costs little more than one of two, and a disk that is asked without a pause gets slow.
-        """
-        assert self._loop is not None
-        start = time.monotonic()  # the clock of the event loop stands still during a turn
-        if start < self._next_commit:
-            self._loop.call_later(self._next_commit - start, self._hand_over)
-            return
         pieces, self._handed_over = self._handed_over, []
         self.journal.submit_all(pieces)
-        end = time.monotonic()
-        self._next_commit = end + min(LONGEST_GATHERING, end - start)
-
-    def _call_soon(self, function: Callable[[], None]) -> None:
-        """From the thread of the journal into the event loop."""
-        assert self._loop is not None
-        if not self._loop.is_closed():
-            self._loop.call_soon_threadsafe(function)
 
 
 def _note_failure(policy: str, reason: str, store: ServedStore, now: int) -> None:

@@ -80,7 +80,7 @@ class ShownList(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, g
     memo: Any = None
 
 
-class NewRanking(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+class NewRanking(msgspec.Struct, frozen=True, kw_only=True, gc=False, array_like=True, tag=True):
     """A list to be stored.
 
     Parameters
@@ -137,7 +137,7 @@ class NewEvent(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     timestamp: float | None = None
 
 
-class NewEvents(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+class NewEvents(msgspec.Struct, frozen=True, kw_only=True, gc=False, array_like=True, tag=True):
     """Events of one request; each is stored or refused on its own, all in one transaction.
 
     Parameters
@@ -182,7 +182,7 @@ class StoredRanking(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     request_hash: bytes
 
 
-class Lesson(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+class Lesson(msgspec.Struct, frozen=True, kw_only=True, gc=False, array_like=True):
     """A list whose window has ended, with its clicks: what a policy learns.
 
     Parameters
@@ -230,19 +230,22 @@ class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
     is_sound: bool = True
 
 
+Outcome = NewRanking | StoredRanking | Exception | list[Fate]
+
+
 class Committed(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """What one transaction did.
 
     Parameters
     ----------
     outcomes
-        For each piece of work, in order: the stored list, a ConflictError, or the fate of each event.
+        For each piece of work, in order: the list as it is stored now or was before, a ConflictError, or the fate of each event.
     lessons
         Lists whose window has ended, to be learned now.
     next_deadline
         When the next window ends; None where none is open.
     """
 
-    outcomes: list[StoredRanking | Exception | list[Fate]]
+    outcomes: list[Outcome]
     lessons: list[Lesson]
     next_deadline: int | None

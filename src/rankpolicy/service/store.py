@@ -47,7 +47,7 @@ class Store(ABC):
         """A transaction, on disk when it ends; what it gives has ``execute(statement, values)``."""
 
     @abstractmethod
-    def commit(self, work: Sequence[NewRanking | NewEvents], *, now: int) -> Committed:
+    def commit(self, work: Sequence[NewRanking | NewEvents], *, now: int, soon: bool = False) -> Committed:
         """Store the work and end the windows that are due.
 
         Parameters
@@ -56,19 +56,9 @@ class Store(ABC):
             Lists and events, in order.
         now
             The time of the service.
+        soon
+            Whether users wait for it: then fewer windows end in one transaction, and not in every one.
         """
-
-    def commit_soon(self, work: Sequence[NewRanking | NewEvents], *, now: int) -> Committed | None:
-        """Do what ``commit`` does where nobody has to be waited for but the disk; None, and nothing happens, where that is not so.
-
-        Parameters
-        ----------
-        work
-            Lists and events, in order; few.
-        now
-            The time of the service.
-        """
-        return None
 
     @abstractmethod
     def reopen(self) -> None:
@@ -83,6 +73,11 @@ class Store(ABC):
             ``"quick"``, ``"full"`` or ``"none"``, as far as a store has a check of its own.
         """
         return lambda: None
+
+    @property
+    def locks(self) -> tuple[int, ...]:
+        """Open files that keep other servers out, where there are any."""
+        return ()
 
     def begin_to_serve(self) -> None:
         """Called once before many commits follow each other; a store that does nothing beside them has nothing to do."""

@@ -20,12 +20,14 @@ from rankpolicy.service.records import (
     NewEvent,
     NewEvents,
     NewRanking,
+    Outcome,
     ShownList,
     StoredRanking,
 )
 from rankpolicy.service.row_hashes import check_row, row_hash
 
-MOST_LESSONS = 2_000  # per transaction, so that no answer waits behind a long backlog
+_MOST_LESSONS = 2_000  # per transaction, so that no answer waits behind a long backlog
+_MOST_LESSONS_SOON = 256  # while users wait
 
 ENCODER = msgspec.json.Encoder()
 SHOWN = msgspec.json.Decoder(ShownList)
@@ -94,6 +96,17 @@ def ranking_of(row: Row) -> StoredRanking:
     )
 
 
+def most_lessons(soon: bool) -> int:
+    """Windows that one transaction ends.
+
+    Parameters
+    ----------
+    soon
+        Whether users wait for it.
+    """
+    return _MOST_LESSONS_SOON if soon else _MOST_LESSONS
+
+
 class Transaction:
     """The work of one transaction; its caller begins and commits it.
 
@@ -118,7 +131,7 @@ class Transaction:
         *,
         seq: int,
         now: int,
-        most_lessons: int = MOST_LESSONS,
+        most_lessons: int = _MOST_LESSONS,
     ) -> None:
         self._tables, self._work, self._now, self._most_lessons = tables, work, now, most_lessons
         self.seq = seq
@@ -132,7 +145,7 @@ class Transaction:
 
     def run(self) -> Committed:
         """Do the work, and end the windows that are due."""
-        outcomes: list[StoredRanking | Exception | list[Fate]] = [
+        outcomes: list[Outcome] = [
             self._store_ranking(piece)
             if isinstance(piece, NewRanking)
             else [self._store_event(event, piece.window) for event in piece.events]

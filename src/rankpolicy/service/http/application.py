@@ -109,7 +109,7 @@ class Application:
                 check_post(scope, kind="application/json", most=MOST_BYTES)
                 scope[_CHECKED] = keys
             if path == RANK:
-                return self._service.rank_soon(decoded(_RANK, body), done)
+                return self._service.rank_soon(decoded(_RANK, body), done, body=body)
             self._service.take_soon(_as_list(decoded(_EVENTS, body)), done)
         except Exception as error:
             done(error)

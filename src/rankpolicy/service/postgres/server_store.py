@@ -14,7 +14,7 @@ from rankpolicy.service.postgres.schema import FORMAT, SCHEMA
 from rankpolicy.service.postgres.tables import PostgresTables
 from rankpolicy.service.records import Committed, Lesson, NewEvents, NewRanking, PolicyVersion
 from rankpolicy.service.served_store import ServedStore
-from rankpolicy.service.transaction import Transaction
+from rankpolicy.service.transaction import Transaction, most_lessons
 from rankpolicy.types import MissingDependencyError, RankPolicyError
 
 LONGEST_LAG = 1_000_000  # microseconds after which a server without requests asks what the others have learned
@@ -38,7 +38,7 @@ class PostgresStore(ServedStore):
     url
         ``postgresql://user@host/database``; the tables are made where there are none.
     role
-        ``"server"`` writes lists and events; ``"keys"`` writes keys; ``"reader"`` writes nothing.
+        ``"server"`` and ``"writer"`` write lists and events; ``"keys"`` writes keys; ``"reader"`` writes nothing.
     check
         Taken for the sake of ``SqliteStore``'s face; PostgreSQL checks its pages itself (``initdb --data-checksums``).
     """
@@ -69,7 +69,7 @@ class PostgresStore(ServedStore):
         """Release the database."""
         self._disconnect()
 
-    def commit(self, work: Sequence[NewRanking | NewEvents], *, now: int) -> Committed:
+    def commit(self, work: Sequence[NewRanking | NewEvents], *, now: int, soon: bool = False) -> Committed:
         """Store the work, end the windows that are due, and bring the lessons of other servers.
 
         Parameters
@@ -78,12 +78,16 @@ class PostgresStore(ServedStore):
             Lists and events, in order.
         now
             The time of this server; where another server's clock is ahead, time goes on from there.
+        soon
+            Whether users wait for it: then fewer windows end in one transaction.
         """
         with self._locked_log() as (connection, seq, stamp):
             now = max(now, stamp)
             rows = connection.execute(_OTHERS_LESSONS, (self._seq,)).fetchall() if seq > self._seq else []
             others: list[Lesson] = [self._lesson_of(row) for row in rows]
-            transaction = Transaction(PostgresTables(connection), work, seq=seq, now=now)
+            transaction = Transaction(
+                PostgresTables(connection), work, seq=seq, now=now, most_lessons=most_lessons(soon)
+            )
             committed = transaction.run()
             if transaction.seq > seq:
                 connection.execute("UPDATE log_end SET seq = %s, stamp = %s", (transaction.seq, now))

@@ -10,8 +10,9 @@ from typing import Any
 from rankpolicy.service.sqlite.opening import connect, import_apsw
 from rankpolicy.types import RankPolicyError
 
-# Pages in the write-ahead log before they move into the database. Under load most of them are written again and again.
-PAGES_PER_CHECKPOINT = 12_000
+# Pages in the write-ahead log before they move into the database: the disk is busy with them for a few milliseconds, and with more of
+# them for longer.
+PAGES_PER_CHECKPOINT = 1_000
 _FEW_PAGES = 100  # that were written during a checkpoint: their copying takes about a millisecond
 _MOST_ROUNDS = 8  # of one checkpoint
 
@@ -36,7 +37,6 @@ class Checkpoints:
         self._is_copying = self._is_copied = False
         self._last, self._next = 0, self._pages
         self._num_logs = 0  # how often the log has begun again
-        self.takes_long = False  # whether the next commit copies much that the thread has left
         self.num_copied = 0  # by the thread
 
     def follow(self, connection: Any) -> None:
@@ -74,7 +74,7 @@ class Checkpoints:
         if self._thread is None or self._is_copied:
             with suppress(import_apsw().Error):  # the log keeps everything; the next checkpoint comes
                 connection.wal_checkpoint(mode=import_apsw().SQLITE_CHECKPOINT_PASSIVE)
-            self._is_copied = self.takes_long = False
+            self._is_copied = False
             self._next = pages + self._pages  # where a reader holds the log back, it goes on
         else:
             self._is_copying = True
@@ -83,7 +83,7 @@ class Checkpoints:
 
     def _begin_again(self) -> None:
         self._num_logs += 1  # what the thread copies now is of the log before
-        self._next, self._is_copied, self.takes_long = self._pages, False, False
+        self._next, self._is_copied = self._pages, False
 
     def _run(self) -> None:
         connection: Any = None
@@ -92,18 +92,15 @@ class Checkpoints:
             self._wanted.clear()
             if self._ending:
                 break
-            is_nearly_done, log = False, self._num_logs
+            log = self._num_logs
             # After a failure the thread that writes tries it, and what it says counts.
             with suppress(import_apsw().Error, RankPolicyError):
                 connection = connect(self._path) if connection is None else connection
                 for _ in range(_MOST_ROUNDS):
                     _, done = connection.wal_checkpoint(mode=import_apsw().SQLITE_CHECKPOINT_PASSIVE)
-                    is_nearly_done = self._last - done <= _FEW_PAGES
-                    if is_nearly_done:
+                    if self._last - done <= _FEW_PAGES:
                         break
                 self.num_copied += 1
-            is_of_this_log = log == self._num_logs
-            self.takes_long = is_of_this_log and not is_nearly_done
-            self._is_copied, self._is_copying = is_of_this_log, False
+            self._is_copied, self._is_copying = log == self._num_logs, False
         if connection is not None:
             connection.close(force=True)

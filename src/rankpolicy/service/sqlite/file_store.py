@@ -20,7 +20,6 @@ from rankpolicy.service.served_store import ServedStore
 from rankpolicy.service.sqlite.checkpoints import Checkpoints
 from rankpolicy.service.sqlite.open_lists import OpenLists
 from rankpolicy.service.sqlite.opening import (
-    BUSY_MILLISECONDS,
     FileLock,
     check_pages,
     connect,
@@ -28,9 +27,8 @@ from rankpolicy.service.sqlite.opening import (
     import_apsw,
 )
 from rankpolicy.service.sqlite.transaction import SqliteTables
-from rankpolicy.service.transaction import MOST_LESSONS, Transaction
+from rankpolicy.service.transaction import Transaction, most_lessons
 
-_MOST_LESSONS_SOON = 256  # windows that end in a transaction of the event loop
 _PATIENCE = 8_000  # microseconds for which windows that are due may wait under load
 
 
@@ -44,8 +42,8 @@ class SqliteStore(ServedStore):
     path
         The file; it is made where there is none.
     role
-        ``"server"`` writes and holds the lock that keeps other servers out; ``"keys"`` may write beside a server, and is for keys only;
-        ``"reader"`` writes nothing.
+        ``"server"`` writes and holds the lock that keeps other servers out; ``"writer"`` writes for a server that holds it; ``"keys"``
+        may write beside a server, and is for keys only; ``"reader"`` writes nothing.
     check
         How the file is checked when it is opened: ``"quick"`` (pages), ``"full"`` (pages and indexes) or ``"none"``.
     """
@@ -100,11 +98,16 @@ class SqliteStore(ServedStore):
         thread.shutdown(wait=False)  # it ends with its work
         return checking.result
 
+    @property
+    def locks(self) -> tuple[int, ...]:
+        """Open files that keep other servers out."""
+        return () if self._lock is None else (self._lock.descriptor,)
+
     def begin_to_serve(self) -> None:
         """Move the write-ahead log into the database beside the thread that commits, not in it."""
         self._checkpoints.start()
 
-    def commit(self, work: Sequence[NewRanking | NewEvents], *, now: int) -> Committed:
+    def commit(self, work: Sequence[NewRanking | NewEvents], *, now: int, soon: bool = False) -> Committed:
         """Store the work and end the windows that are due, in one transaction.
 
         Parameters
@@ -113,36 +116,13 @@ class SqliteStore(ServedStore):
             Lists and events, in order.
         now
             The time of the service.
+        soon
+            Whether users wait for it: then fewer windows end in one transaction, and not in every one.
         """
-        return self._committed(work, now=now, most_lessons=MOST_LESSONS)
-
-    def commit_soon(self, work: Sequence[NewRanking | NewEvents], *, now: int) -> Committed | None:
-        """Do what ``commit`` does, unless another connection writes or a long checkpoint is due: then None, and nothing happens.
-
-        Parameters
-        ----------
-        work
-            Lists and events, in order; few.
-        now
-            The time of the service.
-        """
-        if self._checkpoints.takes_long or not self._begins_at_once():
-            return None
-        return self._committed(work, now=now, most_lessons=_MOST_LESSONS_SOON, patience=_PATIENCE, has_begun=True)
-
-    def _committed(
-        self,
-        work: Sequence[NewRanking | NewEvents],
-        *,
-        now: int,
-        most_lessons: int,
-        patience: int = 0,
-        has_begun: bool = False,
-    ) -> Committed:
         try:
-            with self._transaction(has_begun=has_begun) as connection:
-                tables = SqliteTables(connection, self._open_lists, patience=patience)
-                transaction = Transaction(tables, work, seq=self._seq, now=now, most_lessons=most_lessons)
+            with self._transaction() as connection:
+                tables = SqliteTables(connection, self._open_lists, patience=_PATIENCE if soon else 0)
+                transaction = Transaction(tables, work, seq=self._seq, now=now, most_lessons=most_lessons(soon))
                 committed = transaction.run()
         except BaseException:
             self._open_lists.clear()
@@ -159,10 +139,9 @@ class SqliteStore(ServedStore):
                 return check_log(self._each, self.num_deleted())
 
     @contextmanager
-    def _transaction(self, *, has_begun: bool = False) -> Iterator[Any]:
+    def _transaction(self) -> Iterator[Any]:
         with _failures_named(self.path):
-            if not has_begun:
-                self._connected().execute("BEGIN IMMEDIATE")
+            self._connected().execute("BEGIN IMMEDIATE")
             try:
                 yield self._connection
                 self._connection.execute("COMMIT")
@@ -170,19 +149,6 @@ class SqliteStore(ServedStore):
                 if self._connection.in_transaction:
                     self._connection.execute("ROLLBACK")
                 raise
-
-    def _begins_at_once(self) -> bool:
-        """Begin a transaction; False where another connection writes."""
-        with _failures_named(self.path):
-            connection = self._connected()
-            connection.set_busy_timeout(0)
-            try:
-                connection.execute("BEGIN IMMEDIATE")
-            except import_apsw().BusyError:
-                return False
-            finally:
-                connection.set_busy_timeout(BUSY_MILLISECONDS)
-            return True
 
     def _connected(self) -> Any:
         if self._connection is None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import os
 import secrets
+import time
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,8 @@ from rankpolicy.service.formats import check_format
 from rankpolicy.service.sqlite.schema import APPLICATION, FORMAT, SCHEMA, SERVED
 from rankpolicy.types import MissingDependencyError, RankPolicyError
 
-BUSY_MILLISECONDS = 5_000  # how long a commit waits for another process, such as one that makes a key
+_BUSY_MILLISECONDS = 5_000  # how long a commit waits for another process, such as one that makes a key
+_LOCK_SECONDS = 2.0  # how long a server that starts waits for one that was killed
 _TABLES = "SELECT name, tbl_name, sql FROM sqlite_schema"
 # Before it, two connections that reset the write-ahead log at the same moment can damage the database.
 OLDEST_SQLITE = (3, 51, 3)
@@ -49,7 +51,7 @@ def connect(path: Path, *, read_only: bool = False) -> Any:
     flags = apsw.SQLITE_OPEN_READONLY if read_only else apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE
     try:
         connection = apsw.Connection(str(path), flags=flags)
-        connection.set_busy_timeout(BUSY_MILLISECONDS)
+        connection.set_busy_timeout(_BUSY_MILLISECONDS)
         if not read_only:
             if connection.pragma("journal_mode", "wal") != "wal":
                 raise RankPolicyError(f"{path} must be on a file system with shared memory, not on a network drive.")
@@ -155,15 +157,26 @@ class FileLock:
 
     def __init__(self, path: Path) -> None:
         try:
-            self._descriptor = os.open(f"{path}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            self.descriptor = os.open(f"{path}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         except OSError as error:
             raise RankPolicyError(f"cannot lock the database {path}: {error.strerror or error}.") from None
-        try:
-            fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            os.close(self._descriptor)
-            raise RankPolicyError(f"{path} is in use by another server. Stop it, or choose another file.") from None
+        if not self._is_taken():
+            os.close(self.descriptor)
+            raise RankPolicyError(f"{path} is in use by another server. Stop it, or choose another file.")
 
     def release(self) -> None:
         """Let another server have the database."""
-        os.close(self._descriptor)
+        os.close(self.descriptor)
+
+    def _is_taken(self) -> bool:
+        """Whether the lock could be had; a server that was killed has it until its last transaction has ended."""
+        until = time.monotonic() + _LOCK_SECONDS
+        while True:
+            try:
+                fcntl.flock(self.descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError:
+                if time.monotonic() > until:
+                    return False
+                time.sleep(0.01)
+            else:
+                return True

@@ -1,0 +1,66 @@
+"""The process that writes the log: ``python -m rankpolicy.service.writing.process`` commits what a server sends it."""
+
+from __future__ import annotations
+
+import gc
+import select
+import signal
+import socket
+import sys
+
+from rankpolicy.service.opening import open_store
+from rankpolicy.service.store import Store
+from rankpolicy.service.writing.messages import ENCODER, Answer, Incoming, Order, answer_of, framed, order_in
+
+
+def write_for(place: str, ends: list[socket.socket]) -> None:
+    """Do what a server orders, until it is gone.
+
+    Parameters
+    ----------
+    place
+        The database; the server holds its lock.
+    ends
+        Sockets; on each the server waits for an answer before it sends the next order.
+    """
+    store: Store | None = None
+    incoming = {end: Incoming(end) for end in ends}
+    try:
+        while True:
+            for end in select.select(ends, [], [])[0]:
+                message = incoming[end].next()
+                assert message is not None  # the sockets wait for it
+                order = order_in(message)
+                try:
+                    if store is None:
+                        store = open_store(place, role="writer", check="none")
+                        store.begin_to_serve()
+                    answer = _done(store, order)
+                except Exception as error:
+                    answer = Answer(failure=str(error), failed=type(error).__name__)
+                end.sendall(framed(ENCODER.encode(answer)))
+    except (EOFError, OSError):
+        pass  # the server has ended
+    finally:
+        if store is not None:
+            store.close()
+
+
+def _done(store: Store, order: Order) -> Answer:
+    if order.action == "reopen":
+        store.reopen()
+        return Answer()
+    return answer_of(store.commit(order.work, now=order.now, soon=order.soon), order.work)
+
+
+def main() -> None:
+    """Read the place and the numbers of the sockets from the command line."""
+    for ending in (signal.SIGINT, signal.SIGTERM):  # meant for the server, which says when it has ended
+        signal.signal(ending, signal.SIG_IGN)
+    gc.set_threshold(50_000, 20, 100)
+    place, *numbers = sys.argv[1:]
+    write_for(place, [socket.socket(fileno=int(number)) for number in numbers])
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,171 @@
+"""The server's end of the process that writes its log."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from functools import partial
+
+from rankpolicy.service.errors import UnavailableError
+from rankpolicy.service.records import Committed, NewEvents, NewRanking
+from rankpolicy.service.writing.messages import ENCODER, Incoming, Order, committed_in, framed
+
+Work = NewRanking | NewEvents
+
+
+class Writer:
+    """Another process that commits, for the event loop without waiting and for a thread that waits. One order at a time.
+
+    Parameters
+    ----------
+    place
+        The database.
+    locks
+        Files that stay open in the process: locks that are held until both have ended.
+    """
+
+    def __init__(self, place: str, *, locks: Sequence[int] = ()) -> None:
+        self._place, self._locks = place, tuple(locks)
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._done: Callable[[Committed | Exception], None] | None = None
+        self._work: Sequence[Work] = ()
+        self._unsent = b""
+        self._start()
+
+    def serve(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Answer in this event loop from now on. Called in it.
+
+        Parameters
+        ----------
+        loop
+            The event loop.
+        """
+        self._loop = loop
+        loop.add_reader(self._soon, self._receive)
+
+    def commit(self, work: Sequence[Work], *, now: int) -> Committed:
+        """Do what ``Store.commit`` does, and wait for it. Not for the event loop.
+
+        Parameters
+        ----------
+        work
+            Lists and events, in order.
+        now
+            The time of the service.
+        """
+        return committed_in(self._asked(Order("commit", list(work), now)), work)
+
+    def commit_soon(self, work: Sequence[Work], *, now: int, done: Callable[[Committed | Exception], None]) -> None:
+        """Have something committed for whom users wait. Called in the event loop.
+
+        Parameters
+        ----------
+        work
+            Lists and events, in order.
+        now
+            The time of the service.
+        done
+            Called in the event loop with what was done, or with what failed.
+        """
+        self._work, self._done = work, done
+        self._unsent = framed(ENCODER.encode(Order("commit", list(work), now, True)))
+        self._send()
+
+    def reopen(self) -> None:
+        """Have the process begin again after a failure; a new one where it has ended. Not for the event loop."""
+        if self._has_ended or self._process.poll() is not None:
+            self._process.kill()  # it may be about to end
+            self._process.wait()
+            self._waiting.close()
+            ended = self._soon
+            self._start()
+            self._call(partial(self._watch_instead_of, ended))
+        committed_in(self._asked(Order("reopen")), ())
+
+    def stop(self) -> None:
+        """End the process, and wait until it has released the database. Not for the event loop."""
+        self._waiting.close()
+        if self._loop is None or self._loop.is_closed():
+            self._soon.close()
+        else:
+            self._loop.call_soon_threadsafe(self._unwatch, self._soon)
+        self._process.wait()
+
+    def _start(self) -> None:
+        soon, waiting = socket.socketpair(), socket.socketpair()
+        theirs = [soon[1], waiting[1]]
+        numbers = [end.fileno() for end in theirs]
+        command = [sys.executable, "-m", "rankpolicy.service.writing.process", self._place, *map(str, numbers)]
+        self._process = subprocess.Popen(command, stdin=subprocess.DEVNULL, pass_fds=(*numbers, *self._locks))
+        for end in theirs:
+            end.close()
+        self._has_ended = False
+        self._soon, self._waiting = soon[0], waiting[0]
+        self._soon.setblocking(False)
+        self._incoming = {end: Incoming(end) for end in (self._soon, self._waiting)}
+
+    def _asked(self, order: Order) -> bytes:
+        try:
+            self._waiting.sendall(framed(ENCODER.encode(order)))
+            message = self._incoming[self._waiting].next()
+        except (EOFError, OSError):
+            raise self._ended() from None
+        assert message is not None  # this end waits
+        return message
+
+    def _call(self, function: Callable[[], None]) -> None:
+        if self._loop is not None and not self._loop.is_closed():
+            self._loop.call_soon_threadsafe(function)
+
+    def _watch_instead_of(self, ended: socket.socket) -> None:
+        assert self._loop is not None
+        self._unwatch(ended)
+        self._loop.add_reader(self._soon, self._receive)
+
+    def _unwatch(self, end: socket.socket) -> None:
+        assert self._loop is not None
+        if end.fileno() >= 0:
+            self._loop.remove_reader(end)
+            self._loop.remove_writer(end)
+            end.close()
+
+    def _send(self) -> None:
+        assert self._loop is not None
+        try:
+            sent = self._soon.send(self._unsent)
+        except BlockingIOError:
+            sent = 0
+        except OSError:
+            self._tell(self._ended())
+            return
+        self._unsent = self._unsent[sent:]
+        if self._unsent:
+            self._loop.add_writer(self._soon, self._send)
+        else:
+            self._loop.remove_writer(self._soon)
+
+    def _receive(self) -> None:
+        outcome: Committed | Exception
+        try:
+            message = self._incoming[self._soon].next()
+            if message is None:
+                return
+            outcome = committed_in(message, self._work)
+        except (EOFError, OSError):
+            self._unwatch(self._soon)
+            outcome = self._ended()
+        except Exception as error:
+            outcome = error
+        self._tell(outcome)
+
+    def _ended(self) -> UnavailableError:
+        self._has_ended = True
+        return UnavailableError("the process that writes the log has ended. Send it again.")
+
+    def _tell(self, outcome: Committed | Exception) -> None:
+        done, self._done, self._work = self._done, None, ()
+        if done is not None:
+            done(outcome)
