@@ -80,6 +80,8 @@ class RankingService:
             for live in self.policies.by_name.values():
                 live.policy.warm_up()
             wait_for_check()
+            if self._writer is not None:
+                self._writer.reopen()  # it is ready then
         except BaseException:
             if self._writer is not None:
                 self._writer.stop()

@@ -7,10 +7,12 @@ import select
 import signal
 import socket
 import sys
+from contextlib import suppress
 
 from rankpolicy.service.opening import open_store
 from rankpolicy.service.store import Store
 from rankpolicy.service.writing.messages import ENCODER, Answer, Incoming, Order, answer_of, framed, order_in
+from rankpolicy.types import RankPolicyError
 
 
 def write_for(place: str, ends: list[socket.socket]) -> None:
@@ -26,15 +28,15 @@ def write_for(place: str, ends: list[socket.socket]) -> None:
     store: Store | None = None
     incoming = {end: Incoming(end) for end in ends}
     try:
+        with suppress(RankPolicyError):  # tried again with the first order, which says what is wrong
+            store = _opened(place)
         while True:
             for end in select.select(ends, [], [])[0]:
                 message = incoming[end].next()
                 assert message is not None  # the sockets wait for it
                 order = order_in(message)
                 try:
-                    if store is None:
-                        store = open_store(place, role="writer", check="none")
-                        store.begin_to_serve()
+                    store = store or _opened(place)
                     answer = _done(store, order)
                 except Exception as error:
                     answer = Answer(failure=str(error), failed=type(error).__name__)
@@ -44,6 +46,12 @@ def write_for(place: str, ends: list[socket.socket]) -> None:
     finally:
         if store is not None:
             store.close()
+
+
+def _opened(place: str) -> Store:
+    store = open_store(place, role="writer", check="none")
+    store.begin_to_serve()
+    return store
 
 
 def _done(store: Store, order: Order) -> Answer:
