@@ -20,6 +20,7 @@ from typing import Any
 from benchmarks.service.filled import fill, keep_snapshot, size_of
 from benchmarks.service.servers import running
 from rankpolicy.service.config import ServiceConfig
+from rankpolicy.types import unknown_name
 
 BANDIT = 'kind = "bandit"\nbandit = "epsilon-greedy"'  # its propensities are exact, and logged with every list
 NUM_ITEMS = 25
@@ -201,16 +202,21 @@ def _best(function: Any, calls: int) -> float:
     return 1e6 * min(times)
 
 
+def with_children(process: int) -> list[int]:
+    """A server and the processes that it has started, such as the one that writes its log."""
+    return [process, *map(int, Path(f"/proc/{process}/task/{process}/children").read_text().split())]
+
+
 def cpu_seconds(process: int) -> float:
-    """CPU time that a process has used."""
-    words = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
-    return (int(words[11]) + int(words[12])) / os.sysconf("SC_CLK_TCK")
+    """CPU time that a server has used."""
+    stats = [Path(f"/proc/{one}/stat").read_text().rpartition(")")[2].split() for one in with_children(process)]
+    return sum(int(words[11]) + int(words[12]) for words in stats) / os.sysconf("SC_CLK_TCK")
 
 
 def memory_of(process: int) -> float:
-    """Megabytes of a process that are in memory."""
-    lines = Path(f"/proc/{process}/status").read_text().splitlines()
-    return int(next(line for line in lines if line.startswith("VmRSS")).split()[1]) / 1000
+    """Megabytes of a server that are in memory."""
+    lines = [Path(f"/proc/{one}/status").read_text().splitlines() for one in with_children(process)]
+    return sum(int(next(line for line in of if line.startswith("VmRSS")).split()[1]) for of in lines) / 1000
 
 
 PARTS = {
@@ -229,6 +235,9 @@ def main() -> int:
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--json", action="store_true", help="one JSON line per figure")
     given = parser.parse_args()
+    for name in given.parts:
+        if name not in PARTS:
+            parser.error(unknown_name("part", name, PARTS))
     with tempfile.TemporaryDirectory(prefix="bench-service-") as folder:
         bench = Bench(Path(folder), given.seconds, given.repeats, as_json=given.json)
         start = time.perf_counter()

@@ -44,7 +44,7 @@ _ENCODER = msgspec.json.Encoder()
 
 
 class RankingService:
-    """Policies, the log, and the thread that writes it.
+    """Policies, the log, and who writes it.
 
     Parameters
     ----------

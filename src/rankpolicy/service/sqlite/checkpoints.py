@@ -1,4 +1,4 @@
-"""Moving the write-ahead log into the database beside the thread that writes, so that no answer waits for it."""
+"""Moving the write-ahead log into the database beside who writes, so that no answer waits for it."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class Checkpoints:
         connection.set_wal_hook(self._committed)
 
     def start(self) -> None:
-        """Start the thread; without it the thread that writes does everything."""
+        """Start the thread; without it who writes does everything."""
         if self._thread is None:
             self._thread = threading.Thread(target=self._run, name="rankpolicy checkpoints", daemon=True)
             self._thread.start()
@@ -93,7 +93,7 @@ class Checkpoints:
             if self._ending:
                 break
             log = self._num_logs
-            # After a failure the thread that writes tries it, and what it says counts.
+            # After a failure who writes tries it, and what it says counts.
             with suppress(import_apsw().Error, RankPolicyError):
                 connection = connect(self._path) if connection is None else connection
                 for _ in range(_MOST_ROUNDS):

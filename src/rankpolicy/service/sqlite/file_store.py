@@ -104,7 +104,7 @@ class SqliteStore(ServedStore):
         return () if self._lock is None else (self._lock.descriptor,)
 
     def begin_to_serve(self) -> None:
-        """Move the write-ahead log into the database beside the thread that commits, not in it."""
+        """Move the write-ahead log into the database beside who commits."""
         self._checkpoints.start()
 
     def commit(self, work: Sequence[NewRanking | NewEvents], *, now: int, soon: bool = False) -> Committed:
