@@ -67,7 +67,7 @@ def application(config: str) -> FastAPI:
     config
         Path of service.toml.
     """
-    service = RankingService(ServiceConfig(**read_config(config)), writes_beside=True)
+    service = RankingService(ServiceConfig(**read_config(config)))
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:

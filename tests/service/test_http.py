@@ -1,8 +1,11 @@
 """The interface: what is answered, what is refused, and that bad input never ends in a 500."""
 
 import json
+import os
 import random
+import resource
 import time
+from contextlib import contextmanager
 
 import pytest
 from starlette.testclient import TestClient
@@ -211,13 +214,32 @@ def test_keys_and_scopes(tmp_path, capfd):
     assert key not in said.out + said.err
 
 
-def test_a_full_disk_refuses_events_goes_on_ranking_and_recovers(tmp_path):
-    service = RankingService(ServiceConfig(db=str(tmp_path / "service.db"), policies=POLICIES, window_seconds=60))
+@contextmanager
+def full_disk_of_a_thread(service):
+    """No page more for the connection that writes."""
+    connection, reopen = service._store._connection, service._store.reopen
+    connection.pragma("max_page_count", connection.pragma("page_count"))
+    service._store.reopen = lambda: None  # a new connection would have no limit
+    yield "is full"
+    connection.pragma("max_page_count", 1 << 30)
+    service._store.reopen = reopen
+
+
+@contextmanager
+def full_disk_of_a_process(service):
+    """No byte more for the files of the process that writes."""
+    process, size = service._writer._process.pid, os.path.getsize(f"{service._store.path}-wal")
+    before = resource.prlimit(process, resource.RLIMIT_FSIZE, (size, -1))
+    yield "nothing was stored"
+    resource.prlimit(process, resource.RLIMIT_FSIZE, before)
+
+
+@pytest.mark.parametrize("full_disk", [full_disk_of_a_thread, full_disk_of_a_process])
+def test_a_full_disk_refuses_events_goes_on_ranking_and_recovers(tmp_path, full_disk):
+    config = ServiceConfig(db=str(tmp_path / "service.db"), policies=POLICIES, window_seconds=60)
+    service = RankingService(config, writes_beside=full_disk is full_disk_of_a_process)
     with TestClient(Application(service), base_url="http://127.0.0.1", client=("127.0.0.1", 5)) as http:
         shown = post(http, "/v1/rank", RANK | {"policy": "own"}).json()
-        connection = service._store._connection
-        connection.pragma("max_page_count", connection.pragma("page_count"))
-        reopen, service._store.reopen = service._store.reopen, lambda: None  # a new connection would have no limit
         event = {"ranking_id": shown["ranking_id"], "item": "a", "type": "x" * 500}
 
         def sent(number):
@@ -225,16 +247,14 @@ def test_a_full_disk_refuses_events_goes_on_ranking_and_recovers(tmp_path):
             if answer.status_code == 503:
                 raise UnavailableError(answer.json()["message"])
 
-        number, said = until_refused(sent)
-        assert "is full" in said
-        assert http.get("/readyz").status_code == 503
-        large = {
-            "context": {f"key {number}": "x" * 500 for number in range(40)}
-        }  # does not fit into a page that is there
-        unlogged = post(http, "/v1/rank", RANK | {"policy": "own"} | large)
-        assert (unlogged.status_code, unlogged.json()["logged"], len(unlogged.json()["items"])) == (200, False, 3)
-        connection.pragma("max_page_count", 1 << 30)
-        service._store.reopen = reopen
+        with full_disk(service) as reason:
+            number, said = until_refused(sent)
+            assert reason in said
+            assert http.get("/readyz").status_code == 503
+            # What does not fit into a page that is there.
+            large = {"context": {f"key {number}": "x" * 500 for number in range(40)}}
+            unlogged = post(http, "/v1/rank", RANK | {"policy": "own"} | large)
+            assert (unlogged.status_code, unlogged.json()["logged"], len(unlogged.json()["items"])) == (200, False, 3)
         assert post(http, "/v1/events", event | {"event_id": f"e{number}"}).json()["accepted"] == 1
         assert http.get("/readyz").status_code == 200
         assert post(http, "/v1/rank", RANK).json()["logged"]

@@ -48,12 +48,12 @@ class Journal:
     ----------
     store
         The log; from now on only the journal uses it.
-    writer
-        Another process that writes it; None: this one does.
     policies
         Who learns.
     clock
         The time of the service.
+    writer
+        Another process that writes the log; None: this one does.
     snapshot_every
         Lessons between snapshots of a policy.
     report
@@ -193,7 +193,10 @@ class Journal:
             batch = self._taken()
             self._begin_again = True  # until all of this is done
             works = [work for work, _ in batch]
-            self._writer.commit_soon(works, now=self._clock.now(), done=partial(self._stored, batch))
+            try:
+                self._writer.commit_soon(works, now=self._clock.now(), done=partial(self._stored, batch))
+            except Exception as error:
+                self._stored(batch, error)
 
     def _taken(self) -> list[Piece]:
         """The first of what is held, as much as is committed at once, but at least one piece."""

@@ -53,7 +53,7 @@ class RankingService:
     report
         Called with a sentence when something goes wrong that no caller is told.
     writes_beside
-        Whether another process writes the log, which answers sooner; ``serve`` has one.
+        Whether another process writes the log, so that the event loop goes on meanwhile; otherwise a thread does.
     """
 
     def __init__(
@@ -61,7 +61,7 @@ class RankingService:
         config: ServiceConfig,
         *,
         report: Callable[[str], None] = lambda text: None,
-        writes_beside: bool = False,
+        writes_beside: bool = True,
     ) -> None:
         self.config = config
         self._report = report
@@ -81,7 +81,8 @@ class RankingService:
                 live.policy.warm_up()
             wait_for_check()
             if self._writer is not None:
-                self._writer.reopen()  # it is ready then
+                self._writer.reopen()  # it is ready then, and brings what other servers have learned from now on
+                self.policies.catch_up(self._store)
         except BaseException:
             if self._writer is not None:
                 self._writer.stop()

@@ -44,7 +44,7 @@ def serve(config: ServiceConfig, *, announce: Callable[[str], None]) -> None:
     listening = _bound(config)
     service = None
     try:
-        service = RankingService(config, report=log_line, writes_beside=True)
+        service = RankingService(config, report=log_line)
         host, port = listening.getsockname()[:2]
         shown = f"[{host}]" if ":" in host else host
 
