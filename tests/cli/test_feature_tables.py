@@ -115,7 +115,7 @@ def test_columns_of_a_run_file(rankpolicy, refused, tables, tmp_path):
     result = rankpolicy("train", "--config", config)
     assert result.status == 0, result.stderr
     assert rp.load(model).feature_names_ == ["price", "brand"]
-    assert rankpolicy("train", "--config", config, "--ignore", "title,brand").status == 0
+    assert rankpolicy("train", "--config", config, "--ignore", "title", "--ignore", "brand").status == 0
     assert rp.load(model).feature_names_ == ["price"]
     assert "must have the qid column 'other'" in refused("train", "--config", config, "--qid", "other")
     assert "must have the qid column 'qid'" in refused("train", "--config", config, "--qid", "qid")

@@ -145,7 +145,7 @@ def train(
     if run_file.label is not None and not _is_given(ctx, "label"):
         label = run_file.label
     group = run_file.group if group is None else group
-    ignore = run_file.ignore if ignore is None else ignore
+    ignore = ignore or run_file.ignore
     seed_is_given = seed is not None
     seed = next(value for value in (seed, run_file.seed, 0) if value is not None)
     inputs = {

@@ -58,7 +58,7 @@ Group = Annotated[
     typer.Option("--group", metavar="COLUMN", help="Column of protected groups; by default 'group' if there is one."),
 ]
 Ignore = Annotated[
-    str | None,
+    list[str] | None,
     typer.Option("--ignore", metavar="COLUMNS", help="Columns of .csv and .parquet to leave out, separated by commas."),
 ]
 OnDisk = Annotated[
@@ -145,8 +145,8 @@ def conventions_from(
 
 
 def columns_from(
-    qid: str, label: str, group: str | None, ignore: str | None, *, on_disk: bool = False
+    qid: str, label: str, group: str | None, ignore: list[str] | None, *, on_disk: bool = False
 ) -> dict[str, Any]:
     """What the options say about how data is read, as ``read_dataset`` takes it."""
-    left_out = [name.strip() for name in (ignore or "").split(",") if name.strip()]
+    left_out = [name.strip() for names in ignore or () for name in names.split(",") if name.strip()]
     return {"qid": qid, "label": label, "protected": group, "ignore": left_out, "on_disk": on_disk}

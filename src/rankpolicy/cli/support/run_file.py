@@ -42,7 +42,7 @@ class RunFile:
     qid: str | None = None
     label: str | None = None
     group: str | None = None
-    ignore: str | None = None
+    ignore: list[str] | None = None
     out: Path | None = None
     seed: int | None = None
     settings: dict[str, str] = field(default_factory=dict)
@@ -80,7 +80,7 @@ def read_run_file(path: Path) -> RunFile:
         qid=document.get("qid"),
         label=document.get("label"),
         group=document.get("group"),
-        ignore=",".join(document["ignore"]) if "ignore" in document else None,
+        ignore=document.get("ignore"),
         out=_path(document.get("out")),
         seed=document.get("seed"),
         settings=as_texts(document.get("settings", {})),
