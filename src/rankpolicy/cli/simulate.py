@@ -146,7 +146,7 @@ def simulate(
             sys.stderr.write(f"{name}: {done}/{runs} runs, regret {regret:.1f} ({run.seconds:.0f} s){end}")
 
     with note_if_slow("compiling bandits (first run only) ..."):
-        simulate_bandits(makers, problems[0], num_steps=1, num_runs=1)
+        simulate_bandits(makers, problems[0], num_steps=1, num_runs=1, device=device)
     simulations = []
     with executor_from(executor, jobs, address, default="threads") as chosen:
         for problem in problems:
