@@ -18,7 +18,7 @@ from rankpolicy.service.errors import UnavailableError
 from rankpolicy.service.live import LivePolicies
 from rankpolicy.service.records import Committed, NewEvents, NewRanking
 from rankpolicy.service.served_store import ServedStore
-from rankpolicy.service.writing.writer import Writer
+from rankpolicy.service.writing.writer import LONGEST_END, Writer
 
 MOST_WAITING = 10_000  # pieces of work; more are refused, so that memory is bounded and nobody waits for long
 MOST_AT_ONCE = 1_000  # pieces of work in one transaction
@@ -109,7 +109,10 @@ class Journal:
         """Commit what waits, keep snapshots, and end the thread."""
         self._stopping = True
         self._waiting.put(None)
-        self._thread.join()
+        while self._thread.is_alive():
+            self._thread.join(LONGEST_END)
+            if self._thread.is_alive() and self._writer is not None:
+                self._writer.kill()
         self._call(self._refuse_rest)
 
     def submit(self, work: Work, done: Done) -> None:

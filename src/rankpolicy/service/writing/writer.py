@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import socket
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack, suppress
 from functools import partial
 
 from rankpolicy.service.errors import UnavailableError
 from rankpolicy.service.records import Committed, NewEvents, NewRanking
 from rankpolicy.service.writing.messages import ENCODER, Incoming, Order, committed_in, framed
+
+LONGEST_END = 10.0  # seconds for which who ends waits for the process; then it hangs, and is killed
 
 Work = NewRanking | NewEvents
 
@@ -70,8 +74,12 @@ class Writer:
         done
             Called in the event loop with what was done, or with what failed.
         """
-        self._work, self._done = work, done
-        self._unsent = framed(ENCODER.encode(Order("commit", list(work), now, True)))
+        try:
+            message = ENCODER.encode(Order("commit", list(work), now, True))
+        except Exception as error:
+            done(error)
+            return
+        self._work, self._done, self._unsent = work, done, framed(message)
         self._send()
 
     def reopen(self) -> None:
@@ -92,20 +100,44 @@ class Writer:
             self._soon.close()
         else:
             self._loop.call_soon_threadsafe(self._unwatch, self._soon)
-        self._process.wait()
+        try:
+            self._process.wait(LONGEST_END)
+        except subprocess.TimeoutExpired:
+            self.kill()
+            self._process.wait()
+
+    def kill(self) -> None:
+        """Kill the process, which fails what it was given; ``reopen`` starts another."""
+        self._process.kill()
 
     def _start(self) -> None:
-        soon, waiting = socket.socketpair(), socket.socketpair()
-        theirs = [soon[1], waiting[1]]
-        numbers = [end.fileno() for end in theirs]
-        command = [sys.executable, "-m", "rankpolicy.service.writing.process", self._place, *map(str, numbers)]
-        self._process = subprocess.Popen(command, stdin=subprocess.DEVNULL, pass_fds=(*numbers, *self._locks))
+        try:
+            with ExitStack() as failed:
+                soon, waiting = ([failed.enter_context(end) for end in socket.socketpair()] for _ in range(2))
+                theirs = [soon[1], waiting[1]]
+                self._process = self._started([end.fileno() for end in theirs])
+                failed.pop_all()
+        except OSError as error:
+            raise UnavailableError(
+                f"the process that writes the log cannot be started ({error}). Send it again."
+            ) from None
         for end in theirs:
             end.close()
+        soon[0].setblocking(False)
         self._has_ended = False
+        self._incoming = {end: Incoming(end) for end in (soon[0], waiting[0])}
         self._soon, self._waiting = soon[0], waiting[0]
-        self._soon.setblocking(False)
-        self._incoming = {end: Incoming(end) for end in (self._soon, self._waiting)}
+
+    def _started(self, numbers: list[int]) -> subprocess.Popen[bytes]:
+        # It finds modules where this process does, and not in the folder where a user happens to be.
+        command = [sys.executable, "-P", "-m", "rankpolicy.service.writing.process", *map(str, numbers)]
+        environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
+        passed = (*numbers, *self._locks)
+        process = subprocess.Popen(command, bufsize=0, stdin=subprocess.PIPE, env=environment, pass_fds=passed)
+        assert process.stdin is not None
+        with suppress(BrokenPipeError), process.stdin as told:  # the first order says that it has ended
+            told.write(os.fsencode(self._place))
+        return process
 
     def _asked(self, order: Order) -> bytes:
         try:
@@ -149,13 +181,14 @@ class Writer:
 
     def _receive(self) -> None:
         outcome: Committed | Exception
+        end = self._soon  # the thread may put another in its place
         try:
-            message = self._incoming[self._soon].next()
+            message = self._incoming[end].next()
             if message is None:
                 return
             outcome = committed_in(message, self._work)
         except (EOFError, OSError):
-            self._unwatch(self._soon)
+            self._unwatch(end)
             outcome = self._ended()
         except Exception as error:
             outcome = error
