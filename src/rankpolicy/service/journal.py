@@ -337,6 +337,7 @@ class Journal:
             for snapshot in self._policies.snapshots(every=every):
                 self._store.save_snapshot(snapshot, now=self._clock.now())
         except Exception as error:  # the log has everything that a snapshot has
+            self._begin_again = True  # another process may commit, and not notice that this one has lost the database
             self._report(f"a snapshot could not be kept: {error}")
 
 
