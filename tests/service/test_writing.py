@@ -270,11 +270,14 @@ def test_the_place_is_on_no_command_line(server):
     """The address of a PostgreSQL database holds a password, and everybody on the machine may list processes."""
     store, _, writer = server
     writer.commit([], now=1_000)
-    shown = subprocess.run(
-        ["ps", "-ww", "-o", "args=", "-p", str(writer._process.pid)], capture_output=True, check=True
-    )
-    assert b"rankpolicy.service.writing.process" in shown.stdout
-    assert os.fsencode(store.path) not in shown.stdout
+    assert "rankpolicy.service.writing.process" in writer._process.args
+    assert not [word for word in writer._process.args if str(store.path) in word]
+
+
+def test_signals_of_a_terminal_do_not_reach_it(server):
+    """Not even while it imports modules, before it can ignore them."""
+    _, _, writer = server
+    assert os.getpgid(writer._process.pid) != os.getpgrp()
 
 
 def test_modules_in_the_working_directory_are_not_imported(server, tmp_path, monkeypatch):

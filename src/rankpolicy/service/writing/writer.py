@@ -133,7 +133,10 @@ class Writer:
         command = [sys.executable, "-P", "-m", "rankpolicy.service.writing.process", *map(str, numbers)]
         environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
         passed = (*numbers, *self._locks)
-        process = subprocess.Popen(command, bufsize=0, stdin=subprocess.PIPE, env=environment, pass_fds=passed)
+        # In a group of its own it does not hear Ctrl-C, which is for the server.
+        process = subprocess.Popen(
+            command, bufsize=0, stdin=subprocess.PIPE, env=environment, pass_fds=passed, process_group=0
+        )
         assert process.stdin is not None
         with suppress(BrokenPipeError), process.stdin as told:  # the first order says that it has ended
             told.write(os.fsencode(self._place))
