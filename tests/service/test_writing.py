@@ -20,6 +20,7 @@ from rankpolicy.service.journal import Journal
 from rankpolicy.service.records import NewRanking, StoredRanking
 from rankpolicy.service.replay import replay
 from rankpolicy.service.sqlite import SqliteStore, opening
+from rankpolicy.service.working import run_job
 from rankpolicy.service.writing import Writer, process
 from rankpolicy.service.writing import writer as writing
 from rankpolicy.service.writing.messages import ENCODER, Answer, Incoming, Order, committed_in, framed, order_in
@@ -282,11 +283,13 @@ def test_signals_of_a_terminal_do_not_reach_it(server):
 
 def test_modules_in_the_working_directory_are_not_imported(server, tmp_path, monkeypatch):
     store, _, _ = server
-    (tmp_path / "msgspec.py").write_text("raise SystemExit('this is not msgspec')")
+    for name in ("msgspec", "json"):
+        (tmp_path / f"{name}.py").write_text(f"raise SystemExit('this is not {name}')")
     monkeypatch.chdir(tmp_path)
     writer = Writer(str(store.path))
     assert writer.commit([], now=1_000).outcomes == []
     writer.stop()
+    assert run_job({"job": "check", "wanted": []}) == {}
 
 
 def test_a_server_with_thousands_of_connections_can_start_it(server):

@@ -6,12 +6,12 @@ import asyncio
 import os
 import socket
 import subprocess
-import sys
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
 from functools import partial
 
 from rankpolicy.service.errors import UnavailableError
+from rankpolicy.service.modules import module_command, module_environment
 from rankpolicy.service.records import Committed, NewEvents, NewRanking
 from rankpolicy.service.writing.messages import ENCODER, Incoming, Order, committed_in, framed
 
@@ -129,13 +129,13 @@ class Writer:
         self._soon, self._waiting = soon[0], waiting[0]
 
     def _started(self, numbers: list[int]) -> subprocess.Popen[bytes]:
-        # It finds modules where this process does, and not in the folder where a user happens to be.
-        command = [sys.executable, "-P", "-m", "rankpolicy.service.writing.process", *map(str, numbers)]
-        environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
-        passed = (*numbers, *self._locks)
-        # In a group of its own it does not hear Ctrl-C, which is for the server.
         process = subprocess.Popen(
-            command, bufsize=0, stdin=subprocess.PIPE, env=environment, pass_fds=passed, process_group=0
+            module_command("rankpolicy.service.writing.process", *map(str, numbers)),
+            bufsize=0,
+            stdin=subprocess.PIPE,
+            env=module_environment(),
+            pass_fds=(*numbers, *self._locks),
+            process_group=0,  # Ctrl-C is for the server
         )
         assert process.stdin is not None
         with suppress(BrokenPipeError), process.stdin as told:  # the first order says that it has ended
