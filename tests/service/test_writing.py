@@ -344,3 +344,37 @@ def test_the_end_waits_for_no_process_that_hangs(server, monkeypatch):
     asyncio.run(served())
     guard.cancel()
     assert not hung
+
+
+def test_a_process_that_hangs_is_killed_and_who_waits_in_the_event_loop_is_answered(server, monkeypatch):
+    store, live, writer = server
+
+    async def served():
+        loop, journal = asyncio.get_running_loop(), journal_of(store, live, writer)
+        journal.start(loop)
+        first, second = loop.create_future(), loop.create_future()
+        journal.submit_all([(new_list(live, "r1"), first.set_result)])
+        while journal.num_commits < 2:  # this one, and the first look at the windows
+            await asyncio.sleep(0.01)
+        writer._process.send_signal(signal.SIGSTOP)
+        with monkeypatch.context() as patched:
+            patched.setattr(writing, "LONGEST_ORDER", 0.2)
+            journal.submit_all([(new_list(live, "r2"), second.set_result)])
+        assert (await asyncio.wait_for(second, 30)).shown.ranking_id == "r2"
+        await asyncio.to_thread(journal.stop)
+
+    asyncio.run(served())
+    assert store.check()["rankings"] == 2
+
+
+def test_a_process_that_hangs_is_killed_and_the_thread_is_answered(server):
+    _, live, writer = server
+    writer.commit([], now=1_000)
+    hanging = writer._process
+    hanging.send_signal(signal.SIGSTOP)
+    writer._waiting.settimeout(0.2)
+    with pytest.raises(UnavailableError, match="has ended"):
+        writer.commit([new_list(live, "r1")], now=1_000)
+    writer.reopen()
+    assert hanging.poll() == -signal.SIGKILL
+    assert writer.commit([new_list(live, "r1")], now=1_000).outcomes

@@ -15,7 +15,9 @@ from rankpolicy.service.modules import module_command, module_environment
 from rankpolicy.service.records import Committed, NewEvents, NewRanking
 from rankpolicy.service.writing.messages import ENCODER, Incoming, Order, committed_in, framed
 
-LONGEST_END = 10.0  # seconds for which who ends waits for the process; then it hangs, and is killed
+# Seconds after which a process that does not answer is killed, so that somebody else does; databases give up much sooner.
+LONGEST_ORDER = 120.0
+LONGEST_END = 10.0  # the same while the server ends
 
 Work = NewRanking | NewEvents
 
@@ -37,6 +39,7 @@ class Writer:
         self._done: Callable[[Committed | Exception], None] | None = None
         self._work: Sequence[Work] = ()
         self._unsent = b""
+        self._limit: asyncio.TimerHandle | None = None  # of the time for an answer
         self._start()
 
     def serve(self, loop: asyncio.AbstractEventLoop) -> None:
@@ -79,7 +82,9 @@ class Writer:
         except Exception as error:
             done(error)
             return
+        assert self._loop is not None
         self._work, self._done, self._unsent = work, done, framed(message)
+        self._limit = self._loop.call_later(LONGEST_ORDER, self.kill)
         self._send()
 
     def reopen(self) -> None:
@@ -124,6 +129,7 @@ class Writer:
         for end in theirs:
             end.close()
         soon[0].setblocking(False)
+        waiting[0].settimeout(LONGEST_ORDER)
         self._has_ended = False
         self._incoming = {end: Incoming(end) for end in (soon[0], waiting[0])}
         self._soon, self._waiting = soon[0], waiting[0]
@@ -202,6 +208,8 @@ class Writer:
         return UnavailableError("the process that writes the log has ended. Send it again.")
 
     def _tell(self, outcome: Committed | Exception) -> None:
+        if self._limit is not None:
+            self._limit.cancel()
         done, self._done, self._work = self._done, None, ()
         if done is not None:
             done(outcome)
