@@ -164,7 +164,8 @@ class Writer:
     def _watch_instead_of(self, ended: socket.socket) -> None:
         assert self._loop is not None
         self._unwatch(ended)
-        self._loop.add_reader(self._soon, self._receive)
+        if self._soon.fileno() >= 0:  # it may have ended too
+            self._loop.add_reader(self._soon, self._receive)
 
     def _unwatch(self, end: socket.socket) -> None:
         assert self._loop is not None
@@ -180,6 +181,7 @@ class Writer:
         except BlockingIOError:
             sent = 0
         except OSError:
+            self._unwatch(self._soon)  # nothing of this order goes to the next process
             self._tell(self._ended())
             return
         self._unsent = self._unsent[sent:]
