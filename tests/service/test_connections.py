@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import socket
 import subprocess
@@ -9,6 +10,8 @@ import sys
 import time
 
 import pytest
+
+from rankpolicy.service.server import log_line
 
 CODE = """
 import sys
@@ -321,3 +324,15 @@ def test_an_answer_to_head_has_no_body(port):
         answer = all_that_comes(connection)
     assert answer.startswith(b"HTTP/1.1 405")
     assert answer.endswith(b"\r\n\r\n")
+
+
+@pytest.mark.parametrize("failure", [BrokenPipeError, ValueError])
+def test_a_log_that_nobody_reads_stops_nothing(monkeypatch, failure):
+    """Who asked while something failed would get no answer otherwise."""
+
+    class Broken(io.StringIO):
+        def write(self, text):
+            raise failure
+
+    monkeypatch.setattr(sys, "stderr", Broken())
+    log_line("a sentence")

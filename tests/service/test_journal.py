@@ -319,6 +319,27 @@ def test_lessons_that_cannot_be_learned_in_the_event_loop_are_learned_from_the_l
     assert policy._bandit.counts_of("q", ["a", "b"])[:, 1].tolist() == [1, 1]
 
 
+def test_after_a_snapshot_that_could_not_be_kept_the_database_is_opened_again(beside):
+    """Another process commits, so nothing else would notice that this connection to the database is broken."""
+    writer, live, journal = beside
+    broken, writer.store = writer.store, SqliteStore(writer.store.path, role="writer")
+    writer.commit = writer.store.commit
+    journal._snapshot_every = 1
+    submitted(journal, *lists(live, "r1"))
+    writer.finish()
+    broken._disconnect()
+    submitted(journal, *lists(live, "r2"))
+    writer.finish(later=10**9)  # all windows end, and a snapshot is wanted
+    until(lambda: journal._begin_again)
+    answers = submitted(journal, *lists(live, "r3"))
+    until(lambda: answers)
+    submitted(journal, *lists(live, "r4"))
+    writer.finish(later=3 * 10**9)
+    journal.stop()
+    assert len(broken.snapshots(1)) == 1
+    writer.store.close()
+
+
 def test_what_is_held_when_it_ends_is_refused(beside):
     _, live, journal = beside
     with journal._writing:

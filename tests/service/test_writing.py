@@ -1,21 +1,28 @@
 """The process that writes the log: what it is sent, what it answers, and what happens when it or its server ends."""
 
 import asyncio
+import errno
+import fcntl
 import os
+import resource
 import signal
 import socket
+import subprocess
 import threading
 
 import msgspec
 import pytest
 
+from rankpolicy.service import journal as journaling
 from rankpolicy.service.clock import Clock
 from rankpolicy.service.errors import ConflictError, DamagedStoreError, UnavailableError
 from rankpolicy.service.journal import Journal
 from rankpolicy.service.records import NewRanking, StoredRanking
 from rankpolicy.service.replay import replay
 from rankpolicy.service.sqlite import SqliteStore, opening
-from rankpolicy.service.writing import Writer
+from rankpolicy.service.working import run_job
+from rankpolicy.service.writing import Writer, process
+from rankpolicy.service.writing import writer as writing
 from rankpolicy.service.writing.messages import ENCODER, Answer, Incoming, Order, committed_in, framed, order_in
 from rankpolicy.types import RankPolicyError
 from tests.service.parts import BANDIT, WINDOW, click, events, live_policies, policy_of, ranked, request_of
@@ -205,3 +212,169 @@ def test_a_database_that_cannot_be_opened_is_named(tmp_path):
     with pytest.raises(UnavailableError, match="missing"):
         writer.commit([], now=1)
     writer.stop()
+
+
+def test_what_cannot_be_sent_is_refused_and_the_rest_goes_on(server):
+    """No message holds such a number; who waits for the others waits for nobody in vain."""
+    store, live, writer = server
+    odd = new_list(live, "odd")
+    odd = msgspec.structs.replace(odd, shown=msgspec.structs.replace(odd.shown, memo=2**70))
+
+    async def served():
+        loop, journal = asyncio.get_running_loop(), journal_of(store, live, writer)
+        journal.start(loop)
+        answers = [loop.create_future() for _ in range(3)]
+        pieces = [new_list(live, "r1"), odd, new_list(live, "r2")]
+        journal.submit_all([(work, answer.set_result) for work, answer in zip(pieces, answers, strict=True)])
+        found = await asyncio.wait_for(asyncio.gather(*answers), 30)
+        await asyncio.to_thread(journal.stop)
+        return found
+
+    first, refused, second = asyncio.run(served())
+    assert (first.shown.ranking_id, second.shown.ranking_id) == ("r1", "r2")
+    assert isinstance(refused, OverflowError)
+    assert store.check()["rankings"] == 2
+
+
+def journal_of(store, live, writer):
+    return Journal(store, live, Clock(not_before=store.last_stamp()), writer=writer)
+
+
+def test_an_order_that_cannot_be_read_is_answered(server):
+    _, live, writer = server
+    writer.commit([], now=1_000)
+    first = writer._process.pid
+    with pytest.raises(RuntimeError, match="Expected"):
+        writer.commit([msgspec.structs.replace(new_list(live, "r1"), version="one")], now=1_000)
+    assert writer.commit([new_list(live, "r1")], now=1_000).outcomes
+    assert writer._process.pid == first
+
+
+def test_a_process_that_cannot_be_started_is_a_database_that_cannot_be_written(server, monkeypatch):
+    _, live, writer = server
+    writer.kill()
+    writer._process.wait()
+
+    def refuses(*args, **settings):
+        raise OSError(errno.EAGAIN, "Resource temporarily unavailable")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(subprocess, "Popen", refuses)
+        for _ in range(2):
+            with pytest.raises(UnavailableError, match="temporarily unavailable"):
+                writer.reopen()
+    writer.reopen()
+    assert writer.commit([new_list(live, "r1")], now=1_000).outcomes
+
+
+def test_the_place_is_on_no_command_line(server):
+    """The address of a PostgreSQL database holds a password, and everybody on the machine may list processes."""
+    store, _, writer = server
+    writer.commit([], now=1_000)
+    assert "rankpolicy.service.writing.process" in writer._process.args
+    assert not [word for word in writer._process.args if str(store.path) in word]
+
+
+def test_signals_of_a_terminal_do_not_reach_it(server):
+    """Not even while it imports modules, before it can ignore them."""
+    _, _, writer = server
+    assert os.getpgid(writer._process.pid) != os.getpgrp()
+
+
+def test_modules_in_the_working_directory_are_not_imported(server, tmp_path, monkeypatch):
+    store, _, _ = server
+    for name in ("msgspec", "json"):
+        (tmp_path / f"{name}.py").write_text(f"raise SystemExit('this is not {name}')")
+    monkeypatch.chdir(tmp_path)
+    writer = Writer(str(store.path))
+    assert writer.commit([], now=1_000).outcomes == []
+    writer.stop()
+    assert run_job({"job": "check", "wanted": []}) == {}
+
+
+def test_a_server_with_thousands_of_connections_can_start_it(server):
+    """Sockets have large numbers then."""
+    store, live, _ = server
+    before = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (min(4_096, before[1]), before[1]))
+    pairs = [socket.socketpair() for _ in range(2)]
+    high = [socket.socket(fileno=fcntl.fcntl(theirs, fcntl.F_DUPFD_CLOEXEC, 1_500)) for _, theirs in pairs]
+    thread = threading.Thread(target=process.write_for, args=(str(store.path), high))
+    thread.start()
+    try:
+        pairs[0][0].settimeout(20)
+        pairs[0][0].sendall(framed(ENCODER.encode(Order("commit", [new_list(live, "r1")], 1_000))))
+        assert committed_in(Incoming(pairs[0][0]).next(), [new_list(live, "r1")]).outcomes
+    finally:
+        for ours, theirs in pairs:
+            ours.close()
+            theirs.close()
+        for end in high:
+            end.shutdown(socket.SHUT_RDWR)
+        thread.join()
+        for end in high:
+            end.close()
+        resource.setrlimit(resource.RLIMIT_NOFILE, before)
+
+
+def test_the_end_waits_for_no_process_that_hangs(server, monkeypatch):
+    """It is killed, and what it was given is committed by another, or refused."""
+    store, live, writer = server
+    monkeypatch.setattr(writing, "LONGEST_END", 0.2)
+    monkeypatch.setattr(journaling, "LONGEST_END", 0.2)
+
+    async def served():
+        loop, journal = asyncio.get_running_loop(), journal_of(store, live, writer)
+        journal.start(loop)
+        first = loop.create_future()
+        journal.submit_all([(new_list(live, "r1"), first.set_result)])
+        await asyncio.wait_for(first, 20)
+        writer._process.send_signal(signal.SIGSTOP)
+        second = loop.create_future()
+        journal.submit_all([(new_list(live, "r2"), second.set_result)])
+        await asyncio.sleep(0.05)
+        await asyncio.wait_for(asyncio.to_thread(journal.stop), 20)
+        await asyncio.wait_for(second, 20)
+        writer._process.send_signal(signal.SIGSTOP)
+        await asyncio.wait_for(asyncio.to_thread(writer.stop), 20)
+
+    hung = []
+    guard = threading.Timer(15, lambda: (hung.append(writer._process.pid), writer._process.kill()))
+    guard.start()
+    asyncio.run(served())
+    guard.cancel()
+    assert not hung
+
+
+def test_a_process_that_hangs_is_killed_and_who_waits_in_the_event_loop_is_answered(server, monkeypatch):
+    store, live, writer = server
+
+    async def served():
+        loop, journal = asyncio.get_running_loop(), journal_of(store, live, writer)
+        journal.start(loop)
+        first, second = loop.create_future(), loop.create_future()
+        journal.submit_all([(new_list(live, "r1"), first.set_result)])
+        while journal.num_commits < 2:  # this one, and the first look at the windows
+            await asyncio.sleep(0.01)
+        writer._process.send_signal(signal.SIGSTOP)
+        with monkeypatch.context() as patched:
+            patched.setattr(writing, "LONGEST_ORDER", 0.2)
+            journal.submit_all([(new_list(live, "r2"), second.set_result)])
+        assert (await asyncio.wait_for(second, 30)).shown.ranking_id == "r2"
+        await asyncio.to_thread(journal.stop)
+
+    asyncio.run(served())
+    assert store.check()["rankings"] == 2
+
+
+def test_a_process_that_hangs_is_killed_and_the_thread_is_answered(server):
+    _, live, writer = server
+    writer.commit([], now=1_000)
+    hanging = writer._process
+    hanging.send_signal(signal.SIGSTOP)
+    writer._waiting.settimeout(0.2)
+    with pytest.raises(UnavailableError, match="has ended"):
+        writer.commit([new_list(live, "r1")], now=1_000)
+    writer.reopen()
+    assert hanging.poll() == -signal.SIGKILL
+    assert writer.commit([new_list(live, "r1")], now=1_000).outcomes

@@ -18,7 +18,7 @@ from rankpolicy.service.errors import UnavailableError
 from rankpolicy.service.live import LivePolicies
 from rankpolicy.service.records import Committed, NewEvents, NewRanking
 from rankpolicy.service.served_store import ServedStore
-from rankpolicy.service.writing.writer import Writer
+from rankpolicy.service.writing.writer import LONGEST_END, Writer
 
 MOST_WAITING = 10_000  # pieces of work; more are refused, so that memory is bounded and nobody waits for long
 MOST_AT_ONCE = 1_000  # pieces of work in one transaction
@@ -109,7 +109,10 @@ class Journal:
         """Commit what waits, keep snapshots, and end the thread."""
         self._stopping = True
         self._waiting.put(None)
-        self._thread.join()
+        while self._thread.is_alive():
+            self._thread.join(LONGEST_END)
+            if self._thread.is_alive() and self._writer is not None:
+                self._writer.kill()
         self._call(self._refuse_rest)
 
     def submit(self, work: Work, done: Done) -> None:
@@ -337,6 +340,7 @@ class Journal:
             for snapshot in self._policies.snapshots(every=every):
                 self._store.save_snapshot(snapshot, now=self._clock.now())
         except Exception as error:  # the log has everything that a snapshot has
+            self._begin_again = True  # another process may commit, and not notice that this one has lost the database
             self._report(f"a snapshot could not be kept: {error}")
 
 

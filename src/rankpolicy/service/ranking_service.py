@@ -70,8 +70,10 @@ class RankingService:
         if config.retrain:  # in a process of its own, so that this one stays small
             run_job({"job": "check", "wanted": [asdict(one) for one in config.retrains()]})
         self._store = open_store(config.place, check="none")
-        self._writer = Writer(config.place, locks=self._store.locks) if writes_beside else None
+        self._writer: Writer | None = None
         try:
+            if writes_beside:
+                self._writer = Writer(config.place, locks=self._store.locks)
             wait_for_check = self._store.check_beside(config.check)
             self.reader = open_store(config.place, role="reader", check="none")
             self.clock = Clock(not_before=self._store.last_stamp())
@@ -81,7 +83,7 @@ class RankingService:
                 live.policy.warm_up()
             wait_for_check()
             if self._writer is not None:
-                self._writer.reopen()  # it is ready then, and brings what other servers have learned from now on
+                self._writer.reopen()  # it is ready then, and brings the lessons that come from now on
                 self.policies.catch_up(self._store)
         except BaseException:
             if self._writer is not None:
@@ -118,7 +120,7 @@ class RankingService:
         self._tasks += [self._loop.create_task(self._retrain(wanted)) for wanted in self.config.retrains()]
 
     def stop(self) -> None:
-        """Commit what waits, keep snapshots, and release the database."""
+        """Commit what waits, keep snapshots, and release the database. Not for the event loop where another process writes."""
         if self._was_stopped:
             return
         self._was_stopped = True

@@ -10,6 +10,7 @@ import socket
 import sys
 import time
 from collections.abc import Callable
+from contextlib import suppress
 
 from rankpolicy.service.config import ServiceConfig
 from rankpolicy.service.http.access import is_loopback
@@ -111,8 +112,9 @@ def log_line(text: str) -> None:
         What happened.
     """
     line = json.dumps({"time": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()), "event": text})
-    sys.stderr.write(line + "\n")
-    sys.stderr.flush()
+    with suppress(OSError, ValueError):  # where nobody reads it, requests are answered all the same
+        sys.stderr.write(line + "\n")
+        sys.stderr.flush()
 
 
 def _check_exposure(config: ServiceConfig) -> None:

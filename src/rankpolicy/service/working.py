@@ -9,6 +9,7 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
+from rankpolicy.service.modules import module_command, module_environment
 from rankpolicy.types import RankPolicyError
 
 LONGEST = 3_600.0  # seconds
@@ -27,8 +28,8 @@ def run_job(
     started
         Called with the process, so that it can be ended.
     """
-    pipe = subprocess.PIPE
-    with subprocess.Popen([sys.executable, "-m", __name__], stdin=pipe, stdout=pipe, stderr=pipe) as process:
+    command, pipe = module_command(__name__), subprocess.PIPE
+    with subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, env=module_environment()) as process:
         started(process)
         try:
             out, said = process.communicate(json.dumps(job).encode(), LONGEST)

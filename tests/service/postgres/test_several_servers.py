@@ -7,10 +7,13 @@ import threading
 import pytest
 
 from rankpolicy.service.clock import Clock
+from rankpolicy.service.config import ServiceConfig
 from rankpolicy.service.errors import DamagedStoreError, UnavailableError
 from rankpolicy.service.journal import Journal
 from rankpolicy.service.opening import open_store
+from rankpolicy.service.ranking_service import RankingService
 from rankpolicy.service.replay import replay
+from rankpolicy.service.writing import Writer
 from rankpolicy.types import RankPolicyError
 from tests.service.parts import BANDIT, Parts, click, events, live_policies, policy_of, ranked, request_of
 
@@ -78,6 +81,25 @@ def test_servers_that_write_at_once_leave_one_log_without_gaps(cluster):
     assert {live.named(None).state_hash() for _, live, _ in servers} == {(found.last_lesson, found.state_sha256)}
     for store, _, _ in servers:
         store.close()
+
+
+def test_a_server_learns_what_others_were_told_while_its_writer_started(cluster, monkeypatch):
+    """The process brings lessons from the moment on at which it is ready; those before it are read from the log."""
+    url = cluster.new_database()
+    other = Parts(url, {"default": BANDIT})
+    item = other.show("r1").shown.items[0]
+    other.do(events(click("e1", "r1", item)))
+    reopen = Writer.reopen
+
+    def slowly(writer):
+        other.end_windows()
+        reopen(writer)
+
+    monkeypatch.setattr(Writer, "reopen", slowly)
+    service = RankingService(ServiceConfig(store=url, policies={"default": BANDIT}), writes_beside=True)
+    assert service.policies.named(None).state_hash() == other.live.named(None).state_hash()
+    service.stop()
+    other.store.close()
 
 
 def test_a_database_that_crashes_is_unavailable_and_then_goes_on(cluster):

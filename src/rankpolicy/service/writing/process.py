@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import os
 import select
 import signal
 import socket
@@ -26,16 +27,20 @@ def write_for(place: str, ends: list[socket.socket]) -> None:
         Sockets; on each the server waits for an answer before it sends the next order.
     """
     store: Store | None = None
-    incoming = {end: Incoming(end) for end in ends}
+    incoming = {end.fileno(): (end, Incoming(end)) for end in ends}
+    watched = select.poll()
+    for number in incoming:
+        watched.register(number, select.POLLIN)
     try:
         with suppress(RankPolicyError):  # tried again with the first order, which says what is wrong
             store = _opened(place)
         while True:
-            for end in select.select(ends, [], [])[0]:
-                message = incoming[end].next()
+            for number, _ in watched.poll():
+                end, messages = incoming[number]
+                message = messages.next()
                 assert message is not None  # the sockets wait for it
-                order = order_in(message)
                 try:
+                    order = order_in(message)
                     store = store or _opened(place)
                     answer = _done(store, order)
                 except Exception as error:
@@ -62,12 +67,12 @@ def _done(store: Store, order: Order) -> Answer:
 
 
 def main() -> None:
-    """Read the place and the numbers of the sockets from the command line."""
+    """Read the numbers of the sockets from the command line, and the place from stdin: who lists processes shall see no password."""
     for ending in (signal.SIGINT, signal.SIGTERM):  # meant for the server, which says when it has ended
         signal.signal(ending, signal.SIG_IGN)
     gc.set_threshold(50_000, 20, 100)
-    place, *numbers = sys.argv[1:]
-    write_for(place, [socket.socket(fileno=int(number)) for number in numbers])
+    place = os.fsdecode(sys.stdin.buffer.read())
+    write_for(place, [socket.socket(fileno=int(number)) for number in sys.argv[1:]])
 
 
 if __name__ == "__main__":

@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import socket
 import subprocess
-import sys
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack, suppress
 from functools import partial
 
 from rankpolicy.service.errors import UnavailableError
+from rankpolicy.service.modules import module_command, module_environment
 from rankpolicy.service.records import Committed, NewEvents, NewRanking
 from rankpolicy.service.writing.messages import ENCODER, Incoming, Order, committed_in, framed
+
+# Seconds after which a process that does not answer is killed, so that somebody else does; databases give up much sooner.
+LONGEST_ORDER = 120.0
+LONGEST_END = 10.0  # the same while the server ends
 
 Work = NewRanking | NewEvents
 
@@ -33,6 +39,7 @@ class Writer:
         self._done: Callable[[Committed | Exception], None] | None = None
         self._work: Sequence[Work] = ()
         self._unsent = b""
+        self._limit: asyncio.TimerHandle | None = None  # of the time for an answer
         self._start()
 
     def serve(self, loop: asyncio.AbstractEventLoop) -> None:
@@ -70,8 +77,14 @@ class Writer:
         done
             Called in the event loop with what was done, or with what failed.
         """
-        self._work, self._done = work, done
-        self._unsent = framed(ENCODER.encode(Order("commit", list(work), now, True)))
+        try:
+            message = ENCODER.encode(Order("commit", list(work), now, True))
+        except Exception as error:
+            done(error)
+            return
+        assert self._loop is not None
+        self._work, self._done, self._unsent = work, done, framed(message)
+        self._limit = self._loop.call_later(LONGEST_ORDER, self.kill)
         self._send()
 
     def reopen(self) -> None:
@@ -92,20 +105,48 @@ class Writer:
             self._soon.close()
         else:
             self._loop.call_soon_threadsafe(self._unwatch, self._soon)
-        self._process.wait()
+        try:
+            self._process.wait(LONGEST_END)
+        except subprocess.TimeoutExpired:
+            self.kill()
+            self._process.wait()
+
+    def kill(self) -> None:
+        """Kill the process, which fails what it was given; ``reopen`` starts another."""
+        self._process.kill()
 
     def _start(self) -> None:
-        soon, waiting = socket.socketpair(), socket.socketpair()
-        theirs = [soon[1], waiting[1]]
-        numbers = [end.fileno() for end in theirs]
-        command = [sys.executable, "-m", "rankpolicy.service.writing.process", self._place, *map(str, numbers)]
-        self._process = subprocess.Popen(command, stdin=subprocess.DEVNULL, pass_fds=(*numbers, *self._locks))
+        try:
+            with ExitStack() as failed:
+                soon, waiting = ([failed.enter_context(end) for end in socket.socketpair()] for _ in range(2))
+                theirs = [soon[1], waiting[1]]
+                self._process = self._started([end.fileno() for end in theirs])
+                failed.pop_all()
+        except OSError as error:
+            raise UnavailableError(
+                f"the process that writes the log cannot be started ({error}). Send it again."
+            ) from None
         for end in theirs:
             end.close()
+        soon[0].setblocking(False)
+        waiting[0].settimeout(LONGEST_ORDER)
         self._has_ended = False
+        self._incoming = {end: Incoming(end) for end in (soon[0], waiting[0])}
         self._soon, self._waiting = soon[0], waiting[0]
-        self._soon.setblocking(False)
-        self._incoming = {end: Incoming(end) for end in (self._soon, self._waiting)}
+
+    def _started(self, numbers: list[int]) -> subprocess.Popen[bytes]:
+        process = subprocess.Popen(
+            module_command("rankpolicy.service.writing.process", *map(str, numbers)),
+            bufsize=0,
+            stdin=subprocess.PIPE,
+            env=module_environment(),
+            pass_fds=(*numbers, *self._locks),
+            process_group=0,  # Ctrl-C is for the server
+        )
+        assert process.stdin is not None
+        with suppress(BrokenPipeError), process.stdin as told:  # the first order says that it has ended
+            told.write(os.fsencode(self._place))
+        return process
 
     def _asked(self, order: Order) -> bytes:
         try:
@@ -123,7 +164,8 @@ class Writer:
     def _watch_instead_of(self, ended: socket.socket) -> None:
         assert self._loop is not None
         self._unwatch(ended)
-        self._loop.add_reader(self._soon, self._receive)
+        if self._soon.fileno() >= 0:  # it may have ended too
+            self._loop.add_reader(self._soon, self._receive)
 
     def _unwatch(self, end: socket.socket) -> None:
         assert self._loop is not None
@@ -139,6 +181,7 @@ class Writer:
         except BlockingIOError:
             sent = 0
         except OSError:
+            self._unwatch(self._soon)  # nothing of this order goes to the next process
             self._tell(self._ended())
             return
         self._unsent = self._unsent[sent:]
@@ -149,13 +192,14 @@ class Writer:
 
     def _receive(self) -> None:
         outcome: Committed | Exception
+        end = self._soon  # the thread may put another in its place
         try:
-            message = self._incoming[self._soon].next()
+            message = self._incoming[end].next()
             if message is None:
                 return
             outcome = committed_in(message, self._work)
         except (EOFError, OSError):
-            self._unwatch(self._soon)
+            self._unwatch(end)
             outcome = self._ended()
         except Exception as error:
             outcome = error
@@ -166,6 +210,8 @@ class Writer:
         return UnavailableError("the process that writes the log has ended. Send it again.")
 
     def _tell(self, outcome: Committed | Exception) -> None:
+        if self._limit is not None:
+            self._limit.cancel()
         done, self._done, self._work = self._done, None, ()
         if done is not None:
             done(outcome)
