@@ -196,10 +196,7 @@ class Journal:
             batch = self._taken()
             self._begin_again = True  # until all of this is done
             works = [work for work, _ in batch]
-            try:
-                self._writer.commit_soon(works, now=self._clock.now(), done=partial(self._stored, batch))
-            except Exception as error:
-                self._stored(batch, error)
+            self._writer.commit_soon(works, now=self._clock.now(), done=partial(self._stored, batch))
 
     def _taken(self) -> list[Piece]:
         """The first of what is held, as much as is committed at once, but at least one piece."""
