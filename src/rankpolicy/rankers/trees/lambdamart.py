@@ -9,13 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankpolicy.data.dataset import RankingDataset
+from rankpolicy.data.stored.pages import parts_of
 from rankpolicy.rankers.trees.boosting import TreeObjective, TreeRanker
 from rankpolicy.rankers.trees.streamed import Gradients
 from rankpolicy.settings import documented, setting
 from rankpolicy.types import RankPolicyError
 
 _MOST_ITEMS = 10_000
-_LABELS_AT_ONCE = 1 << 20
 
 
 @final
@@ -40,7 +40,7 @@ class LambdaMART(TreeRanker):
         from rankpolicy.kernels.trees import lambda_gradients
 
         weights = np.ones(train.num_queries) if train.query_weights is None else train.query_weights
-        labels = train.labels.astype(np.uint8)  # whole numbers up to 30
+        labels = np.concatenate([part.astype(np.uint8) for part in parts_of(train.labels)])  # whole numbers up to 30
         gradient, hessian = np.empty(train.num_items, np.float32), np.empty(train.num_items, np.float32)
 
         def of_scores(scores: NDArray[np.float32]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
@@ -58,8 +58,7 @@ class LambdaMART(TreeRanker):
         return of_scores, 0.0
 
     def _check_data(self, dataset: RankingDataset) -> None:
-        for start in range(0, dataset.num_items, _LABELS_AT_ONCE):
-            labels = dataset.labels[start : start + _LABELS_AT_ONCE]
+        for labels in parts_of(dataset.labels):
             wrong = labels[(labels != np.round(labels)) | (labels > 30)]
             if len(wrong):
                 raise RankPolicyError(

@@ -207,7 +207,7 @@ def blocks_of_codes(features: StoredFeatures) -> Iterator[tuple[int, NDArray[np.
     for start in range(0, len(features), size):
         block = features[start : start + size]
         yield start, np.asarray(block.codes[block.rows])
-        block.pages.touched(len(block) * features.codes.shape[1], block.num_places())
+        block.were_read()
 
 
 def add_scores(tree: GrownTree, features: StoredFeatures, scores: NDArray[np.float64]) -> None:
