@@ -19,6 +19,7 @@ Floats = NDArray[np.float32]
 Rows = NDArray[np.int64] | slice
 _ALL = slice(None)
 _BLOCK_ROWS = 65_536
+_SCATTERED_ROWS = 8192
 
 
 class StoredFeatures:
@@ -128,9 +129,21 @@ class StoredFeatures:
         places = 1 if isinstance(self.rows, slice) else num_places(self.rows)
         self.pages.touched(len(self) * self.codes.shape[1] * self.codes.itemsize, places)
 
+    def stored_codes(self) -> NDArray[Any]:
+        """The codes of all rows in all stored columns (items, stored columns); mapped where rows follow one another."""
+        if isinstance(self.rows, slice):
+            return np.asarray(self.codes[self.rows])
+        found = np.empty((len(self), self.codes.shape[1]), self.codes.dtype)
+        # Few at a time: rows here and there may lie in all pages of the file.
+        for start in range(0, len(self), _SCATTERED_ROWS):
+            piece = self[start : start + _SCATTERED_ROWS]
+            found[start : start + len(piece)] = self.codes[piece.rows]
+            piece.were_read()
+        return found
+
     def codes_of_rows(self) -> NDArray[Any]:
         """The codes of all rows (items, features), in memory; no code is beyond those that have a value."""
-        codes = np.array(self.codes[self.rows])
+        codes = self.stored_codes()
         self.were_read()
         return np.asarray(np.minimum(codes[:, self.columns], self.codes.dtype.type(self.values.shape[1] - 1)))
 

@@ -206,7 +206,7 @@ def blocks_of_codes(features: StoredFeatures) -> Iterator[tuple[int, NDArray[np.
     size = max(1, _BYTES_OF_A_BLOCK // features.codes.shape[1])
     for start in range(0, len(features), size):
         block = features[start : start + size]
-        yield start, np.asarray(block.codes[block.rows])
+        yield start, block.stored_codes()
         block.were_read()
 
 
