@@ -10,6 +10,7 @@ from rankpolicy.data.sets.ranking import make_ranking
 from rankpolicy.data.stored import features, pages, parquet
 from rankpolicy.data.stored.parquet import scan_parquet
 from rankpolicy.rankers import LambdaMART, PGRank
+from rankpolicy.rankers.trees import lambdamart
 
 pytest.importorskip("polars")
 
@@ -21,20 +22,27 @@ def made():
     return from_arrays(data.features, labels, group=data.sizes)
 
 
-def scanned(data, folder):
+def scanned(data, folder, stored_as):
     write_parquet(data, folder / "data.parquet")
-    return scan_parquet(folder / "data.parquet", cache=folder / "cache", stored_as="uint16", progress=False)
+    return scan_parquet(folder / "data.parquet", cache=folder / "cache", stored_as=stored_as, progress=False)
 
 
 @pytest.fixture
 def stored(made, tmp_path):
-    return scanned(made, tmp_path)
+    return scanned(made, tmp_path, "uint16")  # which holds all values of this data
 
 
 @pytest.fixture
 def on_disk(monkeypatch):
     """Even a few rows are on disk, and are read a few at a time."""
-    for module, name in ((pages, "_FEW_NUMBERS"), (pages, "_NUMBERS_AT_ONCE"), (rows_of_queries, "_ROWS_AT_ONCE")):
+    for module, name in (
+        (pages, "_FEW_NUMBERS"),
+        (pages, "_NUMBERS_AT_ONCE"),
+        (rows_of_queries, "_ROWS_AT_ONCE"),
+        (dataset, "_QUERIES_AT_ONCE"),
+        (lambdamart, "_QUERIES_AT_ONCE"),
+        (features, "_SCATTERED_ROWS"),
+    ):
         monkeypatch.setattr(module, name, 7)
 
 
@@ -71,7 +79,9 @@ def test_files_are_gone_with_the_data_and_none_is_made_where_there_is_no_folder(
 
 
 @pytest.mark.parametrize("ranker", [PGRank(epochs=2, num_networks=2), LambdaMART(num_trees=3, min_items_in_leaf=5)])
-def test_training_is_the_same_bit_for_bit(ranker, stored, request):
+def test_training_is_the_same_bit_for_bit(ranker, made, tmp_path, request):
+    stored = scanned(made, tmp_path, "uint8")
+
     def scores():
         train, valid = split_queries(stored, (0.7, 0.3))
         return ranker.fit(train, valid=valid, progress=False).predict(stored), ranker.best_score_

@@ -137,7 +137,8 @@ class StoredFeatures:
         # Few at a time: rows here and there may lie in all pages of the file.
         for start in range(0, len(self), _SCATTERED_ROWS):
             piece = self[start : start + _SCATTERED_ROWS]
-            found[start : start + len(piece)] = self.codes[piece.rows]
+            # Without "clip", numpy would copy twice; no row is beyond the last.
+            np.take(self.codes, piece.rows, 0, out=found[start : start + len(piece)], mode="clip")
             piece.were_read()
         return found
 
