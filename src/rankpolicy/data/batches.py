@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -11,10 +12,12 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from rankpolicy.data.dataset import RankingDataset, rows_of_queries
+from rankpolicy.data.dataset import RankingDataset
 from rankpolicy.data.padding import Padding
 from rankpolicy.data.reading_ahead import read_ahead
 from rankpolicy.data.rows import NetworkRows, is_on_disk
+from rankpolicy.data.rows_of_queries import rows_of_queries
+from rankpolicy.data.stored.pages import MappedPages, num_places
 from rankpolicy.display import short_repr
 
 
@@ -132,6 +135,8 @@ class RaggedTensors:
         Codes of protected groups (items,), or None.
     query_weights
         Weights (queries,) with mean 1; None: all equal.
+    label_pages
+        Where the labels are those of a mapped file: its pages.
     """
 
     features: NetworkRows
@@ -139,6 +144,7 @@ class RaggedTensors:
     offsets: NDArray[np.int64]
     groups: Tensor | None = None
     query_weights: Tensor | None = None
+    label_pages: MappedPages | None = None
 
     __repr__ = short_repr
 
@@ -168,12 +174,14 @@ class RaggedTensors:
             # Mean 1, so that a learning rate has the same effect with and without weights.
             relative = dataset.query_weights / dataset.query_weights.mean()
             weights = torch.from_numpy(relative.astype(np.float32)).to(device)
+        is_mapped = isinstance(dataset.labels, np.memmap) and device.type == "cpu"
         return cls(
             (torch.from_numpy(features) if isinstance(features, np.ndarray) else features).to(device),
-            torch.from_numpy(dataset.labels.copy()).to(device),
+            _read_only(dataset.labels) if is_mapped else torch.from_numpy(dataset.labels.copy()).to(device),
             dataset.offsets,
             groups,
             weights,
+            MappedPages(dataset.labels) if is_mapped else None,
         )
 
     def batch(self, queries: NDArray[np.int64]) -> Batch:
@@ -186,9 +194,12 @@ class RaggedTensors:
         """
         rows = torch.from_numpy(rows_of_queries(self.offsets, queries)).to(self.features.device)
         padding = Padding.of_sizes(self.offsets[queries + 1] - self.offsets[queries]).to(self.features.device)
+        labels = self.labels[rows]
+        if self.label_pages is not None:
+            self.label_pages.touched(labels.nbytes, num_places(rows.numpy()))
         return Batch(
             features=self.features[rows],
-            labels=padding.pad(self.labels[rows]),
+            labels=padding.pad(labels),
             mask=padding.mask,
             padding=padding,
             groups=None if self.groups is None else padding.pad(self.groups[rows]),
@@ -209,3 +220,10 @@ class RaggedTensors:
         order = torch.randperm(len(self.offsets) - 1, generator=generator, device=device).cpu().numpy()
         batches = (self.batch(order[start : start + batch_queries]) for start in range(0, len(order), batch_queries))
         return read_ahead(batches) if is_on_disk(self.features) else batches
+
+
+def _read_only(numbers: NDArray[np.float32]) -> Tensor:
+    """A tensor in the memory of an array that nobody must write to."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "The given NumPy array is not writable", UserWarning)
+        return torch.from_numpy(numbers)

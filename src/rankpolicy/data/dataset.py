@@ -13,9 +13,10 @@ from rankpolicy.arguments import as_array, checked_kinds
 from rankpolicy.data.click_evidence import LABEL_KINDS, ClickEvidence, LabelKind
 from rankpolicy.data.click_table.shown import Shown
 from rankpolicy.data.click_table.side_columns import SideColumns
+from rankpolicy.data.rows_of_queries import rows_of_queries
 from rankpolicy.data.sparse import SparseFeatures
 from rankpolicy.data.stored.features import StoredFeatures
-from rankpolicy.data.stored.pages import first_of_range
+from rankpolicy.data.stored.pages import MappedPages, first_of_range, parts_of, taken
 from rankpolicy.data.texts.texts import Texts
 from rankpolicy.display import html_block, html_table
 from rankpolicy.types import RankPolicyError, unknown_name
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 
     from rankpolicy.data.padding import Padding
 
-_ROWS_AT_ONCE = 1 << 20
+_QUERIES_AT_ONCE = 1 << 15
 _PER_ITEM = ("labels", "source_rows", "item_ids", "groups")
 
 
@@ -185,18 +186,20 @@ class RankingDataset:
                 f"a dataset needs at least one query; {queries!r} selects none of the {self.num_queries}."
             )
         sizes = self.sizes[chosen]
+        codes = self.features.codes if isinstance(self.features, StoredFeatures) else None
         rows: Any
-        if isinstance(self.features, StoredFeatures) and isinstance(index, slice) and index.step in (None, 1):
+        if codes is not None and isinstance(index, slice) and index.step in (None, 1):
             # Views instead of copies: of data bigger than memory even one number per row is much.
             rows = slice(int(self.offsets[chosen[0]]), int(self.offsets[chosen[-1] + 1]))
-            source_rows = self.source_rows[rows]
+            labels, source_rows = self.labels[rows], self.source_rows[rows]
         else:
-            rows = rows_of_queries(self.offsets, chosen)
+            rows = rows_of_queries(self.offsets, chosen, beside=codes)
             first = first_of_range(self.source_rows)
-            source_rows = self.source_rows[rows] if first is None else rows + first if first else rows
+            numbers = self.source_rows if first is None else range(first, first + self.num_items)
+            labels, source_rows = (taken(each, rows, beside=codes) for each in (self.labels, numbers))
         return RankingDataset(
             features=self.features[rows],
-            labels=self.labels[rows],
+            labels=labels,
             offsets=np.concatenate([[0], np.cumsum(sizes)]),
             query_ids=self.query_ids[chosen],
             source_rows=source_rows,
@@ -233,7 +236,15 @@ class RankingDataset:
         relevant_from
             The lowest label that counts as relevant.
         """
-        return np.maximum.reduceat(self.labels, self.offsets[:-1]) >= relevant_from
+        is_relevant, pages = np.empty(self.num_queries, bool), MappedPages(self.labels)
+        for first in range(0, self.num_queries, _QUERIES_AT_ONCE):
+            starts = self.offsets[first : first + _QUERIES_AT_ONCE + 1]
+            labels = self.labels[starts[0] : starts[-1]]
+            highest = np.maximum.reduceat(labels, starts[:-1] - starts[0])
+            is_relevant[first : first + len(highest)] = highest >= relevant_from
+            pages.touched(labels.nbytes)
+        pages.release()
+        return is_relevant
 
     @checked_kinds
     def drop_queries_without_relevant_items(self, relevant_from: float = 1.0) -> tuple[RankingDataset, int]:
@@ -294,19 +305,6 @@ class RankingDataset:
         return order if (np.diff(self.source_rows[order]) > 0).all() else None
 
 
-def rows_of_queries(offsets: NDArray[np.int64], queries: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Rows of the items of these queries, query by query."""
-    sizes = offsets[queries + 1] - offsets[queries]
-    ends = np.cumsum(sizes)
-    first = offsets[queries] - (ends - sizes)
-    rows = np.repeat(first, sizes)
-    # In place: of data bigger than memory even one number per row is much.
-    for start in range(0, len(rows), _ROWS_AT_ONCE):
-        part = rows[start : start + _ROWS_AT_ONCE]
-        part += np.arange(start, start + len(part))
-    return rows
-
-
 def _check_dataset(data: RankingDataset) -> None:
     """Refuse parts whose shapes or values do not fit together."""
     if data.features.ndim != 2:
@@ -365,7 +363,7 @@ def _check_shown(shown: Shown, num_queries: int, num_items: int) -> None:
 def _check_label_kind(data: RankingDataset) -> None:
     if data.label_kind not in LABEL_KINDS:
         raise RankPolicyError(unknown_name("label kind", data.label_kind, LABEL_KINDS))
-    if data.label_kind == "clicks" and not ((data.labels == 0) | (data.labels == 1)).all():
+    if data.label_kind == "clicks" and not all(((part == 0) | (part == 1)).all() for part in parts_of(data.labels)):
         raise RankPolicyError(
             f"labels that are clicks must be 0 or 1; the highest is {data.labels.max():g}. "
             "Use label_kind='grades' for grades, 'relevances' for relevances estimated from clicks."
@@ -390,7 +388,8 @@ def _check_finite(data: RankingDataset) -> None:
             f"features must be finite, or NaN where a value is missing; row {int(data.source_rows[item])}, feature {int(feature)} is "
             f"{data.features[item, feature]}. Scale or clip values beyond 3.4e38, which float32 cannot hold."
         )
-    if not np.isfinite(data.labels).all() or (data.labels < 0).any():
+    # NaN is neither.
+    if not all(part.min() >= 0 and part.max() < np.inf for part in parts_of(data.labels)):
         item = int(np.argwhere(~(np.isfinite(data.labels) & (data.labels >= 0)))[0, 0])
         raise RankPolicyError(
             f"labels must be grades of relevance, finite and 0 or more; row {int(data.source_rows[item])} has "

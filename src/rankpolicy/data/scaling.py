@@ -281,7 +281,7 @@ def fit_scaling(kind: str, dataset: RankingDataset) -> FeatureScaling:
     arrays: dict[str, NDArray[np.float32]] = {}
     # One column at a time: sums in float64 and sorted values without a second copy of all features.
     levels = np.linspace(0, 1, _NUM_KNOTS)
-    places = np.quantile(np.arange(len(dataset.features)), levels, method="nearest").astype(np.int64)
+    places = np.rint(levels * (len(dataset.features) - 1)).astype(np.int64)
     fit_column = partial(_fitted_column, SCALINGS[kind], places)
     if counts is not None:
         columns = [fit_column(column, of_column) for column, of_column in zip(features.T, counts, strict=True)]

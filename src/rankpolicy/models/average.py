@@ -104,7 +104,16 @@ def scores_of_all(network: nn.Module, inputs: NetworkRows) -> Tensor:
     if isinstance(inputs, Tensor):
         scores: Tensor = network(inputs)
         return scores
-    return torch.cat([network(block) for block in inputs.blocks()])
+    found: Tensor | None = None
+    start = 0
+    # Into one tensor: many small ones between the large ones of a block would keep the allocator from using the memory of those again.
+    for block in inputs.blocks():
+        of_block = network(block)
+        found = of_block.new_empty(len(inputs)) if found is None else found
+        found[start : start + len(of_block)] = of_block
+        start += len(of_block)
+    assert found is not None, "a dataset has items"
+    return found
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -87,14 +87,42 @@ def room_for_codes(unfinished: Path, shape: tuple[int, int], dtype: Any) -> NDAr
         Shape and type of the array.
     """
     file = unfinished / _CODES
-    num_bytes = int(np.prod(shape)) * np.dtype(dtype).itemsize
     with open(file, "wb") as stream:
-        if hasattr(os, "posix_fallocate"):
-            os.posix_fallocate(stream.fileno(), 0, max(1, num_bytes))
-        else:
-            for start in range(0, num_bytes, 1 << 24):
-                stream.write(bytes(min(1 << 24, num_bytes - start)))
+        _fill(stream, max(1, int(np.prod(shape)) * np.dtype(dtype).itemsize))
     return np.memmap(file, dtype, "r+", shape=shape)
+
+
+def room_for_rows(unfinished: Path, num_rows: int) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
+    """Writable, memory-mapped arrays on disk for labels and source rows (rows,), all 0.
+
+    Parameters
+    ----------
+    unfinished
+        The folder of the cache.
+    num_rows
+        How many rows there are.
+    """
+    labels = _room_for_numbers(unfinished / _MAPPED["labels"], num_rows, np.float32)
+    return labels, _room_for_numbers(unfinished / _MAPPED["source_rows"], num_rows, np.int64)
+
+
+def _room_for_numbers(file: Path, length: int, dtype: Any) -> NDArray[Any]:
+    header = {"descr": np.lib.format.dtype_to_descr(np.dtype(dtype)), "fortran_order": False, "shape": (length,)}
+    with open(file, "wb") as stream:
+        np.lib.format.write_array_header_1_0(stream, header)
+        _fill(stream, length * np.dtype(dtype).itemsize)
+    numbers: NDArray[Any] = np.load(file, mmap_mode="r+", allow_pickle=False)
+    return numbers
+
+
+def _fill(stream: BinaryIO, num_bytes: int) -> None:
+    """Add so many bytes of 0 to a file."""
+    if hasattr(os, "posix_fallocate"):
+        stream.flush()
+        os.posix_fallocate(stream.fileno(), stream.tell(), num_bytes)
+        return
+    for start in range(0, num_bytes, 1 << 24):
+        stream.write(bytes(min(1 << 24, num_bytes - start)))
 
 
 def finish(
@@ -111,16 +139,13 @@ def finish(
     values
         The value of each code (features, codes); None where the array holds the values themselves.
     rows
-        The arrays of the rows by name.
+        The arrays of queries, ids and groups by name.
     """
     assert isinstance(codes, np.memmap)
     codes.flush()
     if values is not None:
         _save(unfinished / _VALUES, values)
-    for name, file in _MAPPED.items():
-        _save(unfinished / file, rows[name])
-    others = {name: array for name, array in rows.items() if name not in _MAPPED}
-    np.savez(unfinished / _ROWS, allow_pickle=False, **others)
+    np.savez(unfinished / _ROWS, allow_pickle=False, **rows)
     about = {"version": VERSION, "shape": list(codes.shape), "dtype": codes.dtype.name}
     about["sha256"] = {name: sha256_of_file(unfinished / name) for name in _files_beside_codes(codes.dtype)}
     (unfinished / _MANIFEST).write_text(json.dumps(about))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rankpolicy.data.stored.pages import MappedPages
+from rankpolicy.data.stored.pages import MappedPages, num_places, parts_of, taken
 from rankpolicy.kernels import HAS_NUMBA
 from rankpolicy.types import RankPolicyError
 
@@ -19,6 +19,7 @@ Floats = NDArray[np.float32]
 Rows = NDArray[np.int64] | slice
 _ALL = slice(None)
 _BLOCK_ROWS = 65_536
+_SCATTERED_ROWS = 8192
 
 
 class StoredFeatures:
@@ -35,11 +36,11 @@ class StoredFeatures:
         The value of each code in each feature (features, codes), in ascending order; NaN for codes that do not occur and, last, for a
         missing value.
     rows
-        The stored rows that these features consist of, in order: numbers, or a slice without a step.
+        The stored rows that these features consist of, in order: numbers, which may be mapped, or a slice without a step.
     columns
         The stored column of each feature; None: all of them.
     pages
-        The pages of the mapped file, where these features are a part of others.
+        The pages of the mapped files, where these features are a part of others.
     """
 
     ndim = 2
@@ -57,7 +58,7 @@ class StoredFeatures:
         self.values = values
         self.rows = slice(*rows.indices(len(codes))) if isinstance(rows, slice) else rows
         self.columns = np.arange(codes.shape[1]) if columns is None else columns
-        self.pages = MappedPages(codes) if pages is None else pages
+        self.pages = MappedPages(codes, rows) if pages is None else pages
         self._counts: NDArray[np.int64] | None = None
 
     @property
@@ -85,7 +86,7 @@ class StoredFeatures:
         own = self if isinstance(rows, slice) and rows == _ALL else self._with_rows(rows)
         if isinstance(columns, int | np.integer):
             codes = own.codes[own.rows, own.columns[columns]]
-            own.pages.touched(codes.nbytes * own.codes.shape[1], own.num_places())  # a page holds a row of all columns
+            own.were_read()
             return own.values[columns][np.minimum(codes, own.values.shape[1] - 1)]
         if isinstance(columns, slice) and columns == _ALL:
             return own
@@ -93,21 +94,22 @@ class StoredFeatures:
 
     def _with_rows(self, key: Any) -> StoredFeatures:
         rows: Rows
-        if isinstance(self.rows, slice):
-            start = self.rows.start
-            if isinstance(key, slice) and key.step in (None, 1):
-                first, stop, _ = key.indices(len(self))
-                rows = slice(start + first, start + max(first, stop))
-            elif isinstance(key, np.ndarray) and key.dtype.kind == "i" and not (key < 0).any():
-                if key.size and key.max() >= len(self):
-                    raise IndexError(f"row {key.max()} is out of bounds for {len(self)} rows")
-                rows = key.astype(np.int64, copy=False)
-                rows = start + rows if start else rows
-            else:
-                rows = start + np.arange(len(self), dtype=np.int64)[key]
+        if not isinstance(self.rows, slice):
+            rows = taken(self.rows, key, beside=self.codes)
+        elif isinstance(key, slice) and key.step in (None, 1):
+            first, stop, _ = key.indices(len(self))
+            rows = slice(self.rows.start + first, self.rows.start + max(first, stop))
+        elif isinstance(key, np.ndarray) and key.dtype.kind == "i" and all(part.min() >= 0 for part in parts_of(key)):
+            highest = max((int(part.max()) for part in parts_of(key)), default=-1)
+            if highest >= len(self):
+                raise IndexError(f"row {highest} is out of bounds for {len(self)} rows")
+            own = range(self.rows.start, self.rows.stop)
+            rows = taken(own, key.astype(np.int64, copy=False), beside=self.codes)
         else:
-            rows = self.rows[key]
-        return StoredFeatures(self.codes, self.values, rows, self.columns, self.pages)
+            rows = self.rows.start + np.arange(len(self), dtype=np.int64)[key]
+        # Views of mapped rows have the pages of the whole.
+        is_new = isinstance(rows, np.memmap) and not isinstance(key, slice)
+        return StoredFeatures(self.codes, self.values, rows, self.columns, None if is_new else self.pages)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
         decoded = CodeTable(self.values, np.arange(len(self.values))).read(self)
@@ -122,16 +124,28 @@ class StoredFeatures:
         """The stored rows (items,)."""
         return np.arange(self.rows.start, self.rows.stop) if isinstance(self.rows, slice) else self.rows
 
-    def num_places(self) -> int:
-        """In how many places of the file these rows are: rows that follow one another there are in one place."""
-        if isinstance(self.rows, slice) or len(self.rows) == 0:
-            return 1
-        return 1 + int(np.count_nonzero(np.diff(self.rows) != 1))
+    def were_read(self) -> None:
+        """Note that all rows were read, of which a page holds all columns: pages are given back when many were."""
+        places = 1 if isinstance(self.rows, slice) else num_places(self.rows)
+        self.pages.touched(len(self) * self.codes.shape[1] * self.codes.itemsize, places)
+
+    def stored_codes(self) -> NDArray[Any]:
+        """The codes of all rows in all stored columns (items, stored columns); mapped where rows follow one another."""
+        if isinstance(self.rows, slice):
+            return np.asarray(self.codes[self.rows])
+        found = np.empty((len(self), self.codes.shape[1]), self.codes.dtype)
+        # Few at a time: rows here and there may lie in all pages of the file.
+        for start in range(0, len(self), _SCATTERED_ROWS):
+            piece = self[start : start + _SCATTERED_ROWS]
+            # Without "clip", numpy would copy twice; no row is beyond the last.
+            np.take(self.codes, piece.rows, 0, out=found[start : start + len(piece)], mode="clip")
+            piece.were_read()
+        return found
 
     def codes_of_rows(self) -> NDArray[Any]:
         """The codes of all rows (items, features), in memory; no code is beyond those that have a value."""
-        codes = np.array(self.codes[self.rows])
-        self.pages.touched(codes.nbytes, self.num_places())
+        codes = self.stored_codes()
+        self.were_read()
         return np.asarray(np.minimum(codes[:, self.columns], self.codes.dtype.type(self.values.shape[1] - 1)))
 
     def counts(self) -> NDArray[np.int64]:
@@ -226,5 +240,5 @@ class CodeTable:
 
         rows = features.row_numbers()
         values = values_of_rows(features.codes, rows, self.values, features.columns[self.source])
-        features.pages.touched(len(rows) * features.codes.shape[1] * features.codes.itemsize, features.num_places())
+        features.were_read()
         return values

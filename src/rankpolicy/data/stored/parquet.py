@@ -41,7 +41,7 @@ def scan_parquet(
     """A dataset of a Parquet file, or of all those in a folder, whose features stay on disk.
 
     The files are read twice, in blocks: once for the quantiles of each feature, once to write a code for each value into a cache. Training
-    and ranking then read the rows they need. Labels, queries, ids and groups are in memory. The next scan of files with the same content
+    and ranking then read the rows they need. Queries, ids and groups are in memory. The next scan of files with the same content
     opens the cache.
 
     Networks and trees learn from such a dataset as from any other, as do ``evaluate``, ``predict`` and ``split_queries``. Linear rankers,

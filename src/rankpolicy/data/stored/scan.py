@@ -12,7 +12,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankpolicy.data.dataset import RankingDataset
-from rankpolicy.data.stored.cache import cache_key, default_folder, finish, new_cache, open_cache, room_for_codes
+from rankpolicy.data.stored.cache import (
+    cache_key,
+    default_folder,
+    finish,
+    new_cache,
+    open_cache,
+    room_for_codes,
+    room_for_rows,
+)
 from rankpolicy.data.stored.codebook import MOST_CODES, BinMeans, Cuts
 from rankpolicy.data.stored.features import StoredFeatures
 from rankpolicy.data.stored.pages import MappedPages
@@ -90,12 +98,12 @@ def _make(source: Source, unfinished: Path, stored_as: StoredAs, progress: Calla
         progress("quantiles", num_rows)
     if num_rows == 0:
         raise RankPolicyError(f"{_named(source)}: the data has no rows.")
-    arrays = rows.arrays()
-    place_of_row = _places(arrays["source_rows"])
     cuts = None if sketch is None else Cuts.of_sketch(sketch, stored_as)
     means = None if cuts is None else BinMeans(num_features, cuts.num_codes)
+    arrays = rows.arrays()
     codes = room_for_codes(unfinished, (num_rows, num_features), stored_as)
-    pages = MappedPages(codes)
+    labels, source_rows = room_for_rows(unfinished, num_rows)
+    pages = MappedPages(codes, labels, source_rows)
     start = 0
     for block in _with_rows(source):
         stop = start + block.columns.shape[1]
@@ -106,7 +114,11 @@ def _make(source: Source, unfinished: Path, stored_as: StoredAs, progress: Calla
         else:
             coded = cuts.codes(block.columns)
             means.add(block.columns, coded)
-        codes[slice(start, stop) if place_of_row is None else place_of_row[start:stop]] = coded
+        places = rows.places(start, stop)
+        codes[places] = coded
+        source_rows[places] = np.arange(start, stop)
+        if block.labels is not None:
+            labels[places] = block.labels
         pages.touched(coded.nbytes)
         start = stop
         progress("codes", start)
@@ -115,22 +127,14 @@ def _make(source: Source, unfinished: Path, stored_as: StoredAs, progress: Calla
     finish(unfinished, codes, None if means is None else means.values(), arrays)
 
 
-def _places(source_rows: NDArray[np.int64]) -> NDArray[np.int64] | None:
-    """Where each row of the files is stored; None where that is their order."""
-    if (source_rows[1:] > source_rows[:-1]).all():
-        return None
-    places = np.empty_like(source_rows)
-    places[source_rows] = np.arange(len(source_rows))
-    return places
-
-
 class _Rows:
-    """What is kept in memory of each row, gathered block by block; the rows of a query may be anywhere."""
+    """Where each row is stored: query by query. Rows of one query that follow one another in the files are a run; a query may have many."""
 
     def __init__(self) -> None:
         self._numbers: dict[Any, int] = {}
-        self._query_of_row: list[NDArray[np.int32]] = []
-        self._labels: list[NDArray[np.float32] | None] = []
+        self._query_of_run: list[NDArray[np.int32]] = []
+        self._size_of_run: list[NDArray[np.int64]] = []
+        self._has_labels = False
         self._item_ids: list[NDArray[Any] | None] = []
         self._groups: list[NDArray[Any] | None] = []
 
@@ -138,31 +142,46 @@ class _Rows:
         ids = block.query_ids
         starts = np.concatenate([[0], np.flatnonzero(ids[1:] != ids[:-1]) + 1])
         numbers = [self._numbers.setdefault(name, len(self._numbers)) for name in ids[starts].tolist()]
-        self._query_of_row.append(np.repeat(np.array(numbers, np.int32), np.diff(starts, append=len(ids))))
-        self._labels.append(block.labels)
+        self._query_of_run.append(np.array(numbers, np.int32))
+        self._size_of_run.append(np.diff(starts, append=len(ids)))
+        self._has_labels |= block.labels is not None
         self._item_ids.append(block.item_ids)
         self._groups.append(block.groups)
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        query_of_row = np.concatenate(self._query_of_row)
-        self._query_of_row.clear()
-        sizes = np.bincount(query_of_row)
-        is_in_order = bool((query_of_row[1:] >= query_of_row[:-1]).all())
-        order = np.arange(len(query_of_row)) if is_in_order else np.argsort(query_of_row, kind="stable")
-        del query_of_row
-        labels = _joined(self._labels)
+        """What is known of queries, and ids and groups of rows; called once, after the last block."""
+        queries, sizes = np.concatenate(self._query_of_run), np.concatenate(self._size_of_run)
+        self._query_of_run.clear()
+        self._size_of_run.clear()
+        ends = np.cumsum(sizes)
+        order = np.argsort(queries, kind="stable")
+        self._first_rows = ends - sizes
+        self._first_places = np.empty_like(ends)
+        self._first_places[order] = np.cumsum(sizes[order]) - sizes[order]
+        is_in_order = np.array_equal(self._first_rows, self._first_places)
+        offsets = np.concatenate([[0], np.cumsum(np.bincount(queries, sizes).astype(np.int64))])
         found = {
-            "labels": np.zeros(len(order), np.float32) if labels is None else labels if is_in_order else labels[order],
-            "has_labels": np.array(labels is not None),
-            "offsets": np.concatenate([[0], np.cumsum(sizes)]),
+            "has_labels": np.array(self._has_labels),
+            "offsets": offsets,
             "query_ids": np.array([str(name) for name in self._numbers]),
-            "source_rows": order,
         }
+        self._numbers.clear()
+        if is_in_order:
+            self._first_rows = self._first_places = ends[:0]
         for name, parts in (("item_ids", self._item_ids), ("groups", self._groups)):
             values = _joined(parts)
             if values is not None:
-                found[name] = values[order]
+                found[name] = np.empty_like(values)
+                found[name][self.places(0, len(values))] = values
         return found
+
+    def places(self, start: int, stop: int) -> slice | NDArray[np.int64]:
+        """Where rows of the files are stored, given the first of them and the one after the last."""
+        if not len(self._first_rows):
+            return slice(start, stop)
+        rows = np.arange(start, stop)
+        runs = np.searchsorted(self._first_rows, rows, side="right") - 1
+        return self._first_places[runs] + (rows - self._first_rows[runs])
 
 
 def _joined(parts: list[NDArray[Any] | None]) -> NDArray[Any] | None:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, final
 
 from rankpolicy.data.dataset import RankingDataset
+from rankpolicy.data.stored.pages import parts_of
 from rankpolicy.metrics import CustomReward, reward_to_maximise
 from rankpolicy.metrics.expression import reward_for_labels
 from rankpolicy.objectives.policy_gradient import PolicyGradient, PolicyGradientSettings
@@ -48,7 +49,7 @@ class PGRank(NetworkRanker, PolicyGradientSettings):
     def _trainable(self, train: RankingDataset) -> RankingDataset:
         if isinstance(reward_to_maximise(self.reward), CustomReward):
             return train  # a function may reward rankings whatever the labels are
-        if not train.labels.any():
+        if not any(part.any() for part in parts_of(train.labels)):
             raise RankPolicyError(
                 "no item has a label above 0, so all rankings earn the same and there is nothing to learn. Check the labels."
             )

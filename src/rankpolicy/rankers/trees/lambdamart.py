@@ -9,13 +9,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankpolicy.data.dataset import RankingDataset
+from rankpolicy.data.stored.features import StoredFeatures
+from rankpolicy.data.stored.pages import MappedPages, new_numbers, parts_of
 from rankpolicy.rankers.trees.boosting import TreeObjective, TreeRanker
 from rankpolicy.rankers.trees.streamed import Gradients
 from rankpolicy.settings import documented, setting
 from rankpolicy.types import RankPolicyError
 
 _MOST_ITEMS = 10_000
-_LABELS_AT_ONCE = 1 << 20
+_QUERIES_AT_ONCE = 1 << 15
 
 
 @final
@@ -40,26 +42,33 @@ class LambdaMART(TreeRanker):
         from rankpolicy.kernels.trees import lambda_gradients
 
         weights = np.ones(train.num_queries) if train.query_weights is None else train.query_weights
-        labels = train.labels.astype(np.uint8)  # whole numbers up to 30
-        gradient, hessian = np.empty(train.num_items, np.float32), np.empty(train.num_items, np.float32)
+        weights = np.asarray(weights / weights.mean(), np.float64)
+        labels = np.concatenate([part.astype(np.uint8) for part in parts_of(train.labels)])  # whole numbers up to 30
+        codes = train.features.codes if isinstance(train.features, StoredFeatures) else None
+        gradient, hessian = (new_numbers(train.num_items, np.float32, beside=codes) for _ in range(2))
 
         def of_scores(scores: NDArray[np.float32]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-            lambda_gradients(
-                scores,
-                labels,
-                train.offsets,
-                np.asarray(weights / weights.mean(), np.float64),
-                gradient,
-                hessian,
-                truncation=self.truncation,
-            )
+            pages = MappedPages(scores, gradient, hessian)
+            for first in range(0, train.num_queries, _QUERIES_AT_ONCE):
+                offsets = train.offsets[first : first + _QUERIES_AT_ONCE + 1]
+                rows = slice(int(offsets[0]), int(offsets[-1]))
+                lambda_gradients(
+                    scores[rows],
+                    labels[rows],
+                    offsets - offsets[0],
+                    weights[first : first + _QUERIES_AT_ONCE],
+                    gradient[rows],
+                    hessian[rows],
+                    truncation=self.truncation,
+                )
+                pages.touched(3 * gradient[rows].nbytes)
+            pages.release()
             return gradient, hessian
 
         return of_scores, 0.0
 
     def _check_data(self, dataset: RankingDataset) -> None:
-        for start in range(0, dataset.num_items, _LABELS_AT_ONCE):
-            labels = dataset.labels[start : start + _LABELS_AT_ONCE]
+        for labels in parts_of(dataset.labels):
             wrong = labels[(labels != np.round(labels)) | (labels > 30)]
             if len(wrong):
                 raise RankPolicyError(

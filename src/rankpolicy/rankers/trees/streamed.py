@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankpolicy.data.stored.features import StoredFeatures
+from rankpolicy.data.stored.pages import MappedPages, new_numbers, parts_of
 from rankpolicy.kernels import HAS_NUMBA
 from rankpolicy.kernels.limits import MOST_LEAVES
 from rankpolicy.rankers.trees.grown_tree import GrownTree
@@ -92,7 +93,9 @@ class StreamedTrees:
     trees: list[GrownTree] = field(default_factory=list, init=False)
 
     def __post_init__(self) -> None:
-        self._scores = np.full(len(self.features), self.start, np.float32)
+        self._scores = new_numbers(len(self.features), np.float32, beside=self.features.codes)
+        for part in parts_of(self._scores):
+            part[:] = self.start
         self._leaves = np.zeros(len(self.features), np.uint8)
         self._generator = np.random.default_rng(self.seed)
 
@@ -102,9 +105,9 @@ class StreamedTrees:
         tree = self._grown(gradient, hessian, int(self._generator.integers(1 << 62)), self._drawn_features())
         if tree.num_leaves == 1:
             return None
-        for first in range(0, len(self._scores), 1 << 20):
-            part = slice(first, first + (1 << 20))
-            self._scores[part] += tree.leaf_values.astype(np.float32)[self._leaves[part]]
+        leaf_values = tree.leaf_values.astype(np.float32)
+        for scores, leaves in zip(parts_of(self._scores), parts_of(self._leaves), strict=True):
+            scores += leaf_values[leaves]
         if not self.trees:
             tree = tree.raised_by(self.start)
         self.trees.append(tree)
@@ -183,6 +186,7 @@ class StreamedTrees:
         from rankpolicy.kernels.trees import NUM_CODES, add_histogram, cut_leaf, drawn_rows
 
         found, num_items = np.zeros((0 if is_counted else len(columns), NUM_CODES, 2)), 0
+        pages = MappedPages(gradient, hessian)
         for start, codes in blocks_of_codes(self.features):
             part = slice(start, start + len(codes))
             leaves = self._leaves[part]
@@ -192,6 +196,8 @@ class StreamedTrees:
             num_items += len(rows)
             if not is_counted:
                 add_histogram(codes, rows, gradient[part], hessian[part], columns, found)
+                pages.touched(gradient[part].nbytes + hessian[part].nbytes)
+        pages.release()
         return found, num_items
 
 
@@ -206,8 +212,8 @@ def blocks_of_codes(features: StoredFeatures) -> Iterator[tuple[int, NDArray[np.
     size = max(1, _BYTES_OF_A_BLOCK // features.codes.shape[1])
     for start in range(0, len(features), size):
         block = features[start : start + size]
-        yield start, np.asarray(block.codes[block.rows])
-        block.pages.touched(len(block) * features.codes.shape[1], block.num_places())
+        yield start, block.stored_codes()
+        block.were_read()
 
 
 def add_scores(tree: GrownTree, features: StoredFeatures, scores: NDArray[np.float64]) -> None:
