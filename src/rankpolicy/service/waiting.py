@@ -16,7 +16,8 @@ class Waiting:
     """
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
-        self._future: asyncio.Future[Any] = loop.create_future()
+        self._is_there: asyncio.Future[None] = loop.create_future()
+        self._outcome: Any = None
 
     def done(self, outcome: Any) -> None:
         """Hand the outcome over, or an exception.
@@ -26,12 +27,17 @@ class Waiting:
         outcome
             What is waited for.
         """
-        if not self._future.done():  # it is done already where the caller has gone
-            self._future.set_result(outcome)
+        if not self._is_there.done():  # it is done already where the caller has gone
+            self._outcome = outcome
+            self._is_there.set_result(None)
 
     async def outcome(self) -> Any:
         """The outcome; an exception is raised."""
-        found = await self._future
-        if isinstance(found, Exception):
+        await self._is_there
+        found, self._outcome = self._outcome, None
+        if not isinstance(found, Exception):
+            return found
+        try:
             raise found
-        return found
+        finally:
+            del found  # with it, error and traceback would hold each other in memory

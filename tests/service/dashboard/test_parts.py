@@ -66,6 +66,7 @@ def test_points_far_apart_are_not_joined():
 
 def test_empty_and_odd_values_can_be_drawn():
     assert nice_ticks(0) == nice_ticks(float("inf")) == nice_ticks(1)
+    assert nice_ticks(1e-17) == nice_ticks(5e-324) == nice_ticks(1)  # what rounding leaves of nothing
     assert "<svg" in line_chart([], about="x", form=share, ticks=time_ticks(0, ago))
     assert "<svg" in interval_chart([Series("a", 9, [])], about="x", form=share, x_name="p")
 

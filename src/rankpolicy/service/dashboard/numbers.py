@@ -6,6 +6,7 @@ import math
 import time
 
 NOTHING = "–"
+_SMALLEST = 1e-9  # that a chart shows
 
 
 def share(value: float | None) -> str:
@@ -91,7 +92,7 @@ def nice_ticks(largest: float, *, number: int = 4) -> list[float]:
     Parameters
     ----------
     largest
-        The largest value; 0 counts as 1.
+        The largest value; 0, also where rounding has left a trace of something, counts as 1.
     number
         About how many steps.
 
@@ -100,7 +101,7 @@ def nice_ticks(largest: float, *, number: int = 4) -> list[float]:
     >>> nice_ticks(37)
     [0.0, 10.0, 20.0, 30.0, 40.0]
     """
-    largest = largest if largest > 0 and math.isfinite(largest) else 1.0
+    largest = largest if largest > _SMALLEST and math.isfinite(largest) else 1.0
     rough = largest / number
     size = 10.0 ** math.floor(math.log10(rough))
     step = next(factor * size for factor in (1, 2, 2.5, 5, 10) if factor * size >= rough * 0.999)
