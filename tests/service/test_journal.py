@@ -26,6 +26,18 @@ def running(tmp_path):
     store.close()
 
 
+def break_off_once(policy, monkeypatch):
+    """The next lessons are learned, and then something fails."""
+    learn = policy.learn
+
+    def breaks_off(lessons):
+        learn(lessons)
+        monkeypatch.undo()
+        raise RuntimeError("broke off")
+
+    monkeypatch.setattr(policy, "learn", breaks_off)
+
+
 def test_many_threads_write_through_few_commits(running):
     store, live, journal = running
 
@@ -105,15 +117,8 @@ def test_a_commit_whose_answer_was_lost_is_learned_once(running, monkeypatch):
 def test_a_lesson_learned_in_part_is_learned_again_from_the_log(running, monkeypatch):
     _, live, journal = running
     policy = live.named(None).policy
-    learn = policy.learn
-
-    def breaks_off(lessons):
-        learn(lessons)
-        monkeypatch.undo()
-        raise RuntimeError("broke off")
-
     new = ranked(live, "r1", request_of("q", "ab"))
-    monkeypatch.setattr(policy, "learn", breaks_off)
+    break_off_once(policy, monkeypatch)
     journal.write(type(new)(**{name: getattr(new, name) for name in new.__struct_fields__} | {"window": 10_000}))
     for _ in range(200):
         if journal.failure:
@@ -302,16 +307,9 @@ def test_what_comes_after_a_failure_is_left_to_the_thread_until_the_log_was_read
 def test_lessons_that_cannot_be_learned_in_the_event_loop_are_learned_from_the_log(beside, monkeypatch):
     writer, live, journal = beside
     policy = live.named(None).policy
-    learn = policy.learn
-
-    def breaks_off(lessons):
-        learn(lessons)
-        monkeypatch.undo()
-        raise RuntimeError("broke off")
-
     submitted(journal, *lists(live, "r1"))
     writer.finish()
-    monkeypatch.setattr(policy, "learn", breaks_off)
+    break_off_once(policy, monkeypatch)
     answers = submitted(journal, *lists(live, "r2"))
     writer.finish(later=10**9)
     until(lambda: answers)
