@@ -7,10 +7,13 @@ import numpy as np
 import pytest
 
 import rankpolicy as rp
+from rankpolicy.service.live import LivePolicy
 from rankpolicy.service.messages import Item, RankRequest
 from rankpolicy.service.policies import SERVED
+from rankpolicy.service.policies.served_policy import Ordered
 from rankpolicy.service.randomness import generator_of
 from rankpolicy.types import RankPolicyError
+from tests.service.parts import request_of
 from tests.service.test_http import client_of, post
 
 polars = pytest.importorskip("polars")
@@ -133,3 +136,24 @@ def test_a_ranker_of_categories_reads_them_from_side_columns(tmp_path):
         policy.order(
             RankRequest(query="q", items=[Item(id="a", side={"shop": "a"})]), generator=generator_of(b"s", "r")
         )
+
+
+class Timed:
+    """A policy that is not always quick; ``LivePolicy`` believes what it is told about its time."""
+
+    is_quick, learns = False, False
+
+    def state(self):
+        return b""
+
+    def order(self, request, *, generator):
+        return Ordered(items=[item.id for item in request.items])
+
+
+def test_who_ranks_in_the_event_loop_stays_there_through_a_slow_moment():
+    live = LivePolicy(version=None, policy=Timed())
+    found = []
+    for milliseconds in (math.inf, 1.5, 0.9, 1.5, 2.5, 1.5, 0.9):
+        live._seconds_per_item = 1e-3 * milliseconds
+        found.append(live.order_soon(request_of("q", "a"), generator=None) is not None)
+    assert found == [False, False, True, True, False, False, True]

@@ -28,6 +28,7 @@ from rankpolicy.types import RankPolicyError, unknown_name
 
 LESSONS_AT_ONCE = 2_000
 _QUICK_SECONDS = 1e-3  # a thread beside the event loop would take longer only to begin
+_STILL_QUICK_SECONDS = 2e-3  # who ranks in the event loop does not leave it for one slow moment
 _LONG_SECONDS = 20e-3  # in less time the threads of a network mostly wait for each other
 LookedT = TypeVar("LookedT")
 
@@ -53,6 +54,7 @@ class LivePolicy:
     _since_snapshot: int = 0
     _is_whole: bool = True  # whether no lesson was learned in part
     _seconds_per_item: float = math.inf  # that ranking usually takes, where the policy is not always quick
+    _ranks_soon: bool = False  # whether it did so the last time
 
     def __post_init__(self) -> None:
         self._empty = self.policy.state()
@@ -76,7 +78,7 @@ class LivePolicy:
             )
 
     def order_soon(self, request: RankRequest, *, generator: np.random.Generator) -> Ordered | None:
-        """The list to show, for the event loop; None where it may take more than a millisecond.
+        """The list to show, for the event loop; None where it may take more than a millisecond or two.
 
         Parameters
         ----------
@@ -85,8 +87,9 @@ class LivePolicy:
         generator
             Source of randomness.
         """
-        is_quick = self.policy.is_quick or self._seconds_per_item * len(request.items) < _QUICK_SECONDS
-        if not is_quick or request.propensity_draws:
+        limit = _STILL_QUICK_SECONDS if self._ranks_soon else _QUICK_SECONDS
+        self._ranks_soon = self.policy.is_quick or self._seconds_per_item * len(request.items) < limit
+        if not self._ranks_soon or request.propensity_draws:
             return None
         # Another thread may rank for long; who is always quick has the lock for microseconds only.
         if not self._lock.acquire(timeout=-1 if self.policy.is_quick else _QUICK_SECONDS):
