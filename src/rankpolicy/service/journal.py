@@ -71,7 +71,7 @@ class Journal:
         report: Callable[[str], None] = lambda text: None,
     ) -> None:
         self._store, self._policies, self._clock = store, policies, clock
-        self._writer, self._log = writer, writer or store  # the log: who commits
+        self._writer, self._committer = writer, writer or store
         self._loop: asyncio.AbstractEventLoop | None = None
         self._report = report
         self._snapshot_every = snapshot_every
@@ -296,7 +296,7 @@ class Journal:
             self._store.reopen()
             self._policies.catch_up(self._store)
         self._begin_again = True  # until all of this is done
-        committed = self._log.commit(work, now=self._clock.now())
+        committed = self._committer.commit(work, now=self._clock.now())
         self._learn(committed)
         return committed
 

@@ -96,17 +96,6 @@ def ranking_of(row: Row) -> StoredRanking:
     )
 
 
-def most_lessons(soon: bool) -> int:
-    """Windows that one transaction ends.
-
-    Parameters
-    ----------
-    soon
-        Whether users wait for it.
-    """
-    return _MOST_LESSONS_SOON if soon else _MOST_LESSONS
-
-
 class Transaction:
     """The work of one transaction; its caller begins and commits it.
 
@@ -120,8 +109,8 @@ class Transaction:
         The last place in the log that is taken.
     now
         The time of the service.
-    most_lessons
-        Windows that it ends; others that are due are left to the next transaction.
+    soon
+        Whether users wait for it: then it ends fewer windows; others that are due are left to the next transaction.
     """
 
     def __init__(
@@ -131,9 +120,10 @@ class Transaction:
         *,
         seq: int,
         now: int,
-        most_lessons: int = _MOST_LESSONS,
+        soon: bool = False,
     ) -> None:
-        self._tables, self._work, self._now, self._most_lessons = tables, work, now, most_lessons
+        self._tables, self._work, self._now = tables, work, now
+        self._most_lessons = _MOST_LESSONS_SOON if soon else _MOST_LESSONS
         self.seq = seq
         self._new: dict[str, list[Row]] = {"rankings": [], "events": [], "attachments": [], "lessons": []}
         self._opened: dict[int, tuple[bytearray, StoredRanking]] = {}  # clicks and lists that this transaction stores

@@ -14,7 +14,7 @@ from rankpolicy.service.postgres.schema import FORMAT, SCHEMA
 from rankpolicy.service.postgres.tables import PostgresTables
 from rankpolicy.service.records import Committed, Lesson, NewEvents, NewRanking, PolicyVersion
 from rankpolicy.service.served_store import ServedStore
-from rankpolicy.service.transaction import Transaction, most_lessons
+from rankpolicy.service.transaction import Transaction
 from rankpolicy.types import MissingDependencyError, RankPolicyError
 
 LONGEST_LAG = 1_000_000  # microseconds after which a server without requests asks what the others have learned
@@ -85,9 +85,7 @@ class PostgresStore(ServedStore):
             now = max(now, stamp)
             rows = connection.execute(_OTHERS_LESSONS, (self._seq,)).fetchall() if seq > self._seq else []
             others: list[Lesson] = [self._lesson_of(row) for row in rows]
-            transaction = Transaction(
-                PostgresTables(connection), work, seq=seq, now=now, most_lessons=most_lessons(soon)
-            )
+            transaction = Transaction(PostgresTables(connection), work, seq=seq, now=now, soon=soon)
             committed = transaction.run()
             if transaction.seq > seq:
                 connection.execute("UPDATE log_end SET seq = %s, stamp = %s", (transaction.seq, now))

@@ -27,7 +27,7 @@ from rankpolicy.service.sqlite.opening import (
     import_apsw,
 )
 from rankpolicy.service.sqlite.transaction import SqliteTables
-from rankpolicy.service.transaction import Transaction, most_lessons
+from rankpolicy.service.transaction import Transaction
 
 _PATIENCE = 8_000  # microseconds for which windows that are due may wait under load
 
@@ -122,7 +122,7 @@ class SqliteStore(ServedStore):
         try:
             with self._transaction() as connection:
                 tables = SqliteTables(connection, self._open_lists, patience=_PATIENCE if soon else 0)
-                transaction = Transaction(tables, work, seq=self._seq, now=now, most_lessons=most_lessons(soon))
+                transaction = Transaction(tables, work, seq=self._seq, now=now, soon=soon)
                 committed = transaction.run()
         except BaseException:
             self._open_lists.clear()
