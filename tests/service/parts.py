@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -125,3 +126,24 @@ def until_refused(do: Callable[[int], Any]) -> tuple[int, str]:
         except UnavailableError as error:
             return number, str(error)
     raise AssertionError("it was never refused")
+
+
+def until(condition: Callable[[], Any]) -> None:
+    """Wait until something is so."""
+    for _ in range(500):
+        if condition():
+            return
+        time.sleep(0.02)
+    raise AssertionError("it did not happen")
+
+
+def break_off_once(policy: Any, monkeypatch: Any) -> None:
+    """The next lessons are learned, and then something fails."""
+    learn = policy.learn
+
+    def breaks_off(lessons: Any) -> None:
+        learn(lessons)
+        monkeypatch.undo()
+        raise RuntimeError("broke off")
+
+    monkeypatch.setattr(policy, "learn", breaks_off)
