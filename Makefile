@@ -1,57 +1,64 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-STAMP := $(VENV)/.installed
-DOCS_STAMP := $(VENV)/.docs-installed
+# One stamp per installation: what a user needs, the manual, and everything that tests and checks need.
+USER := $(VENV)/.installed
+DOCS := $(VENV)/.docs-installed
+DEV := $(VENV)/.dev-installed
+# Modules are compiled when they are first imported: compiling all of torch takes longer than the demo.
+INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile --constraint constraints.txt --editable
 
 .PHONY: install demo test check format bench bench-service docs docs-serve release clean
 
-install: $(STAMP)
+install: $(DEV)
 
-$(STAMP): pyproject.toml
+$(USER): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --upgrade pip
-	$(BIN)/python -m pip install --quiet --editable '.[text,dev]'
-	touch $(STAMP)
+	$(INSTALL) .
+	touch $@
 
-demo: $(STAMP)
+$(DOCS): $(USER)
+	$(INSTALL) '.[docs]'
+	touch $@
+
+$(DEV): $(USER)
+	$(INSTALL) '.[dev]'
+	touch $@ $(DOCS)
+
+demo: $(USER)
 	$(BIN)/rankpolicy demo
 
-test: $(STAMP)
+test: $(DEV)
 	$(BIN)/python -m pytest -n auto
 
-check: $(STAMP)
+check: $(DEV)
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-format: $(STAMP)
+format: $(DEV)
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-bench: $(STAMP)
+bench: $(DEV)
 	$(BIN)/python -m benchmarks
 
-bench-service: $(STAMP)
+bench-service: $(DEV)
 	$(BIN)/python -m benchmarks.service
 
-docs: $(DOCS_STAMP)
+docs: $(DOCS)
 	rm -rf site
 	$(BIN)/python -m sphinx --fail-on-warning --keep-going --quiet --jobs auto --doctree-dir build/doctrees docs site
 	$(BIN)/python -m docs.building.site_links site
 
-docs-serve: $(DOCS_STAMP)
+docs-serve: $(DOCS)
 	$(BIN)/python -m sphinx --quiet --doctree-dir build/doctrees docs site
 	$(BIN)/python -m http.server --directory site 8000
 
-release: $(STAMP)
+release: $(DEV)
 	@test -n "$(VERSION)" || { echo "Say which version: make release VERSION=0.3.0"; exit 2; }
 	$(BIN)/python scripts/release.py $(VERSION)
-
-$(DOCS_STAMP): $(STAMP)
-	$(BIN)/python -m pip install --quiet --editable '.[docs]'
-	touch $(DOCS_STAMP)
 
 clean:
 	rm -rf $(VENV) build dist runs site

@@ -89,7 +89,7 @@ def try_wheel(wheel: Path, version: str) -> None:
         place = Path(folder)
         venv.create(place / "env", with_pip=True)
         python = place / "env" / ("Scripts" if sys.platform == "win32" else "bin") / "python"
-        run(python, "-m", "pip", "install", "--quiet", wheel, cwd=place)
+        run(python, "-m", "pip", "install", "--quiet", "--constraint", ROOT / "constraints.txt", wheel, cwd=place)
         print(run(python, "-c", TRIAL.format(version=version), cwd=place))
         print(run(python.with_name("rankpolicy"), "doctor", cwd=place))
 

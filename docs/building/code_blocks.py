@@ -8,6 +8,8 @@ stops the build. After the language a fence may say:
     alt="..."       what the figure under the block shows; required where there is one
     fails           it must fail: the error message is what the page shows
 
+A block that is not marked so stops the build as well when it prints an error message, or an event that the service did not accept.
+
 A figure is the value of the last line of a block (as in a notebook), any matplotlib figure or the text of an SVG image.
 """
 
@@ -15,6 +17,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import importlib.metadata
 import json
 import os
 import re
@@ -143,7 +146,9 @@ def _run(name: str, blocks: list[Block]) -> list[dict[str, Any]]:
 
 def _state_of_code() -> str:
     """A digest of everything that decides what a block prints."""
-    digest = hashlib.sha256(sys.version.encode())
-    for file in sorted([*(ROOT / "src").rglob("*.py"), Path(__file__).with_name("page_process.py")]):
+    installed = sorted(f"{package.name} {package.version}" for package in importlib.metadata.distributions())
+    digest = hashlib.sha256(json.dumps([sys.version, installed]).encode())
+    libraries = [file for folder in ("src", "reproductions") for file in (ROOT / folder).rglob("*.py")]
+    for file in sorted([*libraries, Path(__file__).with_name("page_process.py")]):
         digest.update(file.read_bytes())
     return digest.hexdigest()

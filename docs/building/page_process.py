@@ -6,11 +6,17 @@ import ast
 import contextlib
 import io
 import json
+import re
 import subprocess
 import sys
 import traceback
 import warnings
 from typing import Any
+
+# An event that the service did not accept, or an error message: only a block marked "fails" may show these.
+_FAILURE_SHOWN = re.compile(
+    r"""'accepted': 0\b|'(?:orphan|late)': [1-9]|'rejected': \[[^]]|^(?:error: |Traceback )""", re.M
+)
 
 
 def run_blocks(blocks: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -41,6 +47,10 @@ def run_blocks(blocks: list[dict[str, Any]]) -> list[dict[str, Any]]:
             output += failure
         elif value is not None and not images:
             output += f"{value!r}\n"
+        if failure is None and _FAILURE_SHOWN.search(output):
+            raise SystemExit(
+                f"block {number} shows a failure: mend it, or mark it ```{block['language']} fails.\n{output}"
+            )
         results.append({"output": output, "images": images})
     return results
 

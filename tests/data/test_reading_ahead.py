@@ -10,6 +10,7 @@ from rankpolicy.data.rows import QueryRows, RowsWithDeviations, ScaledRows, is_o
 from rankpolicy.data.scaling import fit_scaling
 from rankpolicy.data.sets.ranking import make_ranking
 from rankpolicy.data.stored.parquet import scan_parquet
+from tests.waits import LONGEST_WAIT
 
 
 def test_the_next_value_is_made_while_one_is_used():
@@ -25,7 +26,7 @@ def test_the_next_value_is_made_while_one_is_used():
     ahead = read_ahead(values())
     assert made == []
     assert next(ahead) == 0
-    assert used.wait(10)  # 1 is made before it is asked for
+    assert used.wait(LONGEST_WAIT)  # 1 is made before it is asked for
     assert list(ahead) == [1, 2, 3]
     assert not any(in_main for _, in_main in made)
 

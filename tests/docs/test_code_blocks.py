@@ -1,6 +1,5 @@
 """Code blocks of pages run, in order, and what goes wrong stops the build."""
 
-import time
 from pathlib import Path
 
 import pytest
@@ -8,6 +7,9 @@ import pytest
 from docs.building import code_blocks
 from docs.building.code_blocks import BlockError, blocks_of, run_page
 from docs.building.page_process import run_blocks
+from tests.waits import wait_until
+
+state_of_code = code_blocks._state_of_code
 
 
 @pytest.fixture(autouse=True)
@@ -44,7 +46,7 @@ def test_a_failing_block_stops_the_build():
 def test_what_a_page_starts_ends_with_it(tmp_path):
     run_page("page", page(("bash", f"sleep 60 > /dev/null 2>&1 &\necho $! > {tmp_path / 'pid'}")))
     process = int((tmp_path / "pid").read_text())
-    assert wait_until(lambda: not is_running(process))
+    wait_until(lambda: not is_running(process))
 
 
 def is_running(process):
@@ -52,14 +54,6 @@ def is_running(process):
         return "State:\tZ" not in Path(f"/proc/{process}/status").read_text()
     except (FileNotFoundError, ProcessLookupError):
         return False
-
-
-def wait_until(happened):
-    for _ in range(100):
-        if happened():
-            return True
-        time.sleep(0.1)
-    return False
 
 
 def test_errors_that_a_page_shows_must_happen():
@@ -72,6 +66,28 @@ def test_errors_that_a_page_shows_must_happen():
 def test_a_warning_stops_the_build():
     with pytest.raises(BlockError, match="old"):
         run_page("page", page(("python", "import warnings\nwarnings.warn('old')")))
+
+
+@pytest.mark.parametrize(
+    "output",
+    [
+        "{'accepted': 0, 'duplicate': 0, 'orphan': 0, 'late': 1, 'rejected': []}",
+        "{'accepted': 1, 'duplicate': 0, 'orphan': 2, 'late': 0, 'rejected': []}",
+        "error: no such file",
+    ],
+)
+def test_a_block_that_shows_a_failure_stops_the_build(output):
+    with pytest.raises(BlockError, match="shows a failure"):
+        run_page("page", page(("python", f"print({output!r})")))
+    accepted = "{'accepted': 1, 'duplicate': 0, 'orphan': 0, 'late': 0, 'rejected': []}"
+    assert accepted in run_page("page", page(("python", f"print({accepted!r})")))
+
+
+def test_pages_run_again_with_another_version_of_a_library(monkeypatch):
+    before = state_of_code()
+    assert state_of_code() == before
+    monkeypatch.setattr(code_blocks.importlib.metadata, "distributions", list)
+    assert state_of_code() != before
 
 
 def test_figures_are_described():

@@ -14,6 +14,7 @@ import pytest
 
 from rankpolicy.executors import EXECUTORS, Processes, Serial, Threads, make_executor, opened
 from rankpolicy.types import RankPolicyError
+from tests.waits import LONGEST_WAIT, wait_until
 
 TASKS = list(range(9))
 
@@ -54,7 +55,7 @@ def closure(task):
 
 
 def process(task):
-    time.sleep(0.05)
+    time.sleep(0.05)  # stands for work, in the midst of which processes are ended
     return os.getpid()
 
 
@@ -177,14 +178,10 @@ def test_workers_end_with_the_process_that_started_them(ending, tmp_path):
             os.killpg(run.pid, signal.SIGINT)
         else:
             run.kill()
-        errors = run.communicate(timeout=60)[1]
+        errors = run.communicate(timeout=LONGEST_WAIT)[1]
     if ending == "SIGINT":
         assert errors.count("Traceback") == 1, errors  # of this process; workers say nothing
-    for _ in range(300):
-        if not any(_is_running(worker) for worker in workers):
-            return
-        time.sleep(0.1)
-    raise AssertionError("a worker is still running")
+    wait_until(lambda: not any(map(_is_running, workers)), lambda: "a worker is still running")
 
 
 def _is_running(pid):

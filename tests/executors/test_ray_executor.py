@@ -10,19 +10,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-os.environ.setdefault("RAY_AUTH_MODE", "token")
-ray = pytest.importorskip("ray", reason="the extra 'ray' is not installed")
-
-from rankpolicy.executors import Executor, Ray  # noqa: E402 (Ray reads its environment when it is loaded)
-from rankpolicy.types import RankPolicyError  # noqa: E402
-from tests.executors.same_results import WORK  # noqa: E402
+from rankpolicy.executors import Executor, Ray
+from rankpolicy.types import RankPolicyError
+from tests.executors.same_results import WORK
+from tests.ray_cluster import ray, running_cluster
 
 TASKS = list(range(12))
 
 
 def drawn(seconds, seed):
     """A result that depends on the seed of the task and on nothing else."""
-    time.sleep(seconds)
+    time.sleep(seconds)  # stands for work, in the midst of which a node is lost
     return float(np.random.default_rng(seed).normal())
 
 
@@ -59,14 +57,8 @@ class LosingNode(Executor):
 
 @pytest.fixture(scope="module")
 def cluster():
-    from ray.cluster_utils import Cluster
-
-    found = Cluster(initialize_head=True, head_node_args={"num_cpus": 2, "include_dashboard": False})
-    found.add_node(num_cpus=2)
-    ray.init(address=found.address, log_to_driver=False, logging_level="ERROR")
-    yield found
-    ray.shutdown()
-    found.shutdown()
+    with running_cluster([2, 2]) as made:
+        yield made
 
 
 def test_a_lost_node_costs_no_result(cluster):

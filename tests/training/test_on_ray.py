@@ -10,31 +10,23 @@ import numpy as np
 import pytest
 import torch
 
-os.environ.setdefault("RAY_AUTH_MODE", "token")
-ray = pytest.importorskip("ray", reason="the extra 'ray' is not installed")
+import rankpolicy as rp
+from rankpolicy.executors import Ray
+from rankpolicy.rankers.on_workers import fit_on_workers
+from rankpolicy.types import RankPolicyError
+from tests.ray_cluster import running_cluster
+from tests.training.data_parallel_script import DATA, TRAIN, VALID, rankers
+
 pytest.importorskip("pyarrow", reason="Ray Train needs pyarrow")
 pytest.importorskip("pandas", reason="Ray Train needs pandas")
-
-import rankpolicy as rp  # noqa: E402 (Ray reads its environment when it is loaded)
-from rankpolicy.executors import Ray  # noqa: E402
-from rankpolicy.rankers.on_workers import fit_on_workers  # noqa: E402
-from rankpolicy.types import RankPolicyError  # noqa: E402
-from tests.training.data_parallel_script import DATA, TRAIN, VALID, rankers  # noqa: E402
 
 ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture(scope="module")
 def cluster():
-    from ray.cluster_utils import Cluster
-
-    found = Cluster(initialize_head=True, head_node_args={"num_cpus": 1, "include_dashboard": False})
-    for _ in range(2):
-        found.add_node(num_cpus=1)
-    ray.init(address=found.address, log_to_driver=False, logging_level="ERROR")
-    yield found
-    ray.shutdown()
-    found.shutdown()
+    with running_cluster([1, 1, 1]) as made:
+        yield made
 
 
 class Mortal(torch.nn.Module):

@@ -62,7 +62,7 @@ def demo(
     note(f"{queries} synthetic queries, {fold.train.num_queries} to learn from; training {' and '.join(METHODS)} ...")
     with note_if_slow("compiling kernels (first run only) ..."):
         _compile_kernels(fold)
-    comparison = compare_rankers([fold], METHODS, METRICS, random_state=seed)
+    comparison = compare_rankers([fold], METHODS, METRICS, tune=False, random_state=seed)
     policy = comparison.selections["pg-rank"][0].ranker
     shown = query_to_show(fold.test)
     samples = sample_rankings(policy, shown, random_state=seed)

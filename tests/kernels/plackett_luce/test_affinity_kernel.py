@@ -87,9 +87,10 @@ def test_padding_changes_nothing():
     wider = [np.pad(part, ((0, 0), (0, 9)), constant_values=fill) for part, fill in ((scores, 9.0), (labels, 3.0))]
     narrow = run_kernel(scores, labels, mask, parse_metric("mean(ap, ndcg@10)"), max_positions=12)
     wide = run_kernel(*wider, np.pad(mask, ((0, 0), (0, 9))), parse_metric("mean(ap, ndcg@10)"), max_positions=12)
-    np.testing.assert_array_equal(wide[0][:, :-9], narrow[0])
+    # Sums over wider rows are added up in another order, on some processors.
+    np.testing.assert_allclose(wide[0][:, :-9], narrow[0], rtol=1e-12, atol=1e-15)
     assert (wide[0][:, -9:] == 0).all()
-    np.testing.assert_array_equal(wide[1], narrow[1])
+    np.testing.assert_allclose(wide[1], narrow[1], rtol=1e-12)
 
 
 def test_a_short_list_is_measured_against_the_whole_query():
