@@ -30,17 +30,32 @@ class Load:
     """What came back: latencies in seconds and statuses."""
 
     latencies: list[float] = field(default_factory=list)
+    latencies_of_200: list[float] = field(default_factory=list)
+    unlogged: int = 0
     statuses: Counter[int] = field(default_factory=Counter)
     seconds: float = 0.0
 
     def as_json(self) -> str:
         if not self.latencies:
             raise SystemExit("no request was answered in time")
-        ordered = sorted(self.latencies)
-        shares = {"p50": 0.5, "p99": 0.99, "p999": 0.999}
-        found = {name: 1000 * ordered[int(share * (len(ordered) - 1))] for name, share in shares.items()}
-        summary = {"requests": len(ordered), "seconds": self.seconds, "per_second": len(ordered) / self.seconds}
-        return json.dumps(summary | {"milliseconds": found, "statuses": dict(self.statuses)})
+        number = len(self.latencies)
+        summary = {"requests": number, "seconds": self.seconds, "per_second": number / self.seconds}
+        summary |= {"milliseconds": _percentiles(self.latencies), "unlogged": self.unlogged}
+        summary |= {"milliseconds_of_200": _percentiles(self.latencies_of_200), "statuses": dict(self.statuses)}
+        return json.dumps(summary)
+
+    def add(self, seconds: float, connection: Connection, status: int) -> None:
+        self.latencies.append(seconds)
+        self.statuses[status] += 1
+        if status == 200:
+            self.latencies_of_200.append(seconds)
+            self.unlogged += b'"logged":false' in connection.received
+
+
+def _percentiles(seconds: list[float]) -> dict[str, float]:
+    ordered = sorted(seconds)
+    shares = {"p50": 0.5, "p99": 0.99, "p999": 0.999}
+    return {name: 1000 * ordered[int(share * (len(ordered) - 1))] for name, share in shares.items()} if ordered else {}
 
 
 def requests_of(path: str, bodies: list[bytes], start: int) -> Iterator[bytes]:
@@ -58,10 +73,10 @@ class Connection:
         self.socket = socket.create_connection(address)
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self.started = 0.0
-        self._received = b""
+        self.received = b""
 
     def send(self, request: bytes, started: float) -> None:
-        self.started, self._received = started, b""
+        self.started, self.received = started, b""
         self.socket.sendall(request)
 
     def status(self) -> int | None:
@@ -69,8 +84,8 @@ class Connection:
         part = self.socket.recv(1 << 17)
         if not part:
             raise ConnectionError("the server closed a connection")
-        self._received += part
-        head, found, body = self._received.partition(b"\r\n\r\n")
+        self.received += part
+        head, found, body = self.received.partition(b"\r\n\r\n")
         if not found:
             return None
         length = int(head.lower().partition(b"content-length:")[2].partition(b"\r\n")[0])
@@ -94,8 +109,7 @@ def closed_loop(address: tuple[str, int], requests: Iterator[bytes], *, connecti
             status = connection.status()
             if status is not None:
                 now = time.perf_counter()
-                load.latencies.append(now - connection.started)
-                load.statuses[status] += 1
+                load.add(now - connection.started, connection, status)
                 connection.send(next(requests), now)
     load.seconds = now - start
     return load
@@ -120,8 +134,7 @@ def open_loop(address: tuple[str, int], requests: Iterator[bytes], *, rate: floa
             connection = busy[number]
             status = connection.status()
             if status is not None:
-                load.latencies.append(time.perf_counter() - connection.started)
-                load.statuses[status] += 1
+                load.add(time.perf_counter() - connection.started, connection, status)
                 idle.append(busy.pop(number))
     load.seconds = time.perf_counter() - start
     return load

@@ -1,5 +1,7 @@
 """rankpolicy serve and rankpolicy service: what is refused before anything is opened, keys, replay."""
 
+import json
+
 import pytest
 
 from rankpolicy.service.sqlite import SqliteStore
@@ -21,10 +23,14 @@ from tests.service.parts import BANDIT, Parts
         ("policies = 3", "policies must be a table"),
     ],
 )
-def test_a_configuration_that_cannot_be_served_is_refused(refused, tmp_path, text, message):
+def test_a_configuration_that_cannot_be_served_is_refused(rankpolicy, tmp_path, text, message):
     (tmp_path / "service.toml").write_text(text)
-    said = refused("serve", "--config", tmp_path / "service.toml", "--db", tmp_path / "service.db", "--port", 0)
-    assert message in said
+    result = rankpolicy("serve", "--config", tmp_path / "service.toml", "--db", tmp_path / "service.db", "--port", 0)
+    assert (result.status, result.stdout, result.stderr.count("\n")) == (2, "", 1)
+    said = json.loads(result.stderr)  # stderr of a service is for programs
+    assert said["level"] == "error"
+    assert message in said["event"]
+    assert "Traceback" not in result.stderr
     assert not (tmp_path / "service.db").exists()
 
 
@@ -43,6 +49,18 @@ def test_keys_are_made_listed_and_revoked(rankpolicy, refused, tmp_path):
     assert "Unknown action 'make'" in refused("service", "key", "make", "--db", db)
     assert "there is no database" in refused("service", "key", "list", "--db", tmp_path / "none.db")
     assert "with revoke" in refused("service", "key", "revoke", "--db", db)
+
+
+def test_keys_end_and_have_a_rate(rankpolicy, refused, tmp_path):
+    db = tmp_path / "service.db"
+    line = ("service", "key", "new", "--db", db, "--expires", "2199-12-31", "--rate", 2.5, "--json")
+    made = rankpolicy(*line).json
+    assert (made["expires"], made["rate"]) == ("2199-12-31T00:00:00Z", 2.5)
+    listed = rankpolicy("service", "key", "list", "--db", db)
+    assert "until 2199-12-31T00:00:00Z  2.5 requests per second" in listed.stdout
+    assert "must lie ahead" in refused("service", "key", "new", "--db", db, "--expires", "2020-01-01")
+    assert "above 0" in refused("service", "key", "new", "--db", db, "--rate", 0)
+    assert "of a new key" in refused("service", "key", "list", "--db", db, "--rate", 1)
 
 
 def test_replay_says_whether_snapshots_agree_with_the_log(rankpolicy, refused, tmp_path):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -126,15 +125,6 @@ def until_refused(do: Callable[[int], Any]) -> tuple[int, str]:
         except UnavailableError as error:
             return number, str(error)
     raise AssertionError("it was never refused")
-
-
-def until(condition: Callable[[], Any]) -> None:
-    """Wait until something is so."""
-    for _ in range(500):
-        if condition():
-            return
-        time.sleep(0.02)
-    raise AssertionError("it did not happen")
 
 
 def break_off_once(policy: Any, monkeypatch: Any) -> None:

@@ -8,11 +8,13 @@ from pathlib import Path
 
 import pytest
 
+from rankpolicy.cli.main import run
 from rankpolicy.service import Client
 from rankpolicy.service.sqlite import SqliteStore
 from rankpolicy.service.sqlite.backup import back_up
 from rankpolicy.types import RankPolicyError
 from tests.service.dashboard.browser import served
+from tests.service.test_http import RANK, client_of, post
 
 PAGE = Path(__file__).parents[2] / "docs" / "service/deployment.md"
 POLICIES = {"learning": {"kind": "bandit", "bandit": "dcm-ts"}}
@@ -22,11 +24,26 @@ def shell(block, folder, said):
     """Run a block of the page with its folders below ``folder``; systemctl and chown are noted only."""
     (folder / "var/backups/rankpolicy").mkdir(parents=True, exist_ok=True)
     text = re.sub(r"/var/(lib|backups)/", lambda found: f"{folder}{found[0]}", block)
-    run = f"{sys.executable} -c 'from rankpolicy.cli.main import main; main()' \"$@\""
-    functions = f'rankpolicy() {{ {run}; }}; systemctl() {{ echo "$1" >> {said}; }}; chown() {{ :; }}'
+    command = f"{sys.executable} -c 'from rankpolicy.cli.main import main; main()' \"$@\""
+    functions = f'rankpolicy() {{ {command}; }}; systemctl() {{ echo "$1" >> {said}; }}; chown() {{ :; }}'
     done = subprocess.run(["bash", "-euc", f"{functions}\n{text}"], capture_output=True, text=True, env=os.environ)
     assert done.returncode == 0, done.stderr
     return done.stdout + done.stderr
+
+
+def test_only_the_owner_can_read_what_a_service_stores(tmp_path):
+    path = tmp_path / "service.db"
+    mask = os.umask(0o022)
+    try:
+        with client_of(path) as http:
+            assert post(http, "/v1/rank", RANK).json()["logged"]
+            assert run(["service", "export", "--db", str(path), "--out", str(tmp_path / "logs")]) == 0
+            files = [*tmp_path.glob("service.db*"), *(tmp_path / "logs").iterdir()]
+            assert len(files) >= 6  # database, write-ahead log, shared memory, mark, lock, exports
+            assert {file.stat().st_mode & 0o777 for file in files} == {0o600}
+            assert (tmp_path / "logs").stat().st_mode & 0o777 == 0o700
+    finally:
+        os.umask(mask)
 
 
 def test_a_copy_made_while_the_service_runs_is_restored_with_all_that_was_acknowledged(tmp_path):

@@ -8,12 +8,11 @@ import random
 import signal
 import subprocess
 import sys
-import time
+from functools import partial
 from pathlib import Path
 
-import pytest
-
 from rankpolicy.service import Client
+from tests.waits import LONGEST_WAIT, wait_until
 
 CODE = "from rankpolicy.cli.main import main; main()"
 CONFIG = """
@@ -56,7 +55,7 @@ class Server:
 
     def end(self, how: signal.Signals) -> None:
         self.process.send_signal(how)
-        self.process.wait(30)
+        self.process.wait(LONGEST_WAIT)
         assert self.process.stdout is not None
         self.process.stdout.close()
 
@@ -78,7 +77,7 @@ def visit(client: Client, number: int) -> float:
     """One user sees a list of each policy; the difference in whether anything was clicked."""
     has_clicked = {}
     for policy in ("learning", "random"):
-        shown = client.rank(query="shoes", items=ITEMS, cutoff=3, policy=policy)
+        shown = client.rank(query="shoes", items=ITEMS, cutoff=3, policy=policy, ranking_id=f"{policy} {number}")
         clicked = clicks_of([item["id"] for item in shown["items"]], random.Random(number))
         for item in clicked:
             assert client.click(shown, item)["rejected"] == []
@@ -96,15 +95,19 @@ def replayed(folder: Path) -> dict:
     return json.loads(done.stdout)
 
 
-def learned(client: Client, name: str = "learning") -> dict:
-    """The learning policy once all windows have ended."""
-    before = None
-    while True:
-        time.sleep(0.3)
-        (now,) = [policy for policy in client.policies() if policy["name"] == name]
-        if now == before:
-            return now
-        before = now
+def has_learned(client: Client, number: int) -> bool:
+    """Whether the policy "learning" has learned from the list of a user."""
+    return bool(client.ranking(f"learning {number}")["learned"])
+
+
+def learned(client: Client, last_lesson: int) -> dict:
+    """The policy "learning" once it has learned this lesson."""
+
+    def learning() -> dict:
+        return {policy["name"]: policy for policy in client.policies()}["learning"]
+
+    wait_until(lambda: learning()["last_lesson"] >= last_lesson)
+    return learning()
 
 
 def test_users_click_more_on_what_was_learned_and_replay_agrees(tmp_path):
@@ -115,7 +118,9 @@ def test_users_click_more_on_what_was_learned_and_replay_agrees(tmp_path):
             with Client(server.url) as client:
                 differences += [visit(client, 80 * part + number) for number in range(80)]
                 if part == 2:
-                    live, found = learned(client), replayed(tmp_path)["policies"][0]
+                    wait_until(partial(has_learned, client, len(differences) - 1))
+                    found = replayed(tmp_path)["policies"][0]
+                    live = learned(client, found["last_lesson"])
                     assert (found["last_lesson"], found["state_sha256"]) == (live["last_lesson"], live["state_sha256"])
         finally:
             server.end(how)
@@ -149,11 +154,19 @@ def test_two_servers_on_one_database_and_no_keys_elsewhere_are_refused(tmp_path)
             command("service", "key", "new", "--db", tmp_path / "service.db", "--scopes", "rank,events,read"),
             capture_output=True, text=True, check=True,
         )  # fmt: skip
-        time.sleep(1.2)
+
+        def asks_for_a_key() -> bool:
+            """Whether the server has noticed the key."""
+            with Client(server.url) as client:
+                try:
+                    client.rank(query="q", items=["a"])
+                except ValueError as error:
+                    return "status 401" in str(error)
+            return False
+
+        wait_until(asks_for_a_key)
         with Client(server.url, key=made.stdout.strip()) as client:
             assert client.rank(query="q", items=["a"])["logged"]
-        with pytest.raises(ValueError, match="status 401"), Client(server.url) as client:
-            client.rank(query="q", items=["a"])
     finally:
         server.end(signal.SIGTERM)
     exposed = subprocess.run(

@@ -20,6 +20,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from tests.waits import LONGEST_WAIT
+
 CODE = """
 import sys
 from rankpolicy.service.config import ServiceConfig
@@ -98,7 +100,7 @@ def documents(rng: random.Random) -> Iterator[tuple[str, bytes]]:
 def flood(port: int, process: int, *, requests: int, seed: int) -> tuple[Counter[int], float, list[int]]:
     """Send so many; statuses, the longest time to an answer in seconds, and kilobytes of memory along the way."""
     rng = random.Random(seed)
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=LONGEST_WAIT)
     statuses: Counter[int] = Counter()
     longest, memory = 0.0, []
     given = documents(rng)
@@ -136,7 +138,7 @@ class Witness(threading.Thread):
                 file.write(bytes(4096))
                 os.fsync(file.fileno())
                 synced = time.perf_counter()
-                time.sleep(0.02)
+                time.sleep(0.02)  # how much later it wakes up is what is measured
                 self.longest_sync = max(self.longest_sync, synced - start)
                 self.longest_wait = max(self.longest_wait, time.perf_counter() - synced - 0.02)
 

@@ -1,52 +1,101 @@
-"""Databases of older and newer versions: said clearly, and left as they are."""
+"""Databases of older versions are converted, with a copy; those of newer ones are refused and left as they are."""
 
+import random
+from pathlib import Path
+
+import apsw
 import pytest
 
-from rankpolicy.service.sqlite import SqliteStore
-from rankpolicy.service.sqlite.schema import FORMAT
+from rankpolicy.service.postgres.schema import FORMAT as POSTGRES_FORMAT
+from rankpolicy.service.replay import replay
+from rankpolicy.service.sqlite import SqliteStore, schema
+from rankpolicy.service.sqlite.schema import APPLICATION, FORMAT
 from rankpolicy.types import RankPolicyError
-from tests.service.parts import BANDIT, Parts
+from tests.service.parts import BANDIT, Parts, policy_of
+from tests.service.test_replay import live_for_a_while
 
-SAID = {
-    FORMAT - 1: "of an older rankpolicy; this one reads format 1 and cannot convert it. Nothing was changed",
-    FORMAT + 1: "of a newer rankpolicy; this one reads format 1. Update rankpolicy",
-}
+
+def said(other: int, own: int) -> str:
+    if other < own:
+        return f"has format {other}, of an older rankpolicy; this one reads format {own}. Nothing was changed"
+    return f"has format {other}, of a newer rankpolicy; this one reads format {own}. Update rankpolicy"
 
 
 @pytest.mark.parametrize("role", ["server", "keys", "reader"])
-@pytest.mark.parametrize("other", SAID)
+@pytest.mark.parametrize("other", [0, FORMAT + 1])
 def test_another_format_is_refused_and_the_file_is_left_alone(tmp_path, other, role):
     parts = Parts(tmp_path / "service.db", {"default": BANDIT})
     parts.show("r1")
     parts.store._connection.pragma("user_version", other)
     parts.store.close()
     before = parts.path.read_bytes()
-    with pytest.raises(RankPolicyError, match=f"has format {other}, {SAID[other]}"):
+    with pytest.raises(RankPolicyError, match=said(other, FORMAT)):
         SqliteStore(parts.path, role=role)
     assert parts.path.read_bytes() == before
 
 
-@pytest.mark.parametrize("other", SAID)
+@pytest.mark.parametrize("other", [POSTGRES_FORMAT - 1, POSTGRES_FORMAT + 1])
 def test_another_format_in_postgres_is_refused(cluster, other):
     url = cluster.new_database()
     parts = Parts(url, {"default": BANDIT})
     parts.store._connection.execute("UPDATE meta SET value = %s WHERE name = 'format'", (str(other).encode(),))
     parts.store.close()
-    with pytest.raises(RankPolicyError, match=f"has format {other}, {SAID[other]}"):
+    with pytest.raises(RankPolicyError, match=said(other, POSTGRES_FORMAT)):
         parts.open()
 
 
-def test_a_database_from_before_changes_were_logged_gets_their_tables(tmp_path):
-    parts = Parts(tmp_path / "service.db", {"default": BANDIT})
-    parts.show("r1")
-    for table in ("changes", "models", "anchors"):
-        parts.store._connection.execute(f"DROP TABLE {table}")
-    parts.store.close()
-    reader = SqliteStore(parts.path, role="reader")
-    assert reader.changes() == []
-    reader.close()
-    parts.open()
+@pytest.fixture
+def format_1(tmp_path):
+    """A database as the first version left it, with lists, events and lessons."""
+    parts = Parts(tmp_path / "new.db", {"default": BANDIT})
+    live_for_a_while(parts, random.Random(0), 20)
     parts.end_windows()
-    assert [change.action for change in parts.store.changes()] == ["configure"]
-    assert parts.store.check()["lessons"] == 1
+    parts.state_at_the_end = parts.state()
+    parts.path, new = tmp_path / "service.db", parts.path
     parts.store.close()
+    old = apsw.Connection(str(parts.path))
+    old.pragma("journal_mode", "wal")
+    old.execute(Path(__file__).with_name("format_1.sql").read_text())
+    old.pragma("application_id", APPLICATION)
+    old.pragma("user_version", 1)
+    old.execute("ATTACH ? AS new", (str(new),))
+    for (table,) in old.execute("SELECT name FROM main.sqlite_schema WHERE type = 'table'").fetchall():
+        old.execute(f"INSERT INTO {table} SELECT * FROM new.{table}")
+    old.close()
+    return parts
+
+
+def test_a_server_converts_format_1_and_keeps_a_copy(format_1):
+    for role in ("keys", "reader"):
+        with pytest.raises(RankPolicyError, match=r"has format 1, .* A server converts a file"):
+            SqliteStore(format_1.path, role=role)
+    format_1.open()
+    assert format_1.state() == format_1.state_at_the_end
+    assert format_1.store.check()["lessons"] == 20
+    assert [change.action for change in format_1.store.changes()] == ["configure"]
+    assert replay(format_1.store, policy_of)[0].is_equal
+    format_1.store.close()
+    copy = apsw.Connection(f"{format_1.path}.format-1", flags=apsw.SQLITE_OPEN_READONLY)
+    assert copy.pragma("user_version") == 1
+    assert copy.execute("SELECT count(*) FROM lessons").fetchone() == (20,)
+    copy.close()
+    # To return to the older version the copy is put in place; it can be converted again.
+    for file in format_1.path.parent.glob("service.db[-.]?a*"):
+        file.unlink()
+    Path(f"{format_1.path}.format-1").replace(format_1.path)
+    format_1.open()
+    assert format_1.store.check()["lessons"] == 20
+    format_1.store.close()
+
+
+def test_a_conversion_that_fails_changes_nothing(format_1, monkeypatch):
+    monkeypatch.setitem(schema.CONVERSIONS, 1, schema.CONVERSIONS[1] + "SELECT * FROM nothing;")
+    with pytest.raises(RankPolicyError):
+        SqliteStore(format_1.path)
+    monkeypatch.undo()
+    connection = apsw.Connection(str(format_1.path))
+    assert connection.pragma("user_version") == 1
+    assert connection.execute("SELECT count(*) FROM sqlite_schema WHERE name = 'changes'").fetchone() == (0,)
+    connection.close()
+    format_1.open()
+    format_1.store.close()

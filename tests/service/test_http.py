@@ -4,7 +4,6 @@ import json
 import os
 import random
 import resource
-import time
 from contextlib import contextmanager
 
 import pytest
@@ -17,6 +16,7 @@ from rankpolicy.service.keys import new_key
 from rankpolicy.service.ranking_service import RankingService
 from rankpolicy.service.sqlite import SqliteStore
 from tests.service.parts import until_refused
+from tests.waits import wait_until
 
 POLICIES = {
     "default": {"kind": "bandit", "bandit": "epsilon-greedy"},
@@ -50,14 +50,6 @@ def post(http, path, body, **more):
     return http.post(path, json=body, **more)
 
 
-def wait_for(condition):
-    for _ in range(1_500):
-        if condition():
-            return
-        time.sleep(0.02)
-    raise AssertionError("it did not happen")
-
-
 def test_a_list_a_click_and_what_is_known_about_them(http):
     shown = post(http, "/v1/rank", RANK).json()
     assert [item["position"] for item in shown["items"]] == [1, 2, 3]
@@ -70,7 +62,7 @@ def test_a_list_a_click_and_what_is_known_about_them(http):
     assert post(http, "/v1/events", event).json() == nothing | {"accepted": 1}
     assert post(http, "/v1/events", [event, event]).json() == nothing | {"duplicate": 2}
     place = f"/v1/rankings/{shown['ranking_id']}"
-    wait_for(lambda: http.get(place).json()["learned"])
+    wait_until(lambda: http.get(place).json()["learned"])
     assert http.get(place).json()["clicked"] == [first]
     late = post(http, "/v1/events", event | {"event_id": "e2"})
     assert (late.status_code, late.json()["late"]) == (200, 1)
@@ -206,7 +198,7 @@ def test_keys_and_scopes(tmp_path, capfd):
         assert other.revoke_key(stored.key_id, now=3)
         assert not other.revoke_key(stored.key_id, now=4)
         other.close()
-        wait_for(lambda: status(f"Bearer {key}") == 401)
+        wait_until(lambda: status(f"Bearer {key}") == 401)
     said = capfd.readouterr()
     for part in tmp_path.iterdir():
         assert key.encode() not in part.read_bytes()

@@ -6,7 +6,7 @@ import pytest
 
 from rankpolicy.service.clock import Clock
 from rankpolicy.service.errors import ConflictError, UnavailableError
-from rankpolicy.service.journal import Journal
+from rankpolicy.service.journal import Journal, Piece
 from rankpolicy.service.replay import replay
 from rankpolicy.service.sqlite import SqliteStore
 from tests.service.parts import (
@@ -18,9 +18,9 @@ from tests.service.parts import (
     policy_of,
     ranked,
     request_of,
-    until,
     until_refused,
 )
+from tests.waits import wait_until
 
 
 @pytest.fixture
@@ -29,7 +29,7 @@ def running(tmp_path):
     live = live_policies(store, {"default": BANDIT})
     journal = Journal(store, live, Clock(not_before=store.last_stamp()), snapshot_every=50)
     journal.start()
-    until(lambda: journal.num_commits)  # the thread has looked for windows that ended while nothing ran
+    wait_until(lambda: journal.num_commits)  # the thread has looked for windows that ended while nothing ran
     yield store, live, journal
     if journal._thread.is_alive():
         journal.stop()
@@ -60,10 +60,7 @@ def test_windows_end_by_themselves(running):
     store, live, journal = running
     new = ranked(live, "r1", request_of("q", "ab"))
     journal.write(type(new)(**{name: getattr(new, name) for name in new.__struct_fields__} | {"window": 20_000}))
-    for _ in range(200):
-        if journal.num_lessons:
-            break
-        threading.Event().wait(0.02)
+    wait_until(lambda: journal.num_lessons)
     journal.stop()
     assert live.named(None).policy._bandit.counts_of("q", ["a", "b"]).tolist() == [[0, 1], [0, 1]]
     (found,) = replay(store, policy_of)
@@ -118,10 +115,7 @@ def test_a_lesson_learned_in_part_is_learned_again_from_the_log(running, monkeyp
     new = ranked(live, "r1", request_of("q", "ab"))
     break_off_once(policy, monkeypatch)
     journal.write(type(new)(**{name: getattr(new, name) for name in new.__struct_fields__} | {"window": 10_000}))
-    for _ in range(200):
-        if journal.failure:
-            break
-        threading.Event().wait(0.02)
+    wait_until(lambda: journal.failure)
     assert "broke off" in journal.failure
     journal.write(ranked(live, "r2", request_of("q", "ab")))
     assert policy._bandit.counts_of("q", ["a", "b"]).tolist() == [[0, 1], [0, 1]]
@@ -138,6 +132,8 @@ def test_what_comes_while_it_ends_is_answered_too(running):
     _, live, journal = running
     answers = []
     journal.stop()
-    journal._waiting.put((ranked(live, "r1", request_of("q", "ab")), answers.append))  # passed the check just before
+    journal._waiting.put(
+        Piece(ranked(live, "r1", request_of("q", "ab")), answers.append)
+    )  # passed the check just before
     journal.stop()
     assert [type(answer) for answer in answers] == [UnavailableError]

@@ -19,8 +19,8 @@ from tests.service.parts import (
     policy_of,
     ranked,
     request_of,
-    until,
 )
+from tests.waits import wait_until
 
 
 class HandWriter:
@@ -53,7 +53,7 @@ def beside(tmp_path):
     writer = HandWriter(store)
     journal = Journal(store, live, Clock(not_before=store.last_stamp()), writer=writer, snapshot_every=50)
     journal.start()
-    until(lambda: journal.num_commits)
+    wait_until(lambda: journal.num_commits)
     yield writer, live, journal
     if journal._thread.is_alive():
         journal.stop()
@@ -125,7 +125,7 @@ def test_what_comes_while_the_thread_is_at_work_is_stored_when_it_is_done(beside
         answers = submitted(journal, *lists(live, "r1"))
         assert (writer.orders, journal.num_waiting) == ([], 1)
     journal.write(events())  # the thread does something, and says when it is done
-    until(lambda: writer.orders)
+    wait_until(lambda: writer.orders)
     writer.finish()
     assert answers[0].shown.ranking_id == "r1"
 
@@ -138,7 +138,7 @@ def test_a_transaction_that_fails_is_tried_again_by_the_thread(beside, fails):
     writer.finish()
     answers = submitted(journal, events(click("e1", "r1", "a")))
     writer.finish(fails, later=10**9)  # all windows end
-    until(lambda: answers)
+    wait_until(lambda: answers)
     assert answers == [["accepted"] if fails == "before" else ["duplicate"]]
     assert writer.num_reopened == 1
     journal.stop()
@@ -155,7 +155,7 @@ def test_a_list_whose_commit_failed_after_it_was_on_disk_is_found_again_by_the_t
     works = [msgspec.structs.replace(new, has_fresh_id=True) for new in lists(live, "r1", "r2")]
     answers = submitted(journal, *works)
     writer.finish("after")
-    until(lambda: len(answers) == 2)
+    wait_until(lambda: len(answers) == 2)
     assert [answer.shown.ranking_id for answer in answers] == ["r1", "r2"]
     assert writer.store.last_seq() == 2
 
@@ -166,9 +166,9 @@ def test_what_comes_after_a_failure_is_left_to_the_thread_until_the_log_was_read
     later = submitted(journal, *lists(live, "r2"))  # held
     writer.finish("before")
     assert writer.orders == []
-    until(lambda: later)
+    wait_until(lambda: later)
     assert later[0].shown.ranking_id == "r2"
-    until(lambda: not journal._begin_again)
+    wait_until(lambda: not journal._begin_again)
     submitted(journal, *lists(live, "r3"))
     assert len(writer.orders) == 1
     writer.finish()
@@ -182,7 +182,7 @@ def test_lessons_that_cannot_be_learned_in_the_event_loop_are_learned_from_the_l
     break_off_once(policy, monkeypatch)
     answers = submitted(journal, *lists(live, "r2"))
     writer.finish(later=10**9)
-    until(lambda: answers)
+    wait_until(lambda: answers)
     assert answers[0].shown.ranking_id == "r2"
     assert policy._bandit.counts_of("q", ["a", "b"])[:, 1].tolist() == [1, 1]
 
@@ -198,9 +198,9 @@ def test_after_a_snapshot_that_could_not_be_kept_the_database_is_opened_again(be
     broken._disconnect()
     submitted(journal, *lists(live, "r2"))
     writer.finish(later=10**9)  # all windows end, and a snapshot is wanted
-    until(lambda: journal._begin_again)
+    wait_until(lambda: journal._begin_again)
     answers = submitted(journal, *lists(live, "r3"))
-    until(lambda: answers)
+    wait_until(lambda: answers)
     submitted(journal, *lists(live, "r4"))
     writer.finish(later=3 * 10**9)
     journal.stop()
@@ -238,10 +238,11 @@ def test_the_end_waits_for_no_event_loop_that_has_ended(tmp_path):
     live, loop = live_policies(store, {"default": BANDIT}), HandLoop()
     journal = Journal(store, live, Clock(not_before=store.last_stamp()), writer=HandWriter(store))
     journal.start(loop)
-    until(lambda: journal.num_commits)
+    wait_until(lambda: journal.num_commits)
     submitted(journal, *lists(live, "r1"))  # and its answer never comes
     loop.closed = True
     journal.stop()
+    assert not journal._thread.is_alive()
     store.close()
 
 
@@ -254,6 +255,9 @@ class HandLoop:
     def call_soon_threadsafe(self, function):
         self.calls.append(function)
 
+    def call_later(self, seconds, function):
+        """Nobody waits that long."""
+
     def is_closed(self):
         return self.closed
 
@@ -264,7 +268,7 @@ def test_what_is_handed_over_at_the_moment_of_the_end_is_refused(tmp_path):
     live, loop = live_policies(store, {"default": BANDIT}), HandLoop()
     journal = Journal(store, live, Clock(not_before=store.last_stamp()), writer=HandWriter(store))
     journal.start(loop)
-    until(lambda: journal.num_commits)
+    wait_until(lambda: journal.num_commits)
     refusal = journal._refusal
 
     def ends_after_the_check():

@@ -1,6 +1,7 @@
 """kill -9 under load: nothing that was acknowledged is lost, and nothing is applied twice.
 
-``python -m tests.service.test_kill 1000`` kills a thousand times; with ``postgres`` after the number, against a PostgreSQL database.
+``python -m tests.service.test_kill 1000`` kills a thousand times; with ``postgres`` after the number, against a PostgreSQL database that is
+now and then restarted, as after a crash or politely, while the server runs on.
 Every check reads the whole log, so a long run begins a new database after every hundred kills.
 """
 
@@ -20,13 +21,14 @@ from pathlib import Path
 from rankpolicy.service.opening import open_store
 from rankpolicy.service.replay import replay
 from tests.service.parts import policy_of
-from tests.service.postgres.cluster import running_cluster
+from tests.service.postgres.cluster import Cluster, running_cluster
 
 KILLS_PER_DATABASE = 100
 
 LOAD = """
 import asyncio, itertools, os, sys, threading
 from rankpolicy.service.clock import Clock
+from rankpolicy.service.errors import UnavailableError
 from rankpolicy.service.journal import Journal
 from rankpolicy.service.opening import open_store
 from rankpolicy.service.writing import Writer
@@ -36,9 +38,13 @@ def said(line):  # one write per line, so that a line is whole or not there
     os.write(1, (line + chr(10)).encode())
 
 async def written(journal, work):
-    outcome = asyncio.get_running_loop().create_future()
-    journal.submit_all([(work, outcome.set_result)])
-    return await outcome
+    while True:
+        outcome = asyncio.get_running_loop().create_future()
+        journal.submit_all([(work, outcome.set_result)])
+        stored = await outcome
+        if not isinstance(stored, UnavailableError):
+            return stored
+        await asyncio.sleep(0.02)  # the database is being restarted; a client sends it again
 
 async def client(journal, live, name):
     for turn in itertools.count():
@@ -69,8 +75,8 @@ asyncio.run(serve())
 """
 
 
-def kill_under_load(place: str, *, times: int, seed: int) -> int:
-    """Kill a server so many times, now and then the process that writes its log before it, and check the database after each.
+def kill_under_load(place: str, *, times: int, seed: int, cluster: Cluster | None = None) -> int:
+    """Kill a server so many times, now and then the process that writes its log or the database before it, and check after each.
 
     Returns the number of events that were acknowledged.
     """
@@ -86,19 +92,26 @@ def kill_under_load(place: str, *, times: int, seed: int) -> int:
             if kills_writer:
                 os.kill(int(lines[0][1]), signal.SIGKILL)
                 lines += [process.stdout.readline().split() for _ in range(rng.randrange(1, 100))]
+            restarts_database = cluster is not None and rng.random() < 0.3
+            if cluster is not None and restarts_database:
+                rng.choice([cluster.crash, cluster.stop])()
+                cluster.start()
+                lines += [process.stdout.readline().split() for _ in range(rng.randrange(100, 400))]
             assert all(lines), "the server ended by itself"
-            time.sleep(rng.uniform(0, 0.02))
+            time.sleep(rng.uniform(0, 0.02))  # the moment of the kill is what is tried
             process.kill()
             lines += [line.split() for line in process.stdout if line.endswith("\n")]  # until both have ended
         rankings |= {words[1] for words in lines if words[0] == "ranking"}
         new = {words[1]: words[2] for words in lines if words[0] == "event"}
-        _check(place, rankings, fates | new, committed_unheard=new.keys() if kills_writer else set())
+        _check(
+            place, rankings, fates | new, committed_unheard=new.keys() if kills_writer or restarts_database else set()
+        )
         fates |= {name: fate for name, fate in new.items() if fate != "duplicate"}
     return len(fates)
 
 
 def _check(place: str, rankings: set[str], fates: dict[str, str], *, committed_unheard: Collection[str]) -> None:
-    """Check a database; where the process that writes was killed after a commit, the events are sent to the next as duplicates."""
+    """Check a database; where the writer or the database ended after a commit, the events are sent again and are duplicates."""
     store = open_store(place)
     try:
         store.check()  # every lesson is what the events say, every row is there once
@@ -129,11 +142,16 @@ def test_nothing_acknowledged_is_lost_and_nothing_is_applied_twice(place):
     assert kill_under_load(place, times=int(os.environ.get("RANKPOLICY_KILLS", "3")), seed=0) > 20
 
 
-def kill_many_times(places: Iterator[str], *, times: int, seed: int) -> int:
+def test_nothing_acknowledged_is_lost_when_the_database_is_restarted(cluster):
+    assert kill_under_load(cluster.new_database(), times=2, seed=9, cluster=cluster) > 20
+
+
+def kill_many_times(places: Iterator[str], *, times: int, seed: int, cluster: Cluster | None = None) -> int:
     """Kill a server so many times, each hundred on a new database; the number of events that were acknowledged."""
     number = 0
     for done in range(0, times, KILLS_PER_DATABASE):
-        number += kill_under_load(next(places), times=min(KILLS_PER_DATABASE, times - done), seed=seed + done)
+        kills = min(KILLS_PER_DATABASE, times - done)
+        number += kill_under_load(next(places), times=kills, seed=seed + done, cluster=cluster)
         print(f"{min(done + KILLS_PER_DATABASE, times)} kills, {number} acknowledged events", flush=True)
     return number
 
@@ -142,7 +160,7 @@ if __name__ == "__main__":
     times, seed = int(sys.argv[1]), int(time.time())
     if sys.argv[2:] == ["postgres"]:
         with running_cluster() as cluster:
-            number = kill_many_times(iter(cluster.new_database, None), times=times, seed=seed)
+            number = kill_many_times(iter(cluster.new_database, None), times=times, seed=seed, cluster=cluster)
     else:
         with tempfile.TemporaryDirectory() as made:
             files = (str(Path(made) / f"service-{turn}.db") for turn in itertools.count())

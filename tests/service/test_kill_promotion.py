@@ -16,6 +16,7 @@ import tempfile
 import threading
 import time
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +24,7 @@ from rankpolicy.service.changes import deployments
 from rankpolicy.service.replay import replay_choices
 from rankpolicy.service.sqlite import SqliteStore
 from tests.service.parts import live_policies
+from tests.waits import LONGEST_WAIT, wait_until
 
 CODE = """
 import sys
@@ -44,7 +46,7 @@ class Client:
     """Sends to a server until it is gone, and keeps what was acknowledged."""
 
     def __init__(self, port: int) -> None:
-        self._connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
+        self._connection = http.client.HTTPConnection("127.0.0.1", port, timeout=LONGEST_WAIT)
         self.acknowledged: list[Any] = []
 
     def post(self, path: str, document: dict[str, Any]) -> dict[str, Any]:
@@ -61,6 +63,10 @@ class Client:
                 found = self.post(f"/v1/policies/search/{action}", wanted)
                 if found:
                     self.acknowledged.append(found["action"])
+
+    def has_acknowledged(self, number: int, sending: threading.Thread) -> bool:
+        """Whether so many were acknowledged, or nothing more is sent."""
+        return len(self.acknowledged) >= number or not sending.is_alive()
 
     def rank(self, turn: int) -> None:
         with suppress(OSError, http.client.HTTPException):
@@ -90,10 +96,8 @@ def kill_while_promoting(path: Path, *, times: int, seed: int) -> tuple[int, int
             ]
             for thread in threads:
                 thread.start()
-            wanted = rng.randrange(2, 12)
-            while len(changing.acknowledged) < wanted and threads[0].is_alive():
-                time.sleep(0.005)
-            time.sleep(rng.uniform(0, 0.02))
+            wait_until(partial(changing.has_acknowledged, rng.randrange(2, 12), threads[0]))
+            time.sleep(rng.uniform(0, 0.02))  # the moment of the kill is what is tried
             process.kill()
             for thread in threads:
                 thread.join()

@@ -12,8 +12,8 @@ import os
 import signal
 import subprocess
 import threading
-import time
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
 import numpy as np
 import pytest
@@ -21,13 +21,14 @@ import pytest
 import rankpolicy as rp
 from rankpolicy.service import Client
 from rankpolicy.service.sqlite import SqliteStore
-from tests.service.test_end_to_end import Server, command, learned, replayed
+from tests.service.test_end_to_end import Server, command, has_learned, learned, replayed
+from tests.waits import wait_until
 
 pytest.importorskip("polars")
 NUM_LISTS = int(os.environ.get("RANKPOLICY_LOOP_LISTS", "2500"))
 NUM_TAUGHT, NUM_PAIRED = 600, 300
 NUM_QUERIES, NUM_ITEMS, CUTOFF, SATISFIED = 8, 5, 3, 0.4
-AT_ONCE, THREADS, WINDOW = 5, 6, 3.0
+AT_ONCE, THREADS = 5, 6
 CONFIG = """
 window_seconds = 3.0
 
@@ -152,13 +153,13 @@ def test_the_loop_from_clicks_to_a_better_policy_and_back(tmp_path):
         random_clicks = crowd(users, server.url, "random", range(NUM_LISTS))
         crowd(users, server.url, "learning", range(NUM_TAUGHT))
         with Client(server.url) as client:
-            wait_until_learned(client)
+            wait_until_learned(client, range(NUM_TAUGHT))
         late = range(NUM_TAUGHT, NUM_TAUGHT + NUM_PAIRED)
         better = paired_interval(crowd(users, server.url, "learning", late), random_clicks[late.start : late.stop])
         assert better[0] > 0  # clicks per list more than random lists have, by the same users
 
         with Client(server.url) as client:
-            wait_until_learned(client)
+            wait_until_learned(client, late)
         ran("service", "export", "--db", db, "--policy", "random", "--out", tmp_path / "logs")
         bias = ran("clicks", "bias", tmp_path / "logs" / "lists.parquet", "--method", "randomised", "--resamples", 0)
         found = np.array(bias["methods"]["randomised"]["propensities"])
@@ -186,9 +187,8 @@ def test_the_loop_from_clicks_to_a_better_policy_and_back(tmp_path):
             assert [item["id"] for item in answer["items"]] == ["0-0", "0-1", "0-2"]
             actions = [line["action"] for line in client.audit() if line["policy"] == "search"]
             assert actions == ["rollback", "promote", "retrain", "configure"]
-            wait_until_learned(client)
-            live = {one["name"]: one for one in client.policies()}["learning"]
-        again = replayed(tmp_path)
+            again = replayed(tmp_path)
+            live = learned(client, again["policies"][0]["last_lesson"])
         assert again["is_equal"]
         assert again["choices"]["lists"] == NUM_LISTS + NUM_TAUGHT + 3 * NUM_PAIRED + 1
         assert again["policies"][0]["state_sha256"] == live["state_sha256"]
@@ -212,15 +212,7 @@ def served_version(client: Client) -> int:
     return {one["name"]: one["version"] for one in client.policies()}["search"]
 
 
-def wait_until(condition) -> None:
-    for _ in range(200):
-        if condition():
-            return
-        time.sleep(0.05)
-    raise AssertionError("it did not happen")
-
-
-def wait_until_learned(client: Client) -> None:
-    """Until the window of the last list has ended."""
-    time.sleep(WINDOW)
-    learned(client, "learning")
+def wait_until_learned(client: Client, numbers: range) -> None:
+    """Until the windows of the lists of the policy "learning" have ended."""
+    for number in numbers:
+        wait_until(partial(has_learned, client, number))

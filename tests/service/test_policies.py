@@ -8,6 +8,7 @@ import pytest
 import torch
 
 import rankpolicy as rp
+from rankpolicy.service.config import ServiceConfig
 from rankpolicy.service.messages import Item, RankRequest
 from rankpolicy.service.policies import SERVED
 from rankpolicy.service.randomness import generator_of
@@ -38,6 +39,10 @@ def policy_for(name, model):
         lesson = Lesson(seq=1, version=1, query="q", items=list("abcd"), clicks=bytes([0, 1, 1, 0]))
         policy.learn([lesson] * 3)
         return policy, request_of("q", "abcd", cutoff=2)
+    if name == "random lists":
+        policy = SERVED.named("bandit")(bandit="epsilon-greedy", settings={"epsilon": 0.2}, random_lists=0.3)
+        policy.learn([Lesson(seq=1, version=1, query="q", items=list("abcd"), clicks=bytes([0, 1, 1, 0]))])
+        return policy, request_of("q", "abcd", cutoff=2)
     if name == "random":
         return SERVED.named("bandit")(bandit="random"), request_of("q", "abcd", cutoff=2)
     if name == "uniform":
@@ -45,7 +50,7 @@ def policy_for(name, model):
     return SERVED.named("ranker")(model=model, order_by="sampled", temperature=0.5), RANKED
 
 
-@pytest.mark.parametrize("name", ["epsilon-greedy", "random", "uniform", "ranker"])
+@pytest.mark.parametrize("name", ["epsilon-greedy", "random lists", "random", "uniform", "ranker"])
 def test_lists_come_as_often_as_propensities_say(name, model):
     policy, request = policy_for(name, model)
     drawn, expected = {}, {}
@@ -59,6 +64,31 @@ def test_lists_come_as_often_as_propensities_say(name, model):
     for key, probability in expected.items():
         error = math.sqrt(probability * (1 - probability) / NUM_DRAWS)
         assert abs(drawn[key] / NUM_DRAWS - probability) <= 4.5 * error
+
+
+def test_random_lists_mix_with_lists_of_the_bandit():
+    policy = SERVED.named("bandit")(bandit="epsilon-greedy", settings={"epsilon": 0.0}, random_lists=0.25)
+    policy.learn([Lesson(seq=1, version=1, query="q", items=list("ab"), clicks=bytes([0, 1]))])
+    steps = {}
+    for number in range(100):
+        ordered = policy.order(request_of("q", "ab"), generator=generator_of(b"secret", str(number)))
+        steps["".join(ordered.items)] = ordered.propensities
+    assert steps["ba"] == pytest.approx([0.75 + 0.25 / 2, 1.0])
+    assert steps["ab"] == pytest.approx([0.25 / 2, 1.0])
+    with pytest.raises(RankPolicyError, match="random_lists must be 0 for dcm-ts"):
+        SERVED.named("bandit")(bandit="dcm-ts", random_lists=0.1)
+
+
+def test_the_log_of_the_default_policy_can_be_evaluated():
+    """Every list, before and after learning, has a propensity that is neither unknown nor certain."""
+    ((policy, _),) = ServiceConfig().made_policies().values()
+    request = request_of("q", "abcdef", cutoff=3)
+    for _ in range(2):
+        for number in range(50):
+            ordered = policy.order(request, generator=generator_of(b"secret", str(number)))
+            assert math.prod(ordered.propensities) >= 0.05 / (6 * 5 * 4)
+            assert min(ordered.propensities) < 1
+        policy.learn([Lesson(seq=1, version=1, query="q", items=list("abcdef"), clicks=bytes([0, 1, 1, 0, 0, 0]))])
 
 
 def test_a_sampled_ranker_has_the_probabilities_of_plackett_luce(model):
@@ -95,9 +125,10 @@ def test_features_come_by_name_where_the_model_knows_names(tmp_path):
     plain = RankRequest(query="q", items=[Item(id="a", features=[2.0, 1.0])])
     shown = [policy.order(request, generator=generator_of(b"s", "r")).scores for request in (named, plain)]
     assert shown[0] == shown[1]
-    with pytest.raises(RankPolicyError, match="must have the feature 'stars'"):
+    with pytest.raises(RankPolicyError, match="must have the feature 'price'"):
         policy.order(
-            RankRequest(query="q", items=[Item(id="a", features={"price": 1.0})]), generator=generator_of(b"s", "r")
+            RankRequest(query="q", items=[Item(id="a", features={"prize": 1.0, "star": 1})]),
+            generator=generator_of(b"s", "r"),
         )
 
 

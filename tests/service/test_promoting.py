@@ -12,7 +12,8 @@ from rankpolicy.service.policies.restoring import policy_of_version
 from rankpolicy.service.replay import replay, replay_choices
 from rankpolicy.service.sqlite import SqliteStore
 from tests.service.models import BEST_FIRST, ITEMS, saved_ranker
-from tests.service.test_http import client_of, post, wait_for
+from tests.service.test_http import client_of, post
+from tests.waits import wait_until
 
 POLICIES = {"search": {"kind": "bandit", "bandit": "dcm-ts"}, "own": {"kind": "given"}}
 RANK = {"query": "q", "items": ITEMS, "cutoff": 4}
@@ -135,9 +136,9 @@ def test_another_process_may_promote_beside_a_running_service(http, files, tmp_p
     db = str(tmp_path / "service.db")
     assert run(["service", "promote", str(files[0]), "--policy", "search", "--share", "100%", "--db", db]) == 0
     looks = count()
-    wait_for(lambda: served(http, next(looks))["policy_version"] == 2)
+    wait_until(lambda: served(http, next(looks))["policy_version"] == 2)
     assert run(["service", "rollback", "--policy", "search", "--db", db]) == 0
-    wait_for(lambda: versions_of(http) == {1: 1.0})
+    wait_until(lambda: versions_of(http) == {1: 1.0})
     assert [line["key"] for line in http.get("/v1/audit").json()["audit"][:2]] == ["command line"] * 2
 
 

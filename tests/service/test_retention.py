@@ -9,11 +9,13 @@ from rankpolicy.service import retention
 from rankpolicy.service.errors import DamagedStoreError
 from rankpolicy.service.policies.restoring import policy_of_version
 from rankpolicy.service.replay import replay, replay_choices
-from rankpolicy.service.retention import delete_before
+from rankpolicy.service.retention import delete_before, delete_older_than
 from rankpolicy.service.sqlite import SqliteStore
+from rankpolicy.types import RankPolicyError
 from tests.service.parts import BANDIT, WINDOW, Parts, click, events
-from tests.service.test_http import client_of, post, wait_for
+from tests.service.test_http import client_of, post
 from tests.service.test_replay import live_for_a_while
+from tests.waits import wait_until
 
 POLICIES = {
     "default": BANDIT,
@@ -101,21 +103,42 @@ def test_a_damaged_anchor_is_noticed(parts):
 def test_a_service_deletes_what_is_too_old(tmp_path):
     path = tmp_path / "service.db"
     parts = Parts(path, {"default": BANDIT})
-    live_for_a_while(parts, random.Random(1), 20)  # by a clock that stands in 1970
+    parts.clock.time = time.time_ns() // 1000 - round(20 * 86_400e6)
+    live_for_a_while(parts, random.Random(1), 20)
     parts.end_windows()
     last, state = parts.live.named(None).state_hash()
     parts.store.close()
     with client_of(path, policies={"default": BANDIT}, retention_days=1.0) as http:
-        wait_for(lambda: any(line["action"] == "delete" for line in http.get("/v1/audit").json()["audit"]))
+        wait_until(lambda: any(line["action"] == "delete" for line in http.get("/v1/audit").json()["audit"]))
         assert http.get("/v1/rankings/r3").status_code == 404
         shown = post(http, "/v1/rank", {"query": "q", "items": [{"id": "a"}]}).json()
-        wait_for(lambda: http.get(f"/v1/rankings/{shown['ranking_id']}").json()["learned"])
+        wait_until(lambda: http.get(f"/v1/rankings/{shown['ranking_id']}").json()["learned"])
     store = SqliteStore(path)
     store.check()
     assert store.anchor(1).seq < last  # the last of the old lists stays, so that numbers go on
     assert replay(store, policy_of_version, until=last)[0].state_sha256 == state
     assert replay(store, policy_of_version)[0].is_equal
     store.close()
+
+
+def test_nothing_is_deleted_after_the_clock_has_jumped(place):
+    parts = Parts(place, {"default": BANDIT})
+    live_for_a_while(parts, random.Random(1), 20)
+    parts.end_windows()
+    rows = parts.store.check()
+    parts.clock.time += round(3_650 * 86_400e6)
+    with pytest.raises(RankPolicyError, match=r"no list for 3650 days.*the clock seems to have jumped"):
+        delete_older_than(parts.store, 1.0, now=parts.clock.time)
+    live_for_a_while(
+        parts, random.Random(2), 20, start=20
+    )  # lists are shown by the wrong clock, for longer than they are kept
+    parts.clock.time += round(2 * 86_400e6)
+    with pytest.raises(RankPolicyError, match="no list for 3650 days"):
+        delete_older_than(parts.store, 1.0, now=parts.clock.time)
+    assert parts.store.check()["rankings"] == rows["rankings"] + 20
+    assert delete_before(parts.store, parts.clock.time, who="test", now=parts.clock.time) > 0  # by hand
+    assert delete_older_than(parts.store, 1.0, now=parts.clock.time) == 0
+    parts.store.close()
 
 
 def test_the_command_deletes_and_says_so(tmp_path, capsys):

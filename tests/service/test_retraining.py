@@ -14,6 +14,7 @@ from rankpolicy.types import RankPolicyError
 from tests.service.logs import written_log
 from tests.service.models import BEST_FIRST, ITEMS
 from tests.service.test_http import client_of, post
+from tests.waits import wait_until
 
 POLICIES = {
     "search": {"kind": "given"},
@@ -128,10 +129,7 @@ def test_the_service_retrains_on_schedule_while_it_ranks(written, tmp_path):
             ranked += post(http, "/v1/rank", REQUEST | {"policy": "random"}).status_code == 200
             return http.get("/v1/policies").json()["policies"][0]["version"] > 1
 
-        end = time.monotonic() + 120  # it starts a process that loads torch: a minute on a busy machine
-        while not is_promoted():
-            assert time.monotonic() < end, http.get("/v1/audit").json()["audit"]
-            time.sleep(0.05)
+        wait_until(is_promoted, lambda: http.get("/v1/audit").json()["audit"])
         assert ranked > 5
         assert [item["id"] for item in post(http, "/v1/rank", REQUEST).json()["items"]] == BEST_FIRST[:3]
         lines = http.get("/v1/audit").json()["audit"]
@@ -163,7 +161,7 @@ def test_tables_that_cannot_be_followed_are_refused_at_once(table, message):
     [
         ({"method": "magic"}, "Unknown method"),
         ({"method": "regression", "settings": {"magic": 1}}, "magic"),
-        ({"method": "lambdamart"}, "does not learn from relevances"),
+        ({"method": "boosted-regression"}, "does not learn from relevances"),
     ],
 )
 def test_a_method_that_cannot_learn_is_refused_before_the_service_starts(given, message):

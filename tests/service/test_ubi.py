@@ -4,7 +4,8 @@ import json
 
 import pytest
 
-from tests.service.test_http import client_of, post, wait_for
+from tests.service.test_http import client_of, post
+from tests.waits import wait_until
 
 POLICIES = {
     "default": {"kind": "uniform"},
@@ -53,7 +54,7 @@ def test_hits_and_clicks_of_a_search_engine_are_learned(http):
     assert post(http, "/v1/ubi/events", [EVENT, EVENT]).json() == NOTHING | {"duplicate": 2}
     found = http.get(f"/v1/rankings/{QUERY['query_id']}").json()
     assert found["shown"]["items"] == QUERY["query_response_hit_ids"]
-    wait_for(lambda: http.get(f"/v1/rankings/{QUERY['query_id']}").json()["learned"])
+    wait_until(lambda: http.get(f"/v1/rankings/{QUERY['query_id']}").json()["learned"])
     assert http.get(f"/v1/rankings/{QUERY['query_id']}").json()["clicked"] == ["17"]
     search = http.get("/v1/policies").json()["policies"][1]
     assert search["report"]["lists"] == 1

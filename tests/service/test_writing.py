@@ -26,6 +26,7 @@ from rankpolicy.service.writing import writer as writing
 from rankpolicy.service.writing.messages import ENCODER, Answer, Incoming, Order, committed_in, framed, order_in
 from rankpolicy.types import RankPolicyError
 from tests.service.parts import BANDIT, WINDOW, click, events, live_policies, policy_of, ranked, request_of
+from tests.waits import LONGEST_WAIT, wait_until
 
 
 @pytest.fixture
@@ -52,7 +53,7 @@ def soon(writer, *works, now=2_000):
         for work in works:
             answer = loop.create_future()
             writer.commit_soon(work, now=now, done=answer.set_result)
-            found.append(await asyncio.wait_for(answer, 20))
+            found.append(await asyncio.wait_for(answer, LONGEST_WAIT))
         if writer._soon.fileno() >= 0:
             loop.remove_reader(writer._soon)
         return found
@@ -161,7 +162,7 @@ def test_a_server_whose_writer_is_killed_loses_nothing_and_refuses_nobody(server
         async def written(work):
             answer = loop.create_future()
             journal.submit_all([(work, answer.set_result)])
-            return await asyncio.wait_for(answer, 30)
+            return await asyncio.wait_for(answer, LONGEST_WAIT)
 
         for turn in range(60):
             if turn % 20 == 10:
@@ -226,7 +227,7 @@ def test_what_cannot_be_sent_is_refused_and_the_rest_goes_on(server):
         answers = [loop.create_future() for _ in range(3)]
         pieces = [new_list(live, "r1"), odd, new_list(live, "r2")]
         journal.submit_all([(work, answer.set_result) for work, answer in zip(pieces, answers, strict=True)])
-        found = await asyncio.wait_for(asyncio.gather(*answers), 30)
+        found = await asyncio.wait_for(asyncio.gather(*answers), LONGEST_WAIT)
         await asyncio.to_thread(journal.stop)
         return found
 
@@ -302,7 +303,7 @@ def test_a_server_with_thousands_of_connections_can_start_it(server):
     thread = threading.Thread(target=process.write_for, args=(str(store.path), high))
     thread.start()
     try:
-        pairs[0][0].settimeout(20)
+        pairs[0][0].settimeout(LONGEST_WAIT)
         pairs[0][0].sendall(framed(ENCODER.encode(Order("commit", [new_list(live, "r1")], 1_000))))
         assert committed_in(Incoming(pairs[0][0]).next(), [new_list(live, "r1")]).outcomes
     finally:
@@ -328,18 +329,18 @@ def test_the_end_waits_for_no_process_that_hangs(server, monkeypatch):
         journal.start(loop)
         first = loop.create_future()
         journal.submit_all([(new_list(live, "r1"), first.set_result)])
-        await asyncio.wait_for(first, 20)
+        await asyncio.wait_for(first, LONGEST_WAIT)
         writer._process.send_signal(signal.SIGSTOP)
         second = loop.create_future()
         journal.submit_all([(new_list(live, "r2"), second.set_result)])
-        await asyncio.sleep(0.05)
-        await asyncio.wait_for(asyncio.to_thread(journal.stop), 20)
-        await asyncio.wait_for(second, 20)
+        await asyncio.to_thread(wait_until, lambda: writer._done is not None)  # the process was sent it
+        await asyncio.wait_for(asyncio.to_thread(journal.stop), LONGEST_WAIT)
+        await asyncio.wait_for(second, LONGEST_WAIT)
         writer._process.send_signal(signal.SIGSTOP)
-        await asyncio.wait_for(asyncio.to_thread(writer.stop), 20)
+        await asyncio.wait_for(asyncio.to_thread(writer.stop), LONGEST_WAIT)
 
     hung = []
-    guard = threading.Timer(15, lambda: (hung.append(writer._process.pid), writer._process.kill()))
+    guard = threading.Timer(LONGEST_WAIT / 2, lambda: (hung.append(writer._process.pid), writer._process.kill()))
     guard.start()
     asyncio.run(served())
     guard.cancel()
@@ -354,13 +355,13 @@ def test_a_process_that_hangs_is_killed_and_who_waits_in_the_event_loop_is_answe
         journal.start(loop)
         first, second = loop.create_future(), loop.create_future()
         journal.submit_all([(new_list(live, "r1"), first.set_result)])
-        while journal.num_commits < 2:  # this one, and the first look at the windows
-            await asyncio.sleep(0.01)
+        # this one, and the first look at the windows
+        await asyncio.to_thread(wait_until, lambda: journal.num_commits >= 2)
         writer._process.send_signal(signal.SIGSTOP)
         with monkeypatch.context() as patched:
             patched.setattr(writing, "LONGEST_ORDER", 0.2)
             journal.submit_all([(new_list(live, "r2"), second.set_result)])
-        assert (await asyncio.wait_for(second, 30)).shown.ranking_id == "r2"
+        assert (await asyncio.wait_for(second, LONGEST_WAIT)).shown.ranking_id == "r2"
         await asyncio.to_thread(journal.stop)
 
     asyncio.run(served())

@@ -323,6 +323,15 @@ class QueryBandit(KnowsOtherSettings):
         entries = self._table.entries()
         return {"keys": entries.keys, "counts": entries.counts, "generator": generator_words(self.generator)}
 
+    def _copied_slots(self) -> Table:
+        """For the service: all slots of the table, with key 0 where they are free."""
+        return self._table.copied_slots()
+
+    def _entries_of(self, query: str, items: list[str]) -> Table:
+        """For the service: what the table has about a query and some items."""
+        keys = self._text_keys(query, items)
+        return self._table.entries_of(self._keys(query, checked_names(items)) if keys is None else keys)
+
     def _restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
         keys, counts = arrays["keys"], arrays["counts"]
         if len(keys) != len(counts):

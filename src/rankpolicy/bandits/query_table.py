@@ -134,6 +134,23 @@ class QueryTable:
         used = self._entries.keys != 0
         return Table(self._entries.keys[used], self._entries.counts[used])
 
+    def copied_slots(self) -> Table:
+        """A copy of all slots, with key 0 where they are free."""
+        return Table(self._entries.keys.copy(), self._entries.counts.copy())
+
+    def entries_of(self, keys: Keys) -> Table:
+        """The entries of a query and some items that are in use, mixed.
+
+        Parameters
+        ----------
+        keys
+            Those of the query and of its items, (1 + item,).
+        """
+        mixed = np.concatenate([mixed_keys(keys[:1]), mixed_keys(keys[:1], keys[1:])])
+        counts = self._read(mixed)
+        used = counts.any(1)
+        return Table(mixed[used], counts[used])
+
     def replace(self, entries: Table) -> None:
         """Forget everything, and know these entries.
 

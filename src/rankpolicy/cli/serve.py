@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from rankpolicy.cli.support.options import Json
-from rankpolicy.cli.support.output import note, print_json
+from rankpolicy.cli.support.output import print_json
 from rankpolicy.cli.support.serving import need_serve
-from rankpolicy.types import RankPolicyError
+from rankpolicy.cli.support.wording import for_command_line
+from rankpolicy.service.json_log import log_line
+from rankpolicy.types import MissingDependencyError, RankPolicyError
 
 EXAMPLES = """
 [bold]Examples[/bold]
@@ -25,12 +29,16 @@ rankpolicy serve --db /var/lib/rankpolicy/search.db --host 0.0.0.0
 """
 
 _USERS_PER_SECOND = 40.0
+BAD_INPUT = 2  # exit status, as everywhere on the command line
 
 
 def serve(
     config: Annotated[
         Path | None,
-        typer.Option(help="A TOML file of policies and settings; without one, a bandit dcm-ts.", show_default=False),
+        typer.Option(
+            help="A TOML file of policies and settings; without one, a bandit that explores with known propensities.",
+            show_default=False,
+        ),
     ] = None,
     host: Annotated[
         str | None,
@@ -66,40 +74,56 @@ def serve(
     With --playground, users whose tastes are known click on lists of a bandit and on random ones; without --db and --window the data goes
     to playground.db and a list is learned after two seconds.
     """
-    need_serve()
-    if rate is not None and not playground:
-        raise RankPolicyError("--rate is of the simulated users: give --playground too.")
-    users = _USERS_PER_SECOND if rate is None else rate
-    from rankpolicy.service.config import ServiceConfig, read_config
-    from rankpolicy.service.playground.beside import simulated_users, with_playground_defaults
-    from rankpolicy.service.server import log_line
-    from rankpolicy.service.server import serve as serve_forever
+    with _errors_as_json(), ExitStack() as beside:
+        need_serve()
+        if rate is not None and not playground:
+            raise RankPolicyError("--rate is of the simulated users: give --playground too.")
+        users = _USERS_PER_SECOND if rate is None else rate
+        from rankpolicy.service.config import ServiceConfig, read_config
+        from rankpolicy.service.playground.beside import simulated_users, with_playground_defaults
+        from rankpolicy.service.server import serve as serve_forever
 
-    typed: dict[str, Any] = {
-        "host": host,
-        "port": port,
-        "db": None if db is None else str(db),
-        "window_seconds": window,
-        "seed": seed,
-    }
-    told = {} if config is None else read_config(config)
-    told |= {name: value for name, value in typed.items() if value is not None}
-    chosen = ServiceConfig(**with_playground_defaults(told) if playground else told)
+        typed: dict[str, Any] = {
+            "host": host,
+            "port": port,
+            "db": None if db is None else str(db),
+            "window_seconds": window,
+            "seed": seed,
+        }
+        told = {} if config is None else read_config(config)
+        told |= {name: value for name, value in typed.items() if value is not None}
+        chosen = ServiceConfig(**with_playground_defaults(told) if playground else told)
 
-    def announce(url: str) -> None:
-        if as_json:
-            print_json({"url": url, "db": chosen.place_in_words, "policies": list(chosen.policies)})
-        else:
-            note(f"serving {', '.join(chosen.policies)} at {url}, data in {chosen.place_in_words}. Ctrl-C ends it.")
-            note(f"dashboard at {url}/" + (f", with {users:g} simulated users per second" if playground else ""))
+        def announce(url: str) -> None:
+            if as_json:
+                print_json({"url": url, "db": chosen.place_in_words, "policies": list(chosen.policies)})
+            else:
+                # On stdout: stderr is for programs, one JSON object per line.
+                print(
+                    f"serving {', '.join(chosen.policies)} at {url}, data in {chosen.place_in_words}. Ctrl-C ends it."
+                )
+                more = f", with {users:g} simulated users per second" if playground else ""
+                print(f"dashboard at {url}/{more}", flush=True)
 
-    if not playground:
-        serve_forever(chosen, announce=announce)
-        return
-    with simulated_users(chosen, rate=users, seed=seed, report=log_line) as let_users_come:
+        let_users_come: Callable[[str], None] | None = None
+        if playground:
+            let_users_come = beside.enter_context(simulated_users(chosen, rate=users, seed=seed, report=log_line))
 
         def announce_and_start(url: str) -> None:
             announce(url)
-            let_users_come(url)
+            if let_users_come is not None:
+                let_users_come(url)
 
         serve_forever(chosen, announce=announce_and_start)
+
+
+@contextmanager
+def _errors_as_json() -> Iterator[None]:
+    """What keeps a service from running, said as it says everything else."""
+    try:
+        yield
+    except (RankPolicyError, MissingDependencyError, OSError) as error:
+        log_line(for_command_line(str(error)), level="error")
+        raise typer.Exit(BAD_INPUT) from None
+    except KeyboardInterrupt:
+        return  # Ctrl-C is how a server ends: status 0, as after SIGTERM

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Annotated
 
@@ -39,7 +40,21 @@ def export(
     is written where items have texts. A running service is not disturbed.
     """
     first, end = time_from("--since", since), time_from("--until", until)
-    directory = made_directory(out, option="--out")
+    mask = os.umask(0o077)  # what users did is for the owner only
+    try:
+        directory = made_directory(out, option="--out")
+        rows = _exported(db, directory, since=first, until=end, policy=policy, event=event)
+    finally:
+        os.umask(mask)
+    if as_json:
+        print_json({"out": str(directory), "rows": rows})
+    else:
+        note(", ".join(f"{number:,} rows in {directory / name}" for name, number in rows.items()))
+
+
+def _exported(
+    db: str, directory: Path, *, since: int | None, until: int | None, policy: str | None, event: str
+) -> dict[str, int]:
     store = opened(db, role="reader")
     from rankpolicy.service.export import export_log
     from rankpolicy.types import RankPolicyError, unknown_name
@@ -49,9 +64,9 @@ def export(
         names = list(dict.fromkeys(version.policy for version in versions))
         if policy is not None and policy not in names:
             raise RankPolicyError(unknown_name("policy", policy, names))
-        lists = store.logged(since=first or 0, until=end)
+        lists = store.logged(since=since or 0, until=until)
         chosen = (one for one in lists if policy is None or one.shown.policy == policy)
-        rows = export_log(
+        return export_log(
             chosen,
             directory,
             versions={version.key: version.kind for version in versions},
@@ -60,7 +75,3 @@ def export(
         )
     finally:
         store.close()
-    if as_json:
-        print_json({"out": str(directory), "rows": rows})
-    else:
-        note(", ".join(f"{number:,} rows in {directory / name}" for name, number in rows.items()))

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from typing import Annotated
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -12,10 +13,15 @@ from rankpolicy.cli.support.output import note, print_json
 from rankpolicy.cli.support.serving import Db, NotRandom, opened
 from rankpolicy.types import RankPolicyError, unknown_name
 
+if TYPE_CHECKING:
+    from rankpolicy.service.keys import StoredKey
+
 EXAMPLES = """
 [bold]Examples[/bold]
 
 rankpolicy service key new --scopes rank,events
+
+rankpolicy service key new --scopes rank --expires 2027-12-31 --rate 50
 
 rankpolicy service key list --db rankpolicy.db
 
@@ -32,6 +38,13 @@ def key(
     scopes: Annotated[
         str, typer.Option(help="What a new key allows: rank, events, read, promote; comma-separated.")
     ] = "rank,events",
+    expires: Annotated[
+        datetime | None,
+        typer.Option(help="When a new key ends: a date, or a date and time, in UTC.", show_default="never"),
+    ] = None,
+    rate: Annotated[
+        float | None, typer.Option(help="Requests per second that a new key allows.", show_default="any number")
+    ] = None,
     db: Db = "rankpolicy.db",
     seed: NotRandom = 0,
     as_json: Json = False,
@@ -44,25 +57,31 @@ def key(
         raise RankPolicyError(unknown_name("action", action, ACTIONS))
     if (action == "revoke") != (key_id is not None):
         raise RankPolicyError("give the ID of a key with revoke, and only there: rankpolicy service key revoke ID.")
+    if action != "new" and not (expires is None and rate is None):
+        raise RankPolicyError("--expires and --rate are of a new key: rankpolicy service key new --expires 2027-01-31.")
+    ends = None if expires is None else int(expires.replace(tzinfo=UTC).timestamp())
     store = opened(db, role="keys", must_exist=action != "new")
     now = time.time_ns() // 1000
     try:
         if action == "new":
             from rankpolicy.service.keys import new_key
 
-            made, stored = new_key([scope.strip() for scope in scopes.split(",") if scope.strip()])
+            if ends is not None and ends <= time.time():
+                raise RankPolicyError(f"--expires must lie ahead; got {expires:%Y-%m-%d %H:%M:%S} UTC.")
+            named = [scope.strip() for scope in scopes.split(",") if scope.strip()]
+            made, stored = new_key(named, expires=ends, rate=rate)
             store.add_key(stored, now=now)
             if as_json:
-                print_json({"key": made, "key_id": stored.key_id, "scopes": list(stored.scopes)})
+                print_json({"key": made} | _described(stored))
             else:
                 typer.echo(made)
                 note("keep it: it is not shown again.")
         elif action == "list":
-            found = [{"key_id": stored.key_id, "scopes": list(stored.scopes)} for stored in store.valid_keys()]
+            keys = store.valid_keys()
             if as_json:
-                print_json({"keys": found})
+                print_json({"keys": [_described(stored) for stored in keys]})
             else:
-                typer.echo("\n".join(f"{one['key_id']}  {','.join(one['scopes'])}" for one in found) or "no keys")
+                typer.echo("\n".join(map(_line, keys)) or "no keys")
         else:
             assert key_id is not None
             if not store.revoke_key(key_id, now=now):
@@ -73,3 +92,24 @@ def key(
                 note(f"{key_id} is revoked.")
     finally:
         store.close()
+
+
+def _described(key: StoredKey) -> dict[str, Any]:
+    limits = {"expires": _moment(key.expires), "rate": key.rate}
+    return {"key_id": key.key_id, "scopes": list(key.scopes)} | {
+        name: value for name, value in limits.items() if value is not None
+    }
+
+
+def _line(key: StoredKey) -> str:
+    ends = (
+        ""
+        if key.expires is None
+        else f"  {'expired' if key.has_expired(time.time()) else 'until'} {_moment(key.expires)}"
+    )
+    limit = "" if key.rate is None else f"  {key.rate:g} requests per second"
+    return f"{key.key_id}  {','.join(key.scopes)}{ends}{limit}"
+
+
+def _moment(seconds: int | None) -> str | None:
+    return None if seconds is None else datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

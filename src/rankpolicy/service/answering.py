@@ -26,7 +26,10 @@ def check_names(request: RankRequest) -> None:
     """
     names = [item.id for item in request.items]
     if len(set(names)) < len(names):
-        raise RankPolicyError("items must have different ids; got one twice.")
+        twice = next(name for name in names if names.count(name) > 1)
+        raise RankPolicyError(
+            f"items must have different ids; got one twice: {twice!r:.80}, for the query {request.query!r:.80}."
+        )
     # numpy drops U+0000 at the end of a text, so two names would become one, and PostgreSQL has no such texts.
     given = (request.query, request.ranking_id or "", *names)
     if "\0" in " ".join(given):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import numbers
 import os
 import random
 import time
@@ -82,8 +83,8 @@ class Client:
     def rank(
         self,
         *,
-        query: str,
-        items: Sequence[str | Mapping[str, Any]],
+        query: str | int,
+        items: Sequence[str | int | Mapping[str, Any]],
         cutoff: int = 10,
         policy: str | None = None,
         user: str | None = None,
@@ -98,7 +99,8 @@ class Client:
         query
             The query.
         items
-            Items that may be shown: names, or mappings with ``id`` and, for rankers, ``features``.
+            Items that may be shown: ids (texts or whole numbers), or mappings with ``id`` and, for rankers, ``features``: values by name,
+            or a list of them. A value is a number, also one of numpy, the text of a category, or None or NaN where it is missing.
         cutoff
             How many to show at most.
         policy
@@ -114,17 +116,17 @@ class Client:
         """
         given = {
             "ranking_id": time_ordered_id() if ranking_id is None else ranking_id,
-            "query": query,
-            "items": [{"id": str(item)} if isinstance(item, str) else item for item in _sequence("items", items)],
+            "query": _id(query),
+            "items": [_item(item) for item in _sequence("items", items)],
             "cutoff": cutoff,
             "policy": policy,
-            "user": user,
+            "user": _id(user),
             "context": context,
             "propensity_draws": propensity_draws,
         }
         return self._send("POST", "/v1/rank", _message(given, RankRequest))
 
-    def click(self, shown: Mapping[str, Any] | str, item: str) -> dict[str, Any]:
+    def click(self, shown: Mapping[str, Any] | str, item: str | int) -> dict[str, Any]:
         """Report a click on an item of a list.
 
         Parameters
@@ -137,7 +139,7 @@ class Client:
         return self.event(shown, item, type="click")
 
     def event(
-        self, shown: Mapping[str, Any] | str, item: str, *, type: str, value: float | None = None
+        self, shown: Mapping[str, Any] | str, item: str | int, *, type: str, value: float | None = None
     ) -> dict[str, Any]:
         """Report what a user did with an item of a list.
 
@@ -154,7 +156,7 @@ class Client:
         """
         ranking_id = shown.get("ranking_id") if isinstance(shown, Mapping) else shown
         return self.events(
-            [{"ranking_id": ranking_id, "item": item, "type": type, "value": value, "timestamp": time.time()}]
+            [{"ranking_id": ranking_id, "item": _id(item), "type": type, "value": value, "timestamp": time.time()}]
         )
 
     def events(self, events: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
@@ -167,7 +169,9 @@ class Client:
             without ``event_id`` gets one; to send it again in another call, give it one yourself.
         """
         given = [
-            {"event_id": time_ordered_id(), **event} if isinstance(event, Mapping) else event
+            {"event_id": time_ordered_id(), **event, "item": _id(event.get("item"))}
+            if isinstance(event, Mapping)
+            else event
             for event in _sequence("events", events)
         ]
         return self._send("POST", "/v1/events", _message(given, list[EventIn]))
@@ -332,6 +336,35 @@ def _in_path(name: Any) -> str:
     if not isinstance(name, str) or not name:
         raise RankPolicyError(f"policy must be a name; got {name!r:.80}.")
     return quote(name, safe="", errors="replace")
+
+
+def _id(given: Any) -> Any:
+    """A whole number, also one of numpy, as the text that the service knows it by; anything else as it is."""
+    is_number = isinstance(given, numbers.Integral) and not isinstance(given, bool)
+    return str(given) if is_number or isinstance(given, str) else given
+
+
+def _item(given: Any) -> Any:
+    """An item as plain values."""
+    if not isinstance(given, Mapping):
+        return {"id": _id(given)}
+    plain = dict(given) | {"id": _id(given.get("id"))}
+    features = given.get("features")
+    if isinstance(features, Mapping):
+        plain["features"] = {name: _feature(value, name) for name, value in features.items()}
+    elif features is not None:
+        plain["features"] = [_feature(value, number) for number, value in enumerate(_sequence("features", features), 1)]
+    return plain
+
+
+def _feature(value: Any, name: object) -> Any:
+    """A value of a feature as JSON has it: NaN becomes null. Infinity is refused, because JSON would make it null too."""
+    if not isinstance(value, numbers.Real):
+        return None if value is not None and type(value).__name__ in ("NAType", "NaTType", "MaskedConstant") else value
+    number = float(value)
+    if math.isinf(number):
+        raise RankPolicyError(f"features must be finite, or None where a value is missing; {name!r:.80} is {number}.")
+    return None if math.isnan(number) else number
 
 
 def _sequence(name: str, given: Any) -> list[Any]:

@@ -22,7 +22,8 @@ from rankpolicy.types import RankPolicyError, unknown_name
 if TYPE_CHECKING:
     from rankpolicy.service.retrain_settings import Retrain
 
-DEFAULT_POLICIES: dict[str, dict[str, Any]] = {"default": {"kind": "bandit", "bandit": "dcm-ts"}}
+# Its log can judge candidates that differ in an item or two (random items), or everywhere, and the uplift over random (random lists).
+DEFAULT_POLICY: dict[str, Any] = {"kind": "bandit", "bandit": "epsilon-greedy", "random_lists": 0.05}
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
 
 
@@ -38,7 +39,8 @@ class ServiceConfig:
 
         [policies.search]          # the first policy is the default
         kind = "bandit"
-        bandit = "dcm-ts"
+        bandit = "epsilon-greedy"
+        random_lists = 0.05
 
         [policies.reference]
         kind = "uniform"
@@ -62,6 +64,33 @@ class ServiceConfig:
         "How long a ranker may take for a list; the caller's own order is shown where it takes longer. None: as long as it takes.",
         above=0,
     )
+    list_seconds: float = setting(
+        0.1,
+        "How long a list may wait for the disk. A later one is shown without being logged, and its answer says so.",
+        above=0,
+        at_most=60,
+    )
+    event_seconds: float = setting(
+        5.0,
+        "How long events may wait for the disk. Later they are refused with 503 and have to be sent again; none is counted twice.",
+        above=0,
+        at_most=600,
+    )
+    shed_seconds: float = setting(
+        0.02,
+        "How long lists and events may wait before they are read. Those that waited longer are refused with 503, so that under a load "
+        "which is too high the others are answered soon.",
+        above=0,
+        at_most=60,
+    )
+    max_megabytes_in_flight: float = setting(
+        64.0, "Size of all requests together that are being read or answered; more are refused with 503.", at_least=1.0
+    )
+    max_item_draws: int = setting(
+        100_000,
+        "Items times propensity_draws of one request. 100,000 take about a third of a second of a core; more are refused.",
+        at_least=0,
+    )
     retention_days: float | None = setting(
         None,
         "Lists shown longer ago are deleted with their events; what was learned from them stays. 'rankpolicy service export' keeps a copy. "
@@ -76,10 +105,16 @@ class ServiceConfig:
         "What is checked of the database at the start: 'quick' (pages), 'full' (pages and indexes) or 'none'.",
         choices=("quick", "full", "none"),
     )
+    access_log: float = setting(
+        0.0,
+        "Share of requests that get a line of JSON on stderr with their id, path, status, time and key: 1 all, 0.01 one in a hundred.",
+        at_least=0,
+        at_most=1,
+    )
     seed: int | None = setting(
         None, "Seed of random lists, for tests; None draws from the secret of the database.", at_least=0
     )
-    policies: Mapping[str, Mapping[str, Any]] = field(default_factory=lambda: dict(DEFAULT_POLICIES))
+    policies: Mapping[str, Mapping[str, Any]] = field(default_factory=lambda: {"default": dict(DEFAULT_POLICY)})
     retrain: Sequence[Mapping[str, Any]] = field(default_factory=list)
 
     def __post_init__(self) -> None:

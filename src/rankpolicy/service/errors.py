@@ -35,5 +35,9 @@ class UnavailableError(ServiceError):
         super().__init__(message, status=503)
 
 
+class TooLateError(UnavailableError):
+    """The log did not take it in time; it may still be stored."""
+
+
 class DamagedStoreError(RankPolicyError):
     """The database holds bytes that nobody wrote. It must be restored from a backup; nothing is served from it."""

@@ -18,6 +18,8 @@ from rankpolicy.off_policy.log import OffPolicyLog, check_position_weights
 from rankpolicy.off_policy.members import OFF_POLICY_ESTIMATORS
 from rankpolicy.off_policy.query import OffPolicyQuery
 from rankpolicy.off_policy.targets import TargetProbabilities
+from rankpolicy.service.dashboard.intervals import is_covered
+from rankpolicy.service.dashboard.log_rows import Candidates
 from rankpolicy.service.export import REQUEST
 from rankpolicy.service.logged_lists import LoggedList
 from rankpolicy.service.messages import RankRequest
@@ -31,16 +33,7 @@ OPEN_WINDOW = "whose window is open"
 EMPTY = "without items"
 
 
-class _Candidates(msgspec.Struct):
-    items: list[msgspec.Raw]
-
-    @property
-    def num_items(self) -> int:
-        return len(self.items)
-
-
-_NUM_ITEMS = msgspec.json.Decoder(_Candidates)
-_MEAN_WEIGHT_ERROR, _STANDARD_ERRORS = 0.2, 2.0
+_NUM_ITEMS = msgspec.json.Decoder(Candidates)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -255,10 +248,7 @@ def document_of(evidence: Evidence, estimate: PolicyEstimate, comparison: Compar
 def _is_covered(estimate: PolicyEstimate) -> bool:
     """Whether the log has the lists that the candidate would show: the mean weight is then 1, up to chance."""
     weight, size = estimate.mean_weight, estimate.effective_sample_size
-    if weight is None or size is None:
-        return True
-    error = weight * math.sqrt(max(0.0, 1 / size - 1 / estimate.num_rounds)) if size > 0 else 0.0
-    return abs(weight - 1) <= max(_MEAN_WEIGHT_ERROR, _STANDARD_ERRORS * error)
+    return weight is None or size is None or is_covered(weight, size, estimate.num_rounds)
 
 
 def _without_nan(value: Any) -> Any:

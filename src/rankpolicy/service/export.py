@@ -10,6 +10,7 @@ from typing import Any
 
 import msgspec
 
+from rankpolicy.data.categories import category_text
 from rankpolicy.files import atomic_write
 from rankpolicy.optional import require
 from rankpolicy.service.logged_lists import LoggedList
@@ -178,7 +179,7 @@ def _lists_frame(polars: Any, found: _Exported) -> Any:
 
 
 def _items_frame(polars: Any, pairs: dict[tuple[str, str], _Pair]) -> Any:
-    names = dict.fromkeys(name for pair in pairs.values() for name in _features(pair.item))
+    names = dict.fromkeys(name for pair in pairs.values() for name in features_by_name(pair.item))
     columns: dict[str, list[Any]] = {
         "qid": [query for query, _ in pairs],
         "item_id": [item for _, item in pairs],
@@ -188,11 +189,19 @@ def _items_frame(polars: Any, pairs: dict[tuple[str, str], _Pair]) -> Any:
         columns["group"] = [pair.item.group for pair in pairs.values()]
     for name in names:
         column = f"feature {name}" if name in _ROLES else name
-        columns[column] = [_features(pair.item).get(name) for pair in pairs.values()]
+        columns[column] = feature_column([features_by_name(pair.item).get(name) for pair in pairs.values()])
     return polars.DataFrame(columns, strict=False)
 
 
-def _features(item: Item) -> dict[str, float]:
+def feature_column(values: list[Any]) -> Any:
+    """Values of a feature, null where they are missing: categories as soon as one of them is a text, otherwise numbers."""
+    polars = require("polars", "An export")
+    if not any(isinstance(value, str) for value in values):
+        return polars.Series(values, dtype=polars.Float64)
+    return polars.Series([category_text(value) for value in values], dtype=polars.Categorical)
+
+
+def features_by_name(item: Item) -> dict[str, Any]:
     """Features by name; those of a list are f1, f2, ..."""
     if isinstance(item.features, list):
         return {f"f{place}": value for place, value in enumerate(item.features, 1)}

@@ -25,6 +25,6 @@ def check_format(name: str, found: int, own: int) -> None:
         )
     if found < own:
         raise RankPolicyError(
-            f"{name} has format {found}, of an older rankpolicy; this one reads format {own} and cannot convert it. "
-            "Nothing was changed. Serve it with the rankpolicy that wrote it, or begin a new database."
+            f"{name} has format {found}, of an older rankpolicy; this one reads format {own}. "
+            "Nothing was changed. A server converts a file that it can read when it starts: rankpolicy serve."
         )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hmac
+import math
 import secrets
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
@@ -27,21 +28,71 @@ class StoredKey:
         SHA-256 of the whole key. It has 256 random bits, so a slow hash would add nothing.
     scopes
         What it allows.
+    expires
+        Seconds since 1970 from which it allows nothing; None: never.
+    rate
+        Requests per second that it allows, on each server; None: any number.
     """
 
     key_id: str
     digest: bytes
     scopes: tuple[str, ...]
+    expires: int | None = None
+    rate: float | None = None
+
+    def has_expired(self, now: float) -> bool:
+        """Whether it allows nothing any more.
+
+        Parameters
+        ----------
+        now
+            Seconds since 1970.
+        """
+        return self.expires is not None and now >= self.expires
+
+    @property
+    def terms(self) -> str:
+        """Scopes and limits in one text, as the database has them."""
+        limits = {"expires": self.expires, "rate": self.rate}
+        return " ".join([*self.scopes, *(f"{name}={value}" for name, value in limits.items() if value is not None)])
 
 
-def new_key(scopes: Sequence[str]) -> tuple[str, StoredKey]:
+def key_with_terms(key_id: str, digest: bytes, terms: str) -> StoredKey:
+    """A key from what the database has.
+
+    Parameters
+    ----------
+    key_id, digest
+        As ``StoredKey`` has them.
+    terms
+        What ``StoredKey.terms`` was.
+
+    >>> key_with_terms("a", b"", "rank events rate=2.5").rate
+    2.5
+    """
+    words = terms.split()
+    limits = dict(word.split("=", 1) for word in words if "=" in word)
+    return StoredKey(
+        key_id=key_id,
+        digest=digest,
+        scopes=tuple(word for word in words if "=" not in word),
+        expires=int(limits["expires"]) if "expires" in limits else None,
+        rate=float(limits["rate"]) if "rate" in limits else None,
+    )
+
+
+def new_key(scopes: Sequence[str], *, expires: int | None = None, rate: float | None = None) -> tuple[str, StoredKey]:
     """A key, which is not stored anywhere, and what is stored about it.
 
     Parameters
     ----------
     scopes
         What it allows, of ``SCOPES``.
+    expires, rate
+        As ``StoredKey`` has them.
     """
+    if rate is not None and not 0 < rate < math.inf:
+        raise RankPolicyError(f"the rate of a key must be a number of requests per second above 0; got {rate:g}.")
     for scope in scopes:
         if scope not in SCOPES:
             raise RankPolicyError(unknown_name("scope", scope, SCOPES))
@@ -49,7 +100,9 @@ def new_key(scopes: Sequence[str]) -> tuple[str, StoredKey]:
         raise RankPolicyError(f"a key must have at least one scope: {', '.join(SCOPES)}.")
     key_id = secrets.token_hex(6)
     key = f"{_PREFIX}_{key_id}_{secrets.token_urlsafe(32)}"
-    stored = StoredKey(key_id=key_id, digest=digest_of(key), scopes=tuple(dict.fromkeys(scopes)))
+    stored = StoredKey(
+        key_id=key_id, digest=digest_of(key), scopes=tuple(dict.fromkeys(scopes)), expires=expires, rate=rate
+    )
     return key, stored
 
 

@@ -50,17 +50,20 @@ class LivePolicy:
     version: PolicyVersion
     policy: ServedPolicy
     applied: int = 0
+    # Of the state: held to learn and to copy what is known, never while a list is computed; the event loop only tries to get it.
     _lock: threading.Lock = field(default_factory=threading.Lock)
+    _computing: threading.Lock = field(default_factory=threading.Lock)  # one thread at a time uses a model
     _since_snapshot: int = 0
     _is_whole: bool = True  # whether no lesson was learned in part
     _seconds_per_item: float = math.inf  # that ranking usually takes, where the policy is not always quick
     _ranks_soon: bool = False  # whether it did so the last time
+    _last_hash: tuple[int, str] = (-1, "")  # last lesson and SHA-256 of the state that was hashed last
 
     def __post_init__(self) -> None:
         self._empty = self.policy.state()
 
     def order(self, request: RankRequest, *, generator: np.random.Generator) -> Ordered:
-        """The list to show; waits while lessons are learned.
+        """The list to show; waits while lessons are learned. Not for the event loop.
 
         Parameters
         ----------
@@ -70,12 +73,14 @@ class LivePolicy:
             Source of randomness.
         """
         with self._lock:
-            ordered = self._ordered(request, generator)
-            if not request.propensity_draws or ordered.propensities is not None or not ordered.items:
-                return ordered
-            return with_estimated_propensities(
-                self.policy, request, ordered, num_draws=request.propensity_draws, generator=generator
-            )
+            policy = self.policy.frozen(request)
+        with nullcontext() if policy.is_quick else self._computing:
+            ordered = self._ordered(policy, request, generator)
+        if not request.propensity_draws or ordered.propensities is not None or not ordered.items:
+            return ordered
+        return with_estimated_propensities(
+            policy, request, ordered, num_draws=request.propensity_draws, generator=generator
+        )
 
     def order_soon(self, request: RankRequest, *, generator: np.random.Generator) -> Ordered | None:
         """The list to show, for the event loop; None where it may take more than a millisecond or two.
@@ -91,43 +96,55 @@ class LivePolicy:
         self._ranks_soon = self.policy.is_quick or self._seconds_per_item * len(request.items) < limit
         if not self._ranks_soon or request.propensity_draws:
             return None
-        # Another thread may rank for long; who is always quick has the lock for microseconds only.
-        if not self._lock.acquire(timeout=-1 if self.policy.is_quick else _QUICK_SECONDS):
+        if not self._lock.acquire(blocking=False):
             return None
         try:
-            return self._ordered(request, generator)
+            if not self._computing.acquire(blocking=False):
+                return None
+            try:
+                return self._ordered(self.policy, request, generator)
+            finally:
+                self._computing.release()
         finally:
             self._lock.release()
 
-    def _ordered(self, request: RankRequest, generator: np.random.Generator) -> Ordered:
-        if self.policy.is_quick or not request.items:
-            return self.policy.order(request, generator=generator)
+    def _ordered(self, policy: ServedPolicy, request: RankRequest, generator: np.random.Generator) -> Ordered:
+        if policy.is_quick or not request.items:
+            return policy.order(request, generator=generator)
         is_first = math.isinf(self._seconds_per_item)
         is_short = is_first or self._seconds_per_item * len(request.items) < _LONG_SECONDS
         start = time.thread_time()
         with one_thread_each() if is_short and "torch" in sys.modules else nullcontext():
-            ordered = self.policy.order(request, generator=generator)
+            ordered = policy.order(request, generator=generator)
         seconds = (time.thread_time() - start) / len(request.items)
         self._seconds_per_item = seconds if is_first else 0.9 * self._seconds_per_item + 0.1 * seconds
         return ordered
 
-    def learn(self, lessons: Sequence[Lesson]) -> None:
-        """Learn lessons of this version that are in the log; those that the state has already are left out.
+    def learn(self, lessons: Sequence[Lesson], *, wait: bool = True) -> bool:
+        """Learn lessons of this version that are in the log; those that the state has already are left out. Whether that was done.
 
         Parameters
         ----------
         lessons
             In the order of the log.
+        wait
+            Whether to wait while another thread copies what is known.
         """
         if lessons and lessons[0].seq <= self.applied:
             lessons = [lesson for lesson in lessons if lesson.seq > self.applied]
-        if lessons:
-            with self._lock:
-                self._is_whole = False
-                self.policy.learn(lessons)
-                self._is_whole = True
-                self.applied = lessons[-1].seq
-                self._since_snapshot += len(lessons)
+        if not lessons:
+            return True
+        if not self._lock.acquire(blocking=wait):
+            return False
+        try:
+            self._is_whole = False
+            self.policy.learn(lessons)
+            self._is_whole = True
+            self.applied = lessons[-1].seq
+            self._since_snapshot += len(lessons)
+        finally:
+            self._lock.release()
+        return True
 
     def catch_up(self, store: ServedStore) -> None:
         """Learn what the log has and the state has not.
@@ -155,6 +172,7 @@ class LivePolicy:
         with self._lock:
             self.policy.restore(self._empty if anchor is None else anchor.state)
             self.applied, self._is_whole = (0 if anchor is None else anchor.seq), True
+            self._last_hash = -1, ""
 
     def restore(self, store: ServedStore, report: Callable[[str], None]) -> None:
         """The state from the newest sound snapshot and the lessons after it; without one, from all lessons.
@@ -177,15 +195,20 @@ class LivePolicy:
             report(f"a snapshot of {self.version.policy} (lesson {snapshot.seq}) is damaged; an older state is taken.")
         self.catch_up(store)
 
+    def copied_snapshot(self) -> Callable[[], Snapshot]:
+        """What makes a snapshot of the state now, while more is learned."""
+        with self._lock:
+            self._since_snapshot = 0
+            key, seq, state = self.version.key, self.applied, self.policy.copied_state()
+        return lambda: Snapshot(version=key, seq=seq, state=state())
+
     def snapshot(self) -> Snapshot:
-        """The state now. Only the thread that learns may ask for it."""
-        self._since_snapshot = 0
-        return Snapshot(version=self.version.key, seq=self.applied, state=self.policy.state())
+        """The state now. Not for the event loop."""
+        return self.copied_snapshot()()
 
     def state_hash(self) -> tuple[int, str]:
-        """The last lesson in the state, and SHA-256 of the state."""
-        with self._lock:
-            return self.applied, sha256(self.policy.state()).hexdigest()
+        """The last lesson in the state, and SHA-256 of the state. Not for the event loop."""
+        return self.described()[:2]
 
     def look(self, read: Callable[[ServedPolicy], LookedT]) -> LookedT:
         """What a function reads of the policy, while nothing is learned.
@@ -199,9 +222,14 @@ class LivePolicy:
             return read(self.policy)
 
     def described(self) -> tuple[int, str, dict[str, Any]]:
-        """The last lesson in the state, SHA-256 of the state, and what the policy reports about itself, of one moment."""
+        """The last lesson in the state, SHA-256 of the state, and what the policy reports of one moment. Not for the event loop."""
         with self._lock:
-            return self.applied, sha256(self.policy.state()).hexdigest(), self.policy.report()
+            applied, report = self.applied, self.policy.report()
+            known = self._last_hash
+            state = self.policy.copied_state() if known[0] != applied else None
+        if state is not None:
+            known = self._last_hash = applied, sha256(state()).hexdigest()
+        return *known, report
 
     def wants_snapshot(self, every: int) -> bool:
         """Whether so many lessons were learned since the last snapshot.
@@ -298,8 +326,6 @@ class LivePolicies:
             The log.
         """
         self._by_version = self._by_version | {live.version.key: live for live in added}
-        # Whether learning never waits for a version that takes its time to rank.
-        self.learn_quickly = all(live.policy.is_quick or not live.policy.learns for live in self._by_version.values())
         changes = store.changes()
         self.routing = Routing(deployed=deployments(changes), versions=by_number(store.versions()), secret=self._secret)
         self.change = len(changes)
@@ -331,20 +357,21 @@ class LivePolicies:
             raise RankPolicyError(unknown_name("policy", name, self.names))
         return self.by_name[self.default if name is None else name]
 
-    def learn(self, lessons: Sequence[Lesson]) -> None:
-        """Give each version its lessons; those of versions that are no longer served stay in the log.
+    def learn(self, lessons: Sequence[Lesson], *, wait: bool = True) -> bool:
+        """Give each version its lessons; those of versions that are no longer served stay in the log. Whether all have learned.
 
         Parameters
         ----------
         lessons
             In the order of the log.
+        wait
+            Whether to wait while another thread copies what is known; otherwise this may be called again with the same lessons.
         """
         by_version: dict[int, list[Lesson]] = {}
         for lesson in lessons:
             by_version.setdefault(lesson.version, []).append(lesson)
-        for version, mine in by_version.items():
-            if version in self._by_version:
-                self._by_version[version].learn(mine)
+        served = [(self._by_version[key], mine) for key, mine in by_version.items() if key in self._by_version]
+        return all(live.learn(mine, wait=wait) for live, mine in served)
 
     def catch_up(self, store: ServedStore) -> None:
         """Learn what the log has and the states have not.
@@ -357,15 +384,15 @@ class LivePolicies:
         for live in self._by_version.values():
             live.catch_up(store)
 
-    def snapshots(self, *, every: int) -> list[Snapshot]:
-        """Snapshots of the versions that learned so many lessons since their last one.
+    def copied_snapshots(self, *, every: int) -> list[Callable[[], Snapshot]]:
+        """What makes snapshots of the versions that learned so many lessons since their last one.
 
         Parameters
         ----------
         every
             How many lessons.
         """
-        return [live.snapshot() for live in self._by_version.values() if live.wants_snapshot(every)]
+        return [live.copied_snapshot() for live in self._by_version.values() if live.wants_snapshot(every)]
 
     def want_snapshots(self, *, every: int) -> bool:
         """Whether a version learned so many lessons since its last snapshot.

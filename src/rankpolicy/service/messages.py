@@ -17,9 +17,10 @@ MOST_DRAWS = 1_000  # lists drawn to estimate propensities
 
 Name = Annotated[str, Meta(min_length=1, max_length=LONGEST)]
 Text = Annotated[str, Meta(max_length=LONGEST_TEXT)]
+FeatureValue = Text | float | None  # a category, a number, or missing
 Features = (
-    Annotated[dict[Name, float], Meta(max_length=MOST_FEATURES)]
-    | Annotated[list[float], Meta(max_length=MOST_FEATURES)]
+    Annotated[dict[Name, FeatureValue], Meta(max_length=MOST_FEATURES)]
+    | Annotated[list[FeatureValue], Meta(max_length=MOST_FEATURES)]
 )
 Side = Annotated[dict[Name, str | float | None], Meta(max_length=256)]
 Context = Annotated[
@@ -35,13 +36,14 @@ class Item(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     id
         Its name.
     features
-        Numbers by name, or a list of numbers, for rankers of features.
+        Values by name, or a list of them in the order of the model, for rankers of features: a number, the text of a category, or null
+        where a value is missing. A name that is left out is missing too; a category that the model does not know counts as missing.
     text
         Its text, for rankers of texts.
     group
         Its protected group, for fair rankers.
     side
-        Side columns by name, numbers or texts, for rankers of click tables and of categories.
+        Side columns by name, numbers or texts, for rankers of click tables.
     """
 
     id: Name
@@ -126,7 +128,8 @@ class RankAnswer(msgspec.Struct, frozen=True, kw_only=True, gc=False):
         "served"; "canary" for a version on trial; "apprentice" for the caller's own order, beside which a policy learns; "interleaved" for
         a list of two policies; "fallback" for the caller's own order because the policy took too long.
     logged
-        Whether the list is on disk. False only while the database cannot be written: events on such a list are never learned.
+        Whether the list is on disk. False while the database cannot be written or takes too long. Send events as always: where the list is
+        stored after all they count, otherwise they are never learned.
     took_us
         Microseconds that the service took.
     """

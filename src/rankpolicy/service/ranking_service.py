@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import subprocess
+import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from dataclasses import asdict
 from functools import partial
 from hashlib import blake2b
@@ -19,7 +21,7 @@ from rankpolicy.service.answering import check_names, events_answer, new_events,
 from rankpolicy.service.changes import Change
 from rankpolicy.service.clock import Clock
 from rankpolicy.service.config import ServiceConfig
-from rankpolicy.service.errors import UnavailableError
+from rankpolicy.service.errors import DamagedStoreError, TooLateError, UnavailableError
 from rankpolicy.service.ids import time_ordered_id
 from rankpolicy.service.journal import Done, Journal
 from rankpolicy.service.live import LivePolicies, LivePolicy
@@ -29,17 +31,19 @@ from rankpolicy.service.policies.restoring import policy_of_version
 from rankpolicy.service.policies.served_policy import Ordered
 from rankpolicy.service.randomness import GeneratorOfLists, generator_of
 from rankpolicy.service.records import NewEvents, NewRanking, PolicyVersion, ShownList
-from rankpolicy.service.retention import delete_before
+from rankpolicy.service.retention import delete_older_than
 from rankpolicy.service.served_store import ServedStore
 from rankpolicy.service.waiting import Waiting
 from rankpolicy.service.working import run_job
 from rankpolicy.service.writing.writer import Writer
+from rankpolicy.types import RankPolicyError
 
 if TYPE_CHECKING:
     from rankpolicy.service.retrain_settings import Retrain
 
 SECONDS_BETWEEN_LOOKS = 1.0  # a change that another process made is served after this time
 SECONDS_BETWEEN_DELETIONS = 3_600.0
+_SECONDS_BETWEEN_BLOCKS = 0.005  # of the check after the start: a million rows take two minutes and a tenth of a core
 _ENCODER = msgspec.json.Encoder()
 
 
@@ -99,13 +103,23 @@ class RankingService:
             self.clock,
             writer=self._writer,
             snapshot_every=config.snapshot_every,
+            list_seconds=config.list_seconds,
+            event_seconds=config.event_seconds,
             report=report,
         )
         self._slow = ThreadPoolExecutor(1, "rankpolicy ranker")
+        self._draws = ThreadPoolExecutor(1, "rankpolicy draws")  # apart: lists of rankers do not wait for them
         self._generators = GeneratorOfLists(self._secret)
         self._handed_over: list[tuple[NewRanking | NewEvents, Done]] = []
+        self._turn_began = 0.0  # when the event loop took the first of them
+        self.num_unlogged = 0
+        self.num_shed = 0
         self._loop: asyncio.AbstractEventLoop | None = None
         self._was_stopped = False
+        self._ending = threading.Event()
+        self._row_check = threading.Thread(target=self._check_rows, name="rankpolicy row check", daemon=True)
+        self._damage: str | None = None  # what the check of the rows after the start met
+        self._unreadable: str | None = None  # why the database could not be read at the last look
         self._job: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:
@@ -114,6 +128,7 @@ class RankingService:
         if self._writer is None:
             self._store.begin_to_serve()
         self.journal.start(self._loop)
+        self._row_check.start()
         self._tasks = [self._loop.create_task(self._watch())]
         if self.config.retention_days is not None:
             self._tasks.append(self._loop.create_task(self._delete_old(self.config.retention_days)))
@@ -128,14 +143,22 @@ class RankingService:
             if not self._loop.is_closed():
                 for task in self._tasks:
                     self._loop.call_soon_threadsafe(task.cancel)
+            self._ending.set()
+            self._row_check.join()
             self.journal.stop()
         if self._job is not None:
             self._job.kill()  # does nothing where it has ended
         self._slow.shutdown()
+        self._draws.shutdown()
         self.reader.close()
         if self._writer is not None:
             self._writer.stop()
         self._store.close()
+
+    @property
+    def failure(self) -> str | None:
+        """What is damaged, or why lists and events cannot be stored or keys and changes not be read now; None where all is well."""
+        return self._damage or self.journal.problem or self._unreadable
 
     async def rank(self, request: RankRequest) -> RankAnswer:
         """Order the items of a request, store the list, and return it once it is on disk.
@@ -174,6 +197,11 @@ class RankingService:
         """
         start = time.perf_counter_ns()
         check_names(request)
+        if (draws := len(request.items) * request.propensity_draws) > self.config.max_item_draws:
+            raise RankPolicyError(
+                f"items times propensity_draws must be at most {self.config.max_item_draws:,}; got {draws:,}. "
+                "Ask for fewer draws, or send fewer items."
+            )
         ranking_id = request.ranking_id or time_ordered_id()
         change = self.policies.change
         asked, live = self.policies.chosen(request.policy, request.user or ranking_id)
@@ -222,8 +250,11 @@ class RankingService:
         def stored(outcome: Any) -> None:
             if not isinstance(outcome, Exception):
                 done(rank_answer(outcome.shown, start, logged=True))
-            elif isinstance(outcome, UnavailableError) and self.journal.failure is not None:
-                # The disk is full or broken, and not just busy: users shall see a list even so.
+            elif isinstance(outcome, TooLateError) or (
+                isinstance(outcome, UnavailableError) and self.journal.failure is not None
+            ):
+                # The disk is full, broken or stalled, and not just busy: users shall see a list even so.
+                self.num_unlogged += 1
                 done(rank_answer(new.shown, start, logged=False))
             else:
                 done(outcome)
@@ -233,7 +264,8 @@ class RankingService:
     async def _ordered_beside(self, live: LivePolicy, request: RankRequest, generator: np.random.Generator) -> Ordered:
         """The list of a policy that takes its time, beside the event loop; the caller's order where it takes too long."""
         loop = asyncio.get_running_loop()
-        order = loop.run_in_executor(self._slow, lambda: live.order(request, generator=generator))
+        threads = self._draws if request.propensity_draws else self._slow
+        order = loop.run_in_executor(threads, lambda: live.order(request, generator=generator))
         budget = self.config.rank_budget_seconds
         if budget is None:
             return await order
@@ -335,8 +367,24 @@ class RankingService:
             try:
                 if self.reader.last_change() != self.policies.change:
                     await self.refresh()
+                self._unreadable = None
             except Exception as error:  # what is served now goes on
-                self._report(f"a change of what is served could not be followed: {error}")
+                if self._unreadable is None:
+                    self._report(f"a change of what is served could not be followed: {error}")
+                self._unreadable = str(error)
+
+    def _check_rows(self) -> None:
+        """Check every row of the log once, in small steps beside the requests: a start reads only what came after the snapshots."""
+        try:
+            with closing(open_store(self.config.place, role="reader", check="none")) as store:
+                for _ in store.checked_blocks():
+                    if self._ending.wait(_SECONDS_BETWEEN_BLOCKS):
+                        return
+        except DamagedStoreError as error:
+            self._damage = str(error)
+            self._report(self._damage)
+        except Exception as error:  # the database cannot be read now; the next start checks it
+            self._report(f"the rows of the log could not be checked: {error}")
 
     async def work(self, job: str, wanted: Any, *, who: str) -> dict[str, Any]:
         """Have a job done by a process of its own, so that ranking goes on; one at a time.
@@ -366,12 +414,12 @@ class RankingService:
     async def _retrain(self, wanted: Retrain) -> None:
         """Retrain on schedule; after a restart the schedule goes on where it was."""
         while True:
-            done = [
-                one.stamp for one in self.reader.changes() if (one.action, one.policy) == ("retrain", wanted.policy)
-            ]
-            last = done[-1] if done else self._started
-            await asyncio.sleep(max(0.0, (last - self.clock.now()) / 1e6 + wanted.every_hours * 3600))
             try:
+                done = [
+                    one.stamp for one in self.reader.changes() if (one.action, one.policy) == ("retrain", wanted.policy)
+                ]
+                last = done[-1] if done else self._started
+                await asyncio.sleep(max(0.0, (last - self.clock.now()) / 1e6 + wanted.every_hours * 3600))
                 await self.work("retrain", asdict(wanted), who="retraining")
             except UnavailableError:
                 await asyncio.sleep(SECONDS_BETWEEN_LOOKS)
@@ -383,7 +431,7 @@ class RankingService:
         """Delete what is too old, every hour."""
 
         def delete(store: ServedStore, now: int) -> int:
-            return delete_before(store, now - round(days * 86_400e6), who="retention", now=now)
+            return delete_older_than(store, days, now=now)
 
         while True:
             try:
@@ -396,7 +444,15 @@ class RankingService:
         assert self._loop is not None
         if not self._handed_over:  # everything that this turn of the event loop reads goes to the journal at once
             self._loop.call_soon(self._hand_over)
+            self._turn_began = self._loop.time()
         self._handed_over.append((work, done))
+
+    def check_load(self) -> None:
+        """Refuse a request that has waited too long before it was read: it had come when the event loop began this turn."""
+        assert self._loop is not None
+        if self._handed_over and self._loop.time() - self._turn_began > self.config.shed_seconds:
+            self.num_shed += 1
+            raise UnavailableError("more requests come than can be answered. Send it again later.")
 
     def _hand_over(self) -> None:
         pieces, self._handed_over = self._handed_over, []

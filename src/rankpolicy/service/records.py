@@ -244,8 +244,11 @@ class Committed(msgspec.Struct, frozen=True, kw_only=True, gc=False):
         Lists whose window has ended, to be learned now.
     next_deadline
         When the next window ends; None where none is open.
+    sync_seconds
+        How long the disk took to keep it.
     """
 
     outcomes: list[Outcome]
     lessons: list[Lesson]
     next_deadline: int | None
+    sync_seconds: float = 0.0

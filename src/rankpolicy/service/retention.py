@@ -11,8 +11,10 @@ from rankpolicy.service.policies.members import SERVED
 from rankpolicy.service.policies.restoring import policy_of_version
 from rankpolicy.service.records import Snapshot
 from rankpolicy.service.served_store import ServedStore
+from rankpolicy.types import RankPolicyError
 
 ROWS_AT_ONCE = 50_000  # in one transaction, so that nobody waits for long
+LONGEST_SILENCE_DAYS = 30  # without a list, in a service that deletes by itself; more looks like a clock that jumped
 
 
 def delete_before(store: ServedStore, before: int, *, who: str, now: int) -> int:
@@ -36,6 +38,28 @@ def delete_before(store: ServedStore, before: int, *, who: str, now: int) -> int
     while (change := _deleted_some(store, before, who, now)) is not None:
         deleted += int(json.loads(change.detail)["rows"])
     return deleted
+
+
+def delete_older_than(store: ServedStore, days: float, *, now: int) -> int:
+    """Delete what is older by the clock; the number of rows. After a jump of the clock nothing is deleted, and an error says so.
+
+    Parameters
+    ----------
+    store
+        The database.
+    days
+        How long lists are kept.
+    now
+        The time of the service.
+    """
+    before = now - round(days * 86_400e6)
+    silence = store.longest_silence(before, now=now) / 86_400e6
+    if silence > LONGEST_SILENCE_DAYS:
+        raise RankPolicyError(
+            f"the log has no list for {silence:.0f} days, more than {LONGEST_SILENCE_DAYS}: the clock seems to have jumped ahead, so "
+            "nothing is deleted because of its age. Correct the clock; if it is right, run rankpolicy service delete --before DATE."
+        )
+    return delete_before(store, before, who="retention", now=now)
 
 
 def _deleted_some(store: ServedStore, before: int, who: str, now: int) -> Change | None:

@@ -21,12 +21,13 @@ from rankpolicy.clicks.position_bias.estimate import estimate_position_bias
 from rankpolicy.data.arrays import from_arrays
 from rankpolicy.data.click_table.table import from_click_table
 from rankpolicy.data.dataset import RankingDataset
+from rankpolicy.data.formats.frames import frame_features
 from rankpolicy.optional import require
 from rankpolicy.service.evaluating import candidate_value, compared, document_of, evidence_of, own_rewards, refusal_of
-from rankpolicy.service.export import REQUEST
+from rankpolicy.service.export import REQUEST, feature_column, features_by_name
 from rankpolicy.service.jobs import restored
 from rankpolicy.service.logged_lists import LoggedList
-from rankpolicy.service.messages import RankRequest
+from rankpolicy.service.messages import Item, RankRequest
 from rankpolicy.service.promoting import checked_candidate, promote_model, serving_version
 from rankpolicy.service.retrain_settings import Retrain
 from rankpolicy.service.served_store import ServedStore
@@ -212,10 +213,15 @@ def training_data(
     if texts:
         data = _text_data(rows)
     else:
-        features, names = _feature_rows([item for _, _, item in rows])
+        frame, is_named = _feature_frame([item for _, _, item in rows])
+        features, categories = frame_features(frame)
         data = from_arrays(
-            features, qid=np.array([number for number, _, _ in rows]), protected=protected, feature_names=names
+            features,
+            qid=np.array([number for number, _, _ in rows]),
+            protected=protected,
+            feature_names=frame.columns if is_named or categories else None,
         )
+        data = replace(data, categories=categories or None)
     ordered = data.in_query_order(labels)
     weights = np.array([counts[int(name)] for name in data.query_ids], np.float64)
     return replace(data, labels=ordered, label_kind="relevances", query_weights=weights)
@@ -235,19 +241,20 @@ def _text_data(rows: Sequence[tuple[int, RankRequest, Any]]) -> RankingDataset:
     return from_click_table(polars.DataFrame(columns, strict=False), needs_clicks=False)
 
 
-def _feature_rows(items: Sequence[Any]) -> tuple[NDArray[np.float64], list[str] | None]:
+def _feature_frame(items: Sequence[Item]) -> tuple[Any, bool]:
+    """The features of items as a frame, null where they are missing, and whether they have names."""
+    polars = require("polars", "Training on features")
     first = items[0].features
-    if first is None:
-        raise RankPolicyError("the method reads features, and items of the log have none.")
-    names = sorted(first) if isinstance(first, dict) else None
-    size = len(first)
-    rows = []
+    is_named = isinstance(first, dict)
     for item in items:
-        given = item.features
-        if type(given) is not type(first) or len(given) != size or (names is not None and set(given) != set(names)):
+        if item.features is None:
+            raise RankPolicyError("the method reads features, and items of the log have none.")
+        if isinstance(item.features, dict) != is_named or (not is_named and len(item.features) != len(first or ())):
             raise RankPolicyError(f"items of the log must all have the same features; {item.id!r:.80} has others.")
-        rows.append([given[name] for name in names] if names is not None else given)
-    return np.array(rows, np.float64), names
+    rows = [features_by_name(item) for item in items]
+    names = list(dict.fromkeys(name for row in rows for name in row))
+    names = sorted(names) if is_named else names
+    return polars.DataFrame({name: feature_column([row.get(name) for row in rows]) for name in names}), is_named
 
 
 def _learned(

@@ -31,6 +31,11 @@ _EVENTS = """
     FROM events e JOIN rankings r ON r.seq = e.ranking_seq WHERE r.stamp >= ? AND r.stamp < ?
     ORDER BY 1, 2
 """
+_BLOCK = "SELECT * FROM {} WHERE seq > ? AND seq <= ? ORDER BY seq LIMIT ?"
+_ROWS_PER_BLOCK = 100  # checked in about a millisecond, for which a request may have to wait
+_LONGEST_SILENCE = """
+    SELECT max(silence) FROM (SELECT stamp - lag(stamp) OVER (ORDER BY seq) AS silence FROM rankings WHERE seq <= ?) AS silences
+"""
 _LAST = 1 << 62
 _OF_LOG = " UNION ALL ".join(f"SELECT {{0}}(seq) AS place FROM {table}" for table in LOG)
 _FIRST, _NEWEST = (f"SELECT {which}(place) FROM ({_OF_LOG.format(which)}) AS places" for which in ("min", "max"))
@@ -50,8 +55,6 @@ class ServedStore(Store):
 
     def changes(self) -> list[Change]:
         """All changes, in order."""
-        if not self._has_table("changes"):
-            return []
         rows = self._rows("SELECT number, stamp, body, row_hash FROM changes ORDER BY number")
         for place, row in enumerate(rows):
             check_row("changes", row)
@@ -61,8 +64,6 @@ class ServedStore(Store):
 
     def last_change(self) -> int:
         """The number of the last change; 0 for none."""
-        if not self._has_table("changes"):
-            return 0
         return int(self._rows("SELECT coalesce(max(number), 0) FROM changes")[0][0])
 
     def add_change(
@@ -143,8 +144,6 @@ class ServedStore(Store):
         sha256
             The hash, in hexadecimal digits.
         """
-        if not self._has_table("changes"):
-            return None
         rows = self._rows("SELECT content FROM models WHERE sha256 = ?", sha256)
         if rows and _sha256_of(rows[0][0]) != sha256:
             raise DamagedStoreError(f"the model {sha256} is damaged. Restore the database from a backup.")
@@ -192,8 +191,6 @@ class ServedStore(Store):
         version
             Key of the version.
         """
-        if not self._has_table("anchors"):
-            return None
         rows = self._rows("SELECT version, seq, state, row_hash FROM anchors WHERE version = ?", version)
         for row in rows:
             check_row("anchors", row)
@@ -223,6 +220,24 @@ class ServedStore(Store):
             if needed is None:
                 return int(through) if through >= first else None
             through = needed - 1
+
+    def longest_silence(self, before: int, *, now: int) -> int:
+        """The longest time between two lists of those shown before a time and the first one after them; microseconds, 0 for no list.
+
+        Parameters
+        ----------
+        before
+            Microseconds since 1970.
+        now
+            The time of the service, which counts where no list was shown after that time.
+        """
+        ((last,),) = self._rows("SELECT max(seq) FROM rankings WHERE stamp < ?", before)
+        if last is None:
+            return 0
+        ((longest,),) = self._rows(_LONGEST_SILENCE, last)
+        ((newest,),) = self._rows("SELECT stamp FROM rankings WHERE seq = ?", last)
+        following = self._rows("SELECT stamp FROM rankings WHERE seq > ? ORDER BY seq LIMIT 1", last)
+        return max(int(longest or 0), int(following[0][0] if following else now) - int(newest))
 
     def delete_through(self, seq: int, anchors: Sequence[Snapshot], *, who: str, now: int) -> Change:
         """Delete the log up to a place, keep anchors, and note it in the log of changes, in one transaction.
@@ -255,6 +270,26 @@ class ServedStore(Store):
         """How many rows of the log were deleted."""
         deletions = [change for change in self.changes() if change.action == "delete"]
         return sum(int(msgspec.json.decode(change.detail)["rows"]) for change in deletions)
+
+    def checked_blocks(self) -> Iterator[int]:
+        """Check every row of the log, a block for each step, beside a server that writes; the number of rows of each block.
+
+        A damaged or missing row is an error.
+        """
+        last, num_deleted, counted = self.last_seq(), self.num_deleted(), 0
+        for table in LOG:
+            after = 0
+            while rows := self._rows(_BLOCK.format(table), after, last, _ROWS_PER_BLOCK):
+                for row in rows:
+                    check_row(table, row)
+                after = rows[-1][0]
+                counted += len(rows)
+                yield len(rows)
+        missing = last - counted - num_deleted
+        if missing and self.num_deleted() == num_deleted:  # otherwise rows were deleted meanwhile because of their age
+            raise DamagedStoreError(
+                f"{missing} of {last} rows of the log are missing. Restore the database from a backup."
+            )
 
     def shown_lists(self) -> Iterator[tuple[int, ShownList, bytes]]:
         """For every list the key of the version that ranked it, the list, and the request as JSON; a damaged row is an error."""

@@ -1,23 +1,19 @@
-"""The process of a service: a socket, uvicorn, and a line for everything that an operator should know."""
+"""The process of a service: a socket, uvicorn, and what runs beside them."""
 
 from __future__ import annotations
 
 import asyncio
 import gc
-import json
 import os
 import socket
-import sys
-import time
 from collections.abc import Callable
-from contextlib import suppress
 
 from rankpolicy.service.config import ServiceConfig
 from rankpolicy.service.http.access import is_loopback
+from rankpolicy.service.json_log import AccessLog, log_everything_as_json, log_line
 from rankpolicy.service.opening import is_url, open_store
 from rankpolicy.types import MissingDependencyError, RankPolicyError
 
-MOST_CONNECTIONS = 1_024
 IDLE_SECONDS = 30
 SECONDS_BETWEEN_COLLECTIONS = 600.0
 _BACKLOG = 2_048
@@ -41,6 +37,7 @@ def serve(config: ServiceConfig, *, announce: Callable[[str], None]) -> None:
     from rankpolicy.service.http.patience import impatient_protocol
     from rankpolicy.service.ranking_service import RankingService
 
+    log_everything_as_json()
     _check_exposure(config)
     listening = _bound(config)
     service = None
@@ -54,9 +51,15 @@ def serve(config: ServiceConfig, *, announce: Callable[[str], None]) -> None:
                 await super().startup(sockets)
                 rest_from_garbage(asyncio.get_running_loop())
                 if self.started:
+                    log_line("serving", url=f"http://{shown}:{port}", policies=list(config.policies))
                     announce(f"http://{shown}:{port}")
 
-        application = Application(service, report=log_line)
+            async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+                await super().shutdown(sockets)
+                log_line("stopped")  # now: a signal that uvicorn repeats ends the process before anything after run()
+
+        access_log = AccessLog(config.access_log) if config.access_log else None
+        application = Application(service, report=log_line, access_log=access_log)
         settings = uvicorn.Config(
             application,
             http=impatient_protocol(application.answer_soon),
@@ -65,11 +68,12 @@ def serve(config: ServiceConfig, *, announce: Callable[[str], None]) -> None:
             access_log=False,
             proxy_headers=False,
             server_header=False,
-            limit_concurrency=MOST_CONNECTIONS,
             timeout_keep_alive=IDLE_SECONDS,
             timeout_graceful_shutdown=5,
         )
-        Announced(settings).run(sockets=[listening])
+        server = Announced(settings)
+        application.num_connections = lambda: len(server.server_state.connections)
+        server.run(sockets=[listening])
     finally:
         if service is not None:
             service.stop()
@@ -103,26 +107,12 @@ def rest_from_garbage(loop: asyncio.AbstractEventLoop) -> None:
     freeze()
 
 
-def log_line(text: str) -> None:
-    """Write a structured line on stderr; keys and bodies of requests never get here.
-
-    Parameters
-    ----------
-    text
-        What happened.
-    """
-    line = json.dumps({"time": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()), "event": text})
-    with suppress(OSError, ValueError):  # where nobody reads it, requests are answered all the same
-        sys.stderr.write(line + "\n")
-        sys.stderr.flush()
-
-
 def _check_exposure(config: ServiceConfig) -> None:
     if is_loopback(config.host):
         return
     has_keys = False
     if is_url(config.place) or os.path.exists(config.db):
-        store = open_store(config.place, role="keys", check="none")
+        store = open_store(config.place, check="none")  # which converts an older format
         has_keys = bool(store.valid_keys())
         store.close()
     if not has_keys:

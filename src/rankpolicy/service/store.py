@@ -12,7 +12,7 @@ from hashlib import sha256
 from typing import Any
 
 from rankpolicy.service.errors import DamagedStoreError
-from rankpolicy.service.keys import StoredKey
+from rankpolicy.service.keys import StoredKey, key_with_terms
 from rankpolicy.service.records import Committed, Lesson, NewEvents, NewRanking, PolicyVersion, Snapshot, StoredRanking
 from rankpolicy.service.row_hashes import check_row, row_hash
 from rankpolicy.service.transaction import RANKING_COLUMNS, SHOWN, ranking_of
@@ -94,10 +94,6 @@ class Store(ABC):
     @abstractmethod
     def _each(self, statement: str, *values: Any) -> Iterable[tuple[Any, ...]]:
         """The rows that a statement gives, not all in memory at once; to be read within ``_moment``."""
-
-    @abstractmethod
-    def _has_table(self, name: str) -> bool:
-        """Whether there is a table; databases of the first version lack some until a server opens them."""
 
     def last_stamp(self) -> int:
         """The last time in the log; 0 for an empty one."""
@@ -245,11 +241,13 @@ class Store(ABC):
             connection.execute("INSERT INTO audit (stamp, what, detail) VALUES (?, ?, ?)", (now, what, detail))
 
     def valid_keys(self) -> list[StoredKey]:
-        """The keys that are in force."""
+        """The keys that are not revoked; those that have expired are among them, so that a service with keys stays closed."""
         rows = self._rows("SELECT key_id, digest, scopes FROM keys WHERE revoked IS NULL ORDER BY stamp, key_id")
-        return [
-            StoredKey(key_id=key_id, digest=digest, scopes=tuple(scopes.split())) for key_id, digest, scopes in rows
-        ]
+        return [key_with_terms(*row) for row in rows]
+
+    def had_keys(self) -> bool:
+        """Whether a key was ever made; revoked ones count."""
+        return bool(self._rows("SELECT 1 FROM keys LIMIT 1"))
 
     def add_key(self, key: StoredKey, *, now: int) -> None:
         """Put a key in force.
@@ -262,10 +260,8 @@ class Store(ABC):
             The time.
         """
         with self._transaction() as connection:
-            connection.execute(
-                "INSERT INTO keys VALUES (?, ?, ?, ?, NULL)", (key.key_id, key.digest, " ".join(key.scopes), now)
-            )
-            detail = f"{key.key_id}: {' '.join(key.scopes)}"
+            connection.execute("INSERT INTO keys VALUES (?, ?, ?, ?, NULL)", (key.key_id, key.digest, key.terms, now))
+            detail = f"{key.key_id}: {key.terms}"
             connection.execute("INSERT INTO audit (stamp, what, detail) VALUES (?, 'new key', ?)", (now, detail))
 
     def revoke_key(self, key_id: str, *, now: int) -> bool:

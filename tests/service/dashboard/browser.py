@@ -6,7 +6,6 @@ import asyncio
 import shutil
 import socket
 import threading
-import time
 from contextlib import contextmanager
 
 import pytest
@@ -15,6 +14,7 @@ import uvicorn
 from rankpolicy.service.config import ServiceConfig
 from rankpolicy.service.http import Application
 from rankpolicy.service.ranking_service import RankingService
+from tests.waits import LONGEST_WAIT, wait_until
 
 
 @contextmanager
@@ -38,13 +38,6 @@ def served(path, **settings):
     assert reports == []
 
 
-def wait_until(condition, seconds=20):
-    end = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < end, "it did not happen"
-        time.sleep(0.02)
-
-
 @contextmanager
 def chromium():
     """Debian's Chromium; tests are skipped where it is missing."""
@@ -65,6 +58,7 @@ class Watched:
         self.url = url
         self.context = browser.new_context(**{"viewport": {"width": 1280, "height": 900}} | settings)
         self.page = self.context.new_page()
+        self.page.set_default_timeout(1_000 * LONGEST_WAIT)
         self.wrong = []
         self.page.on(
             "console", lambda message: self.wrong.append(message.text) if message.type in ("error", "warning") else None

@@ -6,8 +6,9 @@ from urllib.parse import urlencode
 import pytest
 
 from rankpolicy.service import Client
-from tests.service.dashboard.browser import Watched, chromium, served, wait_until
+from tests.service.dashboard.browser import Watched, chromium, served
 from tests.service.dashboard.hostile import HOSTILE
+from tests.waits import wait_until
 
 POLICIES = {"learning": {"kind": "bandit", "bandit": "dcm-kl-ucb"}, "any": {"kind": "uniform"}}
 MEASURING = Path(__file__).with_name("measuring.js").read_text()
@@ -126,9 +127,7 @@ def test_the_page_lives_and_can_be_paused(site, browser):
         before = page.locator("#span").inner_text()
         page.locator("#positions summary").click()
         client.rank(query="new", items=["a", "b"], policy="any")
-        page.wait_for_function(
-            "before => document.getElementById('span').innerText !== before", arg=before, timeout=15_000
-        )
+        page.wait_for_function("before => document.getElementById('span').innerText !== before", arg=before)
         assert page.locator("#positions details").get_attribute("open") is not None
         page.get_by_role("button", name="Pause").click()
         assert page.get_by_role("button", name="Resume").get_attribute("aria-pressed") == "true"

@@ -37,7 +37,7 @@ def sign_in(watched, key):
     assert page.url.endswith("/login")
     page.get_by_label("Key").fill(key)
     page.get_by_role("button", name="Sign in").click()
-    page.wait_for_selector("nav", timeout=10_000)
+    page.wait_for_selector("nav")
     return page
 
 

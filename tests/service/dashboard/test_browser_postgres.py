@@ -3,7 +3,8 @@
 import pytest
 
 from rankpolicy.service import Client
-from tests.service.dashboard.browser import Watched, chromium, served, wait_until
+from tests.service.dashboard.browser import Watched, chromium, served
+from tests.waits import wait_until
 
 POLICIES = {"learning": {"kind": "bandit", "bandit": "dcm-kl-ucb"}, "any": {"kind": "uniform"}}
 

@@ -10,9 +10,9 @@ from rankpolicy.service.dashboard.estimates_part import evaluations_of
 from rankpolicy.service.http import Application
 from rankpolicy.service.ranking_service import RankingService
 from rankpolicy.service.sqlite import SqliteStore
-from tests.service.dashboard.browser import wait_until
 from tests.service.dashboard.hostile import HOSTILE
 from tests.service.dashboard.test_parts import parsed
+from tests.waits import wait_until
 
 BANDIT = {"kind": "bandit", "bandit": "dcm-ts"}
 POLICIES = {

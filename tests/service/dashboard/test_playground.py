@@ -1,5 +1,6 @@
 """``rankpolicy serve --playground``: a real server, real requests, and users whose tastes are known."""
 
+import json
 import random
 import signal
 import subprocess
@@ -13,8 +14,9 @@ from rankpolicy.service.playground import Playground, World
 from rankpolicy.service.playground.world import CUTOFF
 from rankpolicy.service.sqlite import SqliteStore
 from rankpolicy.types import RankPolicyError
-from tests.service.dashboard.browser import served, wait_until
+from tests.service.dashboard.browser import served
 from tests.service.test_end_to_end import command
+from tests.waits import LONGEST_WAIT, wait_until
 
 
 def test_clicks_of_users_have_the_probabilities_of_their_tastes():
@@ -58,12 +60,12 @@ def test_the_command_serves_a_living_dashboard_also_where_keys_are_asked_for(tmp
     store.add_key(stored, now=1)
     store.close()
     line = command("serve", "--playground", "--rate", 200, "--port", 0, "--seed", 1)
-    process = subprocess.Popen(line, stderr=subprocess.PIPE, text=True, cwd=tmp_path)
+    process = subprocess.Popen(line, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=tmp_path)
     rest = []
     # Who does not read what the process writes would stop it in the end.
     reader = threading.Thread(target=lambda: rest.append(process.stderr.read()))
     try:
-        said = [process.stderr.readline() for _ in range(2)]
+        said = [process.stdout.readline() for _ in range(2)]
         assert "serving learning, uniform" in said[0]
         assert "200 simulated users per second" in said[1]
         url = said[1].split()[2].rstrip("/,")
@@ -79,9 +81,10 @@ def test_the_command_serves_a_living_dashboard_also_where_keys_are_asked_for(tmp
         assert httpx.get(url + "/").headers["location"] == "/login"
     finally:
         process.send_signal(signal.SIGTERM)
-        process.wait(20)
+        process.wait(LONGEST_WAIT)
         if reader.is_alive():
             reader.join()
+        process.stdout.close()
         process.stderr.close()
     assert process.returncode in (0, -signal.SIGTERM)
-    assert rest == [""]
+    assert [json.loads(line)["event"] for line in rest[0].splitlines()] == ["serving", "stopped"]

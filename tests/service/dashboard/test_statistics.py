@@ -11,11 +11,11 @@ from rankpolicy.service.dashboard.statistics import Statistics
 from rankpolicy.service.errors import UnavailableError
 from rankpolicy.service.playground.world import CUTOFF, LEAVES, World
 from rankpolicy.service.sqlite import SqliteStore
-from tests.service.dashboard.browser import wait_until
 from tests.service.dashboard.rows import SECOND, VERSIONS, click, list_row
 from tests.service.parts import Parts
 from tests.service.parts import click as new_click
 from tests.service.parts import events as new_events
+from tests.waits import wait_until
 
 
 def folded(lists, events=()):

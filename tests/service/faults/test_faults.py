@@ -9,12 +9,16 @@ import random
 import shutil
 import sys
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from unittest import mock
 
 import pytest
 
-from rankpolicy.service.sqlite import checkpoints
-from tests.service.faults.disk import DiskImage, FailingDisk, Recording, watched
+from rankpolicy.service.sqlite import SqliteStore, checkpoints
+from rankpolicy.service.sqlite.high_water_mark import HighWaterMark
+from tests.service.faults.disk import DiskImage, FailingDisk, Operation, Recording, watched
 from tests.service.faults.story import Story
 
 KINDS = ("error", "full")
@@ -29,12 +33,15 @@ def lose_power_everywhere(folder: Path, *, seed: int, turns: int, losses: int, e
     """Live a story, then cut it off after every ``every``-th operation, each in several ways; the number of points."""
     recording = Recording()
     (folder / "alive").mkdir()
-    story = Story(folder / "alive" / "service.db", seed, num_operations=lambda: len(recording.operations))
-    with watched(recording):
+    path = folder / "alive" / "service.db"
+    SqliteStore(path).close()  # a new file is there whole or not at all
+    image = DiskImage({each.name: bytearray(each.read_bytes()) for each in (path, Path(f"{path}.mark"))})
+    story = Story(path, seed, num_operations=lambda: len(recording.operations))
+    with watched(recording), _recorded_mark(recording):
         story.live(turns)
         story.check_live_state()
         story.close()
-    image, points, rng = DiskImage(), 0, random.Random(seed)
+    points, rng = 0, random.Random(seed)
     for number, operation in enumerate(recording.operations):
         if number % every == 0:
             for loss in range(losses):
@@ -47,6 +54,19 @@ def lose_power_everywhere(folder: Path, *, seed: int, turns: int, losses: int, e
         image.apply(operation)
     shutil.rmtree(folder / "alive")
     return points
+
+
+@contextmanager
+def _recorded_mark(recording: Recording) -> Iterator[None]:
+    """Writes of the high-water mark, which is never synced, are operations too."""
+    raise_to = HighWaterMark.raise_to
+
+    def recorded(mark: HighWaterMark, kind: int, number: int) -> None:
+        raise_to(mark, kind, number)
+        recording(Operation("write", mark.path.name, 0, mark.path.read_bytes()))
+
+    with mock.patch.object(HighWaterMark, "raise_to", recorded):
+        yield
 
 
 def fail_everywhere(folder: Path, *, seed: int, turns: int, every: int = 1, start: int = 1) -> int:

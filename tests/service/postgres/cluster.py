@@ -7,11 +7,12 @@ import pwd
 import shutil
 import subprocess
 import tempfile
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import count
 from pathlib import Path
+
+from tests.waits import LONGEST_WAIT, wait_until
 
 _numbers = count(1)
 
@@ -60,24 +61,26 @@ class Cluster:
                 user=self._user,
                 cwd=self._folder,
             )
-        for _ in range(1_200):  # after a crash it syncs and recovers first
+
+        def answers() -> bool:
             try:
-                psycopg.connect(self._url(), connect_timeout=2).close()
-                return
-            except psycopg.OperationalError:
+                psycopg.connect(self._url(), connect_timeout=int(LONGEST_WAIT)).close()
+            except psycopg.OperationalError:  # after a crash it syncs and recovers first
                 assert self._process.poll() is None, (self._folder / "log").read_text()
-                time.sleep(0.05)
-        raise AssertionError("PostgreSQL does not answer")
+                return False
+            return True
+
+        wait_until(answers)
 
     def crash(self) -> None:
         """End it at once, as a power cut would: no checkpoint, no goodbye."""
         self._process.send_signal(3)  # SIGQUIT: immediate shutdown
-        self._process.wait(30)
+        self._process.wait(LONGEST_WAIT)
 
     def stop(self) -> None:
         """End it."""
         self._process.send_signal(2)  # SIGINT: fast shutdown
-        self._process.wait(30)
+        self._process.wait(LONGEST_WAIT)
 
     def new_database(self) -> str:
         """The URL of an empty schema, which is made faster than a database."""

@@ -7,9 +7,11 @@ from starlette.testclient import TestClient
 
 from rankpolicy.service.config import ServiceConfig
 from rankpolicy.service.http import Application
+from rankpolicy.service.keys import new_key
 from rankpolicy.service.opening import open_store
 from rankpolicy.service.ranking_service import RankingService
 from rankpolicy.types import RankPolicyError
+from tests.waits import wait_until
 
 RANK = {"query": "shoes", "items": [{"id": name} for name in "abcd"], "cutoff": 3}
 POLICIES = {"default": {"kind": "bandit", "bandit": "epsilon-greedy"}}
@@ -64,3 +66,45 @@ def test_models_are_promoted_and_rolled_back_and_the_log_is_read(cluster):
 def test_a_store_that_is_no_url_is_refused():
     with pytest.raises(RankPolicyError, match="postgresql://user@host/database; for a file use db"):
         ServiceConfig(store="rankpolicy.db")
+
+
+def test_after_a_restart_of_the_database_keys_and_readiness_are_right_again(cluster):
+    url = cluster.new_database()
+    keys = open_store(url, role="keys")
+    old, stored = new_key(["rank"])
+    keys.add_key(stored, now=1)
+    with served(url) as http:
+
+        def rank(key):
+            return http.post("/v1/rank", json=RANK, headers={"authorization": f"Bearer {key}"})
+
+        assert rank(old).json()["logged"]
+        cluster.crash()
+        try:
+            wait_until(lambda: http.get("/readyz").status_code == 503)
+            assert not rank(old).json()["logged"]  # a known key still gets lists
+        finally:
+            cluster.start()
+        keys.reopen()
+        new, new_stored = new_key(["rank"])
+        keys.add_key(new_stored, now=2)
+        keys.revoke_key(stored.key_id, now=3)
+        keys.close()
+        wait_until(lambda: rank(old).status_code == 401)
+        wait_until(lambda: rank(new).status_code == 200 and rank(new).json()["logged"])
+        wait_until(lambda: http.get("/readyz").status_code == 200)
+
+
+def test_a_service_without_keys_answers_after_a_restart_of_the_database(cluster):
+    with served(cluster.new_database()) as http:
+        cluster.crash()
+        try:
+            wait_until(lambda: http.get("/readyz").status_code == 503)
+            for _ in range(
+                3
+            ):  # the connection is dead, and a new one cannot be made: whether there are keys is not known
+                assert http.post("/v1/rank", json=RANK).status_code == 503
+        finally:
+            cluster.start()
+        wait_until(lambda: http.post("/v1/rank", json=RANK).status_code == 200)
+        wait_until(lambda: http.get("/readyz").status_code == 200)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 Z = 1.959964  # 95 %
+_MEAN_WEIGHT_ERROR, _STANDARD_ERRORS = 0.2, 2.0
 
 
 def share_with_interval(successes: int, trials: int) -> dict[str, float | None]:
@@ -50,3 +51,20 @@ def ratio_with_interval(
     spread = Z * math.sqrt((1 - share) / successes + (1 - base) / base_successes)
     ratio = share / base
     return {"rate": ratio, "low": ratio * math.exp(-spread), "high": ratio * math.exp(spread)}
+
+
+def is_covered(mean_weight: float, effective_size: float, num_lists: int) -> bool:
+    """Whether a log has the lists that another policy would show: the mean importance weight is then 1, up to chance.
+
+    Parameters
+    ----------
+    mean_weight, effective_size
+        Of the weights.
+    num_lists
+        How many there are.
+
+    >>> is_covered(1.1, 900.0, 1000), is_covered(0.4, 900.0, 1000)
+    (True, False)
+    """
+    error = mean_weight * math.sqrt(max(0.0, 1 / effective_size - 1 / num_lists)) if effective_size > 0 else 0.0
+    return abs(mean_weight - 1) <= max(_MEAN_WEIGHT_ERROR, _STANDARD_ERRORS * error)

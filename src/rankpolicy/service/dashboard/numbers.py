@@ -28,6 +28,21 @@ def share(value: float | None) -> str:
     return f"{percent:.1f} %" if abs(percent) >= 0.1 else f"{percent:.2g} %"
 
 
+def gain(value: float) -> str:
+    """A relative difference.
+
+    Parameters
+    ----------
+    value
+        The difference; 0.5 is half as much again.
+
+    >>> gain(0.723), gain(-0.051), gain(2.5)
+    ('+72 %', '−5.1 %', '+250 %')
+    """
+    percent = abs(100 * value)
+    return f"{'−' if value < 0 else '+'}{percent:.{1 if percent < 10 else 0}f} %"
+
+
 def short(value: float | None) -> str:
     """A number in about three digits.
 

@@ -1,4 +1,4 @@
-"""The first page: what happens now, how the policies do, and what off-policy estimates can rely on."""
+"""The first page: alarms, the uplift, what happens now, how the policies do, and what off-policy estimates can rely on."""
 
 from __future__ import annotations
 
@@ -13,10 +13,11 @@ from rankpolicy.service.dashboard.charts import (
     time_ticks,
 )
 from rankpolicy.service.dashboard.html import Markup, element
-from rankpolicy.service.dashboard.numbers import ago, moment, share, short
+from rankpolicy.service.dashboard.numbers import ago, gain, moment, share, short
 from rankpolicy.service.dashboard.overview_details import coloured, details
 from rankpolicy.service.dashboard.page import Cell, figure, table
 from rankpolicy.service.dashboard.rates import KEPT_SECONDS
+from rankpolicy.service.dashboard.statistics import RANDOM_KINDS
 
 MOST_BANDS = 3  # more of them hide each other
 
@@ -33,6 +34,8 @@ def overview(document: dict[str, Any]) -> list[Markup | None]:
     return [
         element("h1", "Overview"),
         element("p", _span(document), class_="note", id="span", data_live=True),
+        _alarms(document["alarms"]),
+        _uplift(document["policies"]),
         _tiles(document),
         element("h2", "Now", class_="section"),
         element("div", _rates(document["rates"]), _durations(document["rates"]), _summary(shown), class_="cards"),
@@ -53,6 +56,52 @@ def _span(document: dict[str, Any]) -> str:
     behind = document["behind"]
     late = f" {behind:,} rows of the log are still being read." if behind else ""
     return f"{document['lists']:,} lists since {moment(document['since_us'])}.{late}"
+
+
+def _alarms(alarms: list[dict[str, str]]) -> Markup:
+    lines: Any = [
+        element(
+            "li",
+            element("strong", "Alarm: " if one["level"] == "alarm" else "Notice: "),
+            one["text"],
+            class_=one["level"],
+        )
+        for one in alarms
+    ] or element("li", "No alarms.", class_="calm")
+    return element("ul", lines, class_="alarms", id="alarms", role="status", data_live=True)
+
+
+def _uplift(policies: list[dict[str, Any]]) -> Markup | None:
+    """Clicks per list relative to random lists and to the version before, for the newest version of each policy that is not random."""
+    newest = {one["policy"]: one for one in policies if one["kind"] not in RANDOM_KINDS}  # sorted by version
+    tiles = [
+        element(
+            "div",
+            element("dt", element("bdi", f"{name} v{one['version']}"), ": clicks per list, compared with random lists"),
+            element("dd", _over(one["over_random"]), data_name=f"over_random {name}"),
+            _over_before(one),
+            class_="tile",
+        )
+        for name, one in list(newest.items())[:NUM_COLOURS]
+    ]
+    return element("dl", tiles, class_="tiles uplift", id="uplift", data_live=True) if tiles else None
+
+
+def _over(uplift: dict[str, Any]) -> list[Any]:
+    if uplift["why_unknown"] is not None:
+        return ["–", element("small", f"not known: {uplift['why_unknown']}")]
+    interval = f"95 % interval {gain(uplift['low'])} to {gain(uplift['high'])}"
+    return [gain(uplift["value"]), element("small", f"{interval}, {uplift['lists']:,} lists")]
+
+
+def _over_before(policy: dict[str, Any]) -> Markup | None:
+    uplift = policy["over_version_before"]
+    if uplift is None:
+        return None
+    interval = f"({gain(uplift['low'])} to {gain(uplift['high'])})"
+    return element(
+        "dd", element("small", f"over v{uplift['version']}: {gain(uplift['value'])} {interval}, each on its own lists")
+    )
 
 
 def _summary(shown: list[dict[str, Any]]) -> Markup:

@@ -8,9 +8,11 @@ from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from rankpolicy.service.dashboard.click_drift import ClickDrift, DriftBuckets
 from rankpolicy.service.dashboard.intervals import share_with_interval
 from rankpolicy.service.dashboard.query_table import ItemCounts, QueryCounts
 from rankpolicy.service.dashboard.time_course import Bucket, SampledList, TimeCourse
+from rankpolicy.service.dashboard.uplift import ClickMoments, UpliftOverRandom
 
 MOST_POSITIONS = 20
 MOST_GROUPS = 12
@@ -31,12 +33,17 @@ class PolicyCounts:
         Which one.
     generator
         Source of randomness of the samples.
+    window
+        Microseconds in which clicks come after their list.
     """
 
-    def __init__(self, policy: str, version: int, kind: str, generator: random.Random) -> None:
+    def __init__(self, policy: str, version: int, kind: str, generator: random.Random, window: int) -> None:
         self.policy, self.version, self.kind = policy, version, kind
         self._generator = generator
-        self.lists = self.lists_with_click = self.clicks = 0
+        self.lists_with_click = 0
+        self.moments = ClickMoments()
+        self.over_random = UpliftOverRandom()
+        self._drift = DriftBuckets(ClickDrift(random.Random(0)), window)
         self.shown = [0] * MOST_POSITIONS
         self.clicked = [0] * MOST_POSITIONS
         self.course = TimeCourse(generator)
@@ -57,7 +64,8 @@ class PolicyCounts:
         length
             How many items it has.
         """
-        self.lists += 1
+        self.moments.lists += 1
+        self._drift.add_list(stamp)
         for position in range(min(length, MOST_POSITIONS)):
             self.shown[position] += 1
         bucket = self.course.at(stamp)
@@ -124,7 +132,12 @@ class PolicyCounts:
                 self._weights += 1 / value
                 self._squares += 1 / value**2
 
-    def add_click(self, stamp: int, position: int, *, is_first: bool) -> None:
+    @property
+    def lists(self) -> int:
+        """Lists that it showed."""
+        return self.moments.lists
+
+    def add_click(self, stamp: int, position: int, *, before: int) -> None:
         """Count the first click on an item of a list.
 
         Parameters
@@ -133,14 +146,15 @@ class PolicyCounts:
             When the list was shown.
         position
             Of the item, from 0.
-        is_first
-            Whether nothing of the list was clicked before.
+        before
+            How many items of the list were clicked before.
         """
-        self.clicks += 1
+        self.moments.add_click(before)
         if position < MOST_POSITIONS:
             self.clicked[position] += 1
-        if is_first:
+        if not before:
             self.lists_with_click += 1
+            self._drift.add_clicked_list(stamp)
             self.course.at(stamp).with_click += 1
 
     def document(self) -> dict[str, Any]:
@@ -158,7 +172,7 @@ class PolicyCounts:
             "kind": self.kind,
             "lists": self.lists,
             "lists_with_click": self.lists_with_click,
-            "clicks": self.clicks,
+            "clicks": self.moments.clicks,
             "click_share": share_with_interval(self.lists_with_click, self.lists),
             "by_position": [
                 {"position": place + 1, "shown": shown, "clicked": clicked} | share_with_interval(clicked, shown)
@@ -167,9 +181,21 @@ class PolicyCounts:
             ],
             "regret_proxy": _mean_of(course, "regret_proxy"),
             "exploration_share": _mean_of(course, "exploration_share"),
+            "over_random": self.over_random.document(),
+            "click_drift": self._last_change(),
             "over_time": course,
             "groups": self._groups(estimates),
             "propensities": self._propensities(),
+        }
+
+    def _last_change(self) -> dict[str, Any] | None:
+        drift = self._drift.drift
+        if drift.changed_at is None:
+            return None
+        return {
+            "changed_at_us": drift.changed_at,
+            "rate_before": drift.rate_before,
+            "rate_after": drift.rate_after,
         }
 
     def _point(self, start: int, bucket: Bucket, estimates: Mapping[ItemCounts, float]) -> dict[str, Any]:

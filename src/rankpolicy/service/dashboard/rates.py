@@ -17,13 +17,13 @@ PATHS = {"/v1/rank": "rank", "/v1/events": "events"}
 
 
 class _Second:
-    __slots__ = ("at", "durations", "events", "failures", "requests")
+    __slots__ = ("at", "durations", "events", "failures", "late_events", "requests")
 
     def __init__(self, at: int) -> None:
         self.at = at
         self.requests: Counter[str] = Counter()
         self.durations: dict[str, Counter[int]] = {name: Counter() for name in PATHS.values()}
-        self.events = 0
+        self.events = self.late_events = 0
         self.failures = 0
 
 
@@ -61,15 +61,19 @@ class Rates:
         now.durations[name][_bucket(seconds)] += 1
         now.failures += status >= 500
 
-    def count_events(self, number: int) -> None:
+    def count_events(self, number: int, late: int = 0) -> None:
         """Count events of a request.
 
         Parameters
         ----------
         number
             How many.
+        late
+            How many of them came after the window of their list.
         """
-        self._second().events += number
+        now = self._second()
+        now.events += number
+        now.late_events += late
 
     def document(self) -> dict[str, Any]:
         """Rates and percentiles now, and points of the last minutes, the oldest first."""
@@ -82,7 +86,21 @@ class Rates:
             if start + SECONDS_PER_POINT > self._start:
                 inside = self._between(start, start + SECONDS_PER_POINT)
                 points.append({"seconds_ago": now - start} | _summary(inside, SECONDS_PER_POINT))
-        return {"window_seconds": SECONDS_NOW} | _summary(recent, age) | {"points": points}
+        found = {"window_seconds": SECONDS_NOW} | _summary(recent, age) | {"points": points}
+        return found | {"last_minutes": self._last_minutes(now)}
+
+    def _last_minutes(self, now: int) -> dict[str, Any]:
+        """What alarms are raised by."""
+        seconds = self._between(now - KEPT_SECONDS, now + 1)
+        durations: Counter[int] = sum((second.durations["rank"] for second in seconds), Counter())
+        return {
+            "seconds": KEPT_SECONDS,
+            "requests": sum(second.requests.total() for second in seconds),
+            "failures": sum(second.failures for second in seconds),
+            "events": sum(second.events for second in seconds),
+            "late_events": sum(second.late_events for second in seconds),
+            "rank_p99_ms": _percentile(durations, 0.99),
+        }
 
     def _second(self) -> _Second:
         at = int(self._clock())

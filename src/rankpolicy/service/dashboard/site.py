@@ -14,6 +14,7 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import BaseRoute, Route
 
+from rankpolicy.service.dashboard.alarms import alarms_of
 from rankpolicy.service.dashboard.assets import ASSETS, asset
 from rankpolicy.service.dashboard.estimates_part import evaluations_of
 from rankpolicy.service.dashboard.following import LogFollower
@@ -27,6 +28,7 @@ from rankpolicy.service.dashboard.queries_page import query_list, unknown_query,
 from rankpolicy.service.dashboard.rates import Rates
 from rankpolicy.service.dashboard.statistics import Statistics
 from rankpolicy.service.dashboard.visitors import SignInError, Visitor, Visitors, read_form, set_cookie
+from rankpolicy.service.host import disk_bytes
 from rankpolicy.service.http.access import Access
 from rankpolicy.service.http.answers import ENCODER, RefusedError, refusal_of
 from rankpolicy.service.messages import LONGEST, RankRequest
@@ -75,7 +77,7 @@ class Dashboard:
         self._api = OwnApi(application)
         self._visitors = Visitors(access)
         self.rates = Rates()
-        self.statistics = Statistics()
+        self.statistics = Statistics(service.config.window)
         self._follower = LogFollower(lambda: open_rows(service.config), self.statistics, report=report)
         self._lock = threading.Lock()
         self._kept: tuple[float, dict[str, Any]] = (-1e9, {})
@@ -109,15 +111,20 @@ class Dashboard:
         """All numbers of the overview."""
         rates = self.rates.document()
         statistics = await asyncio.to_thread(self._statistics)
-        return statistics | {"behind": self._follower.behind, "rates": rates}
+        document = statistics | {"behind": self._follower.behind, "rates": rates}
+        return document | {"alarms": alarms_of(document)}
 
     def _statistics(self) -> dict[str, Any]:
         with self._lock:
             made, found = self._kept
             if time.monotonic() - made > _SECONDS_KEPT:
-                found = self.statistics.document()
+                found = self.statistics.document() | {"health": self._health()}
                 self._kept = (time.monotonic(), found)
             return found
+
+    def _health(self) -> dict[str, Any]:
+        free, total = disk_bytes(self._service.config) or (None, None)
+        return {"failure": self._service.failure, "disk_free_bytes": free, "disk_total_bytes": total}
 
     # Pages ---------------------------------------------------------------------------------------------------------------------------
 
@@ -202,7 +209,7 @@ class Dashboard:
     # Sessions ------------------------------------------------------------------------------------------------------------------------
 
     async def _form_to_sign_in(self, request: Request) -> Response:
-        if not self._access.keys():
+        if self._access.needs_no_key():
             return RedirectResponse("/", 303)
         return _sign_in_page()
 

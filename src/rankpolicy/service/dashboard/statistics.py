@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import random
 import threading
+from array import array
 from collections import Counter, OrderedDict, deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from heapq import merge
+from operator import attrgetter
 from typing import Any
 
 import msgspec
 
 from rankpolicy.service.dashboard.intervals import ratio_with_interval
-from rankpolicy.service.dashboard.log_rows import EventRow, ListRow, LoggedRequest
+from rankpolicy.service.dashboard.log_rows import Candidates, EventRow, ListRow, LoggedRequest
 from rankpolicy.service.dashboard.policy_counts import MOST_POSITIONS, PolicyCounts
 from rankpolicy.service.dashboard.query_table import ItemCounts, QueryCounts, QueryTable
+from rankpolicy.service.dashboard.uplift import weights_of_random
 from rankpolicy.service.records import CLICK, PolicyVersion
 
 MOST_LISTS = 50_000  # lists whose clicks are still waited for; clicks on older ones are counted apart
@@ -25,6 +29,7 @@ RANDOM_KINDS = ("uniform",)
 SHOWN_QUERIES = 50
 
 _REQUEST = msgspec.json.Decoder(LoggedRequest)
+_NUM_ITEMS = msgspec.json.Decoder(Candidates)
 
 
 @dataclass(slots=True)
@@ -33,14 +38,23 @@ class _OpenList:
     stamp: int
     query: QueryCounts | None
     shown: tuple[ItemCounts | None, ...]
+    weights: array[float] | None  # of its first items for random lists
+    weighted: float = 0.0  # sum of the weights of clicked positions
     clicked: int = 0  # a bit per position
     last: int = -1
 
 
 class Statistics:
-    """What the dashboard shows about lists and clicks. One thread adds, others read."""
+    """What the dashboard shows about lists and clicks. One thread adds, others read.
 
-    def __init__(self) -> None:
+    Parameters
+    ----------
+    window
+        Microseconds in which clicks come after their list.
+    """
+
+    def __init__(self, window: int = 60_000_000) -> None:
+        self._window = window
         self._lock = threading.Lock()
         self._generator = random.Random(0)
         self._versions: OrderedDict[int, PolicyCounts] = OrderedDict()
@@ -64,15 +78,21 @@ class Statistics:
             The policy versions by their keys.
         """
         with self._lock:
-            for row in lists:
-                self._add_list(row, versions)
-            for event in events:
-                self._add_event(event)
+            # In the order of the log, so that the statistics do not depend on where parts of it begin.
+            rows: Iterable[ListRow | EventRow] = merge(lists, events, key=attrgetter("seq"))
+            for row in rows:
+                if isinstance(row, EventRow):
+                    self._add_event(row)
+                else:
+                    self._add_list(row, versions)
 
     def document(self) -> dict[str, Any]:
         """Everything, as plain values."""
         with self._lock:
-            policies = [counts.document() for counts in self._versions.values()]
+            policies = [
+                counts.document() | {"over_version_before": self._over_version_before(counts)}
+                for counts in self._versions.values()
+            ]
             return {
                 "since_us": self._since,
                 "until_us": self._until,
@@ -119,6 +139,18 @@ class Statistics:
                 "last_lists": [(seq, self._clicks_on(seq)) for seq in reversed(counts.last_lists)],
             }
 
+    def _over_version_before(self, counts: PolicyCounts) -> dict[str, Any] | None:
+        older = [
+            other
+            for other in self._versions.values()
+            if other.policy == counts.policy and other.version < counts.version
+        ]
+        if not older:
+            return None
+        before = max(older, key=lambda other: other.version)
+        uplift = counts.moments.over(before.moments)
+        return None if uplift is None else {"version": before.version} | uplift
+
     def _clicks_on(self, seq: int) -> int:
         found = self._open.get(seq)
         return 0 if found is None else found.clicked
@@ -145,7 +177,12 @@ class Statistics:
         counts.add_propensities(row.shown.propensities, row.shown.no_propensities)
         query.mark_shown(shown)
         query.last_lists.append(row.seq)
-        self._open[row.seq] = new = _OpenList(counts, row.stamp, query, shown)
+        steps, weights = row.shown.propensities, None
+        if steps is not None and counts.kind not in RANDOM_KINDS:
+            weights = weights_of_random(steps, len(candidates) or _NUM_ITEMS.decode(row.request).num_items)
+        if weights is not None:
+            counts.over_random.add_list(weights)
+        self._open[row.seq] = new = _OpenList(counts, row.stamp, query, shown, weights)
         self._with_items.append(new)
         if len(self._open) > MOST_LISTS:
             self._open.popitem(last=False)
@@ -166,7 +203,12 @@ class Statistics:
         bit = 1 << event.position
         if shown.clicked & bit:
             return
-        shown.counts.add_click(shown.stamp, event.position, is_first=not shown.clicked)
+        before = shown.clicked.bit_count()
+        shown.counts.add_click(shown.stamp, event.position, before=before)
+        if shown.weights is not None:
+            weight = shown.weights[event.position]
+            shown.counts.over_random.add_click(weight, clicks=before, weighted=shown.weighted)
+            shown.weighted += weight
         if shown.query is not None:
             shown.query.mark_clicked(shown.shown, event.position, last=shown.last)
         shown.clicked |= bit
@@ -176,7 +218,7 @@ class Statistics:
         found = self._versions.get(row.version)
         if found is None:
             kind = versions[row.version].kind if row.version in versions else ""
-            found = PolicyCounts(row.shown.policy, row.shown.policy_version, kind, self._generator)
+            found = PolicyCounts(row.shown.policy, row.shown.policy_version, kind, self._generator, self._window)
             self._versions[row.version] = found
             if len(self._versions) > MOST_VERSIONS:
                 self._versions.popitem(last=False)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass, replace
 from http.cookies import CookieError, SimpleCookie
 from typing import Any
@@ -81,7 +82,7 @@ class Visitors:
         keys = self._access.keys()
         cookie = _cookie(request)
         session = self.sessions.known(cookie)
-        if not keys:
+        if self._access.needs_no_key():
             if not is_local(request.scope):
                 raise RefusedError(403, "forbidden", "without keys only callers on the same machine are served.")
             if session is None or session.key_id is not None or cookie is None:
@@ -89,7 +90,7 @@ class Visitors:
             return Visitor(key=None, cookie=cookie, is_new=False)
         key_id = None if session is None else session.key_id
         found = next((key for key in keys if key.key_id == key_id), None)
-        if found is None or cookie is None or SCOPE not in found.scopes:
+        if found is None or cookie is None or SCOPE not in found.scopes or found.has_expired(time.time()):
             raise SignInError
         return Visitor(key=found, cookie=cookie, is_new=False)
 
@@ -104,6 +105,8 @@ class Visitors:
         found = matching_key(given.strip(), self._access.keys())
         if found is None:
             raise RefusedError(401, "unauthorized", "This is not a valid key.")
+        if found.has_expired(time.time()):
+            raise RefusedError(401, "unauthorized", "This key has expired.")
         if SCOPE not in found.scopes:
             raise RefusedError(403, "forbidden", "This key does not have the scope 'dashboard'.")
         return self.sessions.begin(found.key_id)

@@ -1,8 +1,9 @@
-"""Who may do what: keys with scopes; without any key only callers on the same machine."""
+"""Who may do what: keys with scopes; before the first key was made only callers on the same machine."""
 
 from __future__ import annotations
 
 import ipaddress
+import math
 import time
 from collections.abc import Callable
 from functools import lru_cache
@@ -15,6 +16,7 @@ from rankpolicy.service.keys import StoredKey, matching_key
 _SECONDS_BETWEEN_LOOKS = 1.0  # a new or revoked key is known after this time
 LOCAL = "this machine"  # who changes something where there are no keys
 _CHALLENGE = (b"www-authenticate", b"Bearer")
+KEY_ID = "rankpolicy.key_id"  # in the ASGI scope: who asks, once that is known
 SESSION_KEY = "rankpolicy.key"  # in the ASGI scope, where no client can write: the key of a session of the dashboard
 
 
@@ -25,12 +27,16 @@ class Access:
     ----------
     read_keys
         The keys that are in force now.
+    had_keys
+        Whether a key was ever made: revoking the last one opens nothing.
     """
 
-    def __init__(self, read_keys: Callable[[], list[StoredKey]]) -> None:
-        self._read_keys = read_keys
+    def __init__(self, read_keys: Callable[[], list[StoredKey]], had_keys: Callable[[], bool]) -> None:
+        self._read_keys, self._read_had_keys = read_keys, had_keys
         self._keys: list[StoredKey] = []
+        self._had_keys = False
         self._next_look = 0.0
+        self._allowances: dict[str, Allowance] = {}
 
     def check(self, scope: Scope, needed: str) -> str:
         """Refuse a request that may not do this; the id of its key, or "this machine" where there are no keys.
@@ -42,19 +48,45 @@ class Access:
         needed
             The scope of the key that is needed, of ``SCOPES``.
         """
-        self._look()
-        if not self._keys:
+        if self.needs_no_key():
             if not is_local(scope):
                 raise RefusedError(403, "forbidden", "without keys only callers on the same machine are served.")
+            scope[KEY_ID] = LOCAL
             return LOCAL
         given = header(scope, b"authorization") or ""
         kind, _, key = given.partition(" ")
         found = matching_key(key.strip(), self._keys) if kind.lower() == "bearer" else scope.get(SESSION_KEY)
         if found is None:
             raise RefusedError(401, "unauthorized", "send a valid key: Authorization: Bearer rp_...", _CHALLENGE)
+        scope[KEY_ID] = found.key_id
+        if found.has_expired(time.time()):
+            raise RefusedError(401, "unauthorized", "this key has expired; have a new one made.", _CHALLENGE)
         if needed not in found.scopes:
             raise RefusedError(403, "forbidden", f"this key must have the scope {needed!r}; it has not.")
+        self.charge(found.key_id)
         return found.key_id
+
+    def charge(self, key_id: str) -> None:
+        """Count a request against the rate of its key; refuse it where that is used up.
+
+        Parameters
+        ----------
+        key_id
+            What ``check`` returned.
+        """
+        allowance = self._allowances.get(key_id)
+        if allowance is not None and (wait := allowance.seconds_until_next()) > 0:
+            raise RefusedError(
+                429,
+                "too_many_requests",
+                f"this key may send {allowance.rate:g} requests per second; send it again in {math.ceil(wait)} s.",
+                (b"retry-after", str(math.ceil(wait)).encode()),
+            )
+
+    def needs_no_key(self) -> bool:
+        """Whether no key was ever made."""
+        self._look()
+        return not self._had_keys
 
     def keys(self) -> list[StoredKey]:
         """The keys that are in force."""
@@ -68,10 +100,47 @@ class Access:
         self._next_look = now + _SECONDS_BETWEEN_LOOKS
         try:
             self._keys = self._read_keys()
+            rates = {key.key_id: key.rate for key in self._keys if key.rate is not None}
+            self._allowances = {
+                key_id: self._allowances.get(key_id) or Allowance(rate) for key_id, rate in rates.items()
+            }
+            self._had_keys = self._had_keys or bool(self._keys) or self._read_had_keys()
         except UnavailableError:
-            if not self._keys:  # whether there are keys is not known
+            if not self._had_keys:  # whether there are keys is not known
                 self._next_look = 0.0
                 raise
+
+
+class Allowance:
+    """A token bucket: ``rate`` requests per second, and as many at once after a quiet second, but at least one.
+
+    Parameters
+    ----------
+    rate
+        Requests per second.
+    clock
+        Seconds that never run backwards.
+    """
+
+    def __init__(self, rate: float, clock: Callable[[], float] = time.monotonic) -> None:
+        self.rate, self._clock = rate, clock
+        self._most = max(1.0, rate)
+        self._left, self._at = self._most, clock()
+
+    def seconds_until_next(self) -> float:
+        """Take one request; 0, or how long to wait where none is left.
+
+        >>> now = [0.0]
+        >>> allowance = Allowance(2.0, lambda: now[0])
+        >>> [allowance.seconds_until_next() for _ in range(3)]
+        [0.0, 0.0, 0.5]
+        """
+        now = self._clock()
+        self._left, self._at = min(self._most, self._left + self.rate * (now - self._at)), now
+        if self._left < 1:
+            return (1 - self._left) / self.rate
+        self._left -= 1
+        return 0.0
 
 
 def is_local(scope: Scope) -> bool:

@@ -12,7 +12,8 @@ import msgspec
 from msgspec import Meta
 
 from rankpolicy.service.dashboard import Dashboard
-from rankpolicy.service.http.access import Access
+from rankpolicy.service.host import host_gauges
+from rankpolicy.service.http.access import KEY_ID, Access
 from rankpolicy.service.http.answers import (
     ENCODER,
     Receive,
@@ -25,9 +26,11 @@ from rankpolicy.service.http.answers import (
     send_json,
     send_refusal,
 )
-from rankpolicy.service.http.bodies import check_post, decoded, read_body
+from rankpolicy.service.http.bodies import announced_bytes, check_post, decoded, read_body
 from rankpolicy.service.http.metrics import Metrics
 from rankpolicy.service.http.pages import pages
+from rankpolicy.service.http.request_ids import REQUEST_ID, request_id_of
+from rankpolicy.service.json_log import AccessLog
 from rankpolicy.service.messages import MOST_BYTES, MOST_EVENTS, EventIn, EventsAnswer, RankRequest
 from rankpolicy.service.ranking_service import RankingService
 
@@ -64,15 +67,25 @@ class Application:
         The service; it is started and stopped with the application.
     report
         Called with the traceback of a failure that is nobody's bad input.
+    access_log
+        Gets a line for some of the requests; None for none.
     """
 
-    def __init__(self, service: RankingService, *, report: Callable[[str], None] = lambda text: None) -> None:
-        self._service, self._report = service, report
+    def __init__(
+        self,
+        service: RankingService,
+        *,
+        report: Callable[[str], None] = lambda text: None,
+        access_log: AccessLog | None = None,
+    ) -> None:
+        self._service, self._report, self._access_log = service, report, access_log
+        self.num_connections: Callable[[], int] = lambda: 0  # open ones; whoever serves knows
         self.metrics = Metrics()
-        self._access = Access(service.reader.valid_keys)
+        self._bytes_in_flight = 0  # of lists and events that are being read, or wait for their answer
+        self._access = Access(service.reader.valid_keys, service.reader.had_keys)
         self.dashboard = Dashboard(service, self._access, self, report=report)
-        self._pages = pages(service, self._access, self.metrics, self.dashboard.routes())
-        self._quick: dict[str, Callable[[Scope, Receive, Send], Awaitable[int]]] = {
+        self._pages = pages(service, self._access, self._metrics_text, self.dashboard.routes())
+        self._quick: dict[str, Callable[[Scope, Receive, Send], Awaitable[None]]] = {
             RANK: self._rank,
             EVENTS: self._events,
         }
@@ -89,27 +102,36 @@ class Application:
         send
             Called once with the answer, in the event loop: now, or after the commit that holds the list or the events.
         """
-        path, start = scope["path"], time.perf_counter()
+        path, start, request_id = scope["path"], time.perf_counter(), request_id_of(scope)
 
         def done(outcome: Any) -> None:
+            self._bytes_in_flight -= len(body)
             if isinstance(outcome, Exception):
-                refusal = self._refusal(outcome)
+                refusal = self._refusal(outcome, request_id)
                 status = refusal.status
-                send(status, ENCODER.encode(problem_of(refusal)), refusal.headers)
+                send(status, ENCODER.encode(problem_of(refusal)), ((REQUEST_ID, request_id), *refusal.headers))
             else:
                 status = self._count_events(outcome) if path == EVENTS else 200
-                send(status, ENCODER.encode(outcome), ())
-            self._count(path, status, time.perf_counter() - start)
+                send(status, ENCODER.encode(outcome), ((REQUEST_ID, request_id),))
+            self._count(scope, request_id, status, time.perf_counter() - start)
 
+        self._bytes_in_flight += len(body)
         try:
+            self._service.check_load()
+            self._check_bytes()
             keys = self._access.keys()
             # A scope that is reused has the same request line and headers; with the same keys in force it needs no second check.
-            if scope.get(_CHECKED) is not keys:
+            if scope.get(_CHECKED) is keys:
+                self._access.charge(scope[KEY_ID])
+            else:
                 self._access.check(scope, "rank" if path == RANK else "events")
                 check_post(scope, kind="application/json", most=MOST_BYTES)
                 scope[_CHECKED] = keys
             if path == RANK:
-                return self._service.rank_soon(decoded(_RANK, body), done, body=body)
+                if self._service.rank_soon(decoded(_RANK, body), done, body=body):
+                    return True
+                self._bytes_in_flight -= len(body)
+                return False
             self._service.take_soon(_as_list(decoded(_EVENTS, body)), done)
         except Exception as error:
             done(error)
@@ -131,39 +153,77 @@ class Application:
             await send({"type": "websocket.close", "code": 1003})
 
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
-        start, path, status = time.perf_counter(), scope["path"], 0
-        quick = self._quick.get(path)
-        counted = send if quick is not None else _Counted(send)
+        start, quick = time.perf_counter(), self._quick.get(scope["path"])
+        request_id = request_id_of(scope)
+        marked = _Marked(send, request_id)
+        size = 0 if quick is None else announced_bytes(scope)
+        self._bytes_in_flight += size
         try:
             if quick is not None:
-                status = await quick(scope, receive, send)
-            else:
-                await self._pages(scope, receive, counted)
+                self._check_bytes()
+            await (self._pages if quick is None else quick)(scope, receive, marked)
         except Exception as error:
-            if isinstance(counted, _Counted) and counted.status:  # the answer has begun; the connection is closed
+            if marked.status:  # the answer has begun; the connection is closed
                 raise
-            status = await self._refuse(send, error)
+            await self._refuse(marked, error, request_id)
         finally:
-            if isinstance(counted, _Counted):
-                status = counted.status or status
-            self._count(path, status, time.perf_counter() - start)
+            self._bytes_in_flight -= size
+            self._count(scope, request_id, marked.status, time.perf_counter() - start)
 
-    async def _rank(self, scope: Scope, receive: Receive, send: Send) -> int:
+    async def _rank(self, scope: Scope, receive: Receive, send: Send) -> None:
         self._access.check(scope, "rank")
         request = decoded(_RANK, await read_body(scope, receive))
         await send_json(send, 200, await self._service.rank(request))
-        return 200
 
-    async def _events(self, scope: Scope, receive: Receive, send: Send) -> int:
+    async def _events(self, scope: Scope, receive: Receive, send: Send) -> None:
         self._access.check(scope, "events")
         answer = await self._service.take(_as_list(decoded(_EVENTS, await read_body(scope, receive))))
-        status = self._count_events(answer)
-        await send_json(send, status, answer)
-        return status
+        await send_json(send, self._count_events(answer), answer)
 
-    def _count(self, path: str, status: int, seconds: float) -> None:
+    def _check_bytes(self) -> None:
+        """Refuse a request where those that are being read and answered, with this one, are too large together."""
+        most = self._service.config.max_megabytes_in_flight
+        if self._bytes_in_flight > 1e6 * most:
+            self._service.num_shed += 1
+            reason = f"requests of more than {most:g} megabytes are being answered. Send it again later."
+            raise RefusedError(503, "unavailable", reason, (b"retry-after", b"1"), (b"connection", b"close"))
+
+    def _count(self, scope: Scope, request_id: bytes, status: int, seconds: float) -> None:
+        path = scope["path"]
         self.metrics.count(_named(path), status, seconds)
         self.dashboard.rates.count(path, status, seconds)
+        if self._access_log is not None and self._access_log.wants_next():
+            client = scope.get("client")
+            self._access_log.add(
+                {
+                    "request_id": request_id.decode(),
+                    "method": scope["method"],
+                    "path": path,
+                    "status": status,
+                    "milliseconds": round(1e3 * seconds, 3),
+                    "key_id": scope.get(KEY_ID),
+                    "client": client[0] if client else None,
+                }
+            )
+
+    async def _metrics_text(self) -> str:
+        journal = self._service.journal
+        gauges = {
+            "ready": float(self._service.failure is None),
+            "commits": journal.num_commits,
+            "lessons": journal.num_lessons,
+            "waiting": journal.num_waiting,
+            "queue_age_seconds": journal.oldest_seconds,
+            "unlogged_lists": self._service.num_unlogged,
+            "late": journal.num_late,
+            "shed": self._service.num_shed,
+            "connections": self.num_connections(),
+        }
+        counters = {
+            "writer_restarts_total": journal.num_writer_restarts,
+            "fsync_seconds_total": journal.sync_seconds,
+        }
+        return self.metrics.text(gauges | await asyncio.to_thread(host_gauges, self._service.config), counters)
 
     def _count_events(self, answer: EventsAnswer) -> int:
         """Count events by what became of them; the status of the answer."""
@@ -172,20 +232,18 @@ class Application:
             self.metrics.events[fate] += number
         self.metrics.events["rejected"] += len(answer.rejected)
         num_stored = sum(stored.values())
-        self.dashboard.rates.count_events(num_stored + len(answer.rejected))
+        self.dashboard.rates.count_events(num_stored + len(answer.rejected), answer.late)
         return answer.rejected[0].status if answer.rejected and not num_stored else 200
 
-    async def _refuse(self, send: Send, error: Exception) -> int:
+    async def _refuse(self, send: Send, error: Exception, request_id: bytes) -> None:
         # Not where the error was caught: a variable there that holds it is a cycle, which only the garbage collector ends.
-        refusal = self._refusal(error)
-        await send_refusal(send, refusal)
-        return refusal.status
+        await send_refusal(send, self._refusal(error, request_id))
 
-    def _refusal(self, error: Exception) -> RefusedError:
+    def _refusal(self, error: Exception, request_id: bytes) -> RefusedError:
         known = refusal_of(error)
         if known is not None:
             return known
-        self._report("".join(traceback.format_exception(error)))
+        self._report(f"request {request_id.decode()} failed: {''.join(traceback.format_exception(error))}")
         return RefusedError(500, "failed", "the service failed; its log says why.")
 
     async def _lifespan(self, receive: Receive, send: Send) -> None:
@@ -202,20 +260,23 @@ class Application:
             elif message["type"] == "lifespan.shutdown":
                 await asyncio.to_thread(self.dashboard.stop)
                 await asyncio.to_thread(self._service.stop)
+                if self._access_log is not None:
+                    await asyncio.to_thread(self._access_log.stop)
                 await send({"type": "lifespan.shutdown.complete"})
                 return
 
 
-class _Counted:
-    """Sends, and remembers the status of the answer; 0 before it has begun."""
+class _Marked:
+    """Sends with the id of the request, and remembers the status of the answer; 0 before it has begun."""
 
-    def __init__(self, send: Send) -> None:
-        self._send = send
+    def __init__(self, send: Send, request_id: bytes) -> None:
+        self._send, self._request_id = send, request_id
         self.status = 0
 
     async def __call__(self, message: Any) -> None:
         if message["type"] == "http.response.start":
             self.status = message["status"]
+            message = {**message, "headers": [*message.get("headers", ()), (REQUEST_ID, self._request_id)]}
         await self._send(message)
 
 

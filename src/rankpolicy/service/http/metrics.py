@@ -34,13 +34,13 @@ class Metrics:
         self._durations.setdefault(path, [0] * (len(BUCKETS) + 1))[bisect_left(BUCKETS, seconds)] += 1
         self._seconds[path] += seconds  # type: ignore[assignment]
 
-    def text(self, gauges: Mapping[str, float]) -> str:
+    def text(self, gauges: Mapping[str, float | None], counters: Mapping[str, float]) -> str:
         """All counters.
 
         Parameters
         ----------
-        gauges
-            Further numbers by name.
+        gauges, counters
+            Further numbers by name; what is None is left out.
         """
         lines = ["# TYPE rankpolicy_requests_total counter"]
         lines += [
@@ -57,6 +57,8 @@ class Metrics:
             lines.append(f'rankpolicy_request_seconds_count{{path="{path}"}} {total}')
         lines.append("# TYPE rankpolicy_events_total counter")
         lines += [f'rankpolicy_events_total{{fate="{fate}"}} {number}' for fate, number in sorted(self.events.items())]
-        for name, value in gauges.items():
-            lines += [f"# TYPE rankpolicy_{name} gauge", f"rankpolicy_{name} {value:g}"]
+        for kind, numbers in (("gauge", gauges), ("counter", counters)):
+            for name, value in numbers.items():
+                if value is not None:
+                    lines += [f"# TYPE rankpolicy_{name} {kind}", f"rankpolicy_{name} {value:.10g}"]
         return "\n".join(lines) + "\n"

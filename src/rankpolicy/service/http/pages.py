@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
 from starlette.applications import Starlette
@@ -13,7 +14,6 @@ from starlette.routing import BaseRoute, Route
 from rankpolicy.service.http.access import Access
 from rankpolicy.service.http.answers import ENCODER, RefusedError, refusal_of
 from rankpolicy.service.http.changing import changing_routes
-from rankpolicy.service.http.metrics import Metrics
 from rankpolicy.service.http.openapi import openapi
 from rankpolicy.service.http.ubi import ubi_routes
 from rankpolicy.service.live import LivePolicies, LivePolicy
@@ -22,7 +22,12 @@ from rankpolicy.service.ranking_service import RankingService
 from rankpolicy.types import RankPolicyError
 
 
-def pages(service: RankingService, access: Access, metrics: Metrics, more: Sequence[BaseRoute] = ()) -> Starlette:
+def pages(
+    service: RankingService,
+    access: Access,
+    metrics_text: Callable[[], Awaitable[str]],
+    more: Sequence[BaseRoute] = (),
+) -> Starlette:
     """The application of everything but /v1/rank and /v1/events.
 
     Parameters
@@ -31,8 +36,8 @@ def pages(service: RankingService, access: Access, metrics: Metrics, more: Seque
         The service.
     access
         Who may read.
-    metrics
-        The counters.
+    metrics_text
+        All metrics in the text format of Prometheus.
     more
         Further routes: the dashboard.
     """
@@ -54,27 +59,24 @@ def pages(service: RankingService, access: Access, metrics: Metrics, more: Seque
         times = {"stored_us": found.stamp, "window_ends_us": found.deadline}
         return _json({"shown": found.shown, "clicked": clicked, "learned": is_learned} | times)
 
-    def policies(request: Request) -> Response:
-        return _json({"policies": [described(service.policies, name) for name in service.policies.names]})
+    async def policies(request: Request) -> Response:
+        access.check(request.scope, "read")
+        # In a thread: the hash of a state takes as long as the state is large.
+        found = await asyncio.to_thread(lambda: [described(service.policies, name) for name in service.policies.names])
+        return _json({"policies": found})
 
     async def health(request: Request) -> Response:
         return _json({"status": "ok"})
 
     async def readiness(request: Request) -> Response:
-        failure = service.journal.failure
+        failure = service.failure
         return _json(
             {"status": "ready"} if failure is None else {"status": "unavailable"}, 200 if failure is None else 503
         )
 
-    def numbers(request: Request) -> Response:
-        journal = service.journal
-        gauges = {
-            "ready": float(journal.failure is None),
-            "commits": journal.num_commits,
-            "lessons": journal.num_lessons,
-            "waiting": journal.num_waiting,
-        }
-        return PlainTextResponse(metrics.text(gauges), media_type="text/plain; version=0.0.4")
+    async def numbers(request: Request) -> Response:
+        access.check(request.scope, "read")
+        return PlainTextResponse(await metrics_text(), media_type="text/plain; version=0.0.4")
 
     async def description(request: Request) -> Response:
         return _json(openapi())
@@ -82,10 +84,10 @@ def pages(service: RankingService, access: Access, metrics: Metrics, more: Seque
     return Starlette(
         routes=[
             Route("/v1/rankings/{ranking_id}", for_readers(ranking)),
-            Route("/v1/policies", for_readers(policies)),
+            Route("/v1/policies", policies),
             *changing_routes(service, access),
             *ubi_routes(service, access),
-            Route("/metrics", for_readers(numbers)),
+            Route("/metrics", numbers),
             Route("/healthz", health),
             Route("/readyz", readiness),
             Route("/openapi.json", description),
@@ -155,6 +157,8 @@ def _missing(request: Request, error: Exception) -> Response:
 
 
 def _not_allowed(request: Request, error: Exception) -> Response:
-    return _json(
+    answer = _json(
         {"error": "method_not_allowed", "message": f"{request.method} is not possible here; see /openapi.json."}, 405
     )
+    answer.headers.update(getattr(error, "headers", None) or {})
+    return answer

@@ -1,15 +1,19 @@
-"""Connections that send their headers too slowly, or too many of them, are closed: uvicorn itself would wait for ever."""
+"""Limits of connections: how many there are, and the time and size of headers; uvicorn itself would wait for ever."""
 
 from __future__ import annotations
 
 import asyncio
 import importlib.util
+from collections import Counter
 from typing import Any
 
 from rankpolicy.service.http.quick import AnswerSoon, quick_protocol
 
 HEADER_SECONDS = 10.0  # from the first byte of a request, or from the connection, until its headers have come
 MOST_HEADER_BYTES = 64 * 1024
+MOST_CONNECTIONS = 1_024
+MOST_PER_ADDRESS = 768  # the others are for other addresses; a proxy has one address for all its clients
+_HEALTH = (b"/healthz", b"/readyz")  # answered however many connections there are
 
 
 def impatient_protocol(answer_soon: AnswerSoon) -> type[asyncio.Protocol]:
@@ -30,17 +34,50 @@ def impatient_protocol(answer_soon: AnswerSoon) -> type[asyncio.Protocol]:
 
         base = H11Protocol
 
+    by_activity: dict[Any, None] = {}  # open connections, the one that was silent longest first
+    per_address: Counter[str] = Counter()
+
     class ImpatientProtocol(base):  # type: ignore[misc]
         """A connection that must get on with it."""
 
         _patience: asyncio.TimerHandle | None = None
         _header_bytes = 0
+        _address = ""
 
         def connection_made(self, transport: Any) -> None:
             super().connection_made(transport)
+            self._address = self.client[0] if self.client else ""
+            per_address[self._address] += 1
+            if per_address[self._address] > MOST_PER_ADDRESS:
+                self._drop_idle(self._address)
+            elif len(by_activity) >= MOST_CONNECTIONS:
+                self._drop_idle(None)
+            by_activity[self] = None
             self._wait_for_headers()
 
+        def _drop_idle(self, address: str | None) -> None:
+            """Close the connection, of this address or of any, that has been silent longest and waits for no answer."""
+            for other in by_activity:
+                if address in (None, other._address) and not other._is_answering() and not other.transport.is_closing():
+                    other.transport.abort()
+                    return
+
+        def on_headers_complete(self) -> None:
+            has_room = len(by_activity) <= MOST_CONNECTIONS and per_address[self._address] <= MOST_PER_ADDRESS
+            # Uvicorn answers with 503 where there are as many connections as this.
+            self.limit_concurrency = None if has_room or self.url in _HEALTH else 0
+            super().on_headers_complete()
+
+        def eof_received(self) -> bool:
+            """Whether the connection stays open: a client that has sent all it will send still gets its answer."""
+            if not self._is_answering():
+                return False
+            self.cycle.keep_alive = False
+            return True
+
         def data_received(self, data: bytes) -> None:
+            by_activity.pop(self, None)
+            by_activity[self] = None
             self._header_bytes += len(data)
             super().data_received(data)
             # Where the time-out of idle connections runs, the request was answered at once.
@@ -57,6 +94,10 @@ def impatient_protocol(answer_soon: AnswerSoon) -> type[asyncio.Protocol]:
                 self._have_patience()
 
         def connection_lost(self, exc: Exception | None) -> None:
+            by_activity.pop(self, None)
+            per_address[self._address] -= 1
+            if not per_address[self._address]:
+                del per_address[self._address]
             self._have_patience()
             super().connection_lost(exc)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -13,6 +14,7 @@ _MOST_HEADS = 8  # that are remembered of one connection
 _LONGEST_HEAD = 2_048  # bytes, and
 _MOST_HEADERS = 32  # of one that is remembered: a client, even without a key, decides what is in it
 _END = b"\r\n\r\n"  # of a head
+_UPGRADE = re.compile(rb"\r\nupgrade[ \t]*:", re.IGNORECASE)
 
 
 class _Head(NamedTuple):
@@ -82,6 +84,10 @@ def quick_protocol(base: Any, answer_soon: AnswerSoon) -> Any:
         def data_received(self, data: bytes) -> None:
             head, end, body = data.partition(_END)
             known = self._heads.get(head)
+            if known is None and end and self._is_between:
+                # A wish to speak HTTP/2 (curl --http2) or WebSocket is ignored; the parser would not read the body of such a request.
+                head, wishes = _UPGRADE.subn(b"\r\nx-ignored-upgrade:", head)
+                data = head + end + body if wishes else data
             if (
                 known is not None
                 and end

@@ -65,7 +65,7 @@ def _own_key(config: ServiceConfig) -> str | None:
         return None
     store = open_store(config.place, role="keys", check="none")
     try:
-        if not store.valid_keys():
+        if not store.had_keys():
             return None
         key, stored = new_key(["rank", "events"])
         store.add_key(stored, now=time.time_ns() // 1000)

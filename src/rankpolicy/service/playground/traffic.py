@@ -10,12 +10,13 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from rankpolicy.service.client import Client
+from rankpolicy.service.config import DEFAULT_POLICY
 from rankpolicy.service.errors import ServiceError
 from rankpolicy.service.playground.world import CUTOFF, World
 from rankpolicy.types import RankPolicyError
 
 POLICIES: dict[str, dict[str, Any]] = {
-    "learning": {"kind": "bandit", "bandit": "dcm-ts"},
+    "learning": DEFAULT_POLICY,
     "uniform": {"kind": "uniform"},
 }
 DB = "playground.db"

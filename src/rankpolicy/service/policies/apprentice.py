@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from copy import copy
 from dataclasses import MISSING, dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import msgspec
 import numpy as np
@@ -77,6 +78,18 @@ class Apprentice(Plain):
             for request, shown in zip(requests, lists, strict=True)
         ]
 
+    def frozen(self, request: RankRequest) -> Self:
+        """This policy with members as they are now.
+
+        Parameters
+        ----------
+        request
+            What it will be asked.
+        """
+        made = copy(self)
+        made.members = tuple(member.frozen(request) for member in self.members)
+        return made
+
     def warm_up(self) -> None:
         """Load what the apprentice needs."""
         self.members[0].warm_up()
@@ -94,9 +107,10 @@ class Apprentice(Plain):
         self._same_first += sum(bool(lesson.memo["first"]) for lesson in lessons)
         self._same_list += sum(bool(lesson.memo["list"]) for lesson in lessons)
 
-    def state(self) -> bytes:
+    def copied_state(self) -> Callable[[], bytes]:
         """The counts, and the state of the apprentice."""
-        return packed(_MAGIC, [self._lists, self._same_first, self._same_list], [self.members[0].state()])
+        counts, inner = [self._lists, self._same_first, self._same_list], self.members[0].copied_state()
+        return lambda: packed(_MAGIC, counts, [inner()])
 
     def restore(self, state: bytes) -> None:
         """Forget everything, and know what ``state`` returned.

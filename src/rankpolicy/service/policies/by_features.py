@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -86,6 +87,18 @@ class ContextualBandit(Plain):
         """
         return {"features": self._rows(request, shown).tolist()}
 
+    def frozen(self, request: RankRequest) -> Self:
+        """A copy.
+
+        Parameters
+        ----------
+        request
+            Not read: the state is small.
+        """
+        made = copy(self)
+        made.restore(self.state())
+        return made
+
     def warm_up(self) -> None:
         """Load compiled code; changes nothing."""
         other = self._made()
@@ -108,10 +121,11 @@ class ContextualBandit(Plain):
             learn(memory, np.arange(len(rows)), np.frombuffer(lesson.clicks, np.int8).copy(), 1.0)
             memory.steps[0] += 1
 
-    def state(self) -> bytes:
+    def copied_state(self) -> Callable[[], bytes]:
         """Number of lists, and the statistics."""
         memory = self._bandit.memory
-        return _MAGIC + memory.steps.astype("<i8").tobytes() + memory.statistics.astype("<f8").tobytes()
+        content = _MAGIC + memory.steps.astype("<i8").tobytes() + memory.statistics.astype("<f8").tobytes()
+        return lambda: content
 
     def restore(self, state: bytes) -> None:
         """Forget everything, and know what ``state`` returned.
@@ -145,12 +159,17 @@ class ContextualBandit(Plain):
 
     def _rows(self, request: RankRequest, names: Sequence[str]) -> NDArray[np.float64]:
         by_id = {item.id: item for item in request.items}
-        rows = np.array([self._row(by_id[name]) for name in names], np.float64).reshape(len(names), self._size)
+        values = [self._row(by_id[name]) for name in names]
+        if any(value is None or isinstance(value, str) for row in values for value in row):
+            raise RankPolicyError(
+                "features of a contextual bandit must be numbers; got a text or null. Send 0 or 1 per category, and fill missing values."
+            )
+        rows = np.array(values, np.float64).reshape(len(names), self._size)
         if not (np.abs(rows) <= LARGEST).all():
             raise RankPolicyError(f"features of a contextual bandit must be between -{LARGEST:g} and {LARGEST:g}.")
         return rows
 
-    def _row(self, item: Any) -> list[float]:
+    def _row(self, item: Any) -> list[Any]:
         given = item.features
         if self.features:
             if not isinstance(given, dict):

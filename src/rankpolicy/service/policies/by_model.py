@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankpolicy.loading import load
-from rankpolicy.service.messages import RankRequest
+from rankpolicy.service.messages import MOST_FEATURES, Item, RankRequest
 from rankpolicy.service.policies.model_inputs import ModelInputs
 from rankpolicy.service.policies.served_policy import Ordered, Unlearning, steps_of_order
 from rankpolicy.settings import ReadWhen, check_settings, documented, setting
@@ -54,9 +54,10 @@ class RankerPolicy(Unlearning):
         return self._sha256
 
     def warm_up(self) -> None:
-        """Score two items, so that the first user does not wait a second for libraries to load; changes nothing."""
-        if self._ranker.num_features_ and not self._is_mixture and not self._ranker.categories_:
-            self._ranker.predict(np.zeros((2, self._ranker.num_features_)), group=[2])
+        """Score two items as of a request, so that what cannot be served fails now and libraries are loaded; changes nothing."""
+        if self._ranker.num_features_ and not self._is_mixture:
+            items = [Item(id=name, features=[None] * self._ranker.num_features_) for name in "ab"]
+            self._scores([RankRequest(query="q", items=items)])
 
     def model_content(self) -> bytes | None:
         """The file, if it is still what was loaded."""
@@ -163,6 +164,10 @@ class RankerPolicy(Unlearning):
             raise RankPolicyError(f"{self.model} must be a ranker; it is a {type(ranker).__name__}.")
         is_mixture = not ranker.ranks_by_sorting and type(ranker)._policy_of is not Ranker._policy_of
         what = f"{self.model}, a {type(ranker).__name__},"
+        if ranker.num_features_ > MOST_FEATURES:
+            raise RankPolicyError(
+                f"{what} reads {ranker.num_features_} features; items of a request have at most {MOST_FEATURES}."
+            )
         if self.order_by == "sampled" and not is_mixture and type(ranker)._policy_of is not Ranker._policy_of:
             raise RankPolicyError(f"{what} has no Plackett-Luce policy: serve it with order_by = 'sorted'.")
         if is_mixture and self.temperature != 1:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +18,7 @@ from rankpolicy.service.policies.query_cap import QueryCap
 from rankpolicy.service.policies.served_policy import Ordered, Plain
 from rankpolicy.service.records import Lesson
 from rankpolicy.settings import check_settings, documented, setting
+from rankpolicy.types import RankPolicyError
 
 _MAGIC, _CAPPED = b"query bandit 1\n", b"query bandit with a cap 1\n"
 
@@ -40,9 +42,22 @@ class BanditPolicy(Plain):
         at_most=100_000_000,
     )
 
+    random_lists: float = setting(
+        0.0,
+        "Share of lists that are drawn at random as a whole, whatever was learned. Off-policy weights are then at most "
+        "1 / random_lists for random lists, however long they are; random items one by one (epsilon) make them grow with every position.",
+        at_least=0,
+        at_most=1,
+    )
+
     def __post_init__(self) -> None:
         check_settings(self)
         self._bandit = self._made()
+        if self.random_lists and not self._bandit.has_propensities:
+            raise RankPolicyError(
+                f"random_lists must be 0 for {self.bandit}, whose own lists have no propensities in closed form; got "
+                f"{self.random_lists:g}. Choose bandit = 'epsilon-greedy'."
+            )
         self._cap = None if self.max_queries is None else QueryCap(self.max_queries)
 
     @property
@@ -61,13 +76,29 @@ class BanditPolicy(Plain):
             Source of randomness.
         """
         names = [item.id for item in request.items]
-        places, propensities = self._bandit._rank_texts(
-            request.query, names, cutoff=request.cutoff, generator=generator
-        )
-        shown = [names[place] for place in places]
+        if self.random_lists and names and generator.random() < self.random_lists:
+            shown = [names[index] for index in generator.permutation(len(names))[: request.cutoff]]
+            propensities: list[float] | None = self._bandit.propensities(request.query, shown, names).tolist()
+        else:
+            indices, propensities = self._bandit._rank_texts(
+                request.query, names, cutoff=request.cutoff, generator=generator
+            )
+            shown = [names[index] for index in indices]
         if propensities is None:
             return Ordered(items=shown, no_propensities=self._why_none())
-        return Ordered(items=shown, propensities=propensities)
+        return Ordered(items=shown, propensities=self._with_random_lists(propensities, len(names)))
+
+    def frozen(self, request: RankRequest) -> Self:
+        """A policy that knows what this one knows about the query and its items.
+
+        Parameters
+        ----------
+        request
+            Query and items.
+        """
+        made = copy(self)
+        made._know(*self._bandit._entries_of(request.query, [item.id for item in request.items]))
+        return made
 
     def warm_up(self) -> None:
         """Load compiled code, so that the first user does not wait for it; changes nothing."""
@@ -103,13 +134,18 @@ class BanditPolicy(Plain):
             [lesson.clicks for lesson in taught],
         )
 
-    def state(self) -> bytes:
+    def copied_state(self) -> Callable[[], bytes]:
         """Keys in ascending order with their counts: the order in which they came leaves no trace."""
-        arrays = self._bandit._arrays()
-        order = np.argsort(arrays["keys"])
-        keys, counts = arrays["keys"][order].astype("<u8"), arrays["counts"][order].astype("<u4")
-        table = _MAGIC + keys.tobytes() + counts.tobytes()
-        return table if self._cap is None else packed(_CAPPED, [], [table, self._cap.packed()])
+        slots, cap = self._bandit._copied_slots(), None if self._cap is None else self._cap.copied()
+
+        def state() -> bytes:
+            used = np.flatnonzero(slots.keys)
+            used = used[np.argsort(slots.keys[used])]
+            keys, counts = slots.keys[used].astype("<u8"), slots.counts[used].astype("<u4")
+            table = _MAGIC + keys.tobytes() + counts.tobytes()
+            return table if cap is None else packed(_CAPPED, [], [table, cap()])
+
+        return state
 
     def restore(self, state: bytes) -> None:
         """Forget everything, and know what ``state`` returned.
@@ -132,6 +168,18 @@ class BanditPolicy(Plain):
     def report(self) -> dict[str, Any]:
         """Number of queries and of (query, item) pairs about which something is known, and with a cap the number of queries."""
         return {"keys": self.num_keys} | ({} if self._cap is None else {"queries": len(self._cap)})
+
+    def _with_random_lists(self, steps: list[float], num_items: int) -> list[float]:
+        """The probability of each item given those above it, where the bandit's own list or a random one is shown."""
+        if not self.random_lists:
+            return steps
+        learned, uniform = 1.0 - self.random_lists, self.random_lists  # each times the probability of the items so far
+        mixed = []
+        for position, step in enumerate(steps):
+            above = learned + uniform
+            learned, uniform = learned * step, uniform / (num_items - position)
+            mixed.append((learned + uniform) / above)
+        return mixed
 
     def _forget(self, forgotten: NDArray[np.uint64]) -> None:
         arrays = self._bandit._arrays()

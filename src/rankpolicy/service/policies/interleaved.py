@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from copy import copy
 from dataclasses import MISSING, dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import msgspec
 import numpy as np
@@ -83,6 +84,18 @@ class Interleaved(Plain):
         memo = {"credit": credit, "of": [member.memo_for(request, shown) for member in self.members]}
         return Ordered(items=shown, propensities=steps, no_propensities=why, mode="interleaved", memo=memo)
 
+    def frozen(self, request: RankRequest) -> Self:
+        """This policy with members as they are now.
+
+        Parameters
+        ----------
+        request
+            What it will be asked.
+        """
+        made = copy(self)
+        made.members = tuple(member.frozen(request) for member in self.members)
+        return made
+
     def warm_up(self) -> None:
         """Load what both policies need."""
         for member in self.members:
@@ -107,10 +120,11 @@ class Interleaved(Plain):
             self._losses += balance < -1e-12
             self._ties += abs(balance) <= 1e-12
 
-    def state(self) -> bytes:
+    def copied_state(self) -> Callable[[], bytes]:
         """The counts, and the states of both policies."""
         counts = [self._wins, self._losses, self._ties]
-        return packed(_MAGIC, counts, [member.state() for member in self.members])
+        states = [member.copied_state() for member in self.members]
+        return lambda: packed(_MAGIC, counts, [state() for state in states])
 
     def restore(self, state: bytes) -> None:
         """Forget everything, and know what ``state`` returned.

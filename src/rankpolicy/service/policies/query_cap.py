@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import msgspec
 import numpy as np
@@ -44,8 +44,8 @@ class QueryCap:
         block: list[Lesson] = []
         for lesson in lessons:
             block.append(lesson)
-            known = self._items.setdefault(lesson.query, {})
-            known.update(dict.fromkeys(lesson.items))
+            # A new dict: a copy of the table still has the old one.
+            self._items[lesson.query] = self._items.get(lesson.query, {}) | dict.fromkeys(lesson.items)
             self._items.move_to_end(lesson.query)
             if len(self._items) > self._most:
                 yield block, self._forgotten()
@@ -53,12 +53,13 @@ class QueryCap:
         if block:
             yield block, None
 
-    def packed(self) -> bytes:
-        """Everything, as bytes; items in sorted order."""
-        return _ENCODER.encode([(query, sorted(items)) for query, items in self._items.items()])
+    def copied(self) -> Callable[[], bytes]:
+        """What makes bytes of everything that is known now, later and in any thread; items in sorted order."""
+        known = list(self._items.items())
+        return lambda: _ENCODER.encode([(query, sorted(items)) for query, items in known])
 
     def restore(self, content: bytes) -> None:
-        """Know what ``packed`` returned.
+        """Know what ``copied`` made bytes of.
 
         Parameters
         ----------

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, ClassVar, Protocol
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar, Protocol, Self
 
 import msgspec
 import numpy as np
@@ -102,6 +102,16 @@ class ServedPolicy(Protocol):
         """
         ...
 
+    def frozen(self, request: RankRequest) -> ServedPolicy:
+        """This policy as it is now, for one request: it may order while this one learns in another thread.
+
+        Parameters
+        ----------
+        request
+            What it will be asked; about other items it need not know anything.
+        """
+        ...
+
     def warm_up(self) -> None:
         """Load compiled code, so that the first user does not wait for it; changes nothing."""
         ...
@@ -118,6 +128,10 @@ class ServedPolicy(Protocol):
 
     def state(self) -> bytes:
         """Everything that was learned; equal states give equal bytes."""
+        ...
+
+    def copied_state(self) -> Callable[[], bytes]:
+        """What makes ``state()`` of this moment, later and in any thread: only the copy has to be made while nothing is learned."""
         ...
 
     def restore(self, state: bytes) -> None:
@@ -174,6 +188,14 @@ class Plain:
         """Nothing."""
         return {}
 
+    def state(self) -> bytes:
+        """Everything that was learned; equal states give equal bytes."""
+        return self.copied_state()()
+
+    def copied_state(self) -> Callable[[], bytes]:
+        """What makes ``state()`` of this moment."""
+        raise NotImplementedError
+
 
 class Unlearning(Plain):
     """What policies share that learn nothing."""
@@ -181,14 +203,25 @@ class Unlearning(Plain):
     learns: ClassVar[bool] = False
     is_quick = True
 
+    def frozen(self, request: RankRequest) -> Self:
+        """The same: nothing changes it.
+
+        Parameters
+        ----------
+        request
+            Not read.
+        """
+        return self
+
     def warm_up(self) -> None:
         """There is nothing to load."""
 
     def learn(self, lessons: Sequence[Lesson]) -> None:
         """Nothing is learned."""
 
-    def state(self) -> bytes:
-        return b""
+    def copied_state(self) -> Callable[[], bytes]:
+        """Nothing was learned."""
+        return bytes
 
     def restore(self, state: bytes) -> None:
         """There is nothing to know."""

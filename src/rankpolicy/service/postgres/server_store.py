@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any
@@ -18,6 +19,7 @@ from rankpolicy.service.transaction import Transaction
 from rankpolicy.types import MissingDependencyError, RankPolicyError
 
 LONGEST_LAG = 1_000_000  # microseconds after which a server without requests asks what the others have learned
+_SHORTEST_PAUSE, _LONGEST_PAUSE = 0.05, 2.0  # seconds after a failure to connect, doubled with each
 _FIRST_LOCK = 0x52414E4B  # of the advisory lock while the tables are made
 _OTHERS_LESSONS = """
     SELECT l.seq, l.ranking_seq, l.version, l.stamp, l.clicks, l.row_hash,
@@ -48,25 +50,32 @@ class PostgresStore(ServedStore):
         self._url, self._role = url, role
         self.name = _without_password(self._psycopg, url)
         self._connection: Any = None
+        self._is_closed = False
+        self._pause = _SHORTEST_PAUSE  # after the next failure to connect
+        self._no_attempt_before = 0.0  # by the monotonic clock
         self._seq = 0
         self.reopen()
 
     def reopen(self) -> None:
         """Begin again after a failure: what was committed is read from the database, not remembered."""
         self._disconnect()
-        with self._failures_named():
-            self._connection = self._psycopg.connect(self._url, autocommit=True, connect_timeout=10)
-            self._connection.execute("SET synchronous_commit = on; SET statement_timeout = '60s'")
-            if self._role == "reader":
-                self._connection.execute("SET default_transaction_read_only = on")
-            else:
-                self._make_tables()
-            self._check_format()
-        # Read before the policies catch up: a lesson that comes between is brought again, and they know it already.
-        self._seq = self.last_seq()
+        try:
+            with self._failures_named():
+                self._connection = self._new_connection()
+                if self._role == "reader":
+                    self._connection.execute("SET default_transaction_read_only = on")
+                else:
+                    self._make_tables()
+                self._check_format()
+                # Read before the policies catch up: a lesson that comes between is brought again, and they know it already.
+                self._seq = self.last_seq()
+        except BaseException:
+            self._disconnect()
+            raise
 
     def close(self) -> None:
         """Release the database."""
+        self._is_closed = True
         self._disconnect()
 
     def commit(self, work: Sequence[NewRanking | NewEvents], *, now: int, soon: bool = False) -> Committed:
@@ -127,9 +136,6 @@ class PostgresStore(ServedStore):
             cursor.itersize = 2_000
             yield from cursor.execute(_with_marks(statement), values or None)
 
-    def _has_table(self, name: str) -> bool:
-        return self._rows("SELECT to_regclass(?)", name)[0][0] is not None
-
     @contextmanager
     def _locked_log(self) -> Iterator[tuple[Any, int, int]]:
         with self._failures_named(), self._connected().transaction():
@@ -144,15 +150,39 @@ class PostgresStore(ServedStore):
             yield _WithMarks(self._connection)
 
     def _rows(self, statement: str, *values: Any) -> list[tuple[Any, ...]]:
-        with self._failures_named():
-            return list(_WithMarks(self._connected()).execute(statement, values).fetchall())
+        try:
+            with self._failures_named():
+                return list(_WithMarks(self._connected()).execute(statement, values).fetchall())
+        except UnavailableError:
+            # A restart of the database shows only when a connection from before it is used; reading may be done twice.
+            if self._role != "reader" or self._connection is None or not self._connection.closed:
+                raise
+            return self._rows(statement, *values)
 
     def _connected(self) -> Any:
-        if self._connection is None:
-            raise UnavailableError(f"the database {self.name} is closed.")
-        if self._connection.closed and self._role == "reader":  # the thread that writes is told to begin again
+        if self._is_closed:
+            raise UnavailableError(f"{self.name} is closed.")
+        if self._role == "reader" and (self._connection is None or self._connection.closed):
             self.reopen()
+        if self._connection is None:  # the thread that writes is told to begin again
+            raise UnavailableError(f"{self.name} is not connected: nothing was stored. Send it again.")
         return self._connection
+
+    def _new_connection(self) -> Any:
+        """Connect; shortly after a failed attempt nothing is tried, because the event loop waits here for readers."""
+        if time.monotonic() < self._no_attempt_before:
+            raise UnavailableError(f"{self.name} does not answer: nothing was stored. Send it again later.")
+        try:
+            connection = self._psycopg.connect(
+                self._url, autocommit=True, connect_timeout=2 if self._role == "reader" else 10
+            )
+            connection.execute("SET synchronous_commit = on; SET statement_timeout = '60s'")
+        except self._psycopg.OperationalError:
+            self._no_attempt_before = time.monotonic() + self._pause
+            self._pause = min(2 * self._pause, _LONGEST_PAUSE)
+            raise
+        self._pause, self._no_attempt_before = _SHORTEST_PAUSE, 0.0
+        return connection
 
     def _make_tables(self) -> None:
         with self._connection.transaction():

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 from rankpolicy.service.errors import UnavailableError
 from rankpolicy.service.sqlite.file_store import SqliteStore
+from rankpolicy.service.sqlite.new_file import new_file
 from rankpolicy.service.sqlite.opening import connect, import_apsw
 from rankpolicy.types import RankPolicyError
 
@@ -28,21 +28,15 @@ def back_up(path: Path, target: Path) -> dict[str, int]:
         raise RankPolicyError(f"{target} exists already. Choose another name for the copy.")
     if not target.parent.is_dir():
         raise RankPolicyError(f"there is no folder {target.parent} for the copy. Make it first.")
-    unfinished = target.with_name(f".{target.name}.unfinished")
-    _drop(unfinished)
     source = connect(path, read_only=True)
     try:
-        os.close(os.open(unfinished, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))  # it holds hashes of keys
-        source.execute("VACUUM INTO ?", (str(unfinished),))
-        counts = _checked(unfinished)
-        _synced(unfinished)
-        os.link(unfinished, target)  # unlike a rename, this does not replace a file that came meanwhile
-        _synced(target.parent)
+        with new_file(target) as unfinished:  # it holds hashes of keys
+            source.execute("VACUUM INTO ?", (str(unfinished),))
+            counts = _checked(unfinished)
     except (apsw.Error, OSError) as error:
         raise UnavailableError(f"the copy {target} could not be written: {error}.") from None
     finally:
         source.close()
-        _drop(unfinished)
     return counts
 
 
@@ -52,16 +46,3 @@ def _checked(copy: Path) -> dict[str, int]:
         return store.check()
     finally:
         store.close()
-
-
-def _synced(path: Path) -> None:
-    handle = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
-
-
-def _drop(unfinished: Path) -> None:
-    for ending in ("", "-journal", "-wal", "-shm"):
-        Path(f"{unfinished}{ending}").unlink(missing_ok=True)

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
+
+import msgspec
 
 from rankpolicy.service.checking import check_log
 from rankpolicy.service.errors import DamagedStoreError, UnavailableError
@@ -18,15 +21,18 @@ from rankpolicy.service.records import (
 )
 from rankpolicy.service.served_store import ServedStore
 from rankpolicy.service.sqlite.checkpoints import Checkpoints
+from rankpolicy.service.sqlite.conversion import convert
+from rankpolicy.service.sqlite.high_water_mark import HighWaterMark
 from rankpolicy.service.sqlite.open_lists import OpenLists
 from rankpolicy.service.sqlite.opening import (
     FileLock,
     check_pages,
     connect,
-    create_tables,
+    create_database,
     import_apsw,
 )
 from rankpolicy.service.sqlite.transaction import SqliteTables
+from rankpolicy.service.sqlite.wal_frames import check_frames
 from rankpolicy.service.transaction import Transaction
 
 _PATIENCE = 8_000  # microseconds for which windows that are due may wait under load
@@ -40,7 +46,7 @@ class SqliteStore(ServedStore):
     Parameters
     ----------
     path
-        The file; it is made where there is none.
+        The file; a server, and who makes keys, make it where there is none.
     role
         ``"server"`` writes and holds the lock that keeps other servers out; ``"writer"`` writes for a server that holds it; ``"keys"``
         may write beside a server, and is for keys only; ``"reader"`` writes nothing.
@@ -49,6 +55,7 @@ class SqliteStore(ServedStore):
     """
 
     def __init__(self, path: str | os.PathLike[str], *, role: str = "server", check: str = "quick") -> None:
+        self._sync_seconds = 0.0  # of the last commit
         self.path = Path(path)
         self.name = str(path)
         self._role = role
@@ -56,7 +63,16 @@ class SqliteStore(ServedStore):
         self._connection: Any = None
         self._open_lists = OpenLists()
         self._checkpoints = Checkpoints(self.path)
+        self._mark = HighWaterMark(self.path)
+        self._inode: tuple[int, int] | None = None  # of the file that was opened first
+        self._log_inode: tuple[int, int] | None = None  # of its write-ahead log, the same while it is connected
         try:
+            if role in ("server", "keys"):
+                create_database(self.path)
+            if role == "server":
+                check_frames(self.path)
+                with _failures_named(self.path):
+                    convert(self.path)
             self.reopen()
             if check != "none":
                 check_pages(self._connection, self.path, thorough=check == "full")
@@ -68,17 +84,24 @@ class SqliteStore(ServedStore):
         """Begin again after a failure: what was committed is read from the disk, not remembered."""
         self._disconnect()
         self._open_lists.clear()
+        self._check_inode()
+        acknowledged = self._mark.numbers()  # before the database is read, which another process may be writing
         self._connection = connect(self.path, read_only=self._role == "reader")
+        self._inode = self._inode or _inode_of(self.path)
         if self._role != "reader":
-            with _failures_named(self.path):
-                create_tables(self._connection)
             self._checkpoints.follow(self._connection)
         self._seq = self.last_seq()
+        stored = [self._seq, self._last_audit(), self.last_change()]
+        self._mark.check(acknowledged, stored)
+        if self._role != "reader":
+            self._log_inode = _inode_of(Path(f"{self.path}-wal"))
+            self._mark.begin(stored)
 
     def close(self) -> None:
         """Release the database."""
         self._checkpoints.stop()
         self._disconnect()
+        self._mark.close()
         if self._lock is not None:
             self._lock.release()
             self._lock = None
@@ -120,7 +143,7 @@ class SqliteStore(ServedStore):
             Whether users wait for it: then fewer windows end in one transaction, and not in every one.
         """
         try:
-            with self._transaction() as connection:
+            with self._committing() as connection:
                 tables = SqliteTables(connection, self._open_lists, patience=_PATIENCE if soon else 0)
                 transaction = Transaction(tables, work, seq=self._seq, now=now, soon=soon)
                 committed = transaction.run()
@@ -128,8 +151,9 @@ class SqliteStore(ServedStore):
             self._open_lists.clear()
             raise
         self._seq = transaction.seq
+        self._mark.raise_to(0, self._seq)
         self._open_lists.follow(transaction.opened, transaction.clicks, transaction.closed, committed.next_deadline)
-        return committed
+        return msgspec.structs.replace(committed, sync_seconds=self._sync_seconds)
 
     def check(self) -> dict[str, int]:
         """Check all pages, indexes and rows, and every lesson against the events; the number of rows of the log by table."""
@@ -140,15 +164,39 @@ class SqliteStore(ServedStore):
 
     @contextmanager
     def _transaction(self) -> Iterator[Any]:
+        with self._committing() as connection:
+            yield connection
+        self._mark.raise_to(1, self._last_audit())
+        self._mark.raise_to(2, self.last_change())
+
+    @contextmanager
+    def _committing(self) -> Iterator[Any]:
         with _failures_named(self.path):
             self._connected().execute("BEGIN IMMEDIATE")
             try:
                 yield self._connection
+                start = time.perf_counter()
                 self._connection.execute("COMMIT")
+                self._sync_seconds = time.perf_counter() - start
+                self._check_inode()  # after the commit: then it is in the file that the next start will open
             except BaseException:
                 if self._connection.in_transaction:
                     self._connection.execute("ROLLBACK")
                 raise
+
+    def _check_inode(self) -> None:
+        """Refuse to go on with a database, or a write-ahead log, that was deleted or replaced; put back it is used again."""
+        files = {self.path: self._inode} | (
+            {} if self._connection is None else {Path(f"{self.path}-wal"): self._log_inode}
+        )
+        for path, inode in files.items():
+            if inode is not None and _inode_of(path) != inode:
+                raise UnavailableError(
+                    f"{path} was deleted or replaced while the service ran: nothing is stored. Stop the service and restore a backup."
+                )
+
+    def _last_audit(self) -> int:
+        return int(self._rows("SELECT coalesce(max(number), 0) FROM audit")[0][0])
 
     def _connected(self) -> Any:
         if self._connection is None:
@@ -168,10 +216,9 @@ class SqliteStore(ServedStore):
     def _each(self, statement: str, *values: Any) -> Iterator[tuple[Any, ...]]:
         yield from self._connection.execute(statement, values)
 
-    def _has_table(self, name: str) -> bool:
-        return bool(self._rows("SELECT 1 FROM sqlite_schema WHERE name = ?", name))
-
     def _rows(self, statement: str, *values: Any) -> list[tuple[Any, ...]]:
+        if self._role == "reader":
+            self._check_inode()
         with _failures_named(self.path):
             return list(self._connection.execute(statement, values).fetchall())
 
@@ -180,6 +227,14 @@ class SqliteStore(ServedStore):
         if connection is not None:
             with suppress(import_apsw().Error):  # a disk that fails now: all that counts was synced before
                 connection.close(force=True)
+
+
+def _inode_of(path: Path) -> tuple[int, int] | None:
+    try:
+        status = os.stat(path)
+    except OSError:
+        return None
+    return status.st_dev, status.st_ino
 
 
 def _check_pages_of(path: Path, *, thorough: bool) -> None:

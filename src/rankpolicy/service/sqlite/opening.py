@@ -1,4 +1,4 @@
-"""Opening a database file: created where there is none, checked where there is one, and locked against a second server."""
+"""A database file: made whole where there is none, checked where there is one, and locked against a second server."""
 
 from __future__ import annotations
 
@@ -6,13 +6,15 @@ import fcntl
 import os
 import secrets
 import time
+from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 from rankpolicy.service.errors import DamagedStoreError, UnavailableError
 from rankpolicy.service.formats import check_format
-from rankpolicy.service.sqlite.schema import APPLICATION, FORMAT, SCHEMA, SERVED
+from rankpolicy.service.sqlite.new_file import new_file
+from rankpolicy.service.sqlite.schema import APPLICATION, FORMAT, SCHEMA
 from rankpolicy.types import MissingDependencyError, RankPolicyError
 
 _BUSY_MILLISECONDS = 5_000  # how long a commit waits for another process, such as one that makes a key
@@ -48,46 +50,53 @@ def connect(path: Path, *, read_only: bool = False) -> Any:
         Whether nothing may be written through it.
     """
     apsw = import_apsw()
-    flags = apsw.SQLITE_OPEN_READONLY if read_only else apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_CREATE
+    flags = apsw.SQLITE_OPEN_READONLY if read_only else apsw.SQLITE_OPEN_READWRITE
     try:
+        if os.stat(path).st_size == 0:
+            raise DamagedStoreError(f"{path} is empty: what it held is gone. Restore it from a backup, or delete it.")
         connection = apsw.Connection(str(path), flags=flags)
         connection.set_busy_timeout(_BUSY_MILLISECONDS)
-        if not read_only:
-            if connection.pragma("journal_mode", "wal") != "wal":
-                raise RankPolicyError(f"{path} must be on a file system with shared memory, not on a network drive.")
-            connection.pragma("synchronous", "FULL")
         connection.pragma("cell_size_check", True)
         connection.pragma("trusted_schema", False)
         _check_format(connection, path)
         _check_schema(connection, path)
+        if not read_only:
+            if connection.pragma("journal_mode", "wal") != "wal":
+                raise RankPolicyError(f"{path} must be on a file system with shared memory, not on a network drive.")
+            connection.pragma("synchronous", "FULL")
     except (apsw.NotADBError, apsw.CorruptError, UnicodeDecodeError) as error:
         raise DamagedStoreError(f"{path} is no database, or is damaged ({error}). Restore it from a backup.") from None
-    except apsw.Error as error:
+    except (apsw.Error, OSError) as error:
         raise UnavailableError(f"cannot open the database {path}: {error}.") from None
     return connection
 
 
-def create_tables(connection: Any) -> None:
-    """Make the tables of an empty database, all or none.
+def create_database(path: Path) -> None:
+    """Make a database with all tables. The file is there whole or not at all, so an empty one is never a new one.
 
     Parameters
     ----------
-    connection
-        A connection that may write.
+    path
+        The file; nothing happens where it exists.
     """
-    connection.execute("BEGIN IMMEDIATE")
+    if path.exists():
+        return
+    for remains in (f"{path}-wal", f"{path}.mark"):
+        if os.path.exists(remains):
+            raise DamagedStoreError(
+                f"{path} is gone, but {remains} is there: the database was deleted or renamed. Put it back or restore a backup; "
+                f"to begin a new one, delete {remains} too."
+            )
+    connection = import_apsw().Connection(":memory:")
+    connection.execute(SCHEMA)
+    connection.execute("INSERT INTO meta VALUES ('secret', ?)", (secrets.token_bytes(32),))
+    connection.pragma("application_id", APPLICATION)
+    connection.pragma("user_version", FORMAT)
     try:
-        if connection.pragma("user_version") == 0:
-            connection.execute(SCHEMA)
-            connection.execute("INSERT INTO meta VALUES ('secret', ?)", (secrets.token_bytes(32),))
-            connection.pragma("application_id", APPLICATION)
-            connection.pragma("user_version", FORMAT)
-        connection.execute(SERVED)
-        connection.execute("COMMIT")
-    except BaseException:
-        if connection.in_transaction:
-            connection.execute("ROLLBACK")
-        raise
+        with suppress(FileExistsError), new_file(path) as unfinished:
+            unfinished.write_bytes(connection.serialize("main"))
+    except OSError as error:
+        raise UnavailableError(f"cannot make the database {path}: {error.strerror or error}.") from None
 
 
 def check_pages(connection: Any, path: Path, *, thorough: bool) -> None:
@@ -115,8 +124,10 @@ def check_pages(connection: Any, path: Path, *, thorough: bool) -> None:
 def _check_format(connection: Any, path: Path) -> None:
     version = connection.pragma("user_version")
     tables = connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()[0]
-    if version == 0 and tables == 0:
-        return
+    if tables == 0:
+        raise DamagedStoreError(
+            f"{path} holds no tables: what it held is gone. Restore it from a backup, or delete it."
+        )
     if connection.pragma("application_id") != APPLICATION:
         raise RankPolicyError(f"{path} is a database of another program. Choose another file.")
     check_format(str(path), version, FORMAT)
@@ -124,22 +135,20 @@ def _check_format(connection: Any, path: Path) -> None:
 
 def _check_schema(connection: Any, path: Path) -> None:
     """Refuse a database whose tables are described in other words than those they were made with."""
-    known, first = _described(SCHEMA + SERVED), _described(SCHEMA)
+    known = _described(SCHEMA)
     found = {name: (table, text) for name, table, text in connection.execute(_TABLES)}
-    if not found:
-        return
     # Tables that a newer version has added are left alone; those of this one under another name are not.
     wrong = [
         name
         for name, described in found.items()
         if (described != known[name] if name in known else described in known.values())
     ]
-    wrong += [name for name in first if name not in found]
+    wrong += [name for name in known if name not in found]
     if wrong:
         raise DamagedStoreError(f"{path} is damaged (the description of {wrong[0]!r:.80}). Restore it from a backup.")
 
 
-@lru_cache(maxsize=2)
+@lru_cache(maxsize=1)
 def _described(schema: str) -> dict[str, tuple[str, str | None]]:
     connection = import_apsw().Connection(":memory:")
     connection.execute(schema)

@@ -8,7 +8,7 @@ open) and ``parked`` (events that wait for their list). They change in the trans
 
 from __future__ import annotations
 
-FORMAT = 1  # PRAGMA user_version
+FORMAT = 2  # PRAGMA user_version
 APPLICATION = 0x52414E4B  # PRAGMA application_id: "RANK"
 
 SCHEMA = """
@@ -91,10 +91,19 @@ CREATE TABLE keys (
     stamp INTEGER NOT NULL,
     revoked INTEGER
 ) STRICT;
+
+CREATE TABLE changes (
+    number INTEGER PRIMARY KEY, stamp INTEGER NOT NULL, body BLOB NOT NULL, row_hash BLOB NOT NULL
+) STRICT;
+CREATE TABLE models (sha256 TEXT PRIMARY KEY, stamp INTEGER NOT NULL, content BLOB NOT NULL) STRICT;
+CREATE TABLE anchors (
+    version INTEGER PRIMARY KEY, seq INTEGER NOT NULL, state BLOB NOT NULL, row_hash BLOB NOT NULL
+) STRICT;
 """
 
-# What is served when, kept apart so that a database from before these tables gets them when a server opens it.
-SERVED = """
+# What leads from each older format to the next. Format 1 got the tables of changes, models and anchors during its life.
+CONVERSIONS = {
+    1: """
 CREATE TABLE IF NOT EXISTS changes (
     number INTEGER PRIMARY KEY, stamp INTEGER NOT NULL, body BLOB NOT NULL, row_hash BLOB NOT NULL
 ) STRICT;
@@ -103,3 +112,4 @@ CREATE TABLE IF NOT EXISTS anchors (
     version INTEGER PRIMARY KEY, seq INTEGER NOT NULL, state BLOB NOT NULL, row_hash BLOB NOT NULL
 ) STRICT;
 """
+}

@@ -47,7 +47,7 @@ class Answer(msgspec.Struct, frozen=True, array_like=True, gc=False):
     outcomes
         For each piece of work None where it is a list that was stored as it came, the list that was stored before under its id, what is
         wrong with it, or the fate of each event.
-    lessons, next_deadline
+    lessons, next_deadline, sync_seconds
         As ``Committed`` has them.
     failure, failed
         Why nothing was done, and which error says so.
@@ -58,6 +58,7 @@ class Answer(msgspec.Struct, frozen=True, array_like=True, gc=False):
     next_deadline: int | None = None
     failure: str | None = None
     failed: str = ""
+    sync_seconds: float = 0.0
 
 
 ENCODER = msgspec.msgpack.Encoder()
@@ -94,7 +95,12 @@ def committed_in(message: bytes, work: Sequence[NewRanking | NewEvents]) -> Comm
     if answer.failure is not None:
         raise _FAILURES.get(answer.failed, RuntimeError)(answer.failure)
     outcomes = [_outcome(piece, said) for piece, said in zip(work, answer.outcomes, strict=True)]
-    return Committed(outcomes=outcomes, lessons=answer.lessons, next_deadline=answer.next_deadline)
+    return Committed(
+        outcomes=outcomes,
+        lessons=answer.lessons,
+        next_deadline=answer.next_deadline,
+        sync_seconds=answer.sync_seconds,
+    )
 
 
 def _outcome(piece: NewRanking | NewEvents, said: Said) -> Outcome:
@@ -117,7 +123,12 @@ def answer_of(committed: Committed, work: Sequence[NewRanking | NewEvents]) -> A
         What it was given.
     """
     outcomes = [_said(piece, outcome) for piece, outcome in zip(work, committed.outcomes, strict=True)]
-    return Answer(outcomes=outcomes, lessons=committed.lessons, next_deadline=committed.next_deadline)
+    return Answer(
+        outcomes=outcomes,
+        lessons=committed.lessons,
+        next_deadline=committed.next_deadline,
+        sync_seconds=committed.sync_seconds,
+    )
 
 
 def _said(piece: NewRanking | NewEvents, outcome: Outcome) -> Said:

@@ -10,6 +10,7 @@ import socket
 import sys
 from contextlib import suppress
 
+from rankpolicy.service.json_log import log_everything_as_json
 from rankpolicy.service.opening import open_store
 from rankpolicy.service.store import Store
 from rankpolicy.service.writing.messages import ENCODER, Answer, Incoming, Order, answer_of, framed, order_in
@@ -68,6 +69,7 @@ def _done(store: Store, order: Order) -> Answer:
 
 def main() -> None:
     """Read the numbers of the sockets from the command line, and the place from stdin: who lists processes shall see no password."""
+    log_everything_as_json()
     for ending in (signal.SIGINT, signal.SIGTERM):  # meant for the server, which says when it has ended
         signal.signal(ending, signal.SIG_IGN)
     gc.set_threshold(50_000, 20, 100)

@@ -40,6 +40,7 @@ class Writer:
         self._work: Sequence[Work] = ()
         self._unsent = b""
         self._limit: asyncio.TimerHandle | None = None  # of the time for an answer
+        self.num_restarts = 0
         self._start()
 
     def serve(self, loop: asyncio.AbstractEventLoop) -> None:
@@ -95,6 +96,7 @@ class Writer:
             self._waiting.close()
             ended = self._soon
             self._start()
+            self.num_restarts += 1
             self._call(partial(self._watch_instead_of, ended))
         committed_in(self._asked(Order("reopen")), ())
 

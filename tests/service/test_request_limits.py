@@ -1,0 +1,342 @@
+"""What one request, one address or one stalled disk may take from all others: draws, waiting, connections, bytes, odd requests."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import signal
+import socket
+import subprocess
+import sys
+import threading
+
+import numpy as np
+import pytest
+
+from rankpolicy.service.clock import Clock
+from rankpolicy.service.config import ServiceConfig
+from rankpolicy.service.errors import UnavailableError
+from rankpolicy.service.journal import Journal
+from rankpolicy.service.messages import EventIn, Item, RankRequest
+from rankpolicy.service.policies import by_query
+from rankpolicy.service.ranking_service import RankingService
+from rankpolicy.service.replay import replay
+from rankpolicy.service.sqlite import SqliteStore
+from rankpolicy.types import RankPolicyError
+from tests.service.parts import BANDIT, click, events, live_policies, policy_of, ranked, request_of
+from tests.service.test_connections import BODY, HEAD, all_that_comes, connected
+from tests.service.test_journal_beside import HandWriter, lists, submitted
+
+CODE = """
+import sys
+from rankpolicy.service.config import ServiceConfig
+from rankpolicy.service.http import patience
+from rankpolicy.service.server import serve
+patience.MOST_CONNECTIONS, patience.MOST_PER_ADDRESS = 8, 6
+serve(ServiceConfig(db=sys.argv[1], port=0), announce=lambda url: print(url.rpartition(":")[2], flush=True))
+"""
+
+
+@pytest.fixture(scope="module")
+def port(tmp_path_factory):
+    db = tmp_path_factory.mktemp("limits") / "service.db"
+    with subprocess.Popen([sys.executable, "-c", CODE, str(db)], stdout=subprocess.PIPE, text=True) as process:
+        yield int(process.stdout.readline())
+        process.terminate()
+
+
+@pytest.fixture
+def live(tmp_path):
+    store = SqliteStore(tmp_path / "service.db")
+    yield live_policies(store, {"default": BANDIT}).named(None)
+    store.close()
+
+
+def test_no_lock_is_held_while_propensities_are_drawn(live, monkeypatch):
+    drawing, may_end = threading.Event(), threading.Event()
+    order = by_query.BanditPolicy.order
+
+    def slow(policy, request, *, generator):
+        if threading.current_thread() is thread:
+            drawing.set()
+            may_end.wait(60)
+        return order(policy, request, generator=generator)
+
+    monkeypatch.setattr(by_query.BanditPolicy, "order", slow)
+    request = RankRequest(query="q", items=[Item(id="a"), Item(id="b")], propensity_draws=3)
+    found = []
+    thread = threading.Thread(
+        target=lambda: found.append(live.order(request, generator=np.random.default_rng(0))), daemon=True
+    )
+    thread.start()
+    assert drawing.wait(60)
+    is_free = live._lock.acquire(blocking=False)
+    may_end.set()
+    thread.join(60)
+    assert is_free
+    assert found[0].propensity_draws == 3
+
+
+class TakenLock:
+    """A lock that another thread has; nobody may wait for it."""
+
+    def acquire(self, blocking=True):
+        assert not blocking
+        return False
+
+    def __enter__(self):
+        raise AssertionError("the event loop waits for a lock")
+
+    def __exit__(self, *error):
+        """It was never entered."""
+
+
+def test_the_event_loop_does_not_wait_for_the_lock_of_a_policy(live):
+    live._lock = TakenLock()
+    assert live.order_soon(request_of("q", "ab"), generator=np.random.default_rng(0)) is None
+
+
+@pytest.mark.parametrize("kind", ["bandit", "contextual", "interleaved", "apprentice"])
+def test_a_frozen_policy_orders_as_its_policy_did_whatever_is_learned_later(tmp_path, kind):
+    of = {"kind": "bandit", "bandit": "mp-ts"}
+    settings = {
+        "bandit": of,
+        "contextual": {"kind": "contextual", "num_features": 1},
+        "interleaved": {"kind": "interleaved", "of": [of, {"kind": "given"}]},
+        "apprentice": {"kind": "apprentice", "of": of},
+    }[kind]
+    store = SqliteStore(tmp_path / "service.db")
+    live = live_policies(store, {"default": settings})
+    items = [Item(id=name, features=[number / 3]) for number, name in enumerate("abc")]
+    request = RankRequest(query="q", items=items)
+
+    def learn(number):
+        new = [ranked(live, f"{number}-{turn}", request) for turn in range(20)]
+        clicks = events(*(click(f"e{one.shown.ranking_id}", one.shown.ranking_id, "c") for one in new))
+        store.commit([*new, clicks], now=number)
+        live.learn(store.commit([], now=number + 10**9).lessons)
+
+    def orders(policy):
+        return [policy.order(request, generator=np.random.default_rng(seed)) for seed in range(20)]
+
+    learn(1)
+    policy = live.named(None).policy
+    frozen, before = policy.frozen(request), orders(policy)
+    assert orders(frozen) == before
+    learn(10**10)
+    assert orders(frozen) == before
+    assert policy.state() != frozen.state()
+    store.close()
+
+
+def test_items_times_draws_are_bounded(tmp_path):
+    service = RankingService(ServiceConfig(db=str(tmp_path / "service.db"), max_item_draws=100), writes_beside=False)
+    request = RankRequest(query="q", items=[Item(id="a"), Item(id="b")], propensity_draws=51)
+    with pytest.raises(RankPolicyError, match="at most 100; got 102"):
+        service.rank_soon(request, lambda outcome: None)
+    service.stop()
+
+
+def test_a_stalled_writer_gives_unlogged_lists_and_refuses_events(tmp_path):
+    """The list that was being written is stored once its writer goes on, the one behind it is withdrawn; nothing is counted twice."""
+    config = ServiceConfig(
+        db=str(tmp_path / "service.db"), list_seconds=0.1, event_seconds=0.3, policies={"default": BANDIT}
+    )
+    service = RankingService(config)
+
+    def request(name):
+        return RankRequest(query="q", items=[Item(id="a"), Item(id="b")], ranking_id=name)
+
+    async def served():
+        service.start()
+        assert (await service.rank(request("r1"))).logged
+        while service.journal.num_commits < 2:
+            await asyncio.sleep(0.01)
+        service._writer._process.send_signal(signal.SIGSTOP)
+        shown = await asyncio.wait_for(service.rank(request("r2")), 60)
+        withdrawn = await asyncio.wait_for(service.rank(request("r3")), 60)
+        event = EventIn(event_id="e1", ranking_id="r2", item="a")
+        with pytest.raises(UnavailableError, match=r"within 0\.3 seconds"):
+            await asyncio.wait_for(service.take([event]), 60)
+        while service.journal.problem is None:  # readiness: the oldest piece waits for longer than a second
+            await asyncio.sleep(0.05)
+        assert service.journal.oldest_seconds > 1
+        service._writer._process.send_signal(signal.SIGCONT)
+        while service.journal.problem is not None:
+            await asyncio.sleep(0.01)
+        again = await service.rank(request("r2"))
+        fates = await service.take([event])
+        await asyncio.to_thread(service.stop)
+        return shown, withdrawn, again, fates
+
+    shown, withdrawn, again, fates = asyncio.run(asyncio.wait_for(served(), 240))
+    assert (shown.logged, withdrawn.logged, again.logged) == (False, False, True)
+    assert (again.items, fates.accepted) == (shown.items, 1)
+    store = SqliteStore(tmp_path / "service.db")
+    assert (store.check()["rankings"], store.check()["events"]) == (2, 1)
+    assert store.ranking("r3") is None
+    assert all(found.is_equal for found in replay(store, policy_of))
+    store.close()
+
+
+def test_learning_waits_for_no_copy_of_the_state_in_the_event_loop(tmp_path):
+    store = SqliteStore(tmp_path / "service.db")
+    live, writer = live_policies(store, {"default": BANDIT}), HandWriter(store)
+
+    async def served():
+        journal = Journal(store, live, Clock(not_before=store.last_stamp()), writer=writer)
+        journal.start(asyncio.get_running_loop())
+        while not journal.num_commits:
+            await asyncio.sleep(0.01)
+        submitted(journal, *lists(live, "r1"))
+        writer.finish()
+        answers = submitted(journal, *lists(live, "r2"))
+        policy = live.named(None)
+        lock, policy._lock = policy._lock, TakenLock()  # by a thread that copies the state
+        writer.finish(later=10**9)
+        assert answers == []
+        policy._lock = lock
+        while not answers:
+            await asyncio.sleep(0.01)
+        assert (answers[0].shown.ranking_id, writer.num_reopened) == ("r2", 0)
+        await asyncio.to_thread(journal.stop)
+
+    asyncio.run(asyncio.wait_for(served(), 60))
+    store.close()
+
+
+def test_states_are_hashed_outside_the_event_loop(tmp_path, monkeypatch):
+    from starlette.testclient import TestClient
+
+    from rankpolicy.service.http.application import Application
+    from rankpolicy.service.live import LivePolicy
+
+    service = RankingService(ServiceConfig(db=str(tmp_path / "service.db")), writes_beside=False)
+    in_loop, described = [], LivePolicy.described
+
+    def watched(live):
+        try:
+            asyncio.get_running_loop()
+            in_loop.append(True)
+        except RuntimeError:
+            in_loop.append(False)
+        return described(live)
+
+    monkeypatch.setattr(LivePolicy, "described", watched)
+    with TestClient(Application(service), base_url="http://127.0.0.1", client=("127.0.0.1", 1)) as http:
+        assert http.get("/v1/policies").status_code == 200
+    assert set(in_loop) == {False}
+
+
+def test_requests_that_waited_too_long_are_shed(tmp_path):
+    service = RankingService(ServiceConfig(db=str(tmp_path / "service.db"), shed_seconds=1e-9), writes_beside=False)
+
+    async def served():
+        service.start()
+        waiting = asyncio.get_running_loop().create_future()
+        assert service.rank_soon(RankRequest(query="q", items=[Item(id="a")]), waiting.set_result)
+        with pytest.raises(UnavailableError, match="more requests come"):
+            service.check_load()  # the next request that the same turn of the event loop reads
+        assert (await waiting).logged
+        service.check_load()
+        await asyncio.to_thread(service.stop)
+
+    asyncio.run(asyncio.wait_for(served(), 60))
+    assert service.num_shed == 1
+
+
+def test_requests_in_flight_have_a_bounded_size(tmp_path):
+    from rankpolicy.service.http.application import Application
+
+    config = ServiceConfig(db=str(tmp_path / "service.db"), max_megabytes_in_flight=1)
+    service = RankingService(config, writes_beside=False)
+    application = Application(service)
+    body = b" " * 999_000 + BODY
+    scope = {
+        "path": "/v1/rank",
+        "method": "POST",
+        "client": ("127.0.0.1", 1),
+        "headers": [(b"host", b"127.0.0.1"), (b"content-type", b"application/json")],
+    }
+
+    async def served():
+        service.start()
+        first, statuses = asyncio.get_running_loop().create_future(), []
+        assert application.answer_soon(scope, body, lambda status, *more: first.set_result(status))
+        assert application.answer_soon(scope, body, lambda status, *more: statuses.append(status))
+        assert statuses == [503]
+        assert await first == 200
+        again = asyncio.get_running_loop().create_future()
+        assert application.answer_soon(scope, body, lambda status, *more: again.set_result(status))
+        assert await again == 200
+        await asyncio.to_thread(service.stop)
+
+    asyncio.run(asyncio.wait_for(served(), 60))
+
+
+def test_silent_connections_keep_nobody_out(port):
+    silent = [connected(port) for _ in range(30)]
+    try:
+        for path in (b"/healthz", b"/v1/policies"):
+            with connected(port) as connection:
+                connection.sendall(b"GET %s HTTP/1.1\r\nhost: 127.0.0.1\r\nconnection: close\r\n\r\n" % path)
+                assert all_that_comes(connection).startswith(b"HTTP/1.1 200")
+    finally:
+        for connection in silent:
+            connection.close()
+
+
+UPGRADE = b"connection: Upgrade, HTTP2-Settings\r\nupgrade: h2c\r\nhttp2-settings: AAMAAABkAAQAAP__\r\n"
+
+
+def test_a_wish_for_http_2_is_ignored(port):
+    with connected(port) as connection:
+        connection.sendall(HEAD + UPGRADE + b"\r\n" + BODY)
+        assert connection.recv(1 << 16).startswith(b"HTTP/1.1 200")
+
+
+def test_a_half_closed_request_is_answered(port):
+    with connected(port) as connection:
+        connection.sendall(HEAD + b"\r\n" + BODY)
+        connection.shutdown(socket.SHUT_WR)
+        assert all_that_comes(connection).startswith(b"HTTP/1.1 200")
+
+
+@pytest.mark.parametrize("path", [b"/v1/policies", b"/healthz", b"/v1/rank"])
+def test_a_405_says_what_is_allowed(port, path):
+    with connected(port) as connection:
+        connection.sendall(b"DELETE %s HTTP/1.1\r\nhost: 127.0.0.1\r\nconnection: close\r\n\r\n" % path)
+        answer = all_that_comes(connection).lower()
+    assert answer.startswith(b"http/1.1 405")
+    assert b"\r\nallow: " in answer
+
+
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [
+        ("/v1/rank", '{"query": "q", "query": "r", "items": [{"id": "a"}]}'),
+        ("/v1/rank", '{"query": "q", "items": [{"id": "a", "id": "b"}]}'),
+        ("/v1/rank", '{"query": "\\u003a", "query": "r", "items": [{"id": "a", "features": {"x": 1, "x": 2}}]}'),
+        ("/v1/rank", '{"query": "q", "items": [{"id": "a"}], "user": null, "user": null}'),
+        ("/v1/events", '{"event_id": "e", "ranking_id": "r", "item": "a", "item": "b"}'),
+        ("/v1/events", '[{"event_id": "e", "ranking_id": "r", "item": "a", "item": "b"}]'),
+        ("/v1/policies/default/promote", '{"version": 1, "version": 1}'),
+    ],
+)
+def test_a_key_that_comes_twice_is_refused(port, path, body):
+    head = (
+        f"POST {path} HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-type: application/json\r\ncontent-length: {len(body)}\r\n"
+    )
+    with connected(port) as connection:
+        connection.sendall(f"{head}connection: close\r\n\r\n{body}".encode())
+        answer = all_that_comes(connection)
+    assert answer.startswith(b"HTTP/1.1 400"), answer
+    assert b"each key once" in answer
+
+
+def test_colons_and_defaults_are_no_second_keys(port):
+    body = json.dumps({"query": "a:b", "items": [{"id": ":"}], "user": None, "cutoff": 10}).encode()
+    head = HEAD.replace(b"content-length: %d" % len(BODY), b"content-length: %d" % len(body))
+    with connected(port) as connection:
+        connection.sendall(head + b"\r\n" + body)
+        assert connection.recv(1 << 16).startswith(b"HTTP/1.1 200")
