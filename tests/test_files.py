@@ -1,5 +1,6 @@
 """Files appear whole or not at all."""
 
+import bz2
 import gzip
 import os
 import stat
@@ -10,7 +11,8 @@ import time
 
 import pytest
 
-from rankpolicy.files import atomic_write, checked_file, read_text_bytes
+import rankpolicy
+from rankpolicy.files import atomic_write, checked_file, read_text_bytes, text_blocks
 from rankpolicy.types import RankPolicyError
 from rankpolicy.writing import inputs_kept
 
@@ -58,6 +60,20 @@ def test_the_suffix_compresses_and_the_first_bytes_decompress(tmp_path):
         stream.write(b"line")
     assert gzip.decompress(path.read_bytes()) == b"line"
     assert read_text_bytes(path).tobytes() == b"line\n"
+
+
+def test_bzip2_is_written_and_read_like_gzip(tmp_path):
+    path, cut = tmp_path / "text.bz2", tmp_path / "cut.bz2"
+    with atomic_write(path) as stream:
+        stream.write(b"0 qid:1 1:0.5\n1 qid:1 1:1.5\n")
+    assert bz2.decompress(path.read_bytes()) == read_text_bytes(path).tobytes()
+    assert b"".join(block.tobytes() for block in text_blocks(path)) == read_text_bytes(path).tobytes()
+    assert rankpolicy.read_letor(path).labels.tolist() == [0, 1]
+    cut.write_bytes(path.read_bytes()[:-4])
+    with pytest.raises(RankPolicyError, match="must be a whole bzip2 file"):
+        read_text_bytes(cut)
+    with pytest.raises(RankPolicyError, match="must be a whole bzip2 file"):
+        list(text_blocks(cut))
 
 
 def test_a_folder_that_is_not_there_is_named(tmp_path):

@@ -31,6 +31,14 @@ def test_an_unknown_name_is_an_attribute_error():
         _ = rankpolicy.PGRnk
 
 
+@pytest.mark.parametrize(
+    ("wrong", "meant"), [("PgRank", "PGRank"), ("lambdamart", "LambdaMART"), ("read_letr", "read_letor")]
+)
+def test_a_misspelled_name_is_answered_with_the_name_that_is_meant(wrong, meant):
+    with pytest.raises(AttributeError, match=f"has no attribute '{wrong}'. Did you mean '{meant}'"):
+        getattr(rankpolicy, wrong)
+
+
 def test_importing_loads_no_package_that_costs_time():
     code = "import json, sys, rankpolicy; print(json.dumps(sorted({name.partition('.')[0] for name in sys.modules})))"
     loaded = json.loads(subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout)

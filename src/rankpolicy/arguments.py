@@ -298,11 +298,22 @@ def as_array(name: str, values: Any) -> NDArray[Any]:
     import numpy as np
 
     try:
-        return np.asarray(values)
+        return np.asarray(without_mask(values))
     except (TypeError, ValueError, RuntimeError, OverflowError) as error:
         raise RankPolicyError(
             f"{name} must be an array, or lists of equal lengths; got {values!r:.80} ({error})."
         ) from None
+
+
+def without_mask(values: Any) -> Any:
+    """The values of a masked array, NaN (None among values that are not numbers) where they are masked; anything else as it is."""
+    import numpy as np
+
+    if not isinstance(values, np.ma.MaskedArray):
+        return values
+    is_number = values.dtype.kind in "biuf"
+    kind, missing = (np.float64, np.nan) if is_number else (object, None)
+    return np.ma.filled(values.astype(kind), missing)
 
 
 def as_float64(name: str, values: Any) -> NDArray[np.float64]:
@@ -318,7 +329,7 @@ def as_float64(name: str, values: Any) -> NDArray[np.float64]:
     import numpy as np
 
     try:
-        return np.array(values, dtype=np.float64)
+        return np.array(without_mask(values), dtype=np.float64)
     except (TypeError, ValueError, RuntimeError, OverflowError) as error:
         raise RankPolicyError(f"{name} must be numbers; got {values!r:.80} ({error}).") from None
 

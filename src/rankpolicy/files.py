@@ -1,14 +1,15 @@
-"""Reading files: the bytes of a plain, gzip or zstandard file. How files are written: ``rankpolicy.writing``."""
+"""Reading files: the bytes of a plain, gzip, bzip2 or zstandard file. How files are written: ``rankpolicy.writing``."""
 
 from __future__ import annotations
 
+import bz2
 import gzip
 import os
 import stat
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,12 +21,14 @@ from rankpolicy.writing import atomic_write as atomic_write
 from rankpolicy.writing import note_input
 
 GZIP_MAGIC = b"\x1f\x8b"
+BZIP2_MAGIC = b"BZh"
 ZSTANDARD_MAGIC = b"\x28\xb5\x2f\xfd"
+_DAMAGED = (EOFError, OSError, zlib.error)  # what gzip and bz2 raise for a damaged file
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
 def read_text_bytes(path: str | os.PathLike[str], *, largest: int | None = None) -> NDArray[np.uint8]:
-    """The text of a file, unpacked if its first bytes say gzip or zstandard; read-only, and ends in a newline.
+    """The text of a file, unpacked if its first bytes say gzip, bzip2 or zstandard; read-only, and ends in a newline.
 
     Parameters
     ----------
@@ -38,7 +41,9 @@ def read_text_bytes(path: str | os.PathLike[str], *, largest: int | None = None)
     text = _read(file)
     head = text[:4].tobytes()
     if head.startswith(GZIP_MAGIC):
-        text = np.frombuffer(_unpacked_gzip(file, largest) + b"\n", np.uint8)
+        text = np.frombuffer(_unpacked(file, "gzip", gzip.open, largest) + b"\n", np.uint8)
+    elif head.startswith(BZIP2_MAGIC):
+        text = np.frombuffer(_unpacked(file, "bzip2", bz2.open, largest) + b"\n", np.uint8)
     elif head == ZSTANDARD_MAGIC:
         text = np.frombuffer(_unpacked_zstandard(file, largest) + b"\n", np.uint8)
     if text[:3].tobytes() == BYTE_ORDER_MARK:
@@ -50,7 +55,7 @@ def read_text_bytes(path: str | os.PathLike[str], *, largest: int | None = None)
 
 
 def text_blocks(path: str | os.PathLike[str], *, block_bytes: int = 1 << 25) -> Iterator[NDArray[np.uint8]]:
-    """The text of a file in blocks of whole lines, unpacked if its first bytes say gzip or zstandard.
+    """The text of a file in blocks of whole lines, unpacked if its first bytes say gzip, bzip2 or zstandard.
 
     Parameters
     ----------
@@ -63,23 +68,13 @@ def text_blocks(path: str | os.PathLike[str], *, block_bytes: int = 1 << 25) -> 
     with open(file, "rb") as raw:
         head = raw.read(4)
         raw.seek(0)
-        is_gzip, is_zstandard = head.startswith(GZIP_MAGIC), head == ZSTANDARD_MAGIC
-        stream: Any = raw
-        errors: tuple[type[Exception], ...] = (EOFError, gzip.BadGzipFile, zlib.error)
-        if is_gzip:
-            stream = gzip.GzipFile(fileobj=raw)
-        elif is_zstandard:
-            zstandard = require("zstandard", "A file packed with Zstandard")
-            stream, errors = (
-                zstandard.ZstdDecompressor().stream_reader(raw, read_across_frames=True),
-                (zstandard.ZstdError,),
-            )
+        stream, kind, errors = _unpacking(raw, head)
         is_first = True
         while True:
             try:
                 read = stream.read(block_bytes)
             except errors as error:
-                raise _damaged(file, "gzip" if is_gzip else "zstandard", error) from None
+                raise _damaged(file, kind, error) from None
             if is_first:
                 read, is_first = read.removeprefix(BYTE_ORDER_MARK), False
             whole, newline, rest = (rest + read).rpartition(b"\n")
@@ -131,14 +126,26 @@ def _read(file: Path) -> NDArray[np.uint8]:
     return text[: filled + 1]
 
 
-def _unpacked_gzip(file: Path, largest: int | None) -> bytes:
+def _unpacking(raw: BinaryIO, head: bytes) -> tuple[Any, str, tuple[type[Exception], ...]]:
+    """A stream of the unpacked bytes, by the first bytes of the file; how it is packed; and the errors of a damaged file."""
+    if head.startswith(GZIP_MAGIC):
+        return gzip.GzipFile(fileobj=raw), "gzip", _DAMAGED
+    if head.startswith(BZIP2_MAGIC):
+        return bz2.BZ2File(raw), "bzip2", _DAMAGED
+    if head == ZSTANDARD_MAGIC:
+        zstandard = require("zstandard", "A file packed with Zstandard")
+        stream = zstandard.ZstdDecompressor().stream_reader(raw, read_across_frames=True)
+        return stream, "zstandard", (zstandard.ZstdError,)
+    return raw, "plain", ()
+
+
+def _unpacked(file: Path, kind: str, opened: Callable[[Path], Any], largest: int | None) -> bytes:
     try:
-        if largest is None:
-            return gzip.decompress(file.read_bytes())
-        with gzip.open(file) as stream:
-            return _at_most(stream, largest, file)
-    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-        raise _damaged(file, "gzip", error) from None
+        with opened(file) as stream:
+            content: bytes = stream.read() if largest is None else _at_most(stream, largest, file)
+            return content
+    except _DAMAGED as error:
+        raise _damaged(file, kind, error) from None
 
 
 def _unpacked_zstandard(file: Path, largest: int | None) -> bytes:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import difflib
 import importlib
 from collections.abc import Callable
 from importlib.util import find_spec
@@ -52,7 +53,10 @@ def lazy_imports(package: str, file: str) -> tuple[Callable[[str], Any], Callabl
 
     def get(name: str) -> Any:
         if name not in module_of and find_spec(f"{package}.{name}") is None:
-            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+            by_lower = {known.lower(): known for known in names() if not known.startswith("_")}
+            close = difflib.get_close_matches(name.lower(), by_lower, n=1)
+            hint = f". Did you mean {by_lower[close[0]]!r}?" if close and not name.startswith("_") else ""
+            raise AttributeError(f"module {package!r} has no attribute {name!r}{hint}")
         # A module of the package itself, as in: from rankpolicy import bandits.
         if module_of.get(name, package) == package:
             value: Any = importlib.import_module(f"{package}.{name}")

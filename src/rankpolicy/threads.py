@@ -53,6 +53,7 @@ def prepare_threads(environment: MutableMapping[str, str] = os.environ) -> None:
 
 
 _of_this_thread = threading.local()
+_is_forked = False
 
 
 @contextmanager
@@ -71,8 +72,27 @@ def one_thread_each() -> Iterator[None]:
 
 
 def is_alone() -> bool:
-    """Whether this Python thread must not start others, see ``one_thread_each``."""
-    return getattr(_of_this_thread, "is_alone", False)
+    """Whether this Python thread must not start others: within ``one_thread_each``, and in a forked process."""
+    return _is_forked or getattr(_of_this_thread, "is_alone", False)
+
+
+def _stay_alone_after_fork() -> None:
+    """Use one thread per library from now on: called in a forked process.
+
+    A fork copies one thread only. The pools of OpenMP, which LightGBM, torch and numba's kernels share, still count the threads of the
+    parent there: LightGBM and torch wait for them for ever, numba ends the process. One thread needs no pool.
+    """
+    global _is_forked
+    _is_forked = True  # kernels and the parameters of LightGBM go by ``is_alone``
+    torch, lightgbm = sys.modules.get("torch"), sys.modules.get("lightgbm")
+    if torch is not None and hasattr(torch, "set_num_threads"):  # not while it is being imported
+        torch.set_num_threads(1)
+    if lightgbm is not None and hasattr(lightgbm, "basic"):
+        lightgbm.basic._LIB.LGBM_SetMaxThreads(1)  # reading a model takes no parameter for it
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_stay_alone_after_fork)
 
 
 def usable_cpus() -> int:

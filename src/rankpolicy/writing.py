@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bz2
 import contextlib
 import glob
 import gzip
@@ -33,7 +34,8 @@ def atomic_write(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     """A stream whose content appears at ``path`` whole or not at all, when the block ends without an error.
 
     It is written under a unique name in the same folder, flushed to disk and renamed; a link is followed, and owner and permissions of the
-    file that is replaced are kept. Devices and pipes stay what they are: they are written to. Names that end in .gz or .zst are compressed.
+    file that is replaced are kept. Devices and pipes stay what they are: they are written to.
+    Names that end in .gz, .bz2 or .zst are compressed.
 
     Parameters
     ----------
@@ -217,6 +219,9 @@ def _packing(suffix: str, raw: BinaryIO) -> Iterator[Any]:
         # Without a name and a time in the header, the same data give the same bytes.
         with gzip.GzipFile(filename="", mode="wb", fileobj=raw, mtime=0) as stream:
             yield stream
+    elif suffix == ".bz2":
+        with bz2.BZ2File(raw, "wb") as packed:
+            yield packed
     elif suffix == ".zst":
         with (
             require("zstandard", "A file packed with Zstandard")

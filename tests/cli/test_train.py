@@ -182,3 +182,21 @@ def test_iterations_are_named_where_there_are_any(rankpolicy, folder, tmp_path):
 
     assert first_line("rank-svm").startswith("rank-svm: fitted")
     assert first_line("listnet", "--set", "epochs=1").startswith("listnet: kept iteration 1")
+
+
+def test_a_blend_ends_with_its_members_and_their_weights(rankpolicy, folder, tmp_path):
+    recipe = '{"boosted-regression": {"num_trees": 3, "min_items_in_leaf": 1}, "regression": {"epochs": 2}}'
+    command = ["train", "--method", "auto", "--data", folder / "train.txt", "--valid", folder / "vali.txt"]
+    command += ["--set", "methods=boosted-regression,regression", "--set", f"method_settings={recipe}"]
+    result = rankpolicy(*command, "--set", "feature_gate=false", "--out", tmp_path / "m.rp")
+    assert result.status == 0
+    rows = [line.split() for line in result.stdout.splitlines()]
+    first = rows.index(["method", "members", "weight", "validation", "reward"])
+    by_method = {row[0]: row[1:] for row in rows[first + 1 : first + 4]}
+    assert list(by_method) == ["boosted-regression", "regression", "blend"]
+    assert sum(float(by_method[name][1]) for name in ("boosted-regression", "regression")) == pytest.approx(1)
+    record = json.loads((tmp_path / "m.run.json").read_text())
+    members = record["blend"]["members"]
+    assert sum(member["weight"] for member in members) == pytest.approx(1)
+    assert int(by_method["blend"][0]) == len(members)
+    assert record["interrupted"] is False

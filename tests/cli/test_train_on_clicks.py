@@ -125,7 +125,7 @@ def test_clicks_that_do_not_fit_are_named(rankpolicy, folder, bias_file, tmp_pat
     assert "--bias-method names a method" in train(rankpolicy, folder, "--bias-method", "em").stderr
     assert "it needs --propensities FILE" in train(rankpolicy, folder, "--weighted", "query").stderr
     given = ("--clicks", folder / "log.csv", "--propensities", bias_file)
-    result = train(rankpolicy, folder, *given, method="lambdamart", settings=("num_trees=2",))
+    result = train(rankpolicy, folder, *given, method="boosted-regression", settings=("num_trees=2",))
     assert (result.status, "does not learn from relevances" in " ".join(result.stderr.split())) == (2, True)
     result = train(rankpolicy, folder, *given, "--weighted", "both")
     assert (result.status, "by 'item' or by 'query'" in " ".join(result.stderr.split())) == (2, True)

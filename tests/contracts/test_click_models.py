@@ -174,7 +174,7 @@ def test_names_and_order_of_the_log_do_not_matter(name):
 
 def test_what_was_never_seen_has_the_prior_mean(name):
     model = fit_click_model(name, random_log(), prior=(1.0, 3.0))
-    log = log_from_lists(["0", "new"], [["new"] * 9, [0]], [[0] * 9, [0]])
+    log = log_from_lists(["0", "new"], [[f"new {rank}" for rank in range(9)], [0]], [[0] * 9, [0]])
     probabilities = model.click_probabilities(log)
     assert np.isfinite(probabilities[0]).all()
     if "attraction" in model.parameters:

@@ -193,7 +193,6 @@ def test_wrong_input_is_named(name, fitted):
         (lambda: new_ranker(name).fit(TRAIN, resume=True), "resume=True needs checkpoint="),
         (lambda: new_ranker(name).fit(X[:, 1:], y, group=sizes, valid=VALID), "validation data must have the"),
         (lambda: fitted[name].predict(X[:, 1:], group=sizes), "features of the training data; it has"),
-        (lambda: fitted[name].rank(X), "which rows belong to one query"),
         (lambda: rp.load("missing.rp"), "no model file at missing.rp"),
     ]
     for call, message in wrong:

@@ -37,3 +37,23 @@ def test_a_higher_level_is_wider() -> None:
 def test_bad_settings_are_explained(options: dict[str, float]) -> None:
     with pytest.raises(RankPolicyError, match="must"):
         bootstrap_interval(np.ones(3), **options)
+
+
+def test_an_interval_of_many_queries_is_the_limit_of_the_bootstrap_and_draws_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    generator = np.random.default_rng(0)
+    values, weights = generator.exponential(size=30_000), generator.exponential(size=30_000)
+    with monkeypatch.context() as patch:
+        patch.setattr("rankpolicy.evaluation.bootstrap._MANY_QUERIES", 10**9, raising=False)
+        drawn = [bootstrap_interval(values[:20_000]), bootstrap_interval(values, query_weights=weights)]
+
+    def no_draws(random_state: int) -> None:
+        raise AssertionError("an interval of many queries must not be resampled")
+
+    monkeypatch.setattr("rankpolicy.evaluation.bootstrap.seeded", no_draws)
+    closed = [bootstrap_interval(values[:20_000]), bootstrap_interval(values, query_weights=weights)]
+    for (low, high), expected in zip(closed, drawn, strict=True):
+        assert (low, high) == pytest.approx(expected, abs=0.1 * (high - low))
+    with pytest.raises(AssertionError):
+        bootstrap_interval(values, query_weights=np.where(np.arange(30_000) < 100, 1e6, 1.0))  # 100 queries decide

@@ -282,7 +282,7 @@ def test_items_are_named_by_row_or_by_id(fitted):
         ({"item": 0, "num_samples": 1}, "num_samples must be a whole number, 2 or more"),
         ({"item": 0, "random_state": "x"}, "random_state must be a seed, a whole number from 0 to 2"),
         ({"item": 0, "over": 1, "background": TRAIN}, "not with both"),
-        ({"item": 0, "background": TRAIN.features}, "background must be a RankingDataset; got ndarray"),
+        ({"item": 0, "background": "rows.csv"}, "background must be a RankingDataset; got str"),
     ],
 )
 def test_what_cannot_be_explained_is_said_in_words(fitted, arguments, message):
@@ -313,7 +313,7 @@ def test_texts_and_arrays_are_refused_in_words(fitted):
         reader.explain(texts, item=0)
     with pytest.raises(rp.RankPolicyError, match="this BanditRank reads texts and has no features to explain"):
         reader.feature_importance(texts)
-    with pytest.raises(rp.RankPolicyError, match="data to explain must be a RankingDataset; got ndarray"):
-        fitted["rank-svm"].explain(TEST.features, item=0)
+    with pytest.raises(rp.RankPolicyError, match="data to explain must be a RankingDataset; got str"):
+        fitted["rank-svm"].explain("test.txt", item=0)
     with pytest.raises(rp.RankPolicyError, match="not fitted yet"):
         rp.RankSVM().explain(TEST, item=0)

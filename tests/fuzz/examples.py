@@ -95,6 +95,8 @@ def write_files() -> rp.RankingDataset:
     with open("log.csv", "w") as file:
         file.write("session,query,item,position,clicked\n" + "".join(",".join(map(str, row)) + "\n" for row in rows))
     polars.read_csv("log.csv").write_parquet("log.parquet")
+    with open("logged.csv", "w") as file:
+        file.write("session,query,item,position,clicked,propensity\n1,q,b,1,0,0.5\n1,q,a,2,1,1\n")
     rounds = {"context": [0], "items": [[0, 1]], "rewards": [[1.0, 0.0]], "propensities": [[0.5, 1.0]]}
     polars.DataFrame(rounds).write_parquet("off_policy.parquet")
     with open("table.csv", "w") as file:
@@ -155,6 +157,7 @@ def calls() -> dict[str, Call]:
         contexts=np.zeros(2, np.int64),
         propensities=np.full((2, 1), 0.5),
     )
+    shown_items = rp.data.from_arrays(np.eye(2), qid=["q", "q"], item_ids=["a", "b"])
     target = TargetProbabilities(steps=np.full((2, 1), 0.5))
     relevance = np.array([[0.9, 0.5, 0.1]])
     fold = rp.data.Fold(name="one", train=train, valid=valid, test=valid)
@@ -232,6 +235,9 @@ def calls() -> dict[str, Call]:
             ignore=(),
         ),
         "read_click_log": _call(rp.read_click_log, path="log.csv", format=None, columns=None, lenient=False),
+        "read_off_policy_log": _call(
+            rp.off_policy.read_off_policy_log, source="logged.csv", dataset=shown_items, columns=None
+        ),
         "scan_click_log": _call(
             rp.clicks.scan_click_log, path="log.parquet", columns=None, lenient=False, executor=None
         ),

@@ -10,7 +10,16 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rankpolicy.cli.support.options import Address, ExecutorName, Jobs, Json, Seed, executor_from
+from rankpolicy.cli.support.options import (
+    Address,
+    ExecutorName,
+    Jobs,
+    Json,
+    LogColumns,
+    Seed,
+    executor_from,
+    log_columns,
+)
 from rankpolicy.cli.support.output import (
     Run,
     console,
@@ -42,7 +51,7 @@ def bias(
         Path,
         typer.Argument(
             metavar="LOG",
-            help="Yandex rows (.gz, .zst), .parquet or .csv, click tables too; or a folder of .parquet files, of any size.",
+            help="Yandex rows (.gz, .bz2, .zst), .parquet or .csv, click tables too; or a folder of .parquet files, of any size.",
             show_default=False,
         ),
     ],
@@ -71,6 +80,7 @@ def bias(
             show_default="recognised by its columns",
         ),
     ] = None,
+    columns: LogColumns = None,
     jobs: Jobs = None,
     executor: ExecutorName = None,
     address: Address = None,
@@ -102,7 +112,7 @@ def bias(
     directory = None if out is None else made_directory(out, option="--out")
     with note_if_slow(f"reading {log} ..."):
         # Equal sessions are merged and counted: the same intervals in less time.
-        whole = read_click_log(log, format=format, lenient=lenient).collapsed()
+        whole = read_click_log(log, format=format, columns=log_columns(columns), lenient=lenient).collapsed()
     biases = {}
     with executor_from(executor, jobs, address, default="serial" if jobs is None else "processes") as chosen_executor:
         for name in names:

@@ -8,7 +8,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rankpolicy.cli.support.options import Address, Device, ExecutorName, Jobs, Json, executor_from
+from rankpolicy.cli.support.options import (
+    Address,
+    Device,
+    ExecutorName,
+    Jobs,
+    Json,
+    LogColumns,
+    executor_from,
+    log_columns,
+)
 from rankpolicy.cli.support.output import (
     Run,
     console,
@@ -42,7 +51,7 @@ def fit(
         Path,
         typer.Argument(
             metavar="LOG",
-            help="Yandex rows (.gz, .zst), .parquet or .csv, click tables too; or a folder of .parquet files, of any size.",
+            help="Yandex rows (.gz, .bz2, .zst), .parquet or .csv, click tables too; or a folder of .parquet files, of any size.",
             show_default=False,
         ),
     ],
@@ -60,6 +69,7 @@ def fit(
             show_default="recognised by its columns",
         ),
     ] = None,
+    columns: LogColumns = None,
     test: Annotated[Path | None, typer.Option(help="A log to measure on.")] = None,
     test_fraction: Annotated[
         float, typer.Option(help="Without --test: share of each query's sessions, the last ones, to measure on.")
@@ -100,8 +110,10 @@ def fit(
     names = None if models is None else _parsed_names(models)
     chosen_prior = parse_setting(ClickFitSettings, "prior", prior)
     with note_if_slow(f"reading {log} ..."):
-        whole = read_click_log(log, format=format, lenient=lenient)
-        held_out = None if test is None else read_click_log(test, format=format, lenient=lenient)
+        whole = read_click_log(log, format=format, columns=log_columns(columns), lenient=lenient)
+        held_out = (
+            None if test is None else read_click_log(test, format=format, columns=log_columns(columns), lenient=lenient)
+        )
     if names is None:
         names = [name for name, kind in CLICK_MODELS.items() if whole.has_sessions or not kind.needs_sessions]
     if held_out is not None:

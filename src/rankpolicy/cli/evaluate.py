@@ -52,7 +52,7 @@ def evaluate(
     data: Annotated[
         Path,
         typer.Option(
-            help="Test data: LETOR text (.gz, .zst), .csv or .parquet of features, or a click table: .csv, .parquet.",
+            help="Test data: LETOR text (.gz, .bz2, .zst), .csv or .parquet of features, or a click table: .csv, .parquet.",
             show_default=False,
         ),
     ],

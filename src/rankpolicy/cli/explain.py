@@ -45,7 +45,7 @@ def explain(
     data: Annotated[
         Path,
         typer.Option(
-            help="Data to rank: LETOR text (.gz, .zst), .csv or .parquet of features; importances by permutation need labels.",
+            help="Data to rank: LETOR text (.gz, .bz2, .zst), .csv or .parquet of features; importances by permutation need labels.",
             show_default=False,
         ),
     ],

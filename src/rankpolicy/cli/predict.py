@@ -37,7 +37,7 @@ def predict(
     data: Annotated[
         Path,
         typer.Option(
-            help="Items to rank: LETOR text (.gz, .zst), .csv or .parquet of features, or a click table: .csv, .parquet.",
+            help="Items to rank: LETOR text (.gz, .bz2, .zst), .csv or .parquet of features, or a click table: .csv, .parquet.",
             show_default=False,
         ),
     ],

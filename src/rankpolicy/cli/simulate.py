@@ -239,7 +239,7 @@ class SimulationOptions:
     @property
     def users_are_a_file(self) -> bool:
         """Whether ``--users`` names the file of a click model."""
-        return self.users.endswith((".json", ".json.gz", ".json.zst")) or Path(self.users).is_file()
+        return self.users.endswith((".json", ".json.gz", ".json.bz2", ".json.zst")) or Path(self.users).is_file()
 
 
 def _problems_of(options: SimulationOptions) -> list[Problem]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -26,6 +26,9 @@ from rankpolicy.cli.support.output import (
 from rankpolicy.cli.support.run_file import RunFile, read_run_file
 from rankpolicy.types import RankPolicyError
 from rankpolicy.writing import is_special
+
+if TYPE_CHECKING:
+    from rankpolicy.rankers.base import Ranker
 
 EXAMPLES = """
 [bold]Examples[/bold]
@@ -51,7 +54,7 @@ def train(
     data: Annotated[
         Path | None,
         typer.Option(
-            help="Training data: LETOR text (.gz, .zst), .csv or .parquet of features, or a click table: .csv, .parquet."
+            help="Training data: LETOR text (.gz, .bz2, .zst), .csv or .parquet of features, or a click table: .csv, .parquet."
         ),
     ] = None,
     valid: Annotated[
@@ -125,6 +128,7 @@ def train(
     """
     from rankpolicy.executors import make_executor
     from rankpolicy.rankers import ranker_class_named
+    from rankpolicy.rankers.blending.auto_ranker import AutoRanker
     from rankpolicy.rankers.networks.network import NetworkRanker
     from rankpolicy.rankers.on_workers import fit_on_workers
     from rankpolicy.reports.run_record import write_json
@@ -212,6 +216,7 @@ def train(
     ranker.save(out)
 
     validation = {} if ranker.best_score_ is None else {next(iter(ranker.evals_result_["valid_0"])): ranker.best_score_}
+    blend = ranker.report_ if isinstance(ranker, AutoRanker) else None
     record = run.record(
         seed=ranker.get_params()["random_state"],
         data={
@@ -224,22 +229,48 @@ def train(
         model=str(out),
         metrics={"valid": validation, "best_iteration": ranker.best_iteration_},
         clicks=ranker.click_report_,
+        interrupted=ranker.interrupted_,
+        **({} if blend is None else {"blend": blend}),
     )
     record_path = None if is_special(out) else record_beside(out)  # nothing is put beside a device or pipe
     if record_path is not None:
         write_json(record_path, record.to_dict())
     if as_json:
         print_json(record.to_dict() | {"run": None if record_path is None else str(record_path)})
+        _exit_if_interrupted(ranker)
         return
     scored = "".join(f", validation {name} {score:.4f}" for name, score in validation.items())
     evidence = "" if ranker.click_report_ is None else f"{_click_summary(ranker.click_report_)}\n"
     has_iterations = ranker.best_iteration_ > 1 or bool(ranker.evals_result_)
     kept = f"kept iteration {ranker.best_iteration_}" if has_iterations else "fitted"
     console().print(
-        f"{method}: {kept}{scored}, {record.duration_seconds:.1f} s\n{evidence}"
+        f"{method}: {kept}{scored}, {record.duration_seconds:.1f} s\n{evidence}{'' if blend is None else _blend_table(blend)}"
         f"model  {out}" + ("" if record_path is None else f"\nrecord {record_path}"),
         markup=False,
     )
+    _exit_if_interrupted(ranker)
+
+
+def _exit_if_interrupted(ranker: Ranker) -> None:
+    """End with the status of an interrupted command, although the model is written."""
+    from rankpolicy.cli.main import INTERRUPTED
+
+    if ranker.interrupted_:
+        raise typer.Exit(INTERRUPTED)
+
+
+def _blend_table(report: dict[str, Any]) -> str:
+    """What a blend is made of: one line per method."""
+    methods = list(dict.fromkeys(member["method"] for member in report["members"]))
+    width = max(map(len, ["method", *methods, "blend"]))
+    lines = [f"{'method':<{width}}  members  weight  validation reward"]
+    for method in [*methods, "blend"]:
+        members = [member for member in report["members"] if method in (member["method"], "blend")]
+        measured = report["reward"].get(method)
+        reward = "-" if measured is None else f"{measured['mean']:.4f}"
+        weight = sum(member["weight"] for member in members)
+        lines.append(f"{method:<{width}}  {len(members):7d}  {weight:6.3f}  {reward:>17}")
+    return "\n".join(lines) + "\n"
 
 
 def _click_summary(report: dict[str, Any]) -> str:

@@ -33,6 +33,7 @@ from rankpolicy.cli.support.output import (
     print_json,
     write_results,
 )
+from rankpolicy.interruption import interruption_left_to_caller
 from rankpolicy.types import RankPolicyError
 
 if TYPE_CHECKING:
@@ -171,7 +172,8 @@ def tune(
         )
     tested = None
     if "test" in datasets:
-        as_given = tuned.ranker if tuned.best_trial == 0 else ranker.fit(train, valid=validation, progress=False)
+        with interruption_left_to_caller():
+            as_given = tuned.ranker if tuned.best_trial == 0 else ranker.fit(train, valid=validation, progress=False)
         rankers: dict[str, Ranker] = {"as given": as_given, "tuned": tuned.ranker}
         tested = {name: evaluate(each, datasets["test"], measures) for name, each in rankers.items()}
     tuned.ranker.save(directory / "model.rp")

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rankpolicy.arguments import as_array, checked_kinds
+from rankpolicy.arguments import as_array, checked_kinds, without_mask
 from rankpolicy.data.click_evidence import LabelKind
 from rankpolicy.data.click_table.shown import joined_shown
 from rankpolicy.data.click_table.side_columns import joined_columns
@@ -17,6 +17,11 @@ from rankpolicy.data.sparse import is_sparse, joined_features, sparse_features
 from rankpolicy.data.texts.texts import joined
 from rankpolicy.types import RankPolicyError, RankPolicyTypeError
 
+# How times become numbers, for error messages.
+DATE_ADVICE = {
+    "date": "Give the days since a date: (column - column.min()) / np.timedelta64(1, 'D').",
+    "duration": "Give the days: column / np.timedelta64(1, 'D').",
+}
 _MISSING = ("None", "nan", "NaT", "<NA>")  # how Python, numpy and pandas write a missing value
 
 
@@ -61,11 +66,7 @@ def from_arrays(
             "Reshape your data: X.reshape(-1, 1) for one feature, X.reshape(1, -1) for one item."
         )
     num_items = matrix.shape[0]
-    if (qid is None) == (group is None):
-        raise RankPolicyError(
-            "pass exactly one of qid (a query id per row) and group (the number of rows of each query); "
-            f"got {'both' if qid is not None else 'neither'}. For a single query use group=[{num_items}]."
-        )
+    check_one_of_qid_and_group(qid, group, num_items)
     if group is not None:
         sizes = checked_sizes(group, num_items)
         query_of_row = np.repeat(np.arange(len(sizes)), sizes)
@@ -94,6 +95,15 @@ def from_arrays(
         feature_names=None if feature_names is None else tuple(map(str, feature_names)),
         label_kind="none" if labels is None and label_kind == "grades" else label_kind,
     )
+
+
+def check_one_of_qid_and_group(qid: Any, group: Any, num_items: int) -> None:
+    """Refuse rows whose queries are given twice or not at all."""
+    if (qid is None) == (group is None):
+        raise RankPolicyError(
+            "pass exactly one of qid (a query id per row) and group (the number of rows of each query); "
+            f"got {'both' if qid is not None else 'neither'}. For a single query use group=[{num_items}]."
+        )
 
 
 def from_query_numbers(
@@ -200,7 +210,7 @@ def concatenate(datasets: Sequence[RankingDataset]) -> RankingDataset:
 def as_matrix(features: Any) -> Any:
     """Features as an array; a sparse matrix as it is."""
     try:
-        return features if is_sparse(features) else np.asarray(features)
+        return features if is_sparse(features) else np.asarray(without_mask(features))
     except ValueError:
         raise RankPolicyError("features must be a matrix (items, features); got rows of different lengths.") from None
     except (TypeError, RuntimeError, OverflowError) as error:
@@ -232,14 +242,20 @@ def as_float32(name: str, values: Any) -> NDArray[np.float32]:
         raise RankPolicyError(
             f"{name} must be real numbers. Complex data not supported; pass their real parts or sizes."
         )
+    kind = np.asarray(values).dtype.kind
+    if kind in "mM":
+        raise RankPolicyTypeError(
+            f"{name} must be numbers; got {np.asarray(values).dtype} values. {DATE_ADVICE['date' if kind == 'M' else 'duration']}"
+        )
     try:
         # Values beyond float32 become inf here and are reported by the check that follows.
         with np.errstate(over="ignore"):
             # A copy: a dataset is checked once, so what its maker does to the array afterwards must not reach it.
             return np.array(values, dtype=np.float32, order="C")
     except (TypeError, ValueError) as error:
-        kind = RankPolicyTypeError if isinstance(error, TypeError) else RankPolicyError
-        raise kind(f"{name} must be numbers; got {np.asarray(values).dtype} values ({error}).") from None
+        raised = RankPolicyTypeError if isinstance(error, TypeError) else RankPolicyError
+        advice = " Columns of a frame become numbers by pd.to_numeric(column)." if kind == "O" else ""
+        raise raised(f"{name} must be numbers; got {np.asarray(values).dtype} values ({error}).{advice}") from None
 
 
 def numbered_by_appearance(qid: NDArray[Any], num_items: int) -> tuple[NDArray[np.int64], NDArray[Any]]:

@@ -30,6 +30,17 @@ def encoded(values: Sequence[Any]) -> tuple[Codes, tuple[str, ...]]:
     return codes, tuple(names.tolist())
 
 
+def category_text(value: Any, names: Sequence[str] = ()) -> Any:
+    """The category that a number of JSON names, where 1 and 1.0 are the same; texts and None as they are.
+
+    >>> category_text(1.0, ["1", "2"]), category_text(1.0, ["1.0"]), category_text("1")
+    ('1', '1.0', '1')
+    """
+    if not isinstance(value, float) or str(value) in names or not value.is_integer():
+        return value if value is None else str(value)
+    return str(int(value))
+
+
 def recoded(codes: Codes, names: Sequence[str], wanted: Sequence[str]) -> Codes:
     """Codes among other names; a category that is not among them becomes missing.
 

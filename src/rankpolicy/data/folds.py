@@ -16,7 +16,7 @@ from rankpolicy.data.formats.letor import read_letor
 from rankpolicy.types import RankPolicyError
 
 PARTS = {"train": ("train",), "valid": ("vali", "valid"), "test": ("test",)}
-SUFFIXES = (".txt", ".txt.gz", ".txt.zst")
+SUFFIXES = (".txt", ".txt.gz", ".txt.bz2", ".txt.zst")
 NUM_LETOR_PARTS = 5
 
 

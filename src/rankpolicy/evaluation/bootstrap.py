@@ -1,16 +1,20 @@
-"""Percentile bootstrap interval of a mean over queries."""
+"""Interval of a mean over queries: percentile bootstrap, and its limit where there are many queries."""
 
 from __future__ import annotations
 
 import math
+from statistics import NormalDist
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rankpolicy.arguments import checked_kinds, checked_level, seeded
+from rankpolicy.data.click_evidence import effective_sample_size
 from rankpolicy.types import RankPolicyError
 
 _DRAWS_PER_BLOCK = 1 << 21
+# From so many queries on, the resampled means are normal to within 0.01 standard errors, a sixth of the noise of 2000 resamples.
+_MANY_QUERIES = 10_000
 
 
 @checked_kinds
@@ -25,7 +29,8 @@ def bootstrap_interval(
     """Confidence interval of the mean of values over queries, by the percentile bootstrap (Efron & Tibshirani 1993, chapter 13).
 
     Queries are drawn with replacement ``num_resamples`` times; the interval holds the middle ``level`` of the means. NaN values and queries
-    of weight 0 are left out.
+    of weight 0 are left out. From 10,000 queries on (by the effective sample size of weighted ones), the interval is that of the normal
+    distribution which the resampled means then follow, mean ± z * standard error, and nothing is drawn.
 
     Parameters
     ----------
@@ -36,7 +41,7 @@ def bootstrap_interval(
     level
         Share of the resampled means inside the interval, between 0 and 1. The default is 0.95.
     num_resamples
-        Number of resamples; more make the bounds less noisy. The default is 2000.
+        Number of resamples below 10,000 queries; more make the bounds less noisy. The default is 2000.
     random_state
         Seed of the draws.
 
@@ -61,6 +66,8 @@ def bootstrap_interval(
     weights = None if query_weights is None else query_weights[is_counted]
     if len(counted) == 0:
         return math.nan, math.nan
+    if (len(counted) if weights is None else effective_sample_size(weights)) >= _MANY_QUERIES:
+        return _normal_interval(counted, weights, level)
     generator = seeded(random_state)
     means = np.empty(num_resamples)
     resamples_per_block = max(1, _DRAWS_PER_BLOCK // len(counted))
@@ -74,3 +81,13 @@ def bootstrap_interval(
             means[first : first + size] = (drawn_weights * counted[drawn]).sum(1) / drawn_weights.sum(1)
     low, high = np.quantile(means, [(1 - level) / 2, (1 + level) / 2])
     return float(low), float(high)
+
+
+def _normal_interval(
+    values: NDArray[np.float64], weights: NDArray[np.float64] | None, level: float
+) -> tuple[float, float]:
+    """mean ± z * standard error, with standard error² = Σ weight² (value - mean)² / (Σ weight)²."""
+    shares = np.full(len(values), 1 / len(values)) if weights is None else weights / weights.sum()
+    mean = float(shares @ values)
+    margin = NormalDist().inv_cdf((1 + level) / 2) * float(np.linalg.norm(shares * (values - mean)))
+    return mean - margin, mean + margin

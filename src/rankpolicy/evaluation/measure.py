@@ -31,9 +31,12 @@ class Scorer(Protocol):
 
 def evaluate(
     ranker_or_scores: Scorer | ArrayLike,
-    dataset: RankingDataset,
+    dataset: Any,
     metrics: str | Sequence[object] = ("ndcg@10", "map"),
     *,
+    y: str | ArrayLike | None = None,
+    qid: str | ArrayLike | None = None,
+    group: ArrayLike | None = None,
     conventions: Conventions = Conventions(),
 ) -> MetricTable:
     """Measure a ranker, or scores, on a dataset: the value of every metric for every query.
@@ -47,11 +50,18 @@ def evaluate(
         A fitted ranker, or any object with ``predict(dataset)``; or one score per item, in the order of the rows that the dataset was made
         from, as ``predict`` gives them. Higher scores rank first.
     dataset
-        Queries, their items and labels. Where it has query weights the means are weighted: for a click table, "mrr" on
-        ``weighted_by_propensity(test, bias)`` is the weighted MRR (Wang et al. 2016).
+        Queries, their items and labels: a RankingDataset; a matrix or frame of features, with ``y`` and ``qid`` as for ``fit``; a click
+        table; or, to measure scores, their labels alone: ``evaluate(scores, y, qid=qid)``. Where a dataset has query weights the means
+        are weighted: for a click table, "mrr" on ``weighted_by_propensity(test, bias)`` is the weighted MRR (Wang et al. 2016).
     metrics
         Metrics separated by commas (``"ndcg@10, map"``), or a list of names, metric functions (``rp.metrics.ndcg``) and functions of your
         own of (rankings, labels, mask). Metrics can be combined: ``"mean(ap, rr)"``. The default is ndcg@10 and map.
+    y
+        The label of each row of a matrix or frame, or the name of a column of the frame.
+    qid
+        The query id of each row, in any order, or the name of a column of the frame.
+    group
+        The number of rows of each query, instead of ``qid``, where the rows of a query follow one another.
     conventions
         Gain, value of queries without relevant items, threshold of relevance and highest grade. Change them to compare with numbers
         from other software: see ``Conventions``.
@@ -65,13 +75,12 @@ def evaluate(
     >>> dataset = from_arrays([[0.0], [1.0], [2.0]], [0, 1, 3], group=[3])
     >>> evaluate([2.0, 1.0, 3.0], dataset, ["ndcg", "map"]).means  # ranking 2, 0, 1: 7.5 / 7.63 and (1/1 + 2/3) / 2
     {'ndcg': 0.98284..., 'map': 0.83333...}
+    >>> evaluate([2.0, 1.0, 3.0], [0, 1, 3], "ndcg", qid=["a", "a", "a"]).means
+    {'ndcg': 0.98284...}
     """
     from rankpolicy.evaluation.table import MetricTable
 
-    if not isinstance(dataset, RankingDataset):
-        raise RankPolicyError(
-            f"dataset must be a RankingDataset; got {type(dataset).__name__}. Arrays: from_arrays(X, y, qid=qid)."
-        )
+    dataset = _measured_dataset(ranker_or_scores, dataset, y, qid, group)
     checked_kind("conventions", conventions, Conventions)
     check_has_labels(dataset, "data to measure on")
     measures = _measures(metrics, conventions)
@@ -86,6 +95,31 @@ def evaluate(
         conventions=conventions,
         query_weights=dataset.query_weights,
     )
+
+
+def _measured_dataset(ranker_or_scores: Any, data: Any, y: Any, qid: Any, group: Any) -> RankingDataset:
+    """The dataset that a user gave, or one made from rows with labels and queries."""
+    from rankpolicy.data.click_table.table import from_click_table, is_click_table
+    from rankpolicy.data.matrix_or_frame import dataset_of_labels, dataset_of_rows
+
+    has_queries = qid is not None or group is not None
+    is_clicks = is_click_table(list(getattr(data, "columns", ())))
+    if isinstance(data, RankingDataset) or is_clicks:
+        if y is not None or has_queries:
+            raise RankPolicyError(
+                "a RankingDataset or a click table knows its labels and queries: pass no y, qid or group beside it."
+            )
+        return from_click_table(data) if is_clicks else data
+    if not has_queries:
+        raise RankPolicyError(
+            f"dataset must be a RankingDataset; got {type(data).__name__}. Arrays: from_arrays(X, y, qid=qid), or "
+            "evaluate(ranker, X, y=y, qid=qid) and evaluate(scores, y, qid=qid); y and qid may name columns of a frame."
+        )
+    if not hasattr(ranker_or_scores, "predict"):
+        return dataset_of_labels(data, y, qid=qid, group=group)
+    if y is None:
+        raise RankPolicyError("evaluate needs labels: y=, one per row or the name of a column of the frame.")
+    return dataset_of_rows(data, y, qid=qid, group=group, features=getattr(ranker_or_scores, "feature_names_", None))
 
 
 def _check_reads_labels(measure: Reward, dataset: RankingDataset) -> None:

@@ -116,7 +116,7 @@ class MetricTable:
     def confidence_interval(
         self, metric: str, level: float = 0.95, num_resamples: int = 2000, random_state: int = 0
     ) -> tuple[float, float]:
-        """Confidence interval of the mean of a metric over queries, by the percentile bootstrap.
+        """Confidence interval of the mean of a metric over queries: percentile bootstrap, from 10,000 queries on mean ± z * standard error.
 
         Parameters
         ----------
@@ -125,7 +125,7 @@ class MetricTable:
         level
             Share of the resampled means inside the interval, between 0 and 1. The default is 0.95.
         num_resamples
-            Number of resamples; more make the bounds less noisy. The default is 2000.
+            Number of resamples below 10,000 queries; more make the bounds less noisy. The default is 2000.
         random_state
             Seed of the draws.
         """

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from typing import Any, final
 
 from rankpolicy.executors.executor import Executor, Result, Task
+from rankpolicy.interruption import interruption_left_to_caller
 from rankpolicy.threads import one_thread_each
 
 
@@ -25,7 +26,7 @@ class Serial(Executor):
         self, function: Callable[[Task], Result], tasks: Sequence[Task]
     ) -> Generator[tuple[int, Result], None, None]:
         for number, task in enumerate(tasks):
-            with _one_torch_thread():
+            with _one_torch_thread(), interruption_left_to_caller():
                 result = function(task)
             yield number, result
 

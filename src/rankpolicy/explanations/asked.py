@@ -4,20 +4,25 @@ from __future__ import annotations
 
 import difflib
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rankpolicy.data.dataset import RankingDataset
+from rankpolicy.data.formats.frames import frame_names
+from rankpolicy.rankers.inputs import training_dataset
 from rankpolicy.types import RankPolicyError
 
 if TYPE_CHECKING:
     from rankpolicy.rankers.base import Ranker
 
 
-def dataset_to_explain(ranker: Ranker, data: Any, what: str) -> RankingDataset:
-    """The data with the features that the ranker was fitted on; sparse ones made dense; refuses texts and what is no dataset.
+def dataset_to_explain(
+    ranker: Ranker, data: Any, what: str, *, y: Any = None, qid: Any = None, group: Any = None
+) -> RankingDataset:
+    """The data with the features that the ranker was fitted on; sparse ones made dense; refuses texts.
 
     Parameters
     ----------
@@ -27,6 +32,8 @@ def dataset_to_explain(ranker: Ranker, data: Any, what: str) -> RankingDataset:
         What the user gave.
     what
         What it is for, for error messages.
+    y, qid, group
+        Labels and queries of a matrix or frame, as for ``fit``; without queries all rows are one query.
     """
     ranker._require_fitted()
     if ranker._reads_texts:
@@ -34,11 +41,17 @@ def dataset_to_explain(ranker: Ranker, data: Any, what: str) -> RankingDataset:
             f"explanations show what each feature adds; this {type(ranker).__name__} reads texts and has no features to explain. "
             "Use a ranker over features."
         )
-    if not isinstance(data, RankingDataset):
+    if data is None or isinstance(data, str | Path):
         raise RankPolicyError(
-            f"{what} must be a RankingDataset; got {type(data).__name__}. Arrays: from_arrays(X, y, qid=qid), a frame: from_frame(frame)."
+            f"{what} must be a RankingDataset; got {type(data).__name__}. A matrix or a frame will do, with qid= where there are several "
+            "queries."
         )
-    dataset = ranker._to_rank(data, None, None, None)
+    if y is not None:
+        data = training_dataset(data, y, qid, group, feature_names=ranker.feature_names_)
+        qid = group = None
+    dataset = ranker._to_rank(data, qid, group, None)
+    if dataset.item_ids is None and "item_id" in getattr(data, "columns", ()):
+        dataset = replace(dataset, item_ids=dataset.in_query_order(frame_names(data, "item_id", "item_id").astype(str)))
     return (
         dataset if isinstance(dataset.features, np.ndarray) else replace(dataset, features=np.asarray(dataset.features))
     )

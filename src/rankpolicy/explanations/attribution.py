@@ -27,13 +27,15 @@ GROUP = "(protected group)"
 
 def explain_item(
     ranker: Ranker,
-    data: RankingDataset,
+    data: Any,
     *,
+    qid: Any = None,
+    group: Any = None,
     query: Any = None,
     item: Any = None,
     over: Any = None,
     of: str = "score",
-    background: RankingDataset | None = None,
+    background: Any = None,
     num_samples: int = 100,
     random_state: int | None = 0,
 ) -> Explanation:
@@ -47,6 +49,8 @@ def explain_item(
         A fitted ranker that reads features.
     data
         The data to rank.
+    qid, group
+        The queries of a matrix or frame; None: all rows are one query.
     query
         The id of the query; may be left out where there is only one, or where ``item`` is a row number.
     item
@@ -67,7 +71,7 @@ def explain_item(
     generator = seeded(random_state)
     if over is not None and background is not None:
         raise RankPolicyError("an item is compared with over= (another item) or with background=, not with both.")
-    data = dataset_to_explain(ranker, data, "data to explain")
+    data = dataset_to_explain(ranker, data, "data to explain", qid=qid, group=group)
     number, place = find_item(ranker, data, query, item)
     one, start = data[number : number + 1], int(data.offsets[number])
     other = None if over is None else find_item(ranker, data, data.query_ids[number], over)[1]

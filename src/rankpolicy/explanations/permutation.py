@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankpolicy.arguments import checked_level, seeded, whole_number
-from rankpolicy.data.dataset import RankingDataset, check_has_labels
+from rankpolicy.data.dataset import check_has_labels
 from rankpolicy.evaluation.bootstrap import bootstrap_interval
 from rankpolicy.evaluation.measure import evaluate_scores, mean_over_queries
 from rankpolicy.explanations.asked import dataset_to_explain, names_of
@@ -23,8 +23,11 @@ if TYPE_CHECKING:
 
 def permutation_importance(
     ranker: Ranker,
-    data: RankingDataset,
+    data: Any,
     *,
+    y: Any = None,
+    qid: Any = None,
+    group: Any = None,
     metric: Any = "ndcg@10",
     num_repeats: int = 5,
     level: float = 0.95,
@@ -42,6 +45,8 @@ def permutation_importance(
         A fitted ranker that reads features.
     data
         Data with labels, best that the ranker was not trained on.
+    y, qid, group
+        Labels and queries of a matrix or frame, as for ``fit``.
     metric
         The metric that drops, by name or as a metric.
     num_repeats
@@ -54,7 +59,7 @@ def permutation_importance(
     whole_number("num_repeats", num_repeats, at_least=1)
     checked_level(level)
     generator = seeded(random_state)
-    given = dataset_to_explain(ranker, data, "data to measure on")
+    given = dataset_to_explain(ranker, data, "data to measure on", y=y, qid=qid, group=group)
     check_has_labels(given, "data to measure on")
     measure = reward_for_labels(reward_to_maximise(metric), given.label_kind)
     before = evaluate_scores(ranker._scores(given), given, [measure])[:, 0]

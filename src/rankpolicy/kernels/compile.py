@@ -1,6 +1,5 @@
 """How kernels are compiled: numba's ``njit`` with the options they share, and types that ``mypy --strict`` accepts."""
 
-import os
 import threading
 from collections.abc import Callable
 from functools import cached_property
@@ -56,15 +55,12 @@ class ParallelKernel:
     """A function with a ``prange`` loop, compiled twice: for all threads, and for one.
 
     One thread runs it where the work is too little to wake others, where its Python thread must not start any
-    (``rankpolicy.threads.one_thread_each``), while another Python thread is running a parallel kernel (numba's own threads, its layer
-    "workqueue", end the process when two Python threads call them at once), and in a process forked from one that has run parallel
-    kernels: OpenMP's threads do not survive a fork.
+    (``rankpolicy.threads.is_alone``), and while another Python thread is running a parallel kernel: numba's own threads, its layer
+    "workqueue", end the process when two Python threads call them at once.
     """
 
     # Shared by all kernels, as numba's threads are.
     _threads_in_use = threading.Lock()
-    _threads_started = False
-    _threads_lost = False
 
     def __init__(self, function: Callable[..., Any], options: dict[str, Any]) -> None:
         assert isinstance(function, FunctionType)
@@ -103,21 +99,11 @@ class ParallelKernel:
             return self.on_one_thread(*arguments)
         allowed = numba.get_num_threads()
         num_threads = min(allowed, _USABLE_CPUS)
-        if num_threads < 2 or ParallelKernel._threads_lost or not self._threads_in_use.acquire(blocking=False):
+        if num_threads < 2 or not self._threads_in_use.acquire(blocking=False):
             return self.on_one_thread(*arguments)
         try:
-            ParallelKernel._threads_started = True
             numba.set_num_threads(num_threads)
             return self.on_all_threads(*arguments)
         finally:
             numba.set_num_threads(allowed)
             self._threads_in_use.release()
-
-    @classmethod
-    def after_fork(cls) -> None:
-        """Called in a forked process: notes that threads which ran in its parent are not there."""
-        cls._threads_lost = cls._threads_started
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=ParallelKernel.after_fork)

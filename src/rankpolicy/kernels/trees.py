@@ -209,7 +209,7 @@ def _best(histogram, features, num_codes, gradient, hessian, num_items, min_item
 
 def lambda_gradients(
     scores: NDArray[np.float32],
-    labels: NDArray[np.uint8],
+    labels: NDArray[Any],
     offsets: NDArray[np.int64],
     weights: NDArray[np.float64],
     gradient: NDArray[np.float32],
@@ -261,7 +261,7 @@ def _of_query(scores, labels, gradient, hessian, truncation, discounts, weight):
     order = np.argsort(-scores, kind="mergesort")
     gains = np.empty(size)
     for k in range(size):
-        gains[k] = math.ldexp(1.0, int(labels[k])) - 1.0
+        gains[k] = 2.0 ** float(labels[k]) - 1.0
     highest = np.sort(gains)[::-1]
     ideal = 0.0
     for place in range(min(size, truncation)):

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from rankpolicy.off_policy.members import OFF_POLICY_ESTIMATORS
     from rankpolicy.off_policy.open_bandit import read_open_bandit
     from rankpolicy.off_policy.scan import ScannedOffPolicyLog, scan_off_policy_log
+    from rankpolicy.off_policy.table_file import read_off_policy_log
     from rankpolicy.off_policy.targets import TargetProbabilities
 
 __getattr__, __dir__ = lazy_imports(__name__, __file__)
@@ -21,6 +22,7 @@ __all__ = [
     "ScannedOffPolicyLog",
     "TargetProbabilities",
     "estimate_policy_value",
+    "read_off_policy_log",
     "read_open_bandit",
     "scan_off_policy_log",
 ]

@@ -6,6 +6,7 @@ import os
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self
@@ -20,13 +21,15 @@ from rankpolicy.bundle import check_fitted, write_bundle
 from rankpolicy.data.dataset import RankingDataset, check_has_labels
 from rankpolicy.data.sparse import is_sparse
 from rankpolicy.evaluation.measure import evaluate_scores, mean_over_queries
-from rankpolicy.metrics import reward_to_maximise
+from rankpolicy.metrics import CustomReward, reward_to_maximise
 from rankpolicy.metrics.expression import reward_for_labels
 from rankpolicy.policies.plackett_luce import PlackettLuce
 from rankpolicy.rankers.explained import ExplainedRanker
+from rankpolicy.rankers.familiar_names import refusing_unknown_arguments, what_is_meant
 from rankpolicy.rankers.fitting import FitSteps, SharedParts, complete_alone
 from rankpolicy.rankers.inputs import (
     Groups,
+    check_can_learn,
     check_kind_of_data,
     dataset_to_rank,
     dense_blocks,
@@ -41,6 +44,7 @@ from rankpolicy.rankers.query_weights import with_sample_weight
 from rankpolicy.rankers.scikit_learn import ScikitLearnEstimator, not_fitted_error
 from rankpolicy.settings import check_settings, plain, setting_names
 from rankpolicy.training import Callback, ReportOptions, TrainingProgress
+from rankpolicy.training.data_parallel import current_worker
 from rankpolicy.training.progress import report_options
 from rankpolicy.types import RankingPolicy, RankPolicyError
 
@@ -93,6 +97,8 @@ class Ranker(ScikitLearnEstimator, RanksAsPolicy, ExplainedRanker, ABC):
     scores_sparse: ClassVar[bool] = (
         False  # whether sparse features are scored as they are; otherwise by dense blocks of rows
     )
+    learns_from_single_items: ClassVar[bool] = False  # whether it predicts labels, item by item
+    compares_groups: ClassVar[bool] = False  # whether it always makes rankings fair between protected groups
     ranks_by_sorting: ClassVar[bool] = True  # whether it learns scores to sort by; otherwise it learns a policy
     # Whether strength and max_disparity are read when data is ranked, so that a trade-off curve takes one fit.
     ranks_at_any_strength: ClassVar[bool] = False
@@ -117,6 +123,7 @@ class Ranker(ScikitLearnEstimator, RanksAsPolicy, ExplainedRanker, ABC):
     best_iteration_: int
     best_score_: float | None
     evals_result_: dict[str, dict[str, list[float]]]
+    interrupted_: bool = False  # whether Ctrl-C ended the last fit, which then kept the best state so far
     click_report_: dict[str, Any] | None  # the click_evidence of the training data; None without clicks
 
     @classmethod
@@ -146,19 +153,20 @@ class Ranker(ScikitLearnEstimator, RanksAsPolicy, ExplainedRanker, ABC):
                         f"{name} {found.name!r}: weights are trained by BanditRank's reward only; write mean(...) here."
                     )
 
+    @refusing_unknown_arguments
     def fit(
         self,
         X: Any,
-        y: ArrayLike | None = None,
+        y: str | ArrayLike | None = None,
         *,
-        qid: ArrayLike | None = None,
+        qid: str | ArrayLike | None = None,
         group: ArrayLike | None = None,
         protected: Groups | None = None,
         sample_weight: ArrayLike | None = None,
-        valid: RankingDataset | None = None,
-        eval_set: Sequence[tuple[Any, ArrayLike]] | None = None,
-        eval_qid: Sequence[ArrayLike] | None = None,
-        eval_group: Sequence[ArrayLike] | None = None,
+        valid: Any = None,
+        eval_set: Sequence[tuple[Any, Any]] | tuple[Any, Any] | None = None,
+        eval_qid: Any = None,
+        eval_group: Any = None,
         eval_names: Sequence[str] | None = None,
         init: Ranker | None = None,
         callbacks: Sequence[Callback | Callable[[TrainingProgress], Any]] | None = None,
@@ -173,15 +181,19 @@ class Ranker(ScikitLearnEstimator, RanksAsPolicy, ExplainedRanker, ABC):
         ``click_report_`` then holds the number of clicks and their effective sample size. With validation data, training stops when it
         no longer helps there, and the best state is kept.
 
+        Ctrl-C ends training after the present iteration: the ranker is then fitted with the best state so far, a warning says so, and
+        ``interrupted_`` is True. Before the first iteration has finished, and at the second time, Ctrl-C is a KeyboardInterrupt.
+
         Parameters
         ----------
         X
             A RankingDataset; a feature matrix or frame, one row per item; or a click table, a frame with the columns query_text,
             item_text and clicked.
         y
-            The label of each row of a matrix; a RankingDataset holds its own.
+            The label of each row, or the name of a column of the frame; a RankingDataset holds its own.
         qid
-            The query id of each row of a matrix, in any order.
+            The query id of each row, in any order, or the name of a column of the frame. A frame of which ``y`` or ``qid`` names a column
+            is read as by ``from_frame``: the columns item_id and group have their roles, all others are features.
         group
             The number of rows of each query, instead of ``qid``, where the rows of a query follow one another.
         protected
@@ -190,12 +202,13 @@ class Ranker(ScikitLearnEstimator, RanksAsPolicy, ExplainedRanker, ABC):
             How much each query counts: one weight per query, in the order of first appearance, or one per row, equal within a query.
             Only their ratios matter to networks and trees.
         valid
-            Validation data as a RankingDataset. Weight validation clicks as the training clicks: ``weighted_by_propensity(valid, bias)``.
+            Validation data as a RankingDataset, or as a frame where ``y`` and ``qid`` are names of columns. Weight validation clicks as the
+            training clicks: ``weighted_by_propensity(valid, bias)``.
         eval_set
-            Validation data as ``[(Xv, yv)]``, the calling form of LightGBM and XGBoost. With several sets the last one decides, as in
-            XGBoost, when training stops and which state is kept; the others are only recorded in ``evals_result_``.
+            Validation data as ``(Xv, yv)`` or ``[(Xv, yv)]``, the calling form of LightGBM and XGBoost. With several sets the last one
+            decides, as in XGBoost, when training stops and which state is kept; the others are only recorded in ``evals_result_``.
         eval_qid
-            The query ids of ``eval_set``, as ``[qid]``.
+            The query ids of ``eval_set``, as ``[qid]``; arrays, or names of columns.
         eval_group
             The query sizes of ``eval_set``, as ``[sizes]``.
         eval_names
@@ -236,22 +249,32 @@ class Ranker(ScikitLearnEstimator, RanksAsPolicy, ExplainedRanker, ABC):
             checkpoint=checkpoint,
             resume=resume,
         )
-        complete_alone(self._fitting(*prepared))
+        interruption = prepared[-1].report.interruption
+        # Of workers that train one network together none may stop alone.
+        with interruption.caught() if current_worker() is None else nullcontext():
+            complete_alone(self._fitting(*prepared))
+        self.interrupted_ = interruption.is_requested
+        if self.interrupted_:
+            warnings.warn(
+                f"training was interrupted after iteration {interruption.num_finished}; the ranker is fitted with the best so far, "
+                f"best_iteration_={self.best_iteration_}.",
+                stacklevel=3,
+            )
         return self
 
     def _prepared(
         self,
         X: Any,
-        y: ArrayLike | None = None,
+        y: str | ArrayLike | None = None,
         *,
-        qid: ArrayLike | None = None,
+        qid: str | ArrayLike | None = None,
         group: ArrayLike | None = None,
         protected: Groups | None = None,
         sample_weight: ArrayLike | None = None,
-        valid: RankingDataset | None = None,
-        eval_set: Sequence[tuple[Any, ArrayLike]] | None = None,
-        eval_qid: Sequence[ArrayLike] | None = None,
-        eval_group: Sequence[ArrayLike] | None = None,
+        valid: Any = None,
+        eval_set: Sequence[tuple[Any, Any]] | tuple[Any, Any] | None = None,
+        eval_qid: Any = None,
+        eval_group: Any = None,
         eval_names: Sequence[str] | None = None,
         init: Ranker | None = None,
         callbacks: Sequence[Callback | Callable[[TrainingProgress], Any]] | None = None,
@@ -271,6 +294,12 @@ class Ranker(ScikitLearnEstimator, RanksAsPolicy, ExplainedRanker, ABC):
         check_has_labels(train, "training data")
         check_kind_of_data(train, reads_texts=self._reads_texts, what="training data")
         self._check_clicks(train)
+        check_can_learn(
+            train,
+            learns_from_single_items=self.learns_from_single_items,
+            has_custom_reward=isinstance(reward_to_maximise(getattr(self, "reward", "ndcg")), CustomReward),
+            compares_groups=self.compares_groups,
+        )
         self.click_report_ = None if train.click_evidence is None else train.click_evidence.to_dict()
         if init is not None:
             self._check_init(init, train)
@@ -278,7 +307,15 @@ class Ranker(ScikitLearnEstimator, RanksAsPolicy, ExplainedRanker, ABC):
                 what = "training data, to continue from init,"
                 train = matched_features(train, init.num_features_, init.feature_names_, init.categories_, what=what)
         eval_sets = named_eval_sets(
-            valid, eval_set, eval_qid, eval_group, eval_names, feature_names=train.feature_names
+            valid,
+            eval_set,
+            eval_qid,
+            eval_group,
+            eval_names,
+            y=y,
+            qid=qid,
+            feature_names=train.feature_names,
+            categorical=train.categories or (),
         )
         for name, validation in eval_sets.items():
             if callable(protected):
@@ -335,7 +372,7 @@ class Ranker(ScikitLearnEstimator, RanksAsPolicy, ExplainedRanker, ABC):
         self,
         X: Any,
         *,
-        qid: ArrayLike | None = None,
+        qid: str | ArrayLike | None = None,
         group: ArrayLike | None = None,
         protected: Groups | None = None,
     ) -> NDArray[np.float64]:
@@ -347,7 +384,7 @@ class Ranker(ScikitLearnEstimator, RanksAsPolicy, ExplainedRanker, ABC):
             A RankingDataset, a matrix or frame of features (rows, features), or a click table. A sparse matrix is scored
             as it is by trees, else some rows at a time; it is never dense as a whole (but with qid or group by linear rankers).
         qid
-            The query of each row, where X is a matrix; rows of a query may stand anywhere.
+            The query of each row, where X is a matrix or frame, or the name of a column; rows of a query may stand anywhere.
         group
             Sizes of the queries, where the rows of X stand query by query; give ``qid`` or ``group``.
         protected
@@ -359,25 +396,27 @@ class Ranker(ScikitLearnEstimator, RanksAsPolicy, ExplainedRanker, ABC):
                 return quick
             if not self.scores_sparse and is_sparse(X) and X.shape[0] > 0 and not self._needs_queries:
                 return np.concatenate([self.predict(rows) for rows in dense_blocks(X)])
-        dataset = self._to_rank(X, qid, group, protected, needs_queries=self._needs_queries)
+        dataset = self._to_rank(X, qid, group, protected, as_one_query=False)
         return dataset.in_source_order(self._scores(dataset))
 
     def rank(
         self,
         X: Any,
         *,
-        qid: ArrayLike | None = None,
+        qid: str | ArrayLike | None = None,
         group: ArrayLike | None = None,
         protected: Groups | None = None,
     ) -> list[NDArray[np.int64]]:
         """For each query, in order of first appearance, its rows of X, best first: numbers as ``predict`` counts them.
+
+        Rows without ``qid`` and ``group`` are those of one query.
 
         Parameters
         ----------
         X
             A RankingDataset, a matrix or frame of features (rows, features), or a click table.
         qid
-            The query of each row, where X is a matrix; rows of a query may stand anywhere.
+            The query of each row, where X is a matrix or frame, or the name of a column; rows of a query may stand anywhere.
         group
             Sizes of the queries, where the rows of X stand query by query; give ``qid`` or ``group``.
         protected
@@ -390,9 +429,9 @@ class Ranker(ScikitLearnEstimator, RanksAsPolicy, ExplainedRanker, ABC):
     def score(
         self,
         X: Any,
-        y: ArrayLike | None = None,
+        y: str | ArrayLike | None = None,
         *,
-        qid: ArrayLike | None = None,
+        qid: str | ArrayLike | None = None,
         group: ArrayLike | None = None,
         protected: Groups | None = None,
         sample_weight: ArrayLike | None = None,
@@ -406,9 +445,9 @@ class Ranker(ScikitLearnEstimator, RanksAsPolicy, ExplainedRanker, ABC):
         X
             A RankingDataset with labels, a matrix or frame of features (rows, features), or a click table.
         y
-            The label of each row of a matrix; a RankingDataset holds its own.
+            The label of each row, or the name of a column of the frame; a RankingDataset holds its own.
         qid
-            The query of each row, where X is a matrix; rows of a query may stand anywhere.
+            The query of each row, where X is a matrix or frame, or the name of a column; rows of a query may stand anywhere.
         group
             Sizes of the queries, where the rows of X stand query by query; give ``qid`` or ``group``.
         protected
@@ -417,7 +456,8 @@ class Ranker(ScikitLearnEstimator, RanksAsPolicy, ExplainedRanker, ABC):
             How much each query counts in the mean: one weight per query, or one per row, equal within a query.
         """
         self._require_fitted()
-        dataset = training_dataset(X, y, qid, group)
+        names = None if self._reads_texts else self.feature_names_
+        dataset = training_dataset(X, y, qid, group, feature_names=names)
         check_has_labels(dataset, "data to score")
         if sample_weight is not None:
             dataset = with_sample_weight(dataset, sample_weight)
@@ -458,7 +498,7 @@ class Ranker(ScikitLearnEstimator, RanksAsPolicy, ExplainedRanker, ABC):
         export_features_ranker(self, path)
 
     def onnx_inputs(
-        self, X: Any, *, qid: ArrayLike | None = None, group: ArrayLike | None = None
+        self, X: Any, *, qid: str | ArrayLike | None = None, group: ArrayLike | None = None
     ) -> dict[str, NDArray[Any]]:
         """The inputs of the exported file for new data, by name; its scores are then in the order of the given rows.
 
@@ -473,7 +513,7 @@ class Ranker(ScikitLearnEstimator, RanksAsPolicy, ExplainedRanker, ABC):
         group
             Sizes of the queries, instead of ``qid``.
         """
-        dataset = self._to_rank(X, qid, group, None, needs_queries=self._needs_queries)
+        dataset = self._to_rank(X, qid, group, None, as_one_query=False)
         features = np.ascontiguousarray(dataset.in_source_order(dataset.features))
         if not self._needs_queries:
             return {"features": features}
@@ -489,7 +529,7 @@ class Ranker(ScikitLearnEstimator, RanksAsPolicy, ExplainedRanker, ABC):
 
     @classmethod
     def where_setting_belongs(cls, name: str) -> str | None:
-        """Where a setting that this ranker does not have belongs: to other rankers or to a model; None if nothing has it.
+        """Where a setting that this ranker does not have belongs: to other rankers or to a model, or what it is called here; None: nowhere.
 
         Parameters
         ----------
@@ -502,6 +542,9 @@ class Ranker(ScikitLearnEstimator, RanksAsPolicy, ExplainedRanker, ABC):
         kind = cls.value_with_setting(name)
         if kind is not None:
             return kind.owner_in_words(name)
+        meant = what_is_meant(name, cls.setting_names())
+        if meant is not None:
+            return meant
         rankers = ", ".join(ranker.__name__ for ranker in RANKERS.values() if name in ranker.setting_names())
         if rankers:
             return f"it is a setting of {rankers}"
@@ -554,15 +597,24 @@ class Ranker(ScikitLearnEstimator, RanksAsPolicy, ExplainedRanker, ABC):
     def _to_rank(
         self,
         X: Any,
-        qid: ArrayLike | None,
+        qid: str | ArrayLike | None,
         group: ArrayLike | None,
         protected: Groups | None,
         *,
-        needs_queries: bool = True,
+        as_one_query: bool = True,
     ) -> RankingDataset:
+        """The data to rank; rows without queries are those of one query, or else each alone."""
         self._require_fitted()
-        names = None if self._reads_texts else self.feature_names_
-        dataset = dataset_to_rank(X, qid, group, protected, needs_queries=needs_queries, feature_names=names)
+        dataset = dataset_to_rank(
+            X,
+            qid,
+            group,
+            protected,
+            needs_queries=self._needs_queries,
+            as_one_query=as_one_query,
+            feature_names=None if self._reads_texts else self.feature_names_,
+            categorical=self.categories_ or (),
+        )
         check_kind_of_data(dataset, reads_texts=self._reads_texts, what="data to rank")
         if self._reads_texts:
             return dataset

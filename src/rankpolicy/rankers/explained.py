@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, cast
 
+import numpy as np
+
 from rankpolicy.types import RankPolicyError, unknown_name
 
 if TYPE_CHECKING:
-    from rankpolicy.data.dataset import RankingDataset
+    from numpy.typing import ArrayLike, NDArray
+
     from rankpolicy.explanations.explanation import Explanation
     from rankpolicy.explanations.importance import FeatureImportance
     from rankpolicy.rankers.base import Ranker
@@ -23,10 +26,21 @@ class ExplainedRanker:
         """Whether the protected group of an item has an effect on its score."""
         return False
 
+    @property
+    def feature_importances_(self) -> NDArray[np.float64]:
+        """Importance of each feature from training alone, which only trees have; others are measured on data."""
+        raise AttributeError(
+            f"{type(self).__name__} has no feature_importances_, which only trees have from training. "
+            "Measure on data: ranker.feature_importance(data).importances."
+        )
+
     def feature_importance(
         self,
-        data: RankingDataset | None = None,
+        data: Any = None,
         *,
+        y: str | ArrayLike | None = None,
+        qid: str | ArrayLike | None = None,
+        group: ArrayLike | None = None,
         method: str = "permutation",
         metric: Any = "ndcg@10",
         num_repeats: int = 5,
@@ -39,6 +53,8 @@ class ExplainedRanker:
         ----------
         data
             Data with labels, best that the ranker was not trained on. Not needed for "gain".
+        y, qid, group
+            Labels and queries of a matrix or frame, as for ``fit``: arrays, or names of columns.
         method
             "permutation" (any ranker over features): how much ``metric`` drops when the values of the feature are shuffled over all items
             of ``data``, also across queries, with an interval over queries. "gain" (trees): the share of the feature in what all splits
@@ -62,7 +78,10 @@ class ExplainedRanker:
             return gain_importance(ranker, level=level, random_state=random_state)
         return permutation_importance(
             ranker,
-            data,  # type: ignore[arg-type]  # refused there, with words, where it is None
+            data,
+            y=y,
+            qid=qid,
+            group=group,
             metric=metric,
             num_repeats=num_repeats,
             level=level,
@@ -71,13 +90,15 @@ class ExplainedRanker:
 
     def explain(
         self,
-        data: RankingDataset,
+        data: Any,
         *,
+        qid: str | ArrayLike | None = None,
+        group: ArrayLike | None = None,
         query: Any = None,
         item: str | int | None = None,
         over: str | int | None = None,
         of: str = "score",
-        background: RankingDataset | None = None,
+        background: Any = None,
         num_samples: int = 100,
         random_state: int | None = 0,
     ) -> Explanation:
@@ -93,7 +114,9 @@ class ExplainedRanker:
         Parameters
         ----------
         data
-            The data to rank.
+            The data to rank: a RankingDataset, or a matrix or frame of features.
+        qid, group
+            The queries of a matrix or frame, as for ``rank``; None: all rows are one query.
         query
             The id of the query; may be left out where there is only one, or where ``item`` is a row.
         item
@@ -115,6 +138,8 @@ class ExplainedRanker:
         return explain_item(
             cast("Ranker", self),
             data,
+            qid=qid,
+            group=group,
             query=query,
             item=item,
             over=over,

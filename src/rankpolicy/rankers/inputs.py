@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import warnings
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -10,10 +11,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rankpolicy.arguments import as_array
-from rankpolicy.data.arrays import as_matrix, from_arrays
 from rankpolicy.data.categories import with_categories
 from rankpolicy.data.dataset import RankingDataset
-from rankpolicy.data.formats.frames import frame_features
+from rankpolicy.data.matrix_or_frame import column_names, dataset_of_rows, is_frame, matrix_of
 from rankpolicy.fairness.groups import encode_groups
 from rankpolicy.types import RankPolicyError
 
@@ -21,8 +21,15 @@ from rankpolicy.types import RankPolicyError
 Groups = ArrayLike | Callable[[RankingDataset], ArrayLike]
 
 
-def training_dataset(X: Any, y: ArrayLike | None, qid: ArrayLike | None, group: ArrayLike | None) -> RankingDataset:
-    """The training data: a dataset as it is, or one made from arrays, a frame or a click table."""
+def training_dataset(
+    X: Any,
+    y: str | ArrayLike | None,
+    qid: str | ArrayLike | None,
+    group: ArrayLike | None,
+    *,
+    feature_names: Sequence[str] | None = None,
+) -> RankingDataset:
+    """Data with labels: a dataset as it is, or one made from arrays, a frame (of which ``feature_names`` are read) or a click table."""
     if isinstance(X, RankingDataset):
         _refuse_arrays_beside_dataset(y, qid, group)
         return X
@@ -31,10 +38,10 @@ def training_dataset(X: Any, y: ArrayLike | None, qid: ArrayLike | None, group: 
         return _from_click_table(X)
     if y is None:
         raise RankPolicyError(
-            "fit needs labels: fit(X, y, qid=...), a RankingDataset that holds them, or a click table, a frame with the columns "
-            "query_text, item_text and clicked. fit(X) requires y to be passed, but the target y is None."
+            "fit needs labels: fit(X, y, qid=...) with arrays or names of columns of a frame, a RankingDataset that holds them, or a click "
+            "table, a frame with the columns query_text, item_text and clicked. fit(X) requires y to be passed, but the target y is None."
         )
-    return _from_matrix(X, y, qid, group)
+    return dataset_of_rows(X, y, qid=qid, group=group, features=feature_names)
 
 
 def _validation_dataset(
@@ -43,7 +50,10 @@ def _validation_dataset(
     eval_qid: Sequence[ArrayLike] | None,
     eval_group: Sequence[ArrayLike] | None,
     *,
+    y: Any = None,
+    qid: Any = None,
     feature_names: Sequence[str] | None = None,
+    categorical: Collection[str] = (),
 ) -> RankingDataset | None:
     """The validation data, from ``valid`` or from the lists that LightGBM and XGBoost take; None without any."""
     if valid is not None:
@@ -51,9 +61,13 @@ def _validation_dataset(
             raise RankPolicyError("pass the validation data once: valid= or eval_set=, not both.")
         if isinstance(valid, RankingDataset):
             return valid
+        if is_frame(valid) and isinstance(y, str) and isinstance(qid, str):
+            columns = _columns_to_read(valid, feature_names, what="validation data")
+            return dataset_of_rows(valid, y, qid=qid, features=columns)
         if not _is_click_table(valid):
             raise RankPolicyError(
-                f"valid must be a RankingDataset; got {type(valid).__name__}. Arrays go into eval_set=[(Xv, yv)]."
+                f"valid must be a RankingDataset; got {type(valid).__name__}. Arrays go into eval_set=[(Xv, yv)]; a frame may be given "
+                "where y and qid are names of its columns."
             )
         return _from_click_table(valid)
     if eval_set is None:
@@ -73,11 +87,13 @@ def _validation_dataset(
         raise RankPolicyError("eval_set must hold one pair of features and labels: eval_set=[(Xv, yv)].")
     features, labels = eval_set[0]
     try:
-        return _from_matrix(
-            _with_columns(features, feature_names, what="it"),
+        return dataset_of_rows(
+            features,
             labels,
-            None if eval_qid is None else eval_qid[0],
-            None if eval_group is None else eval_group[0],
+            qid=None if eval_qid is None else eval_qid[0],
+            group=None if eval_group is None else eval_group[0],
+            features=_columns_to_read(features, feature_names, what="it"),
+            categorical=categorical,
         )
     except RankPolicyError as error:
         raise RankPolicyError(f"eval_set: {error}") from None
@@ -85,12 +101,15 @@ def _validation_dataset(
 
 def named_eval_sets(
     valid: Any,
-    eval_set: Sequence[tuple[Any, ArrayLike]] | None,
-    eval_qid: Sequence[ArrayLike] | None,
-    eval_group: Sequence[ArrayLike] | None,
+    eval_set: Any,
+    eval_qid: Any,
+    eval_group: Any,
     eval_names: Sequence[str] | None,
     *,
+    y: Any = None,
+    qid: Any = None,
     feature_names: Sequence[str] | None = None,
+    categorical: Collection[str] = (),
 ) -> dict[str, RankingDataset]:
     """The validation sets by name, in order: from ``valid``, or from the lists that LightGBM and XGBoost take.
 
@@ -99,17 +118,25 @@ def named_eval_sets(
     valid
         One validation set.
     eval_set, eval_qid, eval_group
-        Lists of equal length: pairs of features and labels, and the queries of each of them.
+        Lists of equal length: pairs of features and labels, and the queries of each of them; or one pair, and its queries.
     eval_names
         Their names; None: valid_0, valid_1, ...
+    y, qid
+        Names of the columns of labels and queries, where ``valid`` is a frame.
     feature_names
         Feature columns of the training data, which frames are matched to.
+    categorical
+        Those of them that hold categories.
     """
-    if not all(given is None or isinstance(given, list | tuple) for given in (eval_set, eval_qid, eval_group)):
+    if isinstance(eval_set, tuple) and len(eval_set) == 2 and hasattr(eval_set[0], "shape"):
+        eval_set, eval_qid, eval_group = [eval_set], _as_list_of_one(eval_qid), _as_list_of_one(eval_group)
+    if not all(values is None or isinstance(values, list | tuple) for values in (eval_set, eval_qid, eval_group)):
         raise RankPolicyError("eval_set, eval_qid and eval_group must be lists: eval_set=[(Xv, yv)], eval_qid=[qid].")
     num_sets = 1 if eval_set is None else len(eval_set)
     if valid is not None or num_sets <= 1:
-        first = _validation_dataset(valid, eval_set, eval_qid, eval_group, feature_names=feature_names)
+        first = _validation_dataset(
+            valid, eval_set, eval_qid, eval_group, y=y, qid=qid, feature_names=feature_names, categorical=categorical
+        )
         sets = [] if first is None else [first]
     else:
         lists = [values for values in (eval_qid, eval_group) if values is not None]
@@ -121,10 +148,20 @@ def named_eval_sets(
         sets = []
         for number in range(num_sets):
             qid, group = ([values[number]] if values is not None else None for values in (eval_qid, eval_group))
-            dataset = _validation_dataset(None, [eval_set[number]], qid, group, feature_names=feature_names)  # type: ignore[index]
+            dataset = _validation_dataset(
+                None, [eval_set[number]], qid, group, feature_names=feature_names, categorical=categorical
+            )
             assert dataset is not None
             sets.append(dataset)
     return dict(zip(_names_of_eval_sets(eval_names, len(sets)), sets, strict=True))
+
+
+def _as_list_of_one(values: Any) -> Any:
+    """The queries of a bare pair (Xv, yv), in a list if they are not yet."""
+    is_list = (
+        isinstance(values, list | tuple) and len(values) == 1 and (isinstance(values[0], str) or np.ndim(values[0]) > 0)
+    )
+    return values if values is None or is_list else [values]
 
 
 def _names_of_eval_sets(given: Sequence[str] | None, num_sets: int) -> list[str]:
@@ -158,16 +195,18 @@ def with_groups(dataset: RankingDataset, groups: Groups) -> RankingDataset:
 
 def dataset_to_rank(
     X: Any,
-    qid: ArrayLike | None,
+    qid: str | ArrayLike | None,
     group: ArrayLike | None,
     groups: Groups | None,
     *,
     needs_queries: bool,
+    as_one_query: bool = False,
     feature_names: Sequence[str] | None = None,
+    categorical: Collection[str] = (),
 ) -> RankingDataset:
-    """The data to rank; of a frame only the columns ``feature_names`` are read.
+    """The data to rank; of a frame only the columns ``feature_names`` are read, text in ``categorical`` ones as categories.
 
-    Rows may come without qid if scores do not depend on the other items of a query.
+    Rows without queries are all of one query (``as_one_query``), or each alone if scores do not depend on the other items of a query.
     """
     if isinstance(X, RankingDataset):
         _refuse_arrays_beside_dataset(None, qid, group)
@@ -176,39 +215,26 @@ def dataset_to_rank(
         _refuse_arrays_beside_dataset(None, qid, group)
         dataset = _from_click_table(X, needs_clicks=False)
     else:
-        X = _with_columns(X, feature_names, what="data to rank")
-        dataset = _arrays_to_rank(X, qid, group, needs_queries=needs_queries)
+        if qid is None and group is None:
+            num_rows = len(X) if is_frame(X) else matrix_of(X).shape[0]
+            if needs_queries and not as_one_query:
+                raise RankPolicyError(
+                    "which rows belong to one query must be known here: pass qid= (an id per row) or group= (sizes). "
+                    f"For a single query use group=[{num_rows}]."
+                )
+            group = [num_rows] if as_one_query else np.full(num_rows, 1)
+        columns = _columns_to_read(X, feature_names, what="data to rank")
+        dataset = dataset_of_rows(X, qid=qid, group=group, features=columns, categorical=categorical)
     return dataset if groups is None else with_groups(dataset, groups)
 
 
-def _arrays_to_rank(X: Any, qid: ArrayLike | None, group: ArrayLike | None, *, needs_queries: bool) -> RankingDataset:
-    if qid is None and group is None:
-        num_rows = len(X) if hasattr(X, "columns") else _matrix(X).shape[0]
-        if needs_queries:
-            raise RankPolicyError(
-                "which rows belong to one query must be known here: pass qid= (an id per row) or group= (sizes). "
-                f"For a single query use group=[{num_rows}]."
-            )
-        group = np.full(num_rows, 1)
-    return _from_matrix(X, None, qid, group)
-
-
-def _from_matrix(X: Any, y: ArrayLike | None, qid: ArrayLike | None, group: ArrayLike | None) -> RankingDataset:
-    """A dataset from a matrix or a frame of features, whose categorical columns are encoded."""
-    if not hasattr(X, "columns"):
-        return from_arrays(_matrix(X), y, qid=qid, group=group)
-    matrix, categories = frame_features(X)
-    dataset = from_arrays(matrix, y, qid=qid, group=group, feature_names=_column_names(X))
-    return replace(dataset, categories=categories) if categories else dataset
-
-
-def _with_columns(X: Any, feature_names: Sequence[str] | None, *, what: str) -> Any:
-    """Of a frame the feature columns of the training data, in its order; anything else as it is."""
-    names = _column_names(X)
+def _columns_to_read(X: Any, feature_names: Sequence[str] | None, *, what: str) -> list[str] | None:
+    """The feature columns of the training data that are to be read from a frame; None where either has no names."""
+    names = column_names(X)
     if feature_names is None or names is None:
-        return X
+        return None
     _check_names(names, feature_names, what=what)
-    return X if names == list(feature_names) else X[list(feature_names)]
+    return list(feature_names)
 
 
 def matched_features(
@@ -293,23 +319,6 @@ def _from_click_table(frame: Any, *, needs_clicks: bool = True) -> RankingDatase
     return from_click_table(frame, needs_clicks=needs_clicks)
 
 
-def _matrix(X: Any) -> Any:
-    """A matrix from an array; a sparse matrix as it is."""
-    matrix = as_matrix(X)
-    if matrix.ndim == 0:
-        raise RankPolicyError(
-            f"features must be a matrix (items, features), a frame or a RankingDataset; got {type(X).__name__}. "
-            "Files are read with read_letor or read_parquet."
-        )
-    return matrix
-
-
-def _column_names(X: Any) -> list[str] | None:
-    """The column names of a frame; None without names, or if they are the numbers that pandas makes up."""
-    names = list(getattr(X, "columns", ()))
-    return names if names and all(isinstance(name, str) for name in names) else None
-
-
 def dense_blocks(X: Any, *, cells_per_block: int = 1 << 22) -> Iterator[NDArray[np.float32]]:
     """The rows of a sparse matrix as dense matrices, some at a time, so that memory does not grow with the number of rows."""
     rows = X.tocsr()
@@ -323,6 +332,56 @@ def _refuse_arrays_beside_dataset(y: Any, qid: Any, group: Any) -> None:
         raise RankPolicyError(
             "a RankingDataset or a click table knows its labels and queries: pass no y, qid or group beside it."
         )
+
+
+def check_can_learn(
+    train: RankingDataset, *, learns_from_single_items: bool, has_custom_reward: bool, compares_groups: bool
+) -> None:
+    """Refuse training data whose rankings are all equally good, or warn where a method can still learn from items one by one.
+
+    Parameters
+    ----------
+    train
+        The training data.
+    learns_from_single_items
+        Whether the method predicts labels item by item, so that labels may be equal within queries.
+    has_custom_reward
+        Whether a function of the user rewards rankings, which may differ whatever the labels are.
+    compares_groups
+        Whether the method makes rankings fair between protected groups.
+    """
+    if compares_groups and train.groups is not None and len(encode_groups(train.groups).names) < 2:
+        raise RankPolicyError(
+            f"fairness between protected groups needs two or more of them in the training data; all {train.num_items} items are in group "
+            f"{train.groups[0]!s}. Is protected= the right column?"
+        )
+    if int(train.sizes.max()) < 2:
+        problem = (
+            f"no query has two items to rank: there are {train.num_queries} queries of one item"
+            + (" (one sample only, n_samples=1)" if train.num_items == 1 else "")
+            + ". Are qid and item id swapped? qid is the same for all items that are ranked together"
+        )
+    elif not has_custom_reward and not _some_labels_differ(train):
+        problem = (
+            f"no query has items of different labels (they go from {train.labels.min():g} to {train.labels.max():g}), so all rankings are "
+            "equally good. Check labels and qid"
+        )
+    else:
+        return
+    if not learns_from_single_items or train.labels.min() == train.labels.max():
+        raise RankPolicyError(f"nothing can be learned: {problem}.")
+    warnings.warn(f"{problem}. Only differences between queries are learned.", stacklevel=4)
+
+
+def _some_labels_differ(dataset: RankingDataset, queries_at_once: int = 1 << 15) -> bool:
+    """Whether a query has items of different labels; labels on disk are read up to the first such query."""
+    for first in range(0, dataset.num_queries, queries_at_once):
+        starts = dataset.offsets[first : first + queries_at_once + 1]
+        labels = dataset.labels[starts[0] : starts[-1]]
+        lowest, highest = (f.reduceat(labels, starts[:-1] - starts[0]) for f in (np.minimum, np.maximum))
+        if (lowest < highest).any():
+            return True
+    return False
 
 
 def num_groups_of(dataset: RankingDataset, *, fairness: str) -> int:

@@ -25,7 +25,7 @@ class RanksAsPolicy(ABC):
         self,
         X: Any,
         *,
-        qid: ArrayLike | None = None,
+        qid: str | ArrayLike | None = None,
         group: ArrayLike | None = None,
         protected: Groups | None = None,
         num_samples: int = 1,
@@ -38,7 +38,7 @@ class RanksAsPolicy(ABC):
         X
             A RankingDataset, a matrix or frame of features (rows, features), or a click table.
         qid
-            The query of each row, where X is a matrix; rows of a query may stand anywhere.
+            The query of each row, where X is a matrix or frame, or the name of a column; None: all rows are one query.
         group
             Sizes of the queries, where the rows of X stand query by query; give ``qid`` or ``group``.
         protected
@@ -66,7 +66,7 @@ class RanksAsPolicy(ABC):
         self,
         X: Any,
         *,
-        qid: ArrayLike | None = None,
+        qid: str | ArrayLike | None = None,
         group: ArrayLike | None = None,
         protected: Groups | None = None,
         rank_weights: ArrayLike | None = None,
@@ -79,7 +79,7 @@ class RanksAsPolicy(ABC):
         X
             A RankingDataset, a matrix or frame of features (rows, features), or a click table.
         qid
-            The query of each row, where X is a matrix; rows of a query may stand anywhere.
+            The query of each row, where X is a matrix or frame, or the name of a column; None: all rows are one query.
         group
             Sizes of the queries, where the rows of X stand query by query; give ``qid`` or ``group``.
         protected
@@ -106,7 +106,7 @@ class RanksAsPolicy(ABC):
         self,
         X: Any,
         *,
-        qid: ArrayLike | None = None,
+        qid: str | ArrayLike | None = None,
         group: ArrayLike | None = None,
         protected: Groups | None = None,
     ) -> RankingPolicy:
@@ -117,7 +117,7 @@ class RanksAsPolicy(ABC):
         X
             A RankingDataset, a matrix or frame of features (rows, features), or a click table.
         qid
-            The query of each row, where X is a matrix; rows of a query may stand anywhere.
+            The query of each row, where X is a matrix or frame, or the name of a column; None: all rows are one query.
         group
             Sizes of the queries, where the rows of X stand query by query; give ``qid`` or ``group``.
         protected
@@ -127,7 +127,7 @@ class RanksAsPolicy(ABC):
 
     @abstractmethod
     def _to_rank(
-        self, X: Any, qid: ArrayLike | None, group: ArrayLike | None, protected: Groups | None
+        self, X: Any, qid: str | ArrayLike | None, group: ArrayLike | None, protected: Groups | None
     ) -> RankingDataset:
         """The data to rank as a dataset."""
 

@@ -12,6 +12,7 @@ from importlib.util import find_spec
 from numbers import Integral
 from typing import Any
 
+from rankpolicy.interruption import Interruption
 from rankpolicy.training.callbacks import Callback, TrainingProgress, as_callbacks
 from rankpolicy.training.network_fit import ReportEpoch
 from rankpolicy.types import RankPolicyError
@@ -36,16 +37,19 @@ class ReportOptions:
         The user's callbacks.
     settings
         The settings of the ranker, for the callbacks.
+    interruption
+        Whether Ctrl-C was pressed.
     """
 
     progress: bool | None = None
     every: int | None = None
     callbacks: tuple[Callback, ...] = ()
     settings: Mapping[str, Any] = field(default_factory=dict)
+    interruption: Interruption = field(default_factory=Interruption)
 
     def is_over(self) -> bool:
-        """Whether a callback wants the epoch to end."""
-        return any(callback.is_over() for callback in self.callbacks)
+        """Whether a callback or Ctrl-C wants the epoch to end."""
+        return self.interruption.is_requested or any(callback.is_over() for callback in self.callbacks)
 
 
 def report_options(
@@ -107,8 +111,15 @@ def epoch_progress(description: str, num_epochs: int, options: ReportOptions) ->
             show(state)
             if logger.isEnabledFor(logging.DEBUG):
                 logger.debug("%s", _line(state))
-            wishes = [callback.on_iteration(state) for callback in options.callbacks]
-            return any(wish is True for wish in wishes)
+            options.interruption.num_finished = epoch
+            try:
+                wishes = [callback.on_iteration(state) for callback in options.callbacks]
+            except KeyboardInterrupt:
+                if not options.interruption.is_caught:
+                    raise
+                options.interruption.request()
+                return True
+            return options.interruption.is_requested or any(wish is True for wish in wishes)
 
         try:
             for callback in options.callbacks:

@@ -104,7 +104,7 @@ def test_queries_weigh_the_same_and_those_without_pairs_nothing():
 def test_wrong_settings_and_labels_are_named(tmp_path):
     with pytest.raises(rp.RankPolicyError, match=r"C must be above 0; got 0"):
         rp.RankSVM(C=0).fit(DATA)
-    with pytest.raises(rp.RankPolicyError, match=r"pairs of items with different labels in one query; there is none"):
+    with pytest.raises(rp.RankPolicyError, match="nothing can be learned: no query has items of different labels"):
         rp.RankSVM().fit([[1.0], [2.0]], [1, 1], group=[2])
     with pytest.raises(rp.RankPolicyError, match=r"RankSVM keeps no checkpoints"):
         rp.RankSVM().fit(DATA, checkpoint=tmp_path / "state")

@@ -42,7 +42,13 @@ def test_parts_survive_a_checkpoint(tmp_path):
 
 @pytest.mark.parametrize("name", PAPER_REWARDS)
 def test_the_papers_rewards_train(name):
-    rp.BanditRank(reward=PAPER_REWARDS[name], epochs=1, **SMALL).fit(TRAIN).predict(TEST)
+    ranker = rp.BanditRank(reward=PAPER_REWARDS[name], epochs=1, **SMALL).fit(TRAIN)
+    measured = {key: values[0] for key, values in ranker.evals_result_["training"].items()}
+    metrics = [value for key, value in measured.items() if key not in ("reward", "L_rl", "L_sl")]
+    assert measured["reward"] == pytest.approx(np.mean(metrics), rel=1e-5)
+    assert min(metrics) > 0
+    untrained = rp.BanditRank(reward=PAPER_REWARDS[name], epochs=1, learning_rate=1e-12, **SMALL).fit(TRAIN)
+    assert (ranker.predict(TEST) != untrained.predict(TEST)).all()
 
 
 def test_queries_without_relevant_items_are_left_out_and_counted():
@@ -53,7 +59,7 @@ def test_queries_without_relevant_items_are_left_out_and_counted():
     assert penalised.report_ == {"queries_left_out": {"no relevant item": 0}}
     assert penalised.evals_result_["training"]["excess"][0] >= 0
     with pytest.raises(rp.RankPolicyError, match="no query has an item with label >= 1"):
-        rp.BanditRank(**SMALL).fit(TRAIN.features, TRAIN.labels * 0, group=TRAIN.sizes)
+        rp.BanditRank(**SMALL).fit(TRAIN.features, TRAIN.labels / 9, group=TRAIN.sizes)
 
 
 def test_the_policy_at_ranking_time_is_by_affinity_without_chance():

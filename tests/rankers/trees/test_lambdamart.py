@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -33,3 +35,19 @@ def test_without_early_stopping_the_best_tree_is_kept_too():
     assert len(curve) == 40
     assert ranker.best_score_ == max(curve) == curve[ranker.best_iteration_ - 1]
     assert rp.evaluate(ranker, VALID, ["ndcg@10"]).means["ndcg@10"] == pytest.approx(max(curve))
+
+
+def test_it_learns_from_relevances_estimated_from_clicks():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(size=(300, 2))
+    grades = rp.data.from_arrays(X, np.floor(3 * X[:, 0]), qid=np.repeat(np.arange(30), 10))
+    settings = {"num_trees": 10, "min_items_in_leaf": 5, "random_state": 0}
+    by_lightgbm = rp.LambdaMART(**settings).fit(grades, progress=False)
+    ours = rp.LambdaMART(**settings).fit(replace(grades, label_kind="relevances"), progress=False)
+    np.testing.assert_allclose(ours.predict(grades), by_lightgbm.predict(grades), atol=1e-4)
+    relevances = replace(grades, labels=(0.6 * X[:, 0]).astype(np.float32), label_kind="relevances")
+    ranker = rp.LambdaMART(**settings).fit(relevances, valid=relevances, progress=False)
+    assert rp.evaluate(ranker, grades, ["ndcg@10"]).means["ndcg@10"] > 0.95
+    too_large = replace(relevances, labels=np.linspace(0, 31, 300, dtype=np.float32)[::-1])
+    with pytest.raises(rp.RankPolicyError, match="relevances from 0 to 30; got 31"):
+        rp.LambdaMART(**settings).fit(too_large, progress=False)

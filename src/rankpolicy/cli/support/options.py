@@ -47,6 +47,15 @@ Ties = Annotated[
         help="Items with equal scores: mean over their orders, the worst order, or by item id as trec_eval.",
     ),
 ]
+LogColumns = Annotated[
+    str | None,
+    typer.Option(
+        "--columns",
+        metavar="NAME=COLUMN,...",
+        help="What columns of the log are called: item=shown_item,rank=pos. Names: session, query, item, position, clicked; items, "
+        "clicks; impressions.",
+    ),
+]
 Qid = Annotated[
     str, typer.Option("--qid", metavar="COLUMN", help="Column of query ids, for .csv and .parquet of features.")
 ]
@@ -150,3 +159,16 @@ def columns_from(
     """What the options say about how data is read, as ``read_dataset`` takes it."""
     left_out = [name.strip() for names in ignore or () for name in names.split(",") if name.strip()]
     return {"qid": qid, "label": label, "protected": group, "ignore": left_out, "on_disk": on_disk}
+
+
+def log_columns(text: str | None) -> dict[str, str]:
+    """The columns that ``--columns`` names, by what they hold."""
+    columns = {}
+    for pair in filter(None, (text or "").split(",")):
+        name, _, column = (word.strip() for word in pair.partition("="))
+        if not name or not column:
+            raise RankPolicyError(
+                f"--columns must be names and columns such as item=shown_item,rank=pos; got {pair!r:.80}."
+            )
+        columns[name] = column
+    return columns

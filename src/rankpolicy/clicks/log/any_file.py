@@ -9,7 +9,7 @@ from pathlib import Path
 from rankpolicy.arguments import checked_kinds
 from rankpolicy.clicks.log.click_log import ClickLog
 from rankpolicy.clicks.log.scan import scan_click_log
-from rankpolicy.clicks.log.table_files import COLUMNS, layout_of, read_table_clicks, table_columns
+from rankpolicy.clicks.log.table_files import COLUMNS, checked_columns, layout_of, read_table_clicks, table_columns
 from rankpolicy.clicks.log.yandex import read_yandex_clicks
 from rankpolicy.types import RankPolicyError, unknown_name
 
@@ -25,7 +25,7 @@ def read_click_log(
     columns: Mapping[str, str] | None = None,
     lenient: bool = False,
 ) -> ClickLog:
-    """Read a click log from a file; plain, gzip (.gz) or zstandard (.zst).
+    """Read a click log from a file; plain, gzip (.gz), bzip2 (.bz2) or zstandard (.zst).
 
     Formats:
 
@@ -48,13 +48,14 @@ def read_click_log(
     """
     if format is not None and format not in FORMATS:
         raise RankPolicyError(unknown_name("format", format, FORMATS))
+    names = checked_columns(columns)
     if Path(path).is_dir():
         if format not in (None, *COLUMNS):
             raise RankPolicyError(
                 f"a folder must hold Parquet files of the format {', '.join(COLUMNS)}; got {format!r}."
             )
-        return scan_click_log(path, columns=columns, lenient=lenient)
-    chosen = format or _guessed(path)
+        return scan_click_log(path, columns=names, lenient=lenient)
+    chosen = format or _guessed(path, names)
     if chosen == "yandex":
         return read_yandex_clicks(path, lenient=lenient)
     if chosen == CLICK_TABLE:
@@ -66,22 +67,23 @@ def read_click_log(
                 "a click table cannot be read with lenient: leave it out, and correct malformed rows."
             )
         return click_log_of(read_click_table(path, columns=columns, side=()))
-    return read_table_clicks(path, layout=chosen, columns=columns, lenient=lenient)
+    return read_table_clicks(path, layout=chosen, columns=names, lenient=lenient)
 
 
-def _guessed(path: str | os.PathLike[str]) -> str:
+def _guessed(path: str | os.PathLike[str], names: Mapping[str, str]) -> str:
     is_table = any(suffix in (".parquet", ".csv") for suffix in Path(path).suffixes)
     if not is_table:
         return "yandex"
     columns = table_columns(path)
-    layout = layout_of(columns)
+    layout = layout_of(columns, names)
     if layout is None:
         from rankpolicy.data.click_table.table import NEEDED, is_click_table
 
-        if is_click_table(columns):
+        if is_click_table([*columns, *names]):
             return CLICK_TABLE
         wanted = "; ".join(f"{name}: {', '.join(needed)}" for name, needed in {**COLUMNS, CLICK_TABLE: NEEDED}.items())
         raise RankPolicyError(
-            f"{path} must have the columns of a click log ({wanted}); it has {', '.join(columns[:20])}."
+            f"{path} must have the columns of a click log ({wanted}); it has {', '.join(columns[:20])}. "
+            'Say what they are called: columns={"item": "document"}, on the command line --columns item=document.'
         )
     return layout

@@ -220,12 +220,31 @@ def log_from_lists(
     query_names, query_codes = coded(queries)
     item_names, flat_codes = coded(item for shown in items for item in shown)
     lengths = np.array([len(shown) for shown in items], np.int64)
+    sessions = np.repeat(np.arange(len(lengths)), lengths)
+    repeated = np.flatnonzero(repeated_items(sessions, flat_codes))
+    if len(repeated):
+        row, item = int(sessions[repeated[0]]), item_names[flat_codes[repeated[0]]]
+        raise RankPolicyError(
+            f"every item of a list must be in it once; row {row}, of the query {str(queries[row])!r:.80}, has {item!r:.80} twice."
+        )
     flat_marks = [mark for row in clicks for mark in row]
     wrong_marks = [mark for mark in flat_marks if mark not in (0, 1)]
     if wrong_marks:
         raise RankPolicyError(f"clicks must be 0 or 1; got {wrong_marks[0]!r:.60}.")
     marks = np.array(flat_marks, np.int64)
     return padded_log(query_names, item_names, query_codes, lengths, flat_codes, marks, counts=counts)
+
+
+def repeated_items(sessions: NDArray[Any], items: NDArray[Any]) -> NDArray[np.bool_]:
+    """Where an item was in the list of its session before (shown item,).
+
+    >>> repeated_items(np.array([0, 0, 1, 1]), np.array([5, 7, 5, 5])).tolist()
+    [False, False, False, True]
+    """
+    is_repeated = np.ones(len(items), np.bool_)
+    keys = sessions.astype(np.int64) * (int(items.max(initial=0)) + 1) + items
+    is_repeated[np.unique(keys, return_index=True)[1]] = False
+    return is_repeated
 
 
 def padded_log(

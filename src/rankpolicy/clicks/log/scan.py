@@ -18,6 +18,7 @@ from rankpolicy.clicks.log.counted_sessions import CountedSessions
 from rankpolicy.clicks.log.table_files import (
     COLUMNS,
     NoGoodRowsError,
+    checked_columns,
     clicks_of_frame,
     column_of,
     layout_of,
@@ -27,7 +28,7 @@ from rankpolicy.data.formats.parquet import parquet_files, unreadable
 from rankpolicy.display import short_repr
 from rankpolicy.executors import Executor, opened
 from rankpolicy.optional import require
-from rankpolicy.types import RankPolicyError, unknown_name
+from rankpolicy.types import RankPolicyError
 
 _BLOCK_ROWS = 500_000
 _LEAST_PENDING = 2_000_000  # sessions that are gathered before they are merged
@@ -62,11 +63,7 @@ def scan_click_log(
     """
     given = Path(checked_path(path))
     files = parquet_files(given)
-    names = dict(columns or {})
-    known = list(dict.fromkeys(name for needed in COLUMNS.values() for name in needed))
-    for name in names:
-        if name not in known:
-            raise RankPolicyError(unknown_name("column of a click log", name, known))
+    names = checked_columns(columns)
     layout = _layout(files[0], names)
     merged, num_skipped = MergedSessions(), 0
     if executor is None:
@@ -179,9 +176,8 @@ def _widened(rows: NDArray[Any], width: int, filling: int) -> NDArray[Any]:
 
 
 def _layout(file: Path, names: dict[str, str]) -> str:
-    known = {other.lower(): name for name, other in names.items()}
-    columns = [known.get(column, column) for column in table_columns(file)]
-    layout = layout_of(columns)
+    columns = table_columns(file)
+    layout = layout_of(columns, names)
     if layout is None:
         wanted = "; ".join(f"{name}: {', '.join(needed)}" for name, needed in COLUMNS.items())
         raise RankPolicyError(

@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rankpolicy.clicks.log.click_log import NOT_SHOWN, ClickLog, padded_log
+from rankpolicy.clicks.log.click_log import NOT_SHOWN, ClickLog, padded_log, repeated_items
 from rankpolicy.files import checked_file, read_text_bytes
 from rankpolicy.optional import require
-from rankpolicy.types import RankPolicyError
+from rankpolicy.types import RankPolicyError, unknown_name
 
 # Columns of each layout and the other names they may have; letter case does not matter.
 COLUMNS = {
@@ -76,12 +76,25 @@ def table_columns(path: str | os.PathLike[str]) -> list[str]:
     return [name.strip().lower() for name in next(csv.reader([head]), [])]
 
 
-def layout_of(columns: list[str]) -> str | None:
-    """The layout of a table with these columns; None if it has none of them."""
+def layout_of(columns: list[str], names: Mapping[str, str]) -> str | None:
+    """The layout of a table with these columns, where ``names`` says what some are called in it; None if it has none of them."""
     for layout, needed in COLUMNS.items():
-        if all(_found(name, columns) for name in needed):
+        if all(name in names or _found(name, columns) for name in needed):
             return layout
     return None
+
+
+def checked_columns(columns: Mapping[str, str] | None) -> dict[str, str]:
+    """What columns are called in the file, by the names that the readers know: {"rank": "pos"} is {"position": "pos"}."""
+    known = {other: name for name, others in OTHER_NAMES.items() for other in others if other != "click"}
+    known |= {name: name for needed in COLUMNS.values() for name in needed}
+    known |= {"click": "clicked"} | {name: name for name in ("query_text", "item_text", "timestamp", "user")}
+    checked = {}
+    for name, column in (columns or {}).items():
+        if name not in known:
+            raise RankPolicyError(unknown_name("column of a click log", name, known))
+        checked[known[name]] = column
+    return checked
 
 
 def _found(name: str, columns: list[str]) -> str | None:
@@ -213,6 +226,10 @@ def _rows(table: _Table) -> ClickLog:
     # Positions 1, 2, 3, ... without a gap, and one query: otherwise the whole session is malformed, not only the row.
     expected = np.arange(len(positions)) - np.repeat(starts, lengths) + (0 if positions.min() == 0 else 1)
     is_bad = (positions != expected) | (queries != np.repeat(queries[starts], lengths))
+    is_repeated = repeated_items(sessions, table.codes("item")[1])
+    if not table.lenient:
+        table.drop(is_repeated & ~is_bad, "every item of a session once")
+    is_bad |= is_repeated
     if is_bad.any():
         spoilt = np.repeat(np.logical_or.reduceat(is_bad, starts), lengths)
         table.drop(spoilt if table.lenient else is_bad, "the positions of a session to be 1, 2, 3, ... of one query")
@@ -257,6 +274,8 @@ def _sessions(table: _Table) -> ClickLog:
     table.drop(table.frame["clicks"].list.eval(polars.element().is_null()).list.any().to_numpy(), "clicks to be 0 or 1")
     has_null = table.frame["items"].list.eval(polars.element().is_null() | (polars.element() == "")).list.any()
     table.drop(has_null.to_numpy(), "every item to have a name")
+    is_repeated = table.frame["items"].list.n_unique() != table.frame["items"].list.len()
+    table.drop(is_repeated.to_numpy(), "every item of a list once")
     query_names, queries = table.codes("query")
     item_names, items = _coded_series(table.frame["items"].explode())
     return padded_log(

@@ -249,7 +249,7 @@ class ClickModel(ShortRepr, ModelDefinition):
         Parameters
         ----------
         path
-            The file, which is written whole or not at all; compressed where the name ends in .gz or .zst.
+            The file, which is written whole or not at all; compressed where the name ends in .gz, .bz2 or .zst.
         """
         from rankpolicy.clicks.models.file import write_click_model
 

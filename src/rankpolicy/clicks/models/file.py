@@ -22,7 +22,7 @@ FILE_FORMAT, FILE_VERSION = "rankpolicy click model", 1
 
 
 def write_click_model(model: ClickModel, path: str | os.PathLike[str]) -> None:
-    """Write a model as JSON, whole or not at all; compressed where the name ends in .gz or .zst."""
+    """Write a model as JSON, whole or not at all; compressed where the name ends in .gz, .bz2 or .zst."""
     text = json.dumps(document_of(model), ensure_ascii=False, allow_nan=False)
     with atomic_write(path) as file:
         file.write((text + "\n").encode())

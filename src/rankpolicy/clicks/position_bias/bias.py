@@ -112,7 +112,7 @@ class PositionBias:
         Parameters
         ----------
         path
-            The file, such as bias.json; compressed where the name ends in .gz or .zst.
+            The file, such as bias.json; compressed where the name ends in .gz, .bz2 or .zst.
         """
         with atomic_write(path) as file:
             file.write((json.dumps(self.to_dict(), indent=2, allow_nan=False) + "\n").encode())

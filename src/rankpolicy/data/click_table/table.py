@@ -86,7 +86,7 @@ def read_click_table(
     Parameters
     ----------
     path
-        A Parquet file (ending in .parquet) or a CSV file with a header, plain or compressed by gzip or zstandard.
+        A Parquet file (ending in .parquet) or a CSV file with a header, plain or compressed by gzip, bzip2 or zstandard.
     columns
         The columns that have other names: ``{"query_text": "q"}``.
     side

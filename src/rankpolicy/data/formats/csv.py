@@ -31,7 +31,7 @@ def read_csv(
     Parameters
     ----------
     path
-        The file, plain or compressed (.csv.gz, .csv.zst).
+        The file, plain or compressed (.csv.gz, .csv.bz2, .csv.zst).
     qid
         Name of the column with the query id of each row; rows may be in any order.
     label

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
+from numbers import Number
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from rankpolicy.arguments import checked_kinds
-from rankpolicy.data.arrays import from_arrays
+from rankpolicy.data.arrays import DATE_ADVICE, from_arrays
 from rankpolicy.data.categories import decoded, encoded
 from rankpolicy.data.dataset import RankingDataset
 from rankpolicy.optional import require
 from rankpolicy.types import RankPolicyError
 
+_TO_NUMERIC = "Make it numbers: pd.to_numeric(column)."
 MOST_CATEGORIES = 1000  # more are a text or an id, which a ranker cannot learn from
 
 
@@ -23,8 +25,8 @@ MOST_CATEGORIES = 1000  # more are a text or an id, which a ranker cannot learn 
 def from_frame(
     frame: Any,
     *,
-    qid: str = "qid",
-    label: str | None = "label",
+    qid: str | ArrayLike = "qid",
+    label: str | ArrayLike | None = "label",
     features: Sequence[str] | None = None,
     item_id: str | None = None,
     protected: str | None = None,
@@ -38,9 +40,9 @@ def from_frame(
     frame
         The frame.
     qid
-        Name of the column with the query id of each row; rows may be in any order.
+        Name of the column with the query id of each row, or these ids as an array; rows may be in any order.
     label
-        Name of the column of labels; None for data still to be ranked.
+        Name of the column of labels, or the labels as an array; None for data still to be ranked.
     features
         Names of the feature columns; None: all remaining columns. They hold numbers, or categories (pandas' category, polars' Categorical
         and Enum). Missing values are allowed: rankers learn from them. Infinity is not.
@@ -60,11 +62,12 @@ def from_frame(
     columns = [str(column) for column in _columns_of(frame)]
     if columns != list(frame.columns):
         frame = frame.set_axis(columns, axis=1)  # pandas numbers columns without names
-    item_id = "item_id" if item_id is None and "item_id" in columns else item_id
-    protected = "group" if protected is None and "group" in columns else protected
-    roles = {"qid": qid, "label": label, "item_id": item_id, "protected": protected}
+    item_id = "item_id" if item_id is None and "item_id" in columns and "item_id" not in (features or ()) else item_id
+    protected = "group" if protected is None and "group" in columns and "group" not in (features or ()) else protected
+    named = {"qid": qid, "label": label, "item_id": item_id, "protected": protected}
+    roles = {role: column for role, column in named.items() if isinstance(column, str)}
     for role, column in roles.items():
-        if column is not None and column not in columns:
+        if column not in columns:
             advice = (
                 " For data still to be ranked pass label=None." if role == "label" else f" Name another with {role}=."
             )
@@ -84,8 +87,8 @@ def from_frame(
     matrix, categories = frame_features(frame, features, text_is=text_is)
     dataset = from_arrays(
         matrix,
-        None if label is None else frame_numbers(frame, label, "label"),
-        qid=frame_names(frame, qid, "qid"),
+        frame_numbers(frame, label, "label") if isinstance(label, str) else label,
+        qid=frame_names(frame, qid, "qid") if isinstance(qid, str) else qid,
         item_ids=None if item_id is None else frame_names(frame, item_id, "item_id"),
         protected=None if protected is None else frame_names(frame, protected, "protected"),
         feature_names=features,
@@ -127,13 +130,20 @@ def to_frame(dataset: RankingDataset) -> Any:
 
 
 def frame_features(
-    frame: Any, features: Sequence[Any] | None = None, *, text_is: str = "error"
+    frame: Any,
+    features: Sequence[Any] | None = None,
+    *,
+    text_is: str = "error",
+    categorical: Collection[str] = (),
 ) -> tuple[NDArray[np.float32], dict[str, tuple[str, ...]]]:
-    """Feature columns (rows, features) of a frame as numbers, NaN where a value is missing, and the categories of categorical ones."""
+    """Feature columns (rows, features) of a frame as numbers, NaN where a value is missing, and the categories of categorical ones.
+
+    Text in the columns ``categorical``, which a fitted ranker knows as categories, is categories whatever ``text_is`` says.
+    """
     names = list(frame.columns) if features is None else list(features)
     matrix, categories = np.empty((len(frame), len(names)), np.float32), {}
     for place, column in enumerate(names):
-        if _is_categorical(frame[column], text_is):
+        if _is_categorical(frame[column], "categories" if column in categorical else text_is):
             matrix[:, place], categories[str(column)] = _categories(frame[column], column)
         else:
             matrix[:, place] = frame_numbers(frame, column, "feature")
@@ -196,9 +206,10 @@ def _categories(series: Any, column: str) -> tuple[NDArray[np.float32], tuple[st
 
 def frame_numbers(frame: Any, column: str, role: str) -> NDArray[np.float32]:
     """A column as numbers; missing ones are NaN in a feature, and an error elsewhere."""
+    advice = _advice(frame[column], role) if getattr(frame[column], "ndim", 1) == 1 else None
     values = _values(frame, column, role)
-    if values.dtype.kind not in "iufb":
-        advice = (
+    if advice is not None or values.dtype.kind not in "iufb":
+        advice = advice or (
             "Make it categories (pandas .astype('category'), polars .cast(pl.Categorical)), or leave it out (ignore=)."
             if role == "feature"
             else "Map it to 0, 1, 2, ..."
@@ -211,6 +222,23 @@ def frame_numbers(frame: Any, column: str, role: str) -> NDArray[np.float32]:
         row = int(np.argmin(allowed))
         raise RankPolicyError(f"{role} column {column!r} must be finite; row {row} is {values[row]}. Clip it first.")
     return numbers
+
+
+def _advice(series: Any, role: str) -> str | None:
+    """How a column of dates, durations or decimal numbers becomes one of numbers; None for other columns."""
+    kind = str(series.dtype).lower()
+    is_polars = hasattr(series, "null_count")
+    if kind.startswith(("date", "period")):
+        return (
+            "Give the days since a date: (column - column.min()).dt.total_days()." if is_polars else DATE_ADVICE["date"]
+        )
+    if kind.startswith(("time", "duration")):
+        return "Give the seconds: column.dt.total_seconds()." if is_polars else DATE_ADVICE["duration"]
+    if kind.startswith("decimal"):
+        return "Make it numbers: column.cast(pl.Float64)." if is_polars else _TO_NUMERIC
+    # Numbers of Python, as databases give them, make a column of objects.
+    is_of_numbers = kind == "object" and all(isinstance(value, Number) for value in series.dropna())
+    return _TO_NUMERIC if is_of_numbers and series.notna().all() else None
 
 
 def frame_names(frame: Any, column: str, role: str) -> NDArray[Any]:

@@ -15,7 +15,7 @@ SUFFIXES = (".query", ".group")
 
 def read_group_sizes(data_file: Path, num_items: int) -> NDArray[np.int64]:
     """The number of items of each query, from the file next to a data file whose lines have no qid."""
-    is_compressed = data_file.suffix in (".gz", ".zst")
+    is_compressed = data_file.suffix in (".gz", ".bz2", ".zst")
     stems = [data_file, data_file.with_suffix("")] if is_compressed else [data_file]
     candidates = [stem.with_name(stem.name + suffix) for stem in stems for suffix in SUFFIXES]
     size_file = next((candidate for candidate in candidates if candidate.is_file()), None)

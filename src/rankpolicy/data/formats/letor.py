@@ -83,7 +83,7 @@ def write_letor(dataset: RankingDataset, path: str | os.PathLike[str]) -> None:
     dataset
         The dataset.
     path
-        The file; a name that ends in .gz or .zst is compressed.
+        The file; a name that ends in .gz, .bz2 or .zst is compressed.
     """
     if dataset.categories is not None or np.isnan(dataset.features).any():
         raise RankPolicyError(

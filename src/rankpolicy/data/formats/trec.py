@@ -116,7 +116,7 @@ def write_qrels(dataset: RankingDataset, path: str | os.PathLike[str]) -> None:
     dataset
         The dataset; its labels must be whole numbers.
     path
-        The file; a name that ends in .gz or .zst is compressed.
+        The file; a name that ends in .gz, .bz2 or .zst is compressed.
     """
     if (dataset.labels != np.round(dataset.labels)).any():
         item = int(np.argmax(dataset.labels != np.round(dataset.labels)))
@@ -146,7 +146,7 @@ def write_run(
         One score per item (items,), in the order in which a ranker's ``predict(dataset)`` gives them: that of the rows that the dataset was
         made from.
     path
-        The file; a name that ends in .gz or .zst is compressed.
+        The file; a name that ends in .gz, .bz2 or .zst is compressed.
     tag
         Name of the run, the last word of each line.
     """

@@ -69,8 +69,8 @@ class AutoRanker(Ranker):
     ``num_folds`` folds: a member learns from all folds but one and is stopped by that one, and the choices are made on all queries, each
     scored by members that have not seen it. Ranking then averages the members of all folds.
 
-    After fit, ``report_`` holds the members (method, features read, iterations, seconds, validation reward), the validation reward of each
-    method and of the blend with intervals, the shares, and which methods were left out and why.
+    After fit, ``report_`` holds the members (method, features read, weight in the blend, iterations, seconds, validation reward), the
+    validation reward of each method and of the blend with intervals, the shares, and which methods were left out and why.
     """
 
     name: ClassVar[str] = "auto"
@@ -127,7 +127,7 @@ class AutoRanker(Ranker):
             raise RankPolicyError(
                 "AutoRanker keeps no checkpoints: give it a time_limit instead. Leave checkpoint out."
             )
-        clock = Clock(self.time_limit)
+        clock = Clock(self.time_limit, options.report.interruption)
         left_out = {method: why for method in self.methods if (why := why_left_out(method, train))}
         seed = secrets.randbelow(HIGHEST_SEED) if self.random_state is None else self.random_state
         parts, folds = self._parts(train, valid, seed)
@@ -148,6 +148,8 @@ class AutoRanker(Ranker):
         ):
             warnings.filterwarnings("ignore", "this learns from clicks as they are")  # the blend has said so
             for number, (place, result) in enumerate(fits, 1):
+                if options.report.interruption.is_requested:  # by Ctrl-C, which has cut this member short
+                    break
                 if isinstance(result, Member):
                     found[place] = result
                     score = result.ranker.best_score_
@@ -279,6 +281,8 @@ class AutoRanker(Ranker):
             for part in range(int(folds.max()) + 1)
             if {member.method for member in self._members if member.part == part} == set(methods)
         ]
+        if not whole:  # Ctrl-C came before any fold was done
+            return None
         queries = np.flatnonzero(np.isin(folds, whole))
         dataset = train[queries]
         scores = {method: np.empty(dataset.num_items) for method in methods}
@@ -309,6 +313,7 @@ class AutoRanker(Ranker):
                     "iterations": member.ranker.best_iteration_,
                     "seconds": round(member.seconds, 3),
                     "reward": member.ranker.best_score_,
+                    "weight": self._weight_in_blend(member),
                 }
                 for member in self._members
             ],
@@ -339,18 +344,20 @@ class AutoRanker(Ranker):
         assert total is not None, "a blend has members"
         return total
 
+    def _weight_in_blend(self, member: Member) -> float:
+        """The share of a member in the blend: methods of a kind have equal shares, and so have the members of a method."""
+        kind = _kind(member.method)
+        num_methods = len({other.method for other in self._members if _kind(other.method) == kind})
+        return self._weight(kind) / (len(self._of(member.method)) * num_methods)
+
     def _factors(self) -> list[tuple[Member, float]]:
         """Each member that counts, and the factor on its scores."""
-        methods_of_kind = {
-            kind: {member.method for member in self._members if _kind(member.method) == kind} for kind in _KINDS
-        }
-        found = []
-        for member in self._members:
-            kind = _kind(member.method)
-            count = len(self._of(member.method)) * len(methods_of_kind[kind])
-            if member.spread > 0 and self._weight(kind) > 0:
-                found.append((member, self._sharpness * self._weight(kind) / (count * member.spread)))
-        return found
+        weights = [(member, self._weight_in_blend(member)) for member in self._members]
+        return [
+            (member, self._sharpness * weight / member.spread)
+            for member, weight in weights
+            if member.spread > 0 and weight > 0
+        ]
 
     def _files(self) -> dict[str, bytes]:
         state = {

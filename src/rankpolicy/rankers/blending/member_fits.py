@@ -6,7 +6,6 @@ import threading
 import time
 from collections.abc import Callable, Generator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,6 +15,7 @@ from numpy.typing import NDArray
 
 from rankpolicy.data.dataset import RankingDataset
 from rankpolicy.heap import give_back_freed_memory
+from rankpolicy.interruption import Interruption
 from rankpolicy.rankers.base import Ranker
 from rankpolicy.rankers.blending.blend import spread_within_queries
 from rankpolicy.rankers.blending.gating import Columns, read_columns
@@ -142,9 +142,12 @@ class Clock:
     ----------
     limit
         Seconds for everything; None: no limit.
+    interruption
+        Ctrl-C, which ends all trainings.
     """
 
-    def __init__(self, limit: float | None) -> None:
+    def __init__(self, limit: float | None, interruption: Interruption | None = None) -> None:
+        self._interruption = interruption or Interruption()
         self._started = time.monotonic()
         self._end = None if limit is None else self._started + _SHARE_OF_FITS * limit
         self._is_over = threading.Event()
@@ -157,7 +160,7 @@ class Clock:
     def stop_after(self, seconds: float) -> Stop:
         """A callback that ends a training after so many seconds, or when all are to end."""
         end = time.monotonic() + seconds
-        return Stop(lambda: self._is_over.is_set() or time.monotonic() >= end)
+        return Stop(lambda: self._is_over.is_set() or self._interruption.is_requested or time.monotonic() >= end)
 
     def stop_all(self) -> None:
         """End all trainings after their present iteration."""
@@ -278,7 +281,7 @@ class _Rounds:
         task, started = self.task(place), time.monotonic()
         stop = self.clock.stop_after(max(0.0, share * self.clock.seconds_left))
         try:
-            with one_thread_each() if self.num_workers > 1 else nullcontext():
+            with one_thread_each():  # also a single worker: the number of threads changes the last bits of sums
                 columns = self._columns_of(task.part) if task.is_gated else None
                 return _fitted(task, self.parts[task.part], columns, stop, started)
         except RankPolicyError as error:

@@ -16,7 +16,6 @@ from rankpolicy.optional import require
 from rankpolicy.rankers.base import DECISIVE, FitOptions
 from rankpolicy.rankers.linear.base import LinearRanker
 from rankpolicy.settings import documented, setting
-from rankpolicy.types import RankPolicyError
 
 
 @final
@@ -68,11 +67,6 @@ class PairLoss(NamedTuple):
         # With equal scores every pair is active.
         wins, _, _ = _active_pairs(np.zeros(train.num_items), np.zeros(train.num_items), label_ranks, train.offsets)
         pairs = np.add.reduceat(wins, train.offsets[:-1])
-        if not pairs.any():
-            raise RankPolicyError(
-                "RankSVM learns from pairs of items with different labels in one query; there is none"
-                + (", since there is one sample only." if train.num_items == 1 else ". Check labels and qid.")
-            )
         query_weights = np.divide(1 / np.count_nonzero(pairs), pairs, out=np.zeros(len(pairs)), where=pairs > 0)
         if train.query_weights is not None:
             query_weights *= train.query_weights / train.query_weights[pairs > 0].mean()

@@ -23,6 +23,7 @@ class DELTR(NetworkRanker, DELTRSettings):
     """ListNet with a penalty when a protected group has less exposure at the first rank than the others (Zehlike & Castillo 2020)."""
 
     name: ClassVar[str] = "deltr"
+    compares_groups: ClassVar[bool] = True
 
     protected_group: Any = setting(1, "Which of the values given as ``protected`` is the protected group.")
     model: Any = setting_of(NetworkRanker, "model", default="linear")

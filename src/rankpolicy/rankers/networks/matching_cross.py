@@ -18,7 +18,6 @@ from rankpolicy.objectives import (
 from rankpolicy.rankers.networks.click_training import check_loss_is_bounded
 from rankpolicy.rankers.networks.network import NetworkRanker
 from rankpolicy.settings import documented, setting, setting_of
-from rankpolicy.types import RankPolicyError
 
 LOSSES: dict[str, Callable[[], Objective]] = {
     "softmax": SoftmaxCrossEntropy,
@@ -64,8 +63,6 @@ class MatchingCross(NetworkRanker):
     def _trainable(self, train: RankingDataset) -> RankingDataset:
         if self.loss == "sigmoid":
             check_loss_is_bounded(train, loss="the sigmoid loss", instead="weight by='query', or choose loss='softmax'")
-        if not train.labels.any():
-            raise RankPolicyError("the training data must hold at least one click; they have none.")
         kept, num_dropped = train.drop_queries_without_relevant_items(relevant_from=1e-9)
         # Weighting has left out the queries without a click already.
         before = 0 if train.click_evidence is None else train.click_evidence.queries_left_out.get(NO_CLICK, 0)

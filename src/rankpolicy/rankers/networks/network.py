@@ -280,7 +280,7 @@ class NetworkRanker(Ranker, TrainingSettings):
         return add_network(graph, scaled, self._network, num_columns=self._inputs.num_columns)
 
     def onnx_inputs(
-        self, X: Any, *, qid: ArrayLike | None = None, group: ArrayLike | None = None
+        self, X: Any, *, qid: str | ArrayLike | None = None, group: ArrayLike | None = None
     ) -> dict[str, NDArray[Any]]:
         """The inputs of the exported file for new data, by name.
 

@@ -6,13 +6,11 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, final
 
 from rankpolicy.data.dataset import RankingDataset
-from rankpolicy.data.stored.pages import parts_of
 from rankpolicy.metrics import CustomReward, reward_to_maximise
 from rankpolicy.metrics.expression import reward_for_labels
 from rankpolicy.objectives.policy_gradient import PolicyGradient, PolicyGradientSettings
 from rankpolicy.rankers.networks.network import NetworkRanker
 from rankpolicy.settings import documented, setting_of, share_settings
-from rankpolicy.types import RankPolicyError
 
 
 @final
@@ -49,9 +47,5 @@ class PGRank(NetworkRanker, PolicyGradientSettings):
     def _trainable(self, train: RankingDataset) -> RankingDataset:
         if isinstance(reward_to_maximise(self.reward), CustomReward):
             return train  # a function may reward rankings whatever the labels are
-        if not any(part.any() for part in parts_of(train.labels)):
-            raise RankPolicyError(
-                "no item has a label above 0, so all rankings earn the same and there is nothing to learn. Check the labels."
-            )
         # All rankings of a query without relevant items earn the same: its gradient is 0.
         return train.drop_queries_without_relevant_items(relevant_from=1e-9)[0]

@@ -35,6 +35,7 @@ class Regression(NetworkRanker):
     """
 
     name: ClassVar[str] = "regression"
+    learns_from_single_items: ClassVar[bool] = True
     settings_to_try: ClassVar[tuple[dict[str, Any], ...]] = (
         {},
         {"model": "linear"},

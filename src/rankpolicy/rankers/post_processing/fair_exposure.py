@@ -80,6 +80,7 @@ class FairExposure(Ranker):
     """
 
     name: ClassVar[str] = "fair-exposure"
+    compares_groups: ClassVar[bool] = True
     ranks_by_sorting: ClassVar[bool] = False
     ranks_at_any_strength: ClassVar[bool] = True
     fitted_attributes: ClassVar[tuple[str, ...]] = (*Ranker.fitted_attributes, "report_")
@@ -222,7 +223,7 @@ class FairExposure(Ranker):
         self,
         X: Any,
         *,
-        qid: ArrayLike | None = None,
+        qid: str | ArrayLike | None = None,
         group: ArrayLike | None = None,
         protected: Groups | None = None,
     ) -> Floats:
@@ -233,7 +234,7 @@ class FairExposure(Ranker):
         X
             A RankingDataset, a matrix or frame of features (rows, features), or a click table.
         qid
-            The query of each row, where X is a matrix; rows of a query may stand anywhere.
+            The query of each row, where X is a matrix or frame, or the name of a column; None: all rows are one query.
         group
             Sizes of the queries, where the rows of X stand query by query; give ``qid`` or ``group``.
         protected
@@ -247,7 +248,7 @@ class FairExposure(Ranker):
         X: Any,
         *,
         strengths: Sequence[float],
-        qid: ArrayLike | None = None,
+        qid: str | ArrayLike | None = None,
         group: ArrayLike | None = None,
         protected: Groups | None = None,
     ) -> list[Mixture]:
@@ -260,7 +261,7 @@ class FairExposure(Ranker):
         strengths
             Weights of the expected disparity, 0 or more; infinity is the limit of high ones: with the aim "group", equal exposure.
         qid
-            The query of each row, where X is a matrix; rows of a query may stand anywhere.
+            The query of each row, where X is a matrix or frame, or the name of a column; None: all rows are one query.
         group
             Sizes of the queries, where the rows of X stand query by query; give ``qid`` or ``group``.
         protected

@@ -58,6 +58,7 @@ class FairLP(Ranker):
     """
 
     name: ClassVar[str] = "fair-lp"
+    compares_groups: ClassVar[bool] = True
     ranks_by_sorting: ClassVar[bool] = False
     settings_to_try: ClassVar[tuple[dict[str, Any], ...]] = ({}, {"relevance_settings": {"model": "mlp"}})
 

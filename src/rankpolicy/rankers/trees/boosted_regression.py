@@ -21,6 +21,7 @@ class BoostedRegression(TreeRanker):
     """Predict the label of each item with gradient-boosted trees (Friedman 2001, by LightGBM) and rank by the prediction."""
 
     name: ClassVar[str] = "boosted-regression"
+    learns_from_single_items: ClassVar[bool] = True
 
     def _parameters(self) -> dict[str, Any]:
         return super()._parameters() | {"objective": "regression"}

@@ -35,6 +35,8 @@ if TYPE_CHECKING:
     from rankpolicy.rankers.exporting.graph import Graph
 
 _TREES = "booster.txt"
+# Below this number of rows times trees, one thread is faster: waking others takes as long (measured on two cores).
+_ENOUGH_TREE_READS = 200_000
 _one_makes_bins = threading.Lock()
 
 ValidationMeasure = Callable[
@@ -300,14 +302,32 @@ class TreeRanker(Ranker):
     def _scores(self, dataset: RankingDataset) -> NDArray[np.float64]:
         features = dataset.features
         parts = features.blocks() if isinstance(features, StoredFeatures) else [_as_lightgbm_reads(features)]
+        is_small = dataset.num_items * self.best_iteration_ < _ENOUGH_TREE_READS
+        threads = {"num_threads": 1} if is_small or is_alone() else {}
         return np.concatenate(
             [
                 self._booster.predict(
-                    np.asarray(part) if isinstance(part, StoredFeatures) else part, num_iteration=self.best_iteration_
+                    np.asarray(part) if isinstance(part, StoredFeatures) else part,
+                    num_iteration=self.best_iteration_,
+                    **threads,
                 )
                 for part in parts
             ]
         )
+
+    @property
+    def booster_(self) -> lightgbm.Booster:
+        """The trees as LightGBM's ``Booster``, whose ``predict`` uses those up to ``best_iteration_``."""
+        self._require_fitted()
+        booster: lightgbm.Booster = self._booster
+        booster.best_iteration = self.best_iteration_
+        return booster
+
+    @property
+    def feature_importances_(self) -> NDArray[np.float64]:
+        """Share of each feature in what all splits gained (feature,); ``feature_importance`` has intervals, and importance on data."""
+        gains = np.asarray(self.booster_.feature_importance("gain", iteration=self.best_iteration_), np.float64)
+        return gains / (gains.sum() or 1.0)
 
     def _onnx_scores(self, graph: Graph) -> str:
         from rankpolicy.rankers.exporting.trees import add_trees

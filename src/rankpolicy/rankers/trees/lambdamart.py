@@ -24,9 +24,10 @@ _QUERIES_AT_ONCE = 1 << 15
 @documented
 @dataclass(kw_only=True, eq=False, repr=False)
 class LambdaMART(TreeRanker):
-    """LambdaMART (Burges 2010), by LightGBM; labels must be whole numbers from 0 to 30."""
+    """LambdaMART (Burges 2010), by LightGBM; labels are whole numbers from 0 to 30, or relevances estimated from clicks."""
 
     name: ClassVar[str] = "lambdamart"
+    learns_from_relevances: ClassVar[bool] = True
 
     truncation: int = setting(
         30, "Pairs of items count when at least one of the two is ranked among the first so many.", at_least=1
@@ -38,12 +39,17 @@ class LambdaMART(TreeRanker):
             "lambdarank_truncation_level": self.truncation,
         }
 
+    def _objective(self, train: RankingDataset) -> TreeObjective | None:
+        # LightGBM's own lambdarank takes whole-number labels only, so fractions go through our gradients, which equal its.
+        return _Lambdas(self._gradients(train, None)[0]) if train.label_kind == "relevances" else None
+
     def _gradients(self, train: RankingDataset, objective: TreeObjective | None) -> tuple[Gradients, float]:
         from rankpolicy.kernels.trees import lambda_gradients
 
         weights = np.ones(train.num_queries) if train.query_weights is None else train.query_weights
         weights = np.asarray(weights / weights.mean(), np.float64)
-        labels = np.concatenate([part.astype(np.uint8) for part in parts_of(train.labels)])  # whole numbers up to 30
+        kind = np.float32 if train.label_kind == "relevances" else np.uint8  # grades are whole numbers up to 30
+        labels = np.concatenate([part.astype(kind) for part in parts_of(train.labels)])
         codes = train.features.codes if isinstance(train.features, StoredFeatures) else None
         gradient, hessian = (new_numbers(train.num_items, np.float32, beside=codes) for _ in range(2))
 
@@ -68,9 +74,14 @@ class LambdaMART(TreeRanker):
         return of_scores, 0.0
 
     def _check_data(self, dataset: RankingDataset) -> None:
+        may_be_fractions = dataset.label_kind == "relevances"
         for labels in parts_of(dataset.labels):
-            wrong = labels[(labels != np.round(labels)) | (labels > 30)]
+            wrong = labels[((labels != np.round(labels)) & (not may_be_fractions)) | (labels > 30)]
             if len(wrong):
+                if may_be_fractions:
+                    raise RankPolicyError(
+                        f"LambdaMART needs relevances from 0 to 30; got {wrong[0]:g}. Scale them to 0 to 1."
+                    )
                 raise RankPolicyError(
                     f"LambdaMART needs whole-number labels from 0 to 30; got {wrong[0]:g}. Map grades to 0, 1, 2, ..."
                 )
@@ -80,3 +91,15 @@ class LambdaMART(TreeRanker):
                 f"LambdaMART needs queries of at most {_MOST_ITEMS} items, LightGBM's limit; query {dataset.query_ids[longest]} has "
                 f"{dataset.sizes[longest]}. Split or shorten it, or use BoostedPolicy, which has no limit."
             )
+
+
+class _Lambdas:
+    """LambdaRank's gradients as an objective of LightGBM; no curve is recorded."""
+
+    def __init__(self, gradients: Gradients) -> None:
+        self._gradients = gradients
+        self.history: dict[str, list[float]] = {}
+
+    def __call__(self, scores: NDArray[np.float64], /) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        gradient, hessian = self._gradients(scores.astype(np.float32))
+        return gradient.astype(np.float64), hessian.astype(np.float64)

@@ -1,0 +1,108 @@
+"""Off-policy logs from tables with one row per shown item and names of queries and items: a CSV or Parquet file, or a frame."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from rankpolicy.arguments import as_float64, checked_kinds
+from rankpolicy.clicks.log.click_log import NOT_SHOWN
+from rankpolicy.clicks.log.table_files import column_of
+from rankpolicy.data.dataset import RankingDataset
+from rankpolicy.data.formats.frames import frame_names
+from rankpolicy.files import checked_file, read_text_bytes
+from rankpolicy.off_policy.log import OffPolicyLog
+from rankpolicy.optional import require
+from rankpolicy.types import RankPolicyError, unknown_name
+
+_ROLES = ("session", "query", "item", "position", "clicked", "propensity")
+
+
+@checked_kinds
+def read_off_policy_log(
+    source: Any, dataset: RankingDataset, *, columns: Mapping[str, str] | None = None
+) -> OffPolicyLog:
+    """Read a log of shown items with propensities, for policies of a dataset: ``ranker.policy(dataset)``.
+
+    Columns: session, query, item, position (1, 2, ... in each session), clicked (or another reward), and propensity, the probability
+    of the item at its position given the items above it.
+
+    Parameters
+    ----------
+    source
+        A .csv or .parquet file, or a pandas or polars frame; rows may be in any order.
+    dataset
+        The queries and items that policies rank, with item ids: queries of the log are its contexts, and items are counted as in it.
+    columns
+        Names of columns that are called differently: ``{"item": "shown_item"}``.
+    """
+    names = dict(columns or {})
+    strangers = [name for name in names if name not in _ROLES]
+    if strangers:
+        raise RankPolicyError(unknown_name("column of an off-policy log", strangers[0], _ROLES))
+    frame = source if hasattr(source, "columns") else _frame_of_file(source)
+    chosen = {name: column_of(name, list(frame.columns), names) for name in _ROLES}
+    for name, column in chosen.items():
+        if column is None:
+            raise RankPolicyError(
+                f"an off-policy log must have the column {names.get(name, name)!r}; it has {', '.join(frame.columns[:20])}. "
+                'Say what it is called: columns={"item": "shown_item"}.'
+            )
+    if len(frame) == 0 or dataset.item_ids is None:
+        raise RankPolicyError("an off-policy log must have at least one row, and the dataset item ids.")
+    sessions, queries, items = (frame_names(frame, chosen[name], name).astype(str) for name in _ROLES[:3])  # type: ignore[arg-type]
+    positions, rewards, propensities = (as_float64(name, np.asarray(frame[chosen[name]])) for name in _ROLES[3:])
+    _, numbers = np.unique(sessions, return_inverse=True)
+    order = np.lexsort((positions, numbers))
+    starts = np.flatnonzero(np.diff(numbers[order], prepend=-1))
+    lengths = np.diff(starts, append=len(order))
+    expected = np.arange(len(order)) - np.repeat(starts, lengths) + 1
+    is_bad = (positions[order] != expected) | (queries[order] != np.repeat(queries[order][starts], lengths))
+    if is_bad.any():
+        row = order[np.argmax(is_bad)]
+        raise RankPolicyError(
+            f"the positions of a session must be 1, 2, 3, ... of one query; session {str(sessions[row])!r:.80} has position "
+            f"{positions[row]:g} of query {str(queries[row])!r:.80}."
+        )
+    context_of = {str(name): context for context, name in enumerate(dataset.query_ids.tolist())}
+    index_of = {
+        (query, str(name)): index
+        for query, name, index in zip(
+            dataset.query_of_item.tolist(),
+            dataset.item_ids.tolist(),
+            (np.arange(dataset.num_items) - dataset.offsets[dataset.query_of_item]).tolist(),
+            strict=True,
+        )
+    }
+    pairs = [(context_of.get(queries[row], -1), items[row]) for row in order.tolist()]
+    unknown = [pair not in index_of for pair in pairs]
+    if any(unknown):
+        row = order[np.argmax(unknown)]
+        missing = f"item {str(items[row])!r:.80} of query {str(queries[row])!r:.80}"
+        raise RankPolicyError(f"the dataset must have all queries and items of the log; it has no {missing}.")
+    is_shown = np.arange(lengths.max()) < lengths[:, None]
+    lists = np.full(is_shown.shape, NOT_SHOWN, np.int32)
+    lists[is_shown] = [index_of[pair] for pair in pairs]
+    padded_rewards, padded_propensities = np.zeros(is_shown.shape), np.ones(is_shown.shape)
+    padded_rewards[is_shown], padded_propensities[is_shown] = rewards[order], propensities[order]
+    return OffPolicyLog(
+        items=lists,
+        rewards=padded_rewards,
+        contexts=np.array([pairs[start][0] for start in starts.tolist()], np.int64),
+        propensities=padded_propensities,
+    )
+
+
+def _frame_of_file(source: Any) -> Any:
+    polars = require("polars", "An off-policy log")
+    file = checked_file(source)
+    try:
+        if file.suffix == ".parquet":
+            return polars.read_parquet(file)
+        return polars.read_csv(read_text_bytes(file).tobytes(), infer_schema_length=None)
+    except (polars.exceptions.PolarsError, OSError) as error:
+        raise RankPolicyError(
+            f"{file} must be a CSV or Parquet file; it cannot be read ({str(error).splitlines()[0]})."
+        ) from None
