@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from rankpolicy.service.changes import deployments
+from rankpolicy.service.changes import Change, deployments
 from rankpolicy.service.messages import RankRequest
 from rankpolicy.service.policies.draws import with_estimated_propensities
 from rankpolicy.service.policies.restoring import models_of, policy_of_version
@@ -283,7 +283,7 @@ class LivePolicies:
             self._by_version[version.key] = LivePolicy(version=version, policy=policy_of_version(version, store.model))
         for live in self._by_version.values():
             live.restore(store, report)
-        self.adopt((), store)
+        self.adopt((), store.changes(), store.versions())
 
     @property
     def by_name(self) -> dict[str, LivePolicy]:
@@ -315,19 +315,18 @@ class LivePolicies:
         ]
         return [version for version in served if version.key not in self._by_version]
 
-    def adopt(self, added: Sequence[LivePolicy], store: ServedStore) -> None:
+    def adopt(self, added: Sequence[LivePolicy], changes: Sequence[Change], versions: Sequence[PolicyVersion]) -> None:
         """Serve what the log of changes says, from the next list on.
 
         Parameters
         ----------
         added
             The versions that were missing.
-        store
-            The log.
+        changes, versions
+            All that the log has.
         """
         self._by_version = self._by_version | {live.version.key: live for live in added}
-        changes = store.changes()
-        self.routing = Routing(deployed=deployments(changes), versions=by_number(store.versions()), secret=self._secret)
+        self.routing = Routing(deployed=deployments(changes), versions=by_number(versions), secret=self._secret)
         self.change = len(changes)
 
     def chosen(self, asked: str | None, unit: str) -> tuple[str, LivePolicy]:

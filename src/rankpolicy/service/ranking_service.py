@@ -12,7 +12,7 @@ from contextlib import closing
 from dataclasses import asdict
 from functools import partial
 from hashlib import blake2b
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 import numpy as np
@@ -43,8 +43,10 @@ if TYPE_CHECKING:
 
 SECONDS_BETWEEN_LOOKS = 1.0  # a change that another process made is served after this time
 SECONDS_BETWEEN_DELETIONS = 3_600.0
+_LONGEST_LOOK = 3.0  # seconds; a database that takes longer to answer is not ready
 _SECONDS_BETWEEN_BLOCKS = 0.005  # of the check after the start: a million rows take two minutes and a tenth of a core
 _ENCODER = msgspec.json.Encoder()
+ReadT = TypeVar("ReadT")
 
 
 class RankingService:
@@ -107,6 +109,7 @@ class RankingService:
             event_seconds=config.event_seconds,
             report=report,
         )
+        self._reads = ThreadPoolExecutor(1, "rankpolicy reader")
         self._slow = ThreadPoolExecutor(1, "rankpolicy ranker")
         self._draws = ThreadPoolExecutor(1, "rankpolicy draws")  # apart: lists of rankers do not wait for them
         self._generators = GeneratorOfLists(self._secret)
@@ -119,6 +122,8 @@ class RankingService:
         self._ending = threading.Event()
         self._row_check = threading.Thread(target=self._check_rows, name="rankpolicy row check", daemon=True)
         self._damage: str | None = None  # what the check of the rows after the start met
+        self._looks: list[Callable[[], None]] = []
+        self._look_began: float | None = None  # None between looks
         self._unreadable: str | None = None  # why the database could not be read at the last look
         self._job: subprocess.Popen[bytes] | None = None
 
@@ -148,6 +153,7 @@ class RankingService:
             self.journal.stop()
         if self._job is not None:
             self._job.kill()  # does nothing where it has ended
+        self._reads.shutdown(cancel_futures=True)
         self._slow.shutdown()
         self._draws.shutdown()
         self.reader.close()
@@ -158,7 +164,12 @@ class RankingService:
     @property
     def failure(self) -> str | None:
         """What is damaged, or why lists and events cannot be stored or keys and changes not be read now; None where all is well."""
-        return self._damage or self.journal.problem or self._unreadable
+        return self._damage or self.journal.problem or self._unreadable or self._unanswered_look()
+
+    def _unanswered_look(self) -> str | None:
+        began = self._look_began
+        seconds = 0.0 if began is None else time.monotonic() - began
+        return f"the database has not answered for {seconds:.1f} seconds" if seconds > _LONGEST_LOOK else None
 
     async def rank(self, request: RankRequest) -> RankAnswer:
         """Order the items of a request, store the list, and return it once it is on disk.
@@ -332,9 +343,10 @@ class RankingService:
     async def refresh(self) -> None:
         """Serve what the log of changes says; another process may have written it."""
         async with self._refreshing:
-            missing = self.policies.missing(self.reader)
+            missing = await self.read(self.policies.missing)
             added = await asyncio.to_thread(self._made_versions, missing) if missing else []
-            self.policies.adopt(added, self.reader)
+            changes, versions = await self.read(lambda store: (store.changes(), store.versions()))
+            self.policies.adopt(added, changes, versions)
 
     def _made_versions(self, missing: list[PolicyVersion]) -> list[LivePolicy]:
         def made(store: ServedStore, now: int) -> list[LivePolicy]:
@@ -364,14 +376,41 @@ class RankingService:
         """Notice changes that other processes make, such as the command line."""
         while True:
             await asyncio.sleep(SECONDS_BETWEEN_LOOKS)
+            self._look_began = time.monotonic()
             try:
-                if self.reader.last_change() != self.policies.change:
+                if await self.read(self._looked) != self.policies.change:
                     await self.refresh()
                 self._unreadable = None
             except Exception as error:  # what is served now goes on
                 if self._unreadable is None:
                     self._report(f"a change of what is served could not be followed: {error}")
                 self._unreadable = str(error)
+            self._look_began = None
+
+    def _looked(self, store: ServedStore) -> int:
+        for look in self._looks:
+            look()
+        return store.last_change()
+
+    def at_each_look(self, look: Callable[[], None]) -> None:
+        """Have something else read each time that changes are looked for, in the same thread.
+
+        Parameters
+        ----------
+        look
+            Called about once per second, beside the event loop.
+        """
+        self._looks.append(look)
+
+    async def read(self, use: Callable[[ServedStore], ReadT]) -> ReadT:
+        """What a function reads of the log. In a thread: a disk or a database may not answer, and lists are shown even so.
+
+        Parameters
+        ----------
+        use
+            Called with a store that only reads.
+        """
+        return await asyncio.get_running_loop().run_in_executor(self._reads, use, self.reader)
 
     def _check_rows(self) -> None:
         """Check every row of the log once, in small steps beside the requests: a start reads only what came after the snapshots."""
@@ -415,9 +454,8 @@ class RankingService:
         """Retrain on schedule; after a restart the schedule goes on where it was."""
         while True:
             try:
-                done = [
-                    one.stamp for one in self.reader.changes() if (one.action, one.policy) == ("retrain", wanted.policy)
-                ]
+                changes = await self.read(lambda store: store.changes())
+                done = [one.stamp for one in changes if (one.action, one.policy) == ("retrain", wanted.policy)]
                 last = done[-1] if done else self._started
                 await asyncio.sleep(max(0.0, (last - self.clock.now()) / 1e6 + wanted.every_hours * 3600))
                 await self.work("retrain", asdict(wanted), who="retraining")

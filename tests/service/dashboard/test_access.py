@@ -101,7 +101,7 @@ def test_with_keys_a_session_needs_the_scope_and_ends_with_its_key(tmp_path):
         store = SqliteStore(path, role="keys", check="none")
         store.revoke_key(good_id, now=2)
         store.close()
-        http.app._access._next_look = 0.0
+        http.app._access.look()
         assert http.get("/").headers["location"] == "/login"
 
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 import pwd
 import shutil
+import signal
 import subprocess
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from itertools import count
 from pathlib import Path
 
@@ -74,13 +75,30 @@ class Cluster:
 
     def crash(self) -> None:
         """End it at once, as a power cut would: no checkpoint, no goodbye."""
-        self._process.send_signal(3)  # SIGQUIT: immediate shutdown
+        self._process.send_signal(signal.SIGQUIT)  # immediate shutdown
         self._process.wait(LONGEST_WAIT)
 
     def stop(self) -> None:
         """End it."""
-        self._process.send_signal(2)  # SIGINT: fast shutdown
+        self._process.send_signal(signal.SIGINT)  # fast shutdown
         self._process.wait(LONGEST_WAIT)
+
+    @contextmanager
+    def stalled(self) -> Iterator[None]:
+        """While this holds it answers nobody and closes no connection, as a machine whose disk hangs."""
+        listed = subprocess.run(["ps", "-o", "pid=", "--ppid", str(self._process.pid)], capture_output=True, text=True)
+        processes = [self._process.pid, *map(int, listed.stdout.split())]
+
+        def send(kind: signal.Signals) -> None:
+            for process in processes:
+                with suppress(ProcessLookupError):  # one that had nothing more to do
+                    os.kill(process, kind)
+
+        try:
+            send(signal.SIGSTOP)
+            yield
+        finally:
+            send(signal.SIGCONT)
 
     def new_database(self) -> str:
         """The URL of an empty schema, which is made faster than a database."""

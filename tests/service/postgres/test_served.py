@@ -6,7 +6,9 @@ import pytest
 from starlette.testclient import TestClient
 
 from rankpolicy.service.config import ServiceConfig
+from rankpolicy.service.errors import UnavailableError
 from rankpolicy.service.http import Application
+from rankpolicy.service.http.access import Access
 from rankpolicy.service.keys import new_key
 from rankpolicy.service.opening import open_store
 from rankpolicy.service.ranking_service import RankingService
@@ -17,8 +19,9 @@ RANK = {"query": "shoes", "items": [{"id": name} for name in "abcd"], "cutoff": 
 POLICIES = {"default": {"kind": "bandit", "bandit": "epsilon-greedy"}}
 
 
-def served(url: str) -> TestClient:
-    service = RankingService(ServiceConfig(store=url, window_seconds=60, policies=POLICIES))
+def served(url: str, *, list_seconds: float = 60.0) -> TestClient:
+    config = ServiceConfig(store=url, window_seconds=60, list_seconds=list_seconds, policies=POLICIES)
+    service = RankingService(config)
     return TestClient(Application(service), base_url="http://127.0.0.1", client=("127.0.0.1", 5))
 
 
@@ -100,11 +103,31 @@ def test_a_service_without_keys_answers_after_a_restart_of_the_database(cluster)
         cluster.crash()
         try:
             wait_until(lambda: http.get("/readyz").status_code == 503)
-            for _ in range(
-                3
-            ):  # the connection is dead, and a new one cannot be made: whether there are keys is not known
-                assert http.post("/v1/rank", json=RANK).status_code == 503
+            access = http.app._access
+            access.look()  # fails, and no key was made before it
+            assert not http.post("/v1/rank", json=RANK).json()["logged"]
+            unread = Access(access._read_keys, access._read_had_keys)
+            with pytest.raises(UnavailableError):
+                unread.needs_no_key()  # before the first look that succeeds nobody knows
         finally:
             cluster.start()
-        wait_until(lambda: http.post("/v1/rank", json=RANK).status_code == 200)
+        wait_until(lambda: http.post("/v1/rank", json=RANK).json()["logged"])
+        wait_until(lambda: http.get("/readyz").status_code == 200)
+
+
+@pytest.mark.parametrize("has_keys", [False, True])
+def test_a_database_that_does_not_answer_keeps_no_list_waiting(cluster, has_keys):
+    url = cluster.new_database()
+    key, stored = new_key(["rank", "read"])
+    if has_keys:
+        keys = open_store(url, role="keys")
+        keys.add_key(stored, now=1)
+        keys.close()
+    with served(url, list_seconds=0.1) as http:
+        http.headers["authorization"] = f"Bearer {key}"
+        with cluster.stalled():
+            wait_until(lambda: http.get("/readyz").status_code == 503)  # nobody asks for a list meanwhile
+            assert not http.post("/v1/rank", json=RANK).json()["logged"]
+            assert http.get("/healthz").status_code == 200
+        wait_until(lambda: http.post("/v1/rank", json=RANK).json()["logged"])
         wait_until(lambda: http.get("/readyz").status_code == 200)

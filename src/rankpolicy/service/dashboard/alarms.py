@@ -26,7 +26,7 @@ def alarms_of(document: dict[str, Any]) -> list[dict[str, str]]:
     span = ago(recent["seconds"]).removesuffix(" ago")
     found: list[tuple[str, str, str]] = []
     if health["failure"] is not None:
-        found.append(("readiness", "alarm", f"Not ready, lists are not logged: {health['failure']}"))
+        found.append(("readiness", "alarm", f"Not ready: {health['failure']}"))
     free, total = health["disk_free_bytes"], health["disk_total_bytes"]
     if free is not None and free < max(FREE_BYTES, FREE_SHARE * total):
         found.append(

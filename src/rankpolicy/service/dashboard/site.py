@@ -109,22 +109,23 @@ class Dashboard:
 
     async def document(self) -> dict[str, Any]:
         """All numbers of the overview."""
-        rates = self.rates.document()
+        rates, failure = self.rates.document(), self._service.failure
         statistics = await asyncio.to_thread(self._statistics)
-        document = statistics | {"behind": self._follower.behind, "rates": rates}
+        health = statistics["health"] | {"failure": failure}
+        document = statistics | {"behind": self._follower.behind, "rates": rates, "health": health}
         return document | {"alarms": alarms_of(document)}
 
     def _statistics(self) -> dict[str, Any]:
         with self._lock:
             made, found = self._kept
             if time.monotonic() - made > _SECONDS_KEPT:
-                found = self.statistics.document() | {"health": self._health()}
+                found = self.statistics.document() | {"health": self._disk()}
                 self._kept = (time.monotonic(), found)
             return found
 
-    def _health(self) -> dict[str, Any]:
+    def _disk(self) -> dict[str, Any]:
         free, total = disk_bytes(self._service.config) or (None, None)
-        return {"failure": self._service.failure, "disk_free_bytes": free, "disk_total_bytes": total}
+        return {"disk_free_bytes": free, "disk_total_bytes": total}
 
     # Pages ---------------------------------------------------------------------------------------------------------------------------
 
@@ -134,11 +135,12 @@ class Dashboard:
         return self._html(visitor, "Overview", *content, here="/", is_live=True)
 
     async def _queries(self, request: Request, visitor: Visitor) -> Response:
-        return self._html(visitor, "Queries", *query_list(await self.document()), here="/queries", is_live=True)
+        content = await asyncio.to_thread(query_list, await self.document())
+        return self._html(visitor, "Queries", *content, here="/queries", is_live=True)
 
     async def _query(self, request: Request, visitor: Visitor) -> Response:
         query = request.query_params.get("query", "")[:LONGEST]
-        known = self.statistics.query(query)
+        known = await asyncio.to_thread(self.statistics.query, query)  # it waits while a block of the log is counted
         if known is None:
             return self._html(visitor, "Query", *unknown_query(query), here="/queries", status=404)
         policies, lists = await asyncio.to_thread(self._explained, known)

@@ -13,7 +13,6 @@ from rankpolicy.service.http.answers import RefusedError, Scope
 from rankpolicy.service.http.bodies import header
 from rankpolicy.service.keys import StoredKey, matching_key
 
-_SECONDS_BETWEEN_LOOKS = 1.0  # a new or revoked key is known after this time
 LOCAL = "this machine"  # who changes something where there are no keys
 _CHALLENGE = (b"www-authenticate", b"Bearer")
 KEY_ID = "rankpolicy.key_id"  # in the ASGI scope: who asks, once that is known
@@ -35,8 +34,10 @@ class Access:
         self._read_keys, self._read_had_keys = read_keys, had_keys
         self._keys: list[StoredKey] = []
         self._had_keys = False
-        self._next_look = 0.0
+        self._why_unknown: str | None = "the keys have not been read yet."  # None from the first look that succeeds
+        self._expiring: dict[str, StoredKey] = {}
         self._allowances: dict[str, Allowance] = {}
+        self.look()
 
     def check(self, scope: Scope, needed: str) -> str:
         """Refuse a request that may not do this; the id of its key, or "this machine" where there are no keys.
@@ -59,21 +60,22 @@ class Access:
         if found is None:
             raise RefusedError(401, "unauthorized", "send a valid key: Authorization: Bearer rp_...", _CHALLENGE)
         scope[KEY_ID] = found.key_id
-        if found.has_expired(time.time()):
-            raise RefusedError(401, "unauthorized", "this key has expired; have a new one made.", _CHALLENGE)
+        self._check_expiry(found)
         if needed not in found.scopes:
             raise RefusedError(403, "forbidden", f"this key must have the scope {needed!r}; it has not.")
         self.charge(found.key_id)
         return found.key_id
 
     def charge(self, key_id: str) -> None:
-        """Count a request against the rate of its key; refuse it where that is used up.
+        """Count a request against the rate of its key; refuse it where that is used up, or the key has expired meanwhile.
 
         Parameters
         ----------
         key_id
             What ``check`` returned.
         """
+        if key_id in self._expiring:
+            self._check_expiry(self._expiring[key_id])
         allowance = self._allowances.get(key_id)
         if allowance is not None and (wait := allowance.seconds_until_next()) > 0:
             raise RefusedError(
@@ -85,30 +87,36 @@ class Access:
 
     def needs_no_key(self) -> bool:
         """Whether no key was ever made."""
-        self._look()
+        self._check_known()
         return not self._had_keys
 
     def keys(self) -> list[StoredKey]:
         """The keys that are in force."""
-        self._look()
+        self._check_known()
         return self._keys
 
-    def _look(self) -> None:
-        now = time.monotonic()
-        if now < self._next_look:
-            return
-        self._next_look = now + _SECONDS_BETWEEN_LOOKS
+    def look(self) -> None:
+        """Read the keys; what the last look met stays in force where the database fails. Not for the event loop: it may not answer."""
         try:
-            self._keys = self._read_keys()
-            rates = {key.key_id: key.rate for key in self._keys if key.rate is not None}
-            self._allowances = {
-                key_id: self._allowances.get(key_id) or Allowance(rate) for key_id, rate in rates.items()
-            }
-            self._had_keys = self._had_keys or bool(self._keys) or self._read_had_keys()
-        except UnavailableError:
-            if not self._had_keys:  # whether there are keys is not known
-                self._next_look = 0.0
-                raise
+            keys = self._read_keys()
+            had_keys = self._had_keys or bool(keys) or self._read_had_keys()
+        except UnavailableError as error:
+            self._why_unknown = self._why_unknown and str(error)
+            return
+        # Requests are checked meanwhile: what closes the service comes first.
+        self._had_keys, self._why_unknown = had_keys, None
+        self._expiring = {key.key_id: key for key in keys if key.expires is not None}
+        rates = {key.key_id: key.rate for key in keys if key.rate is not None}
+        self._allowances = {key_id: self._allowances.get(key_id) or Allowance(rate) for key_id, rate in rates.items()}
+        self._keys = keys
+
+    def _check_known(self) -> None:
+        if self._why_unknown is not None:
+            raise UnavailableError(self._why_unknown)
+
+    def _check_expiry(self, key: StoredKey) -> None:
+        if key.has_expired(time.time()):
+            raise RefusedError(401, "unauthorized", "this key has expired; have a new one made.", _CHALLENGE)
 
 
 class Allowance:

@@ -90,14 +90,16 @@ def changing_routes(service: RankingService, access: Access) -> list[Route]:
         for name in (wanted.policy, wanted.against):
             if name is not None and name not in service.policies.names:
                 raise RankPolicyError(unknown_name("policy", name, service.policies.names))
-        if wanted.model_sha256 is not None and service.reader.model(wanted.model_sha256) is None:
+        sha256 = wanted.model_sha256
+        if sha256 is not None and await service.read(lambda store: store.model(sha256)) is None:
             raise RefusedError(404, "not_found", "there is no model with this hash: POST its file to /v1/models.")
         return _json(await service.work("evaluate", msgspec.to_builtins(wanted), who=who))
 
     async def audit(request: Request) -> Response:
         access.check(request.scope, "read")
         limit = decoded(msgspec.json.Decoder(Limit), request.query_params.get("limit", "100").encode())
-        lines = [audit_line(change) for change in service.reader.changes()]
+        changes, key_lines = await service.read(lambda store: (store.changes(), store.audit_lines()))
+        lines = [audit_line(change) for change in changes]
         lines += [
             AuditLine(
                 at=_time(stamp),
@@ -108,7 +110,7 @@ def changing_routes(service: RankingService, access: Access) -> list[Route]:
                 share=None,
                 detail=detail,
             )
-            for stamp, what, detail in service.reader.audit_lines()
+            for stamp, what, detail in key_lines
         ]
         lines.reverse()  # of changes at one moment the last comes first
         lines.sort(key=lambda line: line.at, reverse=True)

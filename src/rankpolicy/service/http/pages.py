@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 from typing import Any
 
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
-from starlette.routing import BaseRoute, Route
+from starlette.routing import BaseRoute, Match, Route
 
 from rankpolicy.service.http.access import Access
 from rankpolicy.service.http.answers import ENCODER, RefusedError, refusal_of
@@ -19,6 +20,7 @@ from rankpolicy.service.http.ubi import ubi_routes
 from rankpolicy.service.live import LivePolicies, LivePolicy
 from rankpolicy.service.messages import LONGEST
 from rankpolicy.service.ranking_service import RankingService
+from rankpolicy.service.served_store import ServedStore
 from rankpolicy.types import RankPolicyError
 
 
@@ -42,22 +44,9 @@ def pages(
         Further routes: the dashboard.
     """
 
-    def for_readers(page: Callable[[Request], Response]) -> Callable[[Request], Any]:
-        async def checked(request: Request) -> Response:
-            access.check(request.scope, "read")
-            return page(request)
-
-        return checked
-
-    def ranking(request: Request) -> Response:
-        ranking_id = request.path_params["ranking_id"]
-        found = service.reader.ranking(ranking_id) if len(ranking_id) <= LONGEST else None
-        if found is None:
-            raise RefusedError(404, "not_found", "there is no list with this ranking_id.")
-        clicks, is_learned = service.reader.clicks_of(found)
-        clicked = [item for item, mark in zip(found.shown.items, clicks, strict=True) if mark]
-        times = {"stored_us": found.stamp, "window_ends_us": found.deadline}
-        return _json({"shown": found.shown, "clicked": clicked, "learned": is_learned} | times)
+    async def ranking(request: Request) -> Response:
+        access.check(request.scope, "read")
+        return _json(await service.read(partial(_logged_list, request.path_params["ranking_id"])))
 
     async def policies(request: Request) -> Response:
         access.check(request.scope, "read")
@@ -83,7 +72,7 @@ def pages(
 
     return Starlette(
         routes=[
-            Route("/v1/rankings/{ranking_id}", for_readers(ranking)),
+            Route("/v1/rankings/{ranking_id}", ranking),
             Route("/v1/policies", policies),
             *changing_routes(service, access),
             *ubi_routes(service, access),
@@ -95,6 +84,16 @@ def pages(
         ],
         exception_handlers={404: _missing, 405: _not_allowed, RefusedError: _refused, RankPolicyError: _refused},
     )
+
+
+def _logged_list(ranking_id: str, store: ServedStore) -> dict[str, Any]:
+    logged = store.ranking(ranking_id) if len(ranking_id) <= LONGEST else None
+    if logged is None:
+        raise RefusedError(404, "not_found", "there is no list with this ranking_id.")
+    clicks, is_learned = store.clicks_of(logged)
+    clicked = [item for item, mark in zip(logged.shown.items, clicks, strict=True) if mark]
+    times = {"stored_us": logged.stamp, "window_ends_us": logged.deadline}
+    return {"shown": logged.shown, "clicked": clicked, "learned": is_learned} | times
 
 
 def described(policies: LivePolicies, name: str) -> dict[str, Any]:
@@ -160,5 +159,7 @@ def _not_allowed(request: Request, error: Exception) -> Response:
     answer = _json(
         {"error": "method_not_allowed", "message": f"{request.method} is not possible here; see /openapi.json."}, 405
     )
-    answer.headers.update(getattr(error, "headers", None) or {})
+    # Not from the error, which knows the first route of a path only.
+    routes = [route for route in request.app.routes if route.matches(request.scope)[0] is not Match.NONE]
+    answer.headers["allow"] = ", ".join(sorted({method for route in routes for method in route.methods}))
     return answer

@@ -20,6 +20,14 @@ from rankpolicy.types import MissingDependencyError, RankPolicyError
 
 LONGEST_LAG = 1_000_000  # microseconds after which a server without requests asks what the others have learned
 _SHORTEST_PAUSE, _LONGEST_PAUSE = 0.05, 2.0  # seconds after a failure to connect, doubled with each
+# A host that vanishes says no goodbye: without these, reading from it ends after a quarter of an hour or never. The URL may say otherwise.
+_TIMEOUTS = {
+    "connect_timeout": "10",
+    "keepalives_idle": "10",
+    "keepalives_interval": "5",
+    "keepalives_count": "3",
+    "tcp_user_timeout": "20000",
+}
 _FIRST_LOCK = 0x52414E4B  # of the advisory lock while the tables are made
 _OTHERS_LESSONS = """
     SELECT l.seq, l.ranking_seq, l.version, l.stamp, l.clicks, l.row_hash,
@@ -169,13 +177,12 @@ class PostgresStore(ServedStore):
         return self._connection
 
     def _new_connection(self) -> Any:
-        """Connect; shortly after a failed attempt nothing is tried, because the event loop waits here for readers."""
+        """Connect; shortly after a failed attempt nothing is tried, so that a database that starts again is not flooded."""
         if time.monotonic() < self._no_attempt_before:
             raise UnavailableError(f"{self.name} does not answer: nothing was stored. Send it again later.")
         try:
-            connection = self._psycopg.connect(
-                self._url, autocommit=True, connect_timeout=2 if self._role == "reader" else 10
-            )
+            options = _TIMEOUTS | self._psycopg.conninfo.conninfo_to_dict(self._url)
+            connection = self._psycopg.connect(**options, autocommit=True)
             connection.execute("SET synchronous_commit = on; SET statement_timeout = '60s'")
         except self._psycopg.OperationalError:
             self._no_attempt_before = time.monotonic() + self._pause
