@@ -9,6 +9,7 @@ import socket
 import subprocess
 import sys
 import threading
+import time
 
 import numpy as np
 import pytest
@@ -32,7 +33,7 @@ import sys
 from rankpolicy.service.config import ServiceConfig
 from rankpolicy.service.http import patience
 from rankpolicy.service.server import serve
-patience.MOST_CONNECTIONS, patience.MOST_PER_ADDRESS = 8, 6
+patience.MOST_CONNECTIONS = 8
 serve(ServiceConfig(db=sys.argv[1], port=0), announce=lambda url: print(url.rpartition(":")[2], flush=True))
 """
 
@@ -286,6 +287,29 @@ def test_silent_connections_keep_nobody_out(port):
             connection.close()
 
 
+def test_connections_leave_open_files_for_health_checks(tmp_path):
+    """Where open files run out, a connection is closed before its first byte and no idle one makes room."""
+    code = "import resource; resource.setrlimit(resource.RLIMIT_NOFILE, (300, 300))" + CODE.replace("= 8", "= 1_024")
+    silent = []
+    with subprocess.Popen(
+        [sys.executable, "-c", code, str(tmp_path / "service.db")], stdout=subprocess.PIPE, text=True
+    ) as process:
+        port = int(process.stdout.readline())
+        try:
+            for address in ("127.0.0.2", "127.0.0.3", "127.0.0.4"):
+                silent += [
+                    socket.create_connection(("127.0.0.1", port), 60, source_address=(address, 0)) for _ in range(150)
+                ]
+            for path in (b"/healthz", b"/v1/policies"):
+                with connected(port) as connection:
+                    connection.sendall(b"GET %s HTTP/1.1\r\nhost: 127.0.0.1\r\nconnection: close\r\n\r\n" % path)
+                    assert all_that_comes(connection).startswith(b"HTTP/1.1 200")
+        finally:
+            for connection in silent:
+                connection.close()
+            process.terminate()
+
+
 UPGRADE = b"connection: Upgrade, HTTP2-Settings\r\nupgrade: h2c\r\nhttp2-settings: AAMAAABkAAQAAP__\r\n"
 
 
@@ -302,13 +326,31 @@ def test_a_half_closed_request_is_answered(port):
         assert all_that_comes(connection).startswith(b"HTTP/1.1 200")
 
 
-@pytest.mark.parametrize("path", [b"/v1/policies", b"/healthz", b"/v1/rank"])
-def test_a_405_says_what_is_allowed(port, path):
+def test_a_wish_for_http_2_that_comes_in_pieces_is_ignored(port):
+    head = HEAD + UPGRADE + b"\r\n"
+    with connected(port) as connection:
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        for piece in (head[:-90], head[-90:], BODY):
+            connection.sendall(piece)
+            time.sleep(0.1)  # so that the server reads it alone
+        assert connection.recv(1 << 16).startswith(b"HTTP/1.1 200")
+
+
+@pytest.mark.parametrize(
+    ("path", "allowed"),
+    [
+        (b"/v1/policies", b"get, head"),
+        (b"/healthz", b"get, head"),
+        (b"/v1/rank", b"post"),
+        (b"/login", b"get, head, post"),
+    ],
+)
+def test_a_405_says_what_is_allowed(port, path, allowed):
     with connected(port) as connection:
         connection.sendall(b"DELETE %s HTTP/1.1\r\nhost: 127.0.0.1\r\nconnection: close\r\n\r\n" % path)
         answer = all_that_comes(connection).lower()
     assert answer.startswith(b"http/1.1 405")
-    assert b"\r\nallow: " in answer
+    assert b"\r\nallow: %s\r\n" % allowed in answer
 
 
 @pytest.mark.parametrize(

@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 import gc
 import os
+import resource
 import socket
 from collections.abc import Callable
+from contextlib import suppress
 
 from rankpolicy.service.config import ServiceConfig
 from rankpolicy.service.http.access import is_loopback
@@ -17,6 +19,8 @@ from rankpolicy.types import MissingDependencyError, RankPolicyError
 IDLE_SECONDS = 30
 SECONDS_BETWEEN_COLLECTIONS = 600.0
 _BACKLOG = 2_048
+_OTHER_FILES = 128  # that are no connections: the database, pipes, models that are being read
+_WANTED_FILES = 4_096
 
 
 def serve(config: ServiceConfig, *, announce: Callable[[str], None]) -> None:
@@ -34,7 +38,7 @@ def serve(config: ServiceConfig, *, announce: Callable[[str], None]) -> None:
     except ImportError:
         raise MissingDependencyError("The service needs uvicorn: pip install 'rankpolicy[serve]'") from None
     from rankpolicy.service.http.application import Application
-    from rankpolicy.service.http.patience import impatient_protocol
+    from rankpolicy.service.http.patience import MOST_CONNECTIONS, impatient_protocol
     from rankpolicy.service.ranking_service import RankingService
 
     log_everything_as_json()
@@ -62,7 +66,9 @@ def serve(config: ServiceConfig, *, announce: Callable[[str], None]) -> None:
         application = Application(service, report=log_line, access_log=access_log)
         settings = uvicorn.Config(
             application,
-            http=impatient_protocol(application.answer_soon),
+            http=impatient_protocol(
+                application.answer_soon, most_connections=min(MOST_CONNECTIONS, open_file_limit() - _OTHER_FILES)
+            ),
             lifespan="on",
             log_config=None,
             access_log=False,
@@ -78,6 +84,25 @@ def serve(config: ServiceConfig, *, announce: Callable[[str], None]) -> None:
         if service is not None:
             service.stop()
         listening.close()
+
+
+def open_file_limit() -> int:
+    """How many files and connections this process may have open, after it has asked for enough.
+
+    Where they run out, connections are closed before their first byte, health checks too, and no idle one makes room for them.
+    """
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft == resource.RLIM_INFINITY or soft >= _WANTED_FILES:
+        return _WANTED_FILES
+    limit = _WANTED_FILES if hard == resource.RLIM_INFINITY else min(_WANTED_FILES, hard)
+    with suppress(ValueError, OSError):
+        resource.setrlimit(resource.RLIMIT_NOFILE, (limit, hard))
+        soft = limit
+    if soft <= 2 * _OTHER_FILES:
+        raise RankPolicyError(
+            f"a service needs more than {2 * _OTHER_FILES} open files; the limit is {soft}: raise it (ulimit -n, LimitNOFILE)."
+        )
+    return soft
 
 
 def rest_from_garbage(loop: asyncio.AbstractEventLoop) -> None:

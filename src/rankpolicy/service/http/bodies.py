@@ -73,7 +73,9 @@ async def whole_body_of(scope: Scope, receive: Receive, *, kind: str, most: int)
         async with asyncio.timeout(LONGEST_WAIT):
             return await _resumed(reading, waits_for)
     except TimeoutError:
-        raise RefusedError(408, "timeout", f"the body must come within {LONGEST_WAIT:g} seconds.") from None
+        # Otherwise the connection would wait for the rest of the body until it is closed as idle.
+        reason = f"the body must come within {LONGEST_WAIT:g} seconds."
+        raise RefusedError(408, "timeout", reason, (b"connection", b"close")) from None
 
 
 def check_post(scope: Scope, *, kind: str, most: int) -> None:

@@ -12,18 +12,20 @@ from rankpolicy.service.http.quick import AnswerSoon, quick_protocol
 HEADER_SECONDS = 10.0  # from the first byte of a request, or from the connection, until its headers have come
 MOST_HEADER_BYTES = 64 * 1024
 MOST_CONNECTIONS = 1_024
-MOST_PER_ADDRESS = 768  # the others are for other addresses; a proxy has one address for all its clients
 _HEALTH = (b"/healthz", b"/readyz")  # answered however many connections there are
 
 
-def impatient_protocol(answer_soon: AnswerSoon) -> type[asyncio.Protocol]:
+def impatient_protocol(answer_soon: AnswerSoon, *, most_connections: int = MOST_CONNECTIONS) -> type[asyncio.Protocol]:
     """Uvicorn's HTTP protocol, the quicker one where httptools is installed, with limits on the time and size of headers.
 
     Parameters
     ----------
     answer_soon
         Answers requests that need no task.
+    most_connections
+        How many may be open; three quarters of them from one address.
     """
+    most_per_address = most_connections * 3 // 4  # a proxy has one address for all its clients
     base: Any
     if importlib.util.find_spec("httptools") is not None:
         from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
@@ -48,9 +50,9 @@ def impatient_protocol(answer_soon: AnswerSoon) -> type[asyncio.Protocol]:
             super().connection_made(transport)
             self._address = self.client[0] if self.client else ""
             per_address[self._address] += 1
-            if per_address[self._address] > MOST_PER_ADDRESS:
+            if per_address[self._address] > most_per_address:
                 self._drop_idle(self._address)
-            elif len(by_activity) >= MOST_CONNECTIONS:
+            elif len(by_activity) >= most_connections:
                 self._drop_idle(None)
             by_activity[self] = None
             self._wait_for_headers()
@@ -63,7 +65,7 @@ def impatient_protocol(answer_soon: AnswerSoon) -> type[asyncio.Protocol]:
                     return
 
         def on_headers_complete(self) -> None:
-            has_room = len(by_activity) <= MOST_CONNECTIONS and per_address[self._address] <= MOST_PER_ADDRESS
+            has_room = len(by_activity) <= most_connections and per_address[self._address] <= most_per_address
             # Uvicorn answers with 503 where there are as many connections as this.
             self.limit_concurrency = None if has_room or self.url in _HEALTH else 0
             super().on_headers_complete()

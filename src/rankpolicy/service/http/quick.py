@@ -71,6 +71,7 @@ def quick_protocol(base: Any, answer_soon: AnswerSoon) -> Any:
         _held: bytes | None = None  # the body so far of a request that may go the short way
         _last_answer = 0.0  # in seconds of the event loop
         _is_between = True  # whether no request has come in part
+        _reads_head = True  # whether what comes next is of a request line and headers
         _data = b""  # what the parser reads now, where a request begins there
 
         def connection_made(self, transport: Any) -> None:
@@ -84,7 +85,7 @@ def quick_protocol(base: Any, answer_soon: AnswerSoon) -> Any:
         def data_received(self, data: bytes) -> None:
             head, end, body = data.partition(_END)
             known = self._heads.get(head)
-            if known is None and end and self._is_between:
+            if known is None and self._reads_head:
                 # A wish to speak HTTP/2 (curl --http2) or WebSocket is ignored; the parser would not read the body of such a request.
                 head, wishes = _UPGRADE.subn(b"\r\nx-ignored-upgrade:", head)
                 data = head + end + body if wishes else data
@@ -115,6 +116,7 @@ def quick_protocol(base: Any, answer_soon: AnswerSoon) -> Any:
             super().on_message_begin()
 
         def on_headers_complete(self) -> None:
+            self._reads_head = False
             path = QUICK_PATHS.get(self.url)
             method = self.parser.get_method()  # an answer to HEAD has no body, and uvicorn sees to that
             is_quick = path is not None and method == b"POST" and self._may_be_quick()
@@ -132,7 +134,7 @@ def quick_protocol(base: Any, answer_soon: AnswerSoon) -> Any:
                 self._held += body
 
         def on_message_complete(self) -> None:
-            self._is_between = True
+            self._is_between = self._reads_head = True
             if self._held is None:
                 super().on_message_complete()
                 return
