@@ -1,13 +1,12 @@
 """kill -9 under load: nothing that was acknowledged is lost, and nothing is applied twice.
 
-``python -m tests.service.test_kill 1000`` kills a thousand times; with ``postgres`` after the number, against a PostgreSQL database that is
-now and then restarted, as after a crash or politely, while the server runs on.
-Every check reads the whole log, so a long run begins a new database after every hundred kills.
+``python -m tests.service.test_kill 1000`` kills a thousand times. Every check reads the whole log, so each fifty kills have a database of
+their own: a file, then a PostgreSQL database that is now and then restarted, as after a crash or politely, while the server runs on. With
+``sqlite`` or ``postgres`` after the number, all have that kind.
 """
 
 from __future__ import annotations
 
-import itertools
 import os
 import random
 import signal
@@ -15,7 +14,9 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Collection, Iterator
+from collections import Counter
+from collections.abc import Collection
+from contextlib import ExitStack
 from pathlib import Path
 
 from rankpolicy.service.opening import open_store
@@ -23,7 +24,7 @@ from rankpolicy.service.replay import replay
 from tests.service.parts import policy_of
 from tests.service.postgres.cluster import Cluster, running_cluster
 
-KILLS_PER_DATABASE = 100
+KILLS_PER_DATABASE = 50
 
 LOAD = """
 import asyncio, itertools, os, sys, threading
@@ -75,11 +76,12 @@ asyncio.run(serve())
 """
 
 
-def kill_under_load(place: str, *, times: int, seed: int, cluster: Cluster | None = None) -> int:
+def kill_under_load(place: str, *, times: int, seed: int, cluster: Cluster | None = None) -> Counter[str]:
     """Kill a server so many times, now and then the process that writes its log or the database before it, and check after each.
 
-    Returns the number of events that were acknowledged.
+    Returns how often each was killed or restarted, and the number of events that were acknowledged.
     """
+    counts: Counter[str] = Counter()
     rng = random.Random(seed)
     rankings: set[str] = set()
     fates: dict[str, str] = {}
@@ -91,15 +93,19 @@ def kill_under_load(place: str, *, times: int, seed: int, cluster: Cluster | Non
             kills_writer = rng.random() < 0.3
             if kills_writer:
                 os.kill(int(lines[0][1]), signal.SIGKILL)
+                counts["writer killed"] += 1
                 lines += [process.stdout.readline().split() for _ in range(rng.randrange(1, 100))]
             restarts_database = cluster is not None and rng.random() < 0.3
             if cluster is not None and restarts_database:
-                rng.choice([cluster.crash, cluster.stop])()
+                end = rng.choice([cluster.crash, cluster.stop])
+                end()
+                counts[f"database {end.__name__}"] += 1
                 cluster.start()
                 lines += [process.stdout.readline().split() for _ in range(rng.randrange(100, 400))]
             assert all(lines), "the server ended by itself"
             time.sleep(rng.uniform(0, 0.02))  # the moment of the kill is what is tried
             process.kill()
+            counts["server killed"] += 1
             lines += [line.split() for line in process.stdout if line.endswith("\n")]  # until both have ended
         rankings |= {words[1] for words in lines if words[0] == "ranking"}
         new = {words[1]: words[2] for words in lines if words[0] == "event"}
@@ -107,7 +113,8 @@ def kill_under_load(place: str, *, times: int, seed: int, cluster: Cluster | Non
             place, rankings, fates | new, committed_unheard=new.keys() if kills_writer or restarts_database else set()
         )
         fates |= {name: fate for name, fate in new.items() if fate != "duplicate"}
-    return len(fates)
+    counts["acknowledged events"] = len(fates)
+    return counts
 
 
 def _check(place: str, rankings: set[str], fates: dict[str, str], *, committed_unheard: Collection[str]) -> None:
@@ -139,30 +146,30 @@ def _check(place: str, rankings: set[str], fates: dict[str, str], *, committed_u
 
 
 def test_nothing_acknowledged_is_lost_and_nothing_is_applied_twice(place):
-    assert kill_under_load(place, times=int(os.environ.get("RANKPOLICY_KILLS", "3")), seed=0) > 20
+    counts = kill_under_load(place, times=int(os.environ.get("RANKPOLICY_KILLS", "3")), seed=0)
+    assert counts["acknowledged events"] > 20
 
 
 def test_nothing_acknowledged_is_lost_when_the_database_is_restarted(cluster):
-    assert kill_under_load(cluster.new_database(), times=2, seed=9, cluster=cluster) > 20
+    counts = kill_under_load(cluster.new_database(), times=2, seed=9, cluster=cluster)
+    assert counts["acknowledged events"] > 20
+    assert counts["database crash"] + counts["database stop"] > 0
 
 
-def kill_many_times(places: Iterator[str], *, times: int, seed: int, cluster: Cluster | None = None) -> int:
-    """Kill a server so many times, each hundred on a new database; the number of events that were acknowledged."""
-    number = 0
-    for done in range(0, times, KILLS_PER_DATABASE):
-        kills = min(KILLS_PER_DATABASE, times - done)
-        number += kill_under_load(next(places), times=kills, seed=seed + done, cluster=cluster)
-        print(f"{min(done + KILLS_PER_DATABASE, times)} kills, {number} acknowledged events", flush=True)
-    return number
+def kill_many_times(kinds: list[str], *, times: int, seed: int) -> None:
+    """Kill a server so many times, on databases of these kinds in turn, and say how often."""
+    counts: Counter[str] = Counter()
+    with tempfile.TemporaryDirectory() as folder, ExitStack() as stack:
+        cluster = stack.enter_context(running_cluster()) if "postgres" in kinds else None
+        for done in range(0, times, KILLS_PER_DATABASE):
+            kills = min(KILLS_PER_DATABASE, times - done)
+            if cluster is not None and kinds[done // KILLS_PER_DATABASE % len(kinds)] == "postgres":
+                counts += kill_under_load(cluster.new_database(), times=kills, seed=seed + done, cluster=cluster)
+            else:
+                counts += kill_under_load(str(Path(folder) / f"service-{done}.db"), times=kills, seed=seed + done)
+            print(", ".join(f"{number} {what}" for what, number in counts.items()), flush=True)
+    print(f"{times} kills, none of {counts['acknowledged events']} acknowledged events lost, none applied twice")
 
 
 if __name__ == "__main__":
-    times, seed = int(sys.argv[1]), int(time.time())
-    if sys.argv[2:] == ["postgres"]:
-        with running_cluster() as cluster:
-            number = kill_many_times(iter(cluster.new_database, None), times=times, seed=seed, cluster=cluster)
-    else:
-        with tempfile.TemporaryDirectory() as made:
-            files = (str(Path(made) / f"service-{turn}.db") for turn in itertools.count())
-            number = kill_many_times(files, times=times, seed=seed)
-    print(f"{times} kills, {number} acknowledged events, none lost, none applied twice")
+    kill_many_times(sys.argv[2:] or ["sqlite", "postgres"], times=int(sys.argv[1]), seed=int(time.time()))
