@@ -21,7 +21,7 @@ from rankpolicy.service.config import ServiceConfig
 from rankpolicy.service.http import bodies, patience
 from rankpolicy.service.server import serve
 patience.HEADER_SECONDS = bodies.LONGEST_WAIT = 0.5
-serve(ServiceConfig(db=sys.argv[1], port=0), announce=lambda url: print(url.rpartition(":")[2], flush=True))
+serve(ServiceConfig(db=sys.argv[1], port=0, list_seconds=60), announce=lambda url: print(url.rpartition(":")[2], flush=True))
 """
 BODY = json.dumps({"query": "q", "items": [{"id": "a"}, {"id": "b"}]}).encode()
 HEAD = b"POST /v1/rank HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-type: application/json\r\ncontent-length: %d\r\n" % len(

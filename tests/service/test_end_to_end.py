@@ -17,6 +17,7 @@ from tests.waits import LONGEST_WAIT, wait_until
 CODE = "from rankpolicy.cli.main import main; main()"
 CONFIG = """
 window_seconds = 0.1
+list_seconds = 60  # a busy machine
 snapshot_every = 40
 
 [policies.learning]

@@ -28,7 +28,8 @@ RANK = {"query": "shoes", "items": ITEMS, "cutoff": 3}
 
 
 def client_of(path, *, client=("127.0.0.1", 5), reports=None, **settings):
-    given = {"window_seconds": 0.05, "policies": POLICIES, "seed": 1} | settings
+    # A busy machine may take longer than the default for a list, which is not logged then.
+    given = {"window_seconds": 0.05, "list_seconds": 60, "policies": POLICIES, "seed": 1} | settings
     service = RankingService(ServiceConfig(db=str(path), **given))
     application = Application(service, report=(reports if reports is not None else []).append)
     return TestClient(application, base_url="http://127.0.0.1", client=client)

@@ -23,7 +23,7 @@ def served(path, **settings):
     listening = socket.create_server(("127.0.0.1", 0))
     url = f"http://127.0.0.1:{listening.getsockname()[1]}"
     reports = []
-    config = ServiceConfig(**{"db": str(path), "window_seconds": 0.2, "seed": 1} | settings)
+    config = ServiceConfig(**{"db": str(path), "window_seconds": 0.2, "list_seconds": 60, "seed": 1} | settings)
     application = Application(RankingService(config), report=reports.append)
     server = uvicorn.Server(uvicorn.Config(application, lifespan="on", log_config=None, timeout_graceful_shutdown=1))
     thread = threading.Thread(target=lambda: asyncio.run(server.serve([listening])))
