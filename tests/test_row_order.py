@@ -69,14 +69,14 @@ def test_protected_groups_are_given_by_row() -> None:
 
 def test_scores_to_evaluate_are_given_by_row(ranker) -> None:
     by_rows = rp.evaluate(FRAME["x"].to_numpy(), DATASET, ["ndcg", "map"])
-    by_query = rp.evaluate(FRAME["x"].to_numpy()[DATASET.source_rows], FRAME_BY_QUERY, ["ndcg", "map"])
+    by_query = rp.evaluate(FRAME["x"].to_numpy()[DATASET.source_rows_by_query], FRAME_BY_QUERY, ["ndcg", "map"])
     np.testing.assert_allclose(by_rows.values, by_query.values)
     np.testing.assert_allclose(
         rp.evaluate(ranker, DATASET, ["ndcg"]).values, rp.evaluate(ranker.predict(X), DATASET, ["ndcg"]).values
     )
 
 
-FRAME_BY_QUERY = from_frame(FRAME.iloc[DATASET.source_rows].reset_index(drop=True))
+FRAME_BY_QUERY = from_frame(FRAME.iloc[DATASET.source_rows_by_query].reset_index(drop=True))
 
 
 def test_frames_keep_their_rows() -> None:
@@ -91,7 +91,7 @@ def test_parts_keep_the_order_of_their_rows(ranker) -> None:
     of_rows = ranker.predict(of_frame[["x", "y"]])
     np.testing.assert_allclose(ranker.predict(part), of_rows, rtol=ROUNDING, atol=ROUNDING)
     np.testing.assert_array_equal(np.sort(part.source_rows), of_frame.index)
-    np.testing.assert_allclose(part.in_query_order(part.in_source_order(part.labels)), part.labels)
+    np.testing.assert_allclose(part.in_query_order(part.in_row_order(part.labels_by_query)), part.labels_by_query)
 
 
 def test_joined_parts_have_the_rows_of_the_first_part_first(ranker) -> None:
@@ -133,5 +133,45 @@ def test_predict_on_the_command_line_writes_one_score_per_row_of_the_file(ranker
 
 
 def test_interleaved_rows_are_what_these_tests_are_about() -> None:
-    assert (np.diff(DATASET.source_rows) < 0).any()
-    assert from_arrays(X, LABELS, qid=QID).source_rows.tolist() == DATASET.source_rows.tolist()
+    assert (np.diff(DATASET.source_rows_by_query) < 0).any()
+    assert from_arrays(X, LABELS, qid=QID).source_rows_by_query.tolist() == DATASET.source_rows_by_query.tolist()
+
+
+@pytest.mark.parametrize(
+    "dataset", [DATASET, DATASET[[7, 2, 4]], FRAME_BY_QUERY[[7, 2, 4]]], ids=["mixed", "part", "reordered"]
+)
+def test_everything_of_a_dataset_has_the_numbers_of_its_rankings_and_scores(ranker, dataset) -> None:
+    """``d.labels[ranker.rank(d)[0]]`` are labels of the first query, and rows of a matrix of ``d.features`` are those of ``d``."""
+    scores = ranker.predict(dataset)
+    np.testing.assert_allclose(scores, ranker.predict(dataset.features), rtol=ROUNDING, atol=ROUNDING)
+    of_rows = FRAME.iloc[dataset.source_rows]
+    for number, rows in enumerate(ranker.rank(dataset)):
+        assert (dataset.query_of_item[rows] == number).all()
+        query = dataset[number]
+        assert sorted(dataset.labels[rows]) == sorted(query.labels)
+        assert sorted(dataset.groups[rows]) == sorted(query.groups)
+        np.testing.assert_allclose(np.sort(dataset.features[rows, 0]), np.sort(query.features[:, 0]))
+    if dataset is DATASET:
+        np.testing.assert_array_equal(dataset.labels, of_rows["label"])
+        np.testing.assert_array_equal(dataset.query_ids[dataset.query_of_item], of_rows["qid"])
+
+
+def test_what_a_user_writes_reads_rows_in_their_order() -> None:
+    class FirstFeature:
+        def predict(self, data: rp.RankingDataset) -> np.ndarray:
+            return data.features[:, 0]
+
+    np.testing.assert_allclose(
+        rp.evaluate(FirstFeature(), DATASET, ["ndcg"]).values, rp.evaluate(FRAME["x"], DATASET, ["ndcg"]).values
+    )
+    fair = rp.FairLP(relevance="rank-svm", strength=1.0)
+    by_function = fair.fit(DATASET, protected=lambda data: data.features[:, 0] > 0).exposure(DATASET)
+    by_rows = fair.fit(DATASET, protected=FRAME["x"].to_numpy() > 0).exposure(DATASET)
+    np.testing.assert_allclose(by_function, by_rows)
+
+
+def test_offsets_are_refused_where_they_would_cut_through_queries() -> None:
+    np.testing.assert_array_equal(FRAME_BY_QUERY.offsets, FRAME_BY_QUERY.query_offsets)
+    with pytest.raises(rp.RankPolicyError, match="query_of_item"):
+        _ = DATASET.offsets
+    assert not DATASET.labels.flags.writeable

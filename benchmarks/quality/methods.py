@@ -61,7 +61,7 @@ def _xgboost(train: RankingDataset, valid: RankingDataset, test: RankingDataset,
     import xgboost
 
     def matrix(part: RankingDataset) -> Any:
-        return xgboost.DMatrix(part.features, part.labels, qid=part.query_of_item)
+        return xgboost.DMatrix(part.features_by_query, part.labels_by_query, qid=part.query_numbers)
 
     found = []
     learned, held_out = matrix(train), matrix(valid)
@@ -91,14 +91,14 @@ def _xgboost(train: RankingDataset, valid: RankingDataset, test: RankingDataset,
         best = booster[: booster.best_iteration + 1]
         found.append((_ndcg(best.predict(held_out), valid), best))
     _, chosen = max(found, key=lambda pair: pair[0])
-    return test.in_source_order(chosen.predict(matrix(test)).astype(np.float64))
+    return test.in_row_order(chosen.predict(matrix(test)).astype(np.float64))
 
 
 def _catboost(train: RankingDataset, valid: RankingDataset, test: RankingDataset, seed: int) -> Scores:
     import catboost
 
     def pool(part: RankingDataset) -> Any:
-        return catboost.Pool(part.features, part.labels, group_id=part.query_of_item)
+        return catboost.Pool(part.features_by_query, part.labels_by_query, group_id=part.query_numbers)
 
     found = []
     learned, held_out = pool(train), pool(valid)
@@ -119,11 +119,11 @@ def _catboost(train: RankingDataset, valid: RankingDataset, test: RankingDataset
         model.fit(learned, eval_set=held_out, early_stopping_rounds=PATIENCE, use_best_model=True)
         found.append((_ndcg(model.predict(held_out), valid), model))
     _, chosen = max(found, key=lambda pair: pair[0])
-    return test.in_source_order(np.asarray(chosen.predict(pool(test)), np.float64))
+    return test.in_row_order(np.asarray(chosen.predict(pool(test)), np.float64))
 
 
 def _ndcg(scores: Any, data: RankingDataset) -> float:
-    ordered = data.in_source_order(np.asarray(scores, np.float64))
+    ordered = data.in_row_order(np.asarray(scores, np.float64))
     return float(rp.evaluate(ordered, data, "ndcg@10").means["ndcg@10"])
 
 

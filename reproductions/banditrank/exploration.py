@@ -98,7 +98,7 @@ def _fit(study: Study, task: tuple[int, str]) -> Fitted:
     ranker.fit(split.train, valid=valid, progress=False)
     test, _ = split.test.drop_queries_without_relevant_items()
     affinities = 1 / (1 + np.exp(-split.test.in_query_order(ranker.predict(split.test))))
-    highest = np.maximum.reduceat(affinities, split.test.offsets[:-1])
+    highest = np.maximum.reduceat(affinities, split.test.query_offsets[:-1])
     has_relevant = split.test.has_relevant_items()
     tables = {
         kind: MetricTable(

@@ -33,7 +33,7 @@ TABLE_3: dict[str, tuple[int, int, float]] = {
 
 def num_relevant(dataset: RankingDataset) -> Any:
     """How many items of each query are relevant (query,)."""
-    return np.add.reduceat(dataset.labels >= 1, dataset.offsets[:-1])
+    return np.add.reduceat(dataset.labels_by_query >= 1, dataset.query_offsets[:-1])
 
 
 def _row_of(part: str, dataset: RankingDataset) -> Row:
@@ -93,11 +93,11 @@ def run_table5(setup: Setup) -> Outcome:
     if setup.is_smoke:
         queries = queries[:NUM_SMOKE_QUERIES]
     relevant = num_relevant(queries)
-    assert queries.item_ids is not None, "LETOR files name their documents"
+    assert queries.item_ids_by_query is not None, "LETOR files name their documents"
     row: Row = {
         "queries": queries.num_queries,
         "queries with a relevant document": int((relevant > 0).sum()),
-        "distinct documents": len(set(queries.item_ids.tolist())),
+        "distinct documents": len(set(queries.item_ids_by_query.tolist())),
         "query-document pairs": queries.num_items,
         "relevant documents per query": float(relevant.mean()),
         "relevant documents per query that has one": float(relevant[relevant > 0].mean()),

@@ -151,9 +151,9 @@ def run(setup: Setup) -> Outcome:
     if not can_read_language_models():
         setup.report("Scenario 2 is left out of this smoke run: it needs transformers and tokenizers.")
         return _measured(setup, parts, None)
-    assert parts[0].texts is not None, "WikiQA is texts"
+    assert parts[0].texts_by_query is not None, "WikiQA is texts"
     with TemporaryDirectory() as tiny:
-        write_tiny_encoder(Path(tiny), parts[0].texts.queries)
+        write_tiny_encoder(Path(tiny), parts[0].texts_by_query.queries)
         return _measured(setup, parts, tiny)
 
 

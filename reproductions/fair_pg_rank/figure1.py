@@ -146,7 +146,7 @@ def _as_the_authors(draws: Sequence[Draw], strengths: Sequence[float]) -> Curve:
     """Fair-PG-Rank on their labels, cut at 4, and measured on the queries it was trained on."""
     own = []
     for draw in draws:
-        clipped = replace(draw.train, labels=np.minimum(draw.train.labels, HIGHEST_LABEL_OF_AUTHORS))
+        clipped = replace(draw.train, labels_by_query=np.minimum(draw.train.labels_by_query, HIGHEST_LABEL_OF_AUTHORS))
         own.append(Draw(clipped, clipped, draw.seed))
     reward = parse_metric("ndcg")
     method = by.by_price(by.PRICE, LINEAR_MODEL, strengths, reward)

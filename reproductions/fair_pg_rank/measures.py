@@ -61,7 +61,7 @@ def measured(exposure: NDArray[np.floating], dataset: RankingDataset, reward: Re
         NDCG, by some convention.
     """
     padding, codes = dataset.padding(), encode_groups(_groups(dataset)).codes
-    labels = padding.pad(torch.from_numpy(dataset.labels.astype(np.float64)))
+    labels = padding.pad(torch.from_numpy(dataset.labels_by_query.astype(np.float64)))
     groups, mask, shown = padding.pad(codes), padding.mask, _padded(exposure, dataset)
     ((rank_weights, item_values),) = reward.additive_forms(labels, mask)
     assert torch.equal(rank_weights.double(), position_bias(len(rank_weights), dtype=torch.float64))
@@ -91,7 +91,7 @@ def authors_value(exposure: NDArray[np.floating], dataset: RankingDataset) -> Ut
         Labels, and groups of two values, of which the lower is group 0.
     """
     padding = dataset.padding()
-    clipped = np.minimum(dataset.labels.astype(np.float64), HIGHEST_LABEL_OF_AUTHORS)
+    clipped = np.minimum(dataset.labels_by_query.astype(np.float64), HIGHEST_LABEL_OF_AUTHORS)
     labels, shown = padding.pad(torch.from_numpy(clipped)), _padded(exposure, dataset)
     gains = torch.exp2(labels) - 1
     ideal = gains.sort(descending=True).values @ position_bias(labels.shape[1], dtype=torch.float64)
@@ -117,5 +117,5 @@ def _padded(exposure: NDArray[np.floating], dataset: RankingDataset) -> Tensor:
 
 
 def _groups(dataset: RankingDataset) -> NDArray[np.generic]:
-    assert dataset.groups is not None
-    return dataset.groups
+    assert dataset.groups_by_query is not None
+    return dataset.groups_by_query

@@ -37,7 +37,7 @@ LARGE = 1e6  # a finite strength at which no utility is worth any disparity
 
 def with_group(draw: Draw) -> Draw:
     """The same data with the group of an item among its features."""
-    names = [str(name) for name in np.unique(np.asarray(draw.train.groups))]
+    names = [str(name) for name in np.unique(np.asarray(draw.train.groups_by_query))]
     return Draw(with_group_features(draw.train, names), with_group_features(draw.test, names), draw.seed)
 
 
@@ -95,7 +95,7 @@ def by_post_processing(settings: Mapping[str, Any], gain: str, strengths: Sequen
             policies = ranker.set_params(aim=aim).policies(draw.test, strengths=strengths)
             for strength, policy in zip(strengths, policies, strict=True):
                 exposure = draw.test.padding().unpad(policy.exposure(weights)).numpy()
-                yield Found(name, f"λ = {strength:g}", draw.test.in_source_order(exposure))
+                yield Found(name, f"λ = {strength:g}", draw.test.in_row_order(exposure))
 
     return method
 
@@ -123,12 +123,12 @@ def linear_programs(
     padding, flat = dataset.padding(), dataset.in_query_order(relevances)
     form = additive_form("ndcg", padding.pad(torch.from_numpy(flat)), padding.mask, conventions=Conventions(gain=gain))  # type: ignore[arg-type]
     assert form is not None
-    assert dataset.groups is not None
+    assert dataset.groups_by_query is not None
     values, merits = padding.unpad(form.item_values).numpy(), flat.clip(min=0) if has_merit else np.ones_like(flat)
     finite = [min(strength, LARGE) for strength in strengths]
     found: list[list[Any]] = [[] for _ in strengths]
-    for start, stop in zip(dataset.offsets[:-1], dataset.offsets[1:], strict=True):
-        codes = np.unique(dataset.groups[start:stop], return_inverse=True)[1]
+    for start, stop in zip(dataset.query_offsets[:-1], dataset.query_offsets[1:], strict=True):
+        codes = np.unique(dataset.groups_by_query[start:stop], return_inverse=True)[1]
         means = np.bincount(codes, merits[start:stop]) / np.bincount(codes)
         certain = MeritScenarios(merits=means[None], probabilities=np.ones(1))
         bias = position_bias(int(stop - start), dtype=torch.float64).numpy()
@@ -137,7 +137,7 @@ def linear_programs(
             of_strength.append(policy)
     weights = position_bias(int(dataset.sizes.max()), dtype=torch.float64)
     mixtures = [joint_mixture(policies, dtype=torch.float64) for policies in found]
-    return [dataset.in_source_order(padding.unpad(mixture.exposure(weights)).numpy()) for mixture in mixtures]
+    return [dataset.in_row_order(padding.unpad(mixture.exposure(weights)).numpy()) for mixture in mixtures]
 
 
 def on(view: Callable[[Draw], Draw], method: Method) -> Method:

@@ -84,10 +84,10 @@ _COLUMNS = ("utility", "disparity", "share_of_x1", "first_rank_entropy")
 def value_of(theta: tuple[float, float], dataset: RankingDataset, reward: Reward) -> Measured:
     """What the policy of given weights is worth."""
     padding = dataset.padding()
-    scores = padding.pad(torch.from_numpy(dataset.features.astype(np.float64) @ np.array(theta)))
+    scores = padding.pad(torch.from_numpy(dataset.features_by_query.astype(np.float64) @ np.array(theta)))
     weights = position_bias(scores.shape[1], dtype=torch.float64)
     exposure = padding.unpad(PlackettLuce(scores, padding.mask).exposure(weights)).numpy()
-    return measured(dataset.in_source_order(exposure), dataset, reward)
+    return measured(dataset.in_row_order(exposure), dataset, reward)
 
 
 def contours(dataset: RankingDataset, models: Sequence[LearnedModel], reward: Reward, *, steps: int) -> Any:

@@ -128,7 +128,9 @@ def measure(study: Study, task: Task) -> Measured:
     def scores_of(part: RankingDataset) -> Any:
         if ranker is not None:
             return ranker.predict(part)
-        return part.in_source_order(parts.relevance[part.source_rows] if task.arm == BEST_POSSIBLE else -_ranks(part))
+        return part.in_row_order(
+            parts.relevance[part.source_rows_by_query] if task.arm == BEST_POSSIBLE else -_ranks(part)
+        )
 
     return Measured(
         clicks=evaluate(scores_of(parts.test), parts.test, ["mrr", "success@1"]),
@@ -153,7 +155,9 @@ def parts_of(log: SearchLog) -> Parts:
         train=train,
         valid=weighted_by_propensity(one_click_each(valid), bias),
         test=weighted_by_propensity(one_click_each(test), bias),
-        truth=replace(test, labels=log.relevance[test.source_rows].astype(np.float32), label_kind="grades"),
+        truth=replace(
+            test, labels_by_query=log.relevance[test.source_rows_by_query].astype(np.float32), label_kind="grades"
+        ),
         relevance=log.relevance,
         is_new=log.is_new[log.part(2)],
         bias=bias,
@@ -162,8 +166,8 @@ def parts_of(log: SearchLog) -> Parts:
 
 def text_numbers(part: RankingDataset) -> NDArray[np.int64]:
     """The number of the query text of each query (queries,): queries of one text have one number."""
-    assert part.texts is not None, "the log has texts"
-    return np.unique(part.texts.queries, return_inverse=True)[1]
+    assert part.texts_by_query is not None, "the log has texts"
+    return np.unique(part.texts_by_query.queries, return_inverse=True)[1]
 
 
 def fitted(parts: Parts, arm: Arm, settings: dict[str, Any]) -> MatchingCross:
@@ -176,7 +180,7 @@ def fitted(parts: Parts, arm: Arm, settings: dict[str, Any]) -> MatchingCross:
 
 
 def _ranks(part: RankingDataset) -> NDArray[np.int64]:
-    ranks = None if part.shown is None else part.shown.ranks
+    ranks = None if part.shown_by_query is None else part.shown_by_query.ranks
     assert ranks is not None, "the log tells the ranks of products"
     return ranks
 

@@ -167,23 +167,23 @@ def simulate_search(store: Store, *, num_sessions: int, num_users: int = NUM_USE
         "hour": of_session(hour),
     }
     clicks = RankingDataset(
-        features=np.empty((len(flat), 0), np.float32),
-        labels=clicked.ravel().astype(np.float32),
+        features_by_query=np.empty((len(flat), 0), np.float32),
+        labels_by_query=clicked.ravel().astype(np.float32),
         label_kind="clicks",
-        offsets=np.arange(0, len(flat) + 1, NUM_POSITIONS),
+        query_offsets=np.arange(0, len(flat) + 1, NUM_POSITIONS),
         query_ids=np.arange(num_sessions).astype(str),
-        source_rows=np.arange(len(flat)),
-        texts=Texts(
+        source_rows_by_query=np.arange(len(flat)),
+        texts_by_query=Texts(
             queries=tuple(np.array(store.queries, dtype=object)[query].tolist()), distinct=store.titles, of_item=flat
         ),
-        side=SideColumns(
+        side_by_query=SideColumns(
             numbers={name: values.astype(np.float32) for name, values in numbers.items()},
             categories={
                 "kind": of_session(np.array(KINDS, dtype=object)[kind]),
                 "level": of_session(np.array(LEVELS, dtype=object)[level]),
             },
         ),
-        shown=Shown(
+        shown_by_query=Shown(
             ranks=np.tile(np.arange(1, NUM_POSITIONS + 1), num_sessions),
             users=np.char.add("user", user.astype(str)),
             times=times,

@@ -75,7 +75,7 @@ def draw_clicks(
     """
     generator = np.random.default_rng(seed)
     lists = np.stack([_shown_items(ranker, dataset) for ranker in rankers], axis=1).reshape(-1, NUM_SHOWN)
-    chances = np.where(lists == NOT_SHOWN, 0.0, propensities(eta) * click_chances(dataset.labels)[lists])
+    chances = np.where(lists == NOT_SHOWN, 0.0, propensities(eta) * click_chances(dataset.labels_by_query)[lists])
     shares = np.tile(TRAFFIC, dataset.num_queries) / dataset.num_queries
     num_sessions = int(np.ceil(MARGIN * num_clicks / (shares @ chances.sum(1))))
     of_session = np.repeat(np.arange(len(lists)), generator.multinomial(num_sessions, shares))
@@ -83,7 +83,7 @@ def draw_clicks(
     first, inverse = distinct_rows(np.column_stack([of_session, np.packbits(is_clicked, axis=1)]))
     return ClickLog(
         query_names=tuple(dataset.query_ids.astype(str).tolist()),
-        item_names=tuple(np.asarray(dataset.item_ids).tolist()),
+        item_names=tuple(np.asarray(dataset.item_ids_by_query).tolist()),
         queries=(of_session[first] // len(TRAFFIC)).astype(np.int32),
         items=lists[of_session[first]].astype(np.int32),
         clicks=is_clicked[first].astype(np.int8),

@@ -306,9 +306,11 @@ def as_array(name: str, values: Any) -> NDArray[Any]:
 
 
 def without_mask(values: Any) -> Any:
-    """The values of a masked array, NaN (None among values that are not numbers) where they are masked; anything else as it is."""
+    """The values of a masked array or a list of such, NaN (None among values that are no numbers) if masked; anything else as it is."""
     import numpy as np
 
+    if isinstance(values, list | tuple) and any(isinstance(row, np.ma.MaskedArray) for row in values):
+        values = np.ma.array(list(values))
     if not isinstance(values, np.ma.MaskedArray):
         return values
     is_number = values.dtype.kind in "biuf"

@@ -17,7 +17,7 @@ def interleaved(folder, tmp_path):
 def test_scores_stand_in_the_order_of_the_file(rankpolicy, folder, interleaved, tmp_path):
     result = rankpolicy("predict", folder / "model.rp", "--data", interleaved, "--out", tmp_path / "s.txt", "--json")
     ranker, dataset = rp.load(folder / "model.rp"), rp.read_letor(interleaved)
-    by_row = ranker.predict(dataset.in_source_order(dataset.features))
+    by_row = ranker.predict(dataset.features)
     np.testing.assert_allclose(np.loadtxt(tmp_path / "s.txt"), by_row, rtol=1e-6)
     assert result.json["items"] == len(by_row)
     assert not list(tmp_path.glob(".*"))

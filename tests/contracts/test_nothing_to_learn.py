@@ -13,7 +13,7 @@ from tests.contracts.test_rankers import ALL, TRAIN, new_ranker
 @ALL
 def test_equal_labels_are_refused(name):
     for label in (0, 1):
-        equal = replace(TRAIN, labels=np.full(TRAIN.num_items, label, np.float32))
+        equal = replace(TRAIN, labels_by_query=np.full(TRAIN.num_items, label, np.float32))
         with pytest.raises(rp.RankPolicyError, match="nothing can be learned: no query has items of different labels"):
             new_ranker(name).fit(equal, verbose=False)
 
@@ -36,12 +36,12 @@ def test_queries_of_one_item_are_refused(name):
 @pytest.mark.parametrize("name", [name for name in RANKERS if RANKERS[name].compares_groups])
 def test_a_single_protected_group_is_refused(name):
     with pytest.raises(rp.RankPolicyError, match=r"two or more of them in the training data; all .* are in group a"):
-        new_ranker(name).fit(replace(TRAIN, groups=np.full(TRAIN.num_items, "a")), verbose=False)
+        new_ranker(name).fit(replace(TRAIN, groups_by_query=np.full(TRAIN.num_items, "a")), verbose=False)
 
 
 def test_a_reward_of_the_user_may_differ_where_labels_do_not():
     def first_item_first(rankings, labels, mask):
         return (rankings[..., 0] == 0).double()
 
-    equal = replace(TRAIN, labels=np.ones(TRAIN.num_items, np.float32))
+    equal = replace(TRAIN, labels_by_query=np.ones(TRAIN.num_items, np.float32))
     rp.PGRank(reward=first_item_first, epochs=1).fit(equal, verbose=False)

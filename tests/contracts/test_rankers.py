@@ -14,7 +14,7 @@ from rankpolicy.rankers.networks.network import NetworkRanker
 from rankpolicy.setting_texts import describe_settings
 
 WEB = rp.make_web_search(60, random_state=1)
-DATA = replace(WEB, groups=np.arange(WEB.num_items) % 2)
+DATA = replace(WEB, groups_by_query=np.arange(WEB.num_items) % 2)
 TRAIN, VALID = DATA[:40], DATA[40:]
 QUICK = {
     "auto": {

@@ -26,28 +26,28 @@ def three_queries() -> RankingDataset:
 
 def test_rows_of_a_query_come_together_in_order_of_first_appearance(three_queries):
     assert three_queries.query_ids.tolist() == ["b", "a", "c"]
-    assert three_queries.offsets.tolist() == [0, 2, 3, 6]
-    assert three_queries.features[:, 0].tolist() == [0, 2, 1, 3, 4, 5]
-    assert three_queries.labels.tolist() == [0, 2, 1, 0, 0, 0]
-    assert three_queries.item_ids.tolist() == list("uwvxyz")
-    assert three_queries.groups.tolist() == [0, 1, 0, 1, 0, 1]
-    assert three_queries.source_rows.tolist() == [0, 2, 1, 3, 4, 5]
-    assert three_queries.query_of_item.tolist() == [0, 0, 1, 2, 2, 2]
+    assert three_queries.query_offsets.tolist() == [0, 2, 3, 6]
+    assert three_queries.features_by_query[:, 0].tolist() == [0, 2, 1, 3, 4, 5]
+    assert three_queries.labels_by_query.tolist() == [0, 2, 1, 0, 0, 0]
+    assert three_queries.item_ids_by_query.tolist() == list("uwvxyz")
+    assert three_queries.groups_by_query.tolist() == [0, 1, 0, 1, 0, 1]
+    assert three_queries.source_rows_by_query.tolist() == [0, 2, 1, 3, 4, 5]
+    assert three_queries.query_numbers.tolist() == [0, 0, 1, 2, 2, 2]
     assert three_queries.sizes.tolist() == [2, 1, 3]
     assert (len(three_queries), three_queries.num_items, three_queries.num_features) == (3, 6, 1)
 
 
-def test_in_source_order_undoes_the_grouping(three_queries):
-    assert three_queries.in_source_order(three_queries.item_ids).tolist() == list("uvwxyz")
-    assert three_queries.in_source_order(three_queries.features)[:, 0].tolist() == [0, 1, 2, 3, 4, 5]
+def test_in_row_order_undoes_the_grouping(three_queries):
+    assert three_queries.in_row_order(three_queries.item_ids_by_query).tolist() == list("uvwxyz")
+    assert three_queries.in_row_order(three_queries.features_by_query)[:, 0].tolist() == [0, 1, 2, 3, 4, 5]
 
 
 def test_group_gives_consecutive_queries_named_by_number():
     dataset = from_arrays(np.arange(6).reshape(3, 2), group=[1, 2])
     assert dataset.query_ids.tolist() == ["0", "1"]
-    assert dataset.offsets.tolist() == [0, 1, 3]
-    assert dataset.labels.tolist() == [0, 0, 0]
-    assert dataset.features.dtype == np.float32
+    assert dataset.query_offsets.tolist() == [0, 1, 3]
+    assert dataset.labels_by_query.tolist() == [0, 0, 0]
+    assert dataset.features_by_query.dtype == np.float32
 
 
 @pytest.mark.parametrize(
@@ -73,7 +73,7 @@ def test_selecting_queries(three_queries, selection, query_ids):
     part = three_queries[selection]
     assert part.query_ids.tolist() == query_ids
     items = {"b": "uw", "a": "v", "c": "xyz"}
-    assert part.item_ids.tolist() == list("".join(items[query] for query in query_ids))
+    assert part.item_ids_by_query.tolist() == list("".join(items[query] for query in query_ids))
     assert part.feature_names == ("x",)
 
 
@@ -85,9 +85,9 @@ def test_selecting_no_query_is_an_error(three_queries):
 def test_concatenate_keeps_queries_apart(three_queries):
     both = concatenate([three_queries, three_queries[0]])
     assert both.query_ids.tolist() == ["b", "a", "c", "b"]
-    assert both.offsets.tolist() == [0, 2, 3, 6, 8]
-    assert both.item_ids.tolist() == list("uwvxyzuw")
-    assert both.source_rows.tolist() == [0, 2, 1, 3, 4, 5, 6, 8]
+    assert both.query_offsets.tolist() == [0, 2, 3, 6, 8]
+    assert both.item_ids_by_query.tolist() == list("uwvxyzuw")
+    assert both.source_rows_by_query.tolist() == [0, 2, 1, 3, 4, 5, 6, 8]
 
 
 def test_concatenate_errors(three_queries):
@@ -113,7 +113,7 @@ def test_padded_labels(three_queries):
     labels, mask = three_queries.padded_labels()
     assert torch.equal(labels, torch.tensor([[0.0, 2, 0], [1, 0, 0], [0, 0, 0]]))
     assert mask.tolist() == [[True, True, False], [True, False, False], [True, True, True]]
-    assert torch.equal(three_queries.padding().unpad(labels), torch.from_numpy(three_queries.labels.copy()))
+    assert torch.equal(three_queries.padding().unpad(labels), torch.from_numpy(three_queries.labels_by_query.copy()))
 
 
 def test_arrays_are_read_only_and_the_givers_stay_writable(three_queries):
@@ -126,7 +126,7 @@ def test_arrays_are_read_only_and_the_givers_stay_writable(three_queries):
     from_arrays(given, group=[2])
     given[0, 0] = 1
     with pytest.raises(dataclasses.FrozenInstanceError):
-        three_queries.labels = given
+        three_queries.labels_by_query = given
 
 
 MATRIX = np.zeros((3, 2))
@@ -150,7 +150,10 @@ MATRIX = np.zeros((3, 2))
             r"labels must have one value per row.*\(3,\); got \(2,\)",
         ),
         ({"features": MATRIX, "labels": [0, -1, 0], "group": [3]}, "labels must be grades.* row 1 has -1"),
-        ({"features": MATRIX, "labels": [0, np.nan, 0], "group": [3]}, "labels must be grades.* row 1 has nan"),
+        (
+            {"features": MATRIX, "labels": [0, np.nan, 0], "group": [3]},
+            "labels must be grades.* row 1 has nan",
+        ),
         ({"features": MATRIX, "labels": ["a", "b", "c"], "group": [3]}, "labels must be numbers"),
         ({"features": [["x"], ["y"]], "group": [2]}, "features must be numbers"),
         ({"features": [[1.0], [np.inf]], "group": [2]}, "row 1, feature 0 is inf. Scale or clip"),
@@ -173,11 +176,11 @@ def test_errors_name_rows_as_they_were_given():
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"offsets": np.array([0, 2, 2, 3, 6])}, "no empty query"),
-        ({"offsets": np.array([0, 2, 3, 5])}, "from 0 to the number of items, 6"),
+        ({"query_offsets": np.array([0, 2, 2, 3, 6])}, "no empty query"),
+        ({"query_offsets": np.array([0, 2, 3, 5])}, "from 0 to the number of items, 6"),
         ({"query_ids": np.array(["b"])}, "one id per query"),
-        ({"labels": np.zeros(2, np.float32)}, "labels must have one value per row"),
-        ({"features": np.zeros(6, np.float32)}, "must be a matrix"),
+        ({"labels_by_query": np.zeros(2, np.float32)}, "labels must have one value per row"),
+        ({"features_by_query": np.zeros(6, np.float32)}, "must be a matrix"),
     ],
 )
 def test_a_dataset_checks_itself(three_queries, changes, message):
@@ -189,8 +192,8 @@ def test_what_is_done_to_an_array_afterwards_does_not_reach_the_dataset() -> Non
     features, labels = np.ones((2, 1), np.float32), np.ones(2, np.float32)
     dataset = from_arrays(features, labels, group=[2])
     features[0], labels[0] = np.nan, -1
-    assert dataset.features.tolist() == [[1], [1]]
-    assert dataset.labels.tolist() == [1, 1]
+    assert dataset.features_by_query.tolist() == [[1], [1]]
+    assert dataset.labels_by_query.tolist() == [1, 1]
 
 
 @pytest.mark.parametrize("missing", [None, float("nan"), pandas.NA, pandas.NaT])
@@ -215,7 +218,9 @@ def test_numbers_beyond_float32_are_explained() -> None:
 
 
 def test_the_kind_of_labels_stays_with_parts_of_the_data(three_queries) -> None:
-    clicks = dataclasses.replace(three_queries, labels=np.minimum(three_queries.labels, 1), label_kind="clicks")
+    clicks = dataclasses.replace(
+        three_queries, labels_by_query=np.minimum(three_queries.labels_by_query, 1), label_kind="clicks"
+    )
     assert from_arrays([[0.0]], [0], group=[1]).label_kind == three_queries.label_kind == "grades"
     assert clicks[1:].label_kind == concatenate([clicks, clicks]).label_kind == "clicks"
     assert {part.label_kind for part in split_queries(clicks, (0.4, 0.6))} == {"clicks"}
@@ -228,7 +233,7 @@ def test_the_kind_of_labels_stays_with_parts_of_the_data(three_queries) -> None:
 def test_evidence_describes_the_whole_dataset_only(three_queries) -> None:
     evidence = ClickEvidence(weighted="item", num_sessions=3, num_clicks=2, effective_sample_size=1.5)
     learned = dataclasses.replace(three_queries, label_kind="relevances", click_evidence=evidence)
-    assert dataclasses.replace(learned, groups=None).click_evidence == evidence
+    assert dataclasses.replace(learned, groups_by_query=None).click_evidence == evidence
     assert learned[:2].click_evidence is None
     assert concatenate([learned, learned]).click_evidence is None
 

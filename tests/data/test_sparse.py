@@ -67,7 +67,10 @@ def test_scaling_is_that_of_the_array(kind, missing):
     for name, array in first.to_arrays().items():
         np.testing.assert_allclose(second.to_arrays()[name], array, rtol=1e-6)
     np.testing.assert_allclose(
-        second.apply(thin.features, thin.offsets), first.apply(dense.features, dense.offsets), rtol=1e-5, atol=1e-6
+        second.apply(thin.features_by_query, thin.query_offsets),
+        first.apply(dense.features_by_query, dense.query_offsets),
+        rtol=1e-5,
+        atol=1e-6,
     )
 
 

@@ -74,7 +74,7 @@ def test_query_k_fold_in_scikit_learn():
 
 
 def at_times(times):
-    return replace(dataset_of(len(times)), shown=Shown(times=np.array(times, float)))
+    return replace(dataset_of(len(times)), shown_by_query=Shown(times=np.array(times, float)))
 
 
 def test_a_split_by_time_puts_the_oldest_first():

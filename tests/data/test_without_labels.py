@@ -51,4 +51,4 @@ def test_it_stays_unlabelled_through_a_file(tmp_path):
 
 
 def test_labels_that_are_put_in_are_grades():
-    assert replace(NEW, labels=LABELLED.labels).label_kind == "grades"
+    assert replace(NEW, labels_by_query=LABELLED.labels_by_query).label_kind == "grades"

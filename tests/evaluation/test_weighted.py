@@ -12,7 +12,8 @@ from rankpolicy.evaluation import MetricTable, bootstrap_interval, compare_table
 
 # Three lists of two items; clicked at rank 1, at rank 2, not at all.
 TABLE = replace(
-    rp.from_arrays(np.zeros((6, 1)), [1, 0, 0, 1, 0, 0], group=[2, 2, 2]), shown=Shown(ranks=np.array([1, 2] * 3))
+    rp.from_arrays(np.zeros((6, 1)), [1, 0, 0, 1, 0, 0], group=[2, 2, 2]),
+    shown_by_query=Shown(ranks=np.array([1, 2] * 3)),
 )
 SCORES = np.array([2.0, 1.0, 2.0, 1.0, 2.0, 1.0])  # the order in which they were shown
 BIAS = np.array([1.0, 0.25])
@@ -60,7 +61,7 @@ def test_the_interval_resamples_queries_with_their_weights():
 
 def test_what_cannot_be_weighted_is_named():
     with pytest.raises(rp.RankPolicyError, match="ranks items were shown at"):
-        rp.weighted_by_propensity(replace(TABLE, shown=None), BIAS)
+        rp.weighted_by_propensity(replace(TABLE, shown_by_query=None), BIAS)
     with pytest.raises(rp.RankPolicyError, match="rank 2 was clicked, and there are 1"):
         rp.weighted_by_propensity(TABLE, BIAS[:1])
     with pytest.raises(rp.RankPolicyError, match="weighted already"):

@@ -14,7 +14,7 @@ from rankpolicy.rankers import RANKERS
 
 NUM_FEATURES = 8
 WEB = rp.make_web_search(40, items_per_query=(4, 7), num_features=NUM_FEATURES, random_state=1)
-DATA = replace(WEB, groups=np.arange(WEB.num_items) % 2)
+DATA = replace(WEB, groups_by_query=np.arange(WEB.num_items) % 2)
 TRAIN, TEST = DATA[:30], DATA[30:]
 QUICK = {
     "fair-pg-rank": {"epochs": 3, "fairness": "individual"},
@@ -64,7 +64,7 @@ def by_all_coalitions(ranker, query, item, over, of):
         features = query.features.copy()
         features[item] = np.where(taken, query.features[item], query.features[over])
         features[over] = np.where(taken, query.features[over], query.features[item])
-        worth[taken] = values_of(ranker, replace(query, features=features), of)[item]
+        worth[taken] = values_of(ranker, replace(query, features_by_query=features), of)[item]
     shapley = np.zeros(num_features)
     for taken, value in worth.items():
         size = sum(taken)
@@ -127,7 +127,7 @@ def test_linear_values_are_exact_under_every_scaling(scaling):
 )
 @pytest.mark.parametrize("of", ["score", "expected_rank"])
 def test_values_of_networks_of_whole_queries_count_what_an_item_does_to_the_others(model, of):
-    data = replace(DATA, features=DATA.features[:, :4])
+    data = replace(DATA, features_by_query=DATA.features_by_query[:, :4])
     ranker = rp.ListNet(model=model, epochs=2, learning_rate=0.01).fit(data[:30], progress=False)
     query = data[34:35]
     found = ranker.explain(query, item=0, over=1, of=of, num_samples=200)

@@ -24,7 +24,7 @@ def test_permutation_is_the_drop_of_the_metric_when_a_feature_is_shuffled(trees)
         for _ in range(3):
             features = TEST.features.copy()
             features[:, feature] = features[generator.permutation(TEST.num_items), feature]
-            drops.append(before - rp.evaluate(trees, replace(TEST, features=features), ["map"]).means["map"])
+            drops.append(before - rp.evaluate(trees, replace(TEST, features_by_query=features), ["map"]).means["map"])
         assert found.importances[feature] == pytest.approx(np.mean(drops), abs=1e-12)
     assert (found.lower <= found.importances).all()
     assert (found.importances <= found.upper).all()
@@ -52,7 +52,7 @@ def test_features_that_never_vary_have_no_importance_and_cost_nothing(trees, mon
     features[:, 0], features[:, 1:3] = 1.5, np.nan
     calls, scores = [], type(trees)._scores
     monkeypatch.setattr(type(trees), "_scores", lambda self, data: calls.append(1) or scores(self, data))
-    found = trees.feature_importance(replace(TEST, features=features), num_repeats=2)
+    found = trees.feature_importance(replace(TEST, features_by_query=features), num_repeats=2)
     assert found.importances[:3].tolist() == [0, 0, 0]
     assert len(calls) == 1 + 2 * (DATA.num_features - 3)
 

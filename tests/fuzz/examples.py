@@ -268,7 +268,7 @@ def calls() -> dict[str, Call]:
         "dataset.has_relevant_items": _call(data.has_relevant_items, relevant_from=1.0),
         "dataset.drop_queries": _call(data.drop_queries_without_relevant_items, relevant_from=1.0),
         "dataset.in_query_order": _call(data.in_query_order, values=weights),
-        "dataset.in_source_order": _call(data.in_source_order, values=weights),
+        "dataset.in_row_order": _call(data.in_row_order, values=weights),
         "evaluate": _call(
             rp.evaluate, ranker_or_scores=linear, dataset=data, metrics="ndcg@10", conventions=rp.Conventions()
         ),

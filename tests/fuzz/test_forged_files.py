@@ -17,7 +17,7 @@ from rankpolicy.rankers.networks.network import NetworkRanker
 from tests.fuzz.forging import forged, parts_of, write_parts
 
 WEB = rp.make_web_search(30, items_per_query=(3, 6), num_features=8, random_state=0)
-DATA = replace(WEB, groups=np.arange(WEB.num_items) % 2)
+DATA = replace(WEB, groups_by_query=np.arange(WEB.num_items) % 2)
 QUICK = {"epochs": 1, "num_networks": 1}
 RANKERS = {
     "trees": lambda: rp.LambdaMART(num_trees=3, num_leaves=4, min_items_in_leaf=5),

@@ -9,7 +9,9 @@ import rankpolicy as rp
 from rankpolicy.rankers import RANKERS
 
 OLD, NEW = rp.make_web_search(40, random_state=1), rp.make_web_search(20, random_state=2)
-SHIFTED = replace(NEW, features=NEW.features * 3 + 10)  # other spreads and means: a scaling fitted on it would differ
+SHIFTED = replace(
+    NEW, features_by_query=NEW.features_by_query * 3 + 10
+)  # other spreads and means: a scaling fitted on it would differ
 
 NETWORKS = {
     "pg-rank": {"epochs": 2, "num_networks": 2},
@@ -76,7 +78,7 @@ def test_another_objective_may_continue_from_a_network():
 
 def test_what_cannot_be_continued_is_named():
     mlp, trees = rp.ListNet(epochs=1).fit(OLD), rp.LambdaMART(num_trees=2).fit(OLD)
-    narrow = replace(NEW, features=NEW.features[:, 1:])
+    narrow = replace(NEW, features_by_query=NEW.features_by_query[:, 1:])
     for call, message in (
         (lambda: rp.ListNet(epochs=1).fit(NEW, init=trees), "init must be a fitted ranker over a network"),
         (lambda: rp.ListNet(epochs=1).fit(NEW, init="model.rp"), r"got str\. Pass the ranker itself"),

@@ -22,8 +22,8 @@ def ranker(epochs):
 def test_a_checkpoint_of_other_data_is_refused(tmp_path, changed):
     ranker(1).fit(TRAIN, valid=VALID, checkpoint=tmp_path / "c")
     other = {
-        "features": (replace(TRAIN, features=TRAIN.features + np.float32(1)), VALID),
-        "labels": (replace(TRAIN, labels=TRAIN.labels[::-1].copy()), VALID),
+        "features": (replace(TRAIN, features_by_query=TRAIN.features_by_query + np.float32(1)), VALID),
+        "labels": (replace(TRAIN, labels_by_query=TRAIN.labels_by_query[::-1].copy()), VALID),
         "validation": (TRAIN, VALID[:-1]),
     }[changed]
     with pytest.raises(rp.RankPolicyError, match="made with other training or validation data"):

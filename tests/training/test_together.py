@@ -19,7 +19,7 @@ DEVICES = ["cpu", pytest.param("cuda", marks=pytest.mark.skipif(not torch.cuda.i
 
 
 def tensors(data: RankingDataset = DATA, device="cpu") -> RaggedTensors:
-    grouped = replace(data, groups=np.arange(data.num_items) % 2)
+    grouped = replace(data, groups_by_query=np.arange(data.num_items) % 2)
     return RaggedTensors.of(grouped, torch.from_numpy(data.features.copy()), torch.device(device))
 
 
@@ -96,7 +96,9 @@ def test_strengths_of_fairness(device):
 
 
 def test_seeds_with_data_of_their_own(device):
-    mirrored = replace(DATA, features=DATA.features[::-1].copy(), labels=DATA.labels[::-1].copy())
+    mirrored = replace(
+        DATA, features_by_query=DATA.features_by_query[::-1].copy(), labels_by_query=DATA.labels_by_query[::-1].copy()
+    )
     trains = [tensors(), tensors(mirrored)]
     check_same(lambda: [new_fit(train, seed=seed) for seed, train in enumerate(trains)])
 

@@ -163,7 +163,11 @@ def _explained(
 ) -> Explanation:
     def named(given: str | None) -> str | int | None:
         is_row = (
-            given is not None and dataset.item_ids is None and given.isascii() and given.isdigit() and len(given) < 16
+            given is not None
+            and dataset.item_ids_by_query is None
+            and given.isascii()
+            and given.isdigit()
+            and len(given) < 16
         )
         return int(given) if is_row and given is not None else given
 

@@ -114,8 +114,8 @@ def _write_table(dataset: RankingDataset, scores: Any, out: Path, method: str) -
 
     from rankpolicy.files import atomic_write
 
-    columns = {"qid": dataset.query_ids[dataset.query_of_item], "item_id": dataset.item_ids}
-    rows = {name: dataset.in_source_order(values).tolist() for name, values in columns.items() if values is not None}
+    columns = {"qid": dataset.query_ids[dataset.query_numbers], "item_id": dataset.item_ids_by_query}
+    rows = {name: dataset.in_row_order(values).tolist() for name, values in columns.items() if values is not None}
     frame = polars.DataFrame(rows | {"score": scores.tolist()})
     with atomic_write(out) as file:
         if out.suffix == ".csv":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from datetime import date, timedelta
 from typing import Any
 
 import numpy as np
@@ -22,7 +23,6 @@ DATE_ADVICE = {
     "date": "Give the days since a date: (column - column.min()) / np.timedelta64(1, 'D').",
     "duration": "Give the days: column / np.timedelta64(1, 'D').",
 }
-_MISSING = ("None", "nan", "NaT", "<NA>")  # how Python, numpy and pandas write a missing value
 
 
 @checked_kinds
@@ -125,13 +125,13 @@ def from_query_numbers(
         return values if in_order or values is None else values[order]
 
     return RankingDataset(
-        features=arranged(features),
-        labels=arranged(labels),
-        offsets=np.concatenate([[0], np.cumsum(np.bincount(query_of_row, minlength=len(query_ids)))]),
+        features_by_query=arranged(features),
+        labels_by_query=arranged(labels),
+        query_offsets=np.concatenate([[0], np.cumsum(np.bincount(query_of_row, minlength=len(query_ids)))]),
         query_ids=query_ids,
-        source_rows=order,
-        item_ids=arranged(item_ids),
-        groups=arranged(groups),
+        source_rows_by_query=order,
+        item_ids_by_query=arranged(item_ids),
+        groups_by_query=arranged(groups),
         feature_names=feature_names,
         label_kind=label_kind,
     )
@@ -180,27 +180,33 @@ def concatenate(datasets: Sequence[RankingDataset]) -> RankingDataset:
         datasets = [with_categories(dataset, categories) for dataset in datasets]
     starts = np.cumsum([0] + [dataset.num_items for dataset in datasets])
     # A part of a dataset has rows beyond its number of items.
-    row_starts = np.cumsum([0] + [int(dataset.source_rows.max()) + 1 for dataset in datasets])
+    row_starts = np.cumsum([0] + [int(dataset.source_rows_by_query.max()) + 1 for dataset in datasets])
 
     def optional(name: str, join: Callable[[list[Any]], Any] = np.concatenate) -> Any:
         parts = [getattr(dataset, name) for dataset in datasets]
         present = [part is not None for part in parts]
         if any(present) and not all(present):
-            raise RankPolicyError(f"either all or none of the datasets to concatenate must have {name}.")
+            raise RankPolicyError(
+                f"either all or none of the datasets to concatenate must have {name.removesuffix('_by_query')}."
+            )
         return join(parts) if all(present) else None
 
     return RankingDataset(
-        features=joined_features([dataset.features for dataset in datasets]),
-        labels=np.concatenate([dataset.labels for dataset in datasets]),
-        offsets=np.concatenate([[0], *(d.offsets[1:] + start for d, start in zip(datasets, starts, strict=False))]),
+        features_by_query=joined_features([dataset.features_by_query for dataset in datasets]),
+        labels_by_query=np.concatenate([dataset.labels_by_query for dataset in datasets]),
+        query_offsets=np.concatenate(
+            [[0], *(d.query_offsets[1:] + start for d, start in zip(datasets, starts, strict=False))]
+        ),
         query_ids=np.concatenate([dataset.query_ids for dataset in datasets]),
-        source_rows=np.concatenate([d.source_rows + start for d, start in zip(datasets, row_starts, strict=False)]),
-        item_ids=optional("item_ids"),
-        groups=optional("groups"),
+        source_rows_by_query=np.concatenate(
+            [d.source_rows_by_query + start for d, start in zip(datasets, row_starts, strict=False)]
+        ),
+        item_ids_by_query=optional("item_ids_by_query"),
+        groups_by_query=optional("groups_by_query"),
         feature_names=named[0].feature_names if named else None,
-        texts=optional("texts", joined),
-        side=optional("side", joined_columns),
-        shown=optional("shown", joined_shown),
+        texts_by_query=optional("texts_by_query", joined),
+        side_by_query=optional("side_by_query", joined_columns),
+        shown_by_query=optional("shown_by_query", joined_shown),
         query_weights=optional("query_weights"),
         label_kind=datasets[0].label_kind,
         categories=categories or None,
@@ -237,16 +243,24 @@ def checked_sizes(group: ArrayLike, num_items: int) -> NDArray[np.int64]:
 
 
 def as_float32(name: str, values: Any) -> NDArray[np.float32]:
-    """A copy of the values as float32."""
-    if np.asarray(values).dtype.kind == "c":
+    """A copy of the values as float32; NaN where an object is a missing value."""
+    values = np.asarray(values)
+    kind = values.dtype.kind
+    if kind == "c":
         raise RankPolicyError(
             f"{name} must be real numbers. Complex data not supported; pass their real parts or sizes."
         )
-    kind = np.asarray(values).dtype.kind
-    if kind in "mM":
-        raise RankPolicyTypeError(
-            f"{name} must be numbers; got {np.asarray(values).dtype} values. {DATE_ADVICE['date' if kind == 'M' else 'duration']}"
-        )
+    time_kind = {"M": "date", "m": "duration"}.get(kind)
+    if kind == "O":
+        # Before numpy converts them: it makes seconds of its dates, and -9.2e18 of NaT.
+        values = values.copy()
+        for index, value in np.ndenumerate(values):
+            if _is_missing(value):
+                values[index] = np.nan
+            elif isinstance(value, date | timedelta | np.datetime64 | np.timedelta64):
+                time_kind = "duration" if isinstance(value, timedelta | np.timedelta64) else "date"
+    if time_kind is not None:
+        raise RankPolicyTypeError(f"{name} must be numbers; got {values.dtype} values. {DATE_ADVICE[time_kind]}")
     try:
         # Values beyond float32 become inf here and are reported by the check that follows.
         with np.errstate(over="ignore"):
@@ -255,7 +269,11 @@ def as_float32(name: str, values: Any) -> NDArray[np.float32]:
     except (TypeError, ValueError) as error:
         raised = RankPolicyTypeError if isinstance(error, TypeError) else RankPolicyError
         advice = " Columns of a frame become numbers by pd.to_numeric(column)." if kind == "O" else ""
-        raise raised(f"{name} must be numbers; got {np.asarray(values).dtype} values ({error}).{advice}") from None
+        raise raised(f"{name} must be numbers; got {values.dtype} values ({error}).{advice}") from None
+
+
+def _is_missing(value: Any) -> bool:
+    return not isinstance(value, str) and str(value) in ("None", "nan", "NaT", "<NA>")  # of Python, numpy and pandas
 
 
 def numbered_by_appearance(qid: NDArray[Any], num_items: int) -> tuple[NDArray[np.int64], NDArray[Any]]:
@@ -266,7 +284,7 @@ def numbered_by_appearance(qid: NDArray[Any], num_items: int) -> tuple[NDArray[n
             "Sizes of consecutive queries go into group=."
         )
     if qid.dtype.kind == "O":
-        missing = [row for row, name in enumerate(qid.tolist()) if not isinstance(name, str) and str(name) in _MISSING]
+        missing = [row for row, name in enumerate(qid.tolist()) if _is_missing(name)]
         if missing:
             raise RankPolicyError(
                 f"qid must hold an id for every row; row {missing[0]} has {qid[missing[0]]!r}. Fill it or drop the row."

@@ -167,21 +167,23 @@ class RaggedTensors:
             Where the tensors go.
         """
         groups = None
-        if dataset.groups is not None:
-            groups = torch.from_numpy(np.unique(dataset.groups, return_inverse=True)[1]).to(device)
+        if dataset.groups_by_query is not None:
+            groups = torch.from_numpy(np.unique(dataset.groups_by_query, return_inverse=True)[1]).to(device)
         weights = None
         if dataset.query_weights is not None:
             # Mean 1, so that a learning rate has the same effect with and without weights.
             relative = dataset.query_weights / dataset.query_weights.mean()
             weights = torch.from_numpy(relative.astype(np.float32)).to(device)
-        is_mapped = isinstance(dataset.labels, np.memmap) and device.type == "cpu"
+        is_mapped = isinstance(dataset.labels_by_query, np.memmap) and device.type == "cpu"
         return cls(
             (torch.from_numpy(features) if isinstance(features, np.ndarray) else features).to(device),
-            _read_only(dataset.labels) if is_mapped else torch.from_numpy(dataset.labels.copy()).to(device),
-            dataset.offsets,
+            _read_only(dataset.labels_by_query)
+            if is_mapped
+            else torch.from_numpy(dataset.labels_by_query.copy()).to(device),
+            dataset.query_offsets,
             groups,
             weights,
-            MappedPages(dataset.labels) if is_mapped else None,
+            MappedPages(dataset.labels_by_query) if is_mapped else None,
         )
 
     def batch(self, queries: NDArray[np.int64]) -> Batch:

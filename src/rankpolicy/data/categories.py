@@ -57,11 +57,13 @@ def with_categories(dataset: RankingDataset, wanted: Mapping[str, Sequence[str]]
     has = dataset.categories or {}
     if {name: tuple(names) for name, names in wanted.items()} == has:
         return dataset
-    features = dataset.features.copy()
+    features = dataset.features_by_query.copy()
     for name, names in wanted.items():
         column = (dataset.feature_names or ()).index(name)
         features[:, column] = recoded(features[:, column], has[name], names)
-    return replace(dataset, features=features, categories={name: tuple(names) for name, names in wanted.items()})
+    return replace(
+        dataset, features_by_query=features, categories={name: tuple(names) for name, names in wanted.items()}
+    )
 
 
 def decoded(codes: Codes, names: Sequence[str]) -> list[str | None]:

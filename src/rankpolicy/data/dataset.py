@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import operator
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,50 +27,56 @@ if TYPE_CHECKING:
 
     from rankpolicy.data.padding import Padding
 
+Values = TypeVar("Values")
+
 _QUERIES_AT_ONCE = 1 << 15
-_PER_ITEM = ("labels", "source_rows", "item_ids", "groups")
+_PER_ITEM = ("labels_by_query", "source_rows_by_query", "item_ids_by_query", "groups_by_query")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class RankingDataset:
-    """The items of many queries, stored query by query: query q owns rows ``offsets[q]:offsets[q + 1]``.
+    """The items of many queries.
 
-    The arrays of a dataset are the one place where items stand query by query. Whatever goes in or comes out beside a dataset with one
-    value per item (predicted scores, exposures, scores to evaluate, protected groups, frames) is in the order of the rows that the dataset
-    was made from: ``frame["score"] = ranker.predict(from_frame(frame))`` is right however the queries are mixed. A part of a dataset keeps
-    ``source_rows`` and their order; a dataset that holds a row more than once (a session or a drawn query each time) is its own order.
-    ``in_source_order`` and ``in_query_order`` convert between the two.
+    Whatever has one value per item is in the order of the rows that the dataset was made from, however the queries are mixed: ``features``,
+    ``labels``, ``item_ids``, ``groups``, ``query_of_item``, ``texts``, ``side``, ``shown``, and also predicted scores, rankings, exposures,
+    scores to evaluate, protected groups and frames. So ``frame["score"] = ranker.predict(from_frame(frame))`` is right, and
+    ``dataset.labels[ranker.rank(dataset)[0]]`` are the labels of the first query, best item first. A part of a dataset keeps the order of
+    its rows; a dataset that holds a row more than once (a session or a drawn query each time) is its own order.
+
+    The same values are stored query by query, under the names that end in ``_by_query``: query q owns the items
+    ``query_offsets[q]:query_offsets[q + 1]`` of these. Both orders are the same where the rows of each query follow one another.
+    ``in_row_order`` and ``in_query_order`` convert between them.
 
     Made by ``from_arrays``, ``from_frame``, ``from_click_table`` and the readers (``read_letor``, ``read_parquet``, ...). All values are
     checked when the dataset is made; the arrays are read-only.
 
     Parameters
     ----------
-    features
+    features_by_query
         One row per item, shape (items, features), float32, or ``SparseFeatures`` or ``StoredFeatures`` in its place; NaN is a missing
         value. No columns where items have texts only.
-    labels
+    labels_by_query
         One number per item, 0 or more; ``label_kind`` says what they mean.
-    offsets
-        Where each query starts, and the number of items at the end, shape (queries + 1,).
+    query_offsets
+        Where each query starts in the arrays above, and the number of items at the end, shape (queries + 1,).
     query_ids
         One id per query.
-    source_rows
+    source_rows_by_query
         Row of each item in the file, frame or array it came from.
-    item_ids
+    item_ids_by_query
         One id per item, unique within its query.
-    groups
+    groups_by_query
         Protected group of each item.
     feature_names
         Names of the feature columns.
     categories
         For categorical feature columns: the categories by the name of the column. ``features`` then holds the place of each item's category
         among them, NaN where it is missing.
-    texts
+    texts_by_query
         Texts of queries and items, for rankers that read texts.
-    side
+    side_by_query
         Further columns about the items (numbers and categories), for rankers that read texts.
-    shown
+    shown_by_query
         Rank at which each item was shown, and user and time of each query, for click tables.
     query_weights
         Weight of each query in losses and means, 0 or more; None: all queries count the same.
@@ -85,31 +92,33 @@ class RankingDataset:
     >>> dataset = from_arrays([[0.5], [0.1], [0.9]], [1, 0, 2], qid=["a", "b", "a"])
     >>> dataset
     RankingDataset(queries=2, items=3, features=1, labels 0..2)
-    >>> dataset.features[:, 0], dataset.query_ids.tolist(), dataset.source_rows.tolist()
-    (array([0.5, 0.9, 0.1], dtype=float32), ['a', 'b'], [0, 2, 1])
+    >>> dataset.features[:, 0], dataset.query_ids.tolist(), dataset.query_of_item.tolist()
+    (array([0.5, 0.1, 0.9], dtype=float32), ['a', 'b'], [0, 1, 0])
+    >>> dataset.features_by_query[:, 0], dataset.query_offsets.tolist()
+    (array([0.5, 0.9, 0.1], dtype=float32), [0, 2, 3])
     """
 
-    features: NDArray[np.float32]  # (items, features)
-    labels: NDArray[np.float32]  # (items,)
-    offsets: NDArray[np.int64]  # (queries + 1,)
+    features_by_query: NDArray[np.float32]  # (items, features)
+    labels_by_query: NDArray[np.float32]  # (items,)
+    query_offsets: NDArray[np.int64]  # (queries + 1,)
     query_ids: NDArray[Any]  # (queries,) str
-    source_rows: NDArray[np.int64]  # (items,)
-    item_ids: NDArray[Any] | None = None  # (items,) str
-    groups: NDArray[Any] | None = None  # (items,)
+    source_rows_by_query: NDArray[np.int64]  # (items,)
+    item_ids_by_query: NDArray[Any] | None = None  # (items,) str
+    groups_by_query: NDArray[Any] | None = None  # (items,)
     feature_names: tuple[str, ...] | None = None
-    texts: Texts | None = None
-    side: SideColumns | None = None
-    shown: Shown | None = None
+    texts_by_query: Texts | None = None
+    side_by_query: SideColumns | None = None
+    shown_by_query: Shown | None = None
     query_weights: NDArray[np.float64] | None = None  # (queries,)
     label_kind: LabelKind = "grades"
     click_evidence: ClickEvidence | None = None
     categories: dict[str, tuple[str, ...]] | None = None
 
     def __post_init__(self) -> None:
-        if self.label_kind == "none" and np.any(self.labels):  # labels were put in, as by dataclasses.replace
+        if self.label_kind == "none" and np.any(self.labels_by_query):  # labels were put in, as by dataclasses.replace
             object.__setattr__(self, "label_kind", "grades")
         _check_dataset(self)
-        for name in (*_PER_ITEM, "features", "offsets", "query_ids", "query_weights"):
+        for name in (*_PER_ITEM, "features_by_query", "query_offsets", "query_ids", "query_weights"):
             array = getattr(self, name)
             if isinstance(array, np.ndarray):
                 view = array.view()
@@ -118,34 +127,106 @@ class RankingDataset:
 
     @property
     def num_queries(self) -> int:
-        return len(self.offsets) - 1
+        return len(self.query_offsets) - 1
 
     @property
     def num_items(self) -> int:
-        return len(self.labels)
+        return len(self.labels_by_query)
 
     @property
     def num_features(self) -> int:
-        return int(self.features.shape[1])
+        return int(self.features_by_query.shape[1])
 
     @property
     def sizes(self) -> NDArray[np.int64]:
         """Number of items of each query (queries,)."""
-        return np.diff(self.offsets)
+        return np.diff(self.query_offsets)
+
+    @property
+    def query_numbers(self) -> NDArray[np.int64]:
+        """Index of the query each item belongs to (items,), query by query: 0, 0, 1, 1, 1, ..."""
+        return np.repeat(np.arange(self.num_queries), self.sizes)
 
     @property
     def query_of_item(self) -> NDArray[np.int64]:
         """Index of the query each item belongs to (items,)."""
-        return np.repeat(np.arange(self.num_queries), self.sizes)
+        return self._of_rows(self.query_numbers)
+
+    @property
+    def features(self) -> NDArray[np.float32]:
+        """One row per item (items, features)."""
+        return self._of_rows(self.features_by_query)
+
+    @property
+    def labels(self) -> NDArray[np.float32]:
+        """One label per item (items,)."""
+        return self._of_rows(self.labels_by_query)
+
+    @property
+    def source_rows(self) -> NDArray[np.int64]:
+        """Row of each item (items,) in the file, frame or array it came from."""
+        return self._of_rows(self.source_rows_by_query)
+
+    @property
+    def item_ids(self) -> NDArray[Any] | None:
+        """One id per item (items,)."""
+        return self._of_rows(self.item_ids_by_query)
+
+    @property
+    def groups(self) -> NDArray[Any] | None:
+        """Protected group of each item (items,)."""
+        return self._of_rows(self.groups_by_query)
+
+    @property
+    def texts(self) -> Texts | None:
+        """Texts of queries and items."""
+        return self._of_rows(self.texts_by_query, self._take)
+
+    @property
+    def side(self) -> SideColumns | None:
+        """Further columns about the items."""
+        return self._of_rows(self.side_by_query, lambda side, order: side.take(order))
+
+    @property
+    def shown(self) -> Shown | None:
+        """Rank at which each item was shown, and user and time of each query."""
+        return self._of_rows(self.shown_by_query, self._take)
+
+    @property
+    def offsets(self) -> NDArray[np.int64]:
+        """Where each query starts (queries + 1,), if the rows of each query follow one another."""
+        if self._row_order() is not None:
+            raise RankPolicyError(
+                "the rows of a query must follow one another to have offsets; here the queries are mixed, or in another order than their "
+                "rows. Use query_of_item, or query_offsets with labels_by_query, features_by_query, ..."
+            )
+        return self.query_offsets
+
+    def _of_rows(self, values: Values, take: Callable[[Any, Any], Any] = operator.getitem) -> Values:
+        """Values that are stored query by query in the order of the rows, read-only."""
+        order = None if values is None else self._row_order()
+        if order is None:
+            return values
+        arranged: Values = take(values, order)
+        if isinstance(arranged, np.ndarray):
+            arranged.flags.writeable = False
+        return arranged
+
+    def _take(self, values: Any, order: NDArray[np.int64]) -> Any:
+        return values.take(np.arange(self.num_queries), order)
 
     def __len__(self) -> int:
         return self.num_queries
 
     def __repr__(self) -> str:
-        texts = "" if self.texts is None else "texts, "
+        texts = "" if self.texts_by_query is None else "texts, "
         labels = "labels" if self.label_kind == "grades" else self.label_kind
         weighted = "" if self.query_weights is None else ", weighted"
-        known = "no labels" if self.label_kind == "none" else f"{labels} {self.labels.min():g}..{self.labels.max():g}"
+        known = (
+            "no labels"
+            if self.label_kind == "none"
+            else f"{labels} {self.labels_by_query.min():g}..{self.labels_by_query.max():g}"
+        )
         return (
             f"RankingDataset(queries={self.num_queries}, items={self.num_items}, features={self.num_features}, {texts}"
             f"{known}{weighted})"
@@ -161,12 +242,14 @@ class RankingDataset:
         }
         if self.label_kind != "none":
             facts["labels"] = (
-                f"{self.label_kind}, {self.labels.min():g} to {self.labels.max():g}; "
-                f"{(self.labels > 0).mean():.1%} of the items above 0"
+                f"{self.label_kind}, {self.labels_by_query.min():g} to {self.labels_by_query.max():g}; "
+                f"{(self.labels_by_query > 0).mean():.1%} of the items above 0"
             )
             facts["queries without a label above 0"] = int((~self.has_relevant_items(1e-9)).sum())
-        optional = ("item_ids", "groups", "feature_names", "texts", "side", "shown", "query_weights")
-        facts["also has"] = ", ".join(name for name in optional if getattr(self, name) is not None) or "nothing"
+        optional = ("item_ids", "groups", "texts", "side", "shown")
+        held = [name for name in optional if getattr(self, f"{name}_by_query") is not None]
+        held += [name for name in ("feature_names", "query_weights") if getattr(self, name) is not None]
+        facts["also has"] = ", ".join(held) or "nothing"
         return html_block("RankingDataset", html_table(facts.items()))
 
     def __getitem__(self, queries: int | slice | Sequence[int] | NDArray[Any]) -> RankingDataset:
@@ -186,29 +269,29 @@ class RankingDataset:
                 f"a dataset needs at least one query; {queries!r} selects none of the {self.num_queries}."
             )
         sizes = self.sizes[chosen]
-        codes = self.features.codes if isinstance(self.features, StoredFeatures) else None
+        codes = self.features_by_query.codes if isinstance(self.features_by_query, StoredFeatures) else None
         rows: Any
         if codes is not None and isinstance(index, slice) and index.step in (None, 1):
             # Views instead of copies: of data bigger than memory even one number per row is much.
-            rows = slice(int(self.offsets[chosen[0]]), int(self.offsets[chosen[-1] + 1]))
-            labels, source_rows = self.labels[rows], self.source_rows[rows]
+            rows = slice(int(self.query_offsets[chosen[0]]), int(self.query_offsets[chosen[-1] + 1]))
+            labels, source_rows = self.labels_by_query[rows], self.source_rows_by_query[rows]
         else:
-            rows = rows_of_queries(self.offsets, chosen, beside=codes)
-            first = first_of_range(self.source_rows)
-            numbers = self.source_rows if first is None else range(first, first + self.num_items)
-            labels, source_rows = (taken(each, rows, beside=codes) for each in (self.labels, numbers))
+            rows = rows_of_queries(self.query_offsets, chosen, beside=codes)
+            first = first_of_range(self.source_rows_by_query)
+            numbers = self.source_rows_by_query if first is None else range(first, first + self.num_items)
+            labels, source_rows = (taken(each, rows, beside=codes) for each in (self.labels_by_query, numbers))
         return RankingDataset(
-            features=self.features[rows],
-            labels=labels,
-            offsets=np.concatenate([[0], np.cumsum(sizes)]),
+            features_by_query=self.features_by_query[rows],
+            labels_by_query=labels,
+            query_offsets=np.concatenate([[0], np.cumsum(sizes)]),
             query_ids=self.query_ids[chosen],
-            source_rows=source_rows,
-            item_ids=None if self.item_ids is None else self.item_ids[rows],
-            groups=None if self.groups is None else self.groups[rows],
+            source_rows_by_query=source_rows,
+            item_ids_by_query=None if self.item_ids_by_query is None else self.item_ids_by_query[rows],
+            groups_by_query=None if self.groups_by_query is None else self.groups_by_query[rows],
             feature_names=self.feature_names,
-            texts=None if self.texts is None else self.texts.take(chosen, rows),
-            side=None if self.side is None else self.side.take(rows),
-            shown=None if self.shown is None else self.shown.take(chosen, rows),
+            texts_by_query=None if self.texts_by_query is None else self.texts_by_query.take(chosen, rows),
+            side_by_query=None if self.side_by_query is None else self.side_by_query.take(rows),
+            shown_by_query=None if self.shown_by_query is None else self.shown_by_query.take(chosen, rows),
             query_weights=None if self.query_weights is None else self.query_weights[chosen],
             label_kind=self.label_kind,
             categories=self.categories,
@@ -225,7 +308,7 @@ class RankingDataset:
         import torch
 
         padding = self.padding()
-        return padding.pad(torch.from_numpy(self.labels.copy())), padding.mask
+        return padding.pad(torch.from_numpy(self.labels_by_query.copy())), padding.mask
 
     @checked_kinds
     def has_relevant_items(self, relevant_from: float = 1.0) -> NDArray[np.bool_]:
@@ -236,10 +319,10 @@ class RankingDataset:
         relevant_from
             The lowest label that counts as relevant.
         """
-        is_relevant, pages = np.empty(self.num_queries, bool), MappedPages(self.labels)
+        is_relevant, pages = np.empty(self.num_queries, bool), MappedPages(self.labels_by_query)
         for first in range(0, self.num_queries, _QUERIES_AT_ONCE):
-            starts = self.offsets[first : first + _QUERIES_AT_ONCE + 1]
-            labels = self.labels[starts[0] : starts[-1]]
+            starts = self.query_offsets[first : first + _QUERIES_AT_ONCE + 1]
+            labels = self.labels_by_query[starts[0] : starts[-1]]
             highest = np.maximum.reduceat(labels, starts[:-1] - starts[0])
             is_relevant[first : first + len(highest)] = highest >= relevant_from
             pages.touched(labels.nbytes)
@@ -258,87 +341,90 @@ class RankingDataset:
         kept = self.has_relevant_items(relevant_from)
         if not kept.any():
             raise RankPolicyError(
-                f"no query has an item with label >= {relevant_from:g} (the highest label is {self.labels.max():g}). "
+                f"no query has an item with label >= {relevant_from:g} (the highest label is {self.labels_by_query.max():g}). "
                 "Check the labels, or lower relevant_from."
             )
         # Without a copy of the features where nothing is dropped.
         return (self, 0) if kept.all() else (self[kept], int((~kept).sum()))
 
-    def in_source_order(self, values: NDArray[Any]) -> NDArray[Any]:
+    def in_row_order(self, values: NDArray[Any]) -> NDArray[Any]:
         """Values of the items in the order of the rows that the dataset was made from: the order in which rankers give scores.
 
         Parameters
         ----------
         values
-            One value (or row of values) per item, query by query, as the arrays of the dataset are.
+            One value (or row of values) per item, query by query.
 
         >>> from rankpolicy.data.arrays import from_arrays
         >>> dataset = from_arrays([[0.5], [0.1], [0.9]], qid=["a", "b", "a"])
-        >>> dataset.in_source_order(dataset.features[:, 0])
+        >>> dataset.in_row_order(dataset.features_by_query[:, 0])
         array([0.5, 0.1, 0.9], dtype=float32)
         """
-        order = self._source_order()
+        order = self._row_order()
         return values if order is None else values[order]
 
     def in_query_order(self, values: NDArray[Any]) -> NDArray[Any]:
-        """Values of the items query by query, as the arrays of the dataset are; the inverse of ``in_source_order``.
+        """Values of the items query by query; the inverse of ``in_row_order``.
 
         Parameters
         ----------
         values
             One value (or row of values) per item, in the order of the rows that the dataset was made from.
         """
-        return values if self._source_order() is None else values[self.row_numbers()]
+        return values if self._row_order() is None else values[self.row_numbers()]
 
     def row_numbers(self) -> NDArray[np.int64]:
         """Place of each item (items,) in the order of the rows that the dataset was made from; for a whole dataset its ``source_rows``."""
-        numbers, order = np.arange(self.num_items), self._source_order()
+        numbers, order = np.arange(self.num_items), self._row_order()
         if order is not None:
             numbers[order] = np.arange(self.num_items)
         return numbers
 
-    def _source_order(self) -> NDArray[np.int64] | None:
+    def _row_order(self) -> NDArray[np.int64] | None:
         """Items by their source row; None where this is the order of the dataset."""
-        if (self.source_rows[1:] >= self.source_rows[:-1]).all():
+        if (self.source_rows_by_query[1:] >= self.source_rows_by_query[:-1]).all():
             return None
-        order = np.argsort(self.source_rows, kind="stable")
-        return order if (np.diff(self.source_rows[order]) > 0).all() else None
+        order = np.argsort(self.source_rows_by_query, kind="stable")
+        return order if (np.diff(self.source_rows_by_query[order]) > 0).all() else None
 
 
 def _check_dataset(data: RankingDataset) -> None:
     """Refuse parts whose shapes or values do not fit together."""
-    if data.features.ndim != 2:
-        raise RankPolicyError(f"features must be a matrix (items, features); got shape {data.features.shape}.")
-    num_items = len(data.features)
-    if num_items == 0 or len(data.offsets) < 2:
+    if data.features_by_query.ndim != 2:
+        raise RankPolicyError(f"features must be a matrix (items, features); got shape {data.features_by_query.shape}.")
+    num_items = len(data.features_by_query)
+    if num_items == 0 or len(data.query_offsets) < 2:
         raise RankPolicyError("a dataset needs at least one query with one item; got none.")
     for name in _PER_ITEM:
         array = getattr(data, name)
         if array is not None and array.shape != (num_items,):
             raise RankPolicyError(
-                f"{name} must have one value per row of features, shape ({num_items},); got {array.shape}."
+                f"{name.removesuffix('_by_query')} must have one value per row of features, shape ({num_items},); got {array.shape}."
             )
-    if data.offsets[0] != 0 or data.offsets[-1] != num_items or (np.diff(data.offsets) < 1).any():
+    if data.query_offsets[0] != 0 or data.query_offsets[-1] != num_items or (np.diff(data.query_offsets) < 1).any():
         raise RankPolicyError(f"offsets must increase from 0 to the number of items, {num_items}, with no empty query.")
-    if data.query_ids.shape != (len(data.offsets) - 1,):
+    if data.query_ids.shape != (len(data.query_offsets) - 1,):
         raise RankPolicyError(
-            f"query_ids must have one id per query, shape ({len(data.offsets) - 1},); got {data.query_ids.shape}."
+            f"query_ids must have one id per query, shape ({len(data.query_offsets) - 1},); got {data.query_ids.shape}."
         )
-    if data.feature_names is not None and len(data.feature_names) != data.features.shape[1]:
+    if data.feature_names is not None and len(data.feature_names) != data.features_by_query.shape[1]:
         raise RankPolicyError(
-            f"feature_names must name {data.features.shape[1]} features; got {len(data.feature_names)}."
+            f"feature_names must name {data.features_by_query.shape[1]} features; got {len(data.feature_names)}."
         )
-    if data.texts is not None and (len(data.texts.queries), len(data.texts.of_item)) != (data.num_queries, num_items):
+    if data.texts_by_query is not None and (len(data.texts_by_query.queries), len(data.texts_by_query.of_item)) != (
+        data.num_queries,
+        num_items,
+    ):
         raise RankPolicyError(
             f"texts must hold one text per query and one per item, {data.num_queries} and {num_items}; "
-            f"got {len(data.texts.queries)} and {len(data.texts.of_item)}."
+            f"got {len(data.texts_by_query.queries)} and {len(data.texts_by_query.of_item)}."
         )
-    if data.side is not None and not data.side.lengths() <= {num_items}:
+    if data.side_by_query is not None and not data.side_by_query.lengths() <= {num_items}:
         raise RankPolicyError(
-            f"side columns must have one value per item, {num_items}; got {sorted(data.side.lengths())}."
+            f"side columns must have one value per item, {num_items}; got {sorted(data.side_by_query.lengths())}."
         )
-    if data.shown is not None:
-        _check_shown(data.shown, data.num_queries, num_items)
+    if data.shown_by_query is not None:
+        _check_shown(data.shown_by_query, data.num_queries, num_items)
     weights = data.query_weights
     if weights is not None and (
         weights.shape != (data.num_queries,) or not (np.isfinite(weights) & (weights >= 0)).all() or not weights.any()
@@ -363,9 +449,11 @@ def _check_shown(shown: Shown, num_queries: int, num_items: int) -> None:
 def _check_label_kind(data: RankingDataset) -> None:
     if data.label_kind not in LABEL_KINDS:
         raise RankPolicyError(unknown_name("label kind", data.label_kind, LABEL_KINDS))
-    if data.label_kind == "clicks" and not all(((part == 0) | (part == 1)).all() for part in parts_of(data.labels)):
+    if data.label_kind == "clicks" and not all(
+        ((part == 0) | (part == 1)).all() for part in parts_of(data.labels_by_query)
+    ):
         raise RankPolicyError(
-            f"labels that are clicks must be 0 or 1; the highest is {data.labels.max():g}. "
+            f"labels that are clicks must be 0 or 1; the highest is {data.labels_by_query.max():g}. "
             "Use label_kind='grades' for grades, 'relevances' for relevances estimated from clicks."
         )
 
@@ -381,19 +469,20 @@ def _infinite_values(features: NDArray[np.float32]) -> NDArray[np.int64]:
 
 
 def _check_finite(data: RankingDataset) -> None:
-    infinite = _infinite_values(data.features)
+    infinite = _infinite_values(data.features_by_query)
     if len(infinite):
         item, feature = infinite[0]
         raise RankPolicyError(
-            f"features must be finite, or NaN where a value is missing; row {int(data.source_rows[item])}, feature {int(feature)} is "
-            f"{data.features[item, feature]}. Scale or clip values beyond 3.4e38, which float32 cannot hold."
+            f"features must be finite, or NaN where a value is missing; row {int(data.source_rows_by_query[item])}, "
+            f"feature {int(feature)} is {data.features_by_query[item, feature]}. "
+            "Scale or clip values beyond 3.4e38, which float32 cannot hold."
         )
     # NaN is neither.
-    if not all(part.min() >= 0 and part.max() < np.inf for part in parts_of(data.labels)):
-        item = int(np.argwhere(~(np.isfinite(data.labels) & (data.labels >= 0)))[0, 0])
+    if not all(part.min() >= 0 and part.max() < np.inf for part in parts_of(data.labels_by_query)):
+        item = int(np.argwhere(~(np.isfinite(data.labels_by_query) & (data.labels_by_query >= 0)))[0, 0])
         raise RankPolicyError(
-            f"labels must be grades of relevance, finite and 0 or more; row {int(data.source_rows[item])} has "
-            f"{data.labels[item]:g}. "
+            f"labels must be grades of relevance, finite and 0 or more; row {int(data.source_rows_by_query[item])} has "
+            f"{data.labels_by_query[item]:g}. "
             "Shift or map them to 0, 1, 2, ..."
         )
 

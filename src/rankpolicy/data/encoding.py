@@ -107,16 +107,18 @@ def fit_encoding(dataset: RankingDataset) -> FeatureEncoding | None:
     for name, members in categories.items():
         num_categories[names.index(name)] = len(members)
     is_category = np.isin(np.arange(dataset.num_features), [names.index(name) for name in categories])
-    has_missing = _columns_with_missing(dataset.features) & ~is_category
+    has_missing = _columns_with_missing(dataset.features_by_query) & ~is_category
     if not has_missing.any() and not is_category.any():
         return None
     fill = np.zeros(dataset.num_features, np.float32)
-    if isinstance(dataset.features, StoredFeatures):
-        for column, (values, counts) in enumerate(zip(dataset.features.values, dataset.features.counts(), strict=True)):
+    if isinstance(dataset.features_by_query, StoredFeatures):
+        for column, (values, counts) in enumerate(
+            zip(dataset.features_by_query.values, dataset.features_by_query.counts(), strict=True)
+        ):
             fill[column] = _counted_median(values[:-1], counts[:-1])
     else:
         for column in np.flatnonzero(~is_category):
-            values = dataset.features[:, column]
+            values = dataset.features_by_query[:, column]
             present = values[~np.isnan(values)]
             fill[column] = np.median(present) if len(present) else 0
     return FeatureEncoding(fill=fill, indicators=has_missing.astype(np.float32), num_categories=num_categories)

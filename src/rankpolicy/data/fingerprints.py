@@ -43,31 +43,31 @@ def fingerprint(dataset: RankingDataset) -> str:
 
 
 def _parts(dataset: RankingDataset) -> Iterator[bytes]:
-    yield repr(dataset.features.shape).encode()
-    if isinstance(dataset.features, SparseFeatures):
-        stored = dataset.features.matrix
+    yield repr(dataset.features_by_query.shape).encode()
+    if isinstance(dataset.features_by_query, SparseFeatures):
+        stored = dataset.features_by_query.matrix
         yield stored.indptr.astype("<i8").tobytes() + stored.indices.astype("<i8").tobytes()
         yield stored.data.astype("<f4").tobytes()
-    elif isinstance(dataset.features, StoredFeatures):
-        yield dataset.features.values.astype("<f4").tobytes()
-        for block in dataset.features.blocks():
+    elif isinstance(dataset.features_by_query, StoredFeatures):
+        yield dataset.features_by_query.values.astype("<f4").tobytes()
+        for block in dataset.features_by_query.blocks():
             yield block.codes_of_rows().astype("<u2").tobytes()
     else:
-        yield np.ascontiguousarray(dataset.features, dtype="<f4").tobytes()
-    yield dataset.labels.astype("<f4").tobytes()
-    yield dataset.offsets.astype("<i8").tobytes()
-    for names in (dataset.query_ids, dataset.item_ids, dataset.groups):
+        yield np.ascontiguousarray(dataset.features_by_query, dtype="<f4").tobytes()
+    yield dataset.labels_by_query.astype("<f4").tobytes()
+    yield dataset.query_offsets.astype("<i8").tobytes()
+    for names in (dataset.query_ids, dataset.item_ids_by_query, dataset.groups_by_query):
         yield b"" if names is None else repr(names.tolist()).encode()
     yield repr(dataset.feature_names).encode()
-    if dataset.texts is not None:
-        yield repr(dataset.texts.queries).encode()
-        yield repr([dataset.texts.item(item) for item in range(dataset.num_items)]).encode()
-    if dataset.side is not None:
-        for name, column in (*dataset.side.numbers.items(), *dataset.side.categories.items()):
+    if dataset.texts_by_query is not None:
+        yield repr(dataset.texts_by_query.queries).encode()
+        yield repr([dataset.texts_by_query.item(item) for item in range(dataset.num_items)]).encode()
+    if dataset.side_by_query is not None:
+        for name, column in (*dataset.side_by_query.numbers.items(), *dataset.side_by_query.categories.items()):
             yield name.encode()
             yield repr(column.tolist()).encode()
-    if dataset.shown is not None:
-        for values in (dataset.shown.ranks, dataset.shown.users, dataset.shown.times):
+    if dataset.shown_by_query is not None:
+        for values in (dataset.shown_by_query.ranks, dataset.shown_by_query.users, dataset.shown_by_query.times):
             yield b"" if values is None else repr(values.tolist()).encode()
     if dataset.query_weights is not None:
         yield dataset.query_weights.astype("<f8").tobytes()

@@ -101,7 +101,11 @@ def _find(folder: Path, names: tuple[str, ...]) -> Path:
 def _widened(dataset: RankingDataset, width: int) -> RankingDataset:
     """The dataset with columns of 0 appended up to this width: features that none of its lines has."""
     missing = width - dataset.num_features
-    return replace(dataset, features=np.pad(dataset.features, ((0, 0), (0, missing)))) if missing else dataset
+    return (
+        replace(dataset, features_by_query=np.pad(dataset.features_by_query, ((0, 0), (0, missing))))
+        if missing
+        else dataset
+    )
 
 
 def _natural_order(path: Path) -> list[tuple[int, str]]:

@@ -10,7 +10,7 @@ import numpy as np
 
 from rankpolicy.data.arrays import as_matrix, check_one_of_qid_and_group, checked_sizes, from_arrays
 from rankpolicy.data.dataset import RankingDataset
-from rankpolicy.data.formats.frames import frame_features, frame_names, frame_numbers, from_frame
+from rankpolicy.data.formats.frames import columns_of, frame_features, frame_names, frame_numbers, from_frame
 from rankpolicy.types import RankPolicyError
 
 
@@ -81,8 +81,8 @@ def dataset_of_labels(rows: Any, y: Any = None, *, qid: Any = None, group: Any =
 
 
 def is_frame(X: Any) -> bool:
-    """Whether this is a frame of pandas or polars."""
-    return hasattr(X, "columns")
+    """Whether this is a frame of pandas or polars; refuses other tables, which would be taken for matrices."""
+    return (hasattr(X, "collect") or hasattr(X, "columns")) and columns_of(X) is not None
 
 
 def matrix_of(X: Any) -> Any:

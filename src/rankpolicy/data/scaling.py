@@ -270,18 +270,18 @@ def fit_scaling(kind: str, dataset: RankingDataset) -> FeatureScaling:
     dataset
         The training data.
     """
-    is_plain = dataset.categories is None and _is_complete(dataset.features)
+    is_plain = dataset.categories is None and _is_complete(dataset.features_by_query)
     encoding = None if is_plain else fit_encoding(dataset)
-    given, counts = dataset.features, None
+    given, counts = dataset.features_by_query, None
     if isinstance(given, StoredFeatures) and not scaling_kind(kind).needs_queries:
         # Every value is one of few, each of which counts as often as it occurs.
         given, counts = given.values.T, given.counts()
     complete = given if encoding is None else encoding.split(np.asarray(given))[0]
-    features = scaling_kind(kind).transform(complete, dataset.offsets)
+    features = scaling_kind(kind).transform(complete, dataset.query_offsets)
     arrays: dict[str, NDArray[np.float32]] = {}
     # One column at a time: sums in float64 and sorted values without a second copy of all features.
     levels = np.linspace(0, 1, _NUM_KNOTS)
-    places = np.rint(levels * (len(dataset.features) - 1)).astype(np.int64)
+    places = np.rint(levels * (len(dataset.features_by_query) - 1)).astype(np.int64)
     fit_column = partial(_fitted_column, SCALINGS[kind], places)
     if counts is not None:
         columns = [fit_column(column, of_column) for column, of_column in zip(features.T, counts, strict=True)]

@@ -60,7 +60,7 @@ def split_by_time(dataset: RankingDataset, fractions: Sequence[float] = (0.8, 0.
     >>> [part.shown.times.tolist() for part in split_by_time(dataset, (0.4, 0.4, 0.2))]
     [[1.0], [2.0, 2.0, 3.0], [9.0]]
     """
-    times = None if dataset.shown is None else dataset.shown.times
+    times = None if dataset.shown_by_query is None else dataset.shown_by_query.times
     if times is None:
         raise RankPolicyError(
             "a split by time needs the time of each query; the dataset has none. Add a timestamp column to the click table, "

@@ -25,7 +25,7 @@ class Scorer(Protocol):
     """Anything that gives a score to each item of a dataset, as every ranker does."""
 
     def predict(self, data: RankingDataset, /) -> Any:
-        """Scores (items,), in the order of the rows that the dataset was made from: ``data.in_source_order(values)``."""
+        """Scores (items,), in the order of the rows that the dataset was made from, as ``data.features`` is."""
         ...
 
 
@@ -100,10 +100,10 @@ def evaluate(
 def _measured_dataset(ranker_or_scores: Any, data: Any, y: Any, qid: Any, group: Any) -> RankingDataset:
     """The dataset that a user gave, or one made from rows with labels and queries."""
     from rankpolicy.data.click_table.table import from_click_table, is_click_table
-    from rankpolicy.data.matrix_or_frame import dataset_of_labels, dataset_of_rows
+    from rankpolicy.data.matrix_or_frame import dataset_of_labels, dataset_of_rows, is_frame
 
     has_queries = qid is not None or group is not None
-    is_clicks = is_click_table(list(getattr(data, "columns", ())))
+    is_clicks = is_frame(data) and is_click_table(data.columns)
     if isinstance(data, RankingDataset) or is_clicks:
         if y is not None or has_queries:
             raise RankPolicyError(
@@ -119,12 +119,15 @@ def _measured_dataset(ranker_or_scores: Any, data: Any, y: Any, qid: Any, group:
         return dataset_of_labels(data, y, qid=qid, group=group)
     if y is None:
         raise RankPolicyError("evaluate needs labels: y=, one per row or the name of a column of the frame.")
-    return dataset_of_rows(data, y, qid=qid, group=group, features=getattr(ranker_or_scores, "feature_names_", None))
+    known = {name: getattr(ranker_or_scores, f"{name}_", None) for name in ("feature_names", "categories")}
+    return dataset_of_rows(
+        data, y, qid=qid, group=group, features=known["feature_names"], categorical=known["categories"] or ()
+    )
 
 
 def _check_reads_labels(measure: Reward, dataset: RankingDataset) -> None:
     if isinstance(measure, RewardExpression):
-        measure.check_labels(dataset.labels)
+        measure.check_labels(dataset.labels_by_query)
     readable = reward_for_labels(measure, dataset.label_kind)
     if readable.conventions.gain != measure.conventions.gain:
         raise RankPolicyError(
@@ -192,14 +195,14 @@ def without_ties(scores: NDArray[np.floating], dataset: RankingDataset, rule: st
     """Scores (items,) in which "worst" or "item_id" has ordered equal ones; "expected" leaves them as they are."""
     if rule == "expected":
         return scores
-    if rule == "item_id" and dataset.item_ids is None:
+    if rule == "item_id" and dataset.item_ids_by_query is None:
         raise RankPolicyError(
             "ties='item_id' orders items with equal scores by their ids, and the data has no item ids. Name their column (item_id=), or "
             "use ties='expected'."
         )
     # Ascending, read from the end: trec_eval puts the item with the higher id first.
-    last_first: Any = -dataset.labels if rule == "worst" else dataset.item_ids
-    order = np.lexsort((last_first, scores, dataset.query_of_item))
+    last_first: Any = -dataset.labels_by_query if rule == "worst" else dataset.item_ids_by_query
+    order = np.lexsort((last_first, scores, dataset.query_numbers))
     ordered = np.empty(dataset.num_items)
     ordered[order] = np.arange(dataset.num_items)
     return ordered
@@ -216,10 +219,12 @@ def values_by_kernel(
     table = leaf_table(leaves)
     assert table is not None
     for expression in expressions:
-        expression.check_labels(dataset.labels)
+        expression.check_labels(dataset.labels_by_query)
     longest = int(dataset.sizes.max())
     terms = metric_terms(*table, np.ones(len(leaves)), conventions=conventions, num_positions=longest)
-    leaf_values = evaluate_queries(scores.astype(np.float64, copy=False), dataset.labels, dataset.offsets, terms=terms)
+    leaf_values = evaluate_queries(
+        scores.astype(np.float64, copy=False), dataset.labels_by_query, dataset.query_offsets, terms=terms
+    )
     by_leaf = dict(zip(leaves, leaf_values.T, strict=True))
     return np.column_stack([expression.combine(by_leaf) for expression in expressions])
 
@@ -235,10 +240,10 @@ def values_by_torch(
 
     values = np.empty(dataset.num_queries)
     for queries in queries_by_length(dataset.sizes, most_cells=cells_per_block):
-        items = rows_of_queries(dataset.offsets, queries)
+        items = rows_of_queries(dataset.query_offsets, queries)
         padding = Padding.of_sizes(dataset.sizes[queries])
         padded_scores = padding.pad(torch.from_numpy(scores[items].astype(np.float64)))
-        padded_labels = padding.pad(torch.from_numpy(dataset.labels[items].astype(np.float64)))
+        padded_labels = padding.pad(torch.from_numpy(dataset.labels_by_query[items].astype(np.float64)))
         values[queries] = expected_value(measure, padded_scores, padded_labels, padding.mask).double().numpy()
     return values
 
@@ -278,7 +283,7 @@ def flat_scores(scores: Any, dataset: RankingDataset) -> NDArray[np.floating]:
         array = array.astype(np.float64)
     if np.isnan(array).any():
         missing = np.flatnonzero(np.isnan(array))
-        query = dataset.in_source_order(dataset.query_ids[dataset.query_of_item])[missing[0]]
+        query = dataset.in_row_order(dataset.query_ids[dataset.query_numbers])[missing[0]]
         raise RankPolicyError(
             f"scores must not be NaN; {len(missing)} of {len(array)} are, first at row {missing[0]} (query {query}). "
             "A ranker that returns NaN has diverged: lower its learning rate, or check its features."

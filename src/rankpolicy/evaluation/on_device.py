@@ -77,12 +77,12 @@ class DeviceMeans:
         import torch
 
         self.measure = measure
-        measure.check_labels(dataset.labels)
+        measure.check_labels(dataset.labels_by_query)
         table = leaf_table(measure.leaves)
         assert table is not None
         self.kinds, self.cutoffs = (tuple(int(number) for number in column) for column in table)
-        self.labels = torch.tensor(dataset.labels, dtype=torch.float32, device=device)
-        self.offsets = torch.tensor(dataset.offsets, device=device)
+        self.labels = torch.tensor(dataset.labels_by_query, dtype=torch.float32, device=device)
+        self.offsets = torch.tensor(dataset.query_offsets, device=device)
         lengths = 2 ** np.ceil(np.log2(np.maximum(dataset.sizes, 16))).astype(np.int64)
         order = np.argsort(lengths, kind="stable")
         self.queries = [

@@ -74,7 +74,7 @@ class UniformPolicy:
     def exposure(self, data: RankingDataset, /, *, rank_weights: ArrayLike) -> NDArray[np.floating]:
         """Exposure of each item: the mean weight of the ranks of its query."""
         means = np.cumsum(np.asarray(rank_weights, dtype=np.float64)) / np.arange(1, len(np.asarray(rank_weights)) + 1)
-        return data.in_source_order(np.repeat(means[data.sizes - 1], data.sizes))
+        return data.in_row_order(np.repeat(means[data.sizes - 1], data.sizes))
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,12 +92,12 @@ class SortedPolicy:
     def exposure(self, data: RankingDataset, /, *, rank_weights: ArrayLike) -> NDArray[np.floating]:
         """Exposure of each item: the weight of its rank."""
         scores = data.in_query_order(np.asarray(self.ranker.predict(data)))
-        order = np.lexsort((np.arange(data.num_items), -scores, data.query_of_item))
+        order = np.lexsort((np.arange(data.num_items), -scores, data.query_numbers))
         exposure = np.empty(data.num_items)
         exposure[order] = np.asarray(rank_weights, dtype=np.float64)[
-            np.arange(data.num_items) - data.offsets[data.query_of_item]
+            np.arange(data.num_items) - data.query_offsets[data.query_numbers]
         ]
-        return data.in_source_order(exposure)
+        return data.in_row_order(exposure)
 
 
 def policy_value(
@@ -161,7 +161,7 @@ def policy_values(
     """
     measure, aim = _additive(reward), as_aim(fairness)
     padding = dataset.padding()
-    labels = padding.pad(torch.from_numpy(dataset.labels.astype(np.float64)))
+    labels = padding.pad(torch.from_numpy(dataset.labels_by_query.astype(np.float64)))
 
     def exposure_of(rank_weights: Tensor) -> Tensor:
         flat = np.asarray(exposures(rank_weights.numpy()), dtype=np.float64)
@@ -173,12 +173,12 @@ def policy_values(
     for rank_weights, item_values in measure.additive_forms(labels, padding.mask):
         weighted = exposure if torch.equal(rank_weights, bias) else exposure_of(rank_weights).view_as(exposure)
         utilities += (item_values * weighted).sum(-1)
-    merit = dataset.in_source_order(padding.unpad(aim.merits(labels)).numpy())
+    merit = dataset.in_row_order(padding.unpad(aim.merits(labels)).numpy())
     return [
         PolicyValue(
             utilities=own_utilities.numpy(),
             disparities=disparity,
-            exposure=dataset.in_source_order(padding.unpad(own_exposure).numpy()),
+            exposure=dataset.in_row_order(padding.unpad(own_exposure).numpy()),
             merit=merit,
         )
         for own_utilities, own_exposure, disparity in zip(
@@ -206,12 +206,12 @@ def _disparities(exposure: Tensor, labels: Tensor, dataset: RankingDataset, aim:
     """The disparity of each policy, from exposures (policy, query, item)."""
     groups = num_groups = None
     if aim.needs_groups:
-        if dataset.groups is None:
+        if dataset.groups_by_query is None:
             raise RankPolicyError(
                 "fairness='group' needs the protected group of every item, and this dataset has none. "
                 "Give it groups (from_arrays(..., protected=...), a group column), or measure fairness='individual'."
             )
-        codes, names = encode_groups(dataset.groups)
+        codes, names = encode_groups(dataset.groups_by_query)
         if len(names) < 2:
             raise RankPolicyError(f"fairness='group' needs at least two groups; all items belong to {names[0]!r}.")
         groups, num_groups = dataset.padding().pad(codes), len(names)

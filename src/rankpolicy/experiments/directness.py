@@ -104,7 +104,7 @@ def measure_directness(
     given = ranker_or_scores.predict(dataset) if hasattr(ranker_or_scores, "predict") else ranker_or_scores
     padding = dataset.padding()
     scores = padding.pad(torch.from_numpy(dataset.in_query_order(flat_scores(given, dataset).astype(np.float64))))
-    labels = padding.pad(torch.from_numpy(dataset.labels.astype(np.float64)))
+    labels = padding.pad(torch.from_numpy(dataset.labels_by_query.astype(np.float64)))
     num_samples = whole_number("num_samples", num_samples, at_least=2)
     reference_samples = whole_number("reference_samples", reference_samples, at_least=2)
     generator = torch.Generator().manual_seed(checked_seed(random_state))

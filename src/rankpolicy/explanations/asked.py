@@ -47,13 +47,19 @@ def dataset_to_explain(
             "queries."
         )
     if y is not None:
-        data = training_dataset(data, y, qid, group, feature_names=ranker.feature_names_)
+        data = training_dataset(
+            data, y, qid, group, feature_names=ranker.feature_names_, categorical=ranker.categories_ or ()
+        )
         qid = group = None
     dataset = ranker._to_rank(data, qid, group, None)
-    if dataset.item_ids is None and "item_id" in getattr(data, "columns", ()):
-        dataset = replace(dataset, item_ids=dataset.in_query_order(frame_names(data, "item_id", "item_id").astype(str)))
+    if dataset.item_ids_by_query is None and "item_id" in getattr(data, "columns", ()):
+        dataset = replace(
+            dataset, item_ids_by_query=dataset.in_query_order(frame_names(data, "item_id", "item_id").astype(str))
+        )
     return (
-        dataset if isinstance(dataset.features, np.ndarray) else replace(dataset, features=np.asarray(dataset.features))
+        dataset
+        if isinstance(dataset.features_by_query, np.ndarray)
+        else replace(dataset, features_by_query=np.asarray(dataset.features_by_query))
     )
 
 
@@ -87,13 +93,13 @@ def find_item(ranker: Ranker, data: RankingDataset, query: Any, item: Any) -> tu
     one = data[number : number + 1]
     if item is None:
         return number, int(np.argmax(ranker._scores(one)))
-    if one.item_ids is None:
+    if one.item_ids_by_query is None:
         raise RankPolicyError(
             f"the items of the data have no ids; got {item!r}. Name the item by its row in the data, a whole number from 0, as rank does."
         )
-    found = np.flatnonzero(one.item_ids == item)
+    found = np.flatnonzero(one.item_ids_by_query == item)
     if len(found) == 0:
-        raise RankPolicyError(_unknown(f"item of query {data.query_ids[number]}", item, one.item_ids.tolist()))
+        raise RankPolicyError(_unknown(f"item of query {data.query_ids[number]}", item, one.item_ids_by_query.tolist()))
     return number, int(found[0])
 
 
@@ -111,12 +117,12 @@ def _find_row(data: RankingDataset, number: int | None, row: int) -> tuple[int, 
             f"the row of an item must be from 0 to {data.num_items - 1}, a row of the data as rank gives it; got {row}."
         )
     place = int(found[0])
-    owner = int(data.query_of_item[place])
+    owner = int(data.query_numbers[place])
     if number is not None and owner != number:
         raise RankPolicyError(
             f"both items must belong to query {data.query_ids[number]}; row {row} belongs to query {data.query_ids[owner]}."
         )
-    return owner, place - int(data.offsets[owner])
+    return owner, place - int(data.query_offsets[owner])
 
 
 def _unknown(kind: str, given: str, known: list[Any]) -> str:
@@ -150,7 +156,7 @@ def shown_features(data: RankingDataset, place: int) -> tuple[str, ...]:
     """
     return tuple(
         _shown(value, categories)
-        for value, categories in zip(data.features[place].tolist(), _categories(data), strict=True)
+        for value, categories in zip(data.features_by_query[place].tolist(), _categories(data), strict=True)
     )
 
 

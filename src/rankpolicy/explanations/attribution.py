@@ -73,16 +73,16 @@ def explain_item(
         raise RankPolicyError("an item is compared with over= (another item) or with background=, not with both.")
     data = dataset_to_explain(ranker, data, "data to explain", qid=qid, group=group)
     number, place = find_item(ranker, data, query, item)
-    one, start = data[number : number + 1], int(data.offsets[number])
+    one, start = data[number : number + 1], int(data.query_offsets[number])
     other = None if over is None else find_item(ranker, data, data.query_ids[number], over)[1]
     if other == place:
         raise RankPolicyError("item and over are the same item; name two items of the query.")
     if other is None:
         rows = data if background is None else dataset_to_explain(ranker, background, "background")
         drawn = generator.permutation(rows.num_items)[:MOST_BACKGROUND_ROWS]
-        references = rows.features[np.sort(drawn)]
+        references = rows.features_by_query[np.sort(drawn)]
     else:
-        references = one.features[[other]]
+        references = one.features_by_query[[other]]
     value = ItemValue(ranker, one, place, other, of=of)
     contrast = _Contrast(
         value=value,
@@ -96,9 +96,13 @@ def explain_item(
     names, own = names_of(data), shown_features(one, place)
     theirs = shown_means(data, references) if other is None else shown_features(one, other)
     if contrast.has_groups:
-        assert one.groups is not None
+        assert one.groups_by_query is not None
         assert other is not None
-        names, own, theirs = (*names, GROUP), (*own, str(one.groups[place])), (*theirs, str(one.groups[other]))
+        names, own, theirs = (
+            (*names, GROUP),
+            (*own, str(one.groups_by_query[place])),
+            (*theirs, str(one.groups_by_query[other])),
+        )
     return Explanation(
         names=names,
         values=found.values,
@@ -129,12 +133,12 @@ class _Contrast:
 
     @property
     def own(self) -> NDArray[np.float32]:
-        return np.asarray(self.query.features[self.item])
+        return np.asarray(self.query.features_by_query[self.item])
 
     @property
     def has_groups(self) -> bool:
         """Whether the two items have different protected groups, by which the ranker may rank."""
-        groups = self.query.groups
+        groups = self.query.groups_by_query
         by_groups = self.over is not None and groups is not None and self.ranks_by_groups
         return bool(by_groups and groups[self.item] != groups[self.over])  # type: ignore[index]
 
@@ -226,4 +230,8 @@ def _shares(values: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _name(data: RankingDataset, place: int) -> str:
-    return f"row {int(data.row_numbers()[place])}" if data.item_ids is None else str(data.item_ids[place])
+    return (
+        f"row {int(data.row_numbers()[place])}"
+        if data.item_ids_by_query is None
+        else str(data.item_ids_by_query[place])
+    )

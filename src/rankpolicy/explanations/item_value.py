@@ -63,7 +63,7 @@ class ItemValue:
             Whether the two items have exchanged their protected groups (world,); None: nowhere.
         """
         by_item = not self._ranker._needs_queries and (self._of == "score" or self._log_weights is not None)
-        size = len(self._query.features)
+        size = len(self._query.features_by_query)
         step = max(1, _MOST_CELLS // (own.shape[1] * (2 if by_item else size)))
         parts = []
         for start in range(0, len(own), step):
@@ -96,13 +96,13 @@ class ItemValue:
     def _by_query(self, own: Rows, other: Rows | None, swaps: NDArray[np.bool_] | None) -> NDArray[np.float64]:
         """Where a score depends on the whole query, the query is ranked once per world."""
         query, size = self._query, self._query.num_items
-        features = np.repeat(query.features[None], len(own), axis=0)
+        features = np.repeat(query.features_by_query[None], len(own), axis=0)
         features[:, self._item] = own
         if other is not None:
             features[:, self._over] = other
-        groups = None if query.groups is None else np.repeat(query.groups[None], len(own), axis=0)
-        if query.groups is not None and groups is not None and swaps is not None and self._over is not None:
-            item, over = query.groups[self._item], query.groups[self._over]
+        groups = None if query.groups_by_query is None else np.repeat(query.groups_by_query[None], len(own), axis=0)
+        if query.groups_by_query is not None and groups is not None and swaps is not None and self._over is not None:
+            item, over = query.groups_by_query[self._item], query.groups_by_query[self._over]
             groups[swaps, self._item], groups[swaps, self._over] = over, item
         worlds = _dataset(
             query,
@@ -148,12 +148,12 @@ def _dataset(
     like: RankingDataset, features: Rows, offsets: NDArray[np.int64], *, groups: NDArray[Any] | None
 ) -> RankingDataset:
     return RankingDataset(
-        features=np.ascontiguousarray(features, np.float32),
-        labels=np.zeros(len(features), np.float32),
-        offsets=offsets,
+        features_by_query=np.ascontiguousarray(features, np.float32),
+        labels_by_query=np.zeros(len(features), np.float32),
+        query_offsets=offsets,
         query_ids=np.arange(len(offsets) - 1).astype(str),
-        source_rows=np.arange(len(features)),
-        groups=groups,
+        source_rows_by_query=np.arange(len(features)),
+        groups_by_query=groups,
         feature_names=like.feature_names,
         categories=like.categories,
         label_kind="none",

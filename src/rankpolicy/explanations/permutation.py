@@ -63,11 +63,11 @@ def permutation_importance(
     check_has_labels(given, "data to measure on")
     measure = reward_for_labels(reward_to_maximise(metric), given.label_kind)
     before = evaluate_scores(ranker._scores(given), given, [measure])[:, 0]
-    features = given.features.copy()
-    shuffled = replace(given, features=features)
+    features = given.features_by_query.copy()
+    shuffled = replace(given, features_by_query=features)
     found = np.empty((3, given.num_features))
     for column in range(given.num_features):
-        values, drops = given.features[:, column], np.zeros(given.num_queries)
+        values, drops = given.features_by_query[:, column], np.zeros(given.num_queries)
         for _ in range(num_repeats if _varies(values) else 0):
             # The dataset holds a read-only view of this array.
             features[:, column] = values[generator.permutation(given.num_items)]

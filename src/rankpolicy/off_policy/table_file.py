@@ -50,7 +50,7 @@ def read_off_policy_log(
                 f"an off-policy log must have the column {names.get(name, name)!r}; it has {', '.join(frame.columns[:20])}. "
                 'Say what it is called: columns={"item": "shown_item"}.'
             )
-    if len(frame) == 0 or dataset.item_ids is None:
+    if len(frame) == 0 or dataset.item_ids_by_query is None:
         raise RankPolicyError("an off-policy log must have at least one row, and the dataset item ids.")
     sessions, queries, items = (frame_names(frame, chosen[name], name).astype(str) for name in _ROLES[:3])  # type: ignore[arg-type]
     positions, rewards, propensities = (as_float64(name, np.asarray(frame[chosen[name]])) for name in _ROLES[3:])
@@ -70,9 +70,9 @@ def read_off_policy_log(
     index_of = {
         (query, str(name)): index
         for query, name, index in zip(
-            dataset.query_of_item.tolist(),
-            dataset.item_ids.tolist(),
-            (np.arange(dataset.num_items) - dataset.offsets[dataset.query_of_item]).tolist(),
+            dataset.query_numbers.tolist(),
+            dataset.item_ids_by_query.tolist(),
+            (np.arange(dataset.num_items) - dataset.query_offsets[dataset.query_numbers]).tolist(),
             strict=True,
         )
     }

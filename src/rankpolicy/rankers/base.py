@@ -303,7 +303,7 @@ class Ranker(ScikitLearnEstimator, RanksAsPolicy, ExplainedRanker, ABC):
         self.click_report_ = None if train.click_evidence is None else train.click_evidence.to_dict()
         if init is not None:
             self._check_init(init, train)
-            if train.texts is None:
+            if train.texts_by_query is None:
                 what = "training data, to continue from init,"
                 train = matched_features(train, init.num_features_, init.feature_names_, init.categories_, what=what)
         eval_sets = named_eval_sets(
@@ -397,7 +397,7 @@ class Ranker(ScikitLearnEstimator, RanksAsPolicy, ExplainedRanker, ABC):
             if not self.scores_sparse and is_sparse(X) and X.shape[0] > 0 and not self._needs_queries:
                 return np.concatenate([self.predict(rows) for rows in dense_blocks(X)])
         dataset = self._to_rank(X, qid, group, protected, as_one_query=False)
-        return dataset.in_source_order(self._scores(dataset))
+        return dataset.in_row_order(self._scores(dataset))
 
     def rank(
         self,
@@ -423,8 +423,8 @@ class Ranker(ScikitLearnEstimator, RanksAsPolicy, ExplainedRanker, ABC):
             The protected group of each row, or a function of the dataset that gives it; for rankers that rank by groups.
         """
         dataset = self._to_rank(X, qid, group, protected)
-        order = np.lexsort((np.arange(dataset.num_items), -self._scores(dataset), dataset.query_of_item))
-        return np.split(dataset.row_numbers()[order], dataset.offsets[1:-1])
+        order = np.lexsort((np.arange(dataset.num_items), -self._scores(dataset), dataset.query_numbers))
+        return np.split(dataset.row_numbers()[order], dataset.query_offsets[1:-1])
 
     def score(
         self,
@@ -457,7 +457,7 @@ class Ranker(ScikitLearnEstimator, RanksAsPolicy, ExplainedRanker, ABC):
         """
         self._require_fitted()
         names = None if self._reads_texts else self.feature_names_
-        dataset = training_dataset(X, y, qid, group, feature_names=names)
+        dataset = training_dataset(X, y, qid, group, feature_names=names, categorical=self.categories_ or ())
         check_has_labels(dataset, "data to score")
         if sample_weight is not None:
             dataset = with_sample_weight(dataset, sample_weight)
@@ -514,10 +514,10 @@ class Ranker(ScikitLearnEstimator, RanksAsPolicy, ExplainedRanker, ABC):
             Sizes of the queries, instead of ``qid``.
         """
         dataset = self._to_rank(X, qid, group, None, as_one_query=False)
-        features = np.ascontiguousarray(dataset.in_source_order(dataset.features))
+        features = np.ascontiguousarray(dataset.in_row_order(dataset.features_by_query))
         if not self._needs_queries:
             return {"features": features}
-        return {"features": features, "query": dataset.in_source_order(dataset.query_of_item).astype(np.int64)}
+        return {"features": features, "query": dataset.in_row_order(dataset.query_numbers).astype(np.int64)}
 
     def to_dict(self) -> dict[str, Any]:
         """Name, settings and (after fit) what was recorded in training, as JSON can hold them.
@@ -586,7 +586,7 @@ class Ranker(ScikitLearnEstimator, RanksAsPolicy, ExplainedRanker, ABC):
             raise RankPolicyError(
                 f"{type(self).__name__} does not use query weights, which weighted data and clicks need. These rankers use them: {able}."
             )
-        has_ranks = train.shown is not None and train.shown.ranks is not None
+        has_ranks = train.shown_by_query is not None and train.shown_by_query.ranks is not None
         if train.label_kind == "clicks" and has_ranks and train.query_weights is None:
             warnings.warn(
                 "this learns from clicks as they are, position bias included. Weight them: weighted_by_propensity(train, propensities), "

@@ -43,7 +43,7 @@ def exposures_of(
         policies = first._policy_over(padding.pad(scores), padding.mask.repeat(len(chosen), 1))
         found = policies.exposure(torch.from_numpy(rank_weights)).view(len(chosen), *padding.mask.shape)
         for place, own in zip(places, found, strict=True):
-            exposures[place] = ranked.in_source_order(padding.unpad(own).numpy())
+            exposures[place] = ranked.in_row_order(padding.unpad(own).numpy())
     return exposures
 
 

@@ -28,8 +28,12 @@ def training_dataset(
     group: ArrayLike | None,
     *,
     feature_names: Sequence[str] | None = None,
+    categorical: Collection[str] = (),
 ) -> RankingDataset:
-    """Data with labels: a dataset as it is, or one made from arrays, a frame (of which ``feature_names`` are read) or a click table."""
+    """Data with labels: a dataset as it is, or one made from arrays, a frame (of which ``feature_names`` are read) or a click table.
+
+    Text in the columns ``categorical`` is read as categories.
+    """
     if isinstance(X, RankingDataset):
         _refuse_arrays_beside_dataset(y, qid, group)
         return X
@@ -41,7 +45,7 @@ def training_dataset(
             "fit needs labels: fit(X, y, qid=...) with arrays or names of columns of a frame, a RankingDataset that holds them, or a click "
             "table, a frame with the columns query_text, item_text and clicked. fit(X) requires y to be passed, but the target y is None."
         )
-    return dataset_of_rows(X, y, qid=qid, group=group, features=feature_names)
+    return dataset_of_rows(X, y, qid=qid, group=group, features=feature_names, categorical=categorical)
 
 
 def _validation_dataset(
@@ -63,7 +67,7 @@ def _validation_dataset(
             return valid
         if is_frame(valid) and isinstance(y, str) and isinstance(qid, str):
             columns = _columns_to_read(valid, feature_names, what="validation data")
-            return dataset_of_rows(valid, y, qid=qid, features=columns)
+            return dataset_of_rows(valid, y, qid=qid, features=columns, categorical=categorical)
         if not _is_click_table(valid):
             raise RankPolicyError(
                 f"valid must be a RankingDataset; got {type(valid).__name__}. Arrays go into eval_set=[(Xv, yv)]; a frame may be given "
@@ -180,17 +184,14 @@ def _names_of_eval_sets(given: Sequence[str] | None, num_sets: int) -> list[str]
 
 
 def with_groups(dataset: RankingDataset, groups: Groups) -> RankingDataset:
-    """The dataset with protected groups: one value per row that it was made from, or what a function of the dataset gives.
-
-    A function reads the arrays of the dataset, so its values are query by query as these are.
-    """
+    """The dataset with protected groups: one value per row that it was made from, or what a function of the dataset gives."""
     if isinstance(groups, type):
         raise RankPolicyError(f"protected must be one value per row, or a function of the dataset; got {groups!r}.")
     values = as_array("protected", groups(dataset) if callable(groups) else groups)
     if values.shape != (dataset.num_items,):
         raise RankPolicyError(f"groups must have one value per item, shape ({dataset.num_items},); got {values.shape}.")
     encode_groups(values)  # refuses missing ones
-    return replace(dataset, groups=values if callable(groups) else dataset.in_query_order(values))
+    return replace(dataset, groups_by_query=dataset.in_query_order(values))
 
 
 def dataset_to_rank(
@@ -256,7 +257,7 @@ def matched_features(
         if tuple(feature_names) != dataset.feature_names:
             dataset = replace(
                 dataset,
-                features=dataset.features[:, [has[name] for name in feature_names]],
+                features_by_query=dataset.features_by_query[:, [has[name] for name in feature_names]],
                 feature_names=tuple(feature_names),
                 categories={k: v for k, v in (dataset.categories or {}).items() if k in feature_names} or None,
             )
@@ -289,7 +290,7 @@ def _check_names(has: Sequence[str], wanted: Sequence[str], *, what: str) -> Non
 
 def check_kind_of_data(dataset: RankingDataset, *, reads_texts: bool, what: str) -> None:
     """Refuse data without texts if the ranker reads texts, and data without features if it reads features."""
-    if reads_texts and dataset.texts is None:
+    if reads_texts and dataset.texts_by_query is None:
         raise RankPolicyError(
             f"this ranker reads texts; {what} has {dataset.num_features} features and no texts. "
             "Pass a dataset of texts (from_texts, read_question_answering, read_click_table), a frame with columns query_text and "
@@ -300,7 +301,7 @@ def check_kind_of_data(dataset: RankingDataset, *, reads_texts: bool, what: str)
             f"this ranker reads features; {what} has none"
             + (
                 ", only texts. Choose a text model, such as model='mcan'."
-                if dataset.texts is not None
+                if dataset.texts_by_query is not None
                 else f": 0 feature(s) (shape=({dataset.num_items}, 0)) while a minimum of 1 is required."
             )
         )
@@ -310,7 +311,7 @@ def _is_click_table(X: Any) -> bool:
     """Whether this is a frame of texts with one row per item."""
     from rankpolicy.data.click_table.table import is_click_table
 
-    return is_click_table(list(getattr(X, "columns", ())))
+    return is_frame(X) and is_click_table(X.columns)
 
 
 def _from_click_table(frame: Any, *, needs_clicks: bool = True) -> RankingDataset:
@@ -350,11 +351,12 @@ def check_can_learn(
     compares_groups
         Whether the method makes rankings fair between protected groups.
     """
-    if compares_groups and train.groups is not None and len(encode_groups(train.groups).names) < 2:
+    if compares_groups and train.groups_by_query is not None and len(encode_groups(train.groups_by_query).names) < 2:
         raise RankPolicyError(
             f"fairness between protected groups needs two or more of them in the training data; all {train.num_items} items are in group "
-            f"{train.groups[0]!s}. Is protected= the right column?"
+            f"{train.groups_by_query[0]!s}. Is protected= the right column?"
         )
+    lowest, highest = train.labels_by_query.min(), train.labels_by_query.max()
     if int(train.sizes.max()) < 2:
         problem = (
             f"no query has two items to rank: there are {train.num_queries} queries of one item"
@@ -363,12 +365,12 @@ def check_can_learn(
         )
     elif not has_custom_reward and not _some_labels_differ(train):
         problem = (
-            f"no query has items of different labels (they go from {train.labels.min():g} to {train.labels.max():g}), so all rankings are "
-            "equally good. Check labels and qid"
+            f"no query has items of different labels (they go from {lowest:g} to {highest:g}), so all rankings are equally good. "
+            "Check labels and qid"
         )
     else:
         return
-    if not learns_from_single_items or train.labels.min() == train.labels.max():
+    if not learns_from_single_items or lowest == highest:
         raise RankPolicyError(f"nothing can be learned: {problem}.")
     warnings.warn(f"{problem}. Only differences between queries are learned.", stacklevel=4)
 
@@ -376,8 +378,8 @@ def check_can_learn(
 def _some_labels_differ(dataset: RankingDataset, queries_at_once: int = 1 << 15) -> bool:
     """Whether a query has items of different labels; labels on disk are read up to the first such query."""
     for first in range(0, dataset.num_queries, queries_at_once):
-        starts = dataset.offsets[first : first + queries_at_once + 1]
-        labels = dataset.labels[starts[0] : starts[-1]]
+        starts = dataset.query_offsets[first : first + queries_at_once + 1]
+        labels = dataset.labels_by_query[starts[0] : starts[-1]]
         lowest, highest = (f.reduceat(labels, starts[:-1] - starts[0]) for f in (np.minimum, np.maximum))
         if (lowest < highest).any():
             return True
@@ -386,7 +388,7 @@ def _some_labels_differ(dataset: RankingDataset, queries_at_once: int = 1 << 15)
 
 def num_groups_of(dataset: RankingDataset, *, fairness: str) -> int:
     """How many protected groups the items have; fairness between groups needs at least two."""
-    num_groups = 0 if dataset.groups is None else len(encode_groups(dataset.groups).names)
+    num_groups = 0 if dataset.groups_by_query is None else len(encode_groups(dataset.groups_by_query).names)
     if fairness == "group" and num_groups < 2:
         raise RankPolicyError(
             "fairness='group' needs at least two protected groups in training and validation data: pass protected= (one value per row), "

@@ -59,7 +59,7 @@ class RanksAsPolicy(ABC):
         rows = dataset.row_numbers()
         return [
             rows[start + rankings[:, query, :size]]
-            for query, (start, size) in enumerate(zip(dataset.offsets[:-1], dataset.sizes, strict=True))
+            for query, (start, size) in enumerate(zip(dataset.query_offsets[:-1], dataset.sizes, strict=True))
         ]
 
     def exposure(
@@ -100,7 +100,7 @@ class RanksAsPolicy(ABC):
         if weights is None:
             weights = position_bias(int(dataset.sizes.max()), dtype=torch.float64)
         exposure = self._policy_of(dataset).exposure(weights[:cutoff])
-        return dataset.in_source_order(dataset.padding().unpad(exposure).numpy())
+        return dataset.in_row_order(dataset.padding().unpad(exposure).numpy())
 
     def policy(
         self,

@@ -43,11 +43,11 @@ def with_sample_weight(dataset: RankingDataset, sample_weight: ArrayLike) -> Ran
 
 
 def _of_queries(weights: NDArray[np.float64], dataset: RankingDataset) -> NDArray[Any]:
-    first = weights[dataset.offsets[:-1]]
+    first = weights[dataset.query_offsets[:-1]]
     differs = weights != np.repeat(first, dataset.sizes)
     if differs.any():
         item = int(np.flatnonzero(differs)[0])
-        query = int(dataset.query_of_item[item])
+        query = int(dataset.query_numbers[item])
         raise RankPolicyError(
             f"sample_weight must be equal for all rows of a query, since whole lists are learned from; query {dataset.query_ids[query]} "
             f"has {first[query]:g} and {weights[item]:g}. Give one weight per query."

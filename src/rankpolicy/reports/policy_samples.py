@@ -101,7 +101,7 @@ def sample_rankings(
     rankings, counts = torch.unique(drawn, dim=0, return_counts=True)
     order = torch.argsort(counts, descending=True, stable=True)[:most]
     labels, mask = query.padded_labels()
-    item_ids = query.source_rows.astype(str) if query.item_ids is None else query.item_ids
+    item_ids = query.source_rows_by_query.astype(str) if query.item_ids_by_query is None else query.item_ids_by_query
     ndcg = parse_metric("ndcg")
     uniform = torch.argsort(torch.rand(drawn.shape, generator=generator), dim=1)
     of_all = ndcg(drawn, labels.expand(num_samples, -1), mask.expand(num_samples, -1))
@@ -109,7 +109,7 @@ def sample_rankings(
     most_frequent = tuple(
         RankingSample(
             item_ids=tuple(str(item_ids[item]) for item in ranking.tolist()),
-            labels=tuple(float(query.labels[item]) for item in ranking.tolist()),
+            labels=tuple(float(query.labels_by_query[item]) for item in ranking.tolist()),
             times_drawn=count,
             probability=math.exp(float(policy.log_prob(ranking[None])[0])),
             ndcg=float(ndcg(ranking[None], labels, mask)[0]),
@@ -135,6 +135,6 @@ def query_to_show(dataset: RankingDataset, *, most_items: int = 6) -> RankingDat
     most_items
         Number of items up to which a query is short. The default is 6.
     """
-    labels = np.split(dataset.labels, dataset.offsets[1:-1])
+    labels = np.split(dataset.labels_by_query, dataset.query_offsets[1:-1])
     num_grades = [len(set(of_query.tolist())) if len(of_query) <= most_items else 0 for of_query in labels]
     return dataset[int(np.argmax(num_grades)) if any(num_grades) else int(dataset.sizes.argmin())]

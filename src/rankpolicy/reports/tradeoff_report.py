@@ -164,11 +164,11 @@ def _hypervolumes(tradeoff: Tradeoff) -> tuple[str, ...]:
 
 def _exposures(tradeoff: Tradeoff, test: RankingDataset) -> tuple[str, ...]:
     method, curve = next(iter(tradeoff.curves.items()))
-    merit = tradeoff.fairness.merits(torch.from_numpy(test.labels.astype(np.float64))[None])[0].numpy()
-    groups = None if test.groups is None else test.in_source_order(test.groups)
+    merit = tradeoff.fairness.merits(torch.from_numpy(test.labels_by_query.astype(np.float64))[None])[0].numpy()
+    groups = None if test.groups_by_query is None else test.in_row_order(test.groups_by_query)
     shown = points_to_show(curve)
     exposures = {title: point.exposure for title, point in shown.items()}
-    drawn = figures.exposure_by_merit(exposures, test.in_source_order(merit), groups)
+    drawn = figures.exposure_by_merit(exposures, test.in_row_order(merit), groups)
     caption = (
         f"{method} at points of its curve. Each dot is an item of the test data (seed {tradeoff.seeds[0]}), large marks are means of "
         "groups. On the line an item has as much exposure for its merit as the average item; a group above it is shown more than it "

@@ -224,7 +224,7 @@ def training_data(
         data = replace(data, categories=categories or None)
     ordered = data.in_query_order(labels)
     weights = np.array([counts[int(name)] for name in data.query_ids], np.float64)
-    return replace(data, labels=ordered, label_kind="relevances", query_weights=weights)
+    return replace(data, labels_by_query=ordered, label_kind="relevances", query_weights=weights)
 
 
 def _text_data(rows: Sequence[tuple[int, RankRequest, Any]]) -> RankingDataset:

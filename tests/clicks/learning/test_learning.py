@@ -199,7 +199,7 @@ def test_doubly_robust_labels(clip):
 
 
 def test_clicks_that_cannot_be_used_are_named():
-    without_ids = replace(DATA, item_ids=None)
+    without_ids = replace(DATA, item_ids_by_query=None)
     strange = log_from_lists(["a"], [["x", "nobody"]], [[0, 1]])
     wrong = [
         (lambda: dataset_from_clicks(without_ids, LOG, PROPENSITIES), "no item_ids"),
@@ -216,7 +216,7 @@ def test_clicks_that_cannot_be_used_are_named():
         (lambda: dataset_from_clicks(DATA, LOG, np.ones((7, 3)), trust=PROPENSITIES), "the same for all"),
         (lambda: dataset_from_clicks(DATA[[0, 1, 1]], LOG, PROPENSITIES), "must be unique; 'a' occurs twice"),
         (
-            lambda: dataset_from_clicks(replace(DATA, item_ids=np.full(10, "x")), LOG, PROPENSITIES),
+            lambda: dataset_from_clicks(replace(DATA, item_ids_by_query=np.full(10, "x")), LOG, PROPENSITIES),
             "unique within a query",
         ),
         (lambda: dataset_from_clicks(DATA, replace(LOG, has_sessions=False), PROPENSITIES), "whole sessions"),
@@ -238,7 +238,7 @@ def test_items_that_were_only_shown_may_be_unknown():
 
 TABLE = replace(
     rp.from_arrays(np.arange(7.0).reshape(-1, 1), [0, 1, 1, 0, 0, 0, 1], group=[3, 2, 2]),
-    shown=Shown(ranks=np.array([1, 3, 2, 1, 2, 2, 1])),
+    shown_by_query=Shown(ranks=np.array([1, 3, 2, 1, 2, 2, 1])),
 )
 
 
@@ -269,9 +269,18 @@ def test_click_tables_by_query_and_by_item():
 
 def test_click_tables_that_cannot_be_used_are_named():
     for call, message in [
-        (lambda: weighted_by_propensity(replace(TABLE, shown=None), PROPENSITIES), "ranks items were shown at"),
-        (lambda: weighted_by_propensity(replace(TABLE, labels=TABLE.labels * 2), PROPENSITIES), "clicks, 0 or 1"),
-        (lambda: weighted_by_propensity(replace(TABLE, labels=TABLE.labels * 0), PROPENSITIES), "at least one click"),
+        (
+            lambda: weighted_by_propensity(replace(TABLE, shown_by_query=None), PROPENSITIES),
+            "ranks items were shown at",
+        ),
+        (
+            lambda: weighted_by_propensity(replace(TABLE, labels_by_query=TABLE.labels_by_query * 2), PROPENSITIES),
+            "clicks, 0 or 1",
+        ),
+        (
+            lambda: weighted_by_propensity(replace(TABLE, labels_by_query=TABLE.labels_by_query * 0), PROPENSITIES),
+            "at least one click",
+        ),
         (lambda: weighted_by_propensity(TABLE, PROPENSITIES[:2]), "rank 3 was clicked, and there are 2"),
         (lambda: weighted_by_propensity(weighted_by_propensity(TABLE, PROPENSITIES), PROPENSITIES), "weighted already"),
     ]:
@@ -290,7 +299,7 @@ def test_a_click_at_a_time_the_weighted_mean_is_that_of_the_relevances():
     chances = [np.prod(np.where(marks, bias * relevance, 1 - bias * relevance)) for marks in lists]
     table = replace(
         rp.from_arrays(np.zeros((21, 1)), np.ravel(lists), group=[3] * 7),
-        shown=Shown(ranks=np.tile([1, 2, 3], 7)),
+        shown_by_query=Shown(ranks=np.tile([1, 2, 3], 7)),
         query_weights=np.array(chances),
     )
     each = weighted_by_propensity(one_click_each(table), bias)

@@ -28,18 +28,18 @@ def frame_of(**changes):
 
 
 def check_the_three_sessions(dataset):
-    assert dataset.offsets.tolist() == [0, 2, 4, 5]
-    assert dataset.source_rows.tolist() == [2, 0, 1, 3, 4]
-    assert dataset.texts.queries == ("tea", "bread", "tea")
-    assert [dataset.texts.item(item) for item in range(5)] == ["cup", "pot", "loaf", "roll", "pot"]
-    assert dataset.labels.tolist() == [0, 1, 0, 1, 0]
-    assert dataset.shown.ranks.tolist() == [1, 2, 1, 2, 1]
-    assert dataset.shown.users.tolist() == ["ann", "bob", "ann"]
-    assert dataset.shown.times.tolist() == [10, 20, 30]
-    assert dataset.side.categories["kind"].tolist() == ["", "pots", "food", "food", "pots"]
-    np.testing.assert_array_equal(dataset.side.numbers["price"], np.float32([3, 9.5, np.nan, 2, 9.5]))
-    np.testing.assert_array_equal(dataset.side.numbers["is_new"], np.float32([np.nan, 1, 0, 1, 1]))
-    assert dataset.side.names == ("price", "is_new", "kind")
+    assert dataset.query_offsets.tolist() == [0, 2, 4, 5]
+    assert dataset.source_rows_by_query.tolist() == [2, 0, 1, 3, 4]
+    assert dataset.texts_by_query.queries == ("tea", "bread", "tea")
+    assert [dataset.texts_by_query.item(item) for item in range(5)] == ["cup", "pot", "loaf", "roll", "pot"]
+    assert dataset.labels_by_query.tolist() == [0, 1, 0, 1, 0]
+    assert dataset.shown_by_query.ranks.tolist() == [1, 2, 1, 2, 1]
+    assert dataset.shown_by_query.users.tolist() == ["ann", "bob", "ann"]
+    assert dataset.shown_by_query.times.tolist() == [10, 20, 30]
+    assert dataset.side_by_query.categories["kind"].tolist() == ["", "pots", "food", "food", "pots"]
+    np.testing.assert_array_equal(dataset.side_by_query.numbers["price"], np.float32([3, 9.5, np.nan, 2, 9.5]))
+    np.testing.assert_array_equal(dataset.side_by_query.numbers["is_new"], np.float32([np.nan, 1, 0, 1, 1]))
+    assert dataset.side_by_query.names == ("price", "is_new", "kind")
 
 
 @pytest.mark.parametrize("library", ["polars", "pandas", "pandas-nullable"])
@@ -74,30 +74,30 @@ def test_a_session_column_decides_and_its_earliest_row_is_its_time():
         frame_of(session=[7, 8, 7, 8, 9], timestamp=[12, 20, 11, 21, 30], item_id=["p", "l", "c", "r", "p"])
     )
     assert dataset.query_ids.tolist() == ["7", "8", "9"]
-    assert dataset.shown.times.tolist() == [11, 20, 30]
-    assert dataset.item_ids.tolist() == ["c", "p", "l", "r", "p"]
+    assert dataset.shown_by_query.times.tolist() == [11, 20, 30]
+    assert dataset.item_ids_by_query.tolist() == ["c", "p", "l", "r", "p"]
 
 
 def test_columns_of_other_names_and_a_choice_of_side_columns():
     frame = frame_of(shop=[3, 3, 4, None, 3]).rename({"query_text": "q", "clicked": "hit"})
     roles = {"query_text": "q", "clicked": "hit"}
     dataset = from_click_table(frame, columns=roles, side=["shop", "price"], categories=["shop"])
-    assert dataset.side.names == ("price", "shop")
-    assert dataset.side.categories["shop"].tolist() == ["4", "3", "3", "", "3"]
-    assert from_click_table(frame, columns=roles, side=[]).side is None
+    assert dataset.side_by_query.names == ("price", "shop")
+    assert dataset.side_by_query.categories["shop"].tolist() == ["4", "3", "3", "", "3"]
+    assert from_click_table(frame, columns=roles, side=[]).side_by_query is None
 
 
 def test_fractions_that_pandas_makes_of_whole_numbers_are_named_as_whole_ones():
     pandas = pytest.importorskip("pandas")
     frame = pandas.DataFrame({"query_text": "q", "item_text": ["a", "b"], "shop": [3, None]})
     dataset = from_click_table(frame, categories=["shop"], needs_clicks=False)
-    assert dataset.side.categories["shop"].tolist() == ["3", ""]
+    assert dataset.side_by_query.categories["shop"].tolist() == ["3", ""]
 
 
 def test_pandas_categories_stay_categories_whatever_they_are_made_of():
     pandas = pytest.importorskip("pandas")
     frame = pandas.DataFrame({"query_text": "q", "item_text": ["a", "b"], "shop": pandas.Categorical([3, None])})
-    assert from_click_table(frame, needs_clicks=False).side.categories["shop"].tolist() == ["3", ""]
+    assert from_click_table(frame, needs_clicks=False).side_by_query.categories["shop"].tolist() == ["3", ""]
 
 
 def test_csv_keeps_texts_of_digits_names_with_leading_zeros_and_reads_truth_as_numbers(tmp_path):
@@ -105,14 +105,14 @@ def test_csv_keeps_texts_of_digits_names_with_leading_zeros_and_reads_truth_as_n
         "query_text,item_text,clicked,code,size,is_new,empty\n105,7,True,007,40,True,\n105,8,False,100,,False,\n"
     )
     dataset = read_click_table(tmp_path / "a.csv")
-    assert dataset.texts.queries == ("105",)
-    assert dataset.labels.tolist() == [1, 0]
-    assert dataset.side.categories["code"].tolist() == ["007", "100"]
-    assert dataset.side.numbers["is_new"].tolist() == [1, 0]
-    np.testing.assert_array_equal(dataset.side.numbers["size"], np.float32([40, np.nan]))
-    assert np.isnan(dataset.side.numbers["empty"]).all()
+    assert dataset.texts_by_query.queries == ("105",)
+    assert dataset.labels_by_query.tolist() == [1, 0]
+    assert dataset.side_by_query.categories["code"].tolist() == ["007", "100"]
+    assert dataset.side_by_query.numbers["is_new"].tolist() == [1, 0]
+    np.testing.assert_array_equal(dataset.side_by_query.numbers["size"], np.float32([40, np.nan]))
+    assert np.isnan(dataset.side_by_query.numbers["empty"]).all()
     kept = read_click_table(tmp_path / "a.csv", categories=["size"])
-    assert kept.side.categories["size"].tolist() == ["40", ""]
+    assert kept.side_by_query.categories["size"].tolist() == ["40", ""]
 
 
 @pytest.mark.parametrize(
@@ -131,31 +131,31 @@ def test_times_become_seconds(times):
     dataset = from_click_table(
         polars.DataFrame({"query_text": "q", "item_text": "a", "clicked": 0, "timestamp": times})
     )
-    assert dataset.shown.times.tolist() == [86401, 0]
+    assert dataset.shown_by_query.times.tolist() == [86401, 0]
 
 
 def test_dates_and_pandas_times_with_a_zone_become_seconds():
     pandas = pytest.importorskip("pandas")
     rows = {"query_text": ["q"], "item_text": ["a"], "clicked": [0]}
     dates = polars.DataFrame({**rows, "timestamp": ["1970-01-02"]}).with_columns(polars.col("timestamp").str.to_date())
-    assert from_click_table(dates).shown.times.tolist() == [86400]
+    assert from_click_table(dates).shown_by_query.times.tolist() == [86400]
     zoned = pandas.DataFrame({**rows, "timestamp": pandas.to_datetime(["1970-01-02 02:00:00+02:00"])})
-    assert from_click_table(zoned).shown.times.tolist() == [86400]
+    assert from_click_table(zoned).shown_by_query.times.tolist() == [86400]
 
 
 def test_positions_from_0_become_ranks_from_1():
     rows = {"query_text": ["q", "q"], "item_text": ["a", "b"], "clicked": [0, 1], "position": [1, 0]}
-    assert from_click_table(polars.DataFrame(rows)).shown.ranks.tolist() == [1, 2]
+    assert from_click_table(polars.DataFrame(rows)).shown_by_query.ranks.tolist() == [1, 2]
 
 
 def test_data_to_rank_may_have_texts_only():
     rows = {"query_text": ["q", "r", "q"], "item_text": ["a", "b", "c"]}
     dataset = from_click_table(polars.DataFrame(rows), needs_clicks=False)
-    assert dataset.offsets.tolist() == [0, 2, 3]
-    assert dataset.shown is None
-    assert dataset.side is None
+    assert dataset.query_offsets.tolist() == [0, 2, 3]
+    assert dataset.shown_by_query is None
+    assert dataset.side_by_query is None
     unfilled = polars.DataFrame({**rows, "clicked": [None] * 3})
-    assert from_click_table(unfilled, needs_clicks=False).labels.tolist() == [0, 0, 0]
+    assert from_click_table(unfilled, needs_clicks=False).labels_by_query.tolist() == [0, 0, 0]
     with pytest.raises(RankPolicyError, match=r"row 0: clicked must be 0 or 1; got None"):
         from_click_table(unfilled)
 

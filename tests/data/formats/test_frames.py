@@ -24,25 +24,25 @@ def make_frame(request):
 def test_columns_find_their_place(make_frame):
     dataset = from_frame(make_frame(COLUMNS))
     assert dataset.query_ids.tolist() == ["b", "a"]
-    assert dataset.features.tolist() == [[1.5, 10], [3.5, 30], [2.5, 20]]
+    assert dataset.features_by_query.tolist() == [[1.5, 10], [3.5, 30], [2.5, 20]]
     assert dataset.feature_names == ("bm25", "length")
-    assert dataset.labels.tolist() == [0, 2, 1]
-    assert dataset.item_ids.tolist() == ["x", "z", "y"]
-    assert dataset.groups.tolist() == [0, 1, 1]
-    assert dataset.source_rows.tolist() == [0, 2, 1]
+    assert dataset.labels_by_query.tolist() == [0, 2, 1]
+    assert dataset.item_ids_by_query.tolist() == ["x", "z", "y"]
+    assert dataset.groups_by_query.tolist() == [0, 1, 1]
+    assert dataset.source_rows_by_query.tolist() == [0, 2, 1]
 
 
 def test_columns_can_be_named(make_frame):
     frame = make_frame({"query": [1, 1], "grade": [1.0, 0.0], "url": ["u", "v"], "f": [1, 2], "note": ["", ""]})
     dataset = from_frame(frame, qid="query", label="grade", item_id="url", features=["f"])
     assert dataset.query_ids.tolist() == ["1"]
-    assert dataset.item_ids.tolist() == ["u", "v"]
+    assert dataset.item_ids_by_query.tolist() == ["u", "v"]
     assert dataset.feature_names == ("f",)
 
 
 def test_data_still_to_be_ranked(make_frame):
     frame = make_frame({"qid": [1, 1], "f": [1, 2]})
-    assert from_frame(frame, label=None).labels.tolist() == [0, 0]
+    assert from_frame(frame, label=None).labels_by_query.tolist() == [0, 0]
     with pytest.raises(RankPolicyError, match=r"must have the label column 'label'; it has qid, f\..*label=None"):
         from_frame(frame)
 
@@ -81,7 +81,14 @@ def test_frame_and_parquet_round_trip(tmp_path):
     dataset = from_frame(polars.DataFrame(COLUMNS))
     write_parquet(dataset, tmp_path / "data.parquet")
     for again in (from_frame(to_frame(dataset)), read_parquet(tmp_path / "data.parquet")):
-        for field in ("features", "labels", "offsets", "query_ids", "item_ids", "groups"):
+        for field in (
+            "features_by_query",
+            "labels_by_query",
+            "query_offsets",
+            "query_ids",
+            "item_ids_by_query",
+            "groups_by_query",
+        ):
             assert getattr(again, field).tolist() == getattr(dataset, field).tolist()
         assert again.feature_names == dataset.feature_names
 
@@ -123,6 +130,6 @@ def test_columns_of_a_model_are_found_by_name_and_labels_may_be_missing(tmp_path
         tmp_path / "new.parquet"
     )
     dataset = read_dataset(tmp_path / "new.parquet", num_features=2, feature_names=["a", "b"], needs_labels=False)
-    assert dataset.features.tolist() == [[3, 1], [4, 2]]
+    assert dataset.features_by_query.tolist() == [[3, 1], [4, 2]]
     with pytest.raises(RankPolicyError, match="must have the label column 'label'"):
         read_dataset(tmp_path / "new.parquet", num_features=2)

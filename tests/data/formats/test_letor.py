@@ -40,43 +40,43 @@ def test_a_letor_file(reader, file):
             "1.0 qid:11 1:5. 2:+1 3:0 #docid=GX03\r\n"
         )
     )
-    assert dataset.features.tolist() == [[0.5, 1, -0.25], [np.float32(1e-3), 1e5, 0.5], [5, 1, 0]]
-    assert dataset.labels.tolist() == [2, 0, 1]
+    assert dataset.features_by_query.tolist() == [[0.5, 1, -0.25], [np.float32(1e-3), 1e5, 0.5], [5, 1, 0]]
+    assert dataset.labels_by_query.tolist() == [2, 0, 1]
     assert dataset.query_ids.tolist() == ["10", "11"]
-    assert dataset.offsets.tolist() == [0, 2, 3]
-    assert dataset.item_ids.tolist() == ["GX01", "GX02", "GX03"]
+    assert dataset.query_offsets.tolist() == [0, 2, 3]
+    assert dataset.item_ids_by_query.tolist() == ["GX01", "GX02", "GX03"]
 
 
 def test_sparse_rows_blank_lines_comments_and_tabs(reader, file):
     dataset = reader(file("# made by hand\n\n 1\tqid:a\t3:1 \n \t\n0 qid:a\n\r\n# the end\n0 qid:b 1:2"))
-    assert dataset.features.tolist() == [[0, 0, 1], [0, 0, 0], [2, 0, 0]]
-    assert dataset.source_rows.tolist() == [0, 1, 2]
-    assert dataset.item_ids is None
+    assert dataset.features_by_query.tolist() == [[0, 0, 1], [0, 0, 0], [2, 0, 0]]
+    assert dataset.source_rows_by_query.tolist() == [0, 1, 2]
+    assert dataset.item_ids_by_query is None
 
 
 def test_queries_may_be_apart(reader, file):
     dataset = reader(file("0 qid:z 1:1\n0 qid:a 1:2\n1 qid:z 1:3\n"))
     assert dataset.query_ids.tolist() == ["z", "a"]
-    assert dataset.features[:, 0].tolist() == [1, 3, 2]
-    assert dataset.source_rows.tolist() == [0, 2, 1]
+    assert dataset.features_by_query[:, 0].tolist() == [1, 3, 2]
+    assert dataset.source_rows_by_query.tolist() == [0, 2, 1]
 
 
 def test_features_in_any_order(reader, file):
-    assert reader(file("0 qid:1 3:3 1:1 2:2\n")).features.tolist() == [[1, 2, 3]]
+    assert reader(file("0 qid:1 3:3 1:1 2:2\n")).features_by_query.tolist() == [[1, 2, 3]]
 
 
 def test_feature_zero_makes_ids_count_from_zero(reader, file):
-    assert reader(file("0 qid:1 1:1 2:2\n0 qid:1 0:5\n")).features.tolist() == [[0, 1, 2], [5, 0, 0]]
-    assert reader(file("0 qid:1 0:5\n"), num_features=2).features.tolist() == [[5, 0]]
+    assert reader(file("0 qid:1 1:1 2:2\n0 qid:1 0:5\n")).features_by_query.tolist() == [[0, 1, 2], [5, 0, 0]]
+    assert reader(file("0 qid:1 0:5\n"), num_features=2).features_by_query.tolist() == [[5, 0]]
 
 
 def test_wider_lines_after_the_first(reader, file):
-    assert reader(file("0 qid:1 1:1\n0 qid:1 4:4\n")).features.tolist() == [[1, 0, 0, 0], [0, 0, 0, 4]]
+    assert reader(file("0 qid:1 1:1\n0 qid:1 4:4\n")).features_by_query.tolist() == [[1, 0, 0, 0], [0, 0, 0, 4]]
 
 
 def test_num_features_sets_the_width(reader, file):
     path = file("0 qid:1 1:1\n0 qid:1 3:3\n")
-    assert reader(path, num_features=5).features.shape == (2, 5)
+    assert reader(path, num_features=5).features_by_query.shape == (2, 5)
     with pytest.raises(RankPolicyError, match=r"line 2: expected feature ids up to 2, as num_features=2 says; got 3"):
         reader(path, num_features=2)
     with pytest.raises(RankPolicyError, match="num_features must be a whole number, 1 or more; got 0"):
@@ -85,11 +85,11 @@ def test_num_features_sets_the_width(reader, file):
 
 def test_item_ids_from_comments_of_every_kind(reader, file):
     dataset = reader(file("0 qid:1 1:1 # a page \n0 qid:1 1:1\n0 qid:1 1:1#é\n0 qid:1 1:1 #\n0 qid:1 1:1 #docid = \n"))
-    assert dataset.item_ids.tolist() == ["a page", "", "é", "", "docid ="]
+    assert dataset.item_ids_by_query.tolist() == ["a page", "", "é", "", "docid ="]
 
 
 def test_byte_order_mark(reader, file):
-    assert reader(file(b"\xef\xbb\xbf1 qid:1 1:1\n")).labels.tolist() == [1]
+    assert reader(file(b"\xef\xbb\xbf1 qid:1 1:1\n")).labels_by_query.tolist() == [1]
 
 
 @pytest.mark.parametrize(
@@ -114,7 +114,7 @@ def test_sizes_of_queries_beside_the_file(reader, file, sidecar, name):
     text = b"1 1:0.5\n0 2:1\n0 1:1\n"
     path = file(gzip.compress(text) if name.endswith(".gz") else text, name)
     file("2\n1\n", sidecar)
-    assert reader(path).offsets.tolist() == [0, 2, 3]
+    assert reader(path).query_offsets.tolist() == [0, 2, 3]
     file("2\n2\n", sidecar)
     with pytest.raises(RankPolicyError, match=rf"{sidecar} must add up to the items of {name}, 3; they add up to 4"):
         reader(path)
@@ -194,7 +194,7 @@ def test_an_empty_file(reader, file, content):
 def test_a_file_without_features(reader, file):
     with pytest.raises(RankPolicyError, match="no line holds a feature:value pair"):
         reader(file("1 qid:1\n"))
-    assert reader(file("1 qid:1\n"), num_features=2).features.tolist() == [[0, 0]]
+    assert reader(file("1 qid:1\n"), num_features=2).features_by_query.tolist() == [[0, 0]]
 
 
 def test_bytes_that_are_not_text(reader, file):
@@ -234,7 +234,7 @@ def test_numbers_are_those_of_python(tmp_path_factory, rows):
     path = tmp_path_factory.mktemp("numbers") / "data.txt"
     path.write_text("".join(f"0 qid:1 1:{a} 2:{b} 3:{c}\n" for a, b, c in rows))
     expected = np.array([[float(text) for text in row] for row in rows]).astype(np.float32)
-    np.testing.assert_array_equal(read_letor(path).features, expected)
+    np.testing.assert_array_equal(read_letor(path).features_by_query, expected)
 
 
 line_texts = st.one_of(
@@ -259,8 +259,14 @@ def test_the_kernel_does_what_the_grammar_says(tmp_path_factory, texts):
                 data = read_letor(path)
             except RankPolicyError as error:
                 return str(error)
-        item_ids = None if data.item_ids is None else data.item_ids.tolist()
-        return data.features.tolist(), data.labels.tolist(), data.query_ids.tolist(), data.offsets.tolist(), item_ids
+        item_ids = None if data.item_ids_by_query is None else data.item_ids_by_query.tolist()
+        return (
+            data.features_by_query.tolist(),
+            data.labels_by_query.tolist(),
+            data.query_ids.tolist(),
+            data.query_offsets.tolist(),
+            item_ids,
+        )
 
     assert outcome(True) == outcome(False)
 
@@ -280,8 +286,8 @@ def test_round_trip(tmp_path_factory, features, labels, item_ids, name):
     dataset = from_arrays(features, labels, qid=["b", "a", "b", "a", "c"], item_ids=item_ids)
     write_letor(dataset, path)
     again = read_letor(path)
-    assert again.features.tobytes() == dataset.features.tobytes()
-    for field in ("labels", "offsets", "query_ids", "item_ids"):
+    assert again.features_by_query.tobytes() == dataset.features_by_query.tobytes()
+    for field in ("labels_by_query", "query_offsets", "query_ids", "item_ids_by_query"):
         assert getattr(again, field).tolist() == getattr(dataset, field).tolist()
 
 

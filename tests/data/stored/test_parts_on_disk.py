@@ -18,8 +18,8 @@ pytest.importorskip("polars")
 @pytest.fixture
 def made():
     data = make_ranking(120, items_per_query=(2, 9), num_features=5, num_informative=3, random_state=0)
-    labels = np.where(np.repeat(np.arange(120) % 5 == 0, data.sizes), 0, data.labels)
-    return from_arrays(data.features, labels, group=data.sizes)
+    labels = np.where(np.repeat(np.arange(120) % 5 == 0, data.sizes), 0, data.labels_by_query)
+    return from_arrays(data.features_by_query, labels, group=data.sizes)
 
 
 def scanned(data, folder, stored_as):
@@ -59,23 +59,26 @@ PARTS = {
 @pytest.mark.parametrize("part", PARTS.values(), ids=PARTS)
 def test_a_part_is_that_of_the_data_in_memory(part, made, stored, on_disk):
     ours, theirs = part(stored), part(made)
-    assert all(isinstance(numbers, np.memmap) for numbers in (ours.labels, ours.source_rows, ours.features.rows))
-    for name in ("labels", "source_rows", "offsets", "query_ids", "features"):
+    assert all(
+        isinstance(numbers, np.memmap)
+        for numbers in (ours.labels_by_query, ours.source_rows_by_query, ours.features_by_query.rows)
+    )
+    for name in ("labels_by_query", "source_rows_by_query", "query_offsets", "query_ids", "features_by_query"):
         np.testing.assert_array_equal(np.asarray(getattr(ours, name)), getattr(theirs, name))
     rows = np.array([5, 3, 60, 4])
-    np.testing.assert_array_equal(np.asarray(ours.features[rows]), theirs.features[rows])
-    np.testing.assert_array_equal(ours.features[:, 1], theirs.features[:, 1])
+    np.testing.assert_array_equal(np.asarray(ours.features_by_query[rows]), theirs.features_by_query[rows])
+    np.testing.assert_array_equal(ours.features_by_query[:, 1], theirs.features_by_query[:, 1])
 
 
 def test_files_are_gone_with_the_data_and_none_is_made_where_there_is_no_folder(made, stored, on_disk, tmp_path):
     (cache,) = (tmp_path / "cache").iterdir()
     before = sorted(file.name for file in cache.iterdir())
-    assert isinstance(split_queries(stored)[0].labels, np.memmap)
+    assert isinstance(split_queries(stored)[0].labels_by_query, np.memmap)
     assert sorted(file.name for file in cache.iterdir()) == before
     cache.rename(tmp_path / "elsewhere")
     part = split_queries(stored)[0]
-    assert not isinstance(part.labels, np.memmap)
-    np.testing.assert_array_equal(part.labels, split_queries(made)[0].labels)
+    assert not isinstance(part.labels_by_query, np.memmap)
+    np.testing.assert_array_equal(part.labels_by_query, split_queries(made)[0].labels_by_query)
 
 
 @pytest.mark.parametrize("ranker", [PGRank(epochs=2, num_networks=2), LambdaMART(num_trees=3, min_items_in_leaf=5)])
@@ -129,7 +132,7 @@ def test_no_number_per_row_is_held_in_memory(tmp_path, monkeypatch):
         train, _ = split_queries(data, (0.9, 0.1))
         train, _ = train.drop_queries_without_relevant_items()
         assert train.num_queries < 0.9 * data.num_queries
-        rows = ScaledRows(train.features, fit_scaling("standardize", train), torch.device("cpu"))
+        rows = ScaledRows(train.features_by_query, fit_scaling("standardize", train), torch.device("cpu"))
         return RaggedTensors.of(train, rows, torch.device("cpu")).batch(np.arange(4))
 
     peaks = []

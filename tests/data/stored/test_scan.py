@@ -40,22 +40,22 @@ def small_blocks(monkeypatch):
 
 
 def check_same(ours, theirs, tolerance=0.0):
-    np.testing.assert_array_equal(ours.labels, theirs.labels)
-    np.testing.assert_array_equal(ours.offsets, theirs.offsets)
+    np.testing.assert_array_equal(ours.labels_by_query, theirs.labels_by_query)
+    np.testing.assert_array_equal(ours.query_offsets, theirs.query_offsets)
     np.testing.assert_array_equal(ours.query_ids, theirs.query_ids)
-    np.testing.assert_array_equal(ours.source_rows, theirs.source_rows)
-    np.testing.assert_allclose(np.asarray(ours.features), theirs.features, rtol=0, atol=tolerance)
+    np.testing.assert_array_equal(ours.source_rows_by_query, theirs.source_rows_by_query)
+    np.testing.assert_allclose(np.asarray(ours.features_by_query), theirs.features_by_query, rtol=0, atol=tolerance)
 
 
 def test_a_parquet_file(data, scan, tmp_path):
     write_parquet(data, tmp_path / "data.parquet")
     found = scan(tmp_path / "data.parquet", stored_as="uint16")
-    assert isinstance(found.features, StoredFeatures)
+    assert isinstance(found.features_by_query, StoredFeatures)
     check_same(found, read_parquet(tmp_path / "data.parquet"))
     assert found.feature_names == read_parquet(tmp_path / "data.parquet").feature_names
     one_byte = scan(tmp_path / "data.parquet")
-    values = data.features
-    assert np.abs(np.asarray(one_byte.features) - values).mean() < 0.02 * values.std()
+    values = data.features_by_query
+    assert np.abs(np.asarray(one_byte.features_by_query) - values).mean() < 0.02 * values.std()
 
 
 def test_values_themselves_are_kept_when_asked_for(data, scan, tmp_path):
@@ -86,8 +86,8 @@ def test_ids_groups_and_missing_labels(data, scan, tmp_path):
     frame.write_parquet(tmp_path / "more.parquet")
     found = scan(tmp_path / "more.parquet", item_id="item_id", protected="group")
     theirs = read_parquet(tmp_path / "more.parquet")
-    np.testing.assert_array_equal(found.item_ids, theirs.item_ids)
-    np.testing.assert_array_equal(found.groups, theirs.groups)
+    np.testing.assert_array_equal(found.item_ids_by_query, theirs.item_ids_by_query)
+    np.testing.assert_array_equal(found.groups_by_query, theirs.groups_by_query)
     unlabelled = scan(tmp_path / "data.parquet", label=None, ignore=["label"])
     assert unlabelled.label_kind == "none"
 

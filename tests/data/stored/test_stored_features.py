@@ -47,7 +47,7 @@ def datasets(matrix, kept):
 def _replaced(dataset, kept):
     from dataclasses import replace
 
-    return replace(dataset, features=kept)
+    return replace(dataset, features_by_query=kept)
 
 
 @pytest.fixture(params=[True, False], ids=["numba", "numpy"])

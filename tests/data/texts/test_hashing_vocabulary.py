@@ -12,7 +12,7 @@ from rankpolicy.types import RankPolicyError
 
 
 def seen_by(users, queries, items):
-    return replace(from_texts(queries, items), shown=Shown(users=np.array(users)))
+    return replace(from_texts(queries, items), shown_by_query=Shown(users=np.array(users)))
 
 
 def test_a_word_is_kept_when_enough_users_saw_it_in_a_query_or_an_item():

@@ -222,4 +222,4 @@ def test_groups_that_are_missing_are_asked_for():
             FairPGRank().fit(TRAIN, protected=[missing, *TRAIN.groups[1:].tolist()])
         groups = np.array([missing, *TRAIN.groups[1:].tolist()])
         with pytest.raises(rp.RankPolicyError, match="every item must have a group; got a missing one"):
-            FairPGRank().fit(replace(TRAIN, groups=groups))
+            FairPGRank().fit(replace(TRAIN, groups_by_query=groups))

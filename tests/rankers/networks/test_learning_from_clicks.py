@@ -15,7 +15,9 @@ from tests.contracts.test_rankers import new_ranker
 
 WEB = rp.make_web_search(30, random_state=1)
 DATA = replace(
-    WEB, groups=np.arange(WEB.num_items) % 2, item_ids=np.array([f"d{item}" for item in range(WEB.num_items)])
+    WEB,
+    groups_by_query=np.arange(WEB.num_items) % 2,
+    item_ids_by_query=np.array([f"d{item}" for item in range(WEB.num_items)]),
 )
 TRAIN, VALID = DATA[:20], DATA[20:]
 PROPENSITIES = 1 / np.arange(1, 6)
@@ -133,7 +135,7 @@ def test_bandit_rank_takes_relevances_as_targets():
 def as_click_table(dataset):
     ranks = np.arange(dataset.num_items) - np.repeat(dataset.offsets[:-1], dataset.sizes) + 1
     labels = np.minimum(dataset.labels, 1)
-    return replace(dataset, labels=labels, shown=Shown(ranks=ranks), label_kind="clicks")
+    return replace(dataset, labels_by_query=labels, shown_by_query=Shown(ranks=ranks), label_kind="clicks")
 
 
 def test_click_tables_are_weighted_in_training_and_validation():
@@ -141,7 +143,7 @@ def test_click_tables_are_weighted_in_training_and_validation():
     train, valid = (weighted_by_propensity(as_click_table(part), bias) for part in (TRAIN, VALID))
     ranker = rp.ListNet(epochs=2, valid_metric="mrr").fit(train, valid=valid)
     by_hand = rp.ListNet(epochs=2, valid_metric="mrr").fit(
-        replace(train, shown=None, label_kind="grades", click_evidence=None), valid=valid
+        replace(train, shown_by_query=None, label_kind="grades", click_evidence=None), valid=valid
     )
     np.testing.assert_array_equal(ranker.predict(VALID), by_hand.predict(VALID))
     assert ranker.click_report_ == train.click_evidence.to_dict()
@@ -173,7 +175,7 @@ def test_groups_of_a_function_reach_validation_data_of_every_form():
     def halves(dataset):
         return np.arange(dataset.num_items) % 2
 
-    train, valid = replace(TRAIN, groups=None), replace(VALID, groups=None)
+    train, valid = replace(TRAIN, groups_by_query=None), replace(VALID, groups_by_query=None)
     eval_set = [(valid.features, valid.labels)]
     ranker = rp.FairPGRank(epochs=1, model="mlp").fit(
         train, protected=halves, eval_set=eval_set, eval_group=[valid.sizes]

@@ -30,14 +30,14 @@ def sessions(num_sessions, seed=0, clicked=True):
         labels += [float(position == wanted and is_examined) for position in range(4)]
     num_items = 4 * num_sessions
     return RankingDataset(
-        features=np.empty((num_items, 0), np.float32),
-        labels=np.array(labels, np.float32),
-        offsets=np.arange(0, num_items + 1, 4),
+        features_by_query=np.empty((num_items, 0), np.float32),
+        labels_by_query=np.array(labels, np.float32),
+        query_offsets=np.arange(0, num_items + 1, 4),
         query_ids=np.arange(num_sessions).astype(str),
-        source_rows=np.arange(num_items),
-        texts=Texts(queries=tuple(queries), distinct=distinct, of_item=np.array(of_item)),
-        side=SideColumns(numbers={"age": np.tile(np.float32([1, 2, np.nan, 4]), num_sessions)}),
-        shown=Shown(ranks=np.array(ranks)),
+        source_rows_by_query=np.arange(num_items),
+        texts_by_query=Texts(queries=tuple(queries), distinct=distinct, of_item=np.array(of_item)),
+        side_by_query=SideColumns(numbers={"age": np.tile(np.float32([1, 2, np.nan, 4]), num_sessions)}),
+        shown_by_query=Shown(ranks=np.array(ranks)),
         label_kind="clicks",
     )
 
@@ -99,10 +99,12 @@ def test_other_settings_are_checked():
     with pytest.raises(rp.RankPolicyError, match="reads texts"):
         MatchingCross().fit(rp.make_web_search(5))
     with pytest.raises(rp.RankPolicyError, match="at least one click"):
-        rp.weighted_by_propensity(replace(TRAIN, labels=0 * TRAIN.labels), BIAS)
+        rp.weighted_by_propensity(replace(TRAIN, labels_by_query=0 * TRAIN.labels_by_query), BIAS)
 
 
 def test_training_data_without_any_click():
     train = sessions(3)
     with pytest.raises(rp.RankPolicyError, match="nothing can be learned: no query has items of different labels"):
-        MatchingCross(**QUICK).fit(replace(train, labels=np.zeros_like(train.labels), shown=None))
+        MatchingCross(**QUICK).fit(
+            replace(train, labels_by_query=np.zeros_like(train.labels_by_query), shown_by_query=None)
+        )

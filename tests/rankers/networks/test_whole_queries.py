@@ -12,7 +12,7 @@ from rankpolicy.rankers import RANKERS
 from rankpolicy.rankers.networks.network import NetworkRanker
 
 DATA = rp.make_web_search(30, items_per_query=(2, 40), num_features=8, random_state=0)
-DATA = replace(DATA, groups=np.array(["a", "b"])[np.arange(DATA.num_items) % 2])
+DATA = replace(DATA, groups_by_query=np.array(["a", "b"])[np.arange(DATA.num_items) % 2])
 TRAIN, VALID, TEST = DATA[:15], DATA[15:20], DATA[20:]
 MODELS = {
     "attention": rp.models.ListTransformer(width=8, num_blocks=1),

@@ -156,10 +156,10 @@ def test_binary_labels_and_three_groups(label_model):
 
 
 def test_an_unknown_group_and_a_query_of_one_group_are_ranked(fitted):
-    one = replace(TEST[:1], groups=np.zeros(10, int))
+    one = replace(TEST[:1], groups_by_query=np.zeros(10, int))
     order = np.argsort(-fitted._relevances(one), kind="stable")
     assert fitted.rank(one)[0].tolist() == order.tolist()
-    unknown = replace(TEST[:1], groups=np.array(["new", "other"] * 5))
+    unknown = replace(TEST[:1], groups_by_query=np.array(["new", "other"] * 5))
     assert sorted(fitted.rank(unknown)[0].tolist()) == list(range(10))
 
 
@@ -237,9 +237,9 @@ def test_wrong_settings_are_refused_when_the_ranker_is_made(settings, message):
 
 def test_wrong_data_is_refused(fitted):
     with pytest.raises(rp.RankPolicyError, match="the protected group of every item: pass protected="):
-        FairExposure().fit(replace(TRAIN, groups=None))
+        FairExposure().fit(replace(TRAIN, groups_by_query=None))
     with pytest.raises(rp.RankPolicyError, match="FairExposure ranks by the protected group of every item"):
-        fitted.rank(replace(TEST, groups=None))
+        fitted.rank(replace(TEST, groups_by_query=None))
     with pytest.raises(rp.RankPolicyError, match='label_model="binary" needs labels 0 and 1; got labels up to 5'):
         FairExposure(label_model="binary").fit(TRAIN)
     with pytest.raises(

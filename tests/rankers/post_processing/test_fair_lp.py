@@ -103,7 +103,7 @@ def test_groups_come_from_the_dataset_an_array_or_a_function():
     [("lambdamart", {"num_trees": 3}), ("pg-rank", "{'epochs': 2, 'model__hidden': [4]}"), ("rank-svm", None)],
 )
 def test_any_ranker_may_estimate_and_is_saved_with_it(relevance, settings, tmp_path):
-    grades = [replace(dataset, labels=dataset.labels.round()) for dataset in (TRAIN, TEST)]
+    grades = [replace(dataset, labels_by_query=dataset.labels_by_query.round()) for dataset in (TRAIN, TEST)]
     ranker = FairLP(relevance=relevance, relevance_settings=settings).fit(grades[0], valid=grades[1])
     assert list(ranker.evals_result_["valid_0"]) == ["relevance ndcg@10"]
     ranker.save(tmp_path / "model.rp")

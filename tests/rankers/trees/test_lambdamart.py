@@ -45,9 +45,9 @@ def test_it_learns_from_relevances_estimated_from_clicks():
     by_lightgbm = rp.LambdaMART(**settings).fit(grades, progress=False)
     ours = rp.LambdaMART(**settings).fit(replace(grades, label_kind="relevances"), progress=False)
     np.testing.assert_allclose(ours.predict(grades), by_lightgbm.predict(grades), atol=1e-4)
-    relevances = replace(grades, labels=(0.6 * X[:, 0]).astype(np.float32), label_kind="relevances")
+    relevances = replace(grades, labels_by_query=(0.6 * X[:, 0]).astype(np.float32), label_kind="relevances")
     ranker = rp.LambdaMART(**settings).fit(relevances, valid=relevances, progress=False)
     assert rp.evaluate(ranker, grades, ["ndcg@10"]).means["ndcg@10"] > 0.95
-    too_large = replace(relevances, labels=np.linspace(0, 31, 300, dtype=np.float32)[::-1])
+    too_large = replace(relevances, labels_by_query=np.linspace(0, 31, 300, dtype=np.float32)[::-1])
     with pytest.raises(rp.RankPolicyError, match="relevances from 0 to 30; got 31"):
         rp.LambdaMART(**settings).fit(too_large, progress=False)

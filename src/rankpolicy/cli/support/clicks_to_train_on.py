@@ -49,7 +49,7 @@ class GivenClicks:
     def validation_data(self, valid: RankingDataset) -> RankingDataset:
         """A click table weighted as the training clicks; graded data unchanged."""
         is_given = self.bias is not None or self.is_uncorrected
-        if not is_given or valid.shown is None or valid.shown.ranks is None:
+        if not is_given or valid.shown_by_query is None or valid.shown_by_query.ranks is None:
             return valid
         from rankpolicy.clicks import weighted_by_propensity
 
@@ -60,7 +60,7 @@ class GivenClicks:
             return self.bias
         import numpy as np
 
-        ranks = None if table.shown is None else table.shown.ranks
+        ranks = None if table.shown_by_query is None else table.shown_by_query.ranks
         return np.ones(1 if ranks is None else int(ranks.max()))
 
 

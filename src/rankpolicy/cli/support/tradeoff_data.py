@@ -31,7 +31,7 @@ class TradeoffData:
 
     def group_named(self, text: Any) -> Any:
         """The group that is written like this, in the type that the data have; the text itself where there is none."""
-        groups = self.trains[0].groups
+        groups = self.trains[0].groups_by_query
         known = {} if groups is None else {str(group): group for group in np.unique(groups).tolist()}
         return known.get(str(text), text)
 
@@ -92,7 +92,7 @@ def read_tradeoff_data(
         pairs = [_synthetic(seed) if data == SYNTHETIC else _german_credit(Path(data), seed) for seed in seeds]
     else:
         pairs = _of_files(Path(data), test, chosen, test_fraction=test_fraction, seeds=seeds)
-        if fairness == "group" and pairs[0][0].groups is None:
+        if fairness == "group" and pairs[0][0].groups_by_query is None:
             raise RankPolicyError(
                 f"--fairness group needs the protected group of each item, and {data} has no column 'group': name another with "
                 "--group COLUMN, take the values of a feature with --group-feature NUMBER, or measure --fairness individual."
@@ -159,10 +159,10 @@ def _grouped_by_feature(dataset: RankingDataset, feature: str, path: Path) -> Ra
         raise RankPolicyError(
             f"--group-feature {feature} must be a feature of {path}, a number from 1 to {dataset.num_features}{known}."
         )
-    values = dataset.features[:, column]
+    values = dataset.features_by_query[:, column]
     num_values = len(np.unique(values))
     if num_values > MOST_GROUPS:
         raise RankPolicyError(
             f"--group-feature {feature} must have at most {MOST_GROUPS} values, one per group; it has {num_values}."
         )
-    return replace(dataset, groups=values.astype(np.int64) if (values == np.round(values)).all() else values)
+    return replace(dataset, groups_by_query=values.astype(np.int64) if (values == np.round(values)).all() else values)

@@ -136,12 +136,12 @@ def _relevances(
     estimates = np.where(np.abs(estimates) < _ROUNDING, 0.0, estimates)
     labels = np.maximum(estimates, 0.0).astype(np.float32)
     has_session = sessions_of_query > 0
-    has_relevance = np.maximum.reduceat(labels, dataset.offsets[:-1]) > 0
+    has_relevance = np.maximum.reduceat(labels, dataset.query_offsets[:-1]) > 0
     kept = has_session & has_relevance
     if not kept.any():
         raise RankPolicyError("no item has a relevance above 0 after the correction; there is nothing to learn.")
     reason = NO_CLICK if trust is None and predicted is None else NO_RELEVANCE
-    learned = replace(dataset, labels=labels, query_weights=sessions_of_query, label_kind="relevances")[kept]
+    learned = replace(dataset, labels_by_query=labels, query_weights=sessions_of_query, label_kind="relevances")[kept]
     evidence = ClickEvidence(
         weighted="item",
         num_sessions=int(matched.counts.sum()),
@@ -168,10 +168,10 @@ def _sessions(matched: MatchedClicks, table: Array, clip: float | None) -> Ranki
     labels = np.zeros(learned.num_items, np.float32)
     sessions, _ = np.nonzero(clicked[first] >= 0)
     items = clicked[first][clicked[first] >= 0]
-    labels[learned.offsets[sessions] + items - matched.dataset.offsets[queries[sessions]]] = 1
+    labels[learned.query_offsets[sessions] + items - matched.dataset.query_offsets[queries[sessions]]] = 1
     return replace(
         learned,
-        labels=labels,
+        labels_by_query=labels,
         query_weights=totals,
         label_kind="clicks",
         click_evidence=_evidence_of_sessions(matched, weights, queries),

@@ -46,7 +46,7 @@ def weighted_by_propensity(
     """
     check_weighting(by)
     table = propensity_table(propensities)
-    ranks = None if dataset.shown is None else dataset.shown.ranks
+    ranks = None if dataset.shown_by_query is None else dataset.shown_by_query.ranks
     if ranks is None:
         raise RankPolicyError(
             "propensities belong to the ranks items were shown at, and this dataset has none: read it with read_click_table, or "
@@ -54,14 +54,14 @@ def weighted_by_propensity(
         )
     if dataset.label_kind == "relevances" or dataset.click_evidence is not None:
         raise RankPolicyError("the clicks of this dataset are weighted already: weight the click table as it was read.")
-    if not ((dataset.labels == 0) | (dataset.labels == 1)).all():
+    if not ((dataset.labels_by_query == 0) | (dataset.labels_by_query == 1)).all():
         raise RankPolicyError(
-            f"the labels of a click table must be clicks, 0 or 1; the highest here is {dataset.labels.max():g}."
+            f"the labels of a click table must be clicks, 0 or 1; the highest here is {dataset.labels_by_query.max():g}."
         )
-    items = np.flatnonzero(dataset.labels)
+    items = np.flatnonzero(dataset.labels_by_query)
     if len(items) == 0:
         raise RankPolicyError("the click table must hold at least one click; it has none.")
-    queries = dataset.query_of_item[items]
+    queries = dataset.query_numbers[items]
     found = click_weights(table, queries, ranks[items] - 1, np.ones(dataset.num_queries), by=by, clip=clip)
     has_click = np.bincount(queries, minlength=dataset.num_queries) > 0
     num_left_out = int((~has_click).sum())
@@ -80,7 +80,7 @@ def weighted_by_propensity(
         return replace(dataset[has_click], query_weights=weights, label_kind="clicks", click_evidence=evidence)
     labels = np.zeros(dataset.num_items, np.float32)
     labels[items] = found.values
-    relevances = replace(dataset, labels=labels, label_kind="relevances")[has_click]
+    relevances = replace(dataset, labels_by_query=labels, label_kind="relevances")[has_click]
     return replace(relevances, click_evidence=evidence)
 
 
@@ -101,11 +101,11 @@ def one_click_each(dataset: RankingDataset) -> RankingDataset:
     >>> one_click_each(from_arrays([[0.1], [0.2], [0.3], [0.4]], [1, 1, 0, 0], group=[3, 1])).labels
     array([1., 0., 0., 0., 1., 0.], dtype=float32)
     """
-    items = np.flatnonzero(dataset.labels)
+    items = np.flatnonzero(dataset.labels_by_query)
     if len(items) == 0:
         raise RankPolicyError("the click table must hold at least one click; it has none.")
-    queries = dataset.query_of_item[items]
+    queries = dataset.query_numbers[items]
     repeated = dataset[queries]
     labels = np.zeros(repeated.num_items, np.float32)
-    labels[repeated.offsets[:-1] + items - dataset.offsets[queries]] = dataset.labels[items]
-    return replace(repeated, labels=labels)
+    labels[repeated.query_offsets[:-1] + items - dataset.query_offsets[queries]] = dataset.labels_by_query[items]
+    return replace(repeated, labels_by_query=labels)

@@ -122,19 +122,19 @@ def _query_places(dataset: RankingDataset) -> dict[str, int]:
 
 def _pairs_of_dataset(dataset: RankingDataset) -> tuple[PairTable, NDArray[np.int64]]:
     """The (query, item) pairs by name, and the row of each."""
-    if dataset.item_ids is None:
+    if dataset.item_ids_by_query is None:
         raise RankPolicyError(
             "clicks are matched by item id; the dataset has no item_ids. "
             "Give them: from_arrays(..., item_ids=...), or a column of the file."
         )
-    names, codes = np.unique(dataset.item_ids.astype(str), return_inverse=True)
-    queries = dataset.query_of_item
+    names, codes = np.unique(dataset.item_ids_by_query.astype(str), return_inverse=True)
+    queries = dataset.query_numbers
     order = np.lexsort((codes, queries))
     same = (np.diff(codes[order]) == 0) & (np.diff(queries[order]) == 0)
     if same.any():
         item = order[int(same.argmax())]
         raise RankPolicyError(
-            f"clicks are matched by item id, which must be unique within a query; {str(dataset.item_ids[item])!r} occurs "
+            f"clicks are matched by item id, which must be unique within a query; {str(dataset.item_ids_by_query[item])!r} occurs "
             f"twice in query {str(dataset.query_ids[queries[item]])!r}."
         )
     table = PairTable(

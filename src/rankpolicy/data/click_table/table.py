@@ -159,16 +159,16 @@ def _dataset(
         times=None if times is None else np.minimum.reduceat(times[order], offsets[:-1]),
     )
     return RankingDataset(
-        features=np.empty((len(order), 0), np.float32),
-        labels=labels[order],
+        features_by_query=np.empty((len(order), 0), np.float32),
+        labels_by_query=labels[order],
         label_kind="clicks" if table.has("clicked") else "none",
-        offsets=offsets,
+        query_offsets=offsets,
         query_ids=np.arange(len(first)).astype(str) if sessions is None else _as_array(sessions, first),
-        source_rows=order,
-        item_ids=None if item_ids is None else _as_array(item_ids, order),
-        texts=Texts.of(query_texts.gather(first).to_list(), item_texts.gather(order).to_list()),
-        side=None if side_columns is None else side_columns.take(order),
-        shown=shown if has_shown else None,
+        source_rows_by_query=order,
+        item_ids_by_query=None if item_ids is None else _as_array(item_ids, order),
+        texts_by_query=Texts.of(query_texts.gather(first).to_list(), item_texts.gather(order).to_list()),
+        side_by_query=None if side_columns is None else side_columns.take(order),
+        shown_by_query=shown if has_shown else None,
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import replace
+from datetime import date, timedelta
 from numbers import Number
 from typing import Any, Literal
 
@@ -18,6 +19,9 @@ from rankpolicy.optional import require
 from rankpolicy.types import RankPolicyError
 
 _TO_NUMERIC = "Make it numbers: pd.to_numeric(column)."
+_TO_CATEGORIES = (
+    "Make it categories (pandas .astype('category'), polars .cast(pl.Categorical)), or leave it out (ignore=)."
+)
 MOST_CATEGORIES = 1000  # more are a text or an id, which a ranker cannot learn from
 
 
@@ -59,7 +63,7 @@ def from_frame(
     >>> from_frame(polars.DataFrame({"qid": [7, 7], "label": [0, 2], "bm25": [0.5, 1.5]})).feature_names
     ('bm25',)
     """
-    columns = [str(column) for column in _columns_of(frame)]
+    columns = [str(column) for column in columns_of(frame)]
     if columns != list(frame.columns):
         frame = frame.set_axis(columns, axis=1)  # pandas numbers columns without names
     item_id = "item_id" if item_id is None and "item_id" in columns and "item_id" not in (features or ()) else item_id
@@ -109,7 +113,7 @@ def to_frame(dataset: RankingDataset) -> Any:
         The dataset; unnamed features become feature_1, feature_2, ...
     """
     names = dataset.feature_names or tuple(f"feature_{number}" for number in range(1, dataset.num_features + 1))
-    columns: dict[str, NDArray[Any]] = {"qid": dataset.query_ids[dataset.query_of_item], "label": dataset.labels}
+    columns: dict[str, Any] = {"qid": dataset.query_ids[dataset.query_of_item], "label": dataset.labels}
     if dataset.item_ids is not None:
         columns["item_id"] = dataset.item_ids
     if dataset.groups is not None:
@@ -121,12 +125,11 @@ def to_frame(dataset: RankingDataset) -> Any:
         raise RankPolicyError(
             f"feature names must differ from one another and from qid, label, item_id, group; got {taken[0]!r}."
         )
-    columns |= {name: dataset.features[:, place] for place, name in enumerate(names)}
-    rows: dict[str, Any] = {name: dataset.in_source_order(values) for name, values in columns.items()}
+    columns |= {name: dataset.in_row_order(dataset.features_by_query[:, place]) for place, name in enumerate(names)}
     polars = require("polars", "Reading and writing frames")
     for name, categories in (dataset.categories or {}).items():
-        rows[name] = polars.Series(decoded(rows[name], categories), dtype=polars.Categorical)
-    return polars.DataFrame(rows)
+        columns[name] = polars.Series(decoded(columns[name], categories), dtype=polars.Categorical)
+    return polars.DataFrame(columns)
 
 
 def frame_features(
@@ -150,7 +153,8 @@ def frame_features(
     return matrix, categories
 
 
-def _columns_of(frame: Any) -> Any:
+def columns_of(frame: Any) -> Any:
+    """The columns of a frame of pandas or polars; refuses other tables."""
     if hasattr(frame, "collect"):
         raise RankPolicyError("frame must hold data; got a lazy frame. Call .collect() on it first.")
     if not hasattr(frame, "columns") or not hasattr(frame, "__getitem__") or not hasattr(frame, "dtypes"):
@@ -178,6 +182,8 @@ def _values(frame: Any, column: str, role: str) -> NDArray[Any]:
 
 def _with_nan(series: Any) -> NDArray[Any]:
     """A column of numbers with missing values, which become NaN; a column of something else as it is."""
+    if str(series.dtype) == "object" and series.notna().any():
+        return np.asarray(series)  # numpy would make numbers of texts
     try:
         if hasattr(series, "null_count"):
             return np.asarray(series.cast(require("polars", "A frame").Float64).to_numpy())
@@ -206,14 +212,10 @@ def _categories(series: Any, column: str) -> tuple[NDArray[np.float32], tuple[st
 
 def frame_numbers(frame: Any, column: str, role: str) -> NDArray[np.float32]:
     """A column as numbers; missing ones are NaN in a feature, and an error elsewhere."""
-    advice = _advice(frame[column], role) if getattr(frame[column], "ndim", 1) == 1 else None
+    advice = _advice(frame[column]) if getattr(frame[column], "ndim", 1) == 1 else None
     values = _values(frame, column, role)
     if advice is not None or values.dtype.kind not in "iufb":
-        advice = advice or (
-            "Make it categories (pandas .astype('category'), polars .cast(pl.Categorical)), or leave it out (ignore=)."
-            if role == "feature"
-            else "Map it to 0, 1, 2, ..."
-        )
+        advice = advice or (_TO_CATEGORIES if role == "feature" else "Map it to 0, 1, 2, ...")
         raise RankPolicyError(f"{role} column {column!r} must be numbers; got {frame[column].dtype}. {advice}")
     with np.errstate(over="ignore"):
         numbers = values.astype(np.float32)
@@ -224,11 +226,13 @@ def frame_numbers(frame: Any, column: str, role: str) -> NDArray[np.float32]:
     return numbers
 
 
-def _advice(series: Any, role: str) -> str | None:
-    """How a column of dates, durations or decimal numbers becomes one of numbers; None for other columns."""
+def _advice(series: Any) -> str | None:
+    """How a column of dates, durations, decimal numbers or objects becomes one of numbers; None for other columns."""
     kind = str(series.dtype).lower()
     is_polars = hasattr(series, "null_count")
-    if kind.startswith(("date", "period")):
+    if kind == "object":
+        return None if is_polars else _advice_for_objects(series.dropna().tolist())
+    if kind.startswith(("date", "period", "timestamp")):
         return (
             "Give the days since a date: (column - column.min()).dt.total_days()." if is_polars else DATE_ADVICE["date"]
         )
@@ -236,9 +240,15 @@ def _advice(series: Any, role: str) -> str | None:
         return "Give the seconds: column.dt.total_seconds()." if is_polars else DATE_ADVICE["duration"]
     if kind.startswith("decimal"):
         return "Make it numbers: column.cast(pl.Float64)." if is_polars else _TO_NUMERIC
-    # Numbers of Python, as databases give them, make a column of objects.
-    is_of_numbers = kind == "object" and all(isinstance(value, Number) for value in series.dropna())
-    return _TO_NUMERIC if is_of_numbers and series.notna().all() else None
+    return None
+
+
+def _advice_for_objects(values: list[Any]) -> str | None:
+    """The same for objects of Python, as databases give them."""
+    for kinds, advice in ((Number, _TO_NUMERIC), (date, DATE_ADVICE["date"]), (timedelta, DATE_ADVICE["duration"])):
+        if values and all(isinstance(value, kinds) for value in values):
+            return advice
+    return None
 
 
 def frame_names(frame: Any, column: str, role: str) -> NDArray[Any]:

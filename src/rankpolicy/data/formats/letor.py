@@ -85,25 +85,25 @@ def write_letor(dataset: RankingDataset, path: str | os.PathLike[str]) -> None:
     path
         The file; a name that ends in .gz, .bz2 or .zst is compressed.
     """
-    if dataset.categories is not None or np.isnan(dataset.features).any():
+    if dataset.categories is not None or np.isnan(dataset.features_by_query).any():
         raise RankPolicyError(
             "a LETOR file can hold neither missing values nor categories, and the dataset has some: use write_parquet."
         )
     query_ids = _checked_query_ids(dataset)
     comments = (
         [""] * dataset.num_items
-        if dataset.item_ids is None
-        else [_comment(item_id) for item_id in dataset.item_ids.tolist()]
+        if dataset.item_ids_by_query is None
+        else [_comment(item_id) for item_id in dataset.item_ids_by_query.tolist()]
     )
     template = "%s qid:%s " + " ".join(f"{feature}:%s" for feature in range(1, dataset.num_features + 1)) + "%s\n"
-    query_of_item = dataset.query_of_item
+    query_of_item = dataset.query_numbers
     with atomic_write(path) as file:
         for start in range(0, dataset.num_items, ROWS_PER_BLOCK):
             block = slice(start, start + ROWS_PER_BLOCK)
             rows = zip(
-                [text.removesuffix(".0") for text in _shortest(dataset.labels[block])],
+                [text.removesuffix(".0") for text in _shortest(dataset.labels_by_query[block])],
                 query_ids[query_of_item[block]].tolist(),
-                _shortest(np.asarray(dataset.features[block])),
+                _shortest(np.asarray(dataset.features_by_query[block])),
                 comments[block],
                 strict=True,
             )

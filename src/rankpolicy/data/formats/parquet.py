@@ -78,7 +78,7 @@ def _with_meaning(dataset: RankingDataset, about: dict[str, Any], weights: Any) 
         dataset,
         label_kind="none" if dataset.label_kind == "none" else about["label_kind"],
         click_evidence=None if evidence is None else ClickEvidence(**evidence),
-        query_weights=None if weights is None else weights[dataset.source_rows[dataset.offsets[:-1]]],
+        query_weights=None if weights is None else weights[dataset.source_rows_by_query[dataset.query_offsets[:-1]]],
     )
 
 
@@ -124,7 +124,7 @@ def write_parquet(dataset: RankingDataset, path: str | os.PathLike[str]) -> None
                 "query weights can be written only where query ids are unique; one occurs twice, as it does in datasets of whole sessions. "
                 "Write the clicks, and weight them again after reading."
             )
-        frame = frame.with_columns(polars.Series(_WEIGHT, dataset.query_weights[dataset.query_of_item]))
+        frame = frame.with_columns(polars.Series(_WEIGHT, dataset.query_weights[dataset.query_numbers]))
     with atomic_write(path) as file:
         frame.write_parquet(file, metadata=metadata)
 

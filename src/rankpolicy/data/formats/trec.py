@@ -72,10 +72,12 @@ def scores_of_run(
     >>> scores_of_run({"q": {"b": 2.5, "a": 0.5}, "r": {"a": 1.0}}, dataset)
     array([0.5, 2.5])
     """
-    item_ids: NDArray[Any] = dataset.source_rows if dataset.item_ids is None else dataset.item_ids
+    item_ids: NDArray[Any] = (
+        dataset.source_rows_by_query if dataset.item_ids_by_query is None else dataset.item_ids_by_query
+    )
     rows = (
         ""
-        if dataset.item_ids is not None
+        if dataset.item_ids_by_query is not None
         else " The data has no item ids: rows of its file, counted from 0, serve as ids."
     )
     missing = [str(query) for query in dataset.query_ids if str(query) not in run]
@@ -85,7 +87,9 @@ def scores_of_run(
             f"{missing[0]!r}."
         )
     scores = np.empty(dataset.num_items)
-    for query, first, last in zip(dataset.query_ids, dataset.offsets[:-1], dataset.offsets[1:], strict=True):
+    for query, first, last in zip(
+        dataset.query_ids, dataset.query_offsets[:-1], dataset.query_offsets[1:], strict=True
+    ):
         given, items = run[str(query)], [str(item) for item in item_ids[first:last]]
         if len(set(items)) < len(items):
             raise RankPolicyError(
@@ -104,7 +108,7 @@ def scores_of_run(
                 f"{other!r}. Leave them out.{rows}"
             )
         scores[first:last] = [given[item] for item in items]
-    return dataset.in_source_order(scores)
+    return dataset.in_row_order(scores)
 
 
 @checked_kinds
@@ -118,14 +122,14 @@ def write_qrels(dataset: RankingDataset, path: str | os.PathLike[str]) -> None:
     path
         The file; a name that ends in .gz, .bz2 or .zst is compressed.
     """
-    if (dataset.labels != np.round(dataset.labels)).any():
-        item = int(np.argmax(dataset.labels != np.round(dataset.labels)))
+    if (dataset.labels_by_query != np.round(dataset.labels_by_query)).any():
+        item = int(np.argmax(dataset.labels_by_query != np.round(dataset.labels_by_query)))
         raise RankPolicyError(
-            f"labels must be whole numbers in a qrels file; row {dataset.source_rows[item]} has "
-            f"{dataset.labels[item]:g}."
+            f"labels must be whole numbers in a qrels file; row {dataset.source_rows_by_query[item]} has "
+            f"{dataset.labels_by_query[item]:g}."
         )
     query_ids, item_ids = _words(dataset)
-    labels = dataset.labels.astype(np.int64).tolist()
+    labels = dataset.labels_by_query.astype(np.int64).tolist()
     with atomic_write(path) as file:
         file.writelines(
             f"{qid} 0 {item} {label}\n".encode() for qid, item, label in zip(query_ids, item_ids, labels, strict=True)
@@ -161,8 +165,8 @@ def write_run(
         raise RankPolicyError(f"tag must be a word without space; got {tag!r}.")
     values = dataset.in_query_order(values)
     query_ids, item_ids = _words(dataset)
-    order = np.lexsort((-values, dataset.query_of_item))
-    ranks = np.arange(dataset.num_items) - np.repeat(dataset.offsets[:-1], dataset.sizes) + 1
+    order = np.lexsort((-values, dataset.query_numbers))
+    ranks = np.arange(dataset.num_items) - np.repeat(dataset.query_offsets[:-1], dataset.sizes) + 1
     texts = values.astype(str)
     with atomic_write(path) as file:
         for item, rank in zip(order.tolist(), ranks.tolist(), strict=True):
@@ -211,8 +215,10 @@ def _numbered_lines(path: str | os.PathLike[str]) -> Iterator[tuple[int, str]]:
 
 def _words(dataset: RankingDataset) -> tuple[list[str], list[str]]:
     """Query id and item id of each item, checked to be words without space."""
-    item_ids: NDArray[Any] = dataset.source_rows.astype(str) if dataset.item_ids is None else dataset.item_ids
-    queries, items = dataset.query_ids[dataset.query_of_item].tolist(), item_ids.tolist()
+    item_ids: NDArray[Any] = (
+        dataset.source_rows_by_query.astype(str) if dataset.item_ids_by_query is None else dataset.item_ids_by_query
+    )
+    queries, items = dataset.query_ids[dataset.query_numbers].tolist(), item_ids.tolist()
     for name, words in (("query_ids", dataset.query_ids.tolist()), ("item_ids", items)):
         for word in words:
             if not re.fullmatch(r"\S+", word):

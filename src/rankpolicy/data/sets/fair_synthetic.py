@@ -53,11 +53,11 @@ def make_fair_synthetic(
     labels = np.clip(features.sum(1), 0, HIGHEST_LABEL)
     features[groups == 1, 1] = 0
     return RankingDataset(
-        features=features,
-        labels=labels,
-        offsets=np.arange(num_queries + 1) * num_items,
+        features_by_query=features,
+        labels_by_query=labels,
+        query_offsets=np.arange(num_queries + 1) * num_items,
         query_ids=np.arange(num_queries).astype(str),
-        source_rows=np.arange(total),
-        groups=groups,
+        source_rows_by_query=np.arange(total),
+        groups_by_query=groups,
         feature_names=("x1", "x2"),
     )

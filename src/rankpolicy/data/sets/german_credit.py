@@ -69,13 +69,13 @@ def read_german_credit(
         drawn = np.stack([draw_people(people, pool, num_items, generator) for _ in range(num_queries)])
         rows = drawn.ravel()
         return RankingDataset(
-            features=features[rows],
-            labels=people.labels[rows].astype(np.float32),
-            offsets=np.arange(num_queries + 1) * num_items,
+            features_by_query=features[rows],
+            labels_by_query=people.labels[rows].astype(np.float32),
+            query_offsets=np.arange(num_queries + 1) * num_items,
             query_ids=np.arange(num_queries).astype(str),
-            source_rows=np.arange(len(rows)),
-            item_ids=np.char.add("line ", (rows + 1).astype(str)),
-            groups=people.groups[rows],
+            source_rows_by_query=np.arange(len(rows)),
+            item_ids_by_query=np.char.add("line ", (rows + 1).astype(str)),
+            groups_by_query=people.groups[rows],
             feature_names=people.feature_names,
         )
 

@@ -22,11 +22,11 @@ def make_job_candidates() -> RankingDataset:
     """
     relevance = np.repeat(list(RELEVANCE.values()), CANDIDATES_PER_GROUP)
     return RankingDataset(
-        features=relevance[:, None].astype(np.float32),
-        labels=relevance,
-        offsets=np.array([0, len(relevance)]),
+        features_by_query=relevance[:, None].astype(np.float32),
+        labels_by_query=relevance,
+        query_offsets=np.array([0, len(relevance)]),
         query_ids=np.array(["job"]),
-        source_rows=np.arange(len(relevance)),
-        groups=np.repeat(list(RELEVANCE), CANDIDATES_PER_GROUP),
+        source_rows_by_query=np.arange(len(relevance)),
+        groups_by_query=np.repeat(list(RELEVANCE), CANDIDATES_PER_GROUP),
         feature_names=("relevance",),
     )

@@ -111,11 +111,11 @@ def make_ranking(
         features += (query_shift * generator.standard_normal((num_queries, num_features), dtype=np.float32))[query]
     features[:, 2::3] = np.exp(features[:, 2::3])
     return RankingDataset(
-        features=features,
-        labels=labels.astype(np.float32),
-        offsets=offsets,
+        features_by_query=features,
+        labels_by_query=labels.astype(np.float32),
+        query_offsets=offsets,
         query_ids=np.arange(num_queries).astype(str),
-        source_rows=np.arange(len(query)),
+        source_rows_by_query=np.arange(len(query)),
     )
 
 

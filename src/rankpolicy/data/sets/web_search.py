@@ -79,10 +79,10 @@ def make_web_search(
     observed = observed * scales[query_of_item] + levels[query_of_item]
     rank_in_file = np.arange(len(query_of_item)) - offsets[query_of_item]
     return RankingDataset(
-        features=observed.astype(np.float32),
-        labels=labels.astype(np.float32),
-        offsets=offsets,
+        features_by_query=observed.astype(np.float32),
+        labels_by_query=labels.astype(np.float32),
+        query_offsets=offsets,
         query_ids=np.arange(num_queries).astype(str),
-        source_rows=np.arange(len(query_of_item)),
-        item_ids=np.char.add(np.char.add(query_of_item.astype(str), "-"), rank_in_file.astype(str)),
+        source_rows_by_query=np.arange(len(query_of_item)),
+        item_ids_by_query=np.char.add(np.char.add(query_of_item.astype(str), "-"), rank_in_file.astype(str)),
     )

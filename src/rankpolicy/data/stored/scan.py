@@ -65,13 +65,13 @@ def scanned(source: Source, *, stored_as: StoredAs, cache: Path | None, progress
     # Codes stand in the place of an array; so does their type here.
     features = cast(NDArray[np.float32], codes if values is None else StoredFeatures(codes, values))
     dataset = RankingDataset(
-        features=features,
-        labels=rows["labels"],
-        offsets=rows["offsets"],
+        features_by_query=features,
+        labels_by_query=rows["labels"],
+        query_offsets=rows["offsets"],
         query_ids=rows["query_ids"],
-        source_rows=rows["source_rows"],
-        item_ids=rows.get("item_ids"),
-        groups=rows.get("groups"),
+        source_rows_by_query=rows["source_rows"],
+        item_ids_by_query=rows.get("item_ids"),
+        groups_by_query=rows.get("groups"),
         feature_names=source.feature_names,
         label_kind="grades" if bool(rows["has_labels"]) else "none",
     )

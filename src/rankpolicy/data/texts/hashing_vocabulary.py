@@ -85,12 +85,12 @@ class HashingVocabulary:
         num_buckets
             The highest number that a token can have.
         """
-        assert dataset.texts is not None, "checked when the dataset came in"
+        assert dataset.texts_by_query is not None, "checked when the dataset came in"
         if min_users < 1:
             raise RankPolicyError(f"min_users must be at least 1; got {min_users}.")
         lengths = tuple(map(int, ngrams))
         index_of: dict[str, int] = {}
-        texts = dataset.texts
+        texts = dataset.texts_by_query
         query_text = [index_of.setdefault(text, len(index_of)) for text in texts.queries]
         used = np.unique(texts.of_item)
         text_of_distinct = np.zeros(len(texts.distinct), np.int64)
@@ -101,7 +101,7 @@ class HashingVocabulary:
         if min_users > 1:
             users = user_of_query(dataset, min_users)
             seen_texts = np.concatenate([query_text, text_of_distinct[texts.of_item]])
-            seen = distinct_pairs(seen_texts, np.concatenate([users, users[dataset.query_of_item]]), len(index_of))
+            seen = distinct_pairs(seen_texts, np.concatenate([users, users[dataset.query_numbers]]), len(index_of))
             # The n-grams that a user has seen follow from the words; words repeat, so this counts less than the texts would.
             seen = parts_seen(*seen, words_of_text, len(words))
             is_kept = np.bincount(seen[0], minlength=len(words)) >= min_users

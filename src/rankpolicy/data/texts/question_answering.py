@@ -57,14 +57,16 @@ def from_texts(
     num_items = int(sizes.sum())
     flat_labels = np.zeros(num_items) if labels is None else [label for part in labels for label in part]
     return RankingDataset(
-        features=np.empty((num_items, 0), np.float32),
-        labels=np.array(flat_labels, np.float32),
+        features_by_query=np.empty((num_items, 0), np.float32),
+        labels_by_query=np.array(flat_labels, np.float32),
         label_kind="none" if labels is None else "grades",
-        offsets=np.concatenate([[0], np.cumsum(sizes)]),
+        query_offsets=np.concatenate([[0], np.cumsum(sizes)]),
         query_ids=np.array(range(len(queries)) if query_ids is None else query_ids).astype(str),
-        source_rows=np.arange(num_items),
-        item_ids=None if item_ids is None else np.array([name for part in item_ids for name in part]).astype(str),
-        texts=Texts.of(queries, [text for part in items for text in part]),
+        source_rows_by_query=np.arange(num_items),
+        item_ids_by_query=None
+        if item_ids is None
+        else np.array([name for part in item_ids for name in part]).astype(str),
+        texts_by_query=Texts.of(queries, [text for part in items for text in part]),
     )
 
 

@@ -15,12 +15,12 @@ _PAIRS_PER_BLOCK = 4_000_000  # (part, user) pairs in memory at once
 
 def user_of_query(dataset: RankingDataset, min_users: int) -> NDArray[np.int64]:
     """The number of the user of each query (queries,)."""
-    if dataset.shown is None or dataset.shown.users is None:
+    if dataset.shown_by_query is None or dataset.shown_by_query.users is None:
         raise RankPolicyError(
             f"min_users={min_users} needs the user of each query; the training data have none. "
             "Add a user column to the click table, or set min_users=1 to keep every word."
         )
-    return np.unique(dataset.shown.users, return_inverse=True)[1]
+    return np.unique(dataset.shown_by_query.users, return_inverse=True)[1]
 
 
 def distinct_pairs(

@@ -62,7 +62,7 @@ class FeatureInputs:
         scaled = self._scaled(dataset)
         if self.context == "none":
             return scaled
-        rows = QueryRows.of(scaled, dataset.offsets)
+        rows = QueryRows.of(scaled, dataset.query_offsets)
         return rows if self.context == "items" else with_deviations(rows)
 
     def read_by_rows(self, dataset: RankingDataset) -> torch.Tensor | ScaledRows | QueryRows | RowsWithDeviations:
@@ -71,21 +71,21 @@ class FeatureInputs:
         All at once where that takes little memory, where the scaling looks at whole queries, or where values in
         memory are encoded.
         """
-        if isinstance(dataset.features, np.ndarray) and dataset.num_items * self.num_columns <= _FEW_CELLS:
+        if isinstance(dataset.features_by_query, np.ndarray) and dataset.num_items * self.num_columns <= _FEW_CELLS:
             return self.read(dataset)
         scaled: torch.Tensor | ScaledRows
-        is_encoded = self.scaling.encoding is not None and not isinstance(dataset.features, StoredFeatures)
+        is_encoded = self.scaling.encoding is not None and not isinstance(dataset.features_by_query, StoredFeatures)
         if self.scaling.needs_queries or is_encoded:
             scaled = self._scaled(dataset)
         else:
-            scaled = ScaledRows(dataset.features, self.scaling, torch.device("cpu"))
+            scaled = ScaledRows(dataset.features_by_query, self.scaling, torch.device("cpu"))
         if self.context == "none":
             return scaled
-        rows = QueryRows.of(scaled, dataset.offsets)
+        rows = QueryRows.of(scaled, dataset.query_offsets)
         return rows if self.context == "items" else RowsWithDeviations(rows)
 
     def _scaled(self, dataset: RankingDataset) -> torch.Tensor:
-        return torch.from_numpy(self.scaling.apply(dataset.features, dataset.offsets))
+        return torch.from_numpy(self.scaling.apply(dataset.features_by_query, dataset.query_offsets))
 
     def files(self) -> dict[str, bytes]:
         """What is fitted, as a file to save."""

@@ -18,8 +18,8 @@ ENCODER_FOLDER = "encoder/"  # of a pretrained model within a model file
 
 def texts_of(dataset: RankingDataset) -> Texts:
     """The texts of a dataset that has some."""
-    assert dataset.texts is not None, "checked when the dataset came in"
-    return dataset.texts
+    assert dataset.texts_by_query is not None, "checked when the dataset came in"
+    return dataset.texts_by_query
 
 
 def pairs_read_apart(dataset: RankingDataset, table: Callable[[Sequence[str]], TokenTable]) -> TextPairs:
@@ -29,7 +29,7 @@ def pairs_read_apart(dataset: RankingDataset, table: Callable[[Sequence[str]], T
     return TextPairs(
         table(texts.queries),
         table([texts.distinct[index] for index in used]),
-        torch.from_numpy(dataset.query_of_item),
+        torch.from_numpy(dataset.query_numbers),
         torch.from_numpy(item_of_pair),
     )
 

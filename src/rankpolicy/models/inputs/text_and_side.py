@@ -54,12 +54,16 @@ class MatchInputs:
         max_tokens: int,
     ) -> MatchInputs:
         """Collect vocabulary and categories of the training data, and read the word vectors if there are some."""
-        users = None if train.shown is None or train.shown.users is None else train.shown.users[train.query_of_item]
+        users = (
+            None
+            if train.shown_by_query is None or train.shown_by_query.users is None
+            else train.shown_by_query.users[train.query_numbers]
+        )
         if min_users is None:
             min_users = 1 if users is None else USUAL_MIN_USERS
         vocabulary = HashingVocabulary.of(train, ngrams=ngrams, min_users=min_users, num_buckets=num_buckets)
         _warn_of_lost_texts(train, vocabulary, min_users)
-        side = SideEncoding.fit(train.side, users, min_users=min_users)
+        side = SideEncoding.fit(train.side_by_query, users, min_users=min_users)
         vectors = _given_vectors(embeddings, encoder, vocabulary)
         return cls(vocabulary, side, max_tokens, embedding_size if vectors is None else vectors.shape[1], vectors)
 
@@ -115,9 +119,9 @@ class MatchInputs:
         return TextPairs(
             self._table(list(index_of)),
             self._table([texts.distinct[index] for index in used]),
-            torch.from_numpy(text_of_query[dataset.query_of_item]),
+            torch.from_numpy(text_of_query[dataset.query_numbers]),
             torch.from_numpy(item_of_pair),
-            self.side.tensors(dataset.side, dataset.num_items),
+            self.side.tensors(dataset.side_by_query, dataset.num_items),
         )
 
     def _table(self, texts: Sequence[str]) -> TokenTable:

@@ -75,7 +75,7 @@ class TokenFeatureInputs:
         if not self.reads_together:
             return pairs_read_apart(dataset, self.features.of)
         texts = texts_of(dataset)
-        queries = dataset.query_of_item
+        queries = dataset.query_numbers
         read = [(texts.queries[query], texts.item(item)) for item, query in enumerate(queries)]
         rows = torch.arange(dataset.num_items)
         return TextPairs(None, self.features.of(read), torch.from_numpy(queries), rows)

@@ -288,7 +288,7 @@ class AutoRanker(Ranker):
         scores = {method: np.empty(dataset.num_items) for method in methods}
         for part in whole:
             places = np.flatnonzero(folds[queries] == part)
-            items = np.isin(dataset.query_of_item, places)
+            items = np.isin(dataset.query_numbers, places)
             for method in methods:
                 own = [member for member in self._of(method) if member.part == part]
                 scores[method][items] = mean_scores(own, dataset[places])

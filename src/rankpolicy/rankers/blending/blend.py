@@ -32,7 +32,7 @@ def spread_within_queries(scores: Floats, dataset: RankingDataset) -> float:
     >>> spread_within_queries(np.array([1.0, 3.0, 10.0, 14.0]), from_arrays(np.zeros((4, 1)), group=[2, 2]))  # sqrt((1+1+4+4)/4)
     1.58...
     """
-    means = np.add.reduceat(scores, dataset.offsets[:-1]) / dataset.sizes
+    means = np.add.reduceat(scores, dataset.query_offsets[:-1]) / dataset.sizes
     spread = float(np.sqrt(np.mean(np.square(scores - np.repeat(means, dataset.sizes)))))
     return spread if spread > _ROUNDING * float(np.abs(scores).max()) else 0.0
 
@@ -89,7 +89,7 @@ def chosen_sharpness(scores: Floats, dataset: RankingDataset, reward: Reward) ->
     """
     padding = dataset.padding()
     padded = padding.pad(torch.from_numpy(scores))
-    labels = padding.pad(torch.from_numpy(dataset.labels.astype(np.float64)))
+    labels = padding.pad(torch.from_numpy(dataset.labels_by_query.astype(np.float64)))
     forms = reward.additive_forms(labels, padding.mask)
 
     def expected(factor: float) -> float:

@@ -28,7 +28,7 @@ def read_columns(dataset: RankingDataset, columns: Columns | None) -> RankingDat
     """The dataset with some of its features (columns of the matrix, ascending) only; None: all of them."""
     if columns is None:
         return dataset
-    features: Any = dataset.features
+    features: Any = dataset.features_by_query
     chosen = (
         features[:, columns]
         if isinstance(features, SparseFeatures | StoredFeatures)
@@ -36,7 +36,7 @@ def read_columns(dataset: RankingDataset, columns: Columns | None) -> RankingDat
     )
     names = None if dataset.feature_names is None else tuple(dataset.feature_names[column] for column in columns)
     categories = {name: values for name, values in (dataset.categories or {}).items() if name in (names or ())}
-    return replace(dataset, features=chosen, feature_names=names, categories=categories or None)
+    return replace(dataset, features_by_query=chosen, feature_names=names, categories=categories or None)
 
 
 def features_that_matter(
@@ -86,7 +86,7 @@ def features_that_matter(
 
 def with_shuffled_features(dataset: RankingDataset, random_state: int | None) -> RankingDataset:
     """The dataset with twice as many features: its own, then those of another item, the same for all features."""
-    features: Any = dataset.features
+    features: Any = dataset.features_by_query
     order = np.random.default_rng(random_state).permutation(dataset.num_items)
     joined: Any = joined_columns(features, features[order])
     names = tuple(str(column) for column in range(2 * dataset.num_features))
@@ -96,7 +96,7 @@ def with_shuffled_features(dataset: RankingDataset, random_state: int | None) ->
         for shift in (0, dataset.num_features)
         if (values := (dataset.categories or {}).get(name)) is not None
     }
-    return replace(dataset, features=joined, feature_names=names, categories=categories or None)
+    return replace(dataset, features_by_query=joined, feature_names=names, categories=categories or None)
 
 
 def joined_columns(first: Any, second: Any) -> Any:

@@ -125,7 +125,7 @@ def why_left_out(method: str, train: RankingDataset) -> str | None:
         return "it needs LightGBM: pip install lightgbm"
     if train.label_kind == "relevances" and not ranker.learns_from_relevances:
         return "it does not learn from relevances that were estimated from clicks"
-    if method == "lambdamart" and bool((train.labels != np.round(train.labels)).any()):
+    if method == "lambdamart" and bool((train.labels_by_query != np.round(train.labels_by_query)).any()):
         return "it needs whole-number labels"
     return None
 

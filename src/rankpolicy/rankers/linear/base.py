@@ -46,7 +46,7 @@ class LinearRanker(Ranker):
         return self._scaling.needs_queries
 
     def _scores(self, dataset: RankingDataset) -> NDArray[np.float64]:
-        return self._scaling.apply(dataset.features, dataset.offsets) @ self._weights
+        return self._scaling.apply(dataset.features_by_query, dataset.query_offsets) @ self._weights
 
     def _onnx_scores(self, graph: Graph) -> str:
         from rankpolicy.rankers.exporting.linear import add_weighted_sum

@@ -44,7 +44,7 @@ class RankSVM(LinearRanker):
         self._refuse_checkpoint(options)
         metric = reward_to_maximise(self.valid_metric)
         self._scaling = fit_scaling(self.scaling, train)
-        features = self._scaling.apply(train.features, train.offsets).astype(np.float64)
+        features = self._scaling.apply(train.features_by_query, train.query_offsets).astype(np.float64)
         self._weights = minimize_pair_loss(features, PairLoss.of(train), C=self.C)
         self.best_iteration_, self.best_score_, self.evals_result_ = 1, None, {}
         if valid is not None:
@@ -63,14 +63,16 @@ class PairLoss(NamedTuple):
 
     @classmethod
     def of(cls, train: RankingDataset) -> PairLoss:
-        label_ranks = np.unique(train.labels, return_inverse=True)[1].astype(np.int64)
+        label_ranks = np.unique(train.labels_by_query, return_inverse=True)[1].astype(np.int64)
         # With equal scores every pair is active.
-        wins, _, _ = _active_pairs(np.zeros(train.num_items), np.zeros(train.num_items), label_ranks, train.offsets)
-        pairs = np.add.reduceat(wins, train.offsets[:-1])
+        wins, _, _ = _active_pairs(
+            np.zeros(train.num_items), np.zeros(train.num_items), label_ranks, train.query_offsets
+        )
+        pairs = np.add.reduceat(wins, train.query_offsets[:-1])
         query_weights = np.divide(1 / np.count_nonzero(pairs), pairs, out=np.zeros(len(pairs)), where=pairs > 0)
         if train.query_weights is not None:
             query_weights *= train.query_weights / train.query_weights[pairs > 0].mean()
-        return cls(label_ranks, train.offsets, np.repeat(query_weights, train.sizes))
+        return cls(label_ranks, train.query_offsets, np.repeat(query_weights, train.sizes))
 
     def value_and_gradient(self, scores: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
         """The loss, and its gradient in scores (items,).

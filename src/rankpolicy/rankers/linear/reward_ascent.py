@@ -36,7 +36,9 @@ class RewardSurface(NamedTuple):
         informative = ~np.isnan(evaluate_scores(np.zeros(train.num_items), train, [reward])[:, 0])
         # A user's function may depend on the ranking even where all labels are equal.
         if not isinstance(reward, CustomReward):
-            lowest, highest = (f.reduceat(train.labels, train.offsets[:-1]) for f in (np.minimum, np.maximum))
+            lowest, highest = (
+                f.reduceat(train.labels_by_query, train.query_offsets[:-1]) for f in (np.minimum, np.maximum)
+            )
             informative &= lowest < highest
         if not informative.any() and isinstance(reward, CustomReward):
             raise RankPolicyError(
@@ -48,7 +50,7 @@ class RewardSurface(NamedTuple):
                 + ("There is one sample only." if train.num_items == 1 else "Check labels and qid.")
             )
         kept = train if informative.all() else train[informative]
-        scaled = scaling.apply(kept.features, kept.offsets)
+        scaled = scaling.apply(kept.features_by_query, kept.query_offsets)
         return cls(kept, np.ascontiguousarray(scaled.T, dtype=np.float64), reward)
 
     def rewards(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -72,7 +74,7 @@ class RewardSurface(NamedTuple):
         dataset, longest = self.dataset, int(self.dataset.sizes.max())
         terms = metric_terms(*table, conventions=self.reward.conventions, num_positions=longest)
         values = rewards_along_line(
-            scores, direction, steps, labels=dataset.labels, offsets=dataset.offsets, terms=terms
+            scores, direction, steps, labels=dataset.labels_by_query, offsets=dataset.query_offsets, terms=terms
         )
         return np.asarray(np.average(values, axis=0, weights=dataset.query_weights))
 
@@ -99,7 +101,9 @@ class RewardAscent(LinearRanker):
         reward, metric = reward_to_maximise(self.reward), reward_to_maximise(self.valid_metric)
         scaling = fit_scaling(self.scaling, train)
         surface = RewardSurface.of(train, scaling, reward)
-        held_out = None if valid is None else scaling.apply(valid.features, valid.offsets).astype(np.float64)
+        held_out = (
+            None if valid is None else scaling.apply(valid.features_by_query, valid.query_offsets).astype(np.float64)
+        )
         rewards: list[float] = []
         scores: list[float] = []
         best, best_iteration = np.zeros(0), 0

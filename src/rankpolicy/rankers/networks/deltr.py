@@ -37,7 +37,7 @@ class DELTR(NetworkRanker, DELTRSettings):
             )
 
     def _training(self, train: RankingDataset, valid: RankingDataset | None, options: FitOptions) -> FitSteps:
-        known = [] if train.groups is None else np.unique(train.groups).tolist()
+        known = [] if train.groups_by_query is None else np.unique(train.groups_by_query).tolist()
         if self.protected_group not in known:
             raise RankPolicyError(
                 f"protected_group must be one of the groups of the training data, {known or 'which has none'}; "

@@ -286,12 +286,12 @@ class FairPGRank(NetworkRanker, FairPolicyGradientSettings):
         scores = super()._scores(dataset)
         if not self._parity:
             return scores
-        if dataset.groups is None:
+        if dataset.groups_by_query is None:
             raise RankPolicyError(
                 "with parity items are ranked by their protected groups: pass protected= (one value per row), or a dataset with groups."
             )
         padding = dataset.padding()
-        codes = padding.pad(encode_groups(dataset.groups).codes)
+        codes = padding.pad(encode_groups(dataset.groups_by_query).codes)
         bias = self._aim.position_bias(padding.mask.shape[-1], dtype=torch.float64)
         padded = padding.pad(torch.from_numpy(scores))
         offsets = parity_offsets(padded, padding.mask, codes, rank_weights=bias).values

@@ -71,7 +71,7 @@ class Regression(NetworkRanker):
             )
         self._inputs = self._model.fit_inputs(train, scaling=self.scaling, device=self.device)
         x = self._inputs.read(train).numpy().astype(np.float64)
-        y = train.labels.astype(np.float64)
+        y = train.labels_by_query.astype(np.float64)
         shares = _shares(train)
         x_mean, y_mean = shares @ x, shares @ y
         weights = _ridge_weights(x - x_mean, y - y_mean, shares, weight_decay=self.weight_decay)

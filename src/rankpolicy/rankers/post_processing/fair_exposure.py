@@ -186,7 +186,7 @@ class FairExposure(Ranker):
         codes, names = encode_groups(groups)
         self._groups = [str(name) for name in names]
         seen = self._seen(train)
-        labels = train.labels.astype(np.float64)
+        labels = train.labels_by_query.astype(np.float64)
         folds = folds_of_rows(seen, self.num_folds, np.random.default_rng(self._seed))
         scores = out_of_fold_scores(self._new_estimators, seen, folds)
         self._weights, self._intercept = stacking_weights(scores, labels)
@@ -241,7 +241,7 @@ class FairExposure(Ranker):
             The protected group of each row, or a function of the dataset that gives it.
         """
         dataset = self._to_rank(X, qid, group, protected)
-        return dataset.in_source_order(self._relevances(dataset))
+        return dataset.in_row_order(self._relevances(dataset))
 
     def policies(
         self,
@@ -316,7 +316,7 @@ class FairExposure(Ranker):
         groups = np.asarray(_groups_of(dataset, "FairExposure ranks by")).astype(str)
         known = {name: code for code, name in enumerate(self._groups)}
         trained = np.array([known.get(name, -1) for name in groups])
-        for start, stop in zip(dataset.offsets[:-1], dataset.offsets[1:], strict=True):
+        for start, stop in zip(dataset.query_offsets[:-1], dataset.query_offsets[1:], strict=True):
             rows = slice(start, stop)
             codes = np.unique(groups[rows], return_inverse=True)[1].astype(np.int64)
             bias = _bias(len(codes))
@@ -348,14 +348,14 @@ class FairExposure(Ranker):
     ) -> list[Mixture]:
         """Policies of some training queries, from relevances that were predicted without their labels."""
         model = self._label_model
-        first_folds = folds[train.offsets[chosen]]
+        first_folds = folds[train.query_offsets[chosen]]
         # Folds over items spread each query over all folds; then its own labels stay in the label model, a few among many.
-        hides_queries = bool((folds == np.repeat(folds[train.offsets[:-1]], train.sizes)).all())
+        hides_queries = bool((folds == np.repeat(folds[train.query_offsets[:-1]], train.sizes)).all())
         by_query: list[list[Mixture]] = []
         places = []
         for fold in np.unique(first_folds):
             queries = chosen[first_folds == fold]
-            rows = np.concatenate([np.arange(train.offsets[q], train.offsets[q + 1]) for q in queries])
+            rows = np.concatenate([np.arange(train.query_offsets[q], train.query_offsets[q + 1]) for q in queries])
             others = model.without(folds == fold) if hides_queries else model
             by_query.append(self._policies(rows_of(train, rows), model.predictions[rows], others, strengths))
             places.append(np.flatnonzero(first_folds == fold))
@@ -423,11 +423,11 @@ def _bias(size: int) -> Floats:
 
 
 def _groups_of(dataset: RankingDataset, why: str) -> NDArray[Any]:
-    if dataset.groups is None:
+    if dataset.groups_by_query is None:
         raise RankPolicyError(
             f"{why} the protected group of every item: pass protected= (a value per row), or a dataset with a group column."
         )
-    return dataset.groups
+    return dataset.groups_by_query
 
 
 def _joined(parts: Sequence[Mixture], places: Sequence[NDArray[np.int64]]) -> Mixture:

@@ -104,7 +104,7 @@ class FairLP(Ranker):
             checkpoint=options.checkpoint,
             resume=options.resume,
         )
-        self._line = _least_squares_line(self._estimator._scores(train), train.labels.astype(np.float64))
+        self._line = _least_squares_line(self._estimator._scores(train), train.labels_by_query.astype(np.float64))
         self.best_iteration_, self.best_score_ = self._estimator.best_iteration_, self._estimator.best_score_
         self.evals_result_ = {
             DECISIVE if data == "valid_0" else data: {f"relevance {metric}": curve for metric, curve in curves.items()}
@@ -129,7 +129,7 @@ class FairLP(Ranker):
         return slope * self._estimator._scores(dataset) + intercept
 
     def _policy_of(self, dataset: RankingDataset) -> Mixture:
-        if dataset.groups is None:
+        if dataset.groups_by_query is None:
             raise RankPolicyError(
                 "FairLP ranks by the protected group of every item: pass protected= (a value per row), or a dataset with a group column."
             )
@@ -140,8 +140,11 @@ class FairLP(Ranker):
         values, merits = (
             padding.unpad(padded).numpy() for padded in (form.item_values, merit_of(estimates.clamp(min=0), self.merit))
         )
-        rows = (slice(start, stop) for start, stop in zip(dataset.offsets[:-1], dataset.offsets[1:], strict=True))
-        fair = [self._fair(values[query], dataset.groups[query], merits[query]) for query in rows]
+        rows = (
+            slice(start, stop)
+            for start, stop in zip(dataset.query_offsets[:-1], dataset.query_offsets[1:], strict=True)
+        )
+        fair = [self._fair(values[query], dataset.groups_by_query[query], merits[query]) for query in rows]
         return mixture_of([ranking.probabilities for ranking in fair], dtype=torch.float64)
 
     def _fair(self, values: NDArray[np.float64], groups: NDArray[Any], merit: NDArray[np.float64]) -> FairRanking:

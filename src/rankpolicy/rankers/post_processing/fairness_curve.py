@@ -66,10 +66,10 @@ def measure_policy(policy: Mixture, dataset: RankingDataset, *, merit: str, gain
     gain
         Gain of a label in NDCG: "exp2" or "linear".
     """
-    assert dataset.groups is not None
+    assert dataset.groups_by_query is not None
     padding = dataset.padding()
-    labels = padding.pad(torch.from_numpy(dataset.labels.astype(np.float64)))
-    codes, names = encode_groups(dataset.groups)
+    labels = padding.pad(torch.from_numpy(dataset.labels_by_query.astype(np.float64)))
+    codes, names = encode_groups(dataset.groups_by_query)
     groups, mask = padding.pad(codes), padding.mask
     exposure = policy.exposure(position_bias(labels.shape[-1], dtype=torch.float64))
     form = additive_form("ndcg", labels, mask, conventions=Conventions(gain=gain))  # type: ignore[arg-type]

@@ -34,10 +34,10 @@ def folds_of_rows(train: RankingDataset, num_folds: int, generator: np.random.Ge
     generator
         Source of randomness.
     """
-    item = _distinct_rows(train.features)
-    queries_of_item = np.unique(np.stack([item, train.query_of_item]), axis=1)[0]
+    item = _distinct_rows(train.features_by_query)
+    queries_of_item = np.unique(np.stack([item, train.query_numbers]), axis=1)[0]
     recurs = np.bincount(queries_of_item)[item] > 1
-    unit = item if train.num_queries < 2 or recurs.mean() > 0.5 else train.query_of_item
+    unit = item if train.num_queries < 2 or recurs.mean() > 0.5 else train.query_numbers
     num_units = int(unit.max()) + 1
     return generator.permutation(np.arange(num_units) % min(num_folds, num_units))[unit]
 
@@ -76,14 +76,14 @@ def rows_of(dataset: RankingDataset, rows: NDArray[np.int64]) -> RankingDataset:
     rows
         Ascending numbers of items.
     """
-    sizes = np.bincount(dataset.query_of_item[rows], minlength=dataset.num_queries)
+    sizes = np.bincount(dataset.query_numbers[rows], minlength=dataset.num_queries)
     return RankingDataset(
-        features=dataset.features[rows],
-        labels=dataset.labels[rows],
-        offsets=np.concatenate([[0], np.cumsum(sizes[sizes > 0])]),
+        features_by_query=dataset.features_by_query[rows],
+        labels_by_query=dataset.labels_by_query[rows],
+        query_offsets=np.concatenate([[0], np.cumsum(sizes[sizes > 0])]),
         query_ids=dataset.query_ids[sizes > 0],
-        source_rows=dataset.source_rows[rows],
-        groups=None if dataset.groups is None else dataset.groups[rows],
+        source_rows_by_query=dataset.source_rows_by_query[rows],
+        groups_by_query=None if dataset.groups_by_query is None else dataset.groups_by_query[rows],
         feature_names=dataset.feature_names,
         label_kind=dataset.label_kind,
         categories=dataset.categories,
@@ -100,9 +100,13 @@ def with_group_features(dataset: RankingDataset, names: Sequence[str]) -> Rankin
     names
         The groups of the training data, as texts.
     """
-    groups = np.full(dataset.num_items, "") if dataset.groups is None else np.asarray(dataset.groups).astype(str)
-    columns = (groups[:, None] == np.array(names)).astype(np.float32) * (dataset.groups is not None)
-    features: Any = dataset.features
+    groups = (
+        np.full(dataset.num_items, "")
+        if dataset.groups_by_query is None
+        else np.asarray(dataset.groups_by_query).astype(str)
+    )
+    columns = (groups[:, None] == np.array(names)).astype(np.float32) * (dataset.groups_by_query is not None)
+    features: Any = dataset.features_by_query
     if isinstance(features, SparseFeatures):
         features = sparse_features(require("scipy.sparse", "Sparse features").hstack([features.matrix, columns]))
     else:
@@ -110,7 +114,7 @@ def with_group_features(dataset: RankingDataset, names: Sequence[str]) -> Rankin
     feature_names = dataset.feature_names
     if feature_names is not None:
         feature_names = (*feature_names, *(f"{_GROUP_FEATURE}{name}" for name in names))
-    return replace(dataset, features=features, feature_names=feature_names)
+    return replace(dataset, features_by_query=features, feature_names=feature_names)
 
 
 def stacking_weights(scores: Floats, labels: Floats) -> tuple[Floats, float]:

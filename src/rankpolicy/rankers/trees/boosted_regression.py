@@ -27,7 +27,7 @@ class BoostedRegression(TreeRanker):
         return super()._parameters() | {"objective": "regression"}
 
     def _gradients(self, train: RankingDataset, objective: TreeObjective | None) -> tuple[Gradients, float]:
-        labels, weights = np.asarray(train.labels), row_weights(train)
+        labels, weights = np.asarray(train.labels_by_query), row_weights(train)
         hessian = np.ones(len(labels), np.float32) if weights is None else weights.astype(np.float32)
 
         def of_scores(scores: NDArray[np.float32]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:

@@ -113,11 +113,12 @@ class TreeRanker(Ranker):
         train = self._trainable(train)
         if train.num_items < 2:
             raise RankPolicyError(f"{name} needs two items to split at least; got one sample (n_samples=1).")
-        parameters, objective = self._parameters() | _layout(train.features), self._objective(train)
+        parameters, objective = self._parameters() | _layout(train.features_by_query), self._objective(train)
         sets = {**options.other_sets, **({} if valid is None else {DECISIVE: valid})}
         measures = {key: self._validation(data) for key, data in sets.items()}
         if options.init is None and all(
-            can_be_streamed(data.features, self.num_leaves) and not data.categories for data in (train, *sets.values())
+            can_be_streamed(data.features_by_query, self.num_leaves) and not data.categories
+            for data in (train, *sets.values())
         ):
             self._fit_streamed(train, sets, measures, objective, options)
             return
@@ -187,10 +188,10 @@ class TreeRanker(Ranker):
             self._check_data(data)
         parameters = self._parameters()
         gradients, start = self._gradients(train, objective)
-        MappedPages(train.labels).release()
+        MappedPages(train.labels_by_query).release()
         give_back_freed_memory()
         growing = StreamedTrees(
-            features=cast(StoredFeatures, train.features),
+            features=cast(StoredFeatures, train.features_by_query),
             settings=share_settings(
                 TreeSettings, self, min_hessian_in_leaf=parameters.get("min_sum_hessian_in_leaf", 1e-3)
             ),
@@ -207,7 +208,7 @@ class TreeRanker(Ranker):
                     break
                 latest = {} if objective is None else {key: curve[-1] for key, curve in objective.history.items()}
                 for key, data in sets.items():
-                    add_scores(tree, cast(StoredFeatures, data.features), scores[key])
+                    add_scores(tree, cast(StoredFeatures, data.features_by_query), scores[key])
                     metric, measure = measures[key]
                     curves[key].append(measure(scores[key]))
                     latest[f"{'validation' if key == DECISIVE else key} {metric}"] = curves[key][-1]
@@ -288,19 +289,19 @@ class TreeRanker(Ranker):
     def _lightgbm_data(self, dataset: RankingDataset, *, reference: Any = None) -> lightgbm.Dataset:
         self._check_data(dataset)
         data: lightgbm.Dataset = require("lightgbm", type(self).__name__).Dataset(
-            _as_lightgbm_reads(dataset.features),
-            dataset.labels,
+            _as_lightgbm_reads(dataset.features_by_query),
+            dataset.labels_by_query,
             group=dataset.sizes,
             weight=row_weights(dataset),
             reference=reference,
-            params=self._parameters() | _layout(dataset.features),
+            params=self._parameters() | _layout(dataset.features_by_query),
             categorical_feature=[(dataset.feature_names or ()).index(name) for name in dataset.categories or ()],
             free_raw_data=False,
         )
         return data
 
     def _scores(self, dataset: RankingDataset) -> NDArray[np.float64]:
-        features = dataset.features
+        features = dataset.features_by_query
         parts = features.blocks() if isinstance(features, StoredFeatures) else [_as_lightgbm_reads(features)]
         is_small = dataset.num_items * self.best_iteration_ < _ENOUGH_TREE_READS
         threads = {"num_threads": 1} if is_small or is_alone() else {}

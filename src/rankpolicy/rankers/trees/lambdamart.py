@@ -49,14 +49,14 @@ class LambdaMART(TreeRanker):
         weights = np.ones(train.num_queries) if train.query_weights is None else train.query_weights
         weights = np.asarray(weights / weights.mean(), np.float64)
         kind = np.float32 if train.label_kind == "relevances" else np.uint8  # grades are whole numbers up to 30
-        labels = np.concatenate([part.astype(kind) for part in parts_of(train.labels)])
-        codes = train.features.codes if isinstance(train.features, StoredFeatures) else None
+        labels = np.concatenate([part.astype(kind) for part in parts_of(train.labels_by_query)])
+        codes = train.features_by_query.codes if isinstance(train.features_by_query, StoredFeatures) else None
         gradient, hessian = (new_numbers(train.num_items, np.float32, beside=codes) for _ in range(2))
 
         def of_scores(scores: NDArray[np.float32]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
             pages = MappedPages(scores, gradient, hessian)
             for first in range(0, train.num_queries, _QUERIES_AT_ONCE):
-                offsets = train.offsets[first : first + _QUERIES_AT_ONCE + 1]
+                offsets = train.query_offsets[first : first + _QUERIES_AT_ONCE + 1]
                 rows = slice(int(offsets[0]), int(offsets[-1]))
                 lambda_gradients(
                     scores[rows],
@@ -75,7 +75,7 @@ class LambdaMART(TreeRanker):
 
     def _check_data(self, dataset: RankingDataset) -> None:
         may_be_fractions = dataset.label_kind == "relevances"
-        for labels in parts_of(dataset.labels):
+        for labels in parts_of(dataset.labels_by_query):
             wrong = labels[((labels != np.round(labels)) & (not may_be_fractions)) | (labels > 30)]
             if len(wrong):
                 if may_be_fractions:
