@@ -10,7 +10,6 @@ import typer
 
 from rankpolicy.cli.support.options import (
     Address,
-    Device,
     ExecutorName,
     Jobs,
     Json,
@@ -84,7 +83,6 @@ def fit(
     jobs: Jobs = None,
     executor: ExecutorName = None,
     address: Address = None,
-    device: Device = "cpu",
     lenient: Annotated[bool, typer.Option("--lenient", help="Skip and count malformed rows.")] = False,
     out: Annotated[
         Path | None, typer.Option(help="A directory for the fitted models, fit.json, report.html and run.json.")
@@ -133,7 +131,6 @@ def fit(
             iterations=iterations,
             tolerance=tolerance,
             executor=chosen_executor,
-            device=device,
             report_model=_progress(),
         )
     data = {"log": facts_of_file(log) | _facts(whole)}

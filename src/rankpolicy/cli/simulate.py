@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from rankpolicy.cli.support.chosen_methods import Variant, parse_assignments, parse_methods, settings_of_methods
-from rankpolicy.cli.support.options import Address, Device, ExecutorName, Jobs, Json, Seed, Set, executor_from
+from rankpolicy.cli.support.options import Address, ExecutorName, Jobs, Json, Seed, Set, executor_from
 from rankpolicy.cli.support.output import (
     Run,
     console,
@@ -106,7 +106,6 @@ def simulate(
     jobs: Jobs = None,
     executor: ExecutorName = None,
     address: Address = None,
-    device: Device = "cpu",
     out: Annotated[
         Path, typer.Option(help="A directory for the figure, regret.csv, simulate.json and run.json.")
     ] = Path("runs/simulate"),
@@ -146,7 +145,7 @@ def simulate(
             sys.stderr.write(f"{name}: {done}/{runs} runs, regret {regret:.1f} ({run.seconds:.0f} s){end}")
 
     with note_if_slow("compiling bandits (first run only) ..."):
-        simulate_bandits(makers, problems[0], num_steps=1, num_runs=1, device=device)
+        simulate_bandits(makers, problems[0], num_steps=1, num_runs=1)
     simulations = []
     with executor_from(executor, jobs, address, default="threads") as chosen:
         for problem in problems:
@@ -161,7 +160,6 @@ def simulate(
                     random_state=seed,
                     free_observations=free_observations,
                     executor=chosen,
-                    device=device,
                     report_run=report_run,
                 )
             )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -18,7 +17,6 @@ from rankpolicy.clicks.models.definition import User
 from rankpolicy.display import short_repr
 from rankpolicy.executors import Executor, opened
 from rankpolicy.kernels import HAS_NUMBA
-from rankpolicy.kernels.devices import takes_cuda
 from rankpolicy.simulation.problems import Problem
 from rankpolicy.simulation.reference import run_step_by_step
 from rankpolicy.simulation.users import draw_clicks
@@ -28,9 +26,6 @@ from rankpolicy.types import RankPolicyError, unknown_name
 MakeBandit = Callable[..., Bandit]  # called with num_items, cutoff and random_state
 ReportRun = Callable[[str, int, float], None]  # name of a bandit, runs done, mean regret so far at the last step
 LARGEST_SEED = 2**31 - 1
-# On an H200 against 16 cores: equal at 16 runs, three times faster at 64; so many steps of all runs also repay the start of the device.
-FEWEST_RUNS_ON_CUDA, FEWEST_STEPS_ON_CUDA = 64, 5_000_000
-logger = logging.getLogger("rankpolicy.simulation")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -131,7 +126,6 @@ def simulate(
     steps: ArrayLike | None = None,
     free_observations: bool = True,
     executor: Executor | str | None = None,
-    device: str = "cpu",
     report_run: ReportRun | None = None,
 ) -> Simulation:
     """Simulate bandits step by step: show a list, draw the user's clicks, learn from them.
@@ -159,12 +153,8 @@ def simulate(
     executor
         Where the runs take place: "serial", "threads", "processes", "ray", or an executor such as ``rp.executors.Processes(4)``. None:
         threads, one per core, which is best on one machine, because the loop is compiled. The results do not depend on it.
-    device
-        "cpu", "cuda", or "auto", which takes a CUDA device where there is one and the runs are many enough to pay. There all runs of a
-        bandit go at once, with other random numbers than on the CPU: the same regret within the noise of the runs. Bandits
-        that the GPU does not know run on the CPU, and a line of the log says so.
     report_run
-        Called after every run with the bandit, the runs done and their mean regret; on a GPU once per bandit.
+        Called after every run with the bandit, the runs done and their mean regret.
     """
     if num_steps < 1 or num_runs < 1:
         raise RankPolicyError(f"a simulation must have 1 step and 1 run or more; got {num_steps} and {num_runs}.")
@@ -180,16 +170,7 @@ def simulate(
     one_run = _Run(problem, wanted, free_observations, random_state)
     regrets = {name: np.full((num_runs, len(wanted)), np.nan) for name in makers}
     done = dict.fromkeys(makers, 0)
-    rules: dict[str, Any] = {}
-    pays = num_runs >= FEWEST_RUNS_ON_CUDA and num_runs * num_steps >= FEWEST_STEPS_ON_CUDA
-    if takes_cuda(device, pays=pays, what=f"simulation of {num_runs} runs"):
-        rules = _rules_on_device(makers, problem, logging.WARNING if device == "cuda" else logging.INFO)
-    tasks = [
-        _Task(name, make, int(seed), run)
-        for name, make in makers.items()
-        if name not in rules
-        for run, seed in enumerate(seeds)
-    ]
+    tasks = [_Task(name, make, int(seed), run) for name, make in makers.items() for run, seed in enumerate(seeds)]
 
     def keep(number: int, regret: NDArray[np.float64]) -> None:
         name = tasks[number].name
@@ -198,37 +179,9 @@ def simulate(
         if report_run is not None:
             report_run(name, done[name], float(np.nanmean(regrets[name][:, -1])))
 
-    for name, rule in rules.items():
-        from rankpolicy.simulation.on_device import regrets_on_device
-
-        regrets[name] = regrets_on_device(
-            rule,
-            problem,
-            steps=wanted,
-            num_runs=num_runs,
-            random_state=random_state,
-            free_observations=free_observations,
-        )
-        if report_run is not None:
-            report_run(name, num_runs, float(regrets[name][:, -1].mean()))
-    if tasks:
-        with opened(executor, default="threads") as chosen:
-            chosen.map(one_run, tasks, report=keep)
+    with opened(executor, default="threads") as chosen:
+        chosen.map(one_run, tasks, report=keep)
     return Simulation(problems=(problem,), steps=wanted, regrets=regrets)
-
-
-def _rules_on_device(makers: Mapping[str, MakeBandit], problem: Problem, level: int) -> dict[str, Any]:
-    """The bandits that the device runs; the log says why others do not run there."""
-    from rankpolicy.simulation.on_device import rule_of
-
-    rules = {}
-    for name, make in makers.items():
-        rule = rule_of(make, problem)
-        if isinstance(rule, str):
-            logger.log(level, "%s runs on the CPU: %s", name, rule)
-        else:
-            rules[name] = rule
-    return rules
 
 
 @checked_kinds

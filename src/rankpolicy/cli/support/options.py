@@ -77,14 +77,6 @@ OnDisk = Annotated[
         help="Leave the features of LETOR and Parquet data on disk, for data bigger than memory; --data may be a folder of files.",
     ),
 ]
-Device = Annotated[
-    str,
-    typer.Option(
-        "--device",
-        metavar="cpu|cuda|auto",
-        help="Where it is computed; auto takes a CUDA device where there is one and it pays.",
-    ),
-]
 Jobs = Annotated[
     int | None,
     typer.Option("--jobs", min=1, help="Most tasks at the same time.", show_default="one per core"),

@@ -14,7 +14,6 @@ with x_1 = 1, on = after_click or after_skip according to the mark at k, and non
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,8 +38,6 @@ class Moves:
     skips: float  # items examined and not clicked
     skips_gone_on: float
 
-    # The arithmetic of the members' formulas, which also serve moves on a device (on_device/cascade.py).
-
     def by_pair(self, values: NDArray[np.float64], size: int) -> NDArray[np.float64]:
         """Sums of values of moves by pair (size,)."""
         return weighted_counts(self.pairs, values, size)
@@ -48,14 +45,6 @@ class Moves:
     def by_position(self, values: NDArray[np.float64], size: int) -> NDArray[np.float64]:
         """Sums of values of moves by position (size,)."""
         return weighted_counts(self.positions, values, size)
-
-    def ratio(self, numerator: NDArray[np.float64], denominator: NDArray[np.float64]) -> NDArray[np.float64]:
-        """The quotient, 0 where the denominator is 0."""
-        return ratio(numerator, denominator)
-
-    def numbers(self, *values: float) -> NDArray[np.float64]:
-        """Numbers as an array."""
-        return np.array(values, np.float64)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -138,12 +127,6 @@ class CascadeModel(ClickModel):
             + below
         )
         return cls._expectation(parameters, moves, summary.clicks, summary.shown_above + examined, log_likelihood)
-
-    @classmethod
-    def device_step(cls, view: Any) -> Any:
-        from rankpolicy.clicks.models.on_device.cascade import cascade_step
-
-        return cascade_step(cls, view)
 
     @classmethod
     def _expectation(

@@ -9,6 +9,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from rankpolicy.clicks.log.counting import ratio
 from rankpolicy.clicks.models.cascade import CascadeModel, Counts, Moves
 from rankpolicy.clicks.models.definition import PAIR, Axis, Parameters
 
@@ -42,16 +43,16 @@ class ClickChain(CascadeModel):
     def count_moves(cls, parameters: Parameters, moves: Moves, num_pairs: int) -> tuple[Counts, Counts]:
         attraction, tau_3 = parameters["attraction"][moves.pairs], parameters["continuation"][2]
         on = cls.after_click(parameters, moves.pairs, moves.positions)
-        good_and_on = moves.counts * moves.went_on * moves.ratio(attraction * tau_3, on)
-        good_and_stopped = moves.counts * (1 - moves.went_on) * moves.ratio(attraction * (1 - tau_3), 1 - on)
+        good_and_on = moves.counts * moves.went_on * ratio(attraction * tau_3, on)
+        good_and_stopped = moves.counts * (1 - moves.went_on) * ratio(attraction * (1 - tau_3), 1 - on)
         good, bad = good_and_on + good_and_stopped, moves.counts - good_and_on - good_and_stopped
         bad_and_on = moves.counts * moves.went_on - good_and_on
         successes = {
             "attraction": moves.by_pair(good, num_pairs + 1),
-            "continuation": moves.numbers(moves.skips_gone_on, bad_and_on.sum(), good_and_on.sum()),
+            "continuation": np.array([moves.skips_gone_on, bad_and_on.sum(), good_and_on.sum()]),
         }
         trials = {
             "attraction": moves.by_pair(moves.counts, num_pairs + 1),
-            "continuation": moves.numbers(moves.skips, bad.sum(), good.sum()),
+            "continuation": np.array([moves.skips, bad.sum(), good.sum()]),
         }
         return successes, trials

@@ -94,7 +94,6 @@ def compare_click_models(
     iterations: int = ClickFitSettings.iterations,
     tolerance: float = ClickFitSettings.tolerance,
     executor: Executor | str | None = None,
-    device: str = "cpu",
     report_model: ReportModel | None = None,
 ) -> ClickComparison:
     """Fit several click models to one log and measure them on another.
@@ -111,8 +110,6 @@ def compare_click_models(
         As in ``fit_click_model``; each model is given those that it reads, and one that none of them reads must not be changed.
     executor
         Where EM counts the sessions of a large log, as in ``fit_click_model``.
-    device
-        Where EM runs, "cpu", "cuda" or "auto", as in ``fit_click_model``.
     report_model
         Called with the model, the number of each iteration of EM and the objective per session.
     """
@@ -125,7 +122,6 @@ def compare_click_models(
                 settings[name],
                 train,
                 executor=chosen,
-                device=device,
                 report_iteration=_report_of(name, report_model),
             )
             for name in names

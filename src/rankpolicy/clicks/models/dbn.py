@@ -9,6 +9,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from rankpolicy.clicks.log.counting import ratio
 from rankpolicy.clicks.models.cascade import CascadeModel, Counts, Moves
 from rankpolicy.clicks.models.definition import PAIR, Axis, Parameters
 
@@ -50,16 +51,16 @@ class DynamicBayesian(CascadeModel):
     def count_moves(cls, parameters: Parameters, moves: Moves, num_pairs: int) -> tuple[Counts, Counts]:
         satisfaction = parameters["satisfaction"][moves.pairs]
         stopped = satisfaction + (1 - satisfaction) * (1 - parameters["continuation"])
-        satisfied = moves.counts * (1 - moves.went_on) * moves.ratio(satisfaction, stopped)
+        satisfied = moves.counts * (1 - moves.went_on) * ratio(satisfaction, stopped)
         gone_on = (moves.counts * moves.went_on).sum() + moves.skips_gone_on
         tried = (moves.counts - satisfied).sum() + moves.skips
         successes = {
             "satisfaction": moves.by_pair(satisfied, num_pairs + 1),
-            "continuation": moves.numbers(gone_on),
+            "continuation": np.array([gone_on]),
         }
         trials = {
             "satisfaction": moves.by_pair(moves.counts, num_pairs + 1),
-            "continuation": moves.numbers(tried),
+            "continuation": np.array([tried]),
         }
         return successes, trials
 

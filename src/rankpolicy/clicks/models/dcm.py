@@ -24,7 +24,6 @@ class DependentClick(CascadeModel):
 
     name: ClassVar[str] = "dcm"
     title: ClassVar[str] = "dependent click model"
-    starts_in_closed_form: ClassVar[bool] = True
     axes: ClassVar[Mapping[str, tuple[Axis, ...]]] = {"attraction": (PAIR,), "stop": (POSITION,)}
 
     @classmethod

@@ -52,7 +52,6 @@ class ModelDefinition(ABC):
     axes: ClassVar[Mapping[str, tuple[Axis, ...]]]  # of each parameter: PAIR, POSITION, LAST_CLICK or a number
     needs_sessions: ClassVar[bool] = True
     uses_em: ClassVar[bool] = True
-    starts_in_closed_form: ClassVar[bool] = False  # EM starts from ``closed_form``
 
     # How a user walks down a list ------------------------------------------------------------------------------------------------
 
@@ -199,17 +198,6 @@ class ModelDefinition(ABC):
             Parameters of the model by name, with one more entry for unknown pairs.
         summary
             What ``summarise`` made of the log.
-        """
-        raise NotImplementedError(f"{cls.name} is fitted in closed form.")
-
-    @classmethod
-    def device_step(cls, view: Any) -> Any:
-        """The E step on a CUDA device, for parameters that are tensors there; the log is counted there once.
-
-        Parameters
-        ----------
-        view
-            The log in pair numbers, as tensors on the device.
         """
         raise NotImplementedError(f"{cls.name} is fitted in closed form.")
 

@@ -14,7 +14,6 @@ page, and at the end within 0.002.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -98,12 +97,6 @@ class ExaminationModel(ClickModel):
             trials={"attraction": examined, "examination": shown_by_slot.reshape(shape)},
             log_likelihood=log_likelihood,
         )
-
-    @classmethod
-    def device_step(cls, view: Any) -> Any:
-        from rankpolicy.clicks.models.on_device.examination import examination_step
-
-        return examination_step(view, cls._num_columns(view))
 
     @classmethod
     def _num_columns(cls, view: LogView) -> int:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rankpolicy.arguments import checked_kinds
-from rankpolicy.clicks.log.click_log import NOT_SHOWN, ClickLog
-from rankpolicy.clicks.log.pairs import LogView, PairTable, pairs_of
+from rankpolicy.clicks.log.click_log import ClickLog
+from rankpolicy.clicks.log.pairs import LogView, pairs_of
 from rankpolicy.clicks.models.base import ClickModel, needs_sessions_text
 from rankpolicy.clicks.models.definition import Expectation, Parameters
 from rankpolicy.clicks.models.fit_settings import ClickFitSettings
@@ -25,13 +25,9 @@ from rankpolicy.clicks.models.prior import (
     posterior_mean,
 )
 from rankpolicy.clicks.models.shards import ExpectStep, e_step
-from rankpolicy.executors import Executor, Serial, opened
-from rankpolicy.kernels.devices import takes_cuda
+from rankpolicy.executors import Executor, opened
 from rankpolicy.types import RankPolicyError
 
-# Items shown. On an H200 against 16 cores: equal at 100,000, five times faster at 1,000,000, where it also repays the start of the device.
-FEWEST_MARKS_ON_CUDA = 1_000_000
-BYTES_PER_MARK = 80  # while a log is counted on a device
 _Fitted = tuple[Parameters, Expectation, list[float]]
 ReportIteration = Callable[[int, float], None]  # the iteration, counted from 1, and the objective per session before it
 
@@ -45,7 +41,6 @@ def fit_click_model(
     iterations: int = ClickFitSettings.iterations,
     tolerance: float = ClickFitSettings.tolerance,
     executor: Executor | str | None = None,
-    device: str = "cpu",
     report_iteration: ReportIteration | None = None,
 ) -> ClickModel:
     """Fit a click model to a log.
@@ -69,9 +64,6 @@ def fit_click_model(
     executor
         Where EM counts the sessions of a large log, in shards of queries: "serial", "processes", "ray", or an executor such as
         ``rp.executors.Ray(address="10.0.0.5:6379")``. None: in this process. The parameters are the same bits.
-    device
-        Where EM runs: "cpu", "cuda", or "auto", which takes a CUDA device where there is one and the log is large enough to pay. The
-        parameters are the same to about 1e-12; on one device, for one log, they are the same bits.
     report_iteration
         Called with the number of each iteration and the objective per session.
 
@@ -81,7 +73,7 @@ def fit_click_model(
     array([0.66666667, 0.33333333])
     """
     settings = ClickFitSettings(model=name, prior=prior, iterations=iterations, tolerance=tolerance)
-    return fit_with_settings(settings, log, executor=executor, device=device, report_iteration=report_iteration)
+    return fit_with_settings(settings, log, executor=executor, report_iteration=report_iteration)
 
 
 def fit_with_settings(
@@ -89,50 +81,24 @@ def fit_with_settings(
     log: ClickLog,
     *,
     executor: Executor | str | None = None,
-    device: str = "cpu",
     report_iteration: ReportIteration | None = None,
 ) -> ClickModel:
-    """Fit the click model that the settings name to a log.
-
-    Parameters
-    ----------
-    settings
-        The model and how it is fitted.
-    log
-        What was shown and clicked.
-    executor
-        Where EM counts the sessions of a large log.
-    device
-        Where EM runs: "cpu", "cuda" or "auto".
-    report_iteration
-        Called with the number of each iteration of EM and the objective per session.
-    """
+    """Fit the click model that the settings name to a log."""
     kind = CLICK_MODELS.named(settings.model)
     if kind.needs_sessions and not log.has_sessions:
         raise RankPolicyError(needs_sessions_text(kind.name))
-    runs_em = kind.uses_em and settings.iterations > 0
-    pays = runs_em and int((log.items != NOT_SHOWN).sum()) >= FEWEST_MARKS_ON_CUDA
-    num_bytes = BYTES_PER_MARK * log.items.size if runs_em else 0
-    on_cuda = takes_cuda(device, pays=pays, what=f"EM of {kind.name}", num_bytes=num_bytes) and runs_em
-    if on_cuda and executor not in (None, "serial") and not isinstance(executor, Serial):
-        raise RankPolicyError("give device='cuda' or an executor, not both: one device counts the whole log.")
     priors = dict.fromkeys(kind.axes, first_prior(settings.prior))
-    objectives: list[float] = []
     with opened(executor) as chosen:
-        if on_cuda:
-            pairs, parameters, counts, run = _start_on_device(kind, log, priors)
-        else:
-            pairs = pairs_of(log)
-            view = pairs.view(log)
-            parameters, counts = first_parameters(kind, view, priors)
-            run = partial(_em, _HostSteps(e_step(kind, view, chosen))) if kind.uses_em else _closed
-        parameters, counts, found = run(parameters, counts, priors, settings, log.num_sessions, report_iteration)
-        objectives.extend(found)
+        pairs = pairs_of(log)
+        view = pairs.view(log)
+        parameters, counts = first_parameters(kind, view, priors)
+        run = partial(_em, e_step(kind, view, chosen)) if kind.uses_em else _closed
+        parameters, counts, objectives = run(parameters, counts, priors, settings, log.num_sessions, report_iteration)
         if settings.prior == "empirical":
             priors["attraction"] = empirical_prior(counts.successes["attraction"], counts.trials["attraction"])
             parameters = maximised(counts, priors)
-            parameters, counts, found = run(parameters, counts, priors, settings, log.num_sessions, report_iteration)
-            objectives.extend(found)
+            parameters, counts, more = run(parameters, counts, priors, settings, log.num_sessions, report_iteration)
+            objectives += more
     defaults = {
         parameter: _default(counts.successes[parameter], counts.trials[parameter], priors[parameter])
         for parameter in kind.axes
@@ -149,11 +115,7 @@ def first_parameters(
     counts = kind.closed_form(view)
     if counts is not None:
         return maximised(counts, priors), counts
-    return _halves(kind, view.num_pairs, view.num_positions)
-
-
-def _halves(kind: type[ClickModel], num_pairs: int, num_positions: int) -> tuple[Parameters, Expectation]:
-    shapes = kind.shapes(num_pairs + 1, num_positions)
+    shapes = kind.shapes(view.num_pairs + 1, view.num_positions)
     nothing = {name: np.zeros(shape) for name, shape in shapes.items()}
     halves = {name: np.full(shape, 0.5) for name, shape in shapes.items()}
     return halves, Expectation(successes=nothing, trials=nothing)
@@ -166,97 +128,28 @@ def maximised(counts: Expectation, priors: Mapping[str, Prior]) -> Parameters:
     }
 
 
-class _Steps(Protocol):
-    """The steps of EM, for arrays that lie on the host or on a device."""
-
-    def expect(self, parameters: Any) -> Any:
-        """The E step."""
-
-    def maximised(self, counts: Any, priors: Mapping[str, Prior]) -> Any:
-        """The M step."""
-
-    def objective(self, counts: Any, parameters: Any, priors: Mapping[str, Prior]) -> float:
-        """Log-likelihood plus log prior."""
-
-
-class _HostSteps(_Steps):
-    def __init__(self, expect: ExpectStep) -> None:
-        self._expect = expect
-
-    def expect(self, parameters: Parameters) -> Expectation:
-        return self._expect(parameters)
-
-    def maximised(self, counts: Expectation, priors: Mapping[str, Prior]) -> Parameters:
-        return maximised(counts, priors)
-
-    def objective(self, counts: Expectation, parameters: Parameters, priors: Mapping[str, Prior]) -> float:
-        return counts.log_likelihood + sum(log_prior(parameters[name], priors[name]) for name in parameters)
-
-
-class _DeviceSteps(_Steps):
-    def __init__(self, expect: Any) -> None:
-        self._expect = expect
-
-    def expect(self, parameters: Any) -> Any:
-        return self._expect(parameters)
-
-    def maximised(self, counts: Any, priors: Mapping[str, Prior]) -> Any:
-        from rankpolicy.clicks.models.on_device.em import maximised_on_device
-
-        return maximised_on_device(counts, priors)
-
-    def objective(self, counts: Any, parameters: Any, priors: Mapping[str, Prior]) -> float:
-        from rankpolicy.clicks.models.on_device.em import objective_on_device
-
-        return objective_on_device(counts, parameters, priors)
-
-
-def _start_on_device(
-    kind: type[ClickModel], log: ClickLog, priors: Mapping[str, Prior]
-) -> tuple[PairTable, Parameters, Expectation, Callable[..., _Fitted]]:
-    """The pairs of a log, where EM starts, and EM on the device; what EM is given and gives are arrays of the host."""
-    from rankpolicy.clicks.models.on_device.counting import DeviceView, pairs_on_device
-    from rankpolicy.clicks.models.on_device.em import CUDA, expectation_on_host, to_device, to_host
-
-    if kind.starts_in_closed_form:
-        pairs = pairs_of(log)
-        view = pairs.view(log)
-        parameters, counts = first_parameters(kind, view, priors)
-        steps = _DeviceSteps(kind.device_step(DeviceView.of(view, CUDA)))
-    else:
-        pairs, shown = pairs_on_device(log, CUDA)
-        parameters, counts = _halves(kind, shown.num_pairs, shown.num_positions)
-        steps = _DeviceSteps(kind.device_step(shown))
-
-    def run(parameters: Parameters, *others: Any) -> _Fitted:
-        found, counts, objectives = _em(steps, to_device(parameters, CUDA), *others)
-        return to_host(found), expectation_on_host(counts), objectives
-
-    return pairs, parameters, counts, run
-
-
 def _closed(parameters: Parameters, counts: Expectation, *_: Any) -> _Fitted:
     """Nothing more to do for a model in closed form."""
     return parameters, counts, []
 
 
 def _em(
-    steps: _Steps,
-    parameters: Any,
-    counts: Any,
+    expect: ExpectStep,
+    parameters: Parameters,
+    counts: Expectation,
     priors: Mapping[str, Prior],
     settings: ClickFitSettings,
     num_sessions: int,
     report_iteration: ReportIteration | None,
-) -> tuple[Any, Any, list[float]]:
+) -> _Fitted:
     objectives: list[float] = []
     for iteration in range(settings.iterations):
-        counts = steps.expect(parameters)
-        objective = steps.objective(counts, parameters, priors)
+        counts = expect(parameters)
+        objective = counts.log_likelihood + sum(log_prior(parameters[name], priors[name]) for name in parameters)
         if report_iteration is not None:
             report_iteration(iteration + 1, objective / num_sessions)
         objectives.append(objective)
-        parameters = steps.maximised(counts, priors)
+        parameters = maximised(counts, priors)
         if iteration and objectives[-1] - objectives[-2] < settings.tolerance * num_sessions:
             break
     return parameters, counts, objectives

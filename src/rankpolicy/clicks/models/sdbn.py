@@ -25,7 +25,6 @@ class SimplifiedDBN(CascadeModel):
 
     name: ClassVar[str] = "sdbn"
     title: ClassVar[str] = "simplified dynamic Bayesian network"
-    starts_in_closed_form: ClassVar[bool] = True
     axes: ClassVar[Mapping[str, tuple[Axis, ...]]] = {"attraction": (PAIR,), "satisfaction": (PAIR,)}
 
     @classmethod
