@@ -7,7 +7,7 @@ import pytest
 
 import rankpolicy as rp
 from rankpolicy.bandits import BANDITS, QueryBandit
-from rankpolicy.bandits.keys import KnownTexts, keys_of
+from rankpolicy.bandits.per_query.keys import KnownTexts, keys_of
 from rankpolicy.types import RankPolicyError
 
 COUNTING = ["dcm-kl-ucb", "dcm-ucb1", "dcm-ts", "cascade-kl-ucb", "cascade-ucb1", "cascade-ts", "last-click"]

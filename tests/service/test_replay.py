@@ -5,7 +5,7 @@ import random
 import pytest
 
 from rankpolicy.bandits import BANDITS
-from rankpolicy.bandits.query_bandit import _serves
+from rankpolicy.bandits.per_query.query_bandit import _serves
 from rankpolicy.service.records import Snapshot
 from rankpolicy.service.replay import replay
 from tests.service.parts import Parts, click, events, policy_of

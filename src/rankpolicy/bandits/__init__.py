@@ -27,20 +27,15 @@ from rankpolicy.optional import lazy_imports
 
 if TYPE_CHECKING:
     from rankpolicy.bandits.base import Bandit
-    from rankpolicy.bandits.bubble_rank import BubbleRank
-    from rankpolicy.bandits.ccm_ts import CcmTS
-    from rankpolicy.bandits.ccm_ucb import CcmUCB
-    from rankpolicy.bandits.dbn_ts import DbnTS
-    from rankpolicy.bandits.dbn_ucb import DbnUCB
-    from rankpolicy.bandits.epsilon_greedy import EpsilonGreedy
+    from rankpolicy.bandits.chain import CcmTS, CcmUCB, DbnTS, DbnUCB
     from rankpolicy.bandits.index_bandit import IndexBandit
     from rankpolicy.bandits.indices import KLUCB, UCB1, CountIndex, ThompsonSampling
     from rankpolicy.bandits.kl_ucb_index import kl_ucb
     from rankpolicy.bandits.linear import LinTS, LinUCB
     from rankpolicy.bandits.members import BANDITS, INDICES
-    from rankpolicy.bandits.pbm_pie import PbmPIE
-    from rankpolicy.bandits.pbm_ts import PbmTS
-    from rankpolicy.bandits.pbm_ucb import PbmUCB
+    from rankpolicy.bandits.pairs import BubbleRank, TopRank
+    from rankpolicy.bandits.per_query.query_bandit import QueryBandit
+    from rankpolicy.bandits.position import PbmPIE, PbmTS, PbmUCB, UbmTS, UbmUCB
     from rankpolicy.bandits.presets import (
         CascadeKLUCB,
         CascadeLinTS,
@@ -57,13 +52,8 @@ if TYPE_CHECKING:
         LastClick,
         MpTS,
     )
-    from rankpolicy.bandits.query_bandit import QueryBandit
-    from rankpolicy.bandits.random_lists import RandomLists
-    from rankpolicy.bandits.ranked_exp3 import RankedExp3
-    from rankpolicy.bandits.ranked_kl_ucb import RankedKLUCB
-    from rankpolicy.bandits.top_rank import TopRank
-    from rankpolicy.bandits.ubm_ts import UbmTS
-    from rankpolicy.bandits.ubm_ucb import UbmUCB
+    from rankpolicy.bandits.ranked import RankedExp3, RankedKLUCB
+    from rankpolicy.bandits.uniform import EpsilonGreedy, RandomLists
 
 __getattr__, __dir__ = lazy_imports(__name__, __file__)
 

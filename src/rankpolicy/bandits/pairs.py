@@ -1,4 +1,4 @@
-"""What bandits that compare pairs of items share."""
+"""Bandits without a click model, TopRank and BubbleRank: they compare pairs of items whose order was random."""
 
 from __future__ import annotations
 
@@ -6,10 +6,13 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from rankpolicy.bandits.base import Bandit
-from rankpolicy.settings import setting
+from rankpolicy.bandits.base import Bandit, Items
+from rankpolicy.bandits.inputs import checked_items
+from rankpolicy.kernels.bandits.memory import Program
+from rankpolicy.settings import documented, setting
+from rankpolicy.types import RankPolicyError
 
 
 @dataclass(kw_only=True, eq=False)
@@ -36,3 +39,104 @@ class PairBandit(Bandit):
 
     def _check_statistics(self, statistics: NDArray[np.float64]) -> None:
         """Differences of clicks and flags: every finite number is possible."""
+
+
+@documented
+@dataclass(kw_only=True, eq=False)
+class TopRank(PairBandit):
+    """TopRank (Lattimore et al. 2018), for users of unknown kind who prefer attractive items and higher positions.
+
+    Items stand in blocks: no item of a block is known to be worse than another of it, and each is worse than one of the block above.
+    Lists show the blocks from the top, each in random order, so that items of a block are seen under the same conditions. With U =
+    click of i - click of j in lists with both in one block, j is worse than i once sum U >= sqrt(2 N log(c / delta sqrt N)), N = sum
+    |U|, c = 4 sqrt(2 / pi) / erf(sqrt 2), delta = failure_probability.
+
+    Memory and time per list grow with the square of the number of items. Feedback must come before the next list is ranked.
+    """
+
+    name: ClassVar[str] = "top-rank"
+    num_tables: ClassVar[int | None] = 3
+
+    def program(self) -> Program:
+        """The step functions; compiled code is loaded here and not before."""
+        from rankpolicy.kernels.bandits.pairs import learn_blocks, rank_by_blocks
+
+        return Program(rank_by_blocks, learn_blocks)
+
+
+@documented
+@dataclass(kw_only=True, eq=False)
+class BubbleRank(PairBandit):
+    """BubbleRank (Li et al. 2019): shows the leading ranking, at first ``base_ranking``, with some neighbours exchanged.
+
+    Every other pair of neighbours, odd and even ones in turn, is in random order until the upper item is known to be better; when the
+    lower one is, they change places for good. Item i is better than j once S > 2 sqrt(N log(1 / delta)), S = sum of click of i -
+    click of j over lists with the pair in random order, N the number of those with exactly one click, delta = failure_probability. No
+    item is ever shown further than one position from its place, so a list has at most (cutoff + 1) / 2 more pairs in the wrong order
+    than the leading ranking, which only improves except for mistakes of probability delta.
+
+    The paper shows all items. Here the last item shown has the first one not shown as its neighbour, so that this one can enter from below;
+    the items after it wait until others are not available. Use it to put a list in order, not to find items. Feedback must come before the
+    next list is ranked.
+    """
+
+    name: ClassVar[str] = "bubble-rank"
+    num_tables: ClassVar[int | None] = 2
+
+    base_ranking: tuple[int, ...] | None = setting(
+        None, "The ranking to start from, best first. Items that are not in it follow by their numbers; None: all do."
+    )
+
+    def forget_items(self, items: ArrayLike) -> None:
+        """Return items to their places in the base ranking; the items that stood there move to where they were.
+
+        Parameters
+        ----------
+        items
+            Item numbers.
+        """
+        forgotten = checked_items(items, num_items=self.num_items, what="items")
+        places = self._places()
+        base = self._base_places()
+        for item in forgotten:
+            holder = np.flatnonzero(places == base[item])[0]
+            places[holder], places[item] = places[item], base[item]
+        super().forget_items(items)
+        np.fill_diagonal(self.memory.statistics[0], places)
+
+    def leading_ranking(self) -> Items:
+        """All items, best first, as far as is known."""
+        return np.argsort(self._places())
+
+    def program(self) -> Program:
+        """The step functions; compiled code is loaded here and not before."""
+        from rankpolicy.kernels.bandits.pairs import learn_bubbles, rank_by_bubbles
+
+        return Program(rank_by_bubbles, learn_bubbles)
+
+    def _places(self) -> NDArray[np.float64]:
+        return np.array(self.memory.statistics[0].diagonal())
+
+    def _base_places(self) -> NDArray[np.float64]:
+        first = np.array(self.base_ranking or (), np.int64)
+        ranking = np.concatenate([first, np.setdiff1d(np.arange(self.num_items), first)])
+        places = np.empty(self.num_items)
+        places[ranking] = np.arange(self.num_items)
+        return places
+
+    def _empty_statistics(self) -> NDArray[np.float64]:
+        statistics = np.zeros((2, self.num_items, self.num_items))
+        np.fill_diagonal(statistics[0], self._base_places())
+        return statistics
+
+    def _check(self) -> None:
+        if self.base_ranking is not None:
+            checked_items(self.base_ranking, num_items=self.num_items, what="base_ranking")
+
+    def _check_statistics(self, statistics: NDArray[np.float64]) -> None:
+        # The step functions use both diagonals as numbers of places and items.
+        places, partners = statistics[0].diagonal(), statistics[1].diagonal()
+        if not np.array_equal(np.sort(places), np.arange(self.num_items)):
+            raise RankPolicyError("places of the leading ranking must be 0, 1, 2, ..., each once; got others.")
+        if (partners != partners.round()).any() or partners.min() < 0 or partners.max() > self.num_items:
+            raise RankPolicyError(f"partners must be whole numbers from 0 to {self.num_items}; got others.")

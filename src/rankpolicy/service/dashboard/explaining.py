@@ -11,8 +11,8 @@ import numpy as np
 
 from rankpolicy.bandits.index_bandit import AnyIndexBandit
 from rankpolicy.bandits.indices import CountIndex, ThompsonSampling
-from rankpolicy.bandits.keys import keys_of, mixed_keys
-from rankpolicy.bandits.query_bandit import QueryBandit
+from rankpolicy.bandits.per_query.keys import keys_of, mixed_keys
+from rankpolicy.bandits.per_query.query_bandit import QueryBandit
 from rankpolicy.service.dashboard.intervals import share_with_interval
 from rankpolicy.service.live import LivePolicy
 from rankpolicy.service.messages import RankRequest

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from rankpolicy.bandits.query_bandit import QueryBandit
+from rankpolicy.bandits.per_query.query_bandit import QueryBandit
 from rankpolicy.service.errors import DamagedStoreError
 from rankpolicy.service.messages import MOST_ITEMS, RankRequest
 from rankpolicy.service.policies.compound import packed, unpacked

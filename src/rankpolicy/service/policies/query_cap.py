@@ -9,7 +9,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from rankpolicy.bandits.keys import keys_of, mixed_keys
+from rankpolicy.bandits.per_query.keys import keys_of, mixed_keys
 from rankpolicy.service.errors import DamagedStoreError
 from rankpolicy.service.records import Lesson
 

@@ -15,11 +15,11 @@ from rankpolicy.arguments import as_array, whole_number
 from rankpolicy.bandits.base import Bandit
 from rankpolicy.bandits.generator_state import generator_from_words, generator_words
 from rankpolicy.bandits.inputs import checked_log
-from rankpolicy.bandits.keys import KnownTexts, as_names, checked_names, is_item, keys_of, text_key
 from rankpolicy.bandits.members import BANDITS
 from rankpolicy.bandits.other_settings import KnowsOtherSettings
-from rankpolicy.bandits.query_table import Keys, QueryTable
-from rankpolicy.bandits.text_rows import flat_marks, flat_rows, text_array
+from rankpolicy.bandits.per_query.keys import KnownTexts, as_names, checked_names, is_item, keys_of, text_key
+from rankpolicy.bandits.per_query.query_table import Keys, QueryTable
+from rankpolicy.bandits.per_query.text_rows import flat_marks, flat_rows, text_array
 from rankpolicy.display import html_block, html_table, short
 from rankpolicy.kernels.bandits.memory import Table
 from rankpolicy.settings import check_settings, documented, plain, setting

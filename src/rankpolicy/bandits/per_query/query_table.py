@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankpolicy.bandits.base import Bandit
-from rankpolicy.bandits.keys import mixed_keys
+from rankpolicy.bandits.per_query.keys import mixed_keys
 from rankpolicy.kernels.bandits.memory import Memory, Table
 
 Keys = NDArray[np.uint64]

@@ -1,0 +1,1 @@
+"""One bandit per query, millions of them in one sparse table."""
