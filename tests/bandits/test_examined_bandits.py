@@ -119,7 +119,7 @@ def test_pbm_pie_and_pbm_ucb_learn_with_known_examination():
 
 
 def estimated(bandit):
-    from rankpolicy.kernels.bandits.examination import fill_examination
+    from rankpolicy.kernels.bandits.position import fill_examination
 
     found = np.empty(len(bandit.memory.statistics))
     fill_examination(bandit.memory, found)

@@ -193,9 +193,9 @@ def test_settings_are_checked():
 def test_compiled_steps_of_two_indices_have_different_symbols(factory):
     """Numba numbers functions from 1 in every process, so equal names could be the same symbol when loaded from the file cache."""
     pytest.importorskip("numba")
-    from rankpolicy.kernels.bandits import index as kernels
+    from rankpolicy.kernels.bandits import counts, ranked
 
-    make = getattr(kernels, factory)
+    make = getattr(ranked if factory == "rank_positions_by" else counts, factory)
     steps = [make(kind.threshold, kind.value) for kind in (KLUCB, UCB1, ThompsonSampling)]
     symbols = [compiled.fndesc.unique_name.rpartition("$")[0] for step in steps for compiled in step.overloads.values()]
     assert len(set(symbols)) == len(symbols) == 3

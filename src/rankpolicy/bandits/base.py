@@ -173,7 +173,7 @@ class Bandit(KnowsOtherSettings, ABC):
         clicks
             1 where the item was clicked and 0 elsewhere, (list, position).
         """
-        from rankpolicy.kernels.bandits.learn import learn_log
+        from rankpolicy.kernels.bandits.counts import learn_log
 
         lists, marks = checked_log(rankings, clicks, num_items=self.num_items, cutoff=self.cutoff)
         learn_log(self.program().learn, self.memory, lists, marks)

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankpolicy.bandits.other_settings import KnowsOtherSettings
-from rankpolicy.kernels.bandits.kl_ucb import kl_ucb_index
+from rankpolicy.kernels.bandits.formulas import kl_ucb_index
 from rankpolicy.kernels.bandits.memory import NEVER_OBSERVED, Program
 from rankpolicy.settings import check_settings, documented, setting
 
@@ -104,8 +104,7 @@ class CountIndex(Index):
 
     def steps(self) -> Program:
         """The rank step made of the two formulas, and the learn step that counts clicks and observations."""
-        from rankpolicy.kernels.bandits.feedback import learn_items
-        from rankpolicy.kernels.bandits.index import rank_items_by
+        from rankpolicy.kernels.bandits.counts import learn_items, rank_items_by
 
         return Program(rank_items_by(self.threshold, self.value), learn_items)
 

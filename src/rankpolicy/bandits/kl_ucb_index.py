@@ -25,7 +25,7 @@ def kl_ucb(means: ArrayLike, divergences: ArrayLike) -> NDArray[np.float64]:
     >>> kl_ucb([0.0, 0.5, 1.0], np.log(2))  # 1 - e^{-log 2}; kl(1/2, q) = log 2 at 4 q (1 - q) = 1/4, q = (2 + sqrt 3) / 4; 1
     array([0.5       , 0.9330127, 1.       ])
     """
-    from rankpolicy.kernels.bandits.index import fill_kl_ucb
+    from rankpolicy.kernels.bandits.counts import fill_kl_ucb
 
     given = as_float64("means", means), as_float64("divergences", divergences)
     try:

@@ -60,7 +60,7 @@ class PbmUCB(ExaminedBandit):
 
     def program(self) -> Program:
         """The step functions; compiled code is loaded here and not before."""
-        from rankpolicy.kernels.bandits.examination import learn_by_position, rank_examined_by_ucb
+        from rankpolicy.kernels.bandits.position import learn_by_position, rank_examined_by_ucb
 
         return Program(rank_examined_by_ucb, learn_by_position)
 
@@ -96,7 +96,7 @@ class PbmTS(BetaPrior, ExaminedBandit):
 
     def program(self) -> Program:
         """The step functions; compiled code is loaded here and not before."""
-        from rankpolicy.kernels.bandits.examination import learn_by_position, rank_examined_by_thompson_sampling
+        from rankpolicy.kernels.bandits.position import learn_by_position, rank_examined_by_thompson_sampling
 
         return Program(rank_examined_by_thompson_sampling, learn_by_position)
 
@@ -142,8 +142,7 @@ class PbmPIE(ExaminedBandit):
 
     def program(self) -> Program:
         """The step functions; compiled code is loaded here and not before."""
-        from rankpolicy.kernels.bandits.examination import learn_by_position
-        from rankpolicy.kernels.bandits.parsimonious import rank_by_parsimonious_exploration
+        from rankpolicy.kernels.bandits.position import learn_by_position, rank_by_parsimonious_exploration
 
         return Program(rank_by_parsimonious_exploration, learn_by_position)
 
@@ -207,7 +206,7 @@ class UbmUCB(UbmBandit):
 
     def program(self) -> Program:
         """The step functions; compiled code is loaded here and not before."""
-        from rankpolicy.kernels.bandits.examination import learn_by_last_click_above, rank_examined_by_ucb
+        from rankpolicy.kernels.bandits.position import learn_by_last_click_above, rank_examined_by_ucb
 
         return Program(rank_examined_by_ucb, learn_by_last_click_above)
 
@@ -233,7 +232,7 @@ class UbmTS(BetaPrior, UbmBandit):
 
     def program(self) -> Program:
         """The step functions; compiled code is loaded here and not before."""
-        from rankpolicy.kernels.bandits.examination import learn_by_last_click_above, rank_examined_by_thompson_sampling
+        from rankpolicy.kernels.bandits.position import learn_by_last_click_above, rank_examined_by_thompson_sampling
 
         return Program(rank_examined_by_thompson_sampling, learn_by_last_click_above)
 

@@ -32,8 +32,7 @@ class RankedKLUCB(Bandit):
 
     def program(self) -> Program:
         """The step functions; compiled code is loaded here and not before."""
-        from rankpolicy.kernels.bandits.feedback import learn_positions
-        from rankpolicy.kernels.bandits.index import rank_positions_by
+        from rankpolicy.kernels.bandits.ranked import learn_positions, rank_positions_by
 
         return Program(rank_positions_by(KLUCB.threshold, KLUCB.value), learn_positions)
 
@@ -58,7 +57,7 @@ class RankedExp3(Bandit):
 
     def program(self) -> Program:
         """The step functions; compiled code is loaded here and not before."""
-        from rankpolicy.kernels.bandits.exp3 import learn_exp3, rank_by_exp3
+        from rankpolicy.kernels.bandits.ranked import learn_exp3, rank_by_exp3
 
         return Program(rank_by_exp3, learn_exp3)
 
@@ -72,7 +71,7 @@ class RankedExp3(Bandit):
         available
             Items that could have been shown; None: all.
         """
-        from rankpolicy.kernels.bandits.exp3 import fill_exp3_probabilities
+        from rankpolicy.kernels.bandits.ranked import fill_exp3_probabilities
 
         left = self._available(available)
         result = []

@@ -37,8 +37,8 @@ class EpsilonGreedy(Bandit):
 
     def program(self) -> Program:
         """The step functions; compiled code is loaded here and not before."""
-        from rankpolicy.kernels.bandits.feedback import learn_items
-        from rankpolicy.kernels.bandits.random import rank_epsilon_greedy
+        from rankpolicy.kernels.bandits.counts import learn_items
+        from rankpolicy.kernels.bandits.uniform import rank_epsilon_greedy
 
         return Program(rank_epsilon_greedy, learn_items)
 
@@ -57,7 +57,7 @@ class EpsilonGreedy(Bandit):
 
     def propensity_step(self) -> Callable[..., None]:
         """The function that fills propensities; compiled code is loaded here and not before."""
-        from rankpolicy.kernels.bandits.random import fill_epsilon_greedy_propensities
+        from rankpolicy.kernels.bandits.uniform import fill_epsilon_greedy_propensities
 
         step: Callable[..., None] = fill_epsilon_greedy_propensities
         return step
@@ -79,7 +79,7 @@ class RandomLists(Bandit):
 
     def program(self) -> Program:
         """The step functions; compiled code is loaded here and not before."""
-        from rankpolicy.kernels.bandits.random import learn_nothing, rank_at_random
+        from rankpolicy.kernels.bandits.uniform import learn_nothing, rank_at_random
 
         return Program(rank_at_random, learn_nothing)
 
@@ -98,7 +98,7 @@ class RandomLists(Bandit):
 
     def propensity_step(self) -> Callable[..., None]:
         """The function that fills propensities; compiled code is loaded here and not before."""
-        from rankpolicy.kernels.bandits.random import fill_random_propensities
+        from rankpolicy.kernels.bandits.uniform import fill_random_propensities
 
         step: Callable[..., None] = fill_random_propensities
         return step

@@ -81,7 +81,7 @@ class QueryTable:
         longest
             How many items to show at most.
         """
-        from rankpolicy.kernels.bandits.engine import rank_queries
+        from rankpolicy.kernels.bandits.per_query import rank_queries
 
         rankings = np.empty((len(queries), longest), np.int64)
         source = self._unpacked_source(generator)
@@ -100,7 +100,7 @@ class QueryTable:
         offsets
             Where each list starts, and where the last one ends, (list + 1,).
         """
-        from rankpolicy.kernels.bandits.engine import learn_queries
+        from rankpolicy.kernels.bandits.per_query import learn_queries
 
         self._make_room(len(items) + len(queries))
         self.num_keys += learn_queries(self._unpacked(), self._entries, queries, items, offsets, clicks)
@@ -159,7 +159,7 @@ class QueryTable:
         entries
             As ``entries`` returned them.
         """
-        from rankpolicy.kernels.bandits.table import add_entries
+        from rankpolicy.kernels.bandits.per_query import add_entries
 
         self._entries, self.num_keys = _empty(_SMALLEST), 0
         self._make_room(len(entries.keys))
@@ -167,7 +167,7 @@ class QueryTable:
         self.num_keys = len(entries.keys)
 
     def _read(self, wanted: Keys) -> NDArray[np.uint32]:
-        from rankpolicy.kernels.bandits.table import read_counts
+        from rankpolicy.kernels.bandits.per_query import read_counts
 
         found = np.zeros((len(wanted), 2), np.uint32)
         read_counts(self._entries, wanted, found)
@@ -175,8 +175,8 @@ class QueryTable:
 
     def _unpacked(self) -> Any:
         if self._engine is None:
-            from rankpolicy.kernels.bandits.engine import new_engine, rank_query
-            from rankpolicy.kernels.bandits.random import no_propensities
+            from rankpolicy.kernels.bandits.per_query import new_engine, rank_query
+            from rankpolicy.kernels.bandits.uniform import no_propensities
 
             self._rank_query = rank_query
             # Kept, because the engine has only the addresses of their code.
@@ -186,13 +186,13 @@ class QueryTable:
 
     def _unpacked_source(self, generator: np.random.Generator) -> Any:
         if self._source_of is not generator:
-            from rankpolicy.kernels.bandits.engine import new_source
+            from rankpolicy.kernels.bandits.per_query import new_source
 
             self._source, self._source_of = new_source(generator), generator
         return self._source
 
     def _make_room(self, num_new: int) -> None:
-        from rankpolicy.kernels.bandits.table import add_entries
+        from rankpolicy.kernels.bandits.per_query import add_entries
 
         capacity = len(self._entries.keys)
         while self.num_keys + num_new > FULLEST * capacity:

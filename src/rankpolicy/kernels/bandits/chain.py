@@ -12,12 +12,13 @@ import math
 
 import numpy as np
 
-from rankpolicy.kernels.bandits.index import current_time, place_largest
-from rankpolicy.kernels.bandits.kl_ucb import kl_ucb_index
-from rankpolicy.kernels.bandits.memory import ENOUGH_TRIALS
+from rankpolicy.kernels.bandits.counts import current_time, place_largest
+from rankpolicy.kernels.bandits.formulas import kl_ucb_index
 from rankpolicy.kernels.bandits.step import compiled, learn_step, rank_step
 
 SUCCESSES, TRIALS = 0, 1
+# Factor of log t: so many trials leave a mean that is far wrong with a probability that falls with t.
+ENOUGH_TRIALS = 4.0
 
 
 @compiled

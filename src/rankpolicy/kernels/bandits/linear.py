@@ -9,8 +9,7 @@ import math
 
 import numpy as np
 
-from rankpolicy.kernels.bandits.feedback import counted_click, num_examined
-from rankpolicy.kernels.bandits.index import place_by_index
+from rankpolicy.kernels.bandits.counts import counted_click, num_examined, place_by_index
 from rankpolicy.kernels.bandits.step import compiled, learn_step, rank_step
 
 B = 0  # column of b; the columns of the inverse follow

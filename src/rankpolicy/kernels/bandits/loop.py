@@ -6,7 +6,7 @@ import numba
 import numpy as np
 from numba import types
 
-from rankpolicy.kernels.bandits.learn import learn_log
+from rankpolicy.kernels.bandits.counts import learn_log
 from rankpolicy.kernels.bandits.step import GENERATOR, LEARN, MEMORY, RANK, type_of
 from rankpolicy.kernels.clicks.walk import SimulatedUsers, Walk, draw_clicks, expected_reward, top_of
 

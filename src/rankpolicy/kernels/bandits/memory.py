@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -14,11 +13,6 @@ NEVER_OBSERVED = 1e9  # index of an item that was never observed: above every ot
 # What one list of clicks reveals. Memory.feedback is a position in this tuple.
 FEEDBACKS = ("all-clicks", "first-click", "last-click", "whole-list")
 ALL_CLICKS, FIRST_CLICK, LAST_CLICK, WHOLE_LIST = range(4)
-
-NUM_ROUNDS = 10  # in which examination.py estimates the examination of cells
-# chain.py: factor of log t; so many trials leave a mean that is far wrong with a probability that falls with t
-ENOUGH_TRIALS = 4.0
-TOP_RANK_CONSTANT = 4.0 * math.sqrt(2.0 / math.pi) / math.erf(math.sqrt(2.0))  # pairs.py
 
 
 class Program(NamedTuple):

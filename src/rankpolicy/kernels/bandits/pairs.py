@@ -8,11 +8,11 @@ import math
 
 import numpy as np
 
-from rankpolicy.kernels.bandits.index import place_largest
-from rankpolicy.kernels.bandits.memory import TOP_RANK_CONSTANT
-from rankpolicy.kernels.bandits.random import rank_at_random
+from rankpolicy.kernels.bandits.counts import place_largest
 from rankpolicy.kernels.bandits.step import compiled, learn_step, rank_step
+from rankpolicy.kernels.bandits.uniform import rank_at_random
 
+TOP_RANK_CONSTANT = 4.0 * math.sqrt(2.0 / math.pi) / math.erf(math.sqrt(2.0))
 DIFFERENCE, DIFFERENT, IS_WORSE = 0, 1, 2  # tables; IS_WORSE[i, j] (TopRank only): i is worse than j with confidence
 BLOCK = DIFFERENCE  # diagonal, TopRank: the block, from 1, that the item was in when last ranked; 0: none
 PLACE = DIFFERENCE  # diagonal, BubbleRank: place of the item in the leading ranking, from 0

@@ -7,8 +7,8 @@ A bandit is two functions over plain arrays:
 
 All bandits share these signatures, so one compiled loop and one Python class serve them all. ``ranking`` is never longer than
 ``available``. ``weight`` is 1; an additive bandit is also called with -1 to forget a list that has left the window. Counting steps,
-discounting and windows are done by learn.py. ``generator`` is a numpy Generator, which draws the same numbers in compiled code and
-in Python. Without numba the same functions run as plain Python.
+discounting and windows are done by ``learn_log`` (counts.py). ``generator`` is a numpy Generator, which draws the same numbers in compiled
+code and in Python. Without numba the same functions run as plain Python.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from rankpolicy.kernels import HAS_NUMBA
-from rankpolicy.kernels.bandits.formula import register_formulas
+from rankpolicy.kernels.bandits.formulas import register_formulas
 from rankpolicy.kernels.bandits.memory import Memory
 
 if HAS_NUMBA:

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from rankpolicy.kernels.bandits.index import place_of_largest
+from rankpolicy.kernels.bandits.counts import place_of_largest
 from rankpolicy.kernels.bandits.memory import CLICKS, NEVER_OBSERVED, OBSERVATIONS
 from rankpolicy.kernels.bandits.step import compiled, learn_step, propensity_step, rank_step
 
