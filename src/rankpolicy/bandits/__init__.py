@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING
 from rankpolicy.optional import lazy_imports
 
 if TYPE_CHECKING:
-    from rankpolicy.bandits.base import Bandit
+    from rankpolicy.bandits.bandit import Bandit
     from rankpolicy.bandits.chain import CcmTS, CcmUCB, DbnTS, DbnUCB
     from rankpolicy.bandits.index_bandit import IndexBandit
     from rankpolicy.bandits.indices import KLUCB, UCB1, CountIndex, ThompsonSampling

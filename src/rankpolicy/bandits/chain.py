@@ -6,7 +6,7 @@ from abc import abstractmethod
 from dataclasses import dataclass
 from typing import ClassVar
 
-from rankpolicy.bandits.base import Bandit
+from rankpolicy.bandits.bandit import Bandit
 from rankpolicy.bandits.indices import LOG_LOG_WEIGHT, BetaPrior
 from rankpolicy.kernels.bandits.memory import Program
 from rankpolicy.settings import documented, setting

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rankpolicy.arguments import as_float64, checked_kinds
-from rankpolicy.bandits.base import Bandit, Items
+from rankpolicy.bandits.bandit import Bandit, Items
 from rankpolicy.bandits.indices import Index
 from rankpolicy.bandits.linear import LinearIndex, checked_features
 from rankpolicy.bandits.members import INDICES

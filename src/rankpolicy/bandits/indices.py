@@ -10,7 +10,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from rankpolicy.bandits.other_settings import KnowsOtherSettings
+from rankpolicy.bandits.members import KnowsOtherSettings
 from rankpolicy.kernels.bandits.formulas import kl_ucb_index
 from rankpolicy.kernels.bandits.memory import NEVER_OBSERVED, Program
 from rankpolicy.settings import check_settings, documented, setting

@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from rankpolicy.bandits.base import Bandit
+from rankpolicy.bandits.bandit import Bandit
 from rankpolicy.bandits.indices import BetaPrior
 from rankpolicy.kernels.bandits.memory import Program
 from rankpolicy.settings import documented, setting

@@ -9,8 +9,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rankpolicy.bandits.base import Bandit
-from rankpolicy.bandits.inputs import checked_items
+from rankpolicy.bandits.bandit import Bandit, checked_items
 from rankpolicy.kernels.bandits.memory import Program
 from rankpolicy.settings import documented, setting
 

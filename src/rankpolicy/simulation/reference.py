@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from rankpolicy.bandits.base import Bandit
+from rankpolicy.bandits.bandit import Bandit
 from rankpolicy.clicks.models.definition import User
 from rankpolicy.simulation.problems import Problem
 from rankpolicy.simulation.users import reward_of

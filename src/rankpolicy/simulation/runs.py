@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from rankpolicy.arguments import as_whole_numbers, checked_kinds, whole_number
 from rankpolicy.bandits import BANDITS
-from rankpolicy.bandits.base import Bandit
+from rankpolicy.bandits.bandit import Bandit
 from rankpolicy.clicks.models.definition import User
 from rankpolicy.display import short_repr
 from rankpolicy.executors import Executor, opened

@@ -12,6 +12,8 @@ from numpy.typing import ArrayLike, NDArray
 from rankpolicy.arguments import as_array
 from rankpolicy.types import RankPolicyError
 
+Keys = NDArray[np.uint64]
+
 
 def keys_of(names: ArrayLike) -> NDArray[np.uint64]:
     """The key of each text or whole number, in the shape of ``names``.
@@ -36,34 +38,6 @@ def as_names(names: ArrayLike) -> NDArray[Any]:
     if values.dtype.kind not in "iuU":
         raise RankPolicyError(f"queries and items must be texts or whole numbers; got {values.dtype}.")
     return values
-
-
-def is_item(names: NDArray[Any]) -> NDArray[np.bool_]:
-    """Which names are items; "" and -1 stand for no item, past the end of a list.
-
-    >>> is_item(np.array([7, 0, -1])).tolist()
-    [True, True, False]
-    """
-    if names.dtype.kind == "i" and (names < -1).any():
-        raise RankPolicyError(f"numbers of items must be 0 or more, -1 past the end of a list; got {names.min()}.")
-    return np.asarray(names != ("" if names.dtype.kind == "U" else -1))
-
-
-def checked_names(items: ArrayLike) -> NDArray[Any]:
-    """Names (item,) of the items to rank.
-
-    >>> checked_names("red")
-    Traceback (most recent call last):
-    rankpolicy.types.RankPolicyError: items must be one list of names; got an array of shape (). Call once per query.
-    """
-    names = as_names(items)
-    if names.ndim != 1:
-        raise RankPolicyError(
-            f"items must be one list of names; got an array of shape {names.shape}. Call once per query."
-        )
-    if not is_item(names).all():
-        raise RankPolicyError('items must have names; got "" or -1, which stand for no item past the end of a list.')
-    return names
 
 
 def mixed_keys(keys: NDArray[np.uint64], others: NDArray[np.uint64] | None = None) -> NDArray[np.uint64]:

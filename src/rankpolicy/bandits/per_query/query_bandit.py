@@ -12,14 +12,22 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rankpolicy.arguments import as_array, whole_number
-from rankpolicy.bandits.base import Bandit
-from rankpolicy.bandits.generator_state import generator_from_words, generator_words
-from rankpolicy.bandits.inputs import checked_log
-from rankpolicy.bandits.members import BANDITS
-from rankpolicy.bandits.other_settings import KnowsOtherSettings
-from rankpolicy.bandits.per_query.keys import KnownTexts, as_names, checked_names, is_item, keys_of, text_key
-from rankpolicy.bandits.per_query.query_table import Keys, QueryTable
-from rankpolicy.bandits.per_query.text_rows import flat_marks, flat_rows, text_array
+from rankpolicy.bandits.bandit import Bandit, checked_log
+from rankpolicy.bandits.files import generator_from_words, generator_words
+from rankpolicy.bandits.members import BANDITS, KnowsOtherSettings
+from rankpolicy.bandits.per_query.inputs import (
+    check_distinct,
+    check_ends,
+    checked_names,
+    flat_marks,
+    flat_rows,
+    is_item,
+    quick_list,
+    quick_marks,
+    text_array,
+)
+from rankpolicy.bandits.per_query.keys import Keys, KnownTexts, as_names, keys_of, text_key
+from rankpolicy.bandits.per_query.query_table import QueryTable
 from rankpolicy.display import html_block, html_table, short
 from rankpolicy.kernels.bandits.memory import Table
 from rankpolicy.settings import check_settings, documented, plain, setting
@@ -110,7 +118,7 @@ class QueryBandit(KnowsOtherSettings):
             Length of this list, at most that of the bandit; None: that of the bandit.
         """
         longest = self._length(cutoff)
-        texts = _quick_list(items)
+        texts = quick_list(items)
         if texts and (keys := self._text_keys(query, texts)) is not None:
             places, _ = self._table.rank(keys, self.generator, min(longest, len(texts)))
             return np.asarray(items)[places]
@@ -146,9 +154,9 @@ class QueryBandit(KnowsOtherSettings):
                 f"items must be (list, item) and queries one per list; got {names.shape} and {asked.shape}."
             )
         is_shown = is_item(names)
-        _check_ends(is_shown)
+        check_ends(is_shown)
         keys, asked_keys, lengths = self._name_keys(names), keys_of(asked), is_shown.sum(1)
-        _check_distinct(keys, is_shown)
+        check_distinct(keys, is_shown)
         places = self._table.rank_many(asked_keys, keys, lengths, self.generator, min(longest, names.shape[1]))
         chosen = np.take_along_axis(names, np.maximum(places, 0), 1)
         return np.where(places >= 0, chosen, "" if names.dtype.kind == "U" else -1)
@@ -207,7 +215,7 @@ class QueryBandit(KnowsOtherSettings):
         clicks
             1 where the item was clicked and 0 elsewhere, (position,).
         """
-        texts, marks = _quick_list(ranking), _quick_marks(clicks)
+        texts, marks = quick_list(ranking), quick_marks(clicks)
         if marks is not None and len(texts) == len(marks) <= self.cutoff:
             keys = self._text_keys(query, texts)
             if keys is not None:
@@ -244,7 +252,7 @@ class QueryBandit(KnowsOtherSettings):
         for start in range(0, len(lists), LISTS_AT_ONCE):
             part = slice(start, start + LISTS_AT_ONCE)
             shown, keys = is_shown[part], self._name_keys(names[part])
-            _check_distinct(keys, shown)
+            check_distinct(keys, shown)
             offsets = np.concatenate([[0], np.cumsum(shown.sum(1))])
             self._table.learn(self._name_keys(asked[part]), keys[shown], offsets, marks[part][shown])
 
@@ -368,12 +376,12 @@ class QueryBandit(KnowsOtherSettings):
         if keys is None or asked_keys is None:
             return None
         of_items = np.frombuffer(keys, np.uint64).reshape(shape)
-        _check_distinct(of_items)
+        check_distinct(of_items)
         return np.frombuffer(asked_keys, np.uint64), of_items, texts
 
     def _keys(self, query: str | int, names: NDArray[Any]) -> Keys:
         keys = self._name_keys(names)
-        _check_distinct(keys[None])
+        check_distinct(keys[None])
         return np.concatenate([keys_of(_one(query)), keys])
 
     def _name_keys(self, names: NDArray[Any]) -> Keys:
@@ -387,37 +395,6 @@ class QueryBandit(KnowsOtherSettings):
 def _serves(name: str) -> bool:
     bandit = BANDITS[name]
     return bandit.is_additive and bandit.num_tables == 1 and bandit.num_columns == 2
-
-
-def _check_distinct(keys: Keys, is_shown: NDArray[np.bool_] | None = None) -> None:
-    ordered = np.sort(keys if is_shown is None else np.where(is_shown, keys, np.uint64(0)), 1)
-    if ((ordered[:, 1:] == ordered[:, :-1]) & (ordered[:, 1:] != 0)).any():
-        raise RankPolicyError("a list must hold each item once; got one twice.")
-
-
-def _check_ends(is_shown: NDArray[np.bool_]) -> None:
-    if (is_shown[:, 1:] & ~is_shown[:, :-1]).any():
-        raise RankPolicyError('-1 and "" must only come past the end of a list; got an item after one.')
-
-
-def _quick_list(names: ArrayLike) -> list[str]:
-    """Names that may be texts, as a list; no names for what has to be looked at more closely."""
-    if isinstance(names, list):
-        return names
-    return names.tolist() if isinstance(names, np.ndarray) and names.dtype.kind == "U" and names.ndim == 1 else []
-
-
-def _quick_marks(clicks: ArrayLike) -> NDArray[np.int8] | None:
-    """Clicks as kernels read them; None for what has to be looked at more closely."""
-    if isinstance(clicks, np.ndarray):
-        clicks = clicks.tolist()
-    try:
-        marks = bytearray(clicks) if isinstance(clicks, list | tuple) else None
-    except (TypeError, ValueError):
-        return None
-    if not marks or max(marks) > 1:
-        return None
-    return np.frombuffer(marks, np.int8)
 
 
 def _one(query: str | int) -> list[str | int]:

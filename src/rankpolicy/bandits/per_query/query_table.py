@@ -7,11 +7,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rankpolicy.bandits.base import Bandit
-from rankpolicy.bandits.per_query.keys import mixed_keys
+from rankpolicy.bandits.bandit import Bandit
+from rankpolicy.bandits.per_query.keys import Keys, mixed_keys
 from rankpolicy.kernels.bandits.memory import Memory, Table
 
-Keys = NDArray[np.uint64]
 FULLEST = 0.7  # largest share of slots in use; above it probes get long
 _SMALLEST = 1024  # slots
 
