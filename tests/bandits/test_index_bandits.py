@@ -23,7 +23,7 @@ from rankpolicy.bandits import (
     RankedKLUCB,
     ThompsonSampling,
 )
-from rankpolicy.bandits.kl_ucb_index import kl_ucb
+from rankpolicy.bandits.index import kl_ucb
 from rankpolicy.types import RankPolicyError
 from tests.bandits.test_kl_ucb import bisection
 

@@ -6,13 +6,14 @@
     bandit.save("bandit.rank")              # rp.load gives it back
 
 Most bandits are an index (KL-UCB, UCB1, Thompson sampling, LinUCB, LinTS) with a kind of feedback: ``IndexBandit(index=...,
-feedback=...)``. The named ones are presets of it (presets.py); the others have a file each.
+feedback=...)``. The named ones are presets of it (index_bandits.py). Other bandits stand in the file of their
+kind: chain.py, position.py, ranked.py, pairs.py, uniform.py; per_query/ has one bandit per query.
 
 How to add a bandit:
 
-1. An index of clicks and observations: one file with a ``CountIndex`` (two formulas in plain Python, see indices.py) and a preset
-   that joins it with a kind of feedback. Nothing else needs to be compiled by hand.
-2. Any other bandit: one file with a ``Bandit``: its ``name``, the users it is ``made_for``, its settings, ``_numbers()`` for the step
+1. An index of clicks and observations: a ``CountIndex`` (two formulas in plain Python, see index.py) and a preset that joins it with a kind
+   of feedback (index_bandits.py). Nothing else needs to be compiled by hand.
+2. Any other bandit: a ``Bandit`` with its ``name``, the users it is ``made_for``, its settings, ``_numbers()`` for the step
    functions, ``program()``. Its two step functions go to ``kernels/bandits/`` (step.py there describes them). Set ``num_tables`` and
    ``num_columns`` if its statistics are not (1, item, 2), override ``_empty_statistics`` if they have another shape or do not start
    from 0, ``_check_statistics`` if they are not clicks and observations, ``propensities`` if they are known; ``is_additive = False``
@@ -28,15 +29,8 @@ from rankpolicy.optional import lazy_imports
 if TYPE_CHECKING:
     from rankpolicy.bandits.bandit import Bandit
     from rankpolicy.bandits.chain import CcmTS, CcmUCB, DbnTS, DbnUCB
-    from rankpolicy.bandits.index_bandit import IndexBandit
-    from rankpolicy.bandits.indices import KLUCB, UCB1, CountIndex, ThompsonSampling
-    from rankpolicy.bandits.kl_ucb_index import kl_ucb
-    from rankpolicy.bandits.linear import LinTS, LinUCB
-    from rankpolicy.bandits.members import BANDITS, INDICES
-    from rankpolicy.bandits.pairs import BubbleRank, TopRank
-    from rankpolicy.bandits.per_query.query_bandit import QueryBandit
-    from rankpolicy.bandits.position import PbmPIE, PbmTS, PbmUCB, UbmTS, UbmUCB
-    from rankpolicy.bandits.presets import (
+    from rankpolicy.bandits.index import KLUCB, UCB1, CountIndex, ThompsonSampling, kl_ucb
+    from rankpolicy.bandits.index_bandits import (
         CascadeKLUCB,
         CascadeLinTS,
         CascadeLinUCB,
@@ -49,9 +43,15 @@ if TYPE_CHECKING:
         DcmTS,
         DcmUCB1,
         FirstClick,
+        IndexBandit,
         LastClick,
         MpTS,
     )
+    from rankpolicy.bandits.linear import LinTS, LinUCB
+    from rankpolicy.bandits.members import BANDITS, INDICES
+    from rankpolicy.bandits.pairs import BubbleRank, TopRank
+    from rankpolicy.bandits.per_query.query_bandit import QueryBandit
+    from rankpolicy.bandits.position import PbmPIE, PbmTS, PbmUCB, UbmTS, UbmUCB
     from rankpolicy.bandits.ranked import RankedExp3, RankedKLUCB
     from rankpolicy.bandits.uniform import EpsilonGreedy, RandomLists
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from rankpolicy.bandits.bandit import Bandit
-from rankpolicy.bandits.indices import LOG_LOG_WEIGHT, BetaPrior
+from rankpolicy.bandits.index import LOG_LOG_WEIGHT, BetaPrior
 from rankpolicy.kernels.bandits.memory import Program
 from rankpolicy.settings import documented, setting
 from rankpolicy.types import RankPolicyError

@@ -6,12 +6,11 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
-from rankpolicy.bandits.indices import Index, Numbers
+from rankpolicy.bandits.index import Index, Numbers, checked_features
 from rankpolicy.kernels.bandits.memory import Program
 from rankpolicy.settings import documented, setting
-from rankpolicy.types import RankPolicyError
 
 
 @dataclass(kw_only=True, eq=False)
@@ -23,6 +22,7 @@ class LinearIndex(Index):
     """
 
     is_additive: ClassVar[bool] = False
+    has_features: ClassVar[bool] = True
 
     features: NDArray[np.float64] | None = setting(
         None, "Features (item, feature), one row per item. None: every item is its own feature and learns by itself."
@@ -35,6 +35,12 @@ class LinearIndex(Index):
     prior_variance: float = setting(
         1.0, "Prior variance of each parameter. Lower values shrink parameters towards 0.", above=0
     )
+
+    def _declared_features(self) -> Numbers | None:
+        return self.features
+
+    def _replace_features(self, features: Numbers) -> None:
+        self.features = features
 
     def numbers(self) -> tuple[float, ...]:
         """Variance of the noise, and the scale of exploration."""
@@ -100,18 +106,3 @@ class LinTS(LinearIndex):
         from rankpolicy.kernels.bandits.linear import learn_linear, rank_by_linear_thompson_sampling
 
         return Program(rank_by_linear_thompson_sampling, learn_linear)
-
-
-def checked_features(features: ArrayLike, num_items: int) -> Numbers:
-    """Features as an array of their own, (item, feature), finite, one row per item."""
-    try:
-        values = np.array(features, np.float64, order="C")
-    except (TypeError, ValueError, RuntimeError, OverflowError):
-        values = np.empty(0)
-    if values.ndim != 2 or len(values) != num_items or values.shape[1] == 0:
-        raise RankPolicyError(
-            f"features must be numbers (item, feature), one row for each of {num_items} items; got shape {values.shape}."
-        )
-    if not np.isfinite(values).all():
-        raise RankPolicyError("features must be finite; got NaN or infinity.")
-    return values

@@ -10,27 +10,27 @@ from rankpolicy.settings import setting_names
 
 if TYPE_CHECKING:
     from rankpolicy.bandits.bandit import Bandit
-    from rankpolicy.bandits.indices import Index
+    from rankpolicy.bandits.index import Index
 
-_BANDITS, _PRESETS = "rankpolicy.bandits", "rankpolicy.bandits.presets"
+_BANDITS, _INDEX_BANDITS = "rankpolicy.bandits", "rankpolicy.bandits.index_bandits"
 
 BANDITS: Members[type[Bandit]] = Members(
     "bandit",
     {
-        "dcm-kl-ucb": f"{_PRESETS}:DcmKLUCB",
-        "dcm-kl-ucb-log": f"{_PRESETS}:DcmKLUCBLog",
-        "dcm-ucb1": f"{_PRESETS}:DcmUCB1",
-        "dcm-ts": f"{_PRESETS}:DcmTS",
-        "cascade-kl-ucb": f"{_PRESETS}:CascadeKLUCB",
-        "cascade-ucb1": f"{_PRESETS}:CascadeUCB1",
-        "cascade-ts": f"{_PRESETS}:CascadeTS",
-        "mp-ts": f"{_PRESETS}:MpTS",
-        "dcm-lin-ucb": f"{_PRESETS}:DcmLinUCB",
-        "dcm-lin-ts": f"{_PRESETS}:DcmLinTS",
-        "cascade-lin-ucb": f"{_PRESETS}:CascadeLinUCB",
-        "cascade-lin-ts": f"{_PRESETS}:CascadeLinTS",
-        "first-click": f"{_PRESETS}:FirstClick",
-        "last-click": f"{_PRESETS}:LastClick",
+        "dcm-kl-ucb": f"{_INDEX_BANDITS}:DcmKLUCB",
+        "dcm-kl-ucb-log": f"{_INDEX_BANDITS}:DcmKLUCBLog",
+        "dcm-ucb1": f"{_INDEX_BANDITS}:DcmUCB1",
+        "dcm-ts": f"{_INDEX_BANDITS}:DcmTS",
+        "cascade-kl-ucb": f"{_INDEX_BANDITS}:CascadeKLUCB",
+        "cascade-ucb1": f"{_INDEX_BANDITS}:CascadeUCB1",
+        "cascade-ts": f"{_INDEX_BANDITS}:CascadeTS",
+        "mp-ts": f"{_INDEX_BANDITS}:MpTS",
+        "dcm-lin-ucb": f"{_INDEX_BANDITS}:DcmLinUCB",
+        "dcm-lin-ts": f"{_INDEX_BANDITS}:DcmLinTS",
+        "cascade-lin-ucb": f"{_INDEX_BANDITS}:CascadeLinUCB",
+        "cascade-lin-ts": f"{_INDEX_BANDITS}:CascadeLinTS",
+        "first-click": f"{_INDEX_BANDITS}:FirstClick",
+        "last-click": f"{_INDEX_BANDITS}:LastClick",
         "ranked-kl-ucb": f"{_BANDITS}.ranked:RankedKLUCB",
         "ranked-exp3": f"{_BANDITS}.ranked:RankedExp3",
         "pbm-ucb": f"{_BANDITS}.position:PbmUCB",
@@ -52,9 +52,9 @@ BANDITS: Members[type[Bandit]] = Members(
 INDICES: Members[type[Index]] = Members(
     "index",
     {
-        "kl-ucb": f"{_BANDITS}.indices:KLUCB",
-        "ucb1": f"{_BANDITS}.indices:UCB1",
-        "ts": f"{_BANDITS}.indices:ThompsonSampling",
+        "kl-ucb": f"{_BANDITS}.index:KLUCB",
+        "ucb1": f"{_BANDITS}.index:UCB1",
+        "ts": f"{_BANDITS}.index:ThompsonSampling",
         "lin-ucb": f"{_BANDITS}.linear:LinUCB",
         "lin-ts": f"{_BANDITS}.linear:LinTS",
     },
@@ -63,7 +63,7 @@ INDICES: Members[type[Index]] = Members(
 # Bandits that need more than items and a cutoff: made from Python and kept in files, not on the command line.
 COMPOSED: Members[Any] = Members(
     "bandit",
-    {"index": f"{_BANDITS}.index_bandit:IndexBandit", "query": f"{_BANDITS}.per_query.query_bandit:QueryBandit"},
+    {"index": f"{_BANDITS}.index_bandits:IndexBandit", "query": f"{_BANDITS}.per_query.query_bandit:QueryBandit"},
 )
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankpolicy.bandits.bandit import Bandit
-from rankpolicy.bandits.indices import BetaPrior
+from rankpolicy.bandits.index import BetaPrior
 from rankpolicy.kernels.bandits.memory import Program
 from rankpolicy.settings import documented, setting
 from rankpolicy.types import RankPolicyError

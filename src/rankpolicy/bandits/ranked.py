@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rankpolicy.bandits.bandit import Bandit, checked_items
-from rankpolicy.bandits.indices import KLUCB, LOG_LOG_WEIGHT
+from rankpolicy.bandits.index import KLUCB, LOG_LOG_WEIGHT
 from rankpolicy.kernels.bandits.memory import Program
 from rankpolicy.settings import documented, setting
 from rankpolicy.types import RankPolicyError

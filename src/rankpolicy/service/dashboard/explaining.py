@@ -9,8 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from rankpolicy.bandits.index_bandit import AnyIndexBandit
-from rankpolicy.bandits.indices import CountIndex, ThompsonSampling
+from rankpolicy.bandits.index import AnyIndexBandit, CountIndex, ThompsonSampling
 from rankpolicy.bandits.per_query.keys import keys_of, mixed_keys
 from rankpolicy.bandits.per_query.query_bandit import QueryBandit
 from rankpolicy.service.dashboard.intervals import share_with_interval

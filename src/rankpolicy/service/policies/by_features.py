@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from rankpolicy.bandits.index_bandit import AnyIndexBandit
+from rankpolicy.bandits.index import AnyIndexBandit
 from rankpolicy.bandits.members import BANDITS
 from rankpolicy.service.errors import DamagedStoreError
 from rankpolicy.service.messages import RankRequest

@@ -1,14 +1,86 @@
-"""Named index bandits: which index, which feedback, whose paper."""
+"""Index bandits: any index with any kind of feedback, and the named ones (which index, which feedback, whose paper)."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import ClassVar
+from collections.abc import Mapping
+from dataclasses import MISSING, dataclass, replace
+from typing import Any, ClassVar
 
-from rankpolicy.bandits.index_bandit import IndexPreset
-from rankpolicy.bandits.indices import KLUCB, LOG_LOG_WEIGHT, UCB1, ThompsonSampling
+import numpy as np
+from numpy.typing import NDArray
+
+from rankpolicy.bandits.bandit import Bandit
+from rankpolicy.bandits.index import KLUCB, LOG_LOG_WEIGHT, UCB1, AnyIndexBandit, Index, IndexPreset, ThompsonSampling
 from rankpolicy.bandits.linear import LinTS, LinUCB
-from rankpolicy.settings import documented, setting
+from rankpolicy.bandits.members import INDICES
+from rankpolicy.kernels.bandits.memory import FEEDBACKS
+from rankpolicy.settings import changed_settings, documented, plain, setting, setting_names
+from rankpolicy.types import RankPolicyError
+
+
+@documented
+@dataclass(kw_only=True, eq=False)
+class IndexBandit(AnyIndexBandit):
+    """A bandit made of an index and a kind of feedback. The named bandits (DcmKLUCB, CascadeTS, ...) are presets of it.
+
+    >>> from rankpolicy.bandits import KLUCB
+    >>> bandit = IndexBandit(num_items=3, cutoff=3, index=KLUCB(log_log_weight=1.0), feedback="last-click")
+    >>> bandit.learn([2, 0, 1], [1, 1, 0])
+    >>> bandit.memory.statistics[0].tolist()  # clicks and observations of items 0, 1 and 2
+    [[1.0, 1.0], [0.0, 0.0], [0.0, 1.0]]
+    """
+
+    name: ClassVar[str] = "index"
+
+    index: Index | str = setting(
+        MISSING,
+        "How much an item promises: a name, or a value with settings of its own such as UCB1(radius=0.5). ts has the lowest regret in "
+        "practice, kl-ucb and ucb1 have guarantees, lin-ucb and lin-ts learn from features of items.",
+        choices=lambda: tuple(INDICES),
+    )
+    feedback: str = setting(
+        "all-clicks",
+        "What a list of clicks reveals. all-clicks: items down to the last click were examined (DCM users, who may click several items). "
+        "first-click: items down to the first click were examined, later clicks are ignored (cascade users). last-click: items down to "
+        "the last click were examined, only that click counts. whole-list: all items shown were examined (multiple plays).",
+        choices=FEEDBACKS,
+    )
+
+    def __post_init__(self) -> None:
+        if isinstance(self.index, Mapping):  # as in to_dict()
+            given = dict(self.index)
+            self.index = INDICES.named(given.pop("name", None))(**given)
+        elif isinstance(self.index, Index) and not isinstance(self.index, Bandit):
+            self.index = replace(self.index)  # a copy: add_items and set_features change it
+        else:
+            self.index = INDICES.named(self.index)()
+        super().__post_init__()
+
+    def _used_index(self) -> Index:
+        assert isinstance(self.index, Index)
+        return self.index
+
+    def _used_feedback(self) -> str:
+        return self.feedback
+
+    def _plain_settings(self) -> dict[str, Any]:
+        index = self._used_index()
+        if index.name not in INDICES or INDICES[index.name] is not type(index):
+            raise RankPolicyError(
+                f"an index of your own cannot be saved, because files hold no code; got {type(index).__name__}. "
+                f"These can: {', '.join(INDICES)}."
+            )
+        own = {name: plain(getattr(index, name)) for name in setting_names(type(index)) if name != "features"}
+        return super()._plain_settings() | {"index": {"name": index.name} | own}
+
+    def _array_settings(self) -> dict[str, NDArray[np.float64]]:
+        changed = changed_settings(self._used_index())
+        return {"features": changed["features"]} if "features" in changed else {}
+
+    @classmethod
+    def _with_arrays(cls, settings: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> dict[str, Any]:
+        return settings | {"index": dict(settings["index"]) | arrays}
+
 
 # Users who may click several items (DCM): every item down to the last click was examined --------------------------------------------
 
