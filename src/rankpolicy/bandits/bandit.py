@@ -106,14 +106,14 @@ class Bandit(KnowsOtherSettings, ABC):
         return None
 
     def _filled_propensities(self, memory: Memory, available: Items, ranking: Items) -> NDArray[np.float64]:
-        step, found = self.propensity_step(), np.zeros(len(ranking))
+        step, propensities = self.propensity_step(), np.zeros(len(ranking))
         assert step is not None
         if not len(available):
             raise RankPolicyError("available must name at least one item; got none.")
-        step(memory, available, ranking, found)
-        if (found < 0).any():
-            raise RankPolicyError(f"a list must hold available items; got {ranking[found < 0][0]}.")
-        return found
+        step(memory, available, ranking, propensities)
+        if (propensities < 0).any():
+            raise RankPolicyError(f"a list must hold available items; got {ranking[propensities < 0][0]}.")
+        return propensities
 
     # What they share -------------------------------------------------------------------------------------------------------------
 
@@ -129,8 +129,8 @@ class Bandit(KnowsOtherSettings, ABC):
             "items": self.num_items,
             "list length": self.cutoff,
         }
-        others = {name: value for name, value in changed_settings(self).items() if name in self.setting_names()}
-        rows = [*facts.items(), *((name, short(value)) for name, value in others.items())]
+        changed = {name: value for name, value in changed_settings(self).items() if name in self.setting_names()}
+        rows = [*facts.items(), *((name, short(value)) for name, value in changed.items())]
         return html_block(type(self).__name__, html_table(rows))
 
     @final
@@ -188,7 +188,7 @@ class Bandit(KnowsOtherSettings, ABC):
         """
         if count < 1:
             raise RankPolicyError(f"add_items must add at least 1 item; got {count}.")
-        known, old = self.num_items, self.memory
+        num_before, old = self.num_items, self.memory
         self.num_items += count
         grown = self._empty_memory()
         tables, rows, columns = old.statistics.shape
@@ -196,7 +196,7 @@ class Bandit(KnowsOtherSettings, ABC):
         self.memory = grown._replace(
             steps=old.steps, window_rankings=old.window_rankings, window_clicks=old.window_clicks
         )
-        return np.arange(known, self.num_items)
+        return np.arange(num_before, self.num_items)
 
     def forget_items(self, items: ArrayLike) -> None:
         """Forget what was learned about these items, so that their numbers can be given to others.
@@ -254,12 +254,12 @@ class Bandit(KnowsOtherSettings, ABC):
 
     def _plain_settings(self) -> dict[str, Any]:
         """Settings that are no arrays."""
-        own = {name: getattr(self, name) for name in setting_names(type(self))}
-        return {name: plain(value) for name, value in own.items() if not isinstance(value, np.ndarray)}
+        settings = {name: getattr(self, name) for name in setting_names(type(self))}
+        return {name: plain(value) for name, value in settings.items() if not isinstance(value, np.ndarray)}
 
     def _array_settings(self) -> dict[str, NDArray[Any]]:
-        own = {name: getattr(self, name) for name in setting_names(type(self))}
-        return {name: value for name, value in own.items() if isinstance(value, np.ndarray)}
+        settings = {name: getattr(self, name) for name in setting_names(type(self))}
+        return {name: value for name, value in settings.items() if isinstance(value, np.ndarray)}
 
     @classmethod
     def _with_arrays(cls, settings: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> dict[str, Any]:

@@ -51,17 +51,7 @@ def save_bandit(bandit: SavedBandit, path: str | os.PathLike[str]) -> None:
 
 
 def restore_bandit(manifest: dict[str, Any], files: dict[str, bytes], path: Path) -> Any:
-    """The bandit that a file holds.
-
-    Parameters
-    ----------
-    manifest
-        The manifest of the file: name and settings of the bandit.
-    files
-        Its parts; the arrays are in safetensors format.
-    path
-        The file, for error messages.
-    """
+    """The bandit that a file holds."""
     from safetensors.numpy import load
 
     if _ARRAYS not in files:
@@ -79,21 +69,14 @@ def bandit_to_dict(bandit: SavedBandit) -> dict[str, Any]:
 
 
 def bandit_from_dict(document: Mapping[str, Any], cls: type[SavedT]) -> SavedT:
-    """The bandit that ``bandit_to_dict`` described.
-
-    Parameters
-    ----------
-    document
-        What ``bandit_to_dict`` returned.
-    cls
-        The class that is wanted, or a base of it.
-    """
+    """The bandit that ``bandit_to_dict`` described."""
     if not isinstance(document, Mapping) or not isinstance(document.get("arrays"), Mapping):
         raise RankPolicyError("a bandit must be a mapping with bandit, settings and arrays, as to_dict() returns it.")
-    found = _class_named(document.get("bandit"))
-    if not issubclass(found, cls):
+    bandit_class = _class_named(document.get("bandit"))
+    if not issubclass(bandit_class, cls):
         raise RankPolicyError(
-            f"{cls.__name__}.from_dict got a {document['bandit']} bandit. Use {found.__name__}.from_dict, or Bandit.from_dict for any."
+            f"{cls.__name__}.from_dict got a {document['bandit']} bandit. "
+            f"Use {bandit_class.__name__}.from_dict, or Bandit.from_dict for any."
         )
     arrays = {str(name): value for name, value in document["arrays"].items()}
     return cast(SavedT, _made(document["bandit"], document.get("settings"), arrays))
@@ -111,15 +94,15 @@ def _made(name: Any, settings: Any, arrays: Mapping[str, Any]) -> Any:
     cls = _class_named(name)
     if not isinstance(settings, Mapping):
         raise RankPolicyError("settings of a bandit must be a mapping of names and values.")
-    given = {str(key): _tuples(value) for key, value in settings.items()}
-    _check_sizes(given, arrays)
+    plain_settings = {str(key): _tuples(value) for key, value in settings.items()}
+    _check_sizes(plain_settings, arrays)
     learned = ("steps", "statistics", "window_rankings", "window_clicks", "generator", "keys", "counts")
-    extra = {key: array for key, array in arrays.items() if key not in learned}
+    array_settings = {key: array for key, array in arrays.items() if key not in learned}
     try:
-        bandit: SavedBandit = cls(**cls._with_arrays(given, extra))
+        bandit: SavedBandit = cls(**cls._with_arrays(plain_settings, array_settings))
     except TypeError as error:  # a required setting is missing
         raise RankPolicyError(f"settings of {name} are incomplete ({error}).") from None
-    bandit._restore({key: _checked(key, arrays, own) for key, own in bandit._arrays().items()})
+    bandit._restore({key: _checked(key, arrays, expected) for key, expected in bandit._arrays().items()})
     return bandit
 
 
@@ -144,17 +127,17 @@ def _shape(values: Any) -> tuple[int, ...]:
         return ()
 
 
-def _checked(name: str, arrays: Mapping[str, Any], own: NDArray[Any]) -> NDArray[Any]:
-    """An array of the shape and kind of the bandit's own; the first axis of ``keys`` and ``counts`` is free."""
+def _checked(name: str, arrays: Mapping[str, Any], expected: NDArray[Any]) -> NDArray[Any]:
+    """An array of the shape and kind of the expected one; the first axis of ``keys`` and ``counts`` is free."""
     if name not in arrays:
         raise RankPolicyError(f"the array {name} is missing.")
     is_free = name in ("keys", "counts")
-    array = _numbers(name, arrays[name], own.dtype)
-    if array.size == 0 and (own.size == 0 or is_free):  # nested lists lose the shape of an empty array
-        return np.empty((0, *own.shape[1:]) if is_free else own.shape, own.dtype)
-    if array.shape[is_free:] != own.shape[is_free:] or array.ndim != own.ndim:
-        wanted = ("any number", *own.shape[1:]) if is_free else own.shape
-        raise RankPolicyError(f"the array {name} must have shape ({', '.join(map(str, wanted))}); got {array.shape}.")
+    array = _numbers(name, arrays[name], expected.dtype)
+    if array.size == 0 and (expected.size == 0 or is_free):  # nested lists lose the shape of an empty array
+        return np.empty((0, *expected.shape[1:]) if is_free else expected.shape, expected.dtype)
+    if array.shape[is_free:] != expected.shape[is_free:] or array.ndim != expected.ndim:
+        shape = ("any number", *expected.shape[1:]) if is_free else expected.shape
+        raise RankPolicyError(f"the array {name} must have shape ({', '.join(map(str, shape))}); got {array.shape}.")
     return array
 
 
@@ -179,14 +162,14 @@ def _tuples(value: Any) -> Any:
     return tuple(_tuples(member) for member in value) if isinstance(value, list) else value
 
 
-LOW = (1 << 64) - 1
+_LOW_WORD = (1 << 64) - 1
 
 
 def generator_words(generator: np.random.Generator) -> NDArray[np.uint64]:
     """The state (6,) of a PCG64 generator: its two 128-bit numbers, high word first, and the unused half of the last 64-bit draw."""
     state = generator.bit_generator.state
     numbers = state["state"]["state"], state["state"]["inc"]
-    words = [word for number in numbers for word in (number >> 64, number & LOW)]
+    words = [word for number in numbers for word in (number >> 64, number & _LOW_WORD)]
     return np.array([*words, state["has_uint32"], state["uinteger"]], np.uint64)
 
 

@@ -47,23 +47,11 @@ class Index(KnowsOtherSettings, ABC):
         """The step functions; compiled code is loaded here and not before."""
 
     @abstractmethod
-    def empty_statistics(self, num_items: int) -> Numbers:
-        """Statistics (table, item, column) before the first list.
+    def _index_statistics(self, num_items: int) -> Numbers:
+        """Statistics (table, item, column) before the first list."""
 
-        Parameters
-        ----------
-        num_items
-            Number of items of the bandit.
-        """
-
-    def item_features(self, num_items: int) -> Numbers:
-        """Features (item, feature) of the items; no columns for an index without features.
-
-        Parameters
-        ----------
-        num_items
-            Number of items of the bandit.
-        """
+    def _index_features(self, num_items: int) -> Numbers:
+        """Features (item, feature) of the items; no columns for an index without features."""
         return np.empty((num_items, 0))
 
     def _declared_features(self) -> Numbers | None:
@@ -122,14 +110,8 @@ class CountIndex(Index):
 
         return Program(rank_items_by(self.threshold, self.value), learn_items)
 
-    def empty_statistics(self, num_items: int) -> Numbers:
-        """Clicks and observations (1, item, 2), all 0.
-
-        Parameters
-        ----------
-        num_items
-            Number of items of the bandit.
-        """
+    def _index_statistics(self, num_items: int) -> Numbers:
+        """Clicks and observations (1, item, 2), all 0."""
         return np.zeros((1, num_items, 2))
 
 
@@ -248,12 +230,12 @@ def kl_ucb(means: ArrayLike, divergences: ArrayLike) -> NDArray[np.float64]:
     """
     from rankpolicy.kernels.bandits.counts import fill_kl_ucb
 
-    given = as_float64("means", means), as_float64("divergences", divergences)
+    arrays = as_float64("means", means), as_float64("divergences", divergences)
     try:
-        shaped = np.broadcast_arrays(*given)
+        shaped = np.broadcast_arrays(*arrays)
     except ValueError:
         raise RankPolicyError(
-            f"means and divergences must have shapes that fit together; got {given[0].shape} and {given[1].shape}."
+            f"means and divergences must have shapes that fit together; got {arrays[0].shape} and {arrays[1].shape}."
         ) from None
     flat_means, flat_divergences = (np.ascontiguousarray(values).ravel() for values in shaped)
     if not ((flat_means >= 0) & (flat_means <= 1)).all() or not (flat_divergences >= 0).all():
@@ -375,10 +357,10 @@ class AnyIndexBandit(Bandit):
         return self._used_index().numbers()
 
     def _features(self) -> NDArray[np.float64]:
-        return self._used_index().item_features(self.num_items)
+        return self._used_index()._index_features(self.num_items)
 
     def _empty_statistics(self) -> NDArray[np.float64]:
-        return self._used_index().empty_statistics(self.num_items)
+        return self._used_index()._index_statistics(self.num_items)
 
     def _empty_memory(self) -> Memory:
         feedback = FEEDBACKS.index(self._used_feedback())

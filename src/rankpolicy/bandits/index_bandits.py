@@ -48,8 +48,8 @@ class IndexBandit(AnyIndexBandit):
 
     def __post_init__(self) -> None:
         if isinstance(self.index, Mapping):  # as in to_dict()
-            given = dict(self.index)
-            self.index = INDICES.named(given.pop("name", None))(**given)
+            settings = dict(self.index)
+            self.index = INDICES.named(settings.pop("name", None))(**settings)
         elif isinstance(self.index, Index) and not isinstance(self.index, Bandit):
             self.index = replace(self.index)  # a copy: add_items and set_features change it
         else:
@@ -70,8 +70,8 @@ class IndexBandit(AnyIndexBandit):
                 f"an index of your own cannot be saved, because files hold no code; got {type(index).__name__}. "
                 f"These can: {', '.join(INDICES)}."
             )
-        own = {name: plain(getattr(index, name)) for name in setting_names(type(index)) if name != "features"}
-        return super()._plain_settings() | {"index": {"name": index.name} | own}
+        settings = {name: plain(getattr(index, name)) for name in setting_names(type(index)) if name != "features"}
+        return super()._plain_settings() | {"index": {"name": index.name} | settings}
 
     def _array_settings(self) -> dict[str, NDArray[np.float64]]:
         changed = changed_settings(self._used_index())

@@ -50,25 +50,13 @@ class LinearIndex(Index):
         """How many posterior standard deviations are explored."""
         return 1.0
 
-    def item_features(self, num_items: int) -> Numbers:
-        """The features, checked; without features the unit vectors.
-
-        Parameters
-        ----------
-        num_items
-            Number of items of the bandit.
-        """
+    def _index_features(self, num_items: int) -> Numbers:
+        """The features, checked; without features the unit vectors."""
         return np.eye(num_items) if self.features is None else checked_features(self.features, num_items)
 
-    def empty_statistics(self, num_items: int) -> Numbers:
-        """b = 0 and the prior covariance, (1, feature, 1 + feature).
-
-        Parameters
-        ----------
-        num_items
-            Number of items of the bandit.
-        """
-        size = self.item_features(num_items).shape[1]
+    def _index_statistics(self, num_items: int) -> Numbers:
+        """b = 0 and the prior covariance, (1, feature, 1 + feature)."""
+        size = self._index_features(num_items).shape[1]
         return np.concatenate([np.zeros((size, 1)), self.prior_variance * np.eye(size)], 1)[None]
 
 

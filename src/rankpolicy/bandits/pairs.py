@@ -95,17 +95,17 @@ class BubbleRank(PairBandit):
             Item numbers.
         """
         forgotten = checked_items(items, num_items=self.num_items, what="items")
-        places = self._places()
-        base = self._base_places()
+        positions = self._positions()
+        base = self._base_positions()
         for item in forgotten:
-            holder = np.flatnonzero(places == base[item])[0]
-            places[holder], places[item] = places[item], base[item]
+            holder = np.flatnonzero(positions == base[item])[0]
+            positions[holder], positions[item] = positions[item], base[item]
         super().forget_items(items)
-        np.fill_diagonal(self.memory.statistics[0], places)
+        np.fill_diagonal(self.memory.statistics[0], positions)
 
     def leading_ranking(self) -> Items:
         """All items, best first, as far as is known."""
-        return np.argsort(self._places())
+        return np.argsort(self._positions())
 
     def program(self) -> Program:
         """The step functions; compiled code is loaded here and not before."""
@@ -113,19 +113,19 @@ class BubbleRank(PairBandit):
 
         return Program(rank_by_bubbles, learn_bubbles)
 
-    def _places(self) -> NDArray[np.float64]:
+    def _positions(self) -> NDArray[np.float64]:
         return np.array(self.memory.statistics[0].diagonal())
 
-    def _base_places(self) -> NDArray[np.float64]:
+    def _base_positions(self) -> NDArray[np.float64]:
         first = np.array(self.base_ranking or (), np.int64)
         ranking = np.concatenate([first, np.setdiff1d(np.arange(self.num_items), first)])
-        places = np.empty(self.num_items)
-        places[ranking] = np.arange(self.num_items)
-        return places
+        positions = np.empty(self.num_items)
+        positions[ranking] = np.arange(self.num_items)
+        return positions
 
     def _empty_statistics(self) -> NDArray[np.float64]:
         statistics = np.zeros((2, self.num_items, self.num_items))
-        np.fill_diagonal(statistics[0], self._base_places())
+        np.fill_diagonal(statistics[0], self._base_positions())
         return statistics
 
     def _check(self) -> None:
@@ -134,8 +134,8 @@ class BubbleRank(PairBandit):
 
     def _check_statistics(self, statistics: NDArray[np.float64]) -> None:
         # The step functions use both diagonals as numbers of places and items.
-        places, partners = statistics[0].diagonal(), statistics[1].diagonal()
-        if not np.array_equal(np.sort(places), np.arange(self.num_items)):
+        positions, partners = statistics[0].diagonal(), statistics[1].diagonal()
+        if not np.array_equal(np.sort(positions), np.arange(self.num_items)):
             raise RankPolicyError("places of the leading ranking must be 0, 1, 2, ..., each once; got others.")
         if (partners != partners.round()).any() or partners.min() < 0 or partners.max() > self.num_items:
             raise RankPolicyError(f"partners must be whole numbers from 0 to {self.num_items}; got others.")

@@ -72,17 +72,17 @@ class RankedExp3(Bandit):
         """
         from rankpolicy.kernels.bandits.ranked import fill_exp3_probabilities
 
-        left = self._available(available)
+        remaining = self._available(available)
         result = []
         for position, item in enumerate(checked_items(ranking, num_items=self.num_items, what="a list")):
-            if item not in left or position >= self.cutoff:
+            if item not in remaining or position >= self.cutoff:
                 raise RankPolicyError(
                     f"a list must hold at most {self.cutoff} available items; got {item} at position {position}."
                 )
-            probabilities = np.empty(len(left))
-            fill_exp3_probabilities(self.memory, position, left, probabilities)
-            result.append(probabilities[left == item][0])
-            left = left[left != item]
+            probabilities = np.empty(len(remaining))
+            fill_exp3_probabilities(self.memory, position, remaining, probabilities)
+            result.append(probabilities[remaining == item][0])
+            remaining = remaining[remaining != item]
         return np.array(result)
 
     def _check_statistics(self, statistics: NDArray[np.float64]) -> None:

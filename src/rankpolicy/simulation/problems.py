@@ -89,8 +89,8 @@ class Problem:
     def best_rewards(self) -> NDArray[np.float64]:
         """Expected reward of the best list of each phase (phase,)."""
         rewards = np.empty(len(self.phases))
-        for place, phase in enumerate(self.phases):
-            rewards[place] = reward_of(phase.user, _best_list(phase.user, phase.available, self.cutoff))
+        for index, phase in enumerate(self.phases):
+            rewards[index] = reward_of(phase.user, _best_list(phase.user, phase.available, self.cutoff))
         return rewards
 
     def to_dict(self) -> dict[str, Any]:
@@ -161,9 +161,9 @@ def gradual_drift(problem: Problem, attraction: ArrayLike, *, start: int, end: i
     whole_number("num_changes", num_changes, at_least=1, at_most=1_000_000)
     if before.shape != after.shape:
         raise RankPolicyError(f"attraction must be one number per item, shape {before.shape}; got {after.shape}.")
-    for part in range(1, num_changes + 1):
-        share = part / num_changes
-        at = start + round((part - 1) * (end - start) / num_changes)
+    for change in range(1, num_changes + 1):
+        share = change / num_changes
+        at = start + round((change - 1) * (end - start) / num_changes)
         problem = abrupt_drift(problem, (1 - share) * before + share * after, at=at)
     return problem
 
@@ -355,13 +355,13 @@ def _best_chain(
     value = np.zeros((len(earned) + 1, length + 1))  # of the best choice of so many items from order[i:]
     for i in range(len(earned) - 1, -1, -1):
         value[i, 1:] = np.maximum(value[i + 1, 1:], earned[order[i]] + passed[order[i]] * value[i + 1, :-1])
-    chosen, left = [], length
+    chosen, num_missing = [], length
     for i in range(len(earned)):
-        shown = earned[order[i]] + passed[order[i]] * value[i + 1, left - 1] if left else -1.0
+        shown = earned[order[i]] + passed[order[i]] * value[i + 1, num_missing - 1] if num_missing else -1.0
         # Items that earn nothing still fill the list.
-        if left and (shown >= value[i + 1, left] or len(earned) - i == left):
+        if num_missing and (shown >= value[i + 1, num_missing] or len(earned) - i == num_missing):
             chosen.append(available[order[i]])
-            left -= 1
+            num_missing -= 1
     return np.array(chosen, np.int64)
 
 

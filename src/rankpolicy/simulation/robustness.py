@@ -121,15 +121,15 @@ def robustness_matrix(
     report_run
         Called after every run with the bandit, the runs done and their mean regret.
     """
-    given = [name for name in BANDITS if name != "random"] if bandits is None else bandits
-    makers = dict(given) if isinstance(given, Mapping) else {name: BANDITS.named(name) for name in given}
+    chosen = [name for name in BANDITS if name != "random"] if bandits is None else bandits
+    makers = dict(chosen) if isinstance(chosen, Mapping) else {name: BANDITS.named(name) for name in chosen}
     kinds = tuple(users)
     columns = []
     for kind in kinds:
-        parts = []
+        simulations = []
         for draw in range(num_draws):
             user = _drawn_user(kind, num_items, cutoff, random_state + draw)
-            parts.append(
+            simulations.append(
                 simulate(
                     makers | {"random lists": BANDITS["random"]},
                     stationary(user, cutoff, name=kind),
@@ -141,7 +141,7 @@ def robustness_matrix(
                     report_run=report_run,
                 )
             )
-        columns.append(mean_over_problems(parts).regrets)
+        columns.append(mean_over_problems(simulations).regrets)
     return RobustnessMatrix(
         bandits=tuple(makers),
         users=kinds,

@@ -111,7 +111,7 @@ def mean_over_problems(simulations: Sequence[Simulation]) -> Simulation:
     return Simulation(
         problems=tuple(problem for simulation in simulations for problem in simulation.problems),
         steps=first.steps,
-        regrets={name: np.mean([each.regrets[name] for each in simulations], 0) for name in first.regrets},
+        regrets={name: np.mean([simulation.regrets[name] for simulation in simulations], 0) for name in first.regrets},
     )
 
 
@@ -161,14 +161,14 @@ def simulate(
     makers = bandits if isinstance(bandits, Mapping) else {name: BANDITS.named(name) for name in bandits}
     if not makers:
         raise RankPolicyError("a simulation needs at least one bandit; got none.")
-    wanted = log_spaced_steps(num_steps) if steps is None else np.unique(as_whole_numbers("steps", steps))
-    if wanted.size == 0:
+    report_steps = log_spaced_steps(num_steps) if steps is None else np.unique(as_whole_numbers("steps", steps))
+    if report_steps.size == 0:
         raise RankPolicyError("steps must hold at least one step; got none.")
-    if wanted[0] < 1 or wanted[-1] > num_steps:
-        raise RankPolicyError(f"steps must be from 1 to {num_steps}; got {wanted[0]} to {wanted[-1]}.")
+    if report_steps[0] < 1 or report_steps[-1] > num_steps:
+        raise RankPolicyError(f"steps must be from 1 to {num_steps}; got {report_steps[0]} to {report_steps[-1]}.")
     seeds = np.random.SeedSequence(random_state).generate_state(num_runs) % LARGEST_SEED
-    one_run = _Run(problem, wanted, free_observations, random_state)
-    regrets = {name: np.full((num_runs, len(wanted)), np.nan) for name in makers}
+    one_run = _Run(problem, report_steps, free_observations, random_state)
+    regrets = {name: np.full((num_runs, len(report_steps)), np.nan) for name in makers}
     done = dict.fromkeys(makers, 0)
     tasks = [_Task(name, make, int(seed), run) for name, make in makers.items() for run, seed in enumerate(seeds)]
 
@@ -181,7 +181,7 @@ def simulate(
 
     with opened(executor, default="threads") as chosen:
         chosen.map(one_run, tasks, report=keep)
-    return Simulation(problems=(problem,), steps=wanted, regrets=regrets)
+    return Simulation(problems=(problem,), steps=report_steps, regrets=regrets)
 
 
 @checked_kinds

@@ -34,10 +34,10 @@ def upper_bound(problem: Problem, steps: ArrayLike) -> NDArray[np.float64] | Non
     steps
         Numbers of steps n at which the bound is computed (step,).
     """
-    parts = _dcm_parts(problem)
-    if parts is None:
+    constants = _dcm_constants(problem)
+    if constants is None:
         return None
-    attraction, termination, cutoff, alpha = parts
+    attraction, termination, cutoff, alpha = constants
     if (termination == 1).all():
         return cascade_bound(attraction, steps, num_shown=cutoff)
     if alpha == 0 or (np.diff(termination) > 0).any():
@@ -64,11 +64,11 @@ def cascade_bound(attraction: ArrayLike, steps: ArrayLike, *, num_shown: int) ->
     num_shown
         i, the number of positions.
     """
-    given = as_float64("attraction", attraction)
-    if given.ndim != 1 or len(given) == 0 or not ((given >= 0) & (given <= 1)).all():
+    probabilities = as_float64("attraction", attraction)
+    if probabilities.ndim != 1 or len(probabilities) == 0 or not ((probabilities >= 0) & (probabilities <= 1)).all():
         raise RankPolicyError(f"attraction must be probabilities (item,); got {attraction!r:.80}.")
-    num_shown = whole_number("num_shown", num_shown, at_least=1, at_most=max(1, len(given)))
-    descending = np.sort(given)[::-1]
+    num_shown = whole_number("num_shown", num_shown, at_least=1, at_most=max(1, len(probabilities)))
+    descending = np.sort(probabilities)[::-1]
     n = np.maximum(_checked_steps(steps), math.e)  # log log n starts at 0
     log_log = np.log(np.log(n))
     best = float(descending[num_shown - 1])
@@ -95,23 +95,23 @@ def lower_bound(problem: Problem, steps: ArrayLike) -> NDArray[np.float64] | Non
     steps
         Numbers of steps n at which the bound is computed (step,).
     """
-    parts = _dcm_parts(problem)
-    if parts is None:
+    constants = _dcm_constants(problem)
+    if constants is None:
         return None
-    attraction, termination, cutoff, alpha = parts
-    best, others = attraction[:cutoff], attraction[cutoff:]
-    if len(others) == 0 or np.ptp(best) > 0 or np.ptp(others) > 0 or np.ptp(termination) > 0 or others[0] >= best[0]:
+    attraction, termination, cutoff, alpha = constants
+    best, worse = attraction[:cutoff], attraction[cutoff:]
+    if len(worse) == 0 or np.ptp(best) > 0 or np.ptp(worse) > 0 or np.ptp(termination) > 0 or worse[0] >= best[0]:
         return None
-    slope = termination[0] * alpha * len(others) * (best[0] - others[0]) / bernoulli_kl(others[0], best[0])
+    slope = termination[0] * alpha * len(worse) * (best[0] - worse[0]) / bernoulli_kl(worse[0], best[0])
     bound: NDArray[np.float64] = slope * np.log(_checked_steps(steps))
     return bound
 
 
 def _checked_steps(steps: ArrayLike) -> NDArray[np.float64]:
-    found = as_float64("steps", steps)
-    if found.ndim != 1 or not (found >= 1).all():
+    numbers = as_float64("steps", steps)
+    if numbers.ndim != 1 or not (numbers >= 1).all():
         raise RankPolicyError(f"steps must be a list of numbers, 1 or more; got {steps!r:.80}.")
-    return found
+    return numbers
 
 
 def bernoulli_kl(p: float, q: float) -> float:
@@ -127,7 +127,7 @@ def bernoulli_kl(p: float, q: float) -> float:
     return total
 
 
-def _dcm_parts(problem: Problem) -> tuple[NDArray[np.float64], NDArray[np.float64], int, float] | None:
+def _dcm_constants(problem: Problem) -> tuple[NDArray[np.float64], NDArray[np.float64], int, float] | None:
     """Sorted attraction, termination, cutoff and alpha of a DCM or cascade (v = 1) user who does not change."""
     user, cutoff = problem.phases[0].user, min(problem.cutoff, problem.num_items)
     if len(problem.phases) > 1 or user.kind not in ("dcm", "cm"):

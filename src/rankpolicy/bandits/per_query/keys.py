@@ -40,24 +40,18 @@ def as_names(names: ArrayLike) -> NDArray[Any]:
     return values
 
 
-def mixed_keys(keys: NDArray[np.uint64], others: NDArray[np.uint64] | None = None) -> NDArray[np.uint64]:
+def mixed_keys(keys: NDArray[np.uint64], partners: NDArray[np.uint64] | None = None) -> NDArray[np.uint64]:
     """Keys hashed once more, or one key for each pair of keys, by the finaliser of SplitMix64 (Steele, Lea & Flood 2014); 0 becomes 1."""
     z = keys * np.uint64(0x9E3779B97F4A7C15) + np.uint64(0x632BE59BD9B4E019)
-    if others is not None:
-        z = z ^ others
+    if partners is not None:
+        z = z ^ partners
     z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return np.maximum(z ^ (z >> np.uint64(31)), np.uint64(1))
 
 
 class KnownTexts(dict[str, bytes]):
-    """Keys of texts that were seen lately: looking one up takes a tenth of the time of hashing it.
-
-    Parameters
-    ----------
-    most
-        How many texts are remembered; then all are forgotten, so that memory is bounded.
-    """
+    """Keys of texts that were seen lately: looking one up takes a tenth of the time of hashing it."""
 
     def __init__(self, most: int = 1 << 16) -> None:
         super().__init__()
@@ -73,13 +67,7 @@ class KnownTexts(dict[str, bytes]):
         return key
 
     def keys_of(self, names: Iterable[Any]) -> bytes | None:
-        """The keys of texts, 8 bytes each; None where one of them is no text or cannot be a name.
-
-        Parameters
-        ----------
-        names
-            The texts.
-        """
+        """The keys of texts, 8 bytes each; None where one of them is no text or cannot be a name."""
         try:
             return b"".join(map(self.__getitem__, names))
         except (KeyError, TypeError):

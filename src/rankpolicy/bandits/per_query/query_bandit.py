@@ -26,14 +26,14 @@ from rankpolicy.bandits.per_query.inputs import (
     quick_marks,
     text_array,
 )
+from rankpolicy.bandits.per_query.key_counts import KeyCounts
 from rankpolicy.bandits.per_query.keys import Keys, KnownTexts, as_names, keys_of, text_key
-from rankpolicy.bandits.per_query.query_table import QueryTable
 from rankpolicy.display import html_block, html_table, short
 from rankpolicy.kernels.bandits.memory import Table
 from rankpolicy.settings import check_settings, documented, plain, setting
 from rankpolicy.types import RankPolicyError, unknown_name
 
-LISTS_AT_ONCE = 4096
+LISTS_AT_ONCE = 4096  # whose keys are in memory at the same time while a log is learned
 
 
 @final
@@ -87,7 +87,7 @@ class QueryBandit(KnowsOtherSettings):
         if self._one_list.discount < 1 or self._one_list.window is not None:
             raise RankPolicyError("a QueryBandit cannot forget lists: leave discount at 1 and window at None.")
         self.generator = self._one_list.generator
-        self._table = QueryTable(self._one_list)
+        self._table = KeyCounts(self._one_list)
         self._known = KnownTexts()
 
     @property
@@ -120,11 +120,11 @@ class QueryBandit(KnowsOtherSettings):
         longest = self._length(cutoff)
         texts = quick_list(items)
         if texts and (keys := self._text_keys(query, texts)) is not None:
-            places, _ = self._table.rank(keys, self.generator, min(longest, len(texts)))
-            return np.asarray(items)[places]
+            numbers, _ = self._table.rank(keys, self.generator, min(longest, len(texts)))
+            return np.asarray(items)[numbers]
         names = checked_names(items)
-        places, _ = self._table.rank(self._keys(query, names), self.generator, min(longest, names.size))
-        return names[places]
+        numbers, _ = self._table.rank(self._keys(query, names), self.generator, min(longest, names.size))
+        return names[numbers]
 
     def rank_many(self, queries: ArrayLike, items: ArrayLike, *, cutoff: int | None = None) -> NDArray[Any]:
         """The lists to show for many queries (list, position), -1 or "" past the end of short ones: as ``rank`` would, one by one.
@@ -141,25 +141,25 @@ class QueryBandit(KnowsOtherSettings):
         longest = self._length(cutoff)
         quick = self._quick_keys(queries, items)
         if quick is not None:
-            asked_keys, keys, texts = quick
+            query_keys, keys, texts = quick
             shape = keys.shape
-            places = self._table.rank_many(
-                asked_keys, keys, np.full(shape[0], shape[1]), self.generator, min(longest, shape[1])
+            numbers = self._table.rank_many(
+                query_keys, keys, np.full(shape[0], shape[1]), self.generator, min(longest, shape[1])
             )
-            shown: NDArray[Any] = text_array(texts).take(places + shape[1] * np.arange(shape[0])[:, None])
+            shown: NDArray[Any] = text_array(texts).take(numbers + shape[1] * np.arange(shape[0])[:, None])
             return shown
-        names, asked = as_names(items), as_array("queries", queries)
-        if names.ndim != 2 or asked.shape != names.shape[:1]:
+        names, query_names = as_names(items), as_array("queries", queries)
+        if names.ndim != 2 or query_names.shape != names.shape[:1]:
             raise RankPolicyError(
-                f"items must be (list, item) and queries one per list; got {names.shape} and {asked.shape}."
+                f"items must be (list, item) and queries one per list; got {names.shape} and {query_names.shape}."
             )
         is_shown = is_item(names)
         check_ends(is_shown)
-        keys, asked_keys, lengths = self._name_keys(names), keys_of(asked), is_shown.sum(1)
+        keys, query_keys, lengths = self._name_keys(names), keys_of(query_names), is_shown.sum(1)
         check_distinct(keys, is_shown)
-        places = self._table.rank_many(asked_keys, keys, lengths, self.generator, min(longest, names.shape[1]))
-        chosen = np.take_along_axis(names, np.maximum(places, 0), 1)
-        return np.where(places >= 0, chosen, "" if names.dtype.kind == "U" else -1)
+        numbers = self._table.rank_many(query_keys, keys, lengths, self.generator, min(longest, names.shape[1]))
+        chosen = np.take_along_axis(names, np.maximum(numbers, 0), 1)
+        return np.where(numbers >= 0, chosen, "" if names.dtype.kind == "U" else -1)
 
     @property
     def has_propensities(self) -> bool:
@@ -183,15 +183,15 @@ class QueryBandit(KnowsOtherSettings):
         if not self.has_propensities:
             return self._one_list.propensities([])  # says why
         names, shown = checked_names(items), checked_names(ranking)
-        place_of = {name: place for place, name in enumerate(names.tolist())}
-        missing = [name for name in shown.tolist() if name not in place_of]
+        number_of = {name: number for number, name in enumerate(names.tolist())}
+        missing = [name for name in shown.tolist() if name not in number_of]
         if missing:
             raise RankPolicyError(f"a list must hold items that could have been shown; got {missing[0]!r:.80}.")
-        places = [place_of[name] for name in shown.tolist()]
-        if len(set(places)) < len(places):
+        numbers = [number_of[name] for name in shown.tolist()]
+        if len(set(numbers)) < len(numbers):
             raise RankPolicyError("a list must hold each item once; got one twice.")
         memory = self._table.memory_of(self._keys(query, names))
-        return self._one_list._filled_propensities(memory, np.arange(names.size), np.array(places, np.int64))
+        return self._one_list._filled_propensities(memory, np.arange(names.size), np.array(numbers, np.int64))
 
     def _rank_texts(
         self, query: str, items: list[str], *, cutoff: int, generator: np.random.Generator
@@ -200,8 +200,8 @@ class QueryBandit(KnowsOtherSettings):
         keys = self._text_keys(query, items)
         if keys is None:
             keys = self._keys(query, checked_names(items))
-        places, propensities = self._table.rank(keys, generator, min(cutoff, len(items)))
-        return places.tolist(), propensities.tolist() if self.has_propensities else None
+        numbers, propensities = self._table.rank(keys, generator, min(cutoff, len(items)))
+        return numbers.tolist(), propensities.tolist() if self.has_propensities else None
 
     def learn(self, query: str | int, ranking: ArrayLike, clicks: ArrayLike) -> None:
         """Learn from a list shown for a query; lists may come in any order.
@@ -237,36 +237,36 @@ class QueryBandit(KnowsOtherSettings):
         """
         quick = self._quick_keys(queries, rankings)
         if quick is not None and quick[1].shape[1] <= self.cutoff:
-            asked_keys, keys, _ = quick
+            query_keys, keys, _ = quick
             marks = flat_marks(clicks, keys.shape)
             if marks is not None:
                 offsets = keys.shape[1] * np.arange(len(keys) + 1)
-                self._table.learn(asked_keys, keys.ravel(), offsets, marks)
+                self._table.learn(query_keys, keys.ravel(), offsets, marks)
                 return
-        names, asked = as_names(rankings), as_array("queries", queries)
-        if asked.shape != names.shape[:1]:
-            raise RankPolicyError(f"queries must be one per list, {names.shape[:1]}; got {asked.shape}.")
+        names, query_names = as_names(rankings), as_array("queries", queries)
+        if query_names.shape != names.shape[:1]:
+            raise RankPolicyError(f"queries must be one per list, {names.shape[:1]}; got {query_names.shape}.")
         is_shown = is_item(names)
-        places = np.where(is_shown, np.arange(names.shape[-1]), -1) if names.ndim == 2 else names
-        lists, marks = checked_log(places, clicks, num_items=self.cutoff, cutoff=self.cutoff)
+        numbers = np.where(is_shown, np.arange(names.shape[-1]), -1) if names.ndim == 2 else names
+        lists, marks = checked_log(numbers, clicks, num_items=self.cutoff, cutoff=self.cutoff)
         for start in range(0, len(lists), LISTS_AT_ONCE):
-            part = slice(start, start + LISTS_AT_ONCE)
-            shown, keys = is_shown[part], self._name_keys(names[part])
+            rows = slice(start, start + LISTS_AT_ONCE)
+            shown, keys = is_shown[rows], self._name_keys(names[rows])
             check_distinct(keys, shown)
             offsets = np.concatenate([[0], np.cumsum(shown.sum(1))])
-            self._table.learn(self._name_keys(asked[part]), keys[shown], offsets, marks[part][shown])
+            self._table.learn(self._name_keys(query_names[rows]), keys[shown], offsets, marks[rows][shown])
 
     def _learn_texts(self, queries: Sequence[str], rankings: Sequence[list[str]], clicks: Sequence[bytes]) -> None:
         """For the service: learn from lists of texts, each with one byte per item, which is 1 where it was clicked."""
         keys = self._known.keys_of(chain.from_iterable(rankings))
         marks = np.frombuffer(bytearray().join(clicks), np.int8)
         if keys is None or 8 * len(marks) != len(keys):
-            for query, ranking, own in zip(queries, rankings, clicks, strict=True):
-                self.learn(query, ranking, np.frombuffer(own, np.int8))
+            for query, ranking, list_clicks in zip(queries, rankings, clicks, strict=True):
+                self.learn(query, ranking, np.frombuffer(list_clicks, np.int8))
             return
-        asked = np.frombuffer(b"".join(map(text_key, queries)), np.uint64)
+        query_keys = np.frombuffer(b"".join(map(text_key, queries)), np.uint64)
         offsets = np.cumsum([0, *map(len, rankings)])
-        self._table.learn(asked, np.frombuffer(keys, np.uint64), offsets, marks)
+        self._table.learn(query_keys, np.frombuffer(keys, np.uint64), offsets, marks)
 
     def counts_of(self, query: str | int, items: ArrayLike) -> NDArray[np.uint32]:
         """Clicks and observations (item, 2) of items for a query.
@@ -315,8 +315,8 @@ class QueryBandit(KnowsOtherSettings):
         return bandit_from_dict(document, cls)
 
     def _plain_settings(self) -> dict[str, Any]:
-        own = {"bandit": self.bandit, "cutoff": int(self.cutoff), "random_state": int(self.random_state)}
-        return own | {"bandit_settings": plain(self.bandit_settings)}
+        settings = {"bandit": self.bandit, "cutoff": int(self.cutoff), "random_state": int(self.random_state)}
+        return settings | {"bandit_settings": plain(self.bandit_settings)}
 
     def _array_settings(self) -> dict[str, NDArray[Any]]:
         return {}
@@ -367,17 +367,17 @@ class QueryBandit(KnowsOtherSettings):
 
     def _quick_keys(self, queries: ArrayLike, items: ArrayLike) -> tuple[Keys, Keys, list[str]] | None:
         """Keys of queries (list,) and of their items (list, item), checked, and the items; None for all but full lists of texts."""
-        found = flat_rows(items)
-        asked = queries.tolist() if isinstance(queries, np.ndarray) and queries.dtype.kind == "U" else queries
-        if found is None or type(asked) is not list or len(asked) != found[1][0]:
+        flat = flat_rows(items)
+        query_names = queries.tolist() if isinstance(queries, np.ndarray) and queries.dtype.kind == "U" else queries
+        if flat is None or type(query_names) is not list or len(query_names) != flat[1][0]:
             return None
-        texts, shape = found
-        keys, asked_keys = self._known.keys_of(texts), self._known.keys_of(asked)
-        if keys is None or asked_keys is None:
+        texts, shape = flat
+        item_bytes, query_bytes = self._known.keys_of(texts), self._known.keys_of(query_names)
+        if item_bytes is None or query_bytes is None:
             return None
-        of_items = np.frombuffer(keys, np.uint64).reshape(shape)
-        check_distinct(of_items)
-        return np.frombuffer(asked_keys, np.uint64), of_items, texts
+        item_keys = np.frombuffer(item_bytes, np.uint64).reshape(shape)
+        check_distinct(item_keys)
+        return np.frombuffer(query_bytes, np.uint64), item_keys, texts
 
     def _keys(self, query: str | int, names: NDArray[Any]) -> Keys:
         keys = self._name_keys(names)

@@ -97,8 +97,10 @@ def fit_with_settings(
         if settings.prior == "empirical":
             priors["attraction"] = empirical_prior(counts.successes["attraction"], counts.trials["attraction"])
             parameters = maximised(counts, priors)
-            parameters, counts, more = run(parameters, counts, priors, settings, log.num_sessions, report_iteration)
-            objectives += more
+            parameters, counts, second_objectives = run(
+                parameters, counts, priors, settings, log.num_sessions, report_iteration
+            )
+            objectives += second_objectives
     defaults = {
         parameter: _default(counts.successes[parameter], counts.trials[parameter], priors[parameter])
         for parameter in kind.axes

@@ -69,13 +69,13 @@ def learn_chain(memory, ranking, clicks, weight):
         add_observation(memory, 0, ranking[k], weight * clicks[k], weight)
         if clicks[k] == 1:
             silent_a, silent_b = 1.0 - after_a + after_a * silent[k + 1], 1.0 - after_b + after_b * silent[k + 1]
-            told = weight * information_about_state(in_b, silent_a, silent_b)
+            information = weight * information_about_state(in_b, silent_a, silent_b)
             from_a, from_b = after_a, after_b
             if k == last:
                 from_a, from_b = silent_a, silent_b
             evidence = in_b * from_b + (1.0 - in_b) * from_a
             share = in_b * from_b / evidence if evidence > 0.0 else in_b
-            add_observation(memory, states, ranking[k], told * share, told)
+            add_observation(memory, states, ranking[k], information * share, information)
             if k == last and evidence > 0.0:
                 examined = (in_b * after_b + (1.0 - in_b) * after_a) * silent[k + 1] / evidence
     for k in range(last + 1, length):
@@ -86,19 +86,20 @@ def learn_chain(memory, ranking, clicks, weight):
 
 
 @compiled
-def put_uncertain_items_first(memory, attraction, left_out, available, places):
+def put_uncertain_items_first(memory, attraction, left_out, available, order):
     """DBN: move items that are shown to learn about their satisfaction to the top; the last position says nothing about it.
 
-    ``left_out`` (item,) is what each item that is not shown would earn, -inf for those shown. An item is uncertain if attraction x mean
-    satisfaction is less than an item left out earns by its means, or, as long as it has fewer than 4 log t trials, by ``left_out``. If all
-    are uncertain, the one with most trials goes last. Otherwise an item could stay last for ever because little is known about it.
+    ``order`` (position,) holds indices into ``available``. ``left_out`` (item,) is what each item that is not shown would earn, -inf for
+    those shown. An item is uncertain if attraction x mean satisfaction is less than an item left out earns by its means, or, as long as
+    it has fewer than 4 log t trials, by ``left_out``. If all are uncertain, the one with most trials goes last. Otherwise an item could
+    stay last for ever because little is known about it.
     """
     enough_trials = ENOUGH_TRIALS * math.log(current_time(memory))
     hoped, believed = left_out.max(), 0.0
     for i in range(len(available)):
         if left_out[i] > -np.inf:
             believed = max(believed, posterior_mean(memory, 0, available[i]) * posterior_mean(memory, 1, available[i]))
-    before, length = places.copy(), len(places)
+    before, length = order.copy(), len(order)
     is_uncertain = np.empty(length, np.bool_)
     most_trials = 0
     for position in range(length):
@@ -115,10 +116,10 @@ def put_uncertain_items_first(memory, attraction, left_out, available, places):
     top, below = 0, is_uncertain.sum()
     for position in range(length):
         if is_uncertain[position]:
-            places[top] = before[position]
+            order[top] = before[position]
             top += 1
         else:
-            places[below] = before[position]
+            order[below] = before[position]
             below += 1
 
 
@@ -136,15 +137,16 @@ def place_chain(memory, attraction, in_b, available, generator, ranking):
             earned[i] = attraction[i] * in_b[i]
         passed = (1.0 - attraction[i]) * memory.settings[2]
         passed += attraction[i] * ((1.0 - in_b[i]) * memory.settings[3] + in_b[i] * memory.settings[4])
+        # An item that every user passes would divide by 0.
         priorities[i] = earned[i] / max(1.0 - passed, 1e-12)
-    chosen, places = np.empty_like(ranking), np.empty_like(ranking)
+    chosen, order = np.empty_like(ranking), np.empty_like(ranking)
     place_largest(earned, np.arange(len(available)), generator, chosen)
-    of_chosen = np.empty(len(ranking))
-    for place in range(len(ranking)):
-        of_chosen[place] = priorities[chosen[place]]
-    place_largest(of_chosen, np.arange(len(ranking)), generator, places)
+    chosen_priorities = np.empty(len(ranking))
+    for k in range(len(ranking)):
+        chosen_priorities[k] = priorities[chosen[k]]
+    place_largest(chosen_priorities, np.arange(len(ranking)), generator, order)
     for position in range(len(ranking)):
-        ranking[position] = chosen[places[position]]
+        ranking[position] = chosen[order[position]]
     if has_satisfaction and len(available) > len(ranking):
         put_uncertain_items_first(memory, attraction, earned, available, ranking)
     for position in range(len(ranking)):

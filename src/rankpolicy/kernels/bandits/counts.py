@@ -37,14 +37,15 @@ def current_time(memory):
 
 
 @compiled
-def place_of_largest(values, generator):
-    """Where the largest value stands; one of the equal largest at random."""
+def index_of_largest(values, generator):
+    """Index of the largest value; one of the equal largest at random."""
     best, num_equal = 0, 0
     for i in range(len(values)):
         if num_equal == 0 or values[i] > values[best]:
             best, num_equal = i, 1
         elif values[i] == values[best]:
             num_equal += 1
+            # The n-th equal value is taken with probability 1 / n, so that in the end all of them are equally likely.
             if generator.random() * num_equal < 1.0:
                 best = i
     return best
@@ -54,7 +55,7 @@ def place_of_largest(values, generator):
 def place_largest(indices, available, generator, ranking):
     """Fill ranking with the available items of the largest indices, largest first, equal ones at random; overwrites indices."""
     for position in range(len(ranking)):
-        best = place_of_largest(indices, generator)
+        best = index_of_largest(indices, generator)
         ranking[position] = available[best]
         indices[best] = -np.inf
 
@@ -71,7 +72,7 @@ def place_by_index(memory, indices, available, generator, ranking):
 
 @compiled
 def remove_item(items, num_items, item):
-    """Put the last of the first num_items in the item's place; returns how many are left."""
+    """Put the last of the first num_items where the item is; returns how many remain."""
     for i in range(num_items):
         if items[i] == item:
             items[i] = items[num_items - 1]
@@ -167,8 +168,8 @@ def num_shown(ranking):
 
 @compiled
 def scale(values, factor):
-    for place in range(len(values)):
-        values[place] *= factor
+    for i in range(len(values)):
+        values[i] *= factor
 
 
 @log_step
@@ -179,11 +180,13 @@ def learn_log(learn, memory, rankings, clicks):
         length = num_shown(rankings[row])
         if length == 0:
             continue
+        # Before the list is learned, which thus counts in full.
         if memory.discount < 1.0:
             scale(memory.statistics.ravel(), memory.discount)
         if window > 0:
             slot = memory.steps[0] % window
             oldest = memory.window_rankings[slot]
+            # The oldest list is taken back before the new one is written over it.
             if memory.steps[0] >= window:
                 oldest_length = num_shown(oldest)
                 learn(memory, oldest[:oldest_length], memory.window_clicks[slot, :oldest_length], -1.0)

@@ -48,7 +48,7 @@ def _register_new() -> None:
             _formulas[function] = True
 
 
-HIGHEST = 1.0 - 1e-12
+HIGHEST = 1.0 - 1e-12  # log(1 - q) is infinite at 1
 # The error after a step is about the square of the step, so after one this small it is far below 1e-9.
 SMALLEST_STEP = 1e-8
 MOST_STEPS = 50

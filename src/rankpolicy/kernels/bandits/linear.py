@@ -30,10 +30,10 @@ def posterior_mean(memory):
 
 
 @compiled
-def dot(left, right):
+def dot(first, second):
     total = 0.0
-    for place in range(len(left)):
-        total += left[place] * right[place]
+    for i in range(len(first)):
+        total += first[i] * second[i]
     return total
 
 
@@ -77,11 +77,11 @@ def rank_by_linear_thompson_sampling(memory, available, generator, ranking):
     for row in range(size):
         noise[row] = generator.standard_normal()
         for column in range(row + 1):
-            rest = memory.statistics[0, row, 1 + column] - dot(root[row, :column], root[column, :column])
+            remainder = memory.statistics[0, row, 1 + column] - dot(root[row, :column], root[column, :column])
             if row == column:
-                root[row, row] = math.sqrt(max(0.0, rest))
+                root[row, row] = math.sqrt(max(0.0, remainder))
             elif root[column, column] > 0.0:
-                root[row, column] = rest / root[column, column]
+                root[row, column] = remainder / root[column, column]
         parameter[row] += memory.settings[1] * dot(root[row, : row + 1], noise[: row + 1])
     indices = np.empty(len(available))
     for i in range(len(available)):

@@ -59,7 +59,7 @@ def simulate_run(rank, learn, memory, generator, problem, free_observations, sta
             shown.after_click[0] = users.after_click[0, items[i], 0]
             state = draw_clicks(top_of(shown, 1), state, clicks[0, :1])
             learn(memory, rankings[0, :1], clicks[0, :1], 1.0)
-    total, wanted = 0.0, 0
+    total, num_reported = 0.0, 0
     for step in range(1, steps[-1] + 1):
         if phase + 1 < len(problem.starts) and problem.starts[phase + 1] <= step:
             phase += 1
@@ -76,6 +76,6 @@ def simulate_run(rank, learn, memory, generator, problem, free_observations, sta
         state = draw_clicks(walk, state, clicks[0, :length])
         learn_log(learn, memory, rankings, clicks)
         total += problem.best[phase] - expected_reward(walk, rewards, reached, probabilities)
-        if step == steps[wanted]:
-            regret[wanted] = total
-            wanted += 1
+        if step == steps[num_reported]:
+            regret[num_reported] = total
+            num_reported += 1

@@ -15,7 +15,7 @@ from rankpolicy.kernels.bandits.uniform import rank_at_random
 TOP_RANK_CONSTANT = 4.0 * math.sqrt(2.0 / math.pi) / math.erf(math.sqrt(2.0))
 DIFFERENCE, DIFFERENT, IS_WORSE = 0, 1, 2  # tables; IS_WORSE[i, j] (TopRank only): i is worse than j with confidence
 BLOCK = DIFFERENCE  # diagonal, TopRank: the block, from 1, that the item was in when last ranked; 0: none
-PLACE = DIFFERENCE  # diagonal, BubbleRank: place of the item in the leading ranking, from 0
+PLACE = DIFFERENCE  # diagonal, BubbleRank: position of the item in the leading ranking, from 0
 PARTNER = DIFFERENT  # diagonal, BubbleRank: 1 + the item with which it was shown in random order; 0: none
 
 
@@ -31,25 +31,25 @@ def add_comparison(memory, item, other, difference):
 @rank_step
 def rank_by_blocks(memory, available, generator, ranking):
     """The first block holds the items that none is known to beat, the next block those of the remaining items; random order in each."""
-    left = available.copy()
+    remaining = available.copy()
     for item in range(memory.statistics.shape[1]):  # unavailable items too, which are in no block of this list
         memory.statistics[BLOCK, item, item] = 0.0
     num_placed, number = 0, 0
     while num_placed < len(ranking):
         number += 1
-        is_best = np.ones(len(left), np.bool_)
-        for i in range(len(left)):
-            for j in range(len(left)):
-                if memory.statistics[IS_WORSE, left[i], left[j]] > 0.0:
+        is_best = np.ones(len(remaining), np.bool_)
+        for i in range(len(remaining)):
+            for j in range(len(remaining)):
+                if memory.statistics[IS_WORSE, remaining[i], remaining[j]] > 0.0:
                     is_best[i] = False
-        block, rest = left[is_best], left[~is_best]
+        block, beaten = remaining[is_best], remaining[~is_best]
         if len(block) == 0:  # a cycle, which only false conclusions can close
-            block, rest = left, block
+            block, beaten = remaining, block
         for i in range(len(block)):
             memory.statistics[BLOCK, block[i], block[i]] = number
         end = min(num_placed + len(block), len(ranking))
         rank_at_random(memory, block, generator, ranking[num_placed:end])
-        num_placed, left = end, rest
+        num_placed, remaining = end, beaten
 
 
 @learn_step
@@ -83,18 +83,18 @@ def is_better(memory, item, other):
 @rank_step
 def rank_by_bubbles(memory, available, generator, ranking):
     """The leading ranking, with pairs of neighbours in random order unless the upper item is better with confidence."""
-    places = np.empty(len(available))
+    priorities = np.empty(len(available))
     for i in range(len(available)):
-        places[i] = -memory.statistics[PLACE, available[i], available[i]]
+        priorities[i] = -memory.statistics[PLACE, available[i], available[i]]
         memory.statistics[PARTNER, available[i], available[i]] = 0.0
     shown = np.empty(min(len(ranking) + 1, len(available)), np.int64)  # and the item that may enter from below
-    place_largest(places, available, generator, shown)
+    place_largest(priorities, available, generator, shown)
     for k in range(len(shown) - 1):
         upper, lower = shown[k], shown[k + 1]
         if is_better(memory, lower, upper):
-            place = memory.statistics[PLACE, upper, upper]
+            upper_place = memory.statistics[PLACE, upper, upper]
             memory.statistics[PLACE, upper, upper] = memory.statistics[PLACE, lower, lower]
-            memory.statistics[PLACE, lower, lower] = place
+            memory.statistics[PLACE, lower, lower] = upper_place
             shown[k], shown[k + 1] = lower, upper
     for k in range(memory.steps[0] % 2, len(shown) - 1, 2):
         upper, lower = shown[k], shown[k + 1]

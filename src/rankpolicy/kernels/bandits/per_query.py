@@ -26,22 +26,22 @@ def slot_of(keys, key):
 
 
 @compiled
-def read_counts(table, wanted, found):
-    """Fill found (key, 2) with the counts of the wanted keys, 0 for keys that are not in the table."""
-    for place in range(len(wanted)):
-        slot = slot_of(table.keys, wanted[place])
+def read_counts(table, keys, counts):
+    """Fill counts (key, 2) with those of the keys, 0 for keys that are not in the table."""
+    for i in range(len(keys)):
+        slot = slot_of(table.keys, keys[i])
         for column in range(2):
-            found[place, column] = table.counts[slot, column]
+            counts[i, column] = table.counts[slot, column]
 
 
 @compiled
 def add_entries(table, new):
     """Put the entries of a table into free slots of another; entries with key 0 are left out."""
-    for place in range(len(new.keys)):
-        if new.keys[place] != 0:
-            slot = slot_of(table.keys, new.keys[place])
-            table.keys[slot] = new.keys[place]
-            table.counts[slot] = new.counts[place]
+    for i in range(len(new.keys)):
+        if new.keys[i] != 0:
+            slot = slot_of(table.keys, new.keys[i])
+            table.keys[slot] = new.keys[i]
+            table.counts[slot] = new.counts[i]
 
 
 # Keys are multiplied modulo 2^64, which numpy would warn of.
@@ -97,35 +97,35 @@ def _room_for(memory, num_items):
 
 
 @compiled
-def _read_query(own, table, query, items):
+def _read_query(memory, table, query, items):
     """Fill the memory of the bandit of one query with what is known about these items."""
-    own.steps[0] = table.counts[slot_of(table.keys, _finalised(_spread(query))), 0]
-    for place in range(len(items)):
-        slot = slot_of(table.keys, _finalised(_spread(query) ^ items[place]))
+    memory.steps[0] = table.counts[slot_of(table.keys, _finalised(_spread(query))), 0]
+    for i in range(len(items)):
+        slot = slot_of(table.keys, _finalised(_spread(query) ^ items[i]))
         for column in range(2):
-            own.statistics[0, place, column] = table.counts[slot, column]
+            memory.statistics[0, i, column] = table.counts[slot, column]
 
 
 def _rank_query(engine, source, table, keys, ranking, propensities):
     """Fill ranking with the places of the items to show, and propensities; keys (1 + item,) are those of the query and the items."""
-    own = _room_for(engine.memory, len(keys) - 1)
-    _read_query(own, table, keys[0], keys[1:])
-    places = np.arange(len(keys) - 1)
-    engine.rank(own, places, source.generator, ranking)
-    engine.propensities(own, places, ranking, propensities)
+    memory = _room_for(engine.memory, len(keys) - 1)
+    _read_query(memory, table, keys[0], keys[1:])
+    numbers = np.arange(len(keys) - 1)
+    engine.rank(memory, numbers, source.generator, ranking)
+    engine.propensities(memory, numbers, ranking, propensities)
 
 
 def _rank_queries(engine, source, table, queries, items, lengths, rankings):
     """Rank many lists: items (list, item) up to their lengths, into rankings (list, position), -1 past their end."""
-    places, own = np.arange(0), _room_for(engine.memory, 0)
+    numbers, memory = np.arange(0), _room_for(engine.memory, 0)
     for row in range(len(queries)):
         length = lengths[row]
-        if length != len(places):  # most lists are as long as the one before
-            places, own = np.arange(length), _room_for(engine.memory, length)
-        _read_query(own, table, queries[row], items[row, :length])
+        if length != len(numbers):  # most lists are as long as the one before
+            numbers, memory = np.arange(length), _room_for(engine.memory, length)
+        _read_query(memory, table, queries[row], items[row, :length])
         rankings[row] = -1
         if length > 0:
-            engine.rank(own, places, source.generator, rankings[row, : min(length, rankings.shape[1])])
+            engine.rank(memory, numbers, source.generator, rankings[row, : min(length, rankings.shape[1])])
 
 
 def _learn_queries(engine, table, queries, items, offsets, clicks):
@@ -135,7 +135,7 @@ def _learn_queries(engine, table, queries, items, offsets, clicks):
     for row in range(len(queries)):
         longest = max(longest, offsets[row + 1] - offsets[row])
     positions, slots = np.arange(longest), np.empty(longest, np.int64)
-    own = _with_statistics(engine.memory, np.zeros(1, np.int64), np.empty((1, longest, 2)))
+    memory = _with_statistics(engine.memory, np.zeros(1, np.int64), np.empty((1, longest, 2)))
     num_new = 0
     for row in range(len(queries)):
         start, length = offsets[row], offsets[row + 1] - offsets[row]
@@ -153,11 +153,11 @@ def _learn_queries(engine, table, queries, items, offsets, clicks):
             keys[slot] = key
             slots[position] = slot
             for column in range(2):
-                own.statistics[0, position, column] = counts[slot, column]
-        engine.learn(own, positions[:length], clicks[start : start + length], 1.0)
+                memory.statistics[0, position, column] = counts[slot, column]
+        engine.learn(memory, positions[:length], clicks[start : start + length], 1.0)
         for position in range(length):
             for column in range(2):
-                counts[slots[position], column] = np.uint32(own.statistics[0, position, column])
+                counts[slots[position], column] = np.uint32(memory.statistics[0, position, column])
     return num_new
 
 

@@ -15,7 +15,7 @@ import numpy as np
 from rankpolicy.kernels.bandits.counts import count, current_time, place_largest
 from rankpolicy.kernels.bandits.memory import CLICKS, NEVER_OBSERVED, OBSERVATIONS
 from rankpolicy.kernels.bandits.step import compiled, learn_step, rank_step
-from rankpolicy.kernels.bandits.uniform import random_place
+from rankpolicy.kernels.bandits.uniform import random_index
 
 NUM_OTHER_SETTINGS = 3
 NUM_ROUNDS = 10  # in which the examination of cells is estimated
@@ -69,8 +69,8 @@ def place_where_examined(memory, indices, available, examination, generator, ran
     best, positions = np.empty_like(ranking), np.empty_like(ranking)
     place_largest(indices, available, generator, best)
     place_largest(examination[: len(ranking)].copy(), np.arange(len(ranking)), generator, positions)
-    for place in range(len(ranking)):
-        ranking[positions[place]] = best[place]
+    for k in range(len(ranking)):
+        ranking[positions[k]] = best[k]
 
 
 @rank_step
@@ -181,6 +181,6 @@ def rank_by_parsimonious_exploration(memory, available, generator, ranking):
             rivals[num_rivals] = i
             num_rivals += 1
     if num_rivals > 0 and generator.random() < 0.5:
-        leaders[length - 1] = rivals[random_place(generator, num_rivals)]
-    for place in range(length):
-        ranking[positions[place]] = available[leaders[place]]
+        leaders[length - 1] = rivals[random_index(generator, num_rivals)]
+    for k in range(length):
+        ranking[positions[k]] = available[leaders[k]]

@@ -13,9 +13,9 @@ from rankpolicy.kernels.bandits.counts import (
     count,
     counted_click,
     current_time,
+    index_of_largest,
     named_by_formulas,
     num_examined,
-    place_of_largest,
     remove_item,
 )
 from rankpolicy.kernels.bandits.formulas import code_fingerprint, formula
@@ -34,15 +34,15 @@ def rank_positions_by(threshold, value):
         if fingerprint < 0:
             return
         limit = threshold(current_time(memory), memory.settings)
-        left, num_left = available.copy(), len(available)
-        indices = np.empty(num_left)
+        remaining, num_remaining = available.copy(), len(available)
+        indices = np.empty(num_remaining)
         for position in range(len(ranking)):
-            for i in range(num_left):
-                clicks = memory.statistics[position, left[i], CLICKS]
-                observations = memory.statistics[position, left[i], OBSERVATIONS]
+            for i in range(num_remaining):
+                clicks = memory.statistics[position, remaining[i], CLICKS]
+                observations = memory.statistics[position, remaining[i], OBSERVATIONS]
                 indices[i] = value(clicks, observations, limit, memory.settings, generator)
-            ranking[position] = left[place_of_largest(indices[:num_left], generator)]
-            num_left = remove_item(left, num_left, ranking[position])
+            ranking[position] = remaining[index_of_largest(indices[:num_remaining], generator)]
+            num_remaining = remove_item(remaining, num_remaining, ranking[position])
 
     return rank_step(named_by_formulas(rank_by_position, fingerprint))
 
@@ -61,7 +61,7 @@ def fill_exp3_probabilities(memory, position, items, probabilities):
     num_items = len(items)
     time = memory.steps[0] + 1.0
     rate = math.sqrt(math.log(max(num_items, 2)) / (num_items * time))
-    least = np.inf
+    least = np.inf  # subtracted, so that exp does not become 0 for all items
     for i in range(num_items):
         least = min(least, memory.statistics[position, items[i], LOSS])
     total = 0.0
@@ -74,19 +74,20 @@ def fill_exp3_probabilities(memory, position, items, probabilities):
 
 @rank_step
 def rank_by_exp3(memory, available, generator, ranking):
-    left, num_left = available.copy(), len(available)
-    probabilities = np.empty(num_left)
+    remaining, num_remaining = available.copy(), len(available)
+    probabilities = np.empty(num_remaining)
     for position in range(len(ranking)):
-        fill_exp3_probabilities(memory, position, left[:num_left], probabilities[:num_left])
+        fill_exp3_probabilities(memory, position, remaining[:num_remaining], probabilities[:num_remaining])
         draw, chosen = generator.random(), 0
-        while chosen < num_left - 1 and draw >= probabilities[chosen]:
+        # The last item takes what rounding leaves of the probabilities.
+        while chosen < num_remaining - 1 and draw >= probabilities[chosen]:
             draw -= probabilities[chosen]
             chosen += 1
-        item = left[chosen]
+        item = remaining[chosen]
         ranking[position] = item
         # Feedback is weighted by the probability with which the item was last shown there.
         memory.statistics[position, item, PROPENSITY] = probabilities[chosen]
-        num_left = remove_item(left, num_left, item)
+        num_remaining = remove_item(remaining, num_remaining, item)
 
 
 @learn_step

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from rankpolicy.kernels.bandits.counts import place_of_largest
+from rankpolicy.kernels.bandits.counts import index_of_largest
 from rankpolicy.kernels.bandits.memory import CLICKS, NEVER_OBSERVED, OBSERVATIONS
 from rankpolicy.kernels.bandits.step import compiled, learn_step, propensity_step, rank_step
 
@@ -15,61 +15,62 @@ def click_rate(memory, item):
 
 
 @compiled
-def random_place(generator, num_places):
-    """A place from 0 to num_places - 1, each equally likely."""
-    return min(int(generator.random() * num_places), num_places - 1)
+def random_index(generator, size):
+    """An index from 0 to size - 1, each equally likely."""
+    # The product can be rounded up to size.
+    return min(int(generator.random() * size), size - 1)
 
 
 @rank_step
 def rank_epsilon_greedy(memory, available, generator, ranking):
     """At each position a random item not yet placed with probability settings[0], otherwise the one with the highest click rate."""
-    left, num_left = available.copy(), len(available)
-    rates = np.empty(num_left)
-    for i in range(num_left):
-        rates[i] = click_rate(memory, left[i])
+    remaining, num_remaining = available.copy(), len(available)
+    rates = np.empty(num_remaining)
+    for i in range(num_remaining):
+        rates[i] = click_rate(memory, remaining[i])
     for position in range(len(ranking)):
         if generator.random() < memory.settings[0]:
-            chosen = random_place(generator, num_left)
+            chosen = random_index(generator, num_remaining)
         else:
-            chosen = place_of_largest(rates[:num_left], generator)
-        ranking[position] = left[chosen]
-        num_left -= 1
-        left[chosen], rates[chosen] = left[num_left], rates[num_left]
+            chosen = index_of_largest(rates[:num_remaining], generator)
+        ranking[position] = remaining[chosen]
+        num_remaining -= 1
+        remaining[chosen], rates[chosen] = remaining[num_remaining], rates[num_remaining]
 
 
 @propensity_step
 def fill_epsilon_greedy_propensities(memory, available, ranking, propensities):
     """The probability of each item of ranking at its position, given the items above it; -1 for an item that is not available."""
-    left, num_left = available.copy(), len(available)
-    rates = np.empty(num_left)
-    for i in range(num_left):
-        rates[i] = click_rate(memory, left[i])
+    remaining, num_remaining = available.copy(), len(available)
+    rates = np.empty(num_remaining)
+    for i in range(num_remaining):
+        rates[i] = click_rate(memory, remaining[i])
     for position in range(len(ranking)):
-        place, largest, num_largest = -1, -1.0, 0
-        for i in range(num_left):
-            if left[i] == ranking[position]:
-                place = i
+        index, largest, num_largest = -1, -1.0, 0
+        for i in range(num_remaining):
+            if remaining[i] == ranking[position]:
+                index = i
             if rates[i] > largest:
                 largest, num_largest = rates[i], 1
             elif rates[i] == largest:
                 num_largest += 1
-        if place < 0:
+        if index < 0:
             propensities[position] = -1.0
             return
-        greedy = 1.0 / num_largest if rates[place] == largest else 0.0
-        propensities[position] = memory.settings[0] / num_left + (1.0 - memory.settings[0]) * greedy
-        num_left -= 1
-        left[place], rates[place] = left[num_left], rates[num_left]
+        greedy = 1.0 / num_largest if rates[index] == largest else 0.0
+        propensities[position] = memory.settings[0] / num_remaining + (1.0 - memory.settings[0]) * greedy
+        num_remaining -= 1
+        remaining[index], rates[index] = remaining[num_remaining], rates[num_remaining]
 
 
 @rank_step
 def rank_at_random(memory, available, generator, ranking):
     """Every list of available items is equally likely."""
-    left = available.copy()
+    remaining = available.copy()
     for position in range(len(ranking)):
-        chosen = position + random_place(generator, len(left) - position)
-        ranking[position] = left[chosen]
-        left[chosen] = left[position]
+        chosen = position + random_index(generator, len(remaining) - position)
+        ranking[position] = remaining[chosen]
+        remaining[chosen] = remaining[position]
 
 
 @propensity_step

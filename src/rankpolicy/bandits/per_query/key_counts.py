@@ -1,4 +1,4 @@
-"""What is known about all queries, in one sparse table, with the compiled steps that rank and learn from it."""
+"""Counts of all queries by key, in one sparse table, with the compiled steps that rank and learn from it."""
 
 from __future__ import annotations
 
@@ -12,21 +12,18 @@ from rankpolicy.bandits.per_query.keys import Keys, mixed_keys
 from rankpolicy.kernels.bandits.memory import Memory, Table
 
 FULLEST = 0.7  # largest share of slots in use; above it probes get long
-_SMALLEST = 1024  # slots
+_FEWEST_SLOTS = 1024
 
 
-class QueryTable:
+class KeyCounts:
     """Counts of (query, item) pairs and of lists per query. Keys that come in are those of names; pairs of them are mixed here.
 
-    Parameters
-    ----------
-    bandit
-        The bandit whose steps and settings every query has.
+    ``keys`` (1 + item,) are those of a query and of its items.
     """
 
     def __init__(self, bandit: Bandit) -> None:
         self._bandit = bandit
-        self._entries = _empty(_SMALLEST)
+        self._entries = _empty(_FEWEST_SLOTS)
         self._engine: Any = None
         self._source: Any = None
         self._source_of: np.random.Generator | None = None
@@ -40,17 +37,7 @@ class QueryTable:
     def rank(
         self, keys: Keys, generator: np.random.Generator, length: int
     ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-        """Places of the items to show, and their propensities where the bandit has any.
-
-        Parameters
-        ----------
-        keys
-            Those of the query and of its items, (1 + item,).
-        generator
-            Source of randomness.
-        length
-            How many items to show, at most those that there are.
-        """
+        """Indices of the items to show among those of the query, and their propensities where the bandit has any."""
         ranking, propensities = np.empty(length, np.int64), np.empty(length)
         if length > 0:
             engine, source = self._unpacked(), self._unpacked_source(generator)
@@ -65,21 +52,7 @@ class QueryTable:
         generator: np.random.Generator,
         longest: int,
     ) -> NDArray[np.int64]:
-        """Places of the items to show (list, position), -1 past the end of a list.
-
-        Parameters
-        ----------
-        queries
-            The query of each list (list,).
-        items
-            Its items (list, item).
-        lengths
-            How many items each list has.
-        generator
-            Source of randomness.
-        longest
-            How many items to show at most.
-        """
+        """Indices of the items to show (list, position), -1 past the end of a list; ``items`` is (list, item), up to the lengths."""
         from rankpolicy.kernels.bandits.per_query import rank_queries
 
         rankings = np.empty((len(queries), longest), np.int64)
@@ -88,44 +61,22 @@ class QueryTable:
         return rankings
 
     def learn(self, queries: Keys, items: Keys, offsets: NDArray[np.int64], clicks: NDArray[np.int8]) -> None:
-        """Learn from lists, one after the other.
-
-        Parameters
-        ----------
-        queries
-            The query of each list (list,).
-        items, clicks
-            Items of all lists, one list after the other, and whether they were clicked.
-        offsets
-            Where each list starts, and where the last one ends, (list + 1,).
-        """
+        """Learn from lists, one after the other: items and clicks of list l stand from offsets[l] to offsets[l + 1]."""
         from rankpolicy.kernels.bandits.per_query import learn_queries
 
         self._make_room(len(items) + len(queries))
         self.num_keys += learn_queries(self._unpacked(), self._entries, queries, items, offsets, clicks)
 
     def memory_of(self, keys: Keys) -> Memory:
-        """The memory that the bandit of a query has about these items.
-
-        Parameters
-        ----------
-        keys
-            Those of the query and of its items, (1 + item,).
-        """
-        found = self.counts(keys)
+        """The memory that the bandit of a query has about these items."""
+        counts = self.counts(keys)
         steps = self._read(mixed_keys(keys[:1]))[0, :1]
         return self._bandit.memory._replace(
-            steps=steps.astype(np.int64), statistics=found[None].astype(np.float64, order="C")
+            steps=steps.astype(np.int64), statistics=counts[None].astype(np.float64, order="C")
         )
 
     def counts(self, keys: Keys) -> NDArray[np.uint32]:
-        """Clicks and observations (item, 2).
-
-        Parameters
-        ----------
-        keys
-            Those of the query and of its items, (1 + item,).
-        """
+        """Clicks and observations (item, 2)."""
         return self._read(mixed_keys(keys[:1], keys[1:]))
 
     def entries(self) -> Table:
@@ -138,39 +89,27 @@ class QueryTable:
         return Table(self._entries.keys.copy(), self._entries.counts.copy())
 
     def entries_of(self, keys: Keys) -> Table:
-        """The entries of a query and some items that are in use, mixed.
-
-        Parameters
-        ----------
-        keys
-            Those of the query and of its items, (1 + item,).
-        """
+        """The entries of a query and some items that are in use, mixed."""
         mixed = np.concatenate([mixed_keys(keys[:1]), mixed_keys(keys[:1], keys[1:])])
         counts = self._read(mixed)
         used = counts.any(1)
         return Table(mixed[used], counts[used])
 
     def replace(self, entries: Table) -> None:
-        """Forget everything, and know these entries.
-
-        Parameters
-        ----------
-        entries
-            As ``entries`` returned them.
-        """
+        """Forget everything, and know these entries."""
         from rankpolicy.kernels.bandits.per_query import add_entries
 
-        self._entries, self.num_keys = _empty(_SMALLEST), 0
+        self._entries, self.num_keys = _empty(_FEWEST_SLOTS), 0
         self._make_room(len(entries.keys))
         add_entries(self._entries, entries)
         self.num_keys = len(entries.keys)
 
-    def _read(self, wanted: Keys) -> NDArray[np.uint32]:
+    def _read(self, keys: Keys) -> NDArray[np.uint32]:
         from rankpolicy.kernels.bandits.per_query import read_counts
 
-        found = np.zeros((len(wanted), 2), np.uint32)
-        read_counts(self._entries, wanted, found)
-        return found
+        counts = np.zeros((len(keys), 2), np.uint32)
+        read_counts(self._entries, keys, counts)
+        return counts
 
     def _unpacked(self) -> Any:
         if self._engine is None:
