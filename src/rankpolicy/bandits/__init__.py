@@ -18,8 +18,8 @@ How to add a bandit:
    ``num_columns`` if its statistics are not (1, item, 2), override ``_empty_statistics`` if they have another shape or do not start
    from 0, ``_check_statistics`` if they are not clicks and observations, ``propensities`` if they are known; ``is_additive = False``
    if a list, once learned, cannot be taken back, ``depends_on_order = True`` if late feedback is read differently.
-3. One line in ``BANDITS`` (members.py). The command line, error texts and tests/contracts/test_bandits.py follow; export it below if users
-   should import it by name, and test what is peculiar to it in tests/bandits/.
+3. An export below, and one line in ``BANDITS`` (members.py), the list of all bandits: the command line, error texts and
+   tests/contracts/test_bandits.py follow. Test what is peculiar to it in tests/bandits/.
 """
 
 from typing import TYPE_CHECKING

@@ -12,58 +12,58 @@ if TYPE_CHECKING:
     from rankpolicy.bandits.bandit import Bandit
     from rankpolicy.bandits.index import Index
 
-_BANDITS, _INDEX_BANDITS = "rankpolicy.bandits", "rankpolicy.bandits.index_bandits"
+_BANDITS = "rankpolicy.bandits"  # which knows the module of every name it exports
 
 BANDITS: Members[type[Bandit]] = Members(
     "bandit",
     {
-        "dcm-kl-ucb": f"{_INDEX_BANDITS}:DcmKLUCB",
-        "dcm-kl-ucb-log": f"{_INDEX_BANDITS}:DcmKLUCBLog",
-        "dcm-ucb1": f"{_INDEX_BANDITS}:DcmUCB1",
-        "dcm-ts": f"{_INDEX_BANDITS}:DcmTS",
-        "cascade-kl-ucb": f"{_INDEX_BANDITS}:CascadeKLUCB",
-        "cascade-ucb1": f"{_INDEX_BANDITS}:CascadeUCB1",
-        "cascade-ts": f"{_INDEX_BANDITS}:CascadeTS",
-        "mp-ts": f"{_INDEX_BANDITS}:MpTS",
-        "dcm-lin-ucb": f"{_INDEX_BANDITS}:DcmLinUCB",
-        "dcm-lin-ts": f"{_INDEX_BANDITS}:DcmLinTS",
-        "cascade-lin-ucb": f"{_INDEX_BANDITS}:CascadeLinUCB",
-        "cascade-lin-ts": f"{_INDEX_BANDITS}:CascadeLinTS",
-        "first-click": f"{_INDEX_BANDITS}:FirstClick",
-        "last-click": f"{_INDEX_BANDITS}:LastClick",
-        "ranked-kl-ucb": f"{_BANDITS}.ranked:RankedKLUCB",
-        "ranked-exp3": f"{_BANDITS}.ranked:RankedExp3",
-        "pbm-ucb": f"{_BANDITS}.position:PbmUCB",
-        "pbm-ts": f"{_BANDITS}.position:PbmTS",
-        "pbm-pie": f"{_BANDITS}.position:PbmPIE",
-        "ubm-ucb": f"{_BANDITS}.position:UbmUCB",
-        "ubm-ts": f"{_BANDITS}.position:UbmTS",
-        "ccm-ucb": f"{_BANDITS}.chain:CcmUCB",
-        "ccm-ts": f"{_BANDITS}.chain:CcmTS",
-        "dbn-ucb": f"{_BANDITS}.chain:DbnUCB",
-        "dbn-ts": f"{_BANDITS}.chain:DbnTS",
-        "top-rank": f"{_BANDITS}.pairs:TopRank",
-        "bubble-rank": f"{_BANDITS}.pairs:BubbleRank",
-        "epsilon-greedy": f"{_BANDITS}.uniform:EpsilonGreedy",
-        "random": f"{_BANDITS}.uniform:RandomLists",
+        "dcm-kl-ucb": f"{_BANDITS}:DcmKLUCB",
+        "dcm-kl-ucb-log": f"{_BANDITS}:DcmKLUCBLog",
+        "dcm-ucb1": f"{_BANDITS}:DcmUCB1",
+        "dcm-ts": f"{_BANDITS}:DcmTS",
+        "cascade-kl-ucb": f"{_BANDITS}:CascadeKLUCB",
+        "cascade-ucb1": f"{_BANDITS}:CascadeUCB1",
+        "cascade-ts": f"{_BANDITS}:CascadeTS",
+        "mp-ts": f"{_BANDITS}:MpTS",
+        "dcm-lin-ucb": f"{_BANDITS}:DcmLinUCB",
+        "dcm-lin-ts": f"{_BANDITS}:DcmLinTS",
+        "cascade-lin-ucb": f"{_BANDITS}:CascadeLinUCB",
+        "cascade-lin-ts": f"{_BANDITS}:CascadeLinTS",
+        "first-click": f"{_BANDITS}:FirstClick",
+        "last-click": f"{_BANDITS}:LastClick",
+        "ranked-kl-ucb": f"{_BANDITS}:RankedKLUCB",
+        "ranked-exp3": f"{_BANDITS}:RankedExp3",
+        "pbm-ucb": f"{_BANDITS}:PbmUCB",
+        "pbm-ts": f"{_BANDITS}:PbmTS",
+        "pbm-pie": f"{_BANDITS}:PbmPIE",
+        "ubm-ucb": f"{_BANDITS}:UbmUCB",
+        "ubm-ts": f"{_BANDITS}:UbmTS",
+        "ccm-ucb": f"{_BANDITS}:CcmUCB",
+        "ccm-ts": f"{_BANDITS}:CcmTS",
+        "dbn-ucb": f"{_BANDITS}:DbnUCB",
+        "dbn-ts": f"{_BANDITS}:DbnTS",
+        "top-rank": f"{_BANDITS}:TopRank",
+        "bubble-rank": f"{_BANDITS}:BubbleRank",
+        "epsilon-greedy": f"{_BANDITS}:EpsilonGreedy",
+        "random": f"{_BANDITS}:RandomLists",
     },
 )
 
 INDICES: Members[type[Index]] = Members(
     "index",
     {
-        "kl-ucb": f"{_BANDITS}.index:KLUCB",
-        "ucb1": f"{_BANDITS}.index:UCB1",
-        "ts": f"{_BANDITS}.index:ThompsonSampling",
-        "lin-ucb": f"{_BANDITS}.linear:LinUCB",
-        "lin-ts": f"{_BANDITS}.linear:LinTS",
+        "kl-ucb": f"{_BANDITS}:KLUCB",
+        "ucb1": f"{_BANDITS}:UCB1",
+        "ts": f"{_BANDITS}:ThompsonSampling",
+        "lin-ucb": f"{_BANDITS}:LinUCB",
+        "lin-ts": f"{_BANDITS}:LinTS",
     },
 )
 
 # Bandits that need more than items and a cutoff: made from Python and kept in files, not on the command line.
 COMPOSED: Members[Any] = Members(
     "bandit",
-    {"index": f"{_BANDITS}.index_bandits:IndexBandit", "query": f"{_BANDITS}.per_query.query_bandit:QueryBandit"},
+    {"index": f"{_BANDITS}:IndexBandit", "query": f"{_BANDITS}:QueryBandit"},
 )
 
 
