@@ -29,7 +29,7 @@ demo: $(USER)
 	$(BIN)/rankpolicy demo
 
 test: $(DEV)
-	$(BIN)/python -m pytest -n auto
+	$(BIN)/python -m pytest -n auto --dist worksteal
 
 check: $(DEV)
 	$(BIN)/ruff format --check .
