@@ -10,7 +10,6 @@ from rankpolicy.data.sets.ranking import make_ranking
 from rankpolicy.data.stored import features, pages, parquet
 from rankpolicy.data.stored.parquet import scan_parquet
 from rankpolicy.rankers import LambdaMART, PGRank
-from rankpolicy.rankers.trees import lambdamart
 
 pytest.importorskip("polars")
 
@@ -40,7 +39,6 @@ def on_disk(monkeypatch):
         (pages, "_NUMBERS_AT_ONCE"),
         (rows_of_queries, "_ROWS_AT_ONCE"),
         (dataset, "_QUERIES_AT_ONCE"),
-        (lambdamart, "_QUERIES_AT_ONCE"),
         (features, "_SCATTERED_ROWS"),
     ):
         monkeypatch.setattr(module, name, 7)

@@ -82,7 +82,8 @@ class StoredFeatures:
         """Some rows or columns, still on disk; ``[:, column]`` and ``[row]`` are arrays, ``[row, column]`` a number."""
         rows, columns = key if isinstance(key, tuple) else (key, _ALL)
         if isinstance(rows, int | np.integer):
-            return np.asarray(self[[int(rows)]])[0][columns]
+            row = range(len(self))[rows]  # counts from the end where it is negative
+            return np.asarray(self[row : row + 1])[0][columns]
         own = self if isinstance(rows, slice) and rows == _ALL else self._with_rows(rows)
         if isinstance(columns, int | np.integer):
             codes = own.codes[own.rows, own.columns[columns]]

@@ -9,15 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankpolicy.data.dataset import RankingDataset
-from rankpolicy.data.stored.features import StoredFeatures
-from rankpolicy.data.stored.pages import MappedPages, new_numbers, parts_of
+from rankpolicy.data.stored.pages import parts_of
 from rankpolicy.rankers.trees.boosting import TreeObjective, TreeRanker
-from rankpolicy.rankers.trees.streamed import Gradients
 from rankpolicy.settings import documented, setting
 from rankpolicy.types import RankPolicyError
 
 _MOST_ITEMS = 10_000
-_QUERIES_AT_ONCE = 1 << 15
 
 
 @final
@@ -41,37 +38,7 @@ class LambdaMART(TreeRanker):
 
     def _objective(self, train: RankingDataset) -> TreeObjective | None:
         # LightGBM's own lambdarank takes whole-number labels only, so fractions go through our gradients, which equal its.
-        return _Lambdas(self._gradients(train, None)[0]) if train.label_kind == "relevances" else None
-
-    def _gradients(self, train: RankingDataset, objective: TreeObjective | None) -> tuple[Gradients, float]:
-        from rankpolicy.kernels.trees import lambda_gradients
-
-        weights = np.ones(train.num_queries) if train.query_weights is None else train.query_weights
-        weights = np.asarray(weights / weights.mean(), np.float64)
-        kind = np.float32 if train.label_kind == "relevances" else np.uint8  # grades are whole numbers up to 30
-        labels = np.concatenate([part.astype(kind) for part in parts_of(train.labels_by_query)])
-        codes = train.features_by_query.codes if isinstance(train.features_by_query, StoredFeatures) else None
-        gradient, hessian = (new_numbers(train.num_items, np.float32, beside=codes) for _ in range(2))
-
-        def of_scores(scores: NDArray[np.float32]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-            pages = MappedPages(scores, gradient, hessian)
-            for first in range(0, train.num_queries, _QUERIES_AT_ONCE):
-                offsets = train.query_offsets[first : first + _QUERIES_AT_ONCE + 1]
-                rows = slice(int(offsets[0]), int(offsets[-1]))
-                lambda_gradients(
-                    scores[rows],
-                    labels[rows],
-                    offsets - offsets[0],
-                    weights[first : first + _QUERIES_AT_ONCE],
-                    gradient[rows],
-                    hessian[rows],
-                    truncation=self.truncation,
-                )
-                pages.touched(3 * gradient[rows].nbytes)
-            pages.release()
-            return gradient, hessian
-
-        return of_scores, 0.0
+        return _LambdaObjective(train, self.truncation) if train.label_kind == "relevances" else None
 
     def _check_data(self, dataset: RankingDataset) -> None:
         may_be_fractions = dataset.label_kind == "relevances"
@@ -93,13 +60,16 @@ class LambdaMART(TreeRanker):
             )
 
 
-class _Lambdas:
-    """LambdaRank's gradients as an objective of LightGBM; no curve is recorded."""
+class _LambdaObjective:
+    """LambdaRank on fractional labels; it records no curve."""
 
-    def __init__(self, gradients: Gradients) -> None:
-        self._gradients = gradients
+    def __init__(self, train: RankingDataset, truncation: int) -> None:
+        weights = np.ones(train.num_queries) if train.query_weights is None else train.query_weights
+        self._query_weights = np.asarray(weights / weights.mean(), np.float64)
+        self._labels, self._offsets, self._truncation = np.asarray(train.labels), train.offsets, truncation
         self.history: dict[str, list[float]] = {}
 
-    def __call__(self, scores: NDArray[np.float64], /) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        gradient, hessian = self._gradients(scores.astype(np.float32))
-        return gradient.astype(np.float64), hessian.astype(np.float64)
+    def __call__(self, scores: NDArray[np.float64], /) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        from rankpolicy.kernels.lambdarank import lambda_gradients
+
+        return lambda_gradients(scores, self._labels, self._offsets, self._query_weights, truncation=self._truncation)
