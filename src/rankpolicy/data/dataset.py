@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -296,6 +295,22 @@ class RankingDataset:
             label_kind=self.label_kind,
             categories=self.categories,
         )
+
+    @property
+    def is_on_disk(self) -> bool:
+        """Whether the features stay on disk, as those of ``scan_parquet`` and ``scan_letor`` do."""
+        return isinstance(self.features, StoredFeatures)
+
+    def feature_blocks(self) -> Iterator[Any]:
+        """The features (items, features) of all items in order: from disk some thousands of rows at a time, otherwise all at once."""
+        if isinstance(self.features, StoredFeatures):
+            yield from map(np.asarray, self.features.blocks())
+        else:
+            yield self.features
+
+    def label_blocks(self) -> Iterator[NDArray[np.float32]]:
+        """The labels of all items in order, about a million at a time; where they are on disk, no more of them are in memory."""
+        yield from parts_of(self.labels)
 
     def padding(self) -> Padding:
         """How flat values of the items become padded ``(query, item)`` tensors."""

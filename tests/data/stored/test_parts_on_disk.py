@@ -139,3 +139,15 @@ def test_no_number_per_row_is_held_in_memory(tmp_path, monkeypatch):
         peaks.append((of_scan, peak_bytes(lambda data=data: prepare(data))[1]))
     per_row = np.diff(peaks, axis=0)[-1] / 100_000
     assert (per_row < 3).all()
+
+
+def test_blocks_are_the_rows_in_order(made, stored, on_disk, monkeypatch):
+    monkeypatch.setattr(features, "_BLOCK_ROWS", 50)
+    assert stored.is_on_disk
+    assert not made.is_on_disk
+    blocks = list(stored.feature_blocks())
+    assert len(blocks) == -(-stored.num_items // 50)
+    np.testing.assert_array_equal(np.concatenate(blocks), made.features)
+    np.testing.assert_array_equal(np.concatenate(list(made.feature_blocks())), made.features)
+    for data in (stored, made):
+        np.testing.assert_array_equal(np.concatenate(list(data.label_blocks())), made.labels)

@@ -12,7 +12,6 @@ import torch
 from rankpolicy.data.dataset import RankingDataset
 from rankpolicy.data.rows import QueryRows, RowsWithDeviations, ScaledRows, with_deviations
 from rankpolicy.data.scaling import FeatureScaling, fit_scaling, restored_scaling
-from rankpolicy.data.stored.features import StoredFeatures
 from rankpolicy.optional import require
 from rankpolicy.types import RankPolicyError
 
@@ -74,7 +73,7 @@ class FeatureInputs:
         if isinstance(dataset.features_by_query, np.ndarray) and dataset.num_items * self.num_columns <= _FEW_CELLS:
             return self.read(dataset)
         scaled: torch.Tensor | ScaledRows
-        is_encoded = self.scaling.encoding is not None and not isinstance(dataset.features_by_query, StoredFeatures)
+        is_encoded = self.scaling.encoding is not None and not dataset.is_on_disk
         if self.scaling.needs_queries or is_encoded:
             scaled = self._scaled(dataset)
         else:

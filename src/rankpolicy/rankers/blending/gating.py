@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 
 from rankpolicy.data.dataset import RankingDataset
 from rankpolicy.data.sparse import SparseFeatures
-from rankpolicy.data.stored.features import StoredFeatures
 
 if TYPE_CHECKING:
     from rankpolicy.rankers.trees.boosting import TreeRanker
@@ -28,12 +27,10 @@ def read_columns(dataset: RankingDataset, columns: Columns | None) -> RankingDat
     """The dataset with some of its features (columns of the matrix, ascending) only; None: all of them."""
     if columns is None:
         return dataset
-    features: Any = dataset.features_by_query
-    chosen = (
-        features[:, columns]
-        if isinstance(features, SparseFeatures | StoredFeatures)
-        else np.ascontiguousarray(features[:, columns])
-    )
+    features: Any = dataset.features
+    chosen = features[:, columns]
+    if isinstance(chosen, np.ndarray):
+        chosen = np.ascontiguousarray(chosen)
     names = None if dataset.feature_names is None else tuple(dataset.feature_names[column] for column in columns)
     categories = {name: values for name, values in (dataset.categories or {}).items() if name in (names or ())}
     return replace(dataset, features_by_query=chosen, feature_names=names, categories=categories or None)

@@ -11,13 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankpolicy.data.dataset import RankingDataset
-from rankpolicy.data.sparse import SparseFeatures
-from rankpolicy.data.stored.features import StoredFeatures
 from rankpolicy.evaluation.measure import evaluate_scores, mean_over_queries
 from rankpolicy.metrics import reward_to_maximise
 from rankpolicy.optional import require
 from rankpolicy.rankers.base import DECISIVE, FitOptions, Ranker
-from rankpolicy.rankers.trees.lightgbm_data import layout, lightgbm_data, make_bins
+from rankpolicy.rankers.trees.lightgbm_data import as_matrix, layout, lightgbm_data, make_bins
 from rankpolicy.rankers.trees.model_text import checked_model_text
 from rankpolicy.settings import setting
 from rankpolicy.threads import is_alone
@@ -107,7 +105,7 @@ class TreeRanker(Ranker):
         train = self._trainable(train)
         if train.num_items < 2:
             raise RankPolicyError(f"{name} needs two items to split at least; got one sample (n_samples=1).")
-        parameters, objective = self._parameters() | layout(train.features), self._objective(train)
+        parameters, objective = self._parameters() | layout(train), self._objective(train)
         sets = {**options.other_sets, **({} if valid is None else {DECISIVE: valid})}
         measures = {key: self._validation(data) for key, data in sets.items()}
         lightgbm = require("lightgbm", name)
@@ -159,7 +157,7 @@ class TreeRanker(Ranker):
                     f"LightGBM refuses these settings: {str(error).split(' at /')[0]}. Change them on {self!r}."
                 ) from None
         # A few rows in memory get equal scores, as LightGBM gives them; for files too big for memory that is a mistake in the settings.
-        if isinstance(train.features, StoredFeatures) and not self._booster.feature_importance("split").any():
+        if train.is_on_disk and not self._booster.feature_importance("split").any():
             raise _no_feature_splits(train.num_items, self.min_items_in_leaf)
         # LightGBM itself notes no best number of trees without its own early stopping.
         num_earlier = 0 if earlier_trees is None else earlier_trees.current_iteration()
@@ -206,15 +204,13 @@ class TreeRanker(Ranker):
         }
 
     def _scores(self, dataset: RankingDataset) -> NDArray[np.float64]:
-        features = dataset.features
-        if isinstance(features, StoredFeatures):
-            blocks = map(np.asarray, features.blocks())
-        else:
-            blocks = iter([features.matrix if isinstance(features, SparseFeatures) else features])
         is_small = dataset.num_items * self.best_iteration_ < _ENOUGH_TREE_READS
         threads = {"num_threads": 1} if is_small or is_alone() else {}
         return np.concatenate(
-            [self._booster.predict(block, num_iteration=self.best_iteration_, **threads) for block in blocks]
+            [
+                self._booster.predict(as_matrix(block), num_iteration=self.best_iteration_, **threads)
+                for block in dataset.feature_blocks()
+            ]
         )
 
     @property

@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankpolicy.data.dataset import RankingDataset
-from rankpolicy.data.stored.pages import parts_of
 from rankpolicy.rankers.trees.boosting import TreeObjective, TreeRanker
 from rankpolicy.settings import documented, setting
 from rankpolicy.types import RankPolicyError
@@ -42,7 +41,7 @@ class LambdaMART(TreeRanker):
 
     def _check_data(self, dataset: RankingDataset) -> None:
         may_be_fractions = dataset.label_kind == "relevances"
-        for labels in parts_of(dataset.labels_by_query):
+        for labels in dataset.label_blocks():
             wrong = labels[((labels != np.round(labels)) & (not may_be_fractions)) | (labels > 30)]
             if len(wrong):
                 if may_be_fractions:

@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 
 from rankpolicy.data.dataset import RankingDataset
 from rankpolicy.data.sparse import SparseFeatures
-from rankpolicy.data.stored.features import StoredFeatures
 from rankpolicy.heap import give_back_freed_memory
 from rankpolicy.optional import require
 
@@ -37,7 +36,7 @@ def lightgbm_data(
             return {**super().get_params(), **{name: parameters[name] for name in ("min_data_in_leaf", "verbosity")}}
 
     data: lightgbm.Dataset = Data(
-        _rows(dataset.features),
+        _sequence(dataset.features) if dataset.is_on_disk else as_matrix(dataset.features),
         dataset.labels,
         group=dataset.sizes,
         weight=_row_weights(dataset),
@@ -49,9 +48,9 @@ def lightgbm_data(
     return data
 
 
-def layout(features: NDArray[np.float32]) -> dict[str, Any]:
+def layout(dataset: RankingDataset) -> dict[str, Any]:
     """How LightGBM arranges its bins: by columns spares the second copy of all bins that it makes to arrange them by rows."""
-    return {"force_col_wise" if isinstance(features, StoredFeatures) else "force_row_wise": True}
+    return {"force_col_wise" if dataset.is_on_disk else "force_row_wise": True}
 
 
 def make_bins(*sets: lightgbm.Dataset) -> None:
@@ -62,13 +61,12 @@ def make_bins(*sets: lightgbm.Dataset) -> None:
         give_back_freed_memory()
 
 
-def _rows(features: NDArray[np.float32]) -> Any:
-    if isinstance(features, StoredFeatures):
-        return _sequence(features)
+def as_matrix(features: Any) -> Any:
+    """An array as it is; of sparse features the scipy matrix."""
     return features.matrix if isinstance(features, SparseFeatures) else features
 
 
-def _sequence(features: StoredFeatures) -> Any:
+def _sequence(features: Any) -> Any:
     """A ``lightgbm.Sequence``: LightGBM takes a sample of the rows to choose its bins, then all of them in blocks."""
     package: Any = require("lightgbm", "A tree ranker")
 
