@@ -17,7 +17,7 @@ from rankpolicy.data.padding import Padding
 from rankpolicy.data.reading_ahead import read_ahead
 from rankpolicy.data.rows import NetworkRows, is_on_disk
 from rankpolicy.data.rows_of_queries import rows_of_queries
-from rankpolicy.data.stored.pages import MappedPages, num_places
+from rankpolicy.data.stored.pages import MappedPages, num_runs
 from rankpolicy.display import short_repr
 
 
@@ -198,7 +198,7 @@ class RaggedTensors:
         padding = Padding.of_sizes(self.offsets[queries + 1] - self.offsets[queries]).to(self.features.device)
         labels = self.labels[rows]
         if self.label_pages is not None:
-            self.label_pages.touched(labels.nbytes, num_places(rows.numpy()))
+            self.label_pages.touched(labels.nbytes, num_runs(rows.numpy()))
         return Batch(
             features=self.features[rows],
             labels=padding.pad(labels),

@@ -16,7 +16,7 @@ from rankpolicy.data.click_table.side_columns import SideColumns
 from rankpolicy.data.rows_of_queries import rows_of_queries
 from rankpolicy.data.sparse import SparseFeatures
 from rankpolicy.data.stored.features import StoredFeatures
-from rankpolicy.data.stored.pages import MappedPages, first_of_range, parts_of, taken
+from rankpolicy.data.stored.pages import MappedPages, blocks_of, first_of_range, numbers_of_rows
 from rankpolicy.data.texts.texts import Texts
 from rankpolicy.display import html_block, html_table
 from rankpolicy.types import RankPolicyError, unknown_name
@@ -275,10 +275,10 @@ class RankingDataset:
             rows = slice(int(self.query_offsets[chosen[0]]), int(self.query_offsets[chosen[-1] + 1]))
             labels, source_rows = self.labels_by_query[rows], self.source_rows_by_query[rows]
         else:
-            rows = rows_of_queries(self.query_offsets, chosen, beside=codes)
-            first = first_of_range(self.source_rows_by_query)
-            numbers = self.source_rows_by_query if first is None else range(first, first + self.num_items)
-            labels, source_rows = (taken(each, rows, beside=codes) for each in (self.labels_by_query, numbers))
+            rows = rows_of_queries(self.offsets, chosen, beside=codes)
+            first = first_of_range(self.source_rows)
+            numbers = self.source_rows if first is None else range(first, first + self.num_items)
+            labels, source_rows = (numbers_of_rows(array, rows, beside=codes) for array in (self.labels, numbers))
         return RankingDataset(
             features_by_query=self.features_by_query[rows],
             labels_by_query=labels,
@@ -310,7 +310,7 @@ class RankingDataset:
 
     def label_blocks(self) -> Iterator[NDArray[np.float32]]:
         """The labels of all items in order, about a million at a time; where they are on disk, no more of them are in memory."""
-        yield from parts_of(self.labels)
+        yield from blocks_of(self.labels)
 
     def padding(self) -> Padding:
         """How flat values of the items become padded ``(query, item)`` tensors."""
@@ -464,9 +464,7 @@ def _check_shown(shown: Shown, num_queries: int, num_items: int) -> None:
 def _check_label_kind(data: RankingDataset) -> None:
     if data.label_kind not in LABEL_KINDS:
         raise RankPolicyError(unknown_name("label kind", data.label_kind, LABEL_KINDS))
-    if data.label_kind == "clicks" and not all(
-        ((part == 0) | (part == 1)).all() for part in parts_of(data.labels_by_query)
-    ):
+    if data.label_kind == "clicks" and not all(((labels == 0) | (labels == 1)).all() for labels in data.label_blocks()):
         raise RankPolicyError(
             f"labels that are clicks must be 0 or 1; the highest is {data.labels_by_query.max():g}. "
             "Use label_kind='grades' for grades, 'relevances' for relevances estimated from clicks."
@@ -493,8 +491,8 @@ def _check_finite(data: RankingDataset) -> None:
             "Scale or clip values beyond 3.4e38, which float32 cannot hold."
         )
     # NaN is neither.
-    if not all(part.min() >= 0 and part.max() < np.inf for part in parts_of(data.labels_by_query)):
-        item = int(np.argwhere(~(np.isfinite(data.labels_by_query) & (data.labels_by_query >= 0)))[0, 0])
+    if not all(labels.min() >= 0 and labels.max() < np.inf for labels in data.label_blocks()):
+        item = int(np.argwhere(~(np.isfinite(data.labels) & (data.labels >= 0)))[0, 0])
         raise RankPolicyError(
             f"labels must be grades of relevance, finite and 0 or more; row {int(data.source_rows_by_query[item])} has "
             f"{data.labels_by_query[item]:g}. "

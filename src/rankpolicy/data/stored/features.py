@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rankpolicy.data.stored.pages import MappedPages, num_places, parts_of, taken
+from rankpolicy.data.stored.pages import MappedPages, blocks_of, num_runs, numbers_of_rows
 from rankpolicy.kernels import HAS_NUMBA
 from rankpolicy.types import RankPolicyError
 
@@ -28,19 +28,9 @@ class StoredFeatures:
     Taking rows or columns from it reads nothing: the result is of the same kind. ``np.asarray`` decodes all of its rows;
     ``features[:, column]`` and ``features[row]`` are arrays. A copy in another process opens the same file.
 
-    Parameters
-    ----------
-    codes
-        The stored codes (stored rows, stored columns), memory-mapped.
-    values
-        The value of each code in each feature (features, codes), in ascending order; NaN for codes that do not occur and, last, for a
-        missing value.
-    rows
-        The stored rows that these features consist of, in order: numbers, which may be mapped, or a slice without a step.
-    columns
-        The stored column of each feature; None: all of them.
-    pages
-        The pages of the mapped files, where these features are a part of others.
+    ``codes`` (stored rows, stored columns) are memory-mapped. ``values`` (features, codes) has the value of each code in ascending order,
+    NaN for codes that do not occur and, last, for a missing value. ``rows`` are the stored rows in order: numbers, which may be mapped, or
+    a slice without a step. ``columns`` has the stored column of each feature.
     """
 
     ndim = 2
@@ -75,8 +65,8 @@ class StoredFeatures:
     def __reduce__(self) -> Any:
         if not isinstance(self.codes, np.memmap):
             return StoredFeatures, (self.codes, self.values, self.rows, self.columns)
-        place = (str(self.codes.filename), self.codes.dtype.name, self.codes.shape)
-        return _reopened, (*place, self.values, self.rows, self.columns)
+        file = (str(self.codes.filename), self.codes.dtype.name, self.codes.shape)
+        return _reopened, (*file, self.values, self.rows, self.columns)
 
     def __getitem__(self, key: Any) -> Any:
         """Some rows or columns, still on disk; ``[:, column]`` and ``[row]`` are arrays, ``[row, column]`` a number."""
@@ -84,31 +74,33 @@ class StoredFeatures:
         if isinstance(rows, int | np.integer):
             row = range(len(self))[rows]  # counts from the end where it is negative
             return np.asarray(self[row : row + 1])[0][columns]
-        own = self if isinstance(rows, slice) and rows == _ALL else self._with_rows(rows)
+        chosen = self if isinstance(rows, slice) and rows == _ALL else self._with_rows(rows)
         if isinstance(columns, int | np.integer):
-            codes = own.codes[own.rows, own.columns[columns]]
-            own.were_read()
-            return own.values[columns][np.minimum(codes, own.values.shape[1] - 1)]
+            codes = chosen.codes[chosen.rows, chosen.columns[columns]]
+            chosen.were_read()
+            return chosen.values[columns][np.minimum(codes, chosen.values.shape[1] - 1)]
         if isinstance(columns, slice) and columns == _ALL:
-            return own
-        return StoredFeatures(own.codes, own.values[columns], own.rows, own.columns[columns], own.pages)
+            return chosen
+        return StoredFeatures(chosen.codes, chosen.values[columns], chosen.rows, chosen.columns[columns], chosen.pages)
 
     def _with_rows(self, key: Any) -> StoredFeatures:
         rows: Rows
         if not isinstance(self.rows, slice):
-            rows = taken(self.rows, key, beside=self.codes)
+            rows = numbers_of_rows(self.rows, key, beside=self.codes)
         elif isinstance(key, slice) and key.step in (None, 1):
             first, stop, _ = key.indices(len(self))
             rows = slice(self.rows.start + first, self.rows.start + max(first, stop))
-        elif isinstance(key, np.ndarray) and key.dtype.kind == "i" and all(part.min() >= 0 for part in parts_of(key)):
-            highest = max((int(part.max()) for part in parts_of(key)), default=-1)
+        elif (
+            isinstance(key, np.ndarray) and key.dtype.kind == "i" and all(block.min() >= 0 for block in blocks_of(key))
+        ):
+            highest = max((int(block.max()) for block in blocks_of(key)), default=-1)
             if highest >= len(self):
                 raise IndexError(f"row {highest} is out of bounds for {len(self)} rows")
-            own = range(self.rows.start, self.rows.stop)
-            rows = taken(own, key.astype(np.int64, copy=False), beside=self.codes)
+            stored_rows = range(self.rows.start, self.rows.stop)
+            rows = numbers_of_rows(stored_rows, key.astype(np.int64, copy=False), beside=self.codes)
         else:
             rows = self.rows.start + np.arange(len(self), dtype=np.int64)[key]
-        # Views of mapped rows have the pages of the whole.
+        # A view of mapped rows shares the pages of the array it is a view of.
         is_new = isinstance(rows, np.memmap) and not isinstance(key, slice)
         return StoredFeatures(self.codes, self.values, rows, self.columns, None if is_new else self.pages)
 
@@ -127,21 +119,21 @@ class StoredFeatures:
 
     def were_read(self) -> None:
         """Note that all rows were read, of which a page holds all columns: pages are given back when many were."""
-        places = 1 if isinstance(self.rows, slice) else num_places(self.rows)
-        self.pages.touched(len(self) * self.codes.shape[1] * self.codes.itemsize, places)
+        runs = 1 if isinstance(self.rows, slice) else num_runs(self.rows)
+        self.pages.touched(len(self) * self.codes.shape[1] * self.codes.itemsize, runs)
 
     def stored_codes(self) -> NDArray[Any]:
         """The codes of all rows in all stored columns (items, stored columns); mapped where rows follow one another."""
         if isinstance(self.rows, slice):
             return np.asarray(self.codes[self.rows])
-        found = np.empty((len(self), self.codes.shape[1]), self.codes.dtype)
+        codes = np.empty((len(self), self.codes.shape[1]), self.codes.dtype)
         # Few at a time: rows here and there may lie in all pages of the file.
         for start in range(0, len(self), _SCATTERED_ROWS):
-            piece = self[start : start + _SCATTERED_ROWS]
+            block = self[start : start + _SCATTERED_ROWS]
             # Without "clip", numpy would copy twice; no row is beyond the last.
-            np.take(self.codes, piece.rows, 0, out=found[start : start + len(piece)], mode="clip")
-            piece.were_read()
-        return found
+            np.take(self.codes, block.rows, 0, out=codes[start : start + len(block)], mode="clip")
+            block.were_read()
+        return codes
 
     def codes_of_rows(self) -> NDArray[Any]:
         """The codes of all rows (items, features), in memory; no code is beyond those that have a value."""
@@ -162,19 +154,13 @@ class StoredFeatures:
 
                 count_codes(codes, counts)
             else:
-                for feature, own in enumerate(codes.T):
-                    counts[feature] += np.bincount(own, minlength=num_codes)
+                for feature, feature_codes in enumerate(codes.T):
+                    counts[feature] += np.bincount(feature_codes, minlength=num_codes)
         self._counts = counts
         return counts
 
     def mapped(self, function: Callable[[Floats], Floats]) -> StoredFeatures:
-        """The features with an increasing function applied to all values.
-
-        Parameters
-        ----------
-        function
-            The function of an array of values.
-        """
+        """The features with an increasing function applied to all values."""
         return StoredFeatures(self.codes, function(self.values), self.rows, self.columns, self.pages)
 
 
@@ -194,12 +180,7 @@ def _reopened(
 class CodeTable:
     """What stored codes are read as: any columns of which each is a function of one feature.
 
-    Parameters
-    ----------
-    values
-        The value of each code in each column (columns, codes).
-    source
-        The feature that each column is a function of (columns,).
+    ``values`` (columns, codes) has the value of each code, ``source`` (columns,) the feature that each column is a function of.
     """
 
     def __init__(self, values: Floats, source: NDArray[np.int64]) -> None:
@@ -208,15 +189,7 @@ class CodeTable:
 
     @classmethod
     def scaled(cls, features: StoredFeatures, scaling: FeatureScaling) -> CodeTable:
-        """Features as a scaling gives them, for a scaling that takes every value on its own: each code is scaled once.
-
-        Parameters
-        ----------
-        features
-            The stored features.
-        scaling
-            How they are scaled.
-        """
+        """Features as a scaling gives them, for a scaling that takes every value on its own: each code is scaled once."""
         num_features = features.shape[1]
         scaled = scaling.apply(np.ascontiguousarray(features.values.T))
         source = [*range(num_features)]
@@ -228,13 +201,7 @@ class CodeTable:
         return cls(scaled.T, np.array(source, np.int64))
 
     def read(self, features: StoredFeatures) -> Floats:
-        """The columns of all rows (items, columns), in memory.
-
-        Parameters
-        ----------
-        features
-            The stored rows.
-        """
+        """The columns of all rows (items, columns), in memory."""
         if not HAS_NUMBA:
             return np.asarray(self.values[np.arange(len(self.source)), features.codes_of_rows()[:, self.source]])
         from rankpolicy.kernels.codes import values_of_rows

@@ -23,77 +23,48 @@ _BYTES_PER_FAULT = 1 << 20
 class MappedPages:
     """The pages of memory-mapped arrays that are read together, which stay in the memory of this process until they are released.
 
-    The system keeps them in its own cache as long as it has room, so that reading them again is cheap.
-
-    Parameters
-    ----------
-    arrays
-        The arrays; those that are not mapped have nothing to release.
+    The system keeps them in its own cache as long as it has room, so that reading them again is cheap. Arrays that are not mapped have
+    nothing to release.
     """
 
     def __init__(self, *arrays: Any) -> None:
         maps = [getattr(array, "_mmap", None) for array in arrays if isinstance(array, np.memmap)]
-        self._maps: list[mmap.mmap] = [each for each in maps if each is not None]
+        self._maps: list[mmap.mmap] = [mapping for mapping in maps if mapping is not None]
         self._num_bytes = 0
 
-    def touched(self, num_bytes: int, num_places: int = 1) -> None:
-        """Note that so many bytes were read or written; release all pages when many were.
-
-        Parameters
-        ----------
-        num_bytes
-            How many bytes.
-        num_places
-            In how many different places of the file they are at most.
-        """
-        self._num_bytes += num_bytes + num_places * _BYTES_PER_FAULT
+    def touched(self, num_bytes: int, num_runs: int = 1) -> None:
+        """Note that so many bytes were read or written, in at most so many runs of consecutive rows; release all pages when many were."""
+        self._num_bytes += num_bytes + num_runs * _BYTES_PER_FAULT
         if self._num_bytes >= _MOST_BYTES:
             self.release()
 
     def release(self) -> None:
         """Give all pages back to the system."""
         if hasattr(mmap, "MADV_DONTNEED"):
-            for each in self._maps:
-                each.madvise(mmap.MADV_DONTNEED)  # of a file that is shared: nothing written is lost
+            for mapping in self._maps:
+                mapping.madvise(mmap.MADV_DONTNEED)  # of a file that is shared: nothing written is lost
             self._num_bytes = 0
 
 
-def parts_of(numbers: NDArray[Any]) -> Iterator[NDArray[Any]]:
-    """All numbers in order, about a million at a time; pages of mapped ones are given back.
-
-    Parameters
-    ----------
-    numbers
-        The numbers, in memory or mapped.
-    """
+def blocks_of(numbers: NDArray[Any]) -> Iterator[NDArray[Any]]:
+    """All numbers in order, about a million at a time; pages of mapped ones are given back."""
     pages = MappedPages(numbers)
     for start in range(0, len(numbers), _NUMBERS_AT_ONCE):
-        part = numbers[start : start + _NUMBERS_AT_ONCE]
-        yield part
-        pages.touched(part.nbytes)
+        block = numbers[start : start + _NUMBERS_AT_ONCE]
+        yield block
+        pages.touched(block.nbytes)
     pages.release()
 
 
-def num_places(rows: NDArray[np.int64]) -> int:
-    """In how many places of a file these rows are: rows that follow one another there are in one place.
-
-    Parameters
-    ----------
-    rows
-        Numbers of rows.
-    """
+def num_runs(rows: NDArray[np.int64]) -> int:
+    """In how many runs of consecutive rows of a file these rows are."""
     return 1 + int(np.count_nonzero(np.diff(rows) != 1))
 
 
 def new_numbers(length: int, dtype: Any, *, beside: NDArray[Any] | None) -> NDArray[Any]:
     """Room for so many numbers: in a file without a name that is gone with them, or in memory where they are few.
 
-    Parameters
-    ----------
-    length, dtype
-        How many, and their type.
-    beside
-        A mapped array in whose folder the file is made. Without one, or without room there, the numbers are in memory.
+    The file is made in the folder of the mapped array ``beside``; without one, or without room there, the numbers are in memory.
     """
     folder = beside.filename if isinstance(beside, np.memmap) else None
     if length > _FEW_NUMBERS and folder is not None and hasattr(os, "posix_fallocate"):
@@ -104,44 +75,33 @@ def new_numbers(length: int, dtype: Any, *, beside: NDArray[Any] | None) -> NDAr
     return np.empty(length, dtype)
 
 
-def taken(numbers: NDArray[Any] | range, rows: NDArray[np.int64], *, beside: NDArray[Any] | None) -> NDArray[Any]:
+def numbers_of_rows(
+    numbers: NDArray[Any] | range, rows: NDArray[np.int64], *, beside: NDArray[Any] | None
+) -> NDArray[Any]:
     """The numbers of some rows; mapped where the rows are, because of data bigger than memory even one number per row is much.
 
-    Parameters
-    ----------
-    numbers
-        One number per row; a range without a step in place of numbers that follow one another.
-    rows
-        Which rows.
-    beside
-        See ``new_numbers``.
+    A range without a step stands for numbers that follow one another.
     """
     if isinstance(numbers, range) and numbers.start == 0:
         return rows
     if not isinstance(rows, np.memmap):
         return rows + numbers.start if isinstance(numbers, range) else numbers[rows]
-    found = new_numbers(len(rows), np.int64 if isinstance(numbers, range) else numbers.dtype, beside=beside)
+    chosen = new_numbers(len(rows), np.int64 if isinstance(numbers, range) else numbers.dtype, beside=beside)
     pages = MappedPages(numbers)
-    for part, own in zip(parts_of(rows), parts_of(found), strict=True):
-        own[:] = part + numbers.start if isinstance(numbers, range) else numbers[part]
-        pages.touched(own.nbytes)
+    for row_block, chosen_block in zip(blocks_of(rows), blocks_of(chosen), strict=True):
+        chosen_block[:] = row_block + numbers.start if isinstance(numbers, range) else numbers[row_block]
+        pages.touched(chosen_block.nbytes)
     pages.release()
-    return found
+    return chosen
 
 
 def first_of_range(numbers: NDArray[np.int64]) -> int | None:
-    """The first of mapped numbers that follow one another, such as 3, 4, 5; None for others. Their pages are given back.
-
-    Parameters
-    ----------
-    numbers
-        The numbers; those of an array that is not mapped are not looked at.
-    """
+    """The first of mapped numbers that follow one another, such as 3, 4, 5; None for others, and for an array in memory."""
     if not isinstance(numbers, np.memmap) or len(numbers) == 0:
         return None
     first = expected = int(numbers[0])
-    for part in parts_of(numbers):
-        if not np.array_equal(part, np.arange(expected, expected + len(part))):
+    for block in blocks_of(numbers):
+        if not np.array_equal(block, np.arange(expected, expected + len(block))):
             return None
-        expected += len(part)
+        expected += len(block)
     return first

@@ -19,17 +19,10 @@ _HIGHEST_WORD = 2**32 - 1
 
 
 def checked_model_text(content: bytes, *, num_features: int) -> str:
-    """The part of a model text that LightGBM needs: header and trees, after all of it was checked.
+    """Of the text that ``model_to_string`` gave, what LightGBM needs: header and trees, after all of it was checked.
 
     Every node must be the child of exactly one other node, every leaf likewise, features must exist, leaf values must be finite and
     thresholds numbers.
-
-    Parameters
-    ----------
-    content
-        The text that LightGBM's ``model_to_string`` gave, as bytes.
-    num_features
-        How many features the ranker reads.
     """
     try:
         text = content.decode()
@@ -108,8 +101,8 @@ def _check_categories(
     _integers(fields, "cat_threshold", len(words), where, low=0, high=_HIGHEST_WORD)
     if bounds[0] != 0 or bounds[-1] != len(words) or any(a > b for a, b in itertools.pairwise(bounds)):
         raise _damaged(f"the categories of {where} lie outside its words")
-    for is_one, threshold in zip(is_categorical, thresholds, strict=True):
-        if is_one and not (math.isfinite(threshold) and threshold == int(threshold) and 0 <= threshold < count):
+    for is_category, threshold in zip(is_categorical, thresholds, strict=True):
+        if is_category and not (math.isfinite(threshold) and threshold == int(threshold) and 0 <= threshold < count):
             raise _damaged(f"{where} splits by a category that is not there")
 
 

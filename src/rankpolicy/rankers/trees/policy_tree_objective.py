@@ -35,11 +35,11 @@ def _tensors_of(dataset: RankingDataset) -> RaggedTensors:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class _Part:
-    """Some of the queries, padded to their longest, and the terms of their reward."""
+class _LengthBucket:
+    """Queries of similar length, padded to the longest of them, and the terms of their reward."""
 
     batch: Batch
-    rows: Tensor  # (items of the part,) their places among all items
+    rows: Tensor  # (items of the bucket,) their indices among all items
     reward_terms: tuple[tuple[Tensor, Tensor], ...]  # rank weights (position,) and item values (query, item)
 
 
@@ -51,7 +51,7 @@ class PolicyTreeObjective:
     computed together, so that one long list does not lengthen all others.
     """
 
-    parts: tuple[_Part, ...]
+    buckets: tuple[_LengthBucket, ...]
     num_queries: int
     hessian: str
     normalize: bool
@@ -72,14 +72,14 @@ class PolicyTreeObjective:
         measure = reward_to_maximise(reward)
         measured = ("reward",) if fair is None else ("reward", "disparity")
         tensors = _tensors_of(train)
-        parts = []
+        buckets = []
         for queries in queries_by_length(train.sizes):
             batch = tensors.batch(queries)
             terms = measure.additive_forms(batch.labels, batch.mask)
-            rows = torch.from_numpy(rows_of_queries(train.query_offsets, queries))
-            parts.append(_Part(batch=batch, rows=rows, reward_terms=terms))
+            rows = torch.from_numpy(rows_of_queries(train.offsets, queries))
+            buckets.append(_LengthBucket(batch=batch, rows=rows, reward_terms=terms))
         return cls(
-            parts=tuple(parts),
+            buckets=tuple(buckets),
             num_queries=train.num_queries,
             hessian=hessian,
             normalize=normalize,
@@ -88,21 +88,21 @@ class PolicyTreeObjective:
         )
 
     def _exposure_terms(
-        self, scores: Tensor, part: _Part, disparities: list[Disparity]
+        self, scores: Tensor, bucket: _LengthBucket, disparities: list[Disparity]
     ) -> tuple[tuple[Tensor, Tensor], ...]:
         """The terms that are maximised: for each, rank weights (position,) and coefficients dU/dexposure (query, item) at these scores.
 
         The disparity, where there is one, is added to ``disparities``.
         """
         if self.fair is None:
-            return part.reward_terms
+            return bucket.reward_terms
         bias = as_aim(self.fair.fairness).position_bias(scores.shape[-1], dtype=scores.dtype)
         exposure, _ = exposure_gradient(
-            scores, part.batch.mask, torch.zeros_like(scores), rank_weights=bias, quadrature=COARSE
+            scores, bucket.batch.mask, torch.zeros_like(scores), rank_weights=bias, quadrature=COARSE
         )
-        disparity = self.fair.disparity(exposure, part.batch)
+        disparity = self.fair.disparity(exposure, bucket.batch)
         disparities.append(disparity)
-        return *part.reward_terms, (bias, -self.fair.strength * disparity.gradient)
+        return *bucket.reward_terms, (bias, -self.fair.strength * disparity.gradient)
 
     def __call__(self, flat_scores: NDArray[np.float64], /) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         all_scores = torch.from_numpy(flat_scores.astype(np.float32))
@@ -112,11 +112,13 @@ class PolicyTreeObjective:
         )
         reward = 0.0
         disparities: list[Disparity] = []
-        for part in self.parts:
-            padding = part.batch.padding
-            part_gradient, part_hessian, earned = self._of_part(padding.pad(all_scores[part.rows]), part, disparities)
-            gradient[part.rows] = padding.unpad(part_gradient).double()
-            hessian[part.rows] = padding.unpad(part_hessian).double()
+        for bucket in self.buckets:
+            padding = bucket.batch.padding
+            bucket_gradient, bucket_hessian, earned = self._of_bucket(
+                padding.pad(all_scores[bucket.rows]), bucket, disparities
+            )
+            gradient[bucket.rows] = padding.unpad(bucket_gradient).double()
+            hessian[bucket.rows] = padding.unpad(bucket_hessian).double()
             reward += earned
         self.history["reward"].append(reward / self.num_queries)
         if disparities:
@@ -125,14 +127,16 @@ class PolicyTreeObjective:
             self.history["disparity"].append(total / num_counted if num_counted else math.nan)
         return -gradient.numpy(), hessian.numpy()
 
-    def _of_part(self, scores: Tensor, part: _Part, disparities: list[Disparity]) -> tuple[Tensor, Tensor, float]:
+    def _of_bucket(
+        self, scores: Tensor, bucket: _LengthBucket, disparities: list[Disparity]
+    ) -> tuple[Tensor, Tensor, float]:
         """Gradient and Hessian (query, item) of what is maximised, and the summed reward of the queries."""
         gradient, hessian = torch.zeros_like(scores), torch.zeros_like(scores)
-        weights = part.batch.query_weights
+        weights = bucket.batch.query_weights
         values: list[float] = []
-        for rank_weights, coefficients in self._exposure_terms(scores, part, disparities):
+        for rank_weights, coefficients in self._exposure_terms(scores, bucket, disparities):
             # A query whose coefficients are all 0 (no relevant item, or already fair) has no gradient.
-            mask = part.batch.mask & coefficients.any(-1, keepdim=True)
+            mask = bucket.batch.mask & coefficients.any(-1, keepdim=True)
             exposure, slope = exposure_gradient(
                 scores, mask, coefficients, rank_weights=rank_weights, quadrature=COARSE
             )
@@ -148,7 +152,7 @@ class PolicyTreeObjective:
         if weights is not None:
             gradient *= weights[:, None]
             hessian *= weights[:, None]
-        return gradient, hessian, sum(values[: len(part.reward_terms)])
+        return gradient, hessian, sum(values[: len(bucket.reward_terms)])
 
 
 def magnitude(scores: Tensor, mask: Tensor, gradient: Tensor, *, coefficients: Tensor, rank_weights: Tensor) -> Tensor:
