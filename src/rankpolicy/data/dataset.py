@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import operator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -275,10 +276,12 @@ class RankingDataset:
             rows = slice(int(self.query_offsets[chosen[0]]), int(self.query_offsets[chosen[-1] + 1]))
             labels, source_rows = self.labels_by_query[rows], self.source_rows_by_query[rows]
         else:
-            rows = rows_of_queries(self.offsets, chosen, beside=codes)
-            first = first_of_range(self.source_rows)
-            numbers = self.source_rows if first is None else range(first, first + self.num_items)
-            labels, source_rows = (numbers_of_rows(array, rows, beside=codes) for array in (self.labels, numbers))
+            rows = rows_of_queries(self.query_offsets, chosen, beside=codes)
+            first = first_of_range(self.source_rows_by_query)
+            numbers = self.source_rows_by_query if first is None else range(first, first + self.num_items)
+            labels, source_rows = (
+                numbers_of_rows(array, rows, beside=codes) for array in (self.labels_by_query, numbers)
+            )
         return RankingDataset(
             features_by_query=self.features_by_query[rows],
             labels_by_query=labels,
@@ -299,18 +302,18 @@ class RankingDataset:
     @property
     def is_on_disk(self) -> bool:
         """Whether the features stay on disk, as those of ``scan_parquet`` and ``scan_letor`` do."""
-        return isinstance(self.features, StoredFeatures)
+        return isinstance(self.features_by_query, StoredFeatures)
 
     def feature_blocks(self) -> Iterator[Any]:
         """The features (items, features) of all items in order: from disk some thousands of rows at a time, otherwise all at once."""
-        if isinstance(self.features, StoredFeatures):
-            yield from map(np.asarray, self.features.blocks())
+        if isinstance(self.features_by_query, StoredFeatures):
+            yield from map(np.asarray, self.features_by_query.blocks())
         else:
-            yield self.features
+            yield self.features_by_query
 
     def label_blocks(self) -> Iterator[NDArray[np.float32]]:
         """The labels of all items in order, about a million at a time; where they are on disk, no more of them are in memory."""
-        yield from blocks_of(self.labels)
+        yield from blocks_of(self.labels_by_query)
 
     def padding(self) -> Padding:
         """How flat values of the items become padded ``(query, item)`` tensors."""
@@ -492,7 +495,7 @@ def _check_finite(data: RankingDataset) -> None:
         )
     # NaN is neither.
     if not all(labels.min() >= 0 and labels.max() < np.inf for labels in data.label_blocks()):
-        item = int(np.argwhere(~(np.isfinite(data.labels) & (data.labels >= 0)))[0, 0])
+        item = int(np.argwhere(~(np.isfinite(data.labels_by_query) & (data.labels_by_query >= 0)))[0, 0])
         raise RankPolicyError(
             f"labels must be grades of relevance, finite and 0 or more; row {int(data.source_rows_by_query[item])} has "
             f"{data.labels_by_query[item]:g}. "

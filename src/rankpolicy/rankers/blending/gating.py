@@ -27,7 +27,7 @@ def read_columns(dataset: RankingDataset, columns: Columns | None) -> RankingDat
     """The dataset with some of its features (columns of the matrix, ascending) only; None: all of them."""
     if columns is None:
         return dataset
-    features: Any = dataset.features
+    features: Any = dataset.features_by_query
     chosen = features[:, columns]
     if isinstance(chosen, np.ndarray):
         chosen = np.ascontiguousarray(chosen)

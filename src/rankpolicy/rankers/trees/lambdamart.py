@@ -65,7 +65,11 @@ class _LambdaObjective:
     def __init__(self, train: RankingDataset, truncation: int) -> None:
         weights = np.ones(train.num_queries) if train.query_weights is None else train.query_weights
         self._query_weights = np.asarray(weights / weights.mean(), np.float64)
-        self._labels, self._offsets, self._truncation = np.asarray(train.labels), train.offsets, truncation
+        self._labels, self._offsets, self._truncation = (
+            np.asarray(train.labels_by_query),
+            train.query_offsets,
+            truncation,
+        )
         self.history: dict[str, list[float]] = {}
 
     def __call__(self, scores: NDArray[np.float64], /) -> tuple[NDArray[np.float32], NDArray[np.float32]]:

@@ -36,8 +36,8 @@ def lightgbm_data(
             return {**super().get_params(), **{name: parameters[name] for name in ("min_data_in_leaf", "verbosity")}}
 
     data: lightgbm.Dataset = Data(
-        _sequence(dataset.features) if dataset.is_on_disk else as_matrix(dataset.features),
-        dataset.labels,
+        _sequence(dataset.features_by_query) if dataset.is_on_disk else as_matrix(dataset.features_by_query),
+        dataset.labels_by_query,
         group=dataset.sizes,
         weight=_row_weights(dataset),
         reference=reference,

@@ -76,7 +76,7 @@ class PolicyTreeObjective:
         for queries in queries_by_length(train.sizes):
             batch = tensors.batch(queries)
             terms = measure.additive_forms(batch.labels, batch.mask)
-            rows = torch.from_numpy(rows_of_queries(train.offsets, queries))
+            rows = torch.from_numpy(rows_of_queries(train.query_offsets, queries))
             buckets.append(_LengthBucket(batch=batch, rows=rows, reward_terms=terms))
         return cls(
             buckets=tuple(buckets),
