@@ -90,11 +90,12 @@ def _train_and_save(folder: Path, epochs: int, answer: Connection) -> None:
     answer.send("ready")
     ranker.fit(data, checkpoint=folder / "state", resume=True, progress=False)
     answer.send(ranker.predict(data).tolist())
-    while True:  # until it is killed
+    parent = os.getppid()
+    while os.getppid() == parent:  # until it is killed, or nobody is left to do so
         ranker.save(folder / "model.rp")
 
 
-def kill_at_random_moments(kills: int, *, seed: int = 0, epochs: int = 60) -> dict[str, Any]:
+def kill_at_random_moments(kills: int, *, seed: int = 0, epochs: int = 30) -> dict[str, Any]:
     """Training with checkpoints, and saving, killed by ``kill -9`` at random moments and resumed.
 
     Parameters
