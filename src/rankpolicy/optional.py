@@ -5,12 +5,16 @@ from __future__ import annotations
 import ast
 import difflib
 import importlib
+import sys
 from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 from rankpolicy.types import MissingDependencyError
+
+# Packages that a module would load only because they are installed; a program that does not need them there may add to it.
+hidden_from: dict[str, tuple[str, ...]] = {}
 
 
 def require(module: str, feature: str) -> Any:
@@ -29,11 +33,16 @@ def require(module: str, feature: str) -> Any:
     Traceback (most recent call last):
     rankpolicy.types.MissingDependencyError: Telepathy needs no_such_package: pip install no_such_package
     """
+    hidden: Any = {name: None for name in hidden_from.get(module, ()) if name not in sys.modules}
+    sys.modules.update(hidden)  # with None there, an import fails as if the package were not installed
     try:
         return importlib.import_module(module)
     except ImportError:
         package = module.partition(".")[0]
         raise MissingDependencyError(f"{feature} needs {package}: pip install {package}") from None
+    finally:
+        for name in hidden:
+            del sys.modules[name]
 
 
 def lazy_imports(package: str, file: str) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:

@@ -1,11 +1,14 @@
+import ast
 import os
 import subprocess
 import sys
 
 import pytest
 
+import rankpolicy as rp
 from rankpolicy import MissingDependencyError, __version__
 from rankpolicy.cli import main, verbs
+from rankpolicy.optional import hidden_from
 
 GROUPS = {"clicks": verbs.CLICKS_VERBS, "service": verbs.SERVICE_VERBS}
 VERBS = tuple(verb for verb in verbs.VERBS if verb not in GROUPS)
@@ -145,9 +148,34 @@ def test_what_cannot_go_on_is_said_in_one_line(rankpolicy, monkeypatch, error, s
 
 def test_the_entry_point_ends_with_the_status(monkeypatch):
     monkeypatch.setattr(sys, "argv", ["rankpolicy", "nonsense"])
+    monkeypatch.setitem(hidden_from, "lightgbm", ())  # restored afterwards: this process goes on
     with pytest.raises(SystemExit) as ended:
         main.main()
     assert ended.value.code == 2
+
+
+def loaded_by(*call):
+    """The heavy packages that a command loads, and what else it prints."""
+    code = COMPLETE.format(heavy=[*HEAVY, "sklearn", "pandas"])
+    done = subprocess.run([sys.executable, "-c", code, *call], capture_output=True, text=True)
+    *printed, heavy = done.stdout.splitlines()
+    return ast.literal_eval(heavy), [*printed, *done.stderr.splitlines()]
+
+
+def test_a_file_that_is_missing_is_reported_without_loading_anything_heavy():
+    heavy, printed = loaded_by("evaluate", "none.rp", "--data", "x")
+    assert printed == ["error: no model file at none.rp."]
+    assert not {"torch", "numba", "scipy", "lightgbm"} & set(heavy)
+
+
+def test_trees_are_read_without_what_lightgbm_has_for_scikit_learn(tmp_path):
+    data = rp.make_web_search(10, items_per_query=(5, 8), num_features=8)
+    rp.LambdaMART(num_trees=2, min_items_in_leaf=1).fit(data, verbose=False).save(tmp_path / "model.rp")
+    rp.data.write_letor(data, tmp_path / "data.txt")
+    heavy, printed = loaded_by("evaluate", str(tmp_path / "model.rp"), "--data", str(tmp_path / "data.txt"))
+    assert any("ndcg@10" in line for line in printed)
+    assert "lightgbm" in heavy
+    assert not {"sklearn", "pandas"} & set(heavy)
 
 
 def test_as_a_process_it_prints_the_error_and_no_traceback():

@@ -19,6 +19,7 @@ from typer.core import TyperCommand, TyperGroup
 from rankpolicy.cli.support.output import note
 from rankpolicy.cli.support.wording import for_command_line
 from rankpolicy.cli.verbs import VERBS, Verb
+from rankpolicy.optional import hidden_from
 from rankpolicy.types import MissingDependencyError, RankPolicyError
 from rankpolicy.writing import inputs_kept
 
@@ -141,6 +142,8 @@ def run(arguments: Sequence[str] | None = None) -> int:
 def main() -> NoReturn:
     """Run the command line of this process and exit."""
     warnings.showwarning = _say_warning
+    # LightGBM would load them, and with them scipy.stats, for its own estimators: half the time of a short command.
+    hidden_from["lightgbm"] = ("sklearn", "pandas")
     sys.exit(run())
 
 

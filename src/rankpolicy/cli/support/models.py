@@ -20,9 +20,10 @@ def load_ranker(path: Path) -> Ranker:
         The file, as ``rankpolicy train`` writes it.
     """
     from rankpolicy.loading import load
-    from rankpolicy.rankers import Ranker
 
     loaded = load(path)
+    from rankpolicy.rankers import Ranker  # not before: a file that is missing is reported without loading torch
+
     if not isinstance(loaded, Ranker):
         raise RankPolicyError(
             f"{path} must hold a ranker, as 'rankpolicy train' writes it; it holds a {type(loaded).__name__}."
