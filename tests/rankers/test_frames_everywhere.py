@@ -105,6 +105,8 @@ def test_a_bare_pair_is_a_list_of_one_pair():
     for options in ({"eval_qid": [QID]}, {"eval_qid": QID}, {"eval_qid": QID.tolist()}):
         fitted = new_ranker().fit(DATASET, eval_set=(X, Y), progress=False, **options)
         assert fitted.evals_result_ == expected.evals_result_
+    lists = new_ranker().fit(DATASET, eval_set=(np.asarray(X).tolist(), list(Y)), eval_qid=list(QID), progress=False)
+    assert lists.evals_result_ == expected.evals_result_
     grouped = new_ranker().fit(DATASET, eval_set=(X, Y), eval_group=[20, 20], progress=False)
     assert (
         grouped.evals_result_

@@ -132,7 +132,7 @@ def named_eval_sets(
     categorical
         Those of them that hold categories.
     """
-    if isinstance(eval_set, tuple) and len(eval_set) == 2 and hasattr(eval_set[0], "shape"):
+    if isinstance(eval_set, tuple) and len(eval_set) == 2 and not isinstance(eval_set[0], tuple):
         eval_set, eval_qid, eval_group = [eval_set], _as_list_of_one(eval_qid), _as_list_of_one(eval_group)
     if not all(values is None or isinstance(values, list | tuple) for values in (eval_set, eval_qid, eval_group)):
         raise RankPolicyError("eval_set, eval_qid and eval_group must be lists: eval_set=[(Xv, yv)], eval_qid=[qid].")

@@ -28,6 +28,14 @@ def test_the_layout_is_recognised_by_the_columns_that_are_named(tmp_path, suffix
         read_click_log(path, columns={"itm": "x"})
 
 
+def test_one_column_of_two_names_is_refused(tmp_path):
+    path = tmp_path / "log.csv"
+    polars.DataFrame(ROWS).write_csv(path)
+    assert read_click_log(path, columns=COLUMNS | {"position": "pos"}).num_sessions == 2
+    with pytest.raises(RankPolicyError, match="one column 'position'; got 'pos' and 'visit'"):
+        read_click_log(path, columns=COLUMNS | {"position": "visit"})
+
+
 def test_an_item_twice_in_one_list_is_refused(tmp_path):
     with pytest.raises(RankPolicyError, match="row 1, of the query 'b', has 'x' twice"):
         log_from_lists(["a", "b"], [["x"], ["x", "y", "x"]], [[0], [0, 1, 0]])

@@ -93,7 +93,10 @@ def checked_columns(columns: Mapping[str, str] | None) -> dict[str, str]:
     for name, column in (columns or {}).items():
         if name not in known:
             raise RankPolicyError(unknown_name("column of a click log", name, known))
-        checked[known[name]] = column
+        if checked.setdefault(known[name], column) != column:
+            raise RankPolicyError(
+                f"a click log has one column {known[name]!r}; got {checked[known[name]]!r} and {column!r} for it."
+            )
     return checked
 
 

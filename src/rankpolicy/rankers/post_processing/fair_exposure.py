@@ -181,7 +181,7 @@ class FairExposure(Ranker):
     def _fit(self, train: RankingDataset, valid: RankingDataset | None, options: FitOptions) -> None:
         if options.checkpoint is not None:
             raise RankPolicyError("FairExposure keeps no checkpoints. Leave checkpoint out.")
-        groups = _groups_of(train, "FairExposure learns how labels are distributed in each group")
+        groups = _groups_of(train, "FairExposure learns how labels are distributed in each group, from")
         self._seed = secrets.randbelow(HIGHEST_SEED) if self.random_state is None else self.random_state
         codes, names = encode_groups(groups)
         self._groups = [str(name) for name in names]
