@@ -5,7 +5,9 @@ BIN := $(VENV)/bin
 USER := $(VENV)/.installed
 DOCS := $(VENV)/.docs-installed
 DEV := $(VENV)/.dev-installed
-# Modules are compiled when they are first imported: compiling all of torch takes longer than the demo.
+# Modules are compiled when they are first imported: compiling all of torch takes longer than the demo. What was compiled is kept also
+# where the environment says otherwise: without it every process compiles torch anew, for five seconds.
+unexport PYTHONDONTWRITEBYTECODE
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile --constraint constraints.txt --editable
 
 .PHONY: install demo test check format bench bench-service docs docs-serve release clean
