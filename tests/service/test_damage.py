@@ -11,11 +11,12 @@ import shutil
 import pytest
 
 from rankpolicy.service.errors import DamagedStoreError
+from rankpolicy.service.keys import new_key
 from rankpolicy.service.live import LivePolicy
 from rankpolicy.service.replay import replay
 from rankpolicy.service.sqlite import SqliteStore
 from rankpolicy.types import RankPolicyError
-from tests.service.parts import BANDIT, Parts, live_policies, policy_of
+from tests.service.parts import BANDIT, Parts, click, events, live_policies, policy_of
 from tests.service.test_replay import live_for_a_while
 
 FLIPS = int(os.environ.get("RANKPOLICY_FLIPS", "60"))
@@ -25,6 +26,12 @@ CHANGES = {
     "event": "UPDATE events SET fate = 'late' WHERE fate = 'accepted'",
     "deadline": "UPDATE rankings SET deadline = deadline + 1",
     "row": "DELETE FROM events WHERE seq = (SELECT min(seq) FROM events)",
+    "revoked key": "UPDATE keys SET revoked = NULL",
+    "scopes": "UPDATE keys SET scopes = 'rank promote'",
+    "audit": "UPDATE audit SET detail = replace(detail, 'rank', 'rand')",
+    "secret": "UPDATE meta SET value = zeroblob(32)",
+    "open window": "UPDATE pending SET clicks = x'010101'",
+    "waiting event": "UPDATE parked SET ranking_id = 'another'",
     "lesson": "DELETE FROM lessons WHERE seq = (SELECT min(seq) FROM lessons)",
 }
 
@@ -35,6 +42,11 @@ def sound(tmp_path_factory):
     live_for_a_while(parts, random.Random(0), 30)
     parts.end_windows()
     parts.state_at_the_end = parts.state()
+    parts.show("open")
+    parts.do(events(click("early", "later", "a")))
+    key = new_key(["rank"])[1]
+    parts.store.add_key(key, now=1)
+    parts.store.revoke_key(key.key_id, now=2)
     parts.store.close()
     return parts
 
@@ -46,7 +58,31 @@ def test_a_row_that_was_changed_is_noticed(sound, tmp_path, change):
     store._connection.execute(CHANGES[change])
     with pytest.raises(DamagedStoreError, match=r"damaged|missing"):
         store.check()
+    with pytest.raises(DamagedStoreError, match=r"damaged|missing"):
+        list(store.checked_blocks())
     store.close()
+
+
+@pytest.mark.parametrize(
+    ("change", "read"),
+    [
+        ("revoked key", lambda parts: parts.store.valid_keys()),
+        ("audit", lambda parts: parts.store.audit_lines()),
+        ("secret", lambda parts: parts.store.secret()),
+        ("open window", lambda parts: parts.store.clicks_of(parts.store.ranking("open"))),
+        ("open window", lambda parts: parts.do(events(click("now", "open", "a")))),
+        ("open window", lambda parts: parts.end_windows()),
+        ("waiting event", lambda parts: parts.show("another")),
+    ],
+)
+def test_a_changed_row_is_noticed_by_who_reads_it(sound, tmp_path, change, read):
+    shutil.copy(sound.path, tmp_path / "service.db")
+    parts = Parts(tmp_path / "service.db", {"default": BANDIT})
+    parts.clock.time = sound.clock.time
+    parts.store._connection.execute(CHANGES[change])
+    with pytest.raises(DamagedStoreError, match="is damaged"):
+        read(parts)
+    parts.store.close()
 
 
 def test_an_open_list_that_is_gone_stops_learning(tmp_path):

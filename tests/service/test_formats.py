@@ -6,12 +6,13 @@ from pathlib import Path
 import apsw
 import pytest
 
+from rankpolicy.service.keys import new_key
 from rankpolicy.service.postgres.schema import FORMAT as POSTGRES_FORMAT
 from rankpolicy.service.replay import replay
 from rankpolicy.service.sqlite import SqliteStore, schema
 from rankpolicy.service.sqlite.schema import APPLICATION, FORMAT
 from rankpolicy.types import RankPolicyError
-from tests.service.parts import BANDIT, Parts, policy_of
+from tests.service.parts import BANDIT, Parts, click, events, policy_of
 from tests.service.test_replay import live_for_a_while
 
 
@@ -46,11 +47,17 @@ def test_another_format_in_postgres_is_refused(cluster, other):
 
 @pytest.fixture
 def format_1(tmp_path):
-    """A database as the first version left it, with lists, events and lessons."""
+    """A database as the first version left it, with lists, events and lessons, open windows, events that wait, and keys."""
     parts = Parts(tmp_path / "new.db", {"default": BANDIT})
     live_for_a_while(parts, random.Random(0), 20)
     parts.end_windows()
     parts.state_at_the_end = parts.state()
+    parts.do(events(click("e1", parts.show("open").shown.ranking_id, "a"), click("e2", "later", "a")))
+    parts.keys = [new_key(scopes)[1] for scopes in (["rank", "read"], ["events"])]
+    for number, key in enumerate(parts.keys):
+        parts.store.add_key(key, now=number)
+    parts.store.revoke_key(parts.keys[1].key_id, now=3)
+    parts.audit_lines = parts.store.audit_lines()
     parts.path, new = tmp_path / "service.db", parts.path
     parts.store.close()
     old = apsw.Connection(str(parts.path))
@@ -60,7 +67,8 @@ def format_1(tmp_path):
     old.pragma("user_version", 1)
     old.execute("ATTACH ? AS new", (str(new),))
     for (table,) in old.execute("SELECT name FROM main.sqlite_schema WHERE type = 'table'").fetchall():
-        old.execute(f"INSERT INTO {table} SELECT * FROM new.{table}")
+        columns = ", ".join(name for _, name, *_ in old.execute(f"PRAGMA main.table_info({table})"))
+        old.execute(f"INSERT INTO {table} SELECT {columns} FROM new.{table}")
     old.close()
     return parts
 
@@ -74,6 +82,15 @@ def test_a_server_converts_format_1_and_keeps_a_copy(format_1):
     assert format_1.store.check()["lessons"] == 20
     assert [change.action for change in format_1.store.changes()] == ["configure"]
     assert replay(format_1.store, policy_of)[0].is_equal
+    assert sum(format_1.store.checked_blocks()) > 20
+    assert format_1.store.valid_keys() == format_1.keys[:1]
+    assert [len(row) for row in format_1.store._checked_rows("keys")] == [6, 6]
+    assert format_1.store.audit_lines() == format_1.audit_lines
+    attached = format_1.store.check()["attachments"]
+    format_1.show("later")  # the event that waited for it is there
+    assert format_1.store.check()["attachments"] == attached + 1
+    format_1.end_windows()
+    assert format_1.store.check()["lessons"] == 22
     format_1.store.close()
     copy = apsw.Connection(f"{format_1.path}.format-1", flags=apsw.SQLITE_OPEN_READONLY)
     assert copy.pragma("user_version") == 1

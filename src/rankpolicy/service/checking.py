@@ -1,8 +1,8 @@
-"""A whole log, checked: no row missing, every row as it was written, every lesson what the events say."""
+"""A whole database, checked: no row of the log missing, every row as it was written, every lesson what the events say."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from typing import Any
 
 from rankpolicy.service.errors import DamagedStoreError
@@ -12,22 +12,29 @@ from rankpolicy.service.store import LOG
 from rankpolicy.service.transaction import EVENT, SHOWN
 
 
-def check_log(rows_of: Callable[[str], Iterable[Any]], num_deleted: int = 0) -> dict[str, int]:
-    """Check every row of the log; the number of rows by table.
+def check_all_rows(
+    rows_of: Callable[[str], Iterable[Any]], hashed: Collection[str], num_deleted: int = 0
+) -> dict[str, int]:
+    """Check every row; the number of rows of the log by table.
 
     Parameters
     ----------
     rows_of
         The rows that a statement gives, all from the same moment, so that a running server does not disturb.
+    hashed
+        Tables beside the log whose rows carry a hash.
     num_deleted
         Rows that were deleted because of their age.
     """
-    counts = _check_rows(rows_of, num_deleted)
+    counts = _check_log(rows_of, num_deleted)
     _check_lessons(rows_of)
+    for table in hashed:
+        for row in rows_of(f"SELECT * FROM {table}"):
+            check_row(table, row)
     return counts
 
 
-def _check_rows(rows_of: Callable[[str], Iterable[Any]], num_deleted: int) -> dict[str, int]:
+def _check_log(rows_of: Callable[[str], Iterable[Any]], num_deleted: int) -> dict[str, int]:
     counts, last = {}, 0
     for table in LOG:
         counts[table] = 0

@@ -1,4 +1,4 @@
-"""A hash in every row of the log: a byte that changes on disk is noticed when the row is read."""
+"""A hash in every row: a byte that changes on disk is noticed when the row is read."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def check_row(table: str, columns: tuple[Any, ...]) -> None:
     table
         Its table, for the error.
     columns
-        All columns; the first is ``seq``.
+        All columns; the first says which row it is.
     """
     if row_hash(*columns[:-1]) != columns[-1]:
         raise DamagedStoreError(

@@ -12,7 +12,7 @@ from rankpolicy.service.changes import Action, Change, after_change, deployments
 from rankpolicy.service.errors import DamagedStoreError
 from rankpolicy.service.logged_lists import LoggedEvent, LoggedList
 from rankpolicy.service.records import ShownList, Snapshot
-from rankpolicy.service.row_hashes import check_row, row_hash
+from rankpolicy.service.row_hashes import check_row
 from rankpolicy.service.store import LOG, Store
 from rankpolicy.service.transaction import EVENT, SHOWN
 
@@ -31,7 +31,8 @@ _EVENTS = """
     FROM events e JOIN rankings r ON r.seq = e.ranking_seq WHERE r.stamp >= ? AND r.stamp < ?
     ORDER BY 1, 2
 """
-_BLOCK = "SELECT * FROM {} WHERE seq > ? AND seq <= ? ORDER BY seq LIMIT ?"
+_BLOCK = "WHERE {0} > ? AND {0} <= ? ORDER BY {0} LIMIT ?"
+_LONG_TABLES = dict.fromkeys(LOG, "seq") | {"pending": "ranking_seq", "parked": "event_seq"}  # with their keys
 _ROWS_PER_BLOCK = 100  # checked in about a millisecond, for which a request may have to wait
 _LONGEST_SILENCE = """
     SELECT max(silence) FROM (SELECT stamp - lag(stamp) OVER (ORDER BY seq) AS silence FROM rankings WHERE seq <= ?) AS silences
@@ -55,9 +56,8 @@ class ServedStore(Store):
 
     def changes(self) -> list[Change]:
         """All changes, in order."""
-        rows = self._rows("SELECT number, stamp, body, row_hash FROM changes ORDER BY number")
+        rows = self._checked_rows("changes", "ORDER BY number")
         for place, row in enumerate(rows):
-            check_row("changes", row)
             if row[0] != place + 1:
                 raise DamagedStoreError(f"change {place + 1} is missing. Restore the database from a backup.")
         return [_CHANGE.decode(body) for _, _, body, _ in rows]
@@ -116,8 +116,7 @@ class ServedStore(Store):
         after = after_change(deployments(known), made)
         if action == "rollback":
             made = msgspec.structs.replace(made, version=after[policy].stable[-1])
-        columns = (made.number, stamp, _ENCODER.encode(made))
-        connection.execute("INSERT INTO changes VALUES (?, ?, ?, ?)", (*columns, row_hash(*columns)))
+        self._insert(connection, "changes", (made.number, stamp, _ENCODER.encode(made)))
         return made
 
     def save_model(self, content: bytes, *, now: int) -> str:
@@ -148,6 +147,12 @@ class ServedStore(Store):
         if rows and _sha256_of(rows[0][0]) != sha256:
             raise DamagedStoreError(f"the model {sha256} is damaged. Restore the database from a backup.")
         return bytes(rows[0][0]) if rows else None
+
+    def checked_models(self) -> Iterator[int]:
+        """Compare every model with its hash, one for each step; a damaged one is an error."""
+        for (digest,) in self._rows("SELECT sha256 FROM models"):
+            self.model(digest)
+            yield 1
 
     def logged(self, *, since: int = 0, until: int | None = None, version: int | None = None) -> Iterator[LoggedList]:
         """Lists with their events, in the order of the log; a damaged row is an error.
@@ -191,9 +196,7 @@ class ServedStore(Store):
         version
             Key of the version.
         """
-        rows = self._rows("SELECT version, seq, state, row_hash FROM anchors WHERE version = ?", version)
-        for row in rows:
-            check_row("anchors", row)
+        rows = self._checked_rows("anchors", "WHERE version = ?", version)
         return Snapshot(version=version, seq=rows[0][1], state=rows[0][2]) if rows else None
 
     def deletable_through(self, before: int, *, most: int) -> int | None:
@@ -259,9 +262,8 @@ class ServedStore(Store):
                 rows += self._rows(f"SELECT count(*) FROM {table} WHERE seq <= ?", seq)[0][0]
                 connection.execute(f"DELETE FROM {table} WHERE seq <= ?", (seq,))
             for anchor in anchors:
-                columns = (anchor.version, anchor.seq, anchor.state)
                 connection.execute("DELETE FROM anchors WHERE version = ?", (anchor.version,))
-                connection.execute("INSERT INTO anchors VALUES (?, ?, ?, ?)", (*columns, row_hash(*columns)))
+                self._insert(connection, "anchors", (anchor.version, anchor.seq, anchor.state))
                 connection.execute("DELETE FROM snapshots WHERE version = ? AND seq < ?", (anchor.version, anchor.seq))
             detail = msgspec.json.encode({"through": seq, "rows": rows}).decode()
             return self._inserted(connection, who, "delete", "", detail=detail, now=now)
@@ -272,24 +274,26 @@ class ServedStore(Store):
         return sum(int(msgspec.json.decode(change.detail)["rows"]) for change in deletions)
 
     def checked_blocks(self) -> Iterator[int]:
-        """Check every row of the log, a block for each step, beside a server that writes; the number of rows of each block.
+        """Check every row of every table, a block for each step, beside a server that writes; the number of rows of each block.
 
         A damaged or missing row is an error.
         """
         last, num_deleted, counted = self.last_seq(), self.num_deleted(), 0
-        for table in LOG:
-            after = 0
-            while rows := self._rows(_BLOCK.format(table), after, last, _ROWS_PER_BLOCK):
-                for row in rows:
-                    check_row(table, row)
+        for table, place in _LONG_TABLES.items():
+            after, end = 0, last if table in LOG else self._rows(f"SELECT max({place}) FROM {table}")[0][0]
+            while rows := self._checked_rows(table, _BLOCK.format(place), after, end, _ROWS_PER_BLOCK):
                 after = rows[-1][0]
-                counted += len(rows)
+                counted += len(rows) if table in LOG else 0
                 yield len(rows)
         missing = last - counted - num_deleted
         if missing and self.num_deleted() == num_deleted:  # otherwise rows were deleted meanwhile because of their age
             raise DamagedStoreError(
                 f"{missing} of {last} rows of the log are missing. Restore the database from a backup."
             )
+        for table in self.hashed:
+            if table not in _LONG_TABLES:
+                yield len(self._checked_rows(table))
+        yield from self.checked_models()
 
     def shown_lists(self) -> Iterator[tuple[int, ShownList, bytes]]:
         """For every list the key of the version that ranked it, the list, and the request as JSON; a damaged row is an error."""
@@ -300,8 +304,8 @@ class ServedStore(Store):
 
     def audit_lines(self) -> list[tuple[int, str, str]]:
         """Time, what and detail of the lines about keys."""
-        rows = self._rows("SELECT stamp, what, detail FROM audit WHERE what LIKE '%key%' ORDER BY number")
-        return [(int(stamp), str(what), str(detail)) for stamp, what, detail in rows]
+        rows = self._checked_rows("audit", "ORDER BY number")
+        return [(int(stamp), str(what), str(detail)) for _, stamp, what, detail, *_ in rows if "key" in what]
 
 
 def _sha256_of(content: bytes) -> str:

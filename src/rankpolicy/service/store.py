@@ -6,7 +6,7 @@ All databases have the same tables and statements, with ``?`` where a value stan
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from hashlib import sha256
 from typing import Any
@@ -37,6 +37,7 @@ class Store(ABC):
     """
 
     name: str  # of the database, for errors; without passwords
+    hashed: Collection[str] = ("policies", "changes", "anchors")  # tables beside the log whose rows carry a hash
 
     @abstractmethod
     def _rows(self, statement: str, *values: Any) -> list[tuple[Any, ...]]:
@@ -45,6 +46,10 @@ class Store(ABC):
     @abstractmethod
     def _transaction(self) -> AbstractContextManager[Any]:
         """A transaction, on disk when it ends; what it gives has ``execute(statement, values)``."""
+
+    @abstractmethod
+    def _add_audit_line(self, connection: Any, what: str, detail: str, *, now: int) -> None:
+        """Write a line into the audit log, in a transaction."""
 
     @abstractmethod
     def commit(self, work: Sequence[NewRanking | NewEvents], *, now: int, soon: bool = False) -> Committed:
@@ -105,7 +110,10 @@ class Store(ABC):
 
     def secret(self) -> bytes:
         """32 random bytes made with the database; random lists are drawn from them and the ranking id."""
-        return bytes(self._rows("SELECT value FROM meta WHERE name = 'secret'")[0][0])
+        secrets = [bytes(row[1]) for row in self._checked_rows("meta") if row[0] == "secret"]
+        if not secrets:
+            raise DamagedStoreError(f"the secret is missing from {self.name}. Restore a backup.")
+        return secrets[0]
 
     def version_of(self, policy: str, kind: str, settings: str, *, now: int) -> PolicyVersion:
         """The version of a policy with these settings; a new one where they were never served under this name.
@@ -123,23 +131,17 @@ class Store(ABC):
             if (version.kind, version.settings) == (kind, settings):
                 return version
         new = PolicyVersion(key=len(known) + 1, policy=policy, number=len(mine) + 1, kind=kind, settings=settings)
-        columns = (new.key, policy, new.number, kind, settings, now)
         with self._transaction() as connection:
-            connection.execute("INSERT INTO policies VALUES (?, ?, ?, ?, ?, ?, ?)", (*columns, row_hash(*columns)))
-            connection.execute(
-                "INSERT INTO audit (stamp, what, detail) VALUES (?, 'new policy version', ?)",
-                (now, f"{policy} {new.number}: {kind} {settings}"),
-            )
+            self._insert(connection, "policies", (new.key, policy, new.number, kind, settings, now))
+            detail = f"{policy} {new.number}: {kind} {settings}"
+            self._add_audit_line(connection, "new policy version", detail, now=now)
         return new
 
     def versions(self) -> list[PolicyVersion]:
         """All versions of all policies."""
-        rows = self._rows("SELECT key, policy, number, kind, settings, stamp, row_hash FROM policies ORDER BY key")
-        for row in rows:
-            check_row("policies", row)
         return [
             PolicyVersion(key=key, policy=policy, number=number, kind=kind, settings=settings)
-            for key, policy, number, kind, settings, _, _ in rows
+            for key, policy, number, kind, settings, *_ in self._checked_rows("policies", "ORDER BY key")
         ]
 
     def ranking(self, ranking_id: str) -> StoredRanking | None:
@@ -161,11 +163,11 @@ class Store(ABC):
         ranking
             The list.
         """
-        learned = self._rows("SELECT clicks FROM lessons WHERE ranking_seq = ?", ranking.seq)
+        learned = self._checked_rows("lessons", "WHERE ranking_seq = ?", ranking.seq)
         if learned:
-            return learned[0][0], True
-        open_clicks = self._rows("SELECT clicks FROM pending WHERE ranking_seq = ?", ranking.seq)
-        return (open_clicks[0][0] if open_clicks else bytes(len(ranking.shown.items))), False
+            return learned[0][4], True
+        open_lists = self._checked_rows("pending", "WHERE ranking_seq = ?", ranking.seq)
+        return (open_lists[0][2] if open_lists else bytes(len(ranking.shown.items))), False
 
     def lessons(self, version: int, *, after: int = 0, until: int | None = None) -> Iterator[Lesson]:
         """Lessons of a version in the order of the log; a damaged row is an error.
@@ -225,25 +227,11 @@ class Store(ABC):
             for seq, digest, state in rows
         ]
 
-    def audit(self, what: str, detail: str, *, now: int) -> None:
-        """Write a line into the audit log.
-
-        Parameters
-        ----------
-        what
-            What was done.
-        detail
-            To what, in words or JSON.
-        now
-            The time of the service.
-        """
-        with self._transaction() as connection:
-            connection.execute("INSERT INTO audit (stamp, what, detail) VALUES (?, ?, ?)", (now, what, detail))
-
     def valid_keys(self) -> list[StoredKey]:
         """The keys that are not revoked; those that have expired are among them, so that a service with keys stays closed."""
-        rows = self._rows("SELECT key_id, digest, scopes FROM keys WHERE revoked IS NULL ORDER BY stamp, key_id")
-        return [key_with_terms(*row) for row in rows]
+        # All rows are read and checked: damage must not revoke a key without a word.
+        rows = self._checked_rows("keys", "ORDER BY stamp, key_id")
+        return [key_with_terms(*terms) for *terms, _, revoked in (row[:5] for row in rows) if revoked is None]
 
     def had_keys(self) -> bool:
         """Whether a key was ever made; revoked ones count."""
@@ -260,9 +248,8 @@ class Store(ABC):
             The time.
         """
         with self._transaction() as connection:
-            connection.execute("INSERT INTO keys VALUES (?, ?, ?, ?, NULL)", (key.key_id, key.digest, key.terms, now))
-            detail = f"{key.key_id}: {key.terms}"
-            connection.execute("INSERT INTO audit (stamp, what, detail) VALUES (?, 'new key', ?)", (now, detail))
+            self._insert(connection, "keys", (key.key_id, key.digest, key.terms, now, None))
+            self._add_audit_line(connection, "new key", f"{key.key_id}: {key.terms}", now=now)
 
     def revoke_key(self, key_id: str, *, now: int) -> bool:
         """Put a key out of force; whether there was one with this id.
@@ -275,13 +262,25 @@ class Store(ABC):
             The time.
         """
         with self._transaction() as connection:
-            statement = "UPDATE keys SET revoked = ? WHERE key_id = ? AND revoked IS NULL RETURNING key_id"
-            found = bool(connection.execute(statement, (now, key_id)).fetchall())
-            if found:
-                connection.execute(
-                    "INSERT INTO audit (stamp, what, detail) VALUES (?, 'key revoked', ?)", (now, key_id)
-                )
-        return found
+            rows = self._checked_rows("keys", "WHERE key_id = ? AND revoked IS NULL", key_id)
+            for row in rows:
+                connection.execute("DELETE FROM keys WHERE key_id = ?", (key_id,))
+                self._insert(connection, "keys", (*row[:4], now))
+                self._add_audit_line(connection, "key revoked", key_id, now=now)
+        return bool(rows)
+
+    def _insert(self, connection: Any, table: str, columns: tuple[Any, ...]) -> None:
+        """Write a row, with its hash where the table has hashes."""
+        values = (*columns, row_hash(*columns)) if table in self.hashed else columns
+        connection.execute(f"INSERT INTO {table} VALUES ({', '.join('?' * len(values))})", values)
+
+    def _checked_rows(self, table: str, clauses: str = "", *values: Any) -> list[tuple[Any, ...]]:
+        """Rows of a table with all their columns; a damaged one is an error where the table has hashes."""
+        rows = self._rows(f"SELECT * FROM {table} {clauses}", *values)
+        if table in LOG or table in self.hashed:
+            for row in rows:
+                check_row(table, row)
+        return rows
 
     def _lesson_of(self, row: tuple[Any, ...]) -> Lesson:
         lesson, ranking = row[:6], row[6:]

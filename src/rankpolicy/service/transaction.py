@@ -64,8 +64,8 @@ class Tables(Protocol):
         """Add rows to a table."""
         ...
 
-    def set_clicks(self, clicks: Sequence[tuple[bytes, int]]) -> None:
-        """Change the clicks on open lists, given with their places in the log."""
+    def set_clicks(self, rows: Sequence[tuple[int, int, bytes]]) -> None:
+        """Change the clicks on open lists; the rows are those of ``pending``."""
         ...
 
     def close_windows(self, ranking_seqs: Sequence[int]) -> None:
@@ -127,7 +127,7 @@ class Transaction:
         self.seq = seq
         self._new: dict[str, list[Row]] = {"rankings": [], "events": [], "attachments": [], "lessons": []}
         self._opened: dict[int, tuple[bytearray, StoredRanking]] = {}  # clicks and lists that this transaction stores
-        self._changed: set[int] = set()  # lists stored before that were clicked now
+        self._changed: dict[int, int] = {}  # deadlines of lists stored before that were clicked now
         self.closed: list[int] = []  # lists whose window has ended
         self._newly_parked: dict[int, tuple[str, int]] = {}  # list and deadline by event
         self._attached: set[str] = set()  # lists whose parked events have found them
@@ -224,7 +224,7 @@ class Transaction:
         fate: Fate = "late" if self._now > ranking.deadline else "accepted"
         self._add_event(event.event_id, fate, ranking.seq, position, body)
         if fate == "accepted" and event.type == CLICK:
-            self._mark_click(ranking.seq, position)
+            self._mark_click(ranking, position)
         return fate
 
     def _attach_parked(self, ranking: StoredRanking) -> None:
@@ -236,22 +236,22 @@ class Transaction:
                 position = ranking.shown.items.index(event.item)
                 self._add("attachments", (self._next(), event_seq, ranking.seq, position))
                 if event.type == CLICK:
-                    self._mark_click(ranking.seq, position)
+                    self._mark_click(ranking, position)
         self._attached.add(ranking.shown.ranking_id)
 
-    def _mark_click(self, ranking_seq: int, position: int) -> None:
-        marks = self._clicks.get(ranking_seq)  # a policy that does not learn has no open lists
+    def _mark_click(self, ranking: StoredRanking, position: int) -> None:
+        marks = self._clicks.get(ranking.seq)  # a policy that does not learn has no open lists
         if marks is not None and not marks[position]:
             marks[position] = 1
-            if ranking_seq not in self._opened:
-                self._changed.add(ranking_seq)
+            if ranking.seq not in self._opened:
+                self._changed[ranking.seq] = ranking.deadline
 
     def _write_working_memory(self) -> None:
         if self._opened:
             rows = [(seq, ranking.deadline, bytes(marks)) for seq, (marks, ranking) in self._opened.items()]
             self._tables.insert("pending", rows)
         if self._changed:
-            self._tables.set_clicks([(marks, seq) for seq, marks in self.clicks.items()])
+            self._tables.set_clicks([(seq, self._changed[seq], marks) for seq, marks in self.clicks.items()])
         self._tables.unpark(self._attached, self._now)
         if self._newly_parked:
             self._tables.insert("parked", [(seq, *waiting) for seq, waiting in self._newly_parked.items()])

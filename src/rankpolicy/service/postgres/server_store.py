@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any
 
-from rankpolicy.service.checking import check_log
+from rankpolicy.service.checking import check_all_rows
 from rankpolicy.service.errors import DamagedStoreError, UnavailableError
 from rankpolicy.service.formats import check_format
 from rankpolicy.service.postgres.schema import FORMAT, SCHEMA
@@ -131,7 +131,9 @@ class PostgresStore(ServedStore):
     def check(self) -> dict[str, int]:
         """Check all rows, and every lesson against the events; the number of rows of the log by table."""
         with self._moment():
-            return check_log(self._each, self.num_deleted())
+            for _ in self.checked_models():
+                pass
+            return check_all_rows(self._each, self.hashed, self.num_deleted())
 
     @contextmanager
     def _moment(self) -> Iterator[None]:
@@ -156,6 +158,9 @@ class PostgresStore(ServedStore):
     def _transaction(self) -> Iterator[Any]:
         with self._locked_log():  # what two servers change at once is changed one after the other
             yield _WithMarks(self._connection)
+
+    def _add_audit_line(self, connection: Any, what: str, detail: str, *, now: int) -> None:
+        connection.execute("INSERT INTO audit (stamp, what, detail) VALUES (?, ?, ?)", (now, what, detail))
 
     def _rows(self, statement: str, *values: Any) -> list[tuple[Any, ...]]:
         try:

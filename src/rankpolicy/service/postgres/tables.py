@@ -58,9 +58,10 @@ class PostgresTables:
         with self._connection.cursor() as cursor:
             cursor.executemany(_INSERT[table], rows)
 
-    def set_clicks(self, clicks: Sequence[tuple[bytes, int]]) -> None:
+    def set_clicks(self, rows: Sequence[tuple[int, int, bytes]]) -> None:
         with self._connection.cursor() as cursor:
-            cursor.executemany("UPDATE pending SET clicks = %s WHERE ranking_seq = %s", clicks)
+            changed = [(clicks, seq) for seq, _, clicks in rows]
+            cursor.executemany("UPDATE pending SET clicks = %s WHERE ranking_seq = %s", changed)
 
     def close_windows(self, ranking_seqs: Sequence[int]) -> None:
         self._connection.execute("DELETE FROM pending WHERE ranking_seq = ANY(%s)", (list(ranking_seqs),))

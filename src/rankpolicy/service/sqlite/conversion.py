@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from rankpolicy.service.errors import UnavailableError
+from rankpolicy.service.row_hashes import row_hash
 from rankpolicy.service.sqlite.new_file import new_file
 from rankpolicy.service.sqlite.opening import import_apsw
 from rankpolicy.service.sqlite.schema import APPLICATION, CONVERSIONS, FORMAT
@@ -28,6 +29,7 @@ def convert(path: Path) -> None:
         if not copy.exists():
             with new_file(copy) as unfinished:
                 connection.execute("VACUUM INTO ?", (str(unfinished),))
+        connection.create_scalar_function("row_hash", row_hash)
         connection.execute("BEGIN IMMEDIATE")
         for statements in [CONVERSIONS[older] for older in range(number, FORMAT)]:
             connection.execute(statements)

@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from rankpolicy.service.checking import check_log
+from rankpolicy.service.checking import check_all_rows
 from rankpolicy.service.errors import DamagedStoreError, UnavailableError
 from rankpolicy.service.records import (
     Committed,
@@ -53,6 +53,8 @@ class SqliteStore(ServedStore):
     check
         How the file is checked when it is opened: ``"quick"`` (pages), ``"full"`` (pages and indexes) or ``"none"``.
     """
+
+    hashed = (*ServedStore.hashed, "meta", "audit", "keys", "pending", "parked")
 
     def __init__(self, path: str | os.PathLike[str], *, role: str = "server", check: str = "quick") -> None:
         self._sync_seconds = 0.0  # of the last commit
@@ -160,7 +162,9 @@ class SqliteStore(ServedStore):
         with _failures_named(self.path):
             check_pages(self._connection, self.path, thorough=True)
             with self._moment():
-                return check_log(self._each, self.num_deleted())
+                for _ in self.checked_models():
+                    pass
+                return check_all_rows(self._each, self.hashed, self.num_deleted())
 
     @contextmanager
     def _transaction(self) -> Iterator[Any]:
@@ -194,6 +198,9 @@ class SqliteStore(ServedStore):
                 raise UnavailableError(
                     f"{path} was deleted or replaced while the service ran: nothing is stored. Stop the service and restore a backup."
                 )
+
+    def _add_audit_line(self, connection: Any, what: str, detail: str, *, now: int) -> None:
+        self._insert(connection, "audit", (self._last_audit() + 1, now, what, detail))
 
     def _last_audit(self) -> int:
         return int(self._rows("SELECT coalesce(max(number), 0) FROM audit")[0][0])

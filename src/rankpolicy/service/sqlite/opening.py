@@ -13,6 +13,7 @@ from typing import Any
 
 from rankpolicy.service.errors import DamagedStoreError, UnavailableError
 from rankpolicy.service.formats import check_format
+from rankpolicy.service.row_hashes import row_hash
 from rankpolicy.service.sqlite.new_file import new_file
 from rankpolicy.service.sqlite.schema import APPLICATION, FORMAT, SCHEMA
 from rankpolicy.types import MissingDependencyError, RankPolicyError
@@ -89,7 +90,8 @@ def create_database(path: Path) -> None:
             )
     connection = import_apsw().Connection(":memory:")
     connection.execute(SCHEMA)
-    connection.execute("INSERT INTO meta VALUES ('secret', ?)", (secrets.token_bytes(32),))
+    secret = ("secret", secrets.token_bytes(32))
+    connection.execute("INSERT INTO meta VALUES (?, ?, ?)", (*secret, row_hash(*secret)))
     connection.pragma("application_id", APPLICATION)
     connection.pragma("user_version", FORMAT)
     try:

@@ -10,6 +10,7 @@ import msgspec
 
 from rankpolicy.service.errors import DamagedStoreError
 from rankpolicy.service.records import StoredRanking
+from rankpolicy.service.row_hashes import check_row, row_hash
 from rankpolicy.service.sqlite.open_lists import OpenLists
 from rankpolicy.service.transaction import EVENT, RANKING_COLUMNS, SHOWN, Row, ranking_of
 
@@ -17,14 +18,16 @@ __all__ = ["EVENT", "SHOWN", "SqliteTables", "read_ranking"]
 
 _JSON = msgspec.json.Encoder()
 _PLACES = msgspec.json.Decoder(list[int])
-_COLUMNS = {"rankings": 9, "events": 8, "attachments": 5, "lessons": 6, "pending": 3, "parked": 3}
+_COLUMNS = {"rankings": 9, "events": 8, "attachments": 5, "lessons": 6, "pending": 4, "parked": 4}
 # Every step of a statement lets the other threads of Python run and then waits for its turn, so one step writes many rows.
 _ROWS_PER_STEP = (64, 16, 4, 1)
 _RANKINGS = f"SELECT {RANKING_COLUMNS} FROM rankings WHERE ranking_id IN (SELECT value FROM json_each(?))"
 _BODIES = "SELECT event_id, body FROM events WHERE event_id IN (SELECT value FROM json_each(?))"
-_CLICKS = "SELECT ranking_seq, clicks FROM pending WHERE ranking_seq IN (SELECT value FROM json_each(?))"
+_PENDING_COLUMNS = "ranking_seq, deadline, clicks, row_hash"
+_CLICKS = f"SELECT {_PENDING_COLUMNS} FROM pending WHERE ranking_seq IN (SELECT value FROM json_each(?))"
 _PARKED = """
-    SELECT p.ranking_id, p.event_seq, e.body FROM parked p LEFT JOIN events e ON e.seq = p.event_seq
+    SELECT p.event_seq, p.ranking_id, p.deadline, p.row_hash, e.body
+    FROM parked p LEFT JOIN events e ON e.seq = p.event_seq
     WHERE p.ranking_id IN (SELECT value FROM json_each(?)) AND p.deadline >= ? ORDER BY p.event_seq
 """
 _DUE = """
@@ -32,8 +35,9 @@ _DUE = """
     (SELECT ranking_seq FROM pending WHERE deadline < ? ORDER BY deadline, ranking_seq LIMIT ?)
 """
 _PENDING = f"""
-    SELECT p.ranking_seq, p.clicks, {", ".join(f"r.{column}" for column in RANKING_COLUMNS.split(", "))}
-    FROM pending p LEFT JOIN rankings r ON r.seq = p.ranking_seq
+    SELECT {", ".join(f"p.{column}" for column in _PENDING_COLUMNS.split(", "))},
+           {", ".join(f"r.{column}" for column in RANKING_COLUMNS.split(", "))}
+    FROM pending p JOIN rankings r ON r.seq = p.ranking_seq
     WHERE p.ranking_seq IN (SELECT value FROM json_each(?))
 """
 
@@ -68,12 +72,20 @@ class SqliteTables:
     def open_clicks(self, ranking_seqs: Collection[int]) -> Iterable[tuple[int, bytes]]:
         known = {seq: kept[0] for seq in ranking_seqs if (kept := self._remembered.at(seq)) is not None}
         missing = [seq for seq in ranking_seqs if seq not in known]
-        return [*known.items(), *(self._rows(_CLICKS, _as_json(missing)) if missing else ())]
+        rows = self._rows(_CLICKS, _as_json(missing)) if missing else []
+        for row in rows:
+            check_row("pending", row)
+        return [*known.items(), *((seq, clicks) for seq, _, clicks, _ in rows)]
 
     def parked(self, ranking_ids: Collection[str], now: int) -> Iterable[tuple[str, int, bytes]]:
         if not self._rows("SELECT 1 FROM parked LIMIT 1"):
             return []
-        return self._rows(_PARKED, _as_json(ranking_ids), now)
+        rows = self._rows(_PARKED, _as_json(ranking_ids), now)
+        for *row, body in rows:
+            check_row("parked", tuple(row))
+            if body is None:
+                raise DamagedStoreError(f"event {row[0]} is missing. Restore the database from a backup.")
+        return [(ranking_id, event_seq, body) for event_seq, ranking_id, _, _, body in rows]
 
     def due(self, now: int, most: int) -> Iterable[tuple[bytes, StoredRanking]]:
         if self._next_deadline is None or self._next_deadline + self._patience > now:
@@ -83,24 +95,28 @@ class SqliteTables:
         places = _PLACES.decode(found)
         missing = [seq for seq in places if self._remembered.at(seq) is None]
         read: dict[int, tuple[bytes, StoredRanking]] = {}
-        for seq, clicks, *row in self._rows(_PENDING, _as_json(missing)) if missing else ():
-            if row[0] is None:
+        for row in self._rows(_PENDING, _as_json(missing)) if missing else ():
+            check_row("pending", row[:4])
+            read[row[0]] = row[2], ranking_of(row[4:])
+        for seq in missing:
+            if seq not in read:
                 raise DamagedStoreError(f"list {seq} is missing. Restore the database from a backup.")
-            read[seq] = clicks, ranking_of(tuple(row))
         return [self._remembered.at(seq) or read[seq] for seq in places]
 
     def insert(self, table: str, rows: Sequence[Row]) -> None:
+        if table in ("pending", "parked"):
+            rows = _with_hashes(rows)
         self._write(f"INSERT INTO {table} VALUES ", "", _COLUMNS[table], rows)
         if table == "pending" and self._next_deadline != 0:
-            first = min(deadline for _, deadline, _ in rows)
+            first = min(deadline for _, deadline, _, _ in rows)
             self._next_deadline = first if self._next_deadline is None else min(first, self._next_deadline)
 
-    def set_clicks(self, clicks: Sequence[tuple[bytes, int]]) -> None:
+    def set_clicks(self, rows: Sequence[tuple[int, int, bytes]]) -> None:
         self._write(
-            "WITH new (clicks, seq) AS (VALUES ",
-            ") UPDATE pending SET clicks = new.clicks FROM new WHERE ranking_seq = new.seq",
-            2,
-            clicks,
+            "WITH new (seq, deadline, clicks, row_hash) AS (VALUES ",
+            ") UPDATE pending SET clicks = new.clicks, row_hash = new.row_hash FROM new WHERE ranking_seq = new.seq",
+            4,
+            _with_hashes(rows),
         )
 
     def close_windows(self, ranking_seqs: Sequence[int]) -> None:
@@ -146,6 +162,10 @@ def read_ranking(connection: Any, condition: str, value: str | int) -> StoredRan
     """
     row = connection.execute(f"SELECT {RANKING_COLUMNS} FROM rankings WHERE {condition}", (value,)).fetchone()
     return None if row is None else ranking_of(row)
+
+
+def _with_hashes(rows: Iterable[Row]) -> list[Row]:
+    return [(*row, row_hash(*row)) for row in rows]
 
 
 def _as_json(values: Collection[Any]) -> str:
