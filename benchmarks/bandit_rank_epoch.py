@@ -33,7 +33,7 @@ def queries_like_mq2007() -> RaggedTensors:
     features = rng.random((sizes.sum(), NUM_FEATURES), dtype=np.float32)
     labels = rng.choice([0, 1, 2], sizes.sum(), p=[0.74, 0.2, 0.06])
     dataset = from_arrays(features, labels, group=sizes)
-    return RaggedTensors.of(dataset, dataset.features.copy(), torch.device("cpu"))
+    return RaggedTensors.of(dataset, dataset.features_by_query.copy(), torch.device("cpu"))
 
 
 def plain_torch_loss(scores: Tensor, batch: Batch) -> ObjectiveValue:

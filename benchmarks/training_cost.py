@@ -57,7 +57,7 @@ def scaled_before(features: np.ndarray) -> np.ndarray:
 
 def fit_before(data: rp.RankingDataset) -> None:
     torch.set_num_threads(1)  # as networks of this size were trained
-    train = RaggedTensors.of(data, scaled_before(data.features), torch.device("cpu"))
+    train = RaggedTensors.of(data, scaled_before(data.features_by_query), torch.device("cpu"))
     epoch_before(
         Average([MLP().new_network_of(2 * NUM_FEATURES) for _ in range(NUM_NETWORKS)]), train, PolicyGradient()
     )

@@ -66,16 +66,16 @@ def _wikiqa(data: Path, stage: str) -> Iterator[Fold]:
     )
     cuts = np.cumsum([part.num_items for part in parts])[:-1]
     train, valid, test = (
-        rp.from_arrays(rows, part.labels, group=part.sizes, feature_names=NAMES)
+        rp.from_arrays(rows, part.labels_by_query, group=part.sizes, feature_names=NAMES)
         for rows, part in zip(np.split(features, cuts), parts, strict=True)
     )
     return _without_test([Fold(name="given split", train=train, valid=valid, test=test)], stage)
 
 
 def _texts_of(part: RankingDataset) -> tuple[list[str], list[str]]:
-    assert part.texts is not None
-    queries = [part.texts.queries[number] for number in part.query_of_item]
-    return queries, [part.texts.distinct[number] for number in part.texts.of_item]
+    assert part.texts_by_query is not None
+    queries = [part.texts_by_query.queries[number] for number in part.query_numbers]
+    return queries, [part.texts_by_query.distinct[number] for number in part.texts_by_query.of_item]
 
 
 def _home_depot(data: Path, stage: str) -> Iterator[Fold]:

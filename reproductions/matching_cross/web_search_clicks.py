@@ -103,5 +103,8 @@ def _with_item_ids(fold: Fold) -> Fold:
     """Rows as item ids: those of MQ2007 are not all known, and clicks are matched by them."""
     parts = {part: getattr(fold, part) for part in ("train", "valid", "test")}
     return replace(
-        fold, **{name: replace(part, item_ids_by_query=part.row_numbers().astype(str)) for name, part in parts.items()}
+        fold,
+        **{
+            name: replace(part, item_ids_by_query=np.arange(part.num_items).astype(str)) for name, part in parts.items()
+        },
     )
