@@ -89,7 +89,7 @@ def checked_columns(columns: Mapping[str, str] | None) -> dict[str, str]:
     known = {other: name for name, others in OTHER_NAMES.items() for other in others if other != "click"}
     known |= {name: name for needed in COLUMNS.values() for name in needed}
     known |= {"click": "clicked"} | {name: name for name in ("query_text", "item_text", "timestamp", "user")}
-    checked = {}
+    checked: dict[str, str] = {}
     for name, column in (columns or {}).items():
         if name not in known:
             raise RankPolicyError(unknown_name("column of a click log", name, known))
