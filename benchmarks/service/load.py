@@ -22,7 +22,6 @@ from itertools import count
 from pathlib import Path
 
 MARK = b"@" * 12
-MOST_CONNECTIONS = 512  # of the open loop
 
 
 @dataclass
@@ -115,8 +114,10 @@ def closed_loop(address: tuple[str, int], requests: Iterator[bytes], *, connecti
     return load
 
 
-def open_loop(address: tuple[str, int], requests: Iterator[bytes], *, rate: float, seconds: float) -> Load:
-    """Requests start at random times, ``rate`` per second on average."""
+def open_loop(
+    address: tuple[str, int], requests: Iterator[bytes], *, connections: int, rate: float, seconds: float
+) -> Load:
+    """Requests start at random times, ``rate`` per second on average, over at most so many connections."""
     load, poll, rng = Load(), select.epoll(), random.Random(0)
     idle: list[Connection] = []
     busy: dict[int, Connection] = {}
@@ -126,7 +127,7 @@ def open_loop(address: tuple[str, int], requests: Iterator[bytes], *, rate: floa
         while due <= now and due < start + seconds:
             waiting.append(due)
             due += rng.expovariate(rate)
-        while waiting and (idle or len(busy) < MOST_CONNECTIONS):
+        while waiting and (idle or len(busy) < connections):
             connection = idle.pop() if idle else _registered(Connection(address), poll)
             busy[connection.socket.fileno()] = connection
             connection.send(next(requests), waiting.popleft())
@@ -152,16 +153,17 @@ def main() -> None:
     parser.add_argument("path")
     parser.add_argument("bodies", type=Path)
     parser.add_argument("--seconds", type=float, default=5.0)
-    parser.add_argument("--connections", type=int, default=64)
+    parser.add_argument("--connections", type=int, help="64; with --rate 512 at most")
     parser.add_argument("--rate", type=float)
     parser.add_argument("--start", type=int, default=0, help="number of the first request")
     given = parser.parse_args()
     requests = requests_of(given.path, given.bodies.read_bytes().splitlines(), given.start)
     address = (given.host, given.port)
     if given.rate is None:
-        load = closed_loop(address, requests, connections=given.connections, seconds=given.seconds)
+        load = closed_loop(address, requests, connections=given.connections or 64, seconds=given.seconds)
     else:
-        load = open_loop(address, requests, rate=given.rate, seconds=given.seconds)
+        connections = given.connections or 512
+        load = open_loop(address, requests, connections=connections, rate=given.rate, seconds=given.seconds)
     print(load.as_json())
 
 

@@ -234,11 +234,13 @@ def test_requests_that_waited_too_long_are_shed(tmp_path):
 
     async def served():
         service.start()
-        waiting = asyncio.get_running_loop().create_future()
-        assert service.rank_soon(RankRequest(query="q", items=[Item(id="a")]), waiting.set_result)
+        waiting = [asyncio.get_running_loop().create_future() for _ in range(64)]
+        for future in waiting:
+            service.check_load()
+            assert service.rank_soon(RankRequest(query="q", items=[Item(id="a")]), future.set_result)
         with pytest.raises(UnavailableError, match="more requests come"):
             service.check_load()  # the next request that the same turn of the event loop reads
-        assert (await waiting).logged
+        assert all([(await future).logged for future in waiting])
         service.check_load()
         await asyncio.to_thread(service.stop)
 
