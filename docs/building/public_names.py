@@ -10,7 +10,7 @@ from dataclasses import is_dataclass
 from typing import Any
 
 from docs.building.docstrings import as_markdown, first_line, inline
-from rankpolicy.members import Members
+from rankpolicy.declarations.members import Members
 from tests.undocumented import public_packages
 
 _WIDEST = 88

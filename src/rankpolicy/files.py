@@ -14,7 +14,7 @@ from typing import Any, BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
-from rankpolicy.arguments import checked_path
+from rankpolicy.declarations.arguments import checked_path
 from rankpolicy.optional import require
 from rankpolicy.types import RankPolicyError
 from rankpolicy.writing import atomic_write as atomic_write

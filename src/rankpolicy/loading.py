@@ -9,8 +9,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from rankpolicy.arguments import checked_kinds, checked_path
 from rankpolicy.bundle import is_bundle, read_bundle
+from rankpolicy.declarations.arguments import checked_kinds, checked_path
 from rankpolicy.files import checked_file, read_text_bytes
 from rankpolicy.types import MissingDependencyError, RankPolicyError
 

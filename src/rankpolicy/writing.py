@@ -18,7 +18,7 @@ from contextvars import ContextVar
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from rankpolicy.arguments import checked_path
+from rankpolicy.declarations.arguments import checked_path
 from rankpolicy.optional import require
 from rankpolicy.types import RankPolicyError
 

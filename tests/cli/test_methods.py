@@ -7,7 +7,7 @@ import pytest
 
 from rankpolicy.cli.support.catalog import KINDS, describe
 from rankpolicy.cli.support.source import read_summary, read_table
-from rankpolicy.settings import Declaration, ReadWhen, setting
+from rankpolicy.declarations.settings import Declaration, ReadWhen, setting
 
 NOT_A_PLAIN_TABLE_YET = {kind for kind in ("model", "bandit") if not KINDS[kind].names_in_source()}
 

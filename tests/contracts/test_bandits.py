@@ -12,8 +12,8 @@ import pytest
 import rankpolicy as rp
 from rankpolicy.bandits import BANDITS, INDICES, Bandit, IndexBandit
 from rankpolicy.bundle import read_bundle, write_bundle
+from rankpolicy.declarations.setting_texts import describe_settings
 from rankpolicy.kernels.bandits.memory import FEEDBACKS
-from rankpolicy.setting_texts import describe_settings
 from rankpolicy.simulation import cascade_user, ccm_user, dbn_user, dcm_user, pbm_user, simulate, stationary, ubm_user
 from rankpolicy.types import RankPolicyError
 

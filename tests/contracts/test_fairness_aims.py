@@ -10,11 +10,11 @@ import torch
 import rankpolicy as rp
 from rankpolicy.clicks.position_bias.bias import PositionBias
 from rankpolicy.data import make_fair_synthetic
+from rankpolicy.declarations.setting_texts import describe_settings
+from rankpolicy.declarations.settings import declaration_of
 from rankpolicy.fairness import AIMS, POSITION_BIASES, as_aim, position_bias
 from rankpolicy.objectives import FairPolicyGradient
 from rankpolicy.policies import PlackettLuce
-from rankpolicy.setting_texts import describe_settings
-from rankpolicy.settings import declaration_of
 from tests.enumeration import all_rankings
 from tests.objectives.test_objectives import batch_of
 

@@ -12,10 +12,10 @@ import pytest
 import torch
 
 import rankpolicy as rp
+from rankpolicy.declarations.setting_texts import describe_settings
+from rankpolicy.declarations.settings import declaration_of
 from rankpolicy.models import MODELS, as_model
 from rankpolicy.models.average import scores_of_all
-from rankpolicy.setting_texts import describe_settings
-from rankpolicy.settings import declaration_of
 from rankpolicy.types import NetworkInputs
 from tests.tiny_encoder import write_tiny_encoder
 

@@ -10,8 +10,8 @@ import rankpolicy as rp
 from rankpolicy import objectives
 from rankpolicy.data.batches import Batch, RaggedTensors
 from rankpolicy.data.padding import Padding
-from rankpolicy.setting_texts import describe_settings
-from rankpolicy.values import SettingsValue
+from rankpolicy.declarations.setting_texts import describe_settings
+from rankpolicy.declarations.values import SettingsValue
 
 OBJECTIVES = {
     "DELTRLoss": {"protected": 1},

@@ -6,10 +6,10 @@ import math
 import pytest
 
 import rankpolicy as rp
+from rankpolicy.declarations.setting_texts import describe_settings
+from rankpolicy.declarations.settings import declaration_of, setting_names
 from rankpolicy.rankers import RANKERS
 from rankpolicy.rankers.networks.network import NetworkRanker
-from rankpolicy.setting_texts import describe_settings
-from rankpolicy.settings import declaration_of, setting_names
 
 NAMES = [name for name in RANKERS if not issubclass(RANKERS[name], NetworkRanker)]
 SETTINGS = [(name, setting) for name in NAMES for setting in setting_names(RANKERS[name])]

@@ -9,9 +9,9 @@ import pytest
 import torch
 
 import rankpolicy as rp
+from rankpolicy.declarations.setting_texts import describe_settings
 from rankpolicy.rankers import RANKERS
 from rankpolicy.rankers.networks.network import NetworkRanker
-from rankpolicy.setting_texts import describe_settings
 
 WEB = rp.make_web_search(60, random_state=1)
 DATA = replace(WEB, groups_by_query=np.arange(WEB.num_items) % 2)

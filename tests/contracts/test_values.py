@@ -9,8 +9,8 @@ import pytest
 import rankpolicy as rp
 from rankpolicy.cli.support.chosen_methods import parse_settings
 from rankpolicy.data import make_fair_synthetic
+from rankpolicy.declarations.setting_texts import describe_settings
 from rankpolicy.rankers import RANKERS
-from rankpolicy.setting_texts import describe_settings
 
 MEMBERS = [
     pytest.param(ranker, setting, name, id=f"{ranker}-{setting}-{name}")

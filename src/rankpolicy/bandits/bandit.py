@@ -11,12 +11,20 @@ from typing import Any, ClassVar, Self, final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rankpolicy.arguments import as_array, checked_kinds
 from rankpolicy.bandits.files import generator_from_words, generator_words
 from rankpolicy.bandits.members import KnowsOtherSettings
+from rankpolicy.declarations.arguments import as_array, checked_kinds
+from rankpolicy.declarations.settings import (
+    ReadWhen,
+    changed_settings,
+    check_settings,
+    documented,
+    plain,
+    setting,
+    setting_names,
+)
 from rankpolicy.display import html_block, html_table, short
 from rankpolicy.kernels.bandits.memory import ALL_CLICKS, CLICKS, OBSERVATIONS, Memory, Program
-from rankpolicy.settings import ReadWhen, changed_settings, check_settings, documented, plain, setting, setting_names
 from rankpolicy.types import RankPolicyError
 
 Items = NDArray[np.int64]

@@ -8,8 +8,8 @@ from typing import ClassVar
 
 from rankpolicy.bandits.bandit import Bandit
 from rankpolicy.bandits.index import LOG_LOG_WEIGHT, BetaPrior
+from rankpolicy.declarations.settings import documented, setting
 from rankpolicy.kernels.bandits.memory import Program
-from rankpolicy.settings import documented, setting
 from rankpolicy.types import RankPolicyError
 
 

@@ -10,9 +10,9 @@ from typing import Any, Protocol, TypeVar, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from rankpolicy.arguments import checked_path
 from rankpolicy.bandits.members import BANDITS, COMPOSED
 from rankpolicy.bundle import write_bundle
+from rankpolicy.declarations.arguments import checked_path
 from rankpolicy.types import RankPolicyError
 
 _ARRAYS = "arrays.safetensors"

@@ -13,12 +13,12 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rankpolicy.arguments import as_float64, checked_kinds
 from rankpolicy.bandits.bandit import Bandit, Items
 from rankpolicy.bandits.members import KnowsOtherSettings
+from rankpolicy.declarations.arguments import as_float64, checked_kinds
+from rankpolicy.declarations.settings import check_settings, documented, setting
 from rankpolicy.kernels.bandits.formulas import kl_ucb_index
 from rankpolicy.kernels.bandits.memory import FEEDBACKS, NEVER_OBSERVED, Memory, Program
-from rankpolicy.settings import check_settings, documented, setting
 from rankpolicy.types import RankPolicyError
 
 Numbers = NDArray[np.float64]

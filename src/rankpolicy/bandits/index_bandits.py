@@ -13,8 +13,8 @@ from rankpolicy.bandits.bandit import Bandit
 from rankpolicy.bandits.index import KLUCB, LOG_LOG_WEIGHT, UCB1, AnyIndexBandit, Index, IndexPreset, ThompsonSampling
 from rankpolicy.bandits.linear import LinTS, LinUCB
 from rankpolicy.bandits.members import INDICES
+from rankpolicy.declarations.settings import changed_settings, documented, plain, setting, setting_names
 from rankpolicy.kernels.bandits.memory import FEEDBACKS
-from rankpolicy.settings import changed_settings, documented, plain, setting, setting_names
 from rankpolicy.types import RankPolicyError
 
 

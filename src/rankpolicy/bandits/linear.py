@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankpolicy.bandits.index import Index, Numbers, checked_features
+from rankpolicy.declarations.settings import documented, setting
 from rankpolicy.kernels.bandits.memory import Program
-from rankpolicy.settings import documented, setting
 
 
 @dataclass(kw_only=True, eq=False)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from rankpolicy.declarations.members import Members
+from rankpolicy.declarations.settings import setting_names
 from rankpolicy.display import ShortRepr
-from rankpolicy.members import Members
-from rankpolicy.settings import setting_names
 
 if TYPE_CHECKING:
     from rankpolicy.bandits.bandit import Bandit

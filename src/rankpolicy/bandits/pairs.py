@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rankpolicy.bandits.bandit import Bandit, Items, checked_items
+from rankpolicy.declarations.settings import documented, setting
 from rankpolicy.kernels.bandits.memory import Program
-from rankpolicy.settings import documented, setting
 from rankpolicy.types import RankPolicyError
 
 

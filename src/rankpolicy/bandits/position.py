@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from rankpolicy.bandits.bandit import Bandit
 from rankpolicy.bandits.index import BetaPrior
+from rankpolicy.declarations.settings import documented, setting
 from rankpolicy.kernels.bandits.memory import Program
-from rankpolicy.settings import documented, setting
 from rankpolicy.types import RankPolicyError
 
 

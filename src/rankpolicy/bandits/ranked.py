@@ -10,8 +10,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from rankpolicy.bandits.bandit import Bandit, checked_items
 from rankpolicy.bandits.index import KLUCB, LOG_LOG_WEIGHT
+from rankpolicy.declarations.settings import documented, setting
 from rankpolicy.kernels.bandits.memory import Program
-from rankpolicy.settings import documented, setting
 from rankpolicy.types import RankPolicyError
 
 

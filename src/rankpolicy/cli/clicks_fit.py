@@ -98,11 +98,11 @@ def fit(
     (query, item, position) have no order to split by: without --test, models are measured on the data they were fitted to.
     """
     from rankpolicy.clicks import CLICK_MODELS, ClickFitSettings, compare_click_models, read_click_log
+    from rankpolicy.declarations.setting_texts import parse_setting
     from rankpolicy.files import atomic_write
     from rankpolicy.reports import figures
     from rankpolicy.reports.click_report import click_figure, click_page
     from rankpolicy.reports.html import write_page
-    from rankpolicy.setting_texts import parse_setting
 
     run = Run(ctx)
     names = None if models is None else _parsed_names(models)

@@ -14,7 +14,7 @@ from rankpolicy.cli.support.output import console, print_json
 from rankpolicy.types import RankPolicyError
 
 if TYPE_CHECKING:
-    from rankpolicy.setting_texts import SettingDescription
+    from rankpolicy.declarations.setting_texts import SettingDescription
 
 EXAMPLES = """
 [bold]Examples[/bold]
@@ -139,7 +139,7 @@ def _default(setting: SettingDescription) -> str:
 
 
 def _as_json(found: Described) -> dict[str, Any]:
-    from rankpolicy.settings import plain
+    from rankpolicy.declarations.settings import plain
 
     return {
         "kind": found.kind,

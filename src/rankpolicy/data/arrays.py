@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rankpolicy.arguments import as_array, checked_kinds, without_mask
 from rankpolicy.data.click_evidence import LabelKind
 from rankpolicy.data.click_table.shown import joined_shown
 from rankpolicy.data.click_table.side_columns import joined_columns
 from rankpolicy.data.dataset import RankingDataset
 from rankpolicy.data.sparse import is_sparse, joined_features, sparse_features
 from rankpolicy.data.texts.texts import joined
+from rankpolicy.declarations.arguments import as_array, checked_kinds, without_mask
 from rankpolicy.types import RankPolicyError, RankPolicyTypeError
 
 # How times become numbers, for error messages.

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from rankpolicy.arguments import as_array, checked_kinds
 from rankpolicy.data.click_evidence import LABEL_KINDS, ClickEvidence, LabelKind
 from rankpolicy.data.click_table.shown import Shown
 from rankpolicy.data.click_table.side_columns import SideColumns
@@ -19,6 +18,7 @@ from rankpolicy.data.sparse import SparseFeatures
 from rankpolicy.data.stored.features import StoredFeatures
 from rankpolicy.data.stored.pages import MappedPages, blocks_of, first_of_range, numbers_of_rows
 from rankpolicy.data.texts.texts import Texts
+from rankpolicy.declarations.arguments import as_array, checked_kinds
 from rankpolicy.display import html_block, html_table
 from rankpolicy.types import RankPolicyError, unknown_name
 

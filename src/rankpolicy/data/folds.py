@@ -9,10 +9,10 @@ from pathlib import Path
 
 import numpy as np
 
-from rankpolicy.arguments import checked_kinds
 from rankpolicy.data.arrays import concatenate
 from rankpolicy.data.dataset import RankingDataset
 from rankpolicy.data.formats.letor import read_letor
+from rankpolicy.declarations.arguments import checked_kinds
 from rankpolicy.types import RankPolicyError
 
 PARTS = {"train": ("train",), "valid": ("vali", "valid"), "test": ("test",)}

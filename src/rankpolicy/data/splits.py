@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rankpolicy.arguments import as_array, as_float64, checked_kinds, seeded
 from rankpolicy.data.arrays import numbered_by_appearance
 from rankpolicy.data.dataset import RankingDataset
+from rankpolicy.declarations.arguments import as_array, as_float64, checked_kinds, seeded
 from rankpolicy.types import RankPolicyError
 
 

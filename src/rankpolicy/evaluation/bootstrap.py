@@ -8,8 +8,8 @@ from statistics import NormalDist
 import numpy as np
 from numpy.typing import NDArray
 
-from rankpolicy.arguments import checked_kinds, checked_level, seeded
 from rankpolicy.data.click_evidence import effective_sample_size
+from rankpolicy.declarations.arguments import checked_kinds, checked_level, seeded
 from rankpolicy.types import RankPolicyError
 
 _DRAWS_PER_BLOCK = 1 << 21

@@ -8,7 +8,7 @@ from itertools import combinations
 
 import numpy as np
 
-from rankpolicy.arguments import checked_kinds
+from rankpolicy.declarations.arguments import checked_kinds
 from rankpolicy.evaluation.significance import TESTS, holm
 from rankpolicy.evaluation.table import MetricTable
 from rankpolicy.types import RankPolicyError, unknown_name

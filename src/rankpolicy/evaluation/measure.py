@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rankpolicy.arguments import as_array, checked_kind
 from rankpolicy.data.dataset import RankingDataset, check_has_labels
 from rankpolicy.data.lengths import queries_by_length
 from rankpolicy.data.rows_of_queries import rows_of_queries
+from rankpolicy.declarations.arguments import as_array, checked_kind
 from rankpolicy.metrics.expression import RewardExpression, leaf_table, reward_for_labels
 from rankpolicy.metrics.parse import as_reward, parse_metrics
 from rankpolicy.types import Conventions, RankPolicyError, Reward

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rankpolicy.arguments import as_float64, checked_kinds, seeded, whole_number
+from rankpolicy.declarations.arguments import as_float64, checked_kinds, seeded, whole_number
 from rankpolicy.optional import require
 from rankpolicy.types import RankPolicyError
 

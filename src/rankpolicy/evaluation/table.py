@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rankpolicy.arguments import checked_kinds
 from rankpolicy.data.click_evidence import effective_sample_size
+from rankpolicy.declarations.arguments import checked_kinds
 from rankpolicy.display import html_block, html_table
 from rankpolicy.evaluation.bootstrap import bootstrap_interval
 from rankpolicy.evaluation.measure import mean_over_queries

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from rankpolicy.arguments import checked_kinds
+from rankpolicy.declarations.arguments import checked_kinds
 from rankpolicy.executors.executor import Executor
 from rankpolicy.executors.local_processes import Processes
 from rankpolicy.executors.ray_cluster import Ray

@@ -9,7 +9,7 @@ from contextlib import closing, contextmanager
 from types import TracebackType
 from typing import Any, ClassVar, Generic, Self, TypeVar
 
-from rankpolicy.arguments import whole_number
+from rankpolicy.declarations.arguments import whole_number
 from rankpolicy.threads import usable_cpus
 from rankpolicy.types import RankPolicyError
 

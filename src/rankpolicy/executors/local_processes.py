@@ -18,7 +18,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, final
 
-from rankpolicy.arguments import whole_number
+from rankpolicy.declarations.arguments import whole_number
 from rankpolicy.executors.executor import Executor, Result, Shared, Task, Value, written
 from rankpolicy.executors.kept import kept
 from rankpolicy.executors.same_process import Serial

@@ -11,7 +11,7 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any, final
 
-from rankpolicy.arguments import checked_kind, whole_number
+from rankpolicy.declarations.arguments import checked_kind, whole_number
 from rankpolicy.executors.executor import (
     Executor,
     Result,

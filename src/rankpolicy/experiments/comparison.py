@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from rankpolicy.arguments import checked_kinds
 from rankpolicy.data.folds import Fold
+from rankpolicy.declarations.arguments import checked_kinds
+from rankpolicy.declarations.settings import plain
 from rankpolicy.display import short_repr
 from rankpolicy.evaluation import MetricTable, PairedComparison, compare_tables, evaluate
 from rankpolicy.executors import Executor, Shared, opened
@@ -21,7 +22,6 @@ from rankpolicy.experiments.selection import Selection, fit_best, settings_to_tr
 from rankpolicy.metrics import as_reward, parse_metric, parse_metrics
 from rankpolicy.optional import require
 from rankpolicy.rankers.base import Ranker
-from rankpolicy.settings import plain
 from rankpolicy.types import Conventions, RankPolicyError, unknown_name
 
 if TYPE_CHECKING:

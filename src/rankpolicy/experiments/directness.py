@@ -14,8 +14,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from rankpolicy.arguments import checked_kinds, checked_seed, whole_number
 from rankpolicy.data.dataset import RankingDataset
+from rankpolicy.declarations.arguments import checked_kinds, checked_seed, whole_number
 from rankpolicy.display import short_repr
 from rankpolicy.evaluation import bootstrap_interval
 from rankpolicy.evaluation.measure import flat_scores

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from rankpolicy.arguments import checked_kinds
+from rankpolicy.declarations.arguments import checked_kinds
 from rankpolicy.rankers.base import Ranker
 from rankpolicy.rankers.members import ranker_class_named
 from rankpolicy.types import RankPolicyError

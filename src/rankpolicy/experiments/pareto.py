@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from rankpolicy.arguments import checked_kinds
+from rankpolicy.declarations.arguments import checked_kinds
 
 
 class UtilityDisparity(NamedTuple):

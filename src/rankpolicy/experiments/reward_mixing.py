@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from rankpolicy.arguments import checked_kinds, whole_number
 from rankpolicy.data.dataset import RankingDataset
+from rankpolicy.declarations.arguments import checked_kinds, whole_number
 from rankpolicy.experiments.selection import Selection, fit_best_of
 from rankpolicy.rankers.base import Ranker
 from rankpolicy.types import RankPolicyError

@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rankpolicy.arguments import checked_kinds
 from rankpolicy.data.dataset import RankingDataset
+from rankpolicy.declarations.arguments import checked_kinds
+from rankpolicy.declarations.values import shortest
 from rankpolicy.evaluation.policy_value import PolicyValue, SortedPolicy, UniformPolicy, policy_value, policy_values
 from rankpolicy.executors import Executor, opened
 from rankpolicy.experiments.methods import Methods, MethodToRun, methods_to_run, new_ranker
@@ -34,7 +35,6 @@ from rankpolicy.rankers.fitting import FitError, fit_together
 from rankpolicy.rankers.linear.base import LinearRanker
 from rankpolicy.rankers.trees.boosting import TreeRanker
 from rankpolicy.types import RankPolicyError
-from rankpolicy.values import shortest
 
 # Called with the number of finished fits, their total, the method and its point in words, and the values.
 ReportPoint = Callable[[int, int, str, SeedValue], None]

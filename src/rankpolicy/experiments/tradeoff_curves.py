@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from rankpolicy.declarations.settings import plain
 from rankpolicy.display import short_repr
 from rankpolicy.experiments.pareto import UtilityDisparity, hypervolume, on_pareto_front
 from rankpolicy.fairness import FairnessAim
-from rankpolicy.settings import plain
 
 STRENGTH, BOUND = "strength", "max_disparity"  # the settings that are swept
 

@@ -6,10 +6,10 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from rankpolicy.declarations.settings import check_setting, declaration_of
 from rankpolicy.experiments.methods import MethodToRun, new_ranker
 from rankpolicy.experiments.tradeoff_curves import BOUND, STRENGTH
 from rankpolicy.rankers.base import Ranker
-from rankpolicy.settings import check_setting, declaration_of
 from rankpolicy.types import RankPolicyError
 
 # From no fairness to as much as a method can give, found on make_fair_synthetic and German Credit. DELTR's penalty is the square of

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from rankpolicy.arguments import checked_level, seeded
+from rankpolicy.declarations.arguments import checked_level, seeded
 from rankpolicy.explanations.importance import FeatureImportance
 from rankpolicy.explanations.tree_values import Split, trees_of
 from rankpolicy.types import RankPolicyError

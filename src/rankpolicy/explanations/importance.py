@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rankpolicy.arguments import whole_number
+from rankpolicy.declarations.arguments import whole_number
 from rankpolicy.display import html_block, html_table
 from rankpolicy.optional import require
 

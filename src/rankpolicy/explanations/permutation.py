@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rankpolicy.arguments import checked_level, seeded, whole_number
 from rankpolicy.data.dataset import check_has_labels
+from rankpolicy.declarations.arguments import checked_level, seeded, whole_number
 from rankpolicy.evaluation.bootstrap import bootstrap_interval
 from rankpolicy.evaluation.measure import evaluate_scores, mean_over_queries
 from rankpolicy.explanations.asked import dataset_to_explain, names_of

@@ -16,15 +16,15 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from rankpolicy.declarations.settings import documented, setting
+from rankpolicy.declarations.values import SettingsValue, ValueKind
 from rankpolicy.fairness.disparity import Disparity
 from rankpolicy.fairness.exposure import POSITION_BIASES, position_bias
 from rankpolicy.fairness.group_disparity import group_disparity
 from rankpolicy.fairness.individual_disparity import individual_disparity
 from rankpolicy.fairness.members import AIMS
 from rankpolicy.fairness.merit import MERITS, merit_of
-from rankpolicy.settings import documented, setting
 from rankpolicy.types import RankPolicyError
-from rankpolicy.values import SettingsValue, ValueKind
 
 
 @documented

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from torch import Tensor
 
-from rankpolicy.members import Members
+from rankpolicy.declarations.members import Members
 
 if TYPE_CHECKING:
     from rankpolicy.fairness.aims import FairnessAim

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from rankpolicy.declarations.members import Members
 from rankpolicy.gradients.estimate import Estimator
-from rankpolicy.members import Members
 
 ESTIMATORS: Members[Estimator] = Members(
     "estimator",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rankpolicy.members import Members
+from rankpolicy.declarations.members import Members
 from rankpolicy.metrics.metric import Metric
 
 METRICS: Members[Metric] = Members(

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
+from rankpolicy.declarations.settings import Declaration
 from rankpolicy.metrics.forms import AdditiveForm, CascadeForm, cascade_of_additive
 from rankpolicy.metrics.ranked import JudgedItems
-from rankpolicy.settings import Declaration
 from rankpolicy.types import Conventions, RankPolicyError, unknown_name
 
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any, NamedTuple, NoReturn
 
-from rankpolicy.arguments import checked_kinds
+from rankpolicy.declarations.arguments import checked_kinds
 from rankpolicy.metrics.custom_reward import CustomReward
 from rankpolicy.metrics.expression import Leaf, RewardExpression, Term, written, written_number
 from rankpolicy.metrics.members import METRICS

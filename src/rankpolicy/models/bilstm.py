@@ -11,6 +11,7 @@ from torch import Tensor, nn
 
 from rankpolicy.data.dataset import RankingDataset
 from rankpolicy.data.texts.text_pairs import Padded, TextPairs
+from rankpolicy.declarations.settings import documented, setting
 from rankpolicy.models import layers
 from rankpolicy.models.declarations import (
     dropout_rate,
@@ -24,7 +25,6 @@ from rankpolicy.models.layers import ByteDropout
 from rankpolicy.models.mlp import MLPNetwork
 from rankpolicy.models.model import Model
 from rankpolicy.models.recurrent import joined_pair, masked_mean, run_lstm
-from rankpolicy.settings import documented, setting
 
 
 class BiLSTMNetwork(nn.Module):

@@ -8,9 +8,9 @@ from typing import ClassVar, final
 import torch
 from torch import Tensor, nn
 
+from rankpolicy.declarations.settings import documented
 from rankpolicy.models.mlp import MLPNetwork
 from rankpolicy.models.text_and_side import TextAndSideModel
-from rankpolicy.settings import documented
 
 
 class ConcatenationNetwork(nn.Module):

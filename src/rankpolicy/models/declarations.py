@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from rankpolicy.settings import ReadWhen, setting
+from rankpolicy.declarations.settings import ReadWhen, setting
 
 HAS_LAYERS = ReadWhen(condition="hidden has at least one layer", holds=lambda model: len(model.hidden) > 0)
 

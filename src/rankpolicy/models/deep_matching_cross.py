@@ -8,11 +8,11 @@ from typing import ClassVar, final
 import torch
 from torch import Tensor, nn
 
+from rankpolicy.declarations.settings import documented
 from rankpolicy.models.cross_network import CrossLayers
 from rankpolicy.models.matches import MATCHES, PairTokens, match_setting
 from rankpolicy.models.mlp import MLPNetwork
 from rankpolicy.models.text_and_side import TextAndSideModel
-from rankpolicy.settings import documented
 
 
 class DeepMatchingCrossNetwork(nn.Module):

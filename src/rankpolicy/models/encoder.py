@@ -11,13 +11,13 @@ from torch import Tensor, nn
 
 from rankpolicy.data.dataset import RankingDataset
 from rankpolicy.data.texts.text_pairs import TextPairs
+from rankpolicy.declarations.settings import ReadWhen, documented, setting
 from rankpolicy.models.declarations import dropout_rate, encoder_folder, hidden_layers, longest_text
 from rankpolicy.models.inputs.subwords import SubwordInputs
 from rankpolicy.models.layers import ByteDropout, RandomModule, global_generator_seeded_by
 from rankpolicy.models.mlp import MLPNetwork
 from rankpolicy.models.model import Model
 from rankpolicy.models.recurrent import masked_mean
-from rankpolicy.settings import ReadWhen, documented, setting
 
 ENCODINGS = ("apart", "together", "both")
 _TEXTS_AT_A_TIME = 64

@@ -8,11 +8,11 @@ from typing import ClassVar, Literal, final
 import torch
 from torch import Tensor, nn
 
+from rankpolicy.declarations.settings import documented
 from rankpolicy.models import layers
 from rankpolicy.models.declarations import context_of_query, dropout_rate, hidden_layers
 from rankpolicy.models.layers import ByteDropout
 from rankpolicy.models.model import FeatureModel
-from rankpolicy.settings import documented
 from rankpolicy.types import RankPolicyError
 
 

@@ -8,9 +8,9 @@ from typing import ClassVar, final
 import torch
 from torch import Tensor, nn
 
+from rankpolicy.declarations.settings import documented
 from rankpolicy.models import layers
 from rankpolicy.models.model import FeatureModel
-from rankpolicy.settings import documented
 
 
 class LinearNetwork(nn.Module):

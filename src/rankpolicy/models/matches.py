@@ -8,8 +8,8 @@ from typing import Any, ClassVar, NamedTuple
 import torch
 from torch import Tensor, nn
 
+from rankpolicy.declarations.settings import setting
 from rankpolicy.models import layers
-from rankpolicy.settings import setting
 
 
 class PairTokens(NamedTuple):

@@ -11,6 +11,7 @@ from torch import Tensor, nn
 
 from rankpolicy.data.dataset import RankingDataset
 from rankpolicy.data.texts.text_pairs import Padded, PaddedPairs, TextPairs
+from rankpolicy.declarations.settings import ReadWhen, documented, setting
 from rankpolicy.models import layers
 from rankpolicy.models.compression import COMPRESSIONS
 from rankpolicy.models.declarations import dropout_rate, hidden_layers, longest_text, recurrent_width
@@ -19,7 +20,6 @@ from rankpolicy.models.inputs.words import WordInputs
 from rankpolicy.models.layers import ByteDropout
 from rankpolicy.models.model import Model
 from rankpolicy.models.recurrent import joined_pair, masked_max, masked_mean, run_lstm
-from rankpolicy.settings import ReadWhen, documented, setting
 
 NUM_CASTS = 4  # max, mean, alignment, intra
 HINTS_OF_A_CAST = 3  # of the concatenation, the product and the difference

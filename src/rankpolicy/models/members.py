@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rankpolicy.members import Members
+from rankpolicy.declarations.members import Members
 from rankpolicy.models.model import Model
 
 _HERE = "rankpolicy.models"
@@ -36,6 +36,6 @@ def models_with_setting(name: str) -> list[type[Model]]:
     name
         The name of the setting.
     """
-    from rankpolicy.settings import setting_names
+    from rankpolicy.declarations.settings import setting_names
 
     return [model for model in MODELS.values() if name in setting_names(model)]

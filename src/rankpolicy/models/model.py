@@ -7,8 +7,8 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
+from rankpolicy.declarations.values import SettingsValue, with_defaults
 from rankpolicy.types import NetworkInputs, RankPolicyError, unknown_name
-from rankpolicy.values import SettingsValue, with_defaults
 
 if TYPE_CHECKING:
     import torch

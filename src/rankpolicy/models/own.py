@@ -9,9 +9,9 @@ from typing import Any, ClassVar, final
 import torch
 from torch import Tensor, nn
 
+from rankpolicy.declarations.settings import documented, plain, setting
 from rankpolicy.models.layers import RandomModule, global_generator_seeded_by
 from rankpolicy.models.model import FeatureModel
-from rankpolicy.settings import documented, plain, setting
 from rankpolicy.types import RankPolicyError
 
 

@@ -9,9 +9,9 @@ import torch
 from torch import Tensor
 
 from rankpolicy.data.batches import Batch
+from rankpolicy.declarations.settings import check_settings, documented, setting
 from rankpolicy.objectives.list_net import ListNetCrossEntropy
 from rankpolicy.objectives.value import ObjectiveValue
-from rankpolicy.settings import check_settings, documented, setting
 from rankpolicy.types import RankPolicyError
 
 

@@ -11,10 +11,10 @@ import torch
 from torch import Tensor
 from torch.nn.functional import logsigmoid
 
+from rankpolicy.declarations.settings import documented, setting
+from rankpolicy.declarations.values import SettingsValue, ValueKind, shortest
 from rankpolicy.objectives.members import EXPLORATIONS
-from rankpolicy.settings import documented, setting
 from rankpolicy.types import RankPolicyError
-from rankpolicy.values import SettingsValue, ValueKind, shortest
 
 
 @documented

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from rankpolicy.data.batches import Batch
+from rankpolicy.declarations.settings import ReadWhen, check_settings, documented, setting
 from rankpolicy.display import short_repr
 from rankpolicy.fairness import Disparity, FairnessAim, ParityOffsets, as_aim, parity_offsets, sampled_exposure
 from rankpolicy.gradients import exposure_gradient, reinforce
@@ -19,7 +20,6 @@ from rankpolicy.objectives.policy_gradient import ascent_loss, check_estimator, 
 from rankpolicy.objectives.value import ObjectiveValue
 from rankpolicy.policies.plackett_luce import PlackettLuce
 from rankpolicy.policies.race import COARSE, FINE, Quadrature, exact_exposure
-from rankpolicy.settings import ReadWhen, check_settings, documented, setting
 from rankpolicy.types import RankPolicyError
 
 _ESTIMATORS = ("exact", "reinforce")

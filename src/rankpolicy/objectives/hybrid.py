@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from rankpolicy.data.batches import Batch
+from rankpolicy.declarations.settings import ReadWhen, check_settings, documented, setting
 from rankpolicy.gradients import CONTROLS, affinity_reinforce
 from rankpolicy.gradients.controls import check_control
 from rankpolicy.metrics import reward_to_maximise
@@ -18,7 +19,6 @@ from rankpolicy.objectives.policy_gradient import ascent_loss
 from rankpolicy.objectives.reward_weights import with_trained_weights
 from rankpolicy.objectives.supervised_losses import SUPERVISED
 from rankpolicy.objectives.value import ObjectiveValue
-from rankpolicy.settings import ReadWhen, check_settings, documented, setting
 
 _USES_REWARD = ReadWhen(
     condition="gamma is above 0, so that the reward is part of the loss", holds=lambda owner: owner.gamma > 0

@@ -10,13 +10,13 @@ import torch
 from torch import Tensor
 
 from rankpolicy.data.batches import Batch
+from rankpolicy.declarations.settings import ReadWhen, check_settings, documented, setting
 from rankpolicy.gradients import CONTROLS, ESTIMATORS, exact_of_forms
 from rankpolicy.gradients.auto import takes_exact
 from rankpolicy.gradients.controls import check_control
 from rankpolicy.gradients.estimate import GradientEstimate
 from rankpolicy.metrics import as_reward, reward_to_maximise
 from rankpolicy.objectives.value import ObjectiveValue
-from rankpolicy.settings import ReadWhen, check_settings, documented, setting
 from rankpolicy.types import RankPolicyError
 
 

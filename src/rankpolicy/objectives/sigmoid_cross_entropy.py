@@ -10,8 +10,8 @@ from torch import Tensor
 from torch.nn.functional import binary_cross_entropy_with_logits
 
 from rankpolicy.data.batches import Batch
+from rankpolicy.declarations.settings import documented, setting
 from rankpolicy.objectives.value import ObjectiveValue
-from rankpolicy.settings import documented, setting
 
 
 @documented

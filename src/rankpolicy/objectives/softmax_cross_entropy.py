@@ -9,8 +9,8 @@ import torch
 from torch import Tensor
 
 from rankpolicy.data.batches import Batch
+from rankpolicy.declarations.settings import documented, setting
 from rankpolicy.objectives.value import ObjectiveValue
-from rankpolicy.settings import documented, setting
 
 
 @documented

@@ -14,13 +14,13 @@ from torch import Tensor
 from torch.nn.functional import logsigmoid
 
 from rankpolicy.data.batches import Batch
+from rankpolicy.declarations.settings import documented, setting
+from rankpolicy.declarations.values import SettingsValue, ValueKind
 from rankpolicy.objectives.list_net import ListNetCrossEntropy
 from rankpolicy.objectives.members import SUPERVISED_LOSSES
 from rankpolicy.objectives.sigmoid_cross_entropy import SigmoidCrossEntropy
 from rankpolicy.objectives.softmax_cross_entropy import SoftmaxCrossEntropy
 from rankpolicy.objectives.squared_error import SquaredError
-from rankpolicy.settings import documented, setting
-from rankpolicy.values import SettingsValue, ValueKind
 
 
 @documented

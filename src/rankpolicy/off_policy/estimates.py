@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from numpy.typing import ArrayLike
 
-from rankpolicy.arguments import checked_kinds, checked_level
+from rankpolicy.declarations.arguments import checked_kinds, checked_level
 from rankpolicy.off_policy.intervals import INTERVALS, Spread
 from rankpolicy.off_policy.log import OffPolicyLog, check_position_weights
 from rankpolicy.off_policy.members import OFF_POLICY_ESTIMATORS

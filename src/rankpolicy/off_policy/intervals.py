@@ -10,7 +10,7 @@ from statistics import NormalDist
 import numpy as np
 from numpy.typing import NDArray
 
-from rankpolicy.arguments import seeded
+from rankpolicy.declarations.arguments import seeded
 from rankpolicy.optional import require
 
 Floats = NDArray[np.float64]

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rankpolicy.arguments import as_float64
 from rankpolicy.clicks.log.click_log import NOT_SHOWN
+from rankpolicy.declarations.arguments import as_float64
 from rankpolicy.display import short_repr
 from rankpolicy.types import RankPolicyError
 

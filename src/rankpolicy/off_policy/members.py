@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from rankpolicy.members import Members
+from rankpolicy.declarations.members import Members
 from rankpolicy.off_policy.query import EstimatorTerms, OffPolicyQuery
 
 _PLACE = "rankpolicy.off_policy.estimators"

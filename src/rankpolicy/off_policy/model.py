@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from rankpolicy.arguments import seeded
 from rankpolicy.clicks.log.click_log import NOT_SHOWN
 from rankpolicy.clicks.log.counting import weighted_counts
+from rankpolicy.declarations.arguments import seeded
 from rankpolicy.off_policy.log import OffPolicyLog
 from rankpolicy.off_policy.targets import Target
 from rankpolicy.types import RankPolicyError

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from rankpolicy.arguments import checked_kinds
+from rankpolicy.declarations.arguments import checked_kinds
 from rankpolicy.files import read_text_bytes
 from rankpolicy.off_policy.log import OffPolicyLog
 from rankpolicy.optional import require

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from rankpolicy.arguments import as_float64, checked_kinds
 from rankpolicy.clicks.log.click_log import NOT_SHOWN
 from rankpolicy.clicks.log.table_files import column_of
 from rankpolicy.data.dataset import RankingDataset
 from rankpolicy.data.formats.frames import frame_names
+from rankpolicy.declarations.arguments import as_float64, checked_kinds
 from rankpolicy.files import checked_file, read_text_bytes
 from rankpolicy.off_policy.log import OffPolicyLog
 from rankpolicy.optional import require

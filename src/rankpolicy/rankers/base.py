@@ -16,10 +16,11 @@ import torch
 from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 
-from rankpolicy.arguments import checked_path
 from rankpolicy.bundle import check_fitted, write_bundle
 from rankpolicy.data.dataset import RankingDataset, check_has_labels
 from rankpolicy.data.sparse import is_sparse
+from rankpolicy.declarations.arguments import checked_path
+from rankpolicy.declarations.settings import check_settings, plain, setting_names
 from rankpolicy.evaluation.measure import evaluate_scores, mean_over_queries
 from rankpolicy.metrics import CustomReward, reward_to_maximise
 from rankpolicy.metrics.expression import reward_for_labels
@@ -42,7 +43,6 @@ from rankpolicy.rankers.notebook import ranker_html
 from rankpolicy.rankers.policy_methods import RanksAsPolicy
 from rankpolicy.rankers.query_weights import with_sample_weight
 from rankpolicy.rankers.scikit_learn import ScikitLearnEstimator, not_fitted_error
-from rankpolicy.settings import check_settings, plain, setting_names
 from rankpolicy.training import Callback, ReportOptions, TrainingProgress
 from rankpolicy.training.data_parallel import current_worker
 from rankpolicy.training.progress import report_options
@@ -86,8 +86,8 @@ class FitOptions:
 class Ranker(ScikitLearnEstimator, RanksAsPolicy, ExplainedRanker, ABC):
     """A method that learns scores; its policy is Plackett-Luce over these scores, or a mixture of rankings.
 
-    Every ranker is a dataclass whose settings are declared with ``rankpolicy.settings.setting`` and checked when it is made. Constructors
-    only store them, so that ``get_params``, ``set_params`` and scikit-learn's ``clone`` work.
+    Every ranker is a dataclass whose settings are declared with ``setting`` and checked when it is made. Constructors only store
+    them, so that ``get_params``, ``set_params`` and scikit-learn's ``clone`` work.
     """
 
     name: ClassVar[str]

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rankpolicy.arguments import as_array
 from rankpolicy.data.categories import with_categories
 from rankpolicy.data.dataset import RankingDataset
 from rankpolicy.data.matrix_or_frame import column_names, dataset_of_rows, is_frame, matrix_of
+from rankpolicy.declarations.arguments import as_array
 from rankpolicy.fairness.groups import encode_groups
 from rankpolicy.types import RankPolicyError
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from rankpolicy.arguments import checked_kinds
-from rankpolicy.members import Members
+from rankpolicy.declarations.arguments import checked_kinds
+from rankpolicy.declarations.members import Members
 from rankpolicy.rankers.base import Ranker
 
 _NETWORKS, _TREES, _LINEAR = "rankpolicy.rankers.networks", "rankpolicy.rankers.trees", "rankpolicy.rankers.linear"

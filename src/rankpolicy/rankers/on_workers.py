@@ -10,8 +10,8 @@ import warnings
 from pathlib import Path
 from typing import TypeVar
 
-from rankpolicy.arguments import checked_kinds, whole_number
 from rankpolicy.data.dataset import RankingDataset
+from rankpolicy.declarations.arguments import checked_kinds, whole_number
 from rankpolicy.executors import Executor, Processes, Ray, opened
 from rankpolicy.rankers.networks.network import NetworkRanker
 from rankpolicy.rankers.on_ray import fit_on_ray

@@ -9,8 +9,8 @@ import numpy as np
 import torch
 from numpy.typing import ArrayLike, NDArray
 
-from rankpolicy.arguments import as_float64, checked_seed, whole_number
 from rankpolicy.data.dataset import RankingDataset
+from rankpolicy.declarations.arguments import as_float64, checked_seed, whole_number
 from rankpolicy.fairness import position_bias
 from rankpolicy.rankers.inputs import Groups
 from rankpolicy.types import RankingPolicy, RankPolicyError

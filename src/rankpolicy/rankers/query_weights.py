@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rankpolicy.arguments import as_float64
 from rankpolicy.data.dataset import RankingDataset
+from rankpolicy.declarations.arguments import as_float64
 from rankpolicy.types import RankPolicyError
 
 

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any
 
+from rankpolicy.declarations.settings import check_setting
 from rankpolicy.rankers.base import Ranker
 from rankpolicy.rankers.members import RANKERS
-from rankpolicy.settings import check_setting
 from rankpolicy.types import RankPolicyError
 
 # A function of the user's own stands in the file by its name, which a check would refuse.

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from rankpolicy.arguments import checked_kinds
+from rankpolicy.declarations.arguments import checked_kinds
+from rankpolicy.declarations.settings import changed_settings, check_names, setting_names
+from rankpolicy.declarations.values import ValueKind
 from rankpolicy.display import short
-from rankpolicy.settings import changed_settings, check_names, setting_names
 from rankpolicy.types import RankPolicyError
-from rankpolicy.values import ValueKind
 
 if TYPE_CHECKING:
     from sklearn.utils import Tags
@@ -28,7 +28,7 @@ _OF_FIT = ("valid", "eval_set", "eval_qid", "eval_group", "eval_names", "init", 
 
 class ScikitLearnEstimator(ABC):
     """The protocol of scikit-learn's estimators, version 1.6 and later, for a dataclass whose settings are declared with
-    ``rankpolicy.settings.setting``. They are checked when it is made, and changed by name.
+    ``rankpolicy.declarations.settings.setting``. They are checked when it is made, and changed by name.
 
     With metadata routing (``sklearn.set_config(enable_metadata_routing=True)``), ``qid`` and ``protected`` reach ``fit``, ``predict`` and
     ``score`` without further ado; ``sample_weight`` is asked for as everywhere in scikit-learn: ``set_fit_request(sample_weight=True)``.

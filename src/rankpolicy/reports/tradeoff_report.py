@@ -10,6 +10,7 @@ import numpy as np
 import torch
 
 from rankpolicy.data.dataset import RankingDataset
+from rankpolicy.declarations.settings import plain
 from rankpolicy.experiments.pareto import UtilityDisparity
 from rankpolicy.experiments.tradeoff_curves import Tradeoff, TradeoffPoint
 from rankpolicy.fairness import FairnessAim
@@ -17,7 +18,6 @@ from rankpolicy.reports import figures
 from rankpolicy.reports.how_made import how_made
 from rankpolicy.reports.html import Cell, Section, figure, html_page, paragraph, table
 from rankpolicy.reports.run_record import RunRecord
-from rankpolicy.settings import plain
 
 COLUMNS = (
     "method",

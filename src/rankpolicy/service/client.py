@@ -13,7 +13,7 @@ from urllib.parse import quote
 
 import msgspec
 
-from rankpolicy.arguments import checked_kinds
+from rankpolicy.declarations.arguments import checked_kinds
 from rankpolicy.files import checked_file
 from rankpolicy.service.errors import ServiceError
 from rankpolicy.service.ids import time_ordered_id

@@ -10,13 +10,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from rankpolicy.declarations.settings import check_settings, documented, setting, setting_names
 from rankpolicy.files import checked_file
 from rankpolicy.service.opening import is_url
 from rankpolicy.service.policies.members import SERVED
 from rankpolicy.service.policies.restoring import stored_settings
 from rankpolicy.service.policies.served_policy import ServedPolicy
 from rankpolicy.service.routing import SPLIT
-from rankpolicy.settings import check_settings, documented, setting, setting_names
 from rankpolicy.types import RankPolicyError, unknown_name
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from dataclasses import MISSING, dataclass
 from typing import Any
 
 from rankpolicy.clicks.position_bias.members import POSITION_BIAS_METHODS
-from rankpolicy.settings import check_settings, documented, setting
+from rankpolicy.declarations.settings import check_settings, documented, setting
 from rankpolicy.types import RankPolicyError
 
 

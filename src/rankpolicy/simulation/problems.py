@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rankpolicy.arguments import as_float64, as_whole_numbers, checked_kinds, seeded, whole_number
 from rankpolicy.clicks.models.definition import PAIR, User
+from rankpolicy.declarations.arguments import as_float64, as_whole_numbers, checked_kinds, seeded, whole_number
 from rankpolicy.display import short_repr
 from rankpolicy.simulation.users import cascade_user, dcm_user, reward_of
 from rankpolicy.types import RankPolicyError

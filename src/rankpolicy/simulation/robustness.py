@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rankpolicy.arguments import checked_kinds
 from rankpolicy.bandits import BANDITS
 from rankpolicy.clicks.models.definition import User
+from rankpolicy.declarations.arguments import checked_kinds
 from rankpolicy.display import short_repr
 from rankpolicy.executors import Executor
 from rankpolicy.simulation.problems import stationary

@@ -10,10 +10,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rankpolicy.arguments import as_whole_numbers, checked_kinds, whole_number
 from rankpolicy.bandits import BANDITS
 from rankpolicy.bandits.bandit import Bandit
 from rankpolicy.clicks.models.definition import User
+from rankpolicy.declarations.arguments import as_whole_numbers, checked_kinds, whole_number
 from rankpolicy.display import short_repr
 from rankpolicy.executors import Executor, opened
 from rankpolicy.kernels import HAS_NUMBA

@@ -14,7 +14,7 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rankpolicy.arguments import as_float64, checked_kinds, whole_number
+from rankpolicy.declarations.arguments import as_float64, checked_kinds, whole_number
 from rankpolicy.simulation.problems import Problem
 from rankpolicy.types import RankPolicyError
 

@@ -17,8 +17,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rankpolicy.arguments import as_float64, checked_kinds, seeded, whole_number
 from rankpolicy.clicks.models.definition import User
+from rankpolicy.declarations.arguments import as_float64, checked_kinds, seeded, whole_number
 from rankpolicy.kernels import HAS_NUMBA
 from rankpolicy.types import RankPolicyError, unknown_name
 

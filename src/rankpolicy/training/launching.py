@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from rankpolicy.arguments import whole_number
+from rankpolicy.declarations.arguments import whole_number
 from rankpolicy.threads import usable_cpus
 from rankpolicy.training.data_parallel import RENDEZVOUS
 from rankpolicy.types import RankPolicyError

@@ -13,9 +13,9 @@ from torch import Tensor, nn
 
 from rankpolicy.data.batches import RaggedTensors
 from rankpolicy.data.rows import NetworkRows
+from rankpolicy.declarations.settings import check_settings, documented, setting
 from rankpolicy.display import short_repr
 from rankpolicy.objectives.value import Objective
-from rankpolicy.settings import check_settings, documented, setting
 
 # Flat validation scores (items,) -> higher is better
 ScoreValidation = Callable[[Tensor], float]

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rankpolicy.arguments import as_array
+from rankpolicy.declarations.arguments import as_array
 from rankpolicy.types import RankPolicyError
 
 Keys = NDArray[np.uint64]

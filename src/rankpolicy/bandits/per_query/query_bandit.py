@@ -11,7 +11,6 @@ from typing import Any, ClassVar, Self, final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rankpolicy.arguments import as_array, whole_number
 from rankpolicy.bandits.bandit import Bandit, checked_log
 from rankpolicy.bandits.files import generator_from_words, generator_words
 from rankpolicy.bandits.members import BANDITS, KnowsOtherSettings
@@ -28,9 +27,10 @@ from rankpolicy.bandits.per_query.inputs import (
 )
 from rankpolicy.bandits.per_query.key_counts import KeyCounts
 from rankpolicy.bandits.per_query.keys import Keys, KnownTexts, as_names, keys_of, text_key
+from rankpolicy.declarations.arguments import as_array, whole_number
+from rankpolicy.declarations.settings import check_settings, documented, plain, setting
 from rankpolicy.display import html_block, html_table, short
 from rankpolicy.kernels.bandits.memory import Table
-from rankpolicy.settings import check_settings, documented, plain, setting
 from rankpolicy.types import RankPolicyError, unknown_name
 
 LISTS_AT_ONCE = 4096  # whose keys are in memory at the same time while a log is learned

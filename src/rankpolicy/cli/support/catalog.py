@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from rankpolicy.cli.support.source import first_line, read_summary, read_table
 
 if TYPE_CHECKING:
-    from rankpolicy.setting_texts import SettingDescription
+    from rankpolicy.declarations.setting_texts import SettingDescription
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -158,7 +158,7 @@ def _made_by(member: Any) -> Any:
 
 def _settings_of(member: Any) -> list[SettingDescription]:
     """The settings of a class, or the options of a value that declares some; a function has none."""
-    from rankpolicy.setting_texts import SettingDescription, describe_settings
+    from rankpolicy.declarations.setting_texts import SettingDescription, describe_settings
 
     owner = member.func if isinstance(member, partial) else member
     if isinstance(owner, type):

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from rankpolicy.setting_texts import parse_setting
-from rankpolicy.settings import setting_names
+from rankpolicy.declarations.setting_texts import parse_setting
+from rankpolicy.declarations.settings import setting_names
 from rankpolicy.types import RankPolicyError
 
 if TYPE_CHECKING:

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rankpolicy.setting_texts import parse_setting
-from rankpolicy.settings import check_names, setting_names
+from rankpolicy.declarations.setting_texts import parse_setting
+from rankpolicy.declarations.settings import check_names, setting_names
 from rankpolicy.types import RankPolicyError, unknown_name
 
 if TYPE_CHECKING:

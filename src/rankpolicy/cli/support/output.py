@@ -264,7 +264,7 @@ def _options(context: typer.Context) -> dict[str, Any]:
 
 def _plain(value: Any) -> Any:
     """A value as JSON can hold it; what is neither number, text nor list is written as text."""
-    from rankpolicy.settings import plain
+    from rankpolicy.declarations.settings import plain
 
     if isinstance(value, Mapping):
         return {str(name): _plain(member) for name, member in value.items()}

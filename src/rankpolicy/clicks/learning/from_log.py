@@ -7,7 +7,6 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from rankpolicy.arguments import checked_kinds
 from rankpolicy.clicks.learning.matched_clicks import MatchedClicks
 from rankpolicy.clicks.learning.robust_relevance import doubly_robust_relevance
 from rankpolicy.clicks.learning.trust_bias import checked_trust
@@ -26,6 +25,7 @@ from rankpolicy.clicks.log.click_log import ClickLog
 from rankpolicy.clicks.log.counting import distinct_rows, ratio, weighted_counts
 from rankpolicy.data.click_evidence import NO_CLICK, NO_RELEVANCE, NO_SESSION, OTHER_QUERY, ClickEvidence
 from rankpolicy.data.dataset import RankingDataset
+from rankpolicy.declarations.arguments import checked_kinds
 from rankpolicy.types import RankPolicyError
 
 _ROUNDING = 1e-12

@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from rankpolicy.arguments import checked_kinds
 from rankpolicy.clicks.learning.weights import Propensities, Weighting, check_weighting, click_weights, propensity_table
 from rankpolicy.data.click_evidence import NO_CLICK, ClickEvidence, effective_sample_size
 from rankpolicy.data.dataset import RankingDataset
+from rankpolicy.declarations.arguments import checked_kinds
 from rankpolicy.types import RankPolicyError
 
 

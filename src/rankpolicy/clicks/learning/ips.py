@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rankpolicy.arguments import as_float64, checked_kinds
 from rankpolicy.clicks.learning.weights import Array, Propensities, Weighting, click_weights, propensity_table
 from rankpolicy.clicks.log.click_log import NOT_SHOWN, ClickLog
+from rankpolicy.declarations.arguments import as_float64, checked_kinds
 from rankpolicy.types import RankPolicyError
 
 

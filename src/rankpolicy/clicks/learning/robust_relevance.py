@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rankpolicy.arguments import checked_kinds
 from rankpolicy.clicks.learning.trust_bias import checked_trust
 from rankpolicy.clicks.log.counting import ratio
+from rankpolicy.declarations.arguments import checked_kinds
 from rankpolicy.types import RankPolicyError
 
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from rankpolicy.arguments import checked_kinds, seeded, whole_number
 from rankpolicy.clicks.log.click_log import ClickLog
+from rankpolicy.declarations.arguments import checked_kinds, seeded, whole_number
 from rankpolicy.display import short_repr
 from rankpolicy.types import RankPolicyError
 

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rankpolicy.arguments import as_whole_numbers, checked_kinds
 from rankpolicy.clicks.log.counting import distinct_rows
+from rankpolicy.declarations.arguments import as_whole_numbers, checked_kinds
 from rankpolicy.display import html_block, html_table
 from rankpolicy.types import RankPolicyError
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from rankpolicy.arguments import checked_kinds
 from rankpolicy.clicks.log.click_log import ClickLog, coded, padded_log
 from rankpolicy.data.dataset import RankingDataset
+from rankpolicy.declarations.arguments import checked_kinds
 from rankpolicy.types import RankPolicyError
 
 

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rankpolicy.arguments import checked_kinds
 from rankpolicy.clicks.log.click_log import NOT_SHOWN, ClickLog
 from rankpolicy.clicks.log.counting import weighted_counts
+from rankpolicy.declarations.arguments import checked_kinds
 from rankpolicy.display import short_repr
 from rankpolicy.kernels import HAS_NUMBA
 from rankpolicy.types import RankPolicyError

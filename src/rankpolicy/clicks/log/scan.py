@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rankpolicy.arguments import checked_kinds, checked_path
 from rankpolicy.clicks.log.click_log import NOT_SHOWN, ClickLog
 from rankpolicy.clicks.log.counted_sessions import CountedSessions
 from rankpolicy.clicks.log.table_files import (
@@ -25,6 +24,7 @@ from rankpolicy.clicks.log.table_files import (
     table_columns,
 )
 from rankpolicy.data.formats.parquet import parquet_files, unreadable
+from rankpolicy.declarations.arguments import checked_kinds, checked_path
 from rankpolicy.display import short_repr
 from rankpolicy.executors import Executor, opened
 from rankpolicy.optional import require

@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rankpolicy.arguments import checked_kinds, whole_number
 from rankpolicy.clicks.log.click_log import ClickLog
 from rankpolicy.clicks.log.counting import ratio
 from rankpolicy.clicks.log.pairs import LogView, PairTable
 from rankpolicy.clicks.models.definition import PAIR, POSITION, ModelDefinition, User
 from rankpolicy.clicks.models.members import CLICK_MODELS
 from rankpolicy.clicks.models.perplexity import Perplexity, perplexity_of
+from rankpolicy.declarations.arguments import checked_kinds, whole_number
 from rankpolicy.display import ShortRepr
 from rankpolicy.types import RankPolicyError, unknown_name
 

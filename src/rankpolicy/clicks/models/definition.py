@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rankpolicy.arguments import as_float64, as_whole_numbers
 from rankpolicy.clicks.models.members import CLICK_MODELS
+from rankpolicy.declarations.arguments import as_float64, as_whole_numbers
 from rankpolicy.display import short_repr
 from rankpolicy.types import RankPolicyError
 

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rankpolicy.arguments import checked_kinds
 from rankpolicy.clicks.log.click_log import ClickLog
 from rankpolicy.clicks.log.pairs import LogView, pairs_of
 from rankpolicy.clicks.models.base import ClickModel, needs_sessions_text
@@ -25,6 +24,7 @@ from rankpolicy.clicks.models.prior import (
     posterior_mean,
 )
 from rankpolicy.clicks.models.shards import ExpectStep, e_step
+from rankpolicy.declarations.arguments import checked_kinds
 from rankpolicy.executors import Executor, opened
 from rankpolicy.types import RankPolicyError
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from rankpolicy.clicks.models.members import CLICK_MODELS
 from rankpolicy.clicks.models.prior import UNIFORM, PriorChoice
-from rankpolicy.settings import ReadWhen, check_settings, documented, setting
+from rankpolicy.declarations.settings import ReadWhen, check_settings, documented, setting
 from rankpolicy.types import RankPolicyError
 
 _BY_EM = ReadWhen(

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rankpolicy.arguments import checked_kinds
+from rankpolicy.declarations.arguments import checked_kinds
 from rankpolicy.display import short_repr
 from rankpolicy.files import atomic_write
 from rankpolicy.types import RankPolicyError, unknown_name

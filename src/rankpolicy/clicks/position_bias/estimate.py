@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rankpolicy.arguments import checked_kinds, seeded
 from rankpolicy.clicks.log.click_log import ClickLog
 from rankpolicy.clicks.log.pairs import pairs_of
 from rankpolicy.clicks.models.base import ClickModel
@@ -19,6 +18,7 @@ from rankpolicy.clicks.position_bias.evidence import Evidence
 from rankpolicy.clicks.position_bias.members import POSITION_BIAS_METHODS
 from rankpolicy.clicks.position_bias.method import Estimate
 from rankpolicy.clicks.position_bias.randomised import feature_weights
+from rankpolicy.declarations.arguments import checked_kinds, seeded
 from rankpolicy.executors import Executor, opened
 from rankpolicy.types import RankPolicyError, unknown_name
 

@@ -6,8 +6,8 @@ import json
 import os
 from pathlib import Path
 
-from rankpolicy.arguments import checked_kinds
 from rankpolicy.clicks.position_bias.bias import PositionBias
+from rankpolicy.declarations.arguments import checked_kinds
 from rankpolicy.files import read_text_bytes
 from rankpolicy.types import RankPolicyError, unknown_name
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from rankpolicy.clicks.position_bias.method import PositionBiasMethod
-from rankpolicy.members import Members
+from rankpolicy.declarations.members import Members
 
 _PLACE = "rankpolicy.clicks.position_bias"
 

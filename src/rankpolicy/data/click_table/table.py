@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rankpolicy.arguments import checked_kinds
 from rankpolicy.data.click_table.columns import FEATURE, ClickColumns, as_polars, inferred_kinds
 from rankpolicy.data.click_table.shown import Shown
 from rankpolicy.data.dataset import RankingDataset
 from rankpolicy.data.texts.texts import Texts
+from rankpolicy.declarations.arguments import checked_kinds
 from rankpolicy.files import checked_file, read_text_bytes
 from rankpolicy.optional import require
 from rankpolicy.types import RankPolicyError, unknown_name

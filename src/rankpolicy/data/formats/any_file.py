@@ -6,7 +6,6 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-from rankpolicy.arguments import checked_kinds
 from rankpolicy.data.dataset import RankingDataset
 from rankpolicy.data.formats.csv import csv_columns, read_csv
 from rankpolicy.data.formats.letor import read_letor
@@ -14,6 +13,7 @@ from rankpolicy.data.formats.parquet import parquet_columns, read_parquet
 from rankpolicy.data.stored.letor import scan_letor
 from rankpolicy.data.stored.parquet import scan_parquet
 from rankpolicy.data.texts.question_answering import read_question_answering
+from rankpolicy.declarations.arguments import checked_kinds
 from rankpolicy.types import RankPolicyError
 
 

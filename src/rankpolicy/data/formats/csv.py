@@ -7,9 +7,9 @@ import os
 from collections.abc import Sequence
 from typing import Any
 
-from rankpolicy.arguments import checked_kinds
 from rankpolicy.data.dataset import RankingDataset
 from rankpolicy.data.formats.frames import from_frame
+from rankpolicy.declarations.arguments import checked_kinds
 from rankpolicy.files import read_text_bytes
 from rankpolicy.optional import require
 from rankpolicy.types import RankPolicyError

@@ -11,10 +11,10 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rankpolicy.arguments import checked_kinds
 from rankpolicy.data.arrays import DATE_ADVICE, from_arrays
 from rankpolicy.data.categories import decoded, encoded
 from rankpolicy.data.dataset import RankingDataset
+from rankpolicy.declarations.arguments import checked_kinds
 from rankpolicy.optional import require
 from rankpolicy.types import RankPolicyError
 

@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rankpolicy.arguments import checked_kinds
 from rankpolicy.data.arrays import from_query_numbers, numbered_by_appearance
 from rankpolicy.data.dataset import RankingDataset
 from rankpolicy.data.formats.group_sizes import read_group_sizes
 from rankpolicy.data.formats.letor_lines import ITEM_ID, Lines
 from rankpolicy.data.formats.letor_text import parse_text, texts_at
+from rankpolicy.declarations.arguments import checked_kinds
 from rankpolicy.files import atomic_write, read_text_bytes
 from rankpolicy.kernels.letor_codes import ITEM
 from rankpolicy.types import RankPolicyError

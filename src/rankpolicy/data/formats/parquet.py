@@ -9,10 +9,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from rankpolicy.arguments import checked_kinds
 from rankpolicy.data.click_evidence import ClickEvidence
 from rankpolicy.data.dataset import RankingDataset
 from rankpolicy.data.formats.frames import from_frame, to_frame
+from rankpolicy.declarations.arguments import checked_kinds
 from rankpolicy.files import atomic_write, checked_file
 from rankpolicy.optional import require
 from rankpolicy.types import RankPolicyError

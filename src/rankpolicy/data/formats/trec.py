@@ -13,8 +13,8 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rankpolicy.arguments import as_array, checked_kinds
 from rankpolicy.data.dataset import RankingDataset
+from rankpolicy.declarations.arguments import as_array, checked_kinds
 from rankpolicy.files import atomic_write, read_text_bytes
 from rankpolicy.types import RankPolicyError
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from rankpolicy.arguments import checked_kinds, seeded
 from rankpolicy.data.dataset import RankingDataset
+from rankpolicy.declarations.arguments import checked_kinds, seeded
 from rankpolicy.types import RankPolicyError
 
 HIGHEST, HIGHEST_LABEL = 3.0, 5.0

@@ -8,9 +8,9 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from rankpolicy.arguments import checked_kinds, seeded
 from rankpolicy.data.dataset import RankingDataset
 from rankpolicy.data.sets.german_credit_file import People, read_people
+from rankpolicy.declarations.arguments import checked_kinds, seeded
 from rankpolicy.types import RankPolicyError
 
 Draw = Literal["counts", "weights"]

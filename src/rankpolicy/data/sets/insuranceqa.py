@@ -9,9 +9,9 @@ from pathlib import Path
 
 import numpy as np
 
-from rankpolicy.arguments import checked_kinds, seeded
 from rankpolicy.data.dataset import RankingDataset
 from rankpolicy.data.texts.question_answering import check_text, from_texts, text_lines
+from rankpolicy.declarations.arguments import checked_kinds, seeded
 from rankpolicy.files import checked_file, read_text_bytes
 from rankpolicy.types import RankPolicyError
 

@@ -7,8 +7,8 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from rankpolicy.arguments import checked_kinds, seeded, whole_number
 from rankpolicy.data.dataset import RankingDataset
+from rankpolicy.declarations.arguments import checked_kinds, seeded, whole_number
 from rankpolicy.types import RankPolicyError, unknown_name
 
 QUERY_LEVEL = 0.5  # standard deviation of how relevant all items of a query are, where that of the signal is 1

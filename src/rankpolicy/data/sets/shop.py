@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from rankpolicy.arguments import checked_kinds, seeded
+from rankpolicy.declarations.arguments import checked_kinds, seeded
 from rankpolicy.display import short_repr
 from rankpolicy.types import RankPolicyError
 

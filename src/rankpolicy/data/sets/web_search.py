@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from rankpolicy.arguments import checked_kinds, seeded, whole_number
 from rankpolicy.data.dataset import RankingDataset
+from rankpolicy.declarations.arguments import checked_kinds, seeded, whole_number
 from rankpolicy.types import RankPolicyError
 
 FEWEST_FEATURES = 8

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 
-from rankpolicy.arguments import checked_kinds
 from rankpolicy.data.dataset import RankingDataset
 from rankpolicy.data.texts.question_answering import check_text, from_texts, text_lines
+from rankpolicy.declarations.arguments import checked_kinds
 from rankpolicy.files import checked_file
 from rankpolicy.types import RankPolicyError
 

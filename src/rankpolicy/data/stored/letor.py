@@ -12,11 +12,11 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from rankpolicy.arguments import checked_kinds, checked_path, whole_number
 from rankpolicy.data.dataset import RankingDataset
 from rankpolicy.data.formats.letor_text import Layout, parse_with_layout, texts_at
 from rankpolicy.data.stored.scan import StoredAs, scanned
 from rankpolicy.data.stored.source import Block
+from rankpolicy.declarations.arguments import checked_kinds, checked_path, whole_number
 from rankpolicy.files import text_blocks
 from rankpolicy.kernels.letor_codes import HIGHEST_FEATURE_ID, ITEM
 from rankpolicy.types import RankPolicyError

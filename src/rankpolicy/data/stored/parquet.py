@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rankpolicy.arguments import checked_kinds, checked_path
 from rankpolicy.data.dataset import RankingDataset
 from rankpolicy.data.formats.frames import frame_names, frame_numbers, listed
 from rankpolicy.data.formats.parquet import parquet_files, unreadable
 from rankpolicy.data.stored.scan import StoredAs, scanned
 from rankpolicy.data.stored.source import Block
+from rankpolicy.declarations.arguments import checked_kinds, checked_path
 from rankpolicy.files import checked_file
 from rankpolicy.optional import require
 from rankpolicy.types import RankPolicyError

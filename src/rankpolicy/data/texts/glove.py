@@ -10,7 +10,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from rankpolicy.arguments import checked_kinds, seeded
+from rankpolicy.declarations.arguments import checked_kinds, seeded
 from rankpolicy.display import short_repr
 from rankpolicy.files import checked_file, read_text_bytes
 from rankpolicy.types import RankPolicyError

@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from rankpolicy.arguments import checked_kinds
 from rankpolicy.data.dataset import RankingDataset
 from rankpolicy.data.texts.texts import Texts
+from rankpolicy.declarations.arguments import checked_kinds
 from rankpolicy.files import checked_file, read_text_bytes
 from rankpolicy.optional import require
 from rankpolicy.types import RankPolicyError

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
-from rankpolicy.arguments import checked_kinds
+from rankpolicy.declarations.arguments import checked_kinds
 from rankpolicy.display import short_repr
 from rankpolicy.types import RankPolicyError
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from rankpolicy.arguments import checked_kinds
+from rankpolicy.declarations.arguments import checked_kinds
 from rankpolicy.experiments.tuning.space import Between, Space, fresh
 from rankpolicy.rankers.base import Ranker
 from rankpolicy.rankers.networks.network import NetworkRanker

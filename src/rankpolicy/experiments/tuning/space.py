@@ -8,9 +8,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from rankpolicy.declarations.settings import plain
 from rankpolicy.optional import require
 from rankpolicy.rankers.base import Ranker
-from rankpolicy.settings import plain
 from rankpolicy.types import RankPolicyError
 
 _HIGHEST = sys.float_info.max

@@ -10,10 +10,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
-from rankpolicy.arguments import checked_kinds, checked_path, whole_number
 from rankpolicy.data.dataset import RankingDataset
 from rankpolicy.data.fingerprints import fingerprint
 from rankpolicy.data.splits import split_queries
+from rankpolicy.declarations.arguments import checked_kinds, checked_path, whole_number
 from rankpolicy.executors import Executor, opened
 from rankpolicy.experiments.tuning.default_space import default_space
 from rankpolicy.experiments.tuning.halving import cutoffs

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from rankpolicy.declarations.settings import plain
 from rankpolicy.display import short_repr
 from rankpolicy.experiments.tuning.trial import Trial
 from rankpolicy.optional import require
 from rankpolicy.rankers.base import Ranker
-from rankpolicy.settings import plain
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

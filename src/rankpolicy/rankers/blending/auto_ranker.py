@@ -16,6 +16,7 @@ import torch
 from numpy.typing import NDArray
 
 from rankpolicy.data.dataset import RankingDataset
+from rankpolicy.declarations.settings import HIGHEST_SEED, documented, setting
 from rankpolicy.evaluation.bootstrap import bootstrap_interval
 from rankpolicy.evaluation.measure import evaluate_scores, mean_over_queries
 from rankpolicy.metrics import reward_to_maximise
@@ -38,7 +39,6 @@ from rankpolicy.rankers.blending.recipe import (
     why_left_out,
 )
 from rankpolicy.rankers.method_settings import settings_by_method
-from rankpolicy.settings import HIGHEST_SEED, documented, setting
 from rankpolicy.training import epoch_progress
 from rankpolicy.types import RankPolicyError, Reward
 

@@ -8,8 +8,8 @@ from typing import Any, ClassVar, final
 
 import numpy as np
 
+from rankpolicy.declarations.settings import documented, setting
 from rankpolicy.rankers.linear.reward_ascent import RewardAscent, RewardSurface, Weights
-from rankpolicy.settings import documented, setting
 from rankpolicy.types import RankPolicyError
 
 _NEARLY_ONE = 1 - 1e-9  # a perfect weak ranker would otherwise get an infinite alpha

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from rankpolicy.data.dataset import RankingDataset
 from rankpolicy.data.scaling import SCALINGS, restored_scaling
+from rankpolicy.declarations.settings import setting
 from rankpolicy.optional import require
 from rankpolicy.rankers.base import FitOptions, Ranker
-from rankpolicy.settings import setting
 from rankpolicy.types import RankPolicyError
 
 if TYPE_CHECKING:

@@ -9,8 +9,8 @@ from typing import Any, ClassVar, final
 import numpy as np
 from numpy.typing import NDArray
 
+from rankpolicy.declarations.settings import ReadWhen, documented, setting
 from rankpolicy.rankers.linear.reward_ascent import RewardAscent, RewardSurface, Weights
-from rankpolicy.settings import ReadWhen, documented, setting
 
 
 @final

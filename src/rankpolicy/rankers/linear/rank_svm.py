@@ -10,12 +10,12 @@ from numpy.typing import NDArray
 
 from rankpolicy.data.dataset import RankingDataset
 from rankpolicy.data.scaling import fit_scaling
+from rankpolicy.declarations.settings import documented, setting
 from rankpolicy.evaluation.measure import evaluate_scores, mean_over_queries
 from rankpolicy.metrics import reward_to_maximise
 from rankpolicy.optional import require
 from rankpolicy.rankers.base import DECISIVE, FitOptions
 from rankpolicy.rankers.linear.base import LinearRanker
-from rankpolicy.settings import documented, setting
 
 
 @final

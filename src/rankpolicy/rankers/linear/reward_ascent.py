@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 
 from rankpolicy.data.dataset import RankingDataset
 from rankpolicy.data.scaling import FeatureScaling, fit_scaling
+from rankpolicy.declarations.settings import setting
 from rankpolicy.evaluation.measure import evaluate_scores, mean_over_queries
 from rankpolicy.metrics import CustomReward, reward_to_maximise, term_table
 from rankpolicy.rankers.base import DECISIVE, FitOptions
 from rankpolicy.rankers.linear.base import LinearRanker
-from rankpolicy.settings import setting
 from rankpolicy.training import epoch_progress
 from rankpolicy.types import RankPolicyError, Reward
 

@@ -9,6 +9,8 @@ from torch import Tensor
 from torch.nn.functional import logsigmoid
 
 from rankpolicy.data.dataset import RankingDataset
+from rankpolicy.declarations.settings import documented, setting_of, share_settings
+from rankpolicy.declarations.values import ValueKind
 from rankpolicy.metrics import CustomReward, reward_to_maximise
 from rankpolicy.metrics.expression import reward_for_labels
 from rankpolicy.objectives.exploration import EPSILON
@@ -17,9 +19,7 @@ from rankpolicy.objectives.supervised_losses import SUPERVISED
 from rankpolicy.policies.plackett_luce import PlackettLuce
 from rankpolicy.rankers.networks.click_training import check_loss_is_bounded
 from rankpolicy.rankers.networks.network import NetworkRanker
-from rankpolicy.settings import documented, setting_of, share_settings
 from rankpolicy.types import RankingPolicy
-from rankpolicy.values import ValueKind
 
 # The rewards that the paper compares in section 5.4: R4 for web search, R5 for question answering.
 PAPER_REWARDS: dict[str, str] = {

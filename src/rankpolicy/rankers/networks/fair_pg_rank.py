@@ -14,6 +14,8 @@ from torch import nn
 
 from rankpolicy.data.batches import Batch, RaggedTensors
 from rankpolicy.data.dataset import RankingDataset
+from rankpolicy.declarations.settings import ReadWhen, documented, setting, setting_of, share_settings
+from rankpolicy.declarations.values import ValueKind
 from rankpolicy.fairness import FairnessAim, as_aim, encode_groups, parity_offsets
 from rankpolicy.fairness.aims import FAIRNESS
 from rankpolicy.metrics import reward_to_maximise
@@ -27,12 +29,10 @@ from rankpolicy.rankers.fitting import FitSteps
 from rankpolicy.rankers.inputs import num_groups_of
 from rankpolicy.rankers.networks.dual_ascent import LEAST_TOLERANCE, TOLERANCE, fit_by_dual_ascent
 from rankpolicy.rankers.networks.network import NetworkRanker, usable_device
-from rankpolicy.settings import ReadWhen, documented, setting, setting_of, share_settings
 from rankpolicy.training import Validation, epoch_progress
 from rankpolicy.training.full_batch import FullBatchFit
 from rankpolicy.training.policy_reports import PolicyReport
 from rankpolicy.types import NetworkInputs, RankPolicyError
-from rankpolicy.values import ValueKind
 
 _MOST_ROUNDS = 20
 

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, final
 
 from rankpolicy.data.dataset import RankingDataset
+from rankpolicy.declarations.settings import documented
 from rankpolicy.objectives import ListNetCrossEntropy
 from rankpolicy.rankers.networks.network import NetworkRanker
-from rankpolicy.settings import documented
 
 
 @final

@@ -8,6 +8,7 @@ from typing import Any, ClassVar, final
 
 from rankpolicy.data.click_evidence import NO_CLICK
 from rankpolicy.data.dataset import RankingDataset
+from rankpolicy.declarations.settings import documented, setting, setting_of
 from rankpolicy.objectives import (
     ListNetCrossEntropy,
     Objective,
@@ -17,7 +18,6 @@ from rankpolicy.objectives import (
 )
 from rankpolicy.rankers.networks.click_training import check_loss_is_bounded
 from rankpolicy.rankers.networks.network import NetworkRanker
-from rankpolicy.settings import documented, setting, setting_of
 
 LOSSES: dict[str, Callable[[], Objective]] = {
     "softmax": SoftmaxCrossEntropy,

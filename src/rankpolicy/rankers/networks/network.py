@@ -14,7 +14,6 @@ import torch
 from numpy.typing import ArrayLike, NDArray
 from torch import Tensor, nn
 
-from rankpolicy.arguments import checked_kinds
 from rankpolicy.data.batches import RaggedTensors
 from rankpolicy.data.dataset import RankingDataset
 from rankpolicy.data.fingerprints import fingerprint
@@ -22,6 +21,8 @@ from rankpolicy.data.rows import NetworkRows, QueryRows
 from rankpolicy.data.scaling import SCALINGS
 from rankpolicy.data.texts.question_answering import from_texts
 from rankpolicy.data.texts.text_pairs import TextPairs
+from rankpolicy.declarations.arguments import checked_kinds
+from rankpolicy.declarations.settings import ReadWhen, setting, setting_names, share_settings
 from rankpolicy.evaluation.on_device import mean_of_scores
 from rankpolicy.kernels import HAS_TRITON
 from rankpolicy.metrics import reward_to_maximise
@@ -37,7 +38,6 @@ from rankpolicy.optional import require
 from rankpolicy.rankers.base import DECISIVE, FitOptions, Ranker
 from rankpolicy.rankers.fitting import FitSteps, complete_alone
 from rankpolicy.rankers.networks.fine_tuning import check_network_init
-from rankpolicy.settings import ReadWhen, setting, setting_names, share_settings
 from rankpolicy.training import NetworkFit, TrainingSettings, TrainingState, Validation, epoch_progress
 from rankpolicy.types import NetworkInputs, RankPolicyError
 

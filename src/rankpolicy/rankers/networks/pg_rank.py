@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, final
 
 from rankpolicy.data.dataset import RankingDataset
+from rankpolicy.declarations.settings import documented, setting_of, share_settings
 from rankpolicy.metrics import CustomReward, reward_to_maximise
 from rankpolicy.metrics.expression import reward_for_labels
 from rankpolicy.objectives.policy_gradient import PolicyGradient, PolicyGradientSettings
 from rankpolicy.rankers.networks.network import NetworkRanker
-from rankpolicy.settings import documented, setting_of, share_settings
 
 
 @final

@@ -10,12 +10,12 @@ import torch
 from numpy.typing import NDArray
 
 from rankpolicy.data.dataset import RankingDataset
+from rankpolicy.declarations.settings import ReadWhen, documented, setting_of
 from rankpolicy.models.linear import Linear, LinearNetwork
 from rankpolicy.objectives import SquaredError
 from rankpolicy.rankers.base import DECISIVE, FitOptions
 from rankpolicy.rankers.fitting import FitSteps
 from rankpolicy.rankers.networks.network import NetworkRanker
-from rankpolicy.settings import ReadWhen, documented, setting_of
 from rankpolicy.types import RankPolicyError
 
 _IS_TRAINED = ReadWhen(

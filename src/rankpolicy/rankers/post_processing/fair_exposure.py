@@ -13,8 +13,9 @@ import numpy as np
 import torch
 from numpy.typing import ArrayLike, NDArray
 
-from rankpolicy.arguments import as_float64
 from rankpolicy.data.dataset import RankingDataset
+from rankpolicy.declarations.arguments import as_float64
+from rankpolicy.declarations.settings import HIGHEST_SEED, ReadWhen, documented, setting
 from rankpolicy.evaluation.measure import evaluate_scores, mean_over_queries
 from rankpolicy.fairness import MERITS, encode_groups, fair_policies, joint_mixture, position_bias
 from rankpolicy.fairness.birkhoff import Decomposition
@@ -39,7 +40,6 @@ from rankpolicy.rankers.post_processing.out_of_fold import (
     with_group_features,
 )
 from rankpolicy.rankers.post_processing.relevance import new_estimator, relevance_estimators
-from rankpolicy.settings import HIGHEST_SEED, ReadWhen, documented, setting
 from rankpolicy.types import RankPolicyError
 
 if TYPE_CHECKING:

@@ -13,6 +13,7 @@ import torch
 from numpy.typing import NDArray
 
 from rankpolicy.data.dataset import RankingDataset
+from rankpolicy.declarations.settings import ReadWhen, documented, setting
 from rankpolicy.fairness import (
     MERITS,
     FairRanking,
@@ -27,7 +28,6 @@ from rankpolicy.policies.mixture import Mixture
 from rankpolicy.rankers.base import DECISIVE, FitOptions, Ranker
 from rankpolicy.rankers.method_settings import settings_from
 from rankpolicy.rankers.post_processing.relevance import new_estimator, relevance_estimators
-from rankpolicy.settings import ReadWhen, documented, setting
 from rankpolicy.types import Conventions, RankPolicyError
 
 if TYPE_CHECKING:

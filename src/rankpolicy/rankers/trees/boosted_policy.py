@@ -8,6 +8,8 @@ from typing import Any, ClassVar, final
 import torch
 
 from rankpolicy.data.dataset import RankingDataset
+from rankpolicy.declarations.settings import ReadWhen, documented, setting, share_settings
+from rankpolicy.declarations.values import ValueKind
 from rankpolicy.fairness import as_aim
 from rankpolicy.fairness.aims import FAIRNESS
 from rankpolicy.metrics import reward_to_maximise
@@ -16,9 +18,7 @@ from rankpolicy.rankers.base import FitOptions
 from rankpolicy.rankers.inputs import num_groups_of
 from rankpolicy.rankers.trees.boosting import TreeRanker, ValidationMeasure
 from rankpolicy.rankers.trees.policy_tree_objective import HESSIANS, PolicyTreeObjective, batch_of_all_queries
-from rankpolicy.settings import ReadWhen, documented, setting, share_settings
 from rankpolicy.types import RankPolicyError
-from rankpolicy.values import ValueKind
 
 _IS_FAIR = ReadWhen(condition="strength is above 0", holds=lambda ranker: ranker.strength > 0)
 _IS_NOT_FAIR = ReadWhen(

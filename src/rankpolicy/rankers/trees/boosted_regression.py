@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar, final
 
+from rankpolicy.declarations.settings import documented
 from rankpolicy.rankers.trees.boosting import TreeRanker
-from rankpolicy.settings import documented
 
 
 @final

@@ -11,13 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankpolicy.data.dataset import RankingDataset
+from rankpolicy.declarations.settings import setting
 from rankpolicy.evaluation.measure import evaluate_scores, mean_over_queries
 from rankpolicy.metrics import reward_to_maximise
 from rankpolicy.optional import require
 from rankpolicy.rankers.base import DECISIVE, FitOptions, Ranker
 from rankpolicy.rankers.trees.lightgbm_data import as_matrix, layout, lightgbm_data, make_bins
 from rankpolicy.rankers.trees.model_text import checked_model_text
-from rankpolicy.settings import setting
 from rankpolicy.threads import is_alone
 from rankpolicy.training import epoch_progress
 from rankpolicy.types import RankPolicyError

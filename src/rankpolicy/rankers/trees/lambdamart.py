@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankpolicy.data.dataset import RankingDataset
+from rankpolicy.declarations.settings import documented, setting
 from rankpolicy.rankers.trees.boosting import TreeObjective, TreeRanker
-from rankpolicy.settings import documented, setting
 from rankpolicy.types import RankPolicyError
 
 _MOST_ITEMS = 10_000

@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 
 from rankpolicy.bandits.index import AnyIndexBandit
 from rankpolicy.bandits.members import BANDITS
+from rankpolicy.declarations.settings import check_settings, documented, setting
 from rankpolicy.service.errors import DamagedStoreError
 from rankpolicy.service.messages import RankRequest
 from rankpolicy.service.policies.served_policy import Ordered, Plain
 from rankpolicy.service.records import Lesson
-from rankpolicy.settings import check_settings, documented, setting
 from rankpolicy.types import RankPolicyError
 
 CONTEXTUAL = ("dcm-lin-ts", "dcm-lin-ucb", "cascade-lin-ts", "cascade-lin-ucb")

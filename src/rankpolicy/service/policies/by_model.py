@@ -11,11 +11,11 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from rankpolicy.declarations.settings import ReadWhen, check_settings, documented, setting
 from rankpolicy.loading import load
 from rankpolicy.service.messages import MOST_FEATURES, Item, RankRequest
 from rankpolicy.service.policies.model_inputs import ModelInputs
 from rankpolicy.service.policies.served_policy import Ordered, Unlearning, steps_of_order
-from rankpolicy.settings import ReadWhen, check_settings, documented, setting
 from rankpolicy.types import RankPolicyError
 
 _LARGEST = 1e300  # scores beyond it are cut, so that differences of scores stay finite

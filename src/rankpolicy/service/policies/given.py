@@ -8,9 +8,9 @@ from typing import ClassVar
 
 import numpy as np
 
+from rankpolicy.declarations.settings import documented
 from rankpolicy.service.messages import RankRequest
 from rankpolicy.service.policies.served_policy import Ordered, Unlearning, steps_of_order
-from rankpolicy.settings import documented
 
 
 @documented

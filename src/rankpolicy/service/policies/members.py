@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rankpolicy.members import Members
+from rankpolicy.declarations.members import Members
 
 if TYPE_CHECKING:
     from rankpolicy.service.policies.served_policy import ServedPolicy

@@ -9,10 +9,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from rankpolicy.declarations.settings import check_settings, documented, setting
 from rankpolicy.service.messages import RankRequest
 from rankpolicy.service.policies.compound import made_members
 from rankpolicy.service.policies.served_policy import Ordered, Unlearning
-from rankpolicy.settings import check_settings, documented, setting
 from rankpolicy.types import RankPolicyError
 
 

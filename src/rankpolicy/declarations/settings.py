@@ -171,7 +171,7 @@ def documented(cls: type[T]) -> type[T]:
 
     Its constructor then refuses unknown settings with an error that lists the known ones, or says where the setting belongs.
     """
-    from rankpolicy.setting_texts import parameter_section
+    from rankpolicy.declarations.setting_texts import parameter_section
 
     _refuse_unknown_settings(cls)
     cls.__doc__ = inspect.cleandoc(cls.__doc__ or "").rstrip() + "\n\n" + parameter_section(cls)

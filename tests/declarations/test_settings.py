@@ -5,8 +5,15 @@ from dataclasses import dataclass
 
 import pytest
 
-from rankpolicy.setting_texts import describe_settings, parse_setting
-from rankpolicy.settings import ReadWhen, changed_settings, check_settings, documented, setting, share_settings
+from rankpolicy.declarations.setting_texts import describe_settings, parse_setting
+from rankpolicy.declarations.settings import (
+    ReadWhen,
+    changed_settings,
+    check_settings,
+    documented,
+    setting,
+    share_settings,
+)
 from rankpolicy.types import RankPolicyError
 
 DRAWS = ReadWhen(condition="the estimator draws samples", holds=lambda owner: owner.estimator == "sampled")

@@ -10,7 +10,14 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from rankpolicy.settings import allows_none, declaration_of, is_union, kind_in_words, kinds_of, setting_names
+from rankpolicy.declarations.settings import (
+    allows_none,
+    declaration_of,
+    is_union,
+    kind_in_words,
+    kinds_of,
+    setting_names,
+)
 from rankpolicy.types import RankPolicyError, unknown_name
 
 _LINE = 110

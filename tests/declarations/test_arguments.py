@@ -10,7 +10,7 @@ import pytest
 from numpy.typing import NDArray
 
 import rankpolicy as rp
-from rankpolicy.arguments import as_whole_numbers, checked_kinds
+from rankpolicy.declarations.arguments import as_whole_numbers, checked_kinds
 
 DATA = rp.make_web_search(6, items_per_query=(2, 4), num_features=8, random_state=0)
 RANKER = rp.Regression(model="linear").fit(DATA)

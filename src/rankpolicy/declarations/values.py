@@ -12,8 +12,8 @@ from dataclasses import dataclass, fields
 from functools import cache
 from typing import Any, ClassVar, Generic, TypeVar
 
-from rankpolicy.members import Members
-from rankpolicy.settings import changed_settings, check_settings, plain, setting_names
+from rankpolicy.declarations.members import Members
+from rankpolicy.declarations.settings import changed_settings, check_settings, plain, setting_names
 from rankpolicy.types import RankPolicyError
 
 

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
-from rankpolicy.settings import is_of_kind, is_union, kind_in_words
+from rankpolicy.declarations.settings import is_of_kind, is_union, kind_in_words
 from rankpolicy.types import RankPolicyError
 
 if TYPE_CHECKING:
