@@ -37,7 +37,7 @@ print("torch" in sys.modules)
 SERVICE = """
 import sys, asyncio, pathlib
 from rankpolicy.service import RankingService, ServiceConfig
-from rankpolicy.service.messages import Item, RankRequest
+from rankpolicy.service.domain.messages import Item, RankRequest
 
 async def serve_one():
     service = RankingService(ServiceConfig(db=sys.argv[1]))

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from rankpolicy.service.clock import Clock
 from rankpolicy.service.config import ServiceConfig
-from rankpolicy.service.live import LivePolicies
-from rankpolicy.service.records import NewEvent, NewEvents, NewRanking, ShownList
-from rankpolicy.service.sqlite import SqliteStore
+from rankpolicy.service.domain.clock import Clock
+from rankpolicy.service.domain.records import NewEvent, NewEvents, NewRanking, ShownList
+from rankpolicy.service.learning.live import LivePolicies
+from rankpolicy.service.log.sqlite import SqliteStore
 
 NUM_QUERIES = 10_000
 ITEMS_PER_QUERY = 100

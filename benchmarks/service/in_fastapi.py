@@ -11,7 +11,7 @@ from fastapi import FastAPI
 from pydantic import BaseModel, Field
 
 from rankpolicy.service.config import ServiceConfig, read_config
-from rankpolicy.service.messages import LONGEST, MOST_FEATURES, MOST_ITEMS, Item, RankRequest
+from rankpolicy.service.domain.messages import LONGEST, MOST_FEATURES, MOST_ITEMS, Item, RankRequest
 from rankpolicy.service.ranking_service import RankingService
 
 Name = Annotated[str, Field(min_length=1, max_length=LONGEST)]

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from rankpolicy.service.sqlite import SqliteStore
+from rankpolicy.service.log.sqlite import SqliteStore
 from tests.service.parts import BANDIT, Parts
 
 

@@ -7,9 +7,9 @@ from starlette.testclient import TestClient
 
 from docs.building import http_interface
 from rankpolicy.service import RankingService, ServiceConfig, SqliteStore
+from rankpolicy.service.domain.keys import SCOPES, new_key
 from rankpolicy.service.http.application import Application
 from rankpolicy.service.http.openapi import openapi
-from rankpolicy.service.keys import SCOPES, new_key
 
 PAGE = http_interface.http_page()
 

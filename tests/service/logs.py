@@ -9,11 +9,11 @@ from typing import Any
 
 import msgspec
 
-from rankpolicy.service.live import LivePolicies
-from rankpolicy.service.messages import RankRequest
-from rankpolicy.service.randomness import generator_of
-from rankpolicy.service.records import NewEvent, NewEvents, NewRanking, ShownList
-from rankpolicy.service.sqlite import SqliteStore
+from rankpolicy.service.domain.messages import RankRequest
+from rankpolicy.service.domain.randomness import generator_of
+from rankpolicy.service.domain.records import NewEvent, NewEvents, NewRanking, ShownList
+from rankpolicy.service.learning.live import LivePolicies
+from rankpolicy.service.log.sqlite import SqliteStore
 from tests.service.parts import live_policies
 
 WINDOW = 1_000_000

@@ -8,16 +8,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from rankpolicy.service.clock import Clock
+from rankpolicy.service.domain.clock import Clock
+from rankpolicy.service.domain.messages import Item, RankRequest
+from rankpolicy.service.domain.randomness import generator_of
+from rankpolicy.service.domain.records import Committed, NewEvent, NewEvents, NewRanking, ShownList
 from rankpolicy.service.errors import UnavailableError
-from rankpolicy.service.live import LivePolicies
-from rankpolicy.service.messages import Item, RankRequest
-from rankpolicy.service.opening import open_store
+from rankpolicy.service.learning.live import LivePolicies
+from rankpolicy.service.log.locations import open_store
+from rankpolicy.service.log.store import Store
 from rankpolicy.service.policies import SERVED
-from rankpolicy.service.policies.restoring import policy_of_version, stored_settings
-from rankpolicy.service.randomness import generator_of
-from rankpolicy.service.records import Committed, NewEvent, NewEvents, NewRanking, ShownList
-from rankpolicy.service.store import Store
+from rankpolicy.service.policies.stored_versions import policy_of_version, stored_settings
 
 WINDOW = 1_000_000
 BANDIT = {"kind": "bandit", "bandit": "mp-ts"}

@@ -15,14 +15,14 @@ import pytest
 from starlette.testclient import TestClient
 
 import rankpolicy as rp
-from rankpolicy.service import journal
-from rankpolicy.service import keys as keys_module
 from rankpolicy.service.config import ServiceConfig
+from rankpolicy.service.domain import keys as keys_module
+from rankpolicy.service.domain.keys import SCOPES, StoredKey, matching_key, new_key
 from rankpolicy.service.http import Application
-from rankpolicy.service.keys import SCOPES, StoredKey, matching_key, new_key
+from rankpolicy.service.log import journal
+from rankpolicy.service.log.sqlite import SqliteStore
 from rankpolicy.service.policies import SERVED
 from rankpolicy.service.ranking_service import RankingService
-from rankpolicy.service.sqlite import SqliteStore
 from rankpolicy.types import RankPolicyError
 
 POLICIES = {"default": {"kind": "bandit", "bandit": "mp-ts"}, "any": {"kind": "uniform"}}

@@ -5,8 +5,8 @@ import random
 import apsw
 import pytest
 
-from rankpolicy.service.replay import replay
-from rankpolicy.service.sqlite import checkpoints, opening
+from rankpolicy.service.log.replay import replay
+from rankpolicy.service.log.sqlite import checkpoints, database_file
 from rankpolicy.types import MissingDependencyError
 from tests.service.parts import BANDIT, Parts, policy_of
 from tests.service.test_replay import live_for_a_while
@@ -52,12 +52,12 @@ def test_a_checkpoint_that_fails_fails_nothing_else(tmp_path, monkeypatch):
 
 
 def test_a_library_with_the_fault_of_resets_is_refused(monkeypatch):
-    opening.import_apsw.cache_clear()
+    database_file.import_apsw.cache_clear()
     monkeypatch.setattr(apsw, "sqlite_lib_version", lambda: "3.51.2")
     with pytest.raises(
         MissingDependencyError, match=r"SQLite 3\.51\.3 or later; apsw has 3\.51\.2: pip install -U apsw"
     ):
-        opening.import_apsw()
+        database_file.import_apsw()
 
 
 def test_a_log_that_began_again_during_a_checkpoint_is_copied_by_the_thread_the_next_time(tmp_path, monkeypatch):

@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 
 from rankpolicy.service.config import ServiceConfig
+from rankpolicy.service.domain.messages import Item, RankRequest
+from rankpolicy.service.domain.randomness import generator_of
+from rankpolicy.service.domain.records import Lesson
 from rankpolicy.service.errors import DamagedStoreError
-from rankpolicy.service.messages import Item, RankRequest
+from rankpolicy.service.log.replay import replay, replay_choices
+from rankpolicy.service.log.sqlite import SqliteStore
 from rankpolicy.service.policies import SERVED
-from rankpolicy.service.policies.restoring import policy_of_version
-from rankpolicy.service.randomness import generator_of
-from rankpolicy.service.records import Lesson
-from rankpolicy.service.replay import replay, replay_choices
-from rankpolicy.service.sqlite import SqliteStore
+from rankpolicy.service.policies.stored_versions import policy_of_version
 from rankpolicy.types import RankPolicyError
 from tests.service.logs import written_log
 from tests.service.models import BEST_FIRST, ITEMS, saved_ranker
@@ -294,7 +294,7 @@ def test_settings_that_cannot_be_served_are_refused_before_anything_is_opened(po
 
 
 def test_a_policy_that_takes_too_long_is_replaced_by_the_callers_order(tmp_path, model, monkeypatch):
-    from rankpolicy.service.policies.by_model import RankerPolicy
+    from rankpolicy.service.policies.ranker import RankerPolicy
 
     quick, has_answered = RankerPolicy.order, threading.Event()
 

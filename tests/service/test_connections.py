@@ -18,9 +18,9 @@ CODE = """
 import sys
 import time
 from rankpolicy.service.config import ServiceConfig
-from rankpolicy.service.http import bodies, patience
+from rankpolicy.service.http import bodies, connection_limits
 from rankpolicy.service.server import serve
-patience.HEADER_SECONDS = bodies.LONGEST_WAIT = 0.5
+connection_limits.HEADER_SECONDS = bodies.LONGEST_WAIT = 0.5
 serve(ServiceConfig(db=sys.argv[1], port=0, list_seconds=60), announce=lambda url: print(url.rpartition(":")[2], flush=True))
 """
 BODY = json.dumps({"query": "q", "items": [{"id": "a"}, {"id": "b"}]}).encode()
@@ -277,8 +277,8 @@ def test_a_head_that_came_before_does_not_let_in_what_is_too_long_or_too_short(p
 
 
 def test_a_revoked_key_is_refused_on_a_connection_that_used_it(tmp_path):
-    from rankpolicy.service.keys import new_key
-    from rankpolicy.service.sqlite import SqliteStore
+    from rankpolicy.service.domain.keys import new_key
+    from rankpolicy.service.log.sqlite import SqliteStore
 
     store = SqliteStore(tmp_path / "service.db")
     key, stored = new_key(["rank"])

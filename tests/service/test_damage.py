@@ -10,11 +10,11 @@ import shutil
 
 import pytest
 
+from rankpolicy.service.domain.keys import new_key
 from rankpolicy.service.errors import DamagedStoreError
-from rankpolicy.service.keys import new_key
-from rankpolicy.service.live import LivePolicy
-from rankpolicy.service.replay import replay
-from rankpolicy.service.sqlite import SqliteStore
+from rankpolicy.service.learning.live import LivePolicy
+from rankpolicy.service.log.replay import replay
+from rankpolicy.service.log.sqlite import SqliteStore
 from rankpolicy.types import RankPolicyError
 from tests.service.parts import BANDIT, Parts, click, events, live_policies, policy_of
 from tests.service.test_replay import live_for_a_while

@@ -10,8 +10,8 @@ import pytest
 
 from rankpolicy.cli.main import run
 from rankpolicy.service import Client
-from rankpolicy.service.sqlite import SqliteStore
-from rankpolicy.service.sqlite.backup import back_up
+from rankpolicy.service.log.sqlite import SqliteStore
+from rankpolicy.service.log.sqlite.backup import back_up
 from rankpolicy.types import RankPolicyError
 from tests.service.dashboard.browser import served
 from tests.service.test_http import RANK, client_of, post

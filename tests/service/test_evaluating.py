@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 import rankpolicy as rp
-from rankpolicy.service.keys import new_key
-from rankpolicy.service.records import NewEvent, NewEvents
-from rankpolicy.service.sqlite import SqliteStore
+from rankpolicy.service.domain.keys import new_key
+from rankpolicy.service.domain.records import NewEvent, NewEvents
+from rankpolicy.service.log.sqlite import SqliteStore
 from tests.service.logs import written_log
 from tests.service.models import BEST_FIRST, ITEMS, saved_ranker
 from tests.service.test_http import client_of, post

@@ -6,11 +6,11 @@ from pathlib import Path
 import apsw
 import pytest
 
-from rankpolicy.service.keys import new_key
-from rankpolicy.service.postgres.schema import FORMAT as POSTGRES_FORMAT
-from rankpolicy.service.replay import replay
-from rankpolicy.service.sqlite import SqliteStore, schema
-from rankpolicy.service.sqlite.schema import APPLICATION, FORMAT
+from rankpolicy.service.domain.keys import new_key
+from rankpolicy.service.log.postgres.schema import FORMAT as POSTGRES_FORMAT
+from rankpolicy.service.log.replay import replay
+from rankpolicy.service.log.sqlite import SqliteStore, schema
+from rankpolicy.service.log.sqlite.schema import APPLICATION, FORMAT
 from rankpolicy.types import RankPolicyError
 from tests.service.parts import BANDIT, Parts, click, events, policy_of
 from tests.service.test_replay import live_for_a_while

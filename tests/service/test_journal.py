@@ -4,11 +4,11 @@ import threading
 
 import pytest
 
-from rankpolicy.service.clock import Clock
+from rankpolicy.service.domain.clock import Clock
 from rankpolicy.service.errors import ConflictError, UnavailableError
-from rankpolicy.service.journal import Journal, Piece
-from rankpolicy.service.replay import replay
-from rankpolicy.service.sqlite import SqliteStore
+from rankpolicy.service.log.journal import Journal, Piece
+from rankpolicy.service.log.replay import replay
+from rankpolicy.service.log.sqlite import SqliteStore
 from tests.service.parts import (
     BANDIT,
     break_off_once,

@@ -5,11 +5,11 @@ import threading
 import msgspec
 import pytest
 
-from rankpolicy.service.clock import Clock
+from rankpolicy.service.domain.clock import Clock
 from rankpolicy.service.errors import UnavailableError
-from rankpolicy.service.journal import MOST_SOON, Journal
-from rankpolicy.service.replay import replay
-from rankpolicy.service.sqlite import SqliteStore
+from rankpolicy.service.log.journal import MOST_SOON, Journal
+from rankpolicy.service.log.replay import replay
+from rankpolicy.service.log.sqlite import SqliteStore
 from tests.service.parts import (
     BANDIT,
     break_off_once,

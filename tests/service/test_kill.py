@@ -19,8 +19,8 @@ from collections.abc import Collection
 from contextlib import ExitStack
 from pathlib import Path
 
-from rankpolicy.service.opening import open_store
-from rankpolicy.service.replay import replay
+from rankpolicy.service.log.locations import open_store
+from rankpolicy.service.log.replay import replay
 from tests.service.parts import policy_of
 from tests.service.postgres.cluster import Cluster, running_cluster
 
@@ -28,10 +28,10 @@ KILLS_PER_DATABASE = 50
 
 LOAD = """
 import asyncio, itertools, os, sys, threading
-from rankpolicy.service.clock import Clock
+from rankpolicy.service.domain.clock import Clock
 from rankpolicy.service.errors import UnavailableError
-from rankpolicy.service.journal import Journal
-from rankpolicy.service.opening import open_store
+from rankpolicy.service.log.journal import Journal
+from rankpolicy.service.log.locations import open_store
 from rankpolicy.service.writing import Writer
 from tests.service.parts import BANDIT, NewRanking, click, events, live_policies, ranked, request_of
 

@@ -20,9 +20,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from rankpolicy.service.changes import deployments
-from rankpolicy.service.replay import replay_choices
-from rankpolicy.service.sqlite import SqliteStore
+from rankpolicy.service.domain.deployments import deployments
+from rankpolicy.service.log.replay import replay_choices
+from rankpolicy.service.log.sqlite import SqliteStore
 from tests.service.parts import live_policies
 from tests.waits import LONGEST_WAIT, wait_until
 

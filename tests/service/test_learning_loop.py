@@ -20,7 +20,7 @@ import pytest
 
 import rankpolicy as rp
 from rankpolicy.service import Client
-from rankpolicy.service.sqlite import SqliteStore
+from rankpolicy.service.log.sqlite import SqliteStore
 from tests.service.test_end_to_end import Server, command, has_learned, learned, replayed
 from tests.waits import wait_until
 

@@ -8,7 +8,7 @@ import pytest
 
 from rankpolicy.cli.main import run
 from rankpolicy.service.errors import DamagedStoreError
-from rankpolicy.service.sqlite import SqliteStore
+from rankpolicy.service.log.sqlite import SqliteStore
 from tests.service.faults.bit_flips import flip_bits
 from tests.service.parts import BANDIT, Parts
 from tests.service.test_http import RANK, client_of, post

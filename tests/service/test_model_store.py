@@ -17,9 +17,9 @@ from starlette.testclient import TestClient
 
 from rankpolicy.service.config import ServiceConfig
 from rankpolicy.service.http import Application
-from rankpolicy.service.policies.restoring import policy_of_version
+from rankpolicy.service.log.replay import replay
+from rankpolicy.service.policies.stored_versions import policy_of_version
 from rankpolicy.service.ranking_service import RankingService
-from rankpolicy.service.replay import replay
 from tests.service.parts import HandClock
 
 REQUESTS = int(os.environ.get("RANKPOLICY_REQUESTS", "600"))
@@ -166,7 +166,7 @@ class Requests(RuleBasedStateMachine):
     def teardown(self):
         try:
             self.http.__exit__(None, None, None)
-            from rankpolicy.service.sqlite import SqliteStore
+            from rankpolicy.service.log.sqlite import SqliteStore
 
             store = SqliteStore(self.folder / "service.db")
             store.check()

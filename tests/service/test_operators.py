@@ -15,12 +15,12 @@ import pytest
 from starlette.testclient import TestClient
 
 from rankpolicy.service.config import ServiceConfig
+from rankpolicy.service.domain.keys import new_key
 from rankpolicy.service.http import Application
 from rankpolicy.service.http.access import Access
 from rankpolicy.service.json_log import AccessLog, log_everything_as_json, log_line
-from rankpolicy.service.keys import new_key
+from rankpolicy.service.log.sqlite import SqliteStore
 from rankpolicy.service.ranking_service import RankingService
-from rankpolicy.service.sqlite import SqliteStore
 from tests.service.test_end_to_end import command
 
 ITEMS = {"query": "q", "items": [{"id": "a"}, {"id": "b"}]}
@@ -91,7 +91,7 @@ def test_the_oldest_piece_that_waits_has_an_age(tmp_path):
 
 
 def _request():
-    from rankpolicy.service.messages import Item, RankRequest
+    from rankpolicy.service.domain.messages import Item, RankRequest
 
     return RankRequest(query="q", items=[Item(id="a")])
 

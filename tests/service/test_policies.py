@@ -9,10 +9,10 @@ import torch
 
 import rankpolicy as rp
 from rankpolicy.service.config import ServiceConfig
-from rankpolicy.service.messages import Item, RankRequest
+from rankpolicy.service.domain.messages import Item, RankRequest
+from rankpolicy.service.domain.randomness import generator_of
+from rankpolicy.service.domain.records import Lesson
 from rankpolicy.service.policies import SERVED
-from rankpolicy.service.randomness import generator_of
-from rankpolicy.service.records import Lesson
 from rankpolicy.types import RankPolicyError
 from tests.service.parts import request_of
 from tests.service.test_replay import SERVED_BANDITS

@@ -6,8 +6,8 @@ import pytest
 
 from rankpolicy.bandits import BANDITS
 from rankpolicy.bandits.per_query.query_bandit import _serves
-from rankpolicy.service.records import Snapshot
-from rankpolicy.service.replay import replay
+from rankpolicy.service.domain.records import Snapshot
+from rankpolicy.service.log.replay import replay
 from tests.service.parts import Parts, click, events, policy_of
 
 SERVED_BANDITS = [name for name in BANDITS if _serves(name)]

@@ -14,15 +14,15 @@ import time
 import numpy as np
 import pytest
 
-from rankpolicy.service.clock import Clock
 from rankpolicy.service.config import ServiceConfig
+from rankpolicy.service.domain.clock import Clock
+from rankpolicy.service.domain.messages import EventIn, Item, RankRequest
 from rankpolicy.service.errors import UnavailableError
-from rankpolicy.service.journal import Journal
-from rankpolicy.service.messages import EventIn, Item, RankRequest
-from rankpolicy.service.policies import by_query
+from rankpolicy.service.log.journal import Journal
+from rankpolicy.service.log.replay import replay
+from rankpolicy.service.log.sqlite import SqliteStore
+from rankpolicy.service.policies import query_bandit
 from rankpolicy.service.ranking_service import RankingService
-from rankpolicy.service.replay import replay
-from rankpolicy.service.sqlite import SqliteStore
 from rankpolicy.types import RankPolicyError
 from tests.service.parts import BANDIT, click, events, live_policies, policy_of, ranked, request_of
 from tests.service.test_connections import BODY, HEAD, all_that_comes, connected
@@ -31,9 +31,9 @@ from tests.service.test_journal_beside import HandWriter, lists, submitted
 CODE = """
 import sys
 from rankpolicy.service.config import ServiceConfig
-from rankpolicy.service.http import patience
+from rankpolicy.service.http import connection_limits
 from rankpolicy.service.server import serve
-patience.MOST_CONNECTIONS = 8
+connection_limits.MOST_CONNECTIONS = 8
 serve(ServiceConfig(db=sys.argv[1], port=0), announce=lambda url: print(url.rpartition(":")[2], flush=True))
 """
 
@@ -55,7 +55,7 @@ def live(tmp_path):
 
 def test_no_lock_is_held_while_propensities_are_drawn(live, monkeypatch):
     drawing, may_end = threading.Event(), threading.Event()
-    order = by_query.BanditPolicy.order
+    order = query_bandit.BanditPolicy.order
 
     def slow(policy, request, *, generator):
         if threading.current_thread() is thread:
@@ -63,7 +63,7 @@ def test_no_lock_is_held_while_propensities_are_drawn(live, monkeypatch):
             may_end.wait(60)
         return order(policy, request, generator=generator)
 
-    monkeypatch.setattr(by_query.BanditPolicy, "order", slow)
+    monkeypatch.setattr(query_bandit.BanditPolicy, "order", slow)
     request = RankRequest(query="q", items=[Item(id="a"), Item(id="b")], propensity_draws=3)
     found = []
     thread = threading.Thread(
@@ -210,7 +210,7 @@ def test_states_are_hashed_outside_the_event_loop(tmp_path, monkeypatch):
     from starlette.testclient import TestClient
 
     from rankpolicy.service.http.application import Application
-    from rankpolicy.service.live import LivePolicy
+    from rankpolicy.service.learning.live import LivePolicy
 
     service = RankingService(ServiceConfig(db=str(tmp_path / "service.db")), writes_beside=False)
     in_loop, described = [], LivePolicy.described

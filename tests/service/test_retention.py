@@ -5,12 +5,12 @@ import time
 
 import pytest
 
-from rankpolicy.service import retention
 from rankpolicy.service.errors import DamagedStoreError
-from rankpolicy.service.policies.restoring import policy_of_version
-from rankpolicy.service.replay import replay, replay_choices
-from rankpolicy.service.retention import delete_before, delete_older_than
-from rankpolicy.service.sqlite import SqliteStore
+from rankpolicy.service.log import retention
+from rankpolicy.service.log.replay import replay, replay_choices
+from rankpolicy.service.log.retention import delete_before, delete_older_than
+from rankpolicy.service.log.sqlite import SqliteStore
+from rankpolicy.service.policies.stored_versions import policy_of_version
 from rankpolicy.types import RankPolicyError
 from tests.service.parts import BANDIT, WINDOW, Parts, click, events
 from tests.service.test_http import client_of, post

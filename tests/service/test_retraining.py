@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from rankpolicy.service.config import ServiceConfig
-from rankpolicy.service.retrain_settings import Retrain
-from rankpolicy.service.retraining import estimated_bias, relevances_of, retrain, training_data
-from rankpolicy.service.sqlite import SqliteStore
+from rankpolicy.service.learning.retrain import estimated_bias, relevances_of, retrain, training_data
+from rankpolicy.service.learning.retrain_settings import Retrain
+from rankpolicy.service.log.sqlite import SqliteStore
 from rankpolicy.types import RankPolicyError
 from tests.service.logs import written_log
 from tests.service.models import BEST_FIRST, ITEMS

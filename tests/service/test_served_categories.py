@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 import rankpolicy as rp
-from rankpolicy.service.export import REQUEST, export_log
-from rankpolicy.service.messages import Item, RankRequest
+from rankpolicy.service.domain.messages import Item, RankRequest
+from rankpolicy.service.domain.randomness import generator_of
+from rankpolicy.service.learning.retrain import training_data
+from rankpolicy.service.log.export import REQUEST, export_log
+from rankpolicy.service.log.sqlite import SqliteStore
 from rankpolicy.service.policies import SERVED
-from rankpolicy.service.randomness import generator_of
-from rankpolicy.service.retraining import training_data
-from rankpolicy.service.sqlite import SqliteStore
 from rankpolicy.types import RankPolicyError
 from tests.service.logs import written_log
 from tests.service.test_client import SHOWN, client_with

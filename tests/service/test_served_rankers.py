@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 
 import rankpolicy as rp
-from rankpolicy.service.live import LivePolicy
-from rankpolicy.service.messages import Item, RankRequest
+from rankpolicy.service.domain.messages import Item, RankRequest
+from rankpolicy.service.domain.randomness import generator_of
+from rankpolicy.service.learning.live import LivePolicy
 from rankpolicy.service.policies import SERVED
 from rankpolicy.service.policies.served_policy import Ordered
-from rankpolicy.service.randomness import generator_of
 from rankpolicy.types import RankPolicyError
 from tests.service.parts import request_of
 from tests.service.test_http import client_of, post

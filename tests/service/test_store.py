@@ -2,9 +2,9 @@
 
 import pytest
 
-from rankpolicy.service.clock import Clock
+from rankpolicy.service.domain.clock import Clock
 from rankpolicy.service.errors import ConflictError
-from rankpolicy.service.sqlite import SqliteStore
+from rankpolicy.service.log.sqlite import SqliteStore
 from rankpolicy.types import RankPolicyError
 from tests.service.parts import BANDIT, WINDOW, Parts, click, events, ranked, request_of, until_refused
 

@@ -13,17 +13,18 @@ import threading
 import msgspec
 import pytest
 
-from rankpolicy.service import journal as journaling
-from rankpolicy.service.clock import Clock
+from rankpolicy.service.domain.clock import Clock
+from rankpolicy.service.domain.records import NewRanking, StoredRanking
 from rankpolicy.service.errors import ConflictError, DamagedStoreError, UnavailableError
-from rankpolicy.service.journal import Journal
-from rankpolicy.service.records import NewRanking, StoredRanking
-from rankpolicy.service.replay import replay
-from rankpolicy.service.sqlite import SqliteStore, opening
-from rankpolicy.service.working import run_job
-from rankpolicy.service.writing import Writer, process
-from rankpolicy.service.writing import writer as writing
-from rankpolicy.service.writing.messages import ENCODER, Answer, Incoming, Order, committed_in, framed, order_in
+from rankpolicy.service.learning.job_process import run_job
+from rankpolicy.service.log import journal as journaling
+from rankpolicy.service.log import writer as writing
+from rankpolicy.service.log import writer_process as process
+from rankpolicy.service.log.journal import Journal
+from rankpolicy.service.log.replay import replay
+from rankpolicy.service.log.sqlite import SqliteStore, database_file
+from rankpolicy.service.log.writer import Writer
+from rankpolicy.service.log.writer_messages import ENCODER, Answer, Incoming, Order, committed_in, framed, order_in
 from rankpolicy.types import RankPolicyError
 from tests.service.parts import BANDIT, WINDOW, click, events, live_policies, policy_of, ranked, request_of
 from tests.waits import LONGEST_WAIT, wait_until
@@ -179,7 +180,7 @@ def test_a_server_whose_writer_is_killed_loses_nothing_and_refuses_nobody(server
 
 
 def test_the_database_stays_locked_until_the_process_has_ended(server, monkeypatch):
-    monkeypatch.setattr(opening, "_LOCK_SECONDS", 0.05)
+    monkeypatch.setattr(database_file, "_LOCK_SECONDS", 0.05)
     store, live, writer = server
     writer.commit([new_list(live, "r1")], now=1_000)
     store.close()  # as the end of a server does
@@ -272,7 +273,7 @@ def test_the_place_is_on_no_command_line(server):
     """The address of a PostgreSQL database holds a password, and everybody on the machine may list processes."""
     store, _, writer = server
     writer.commit([], now=1_000)
-    assert "rankpolicy.service.writing.process" in writer._process.args
+    assert "rankpolicy.service.log.writer_process" in writer._process.args
     assert not [word for word in writer._process.args if str(store.path) in word]
 
 

@@ -33,8 +33,8 @@ def backup(
     of random lists, so keep it as safe as the original.
     """
     need_serve()
-    from rankpolicy.service.opening import is_url
-    from rankpolicy.service.sqlite.backup import back_up
+    from rankpolicy.service.log.locations import is_url
+    from rankpolicy.service.log.sqlite.backup import back_up
 
     if is_url(db):
         raise RankPolicyError("a PostgreSQL database is copied by its own tool: pg_dump.")

@@ -34,7 +34,7 @@ def delete(
     end = time_from("--before", before)
     assert end is not None
     store = opened(db, role="keys")
-    from rankpolicy.service.retention import delete_before
+    from rankpolicy.service.log.retention import delete_before
 
     try:
         rows = delete_before(store, end, who="command line", now=now_of(store))

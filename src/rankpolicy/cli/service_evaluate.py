@@ -65,8 +65,8 @@ def evaluate(
     store = opened(db, role="reader")
     import msgspec
 
-    from rankpolicy.service.jobs import evaluate as judged
-    from rankpolicy.service.messages import Evaluate
+    from rankpolicy.service.domain.messages import Evaluate
+    from rankpolicy.service.learning.evaluation import evaluate as judged
 
     wanted = {
         "policy": policy, "version": version, "against": against, "order_by": order_by, "temperature": temperature,

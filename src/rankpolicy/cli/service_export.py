@@ -56,7 +56,7 @@ def _exported(
     db: str, directory: Path, *, since: int | None, until: int | None, policy: str | None, event: str
 ) -> dict[str, int]:
     store = opened(db, role="reader")
-    from rankpolicy.service.export import export_log
+    from rankpolicy.service.log.export import export_log
     from rankpolicy.types import RankPolicyError, unknown_name
 
     try:

@@ -14,7 +14,7 @@ from rankpolicy.cli.support.serving import Db, NotRandom, opened
 from rankpolicy.types import RankPolicyError, unknown_name
 
 if TYPE_CHECKING:
-    from rankpolicy.service.keys import StoredKey
+    from rankpolicy.service.domain.keys import StoredKey
 
 EXAMPLES = """
 [bold]Examples[/bold]
@@ -64,7 +64,7 @@ def key(
     now = time.time_ns() // 1000
     try:
         if action == "new":
-            from rankpolicy.service.keys import new_key
+            from rankpolicy.service.domain.keys import new_key
 
             if ends is not None and ends <= time.time():
                 raise RankPolicyError(f"--expires must lie ahead; got {expires:%Y-%m-%d %H:%M:%S} UTC.")

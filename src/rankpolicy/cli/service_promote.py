@@ -61,7 +61,7 @@ def promote(
     elif order_by is not None or temperature is not None:
         raise RankPolicyError("--order-by and --temperature are for the file of a model: a version has them already.")
     store = opened(db, role="keys")
-    from rankpolicy.service.promoting import promote_model, promote_version
+    from rankpolicy.service.learning.promotion import promote_model, promote_version
 
     try:
         more: dict[str, Any] = {"share": part, "who": "command line", "detail": reason, "now": now_of(store)}

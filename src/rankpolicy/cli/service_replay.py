@@ -12,7 +12,7 @@ from rankpolicy.cli.support.output import console, print_json
 from rankpolicy.cli.support.serving import Db, NotRandom, opened
 
 if TYPE_CHECKING:
-    from rankpolicy.service.replay import ReplayedChoices, ReplayedPolicy
+    from rankpolicy.service.log.replay import ReplayedChoices, ReplayedPolicy
 
 EXAMPLES = """
 [bold]Examples[/bold]
@@ -31,9 +31,9 @@ def replay(db: Db = "rankpolicy.db", seed: NotRandom = 0, as_json: Json = False)
     compared with the one that is printed here.
     """
     store = opened(db, role="reader")
-    from rankpolicy.service.policies.restoring import policy_of_version
-    from rankpolicy.service.replay import replay as replay_log
-    from rankpolicy.service.replay import replay_choices
+    from rankpolicy.service.log.replay import replay as replay_log
+    from rankpolicy.service.log.replay import replay_choices
+    from rankpolicy.service.policies.stored_versions import policy_of_version
 
     try:
         rows = store.check()

@@ -56,7 +56,7 @@ def retrain(
     try:
         for one in wanted:
             if now:
-                from rankpolicy.service.retraining import retrain as learn_and_judge
+                from rankpolicy.service.learning.retrain import retrain as learn_and_judge
 
                 found.append(
                     {"policy": one.policy} | learn_and_judge(store, one, now=now_of(store), who="command line")

@@ -28,7 +28,7 @@ def rollback(
 ) -> None:
     """End the canary of a policy; where there is none, return to the version before. A running service follows after a second."""
     store = opened(db, role="keys")
-    from rankpolicy.service.promoting import rollback as roll_back
+    from rankpolicy.service.learning.promotion import rollback as roll_back
 
     try:
         made = roll_back(store, policy, who="command line", detail=reason, now=now_of(store))

@@ -15,9 +15,9 @@ import msgspec
 
 from rankpolicy.declarations.arguments import checked_kinds
 from rankpolicy.files import checked_file
+from rankpolicy.service.domain.ids import time_ordered_id
+from rankpolicy.service.domain.messages import Evaluate, EventIn, Promote, RankRequest, Rollback
 from rankpolicy.service.errors import ServiceError
-from rankpolicy.service.ids import time_ordered_id
-from rankpolicy.service.messages import Evaluate, EventIn, Promote, RankRequest, Rollback
 from rankpolicy.types import MissingDependencyError, RankPolicyError
 
 _RETRIED = {502, 503, 504}

@@ -12,15 +12,15 @@ from typing import TYPE_CHECKING, Any
 
 from rankpolicy.declarations.settings import check_settings, documented, setting, setting_names
 from rankpolicy.files import checked_file
-from rankpolicy.service.opening import is_url
+from rankpolicy.service.domain.routing import SPLIT
+from rankpolicy.service.log.locations import is_url
 from rankpolicy.service.policies.members import SERVED
-from rankpolicy.service.policies.restoring import stored_settings
 from rankpolicy.service.policies.served_policy import ServedPolicy
-from rankpolicy.service.routing import SPLIT
+from rankpolicy.service.policies.stored_versions import stored_settings
 from rankpolicy.types import RankPolicyError, unknown_name
 
 if TYPE_CHECKING:
-    from rankpolicy.service.retrain_settings import Retrain
+    from rankpolicy.service.learning.retrain_settings import Retrain
 
 # Its log can judge candidates that differ in an item or two (random items), or everywhere, and the uplift over random (random lists).
 DEFAULT_POLICY: dict[str, Any] = {"kind": "bandit", "bandit": "epsilon-greedy", "random_lists": 0.05}
@@ -137,7 +137,7 @@ class ServiceConfig:
         """What ``[[retrain]]`` says, checked."""
         if isinstance(self.retrain, Sequence) and not self.retrain:
             return []
-        from rankpolicy.service.retrain_settings import Retrain
+        from rankpolicy.service.learning.retrain_settings import Retrain
 
         if not isinstance(self.retrain, Sequence) or not all(isinstance(one, Mapping) for one in self.retrain):
             raise RankPolicyError("retrain must be a list of tables: [[retrain]] in service.toml.")

@@ -17,29 +17,29 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import msgspec
 import numpy as np
 
-from rankpolicy.service.answering import check_names, events_answer, new_events, rank_answer
-from rankpolicy.service.changes import Change
-from rankpolicy.service.clock import Clock
 from rankpolicy.service.config import ServiceConfig
+from rankpolicy.service.domain.answers import check_names, events_answer, new_events, rank_answer
+from rankpolicy.service.domain.clock import Clock
+from rankpolicy.service.domain.deployments import Change
+from rankpolicy.service.domain.ids import time_ordered_id
+from rankpolicy.service.domain.messages import EventIn, EventsAnswer, RankAnswer, RankRequest
+from rankpolicy.service.domain.randomness import GeneratorOfLists, generator_of
+from rankpolicy.service.domain.records import NewEvents, NewRanking, PolicyVersion, ShownList
 from rankpolicy.service.errors import DamagedStoreError, TooLateError, UnavailableError
-from rankpolicy.service.ids import time_ordered_id
-from rankpolicy.service.journal import Done, Journal
-from rankpolicy.service.live import LivePolicies, LivePolicy
-from rankpolicy.service.messages import EventIn, EventsAnswer, RankAnswer, RankRequest
-from rankpolicy.service.opening import open_store
-from rankpolicy.service.policies.restoring import policy_of_version
+from rankpolicy.service.learning.job_process import run_job
+from rankpolicy.service.learning.live import LivePolicies, LivePolicy
+from rankpolicy.service.log.journal import Done, Journal
+from rankpolicy.service.log.locations import open_store
+from rankpolicy.service.log.retention import delete_older_than
+from rankpolicy.service.log.served_store import ServedStore
+from rankpolicy.service.log.waiting import Waiting
+from rankpolicy.service.log.writer import Writer
 from rankpolicy.service.policies.served_policy import Ordered
-from rankpolicy.service.randomness import GeneratorOfLists, generator_of
-from rankpolicy.service.records import NewEvents, NewRanking, PolicyVersion, ShownList
-from rankpolicy.service.retention import delete_older_than
-from rankpolicy.service.served_store import ServedStore
-from rankpolicy.service.waiting import Waiting
-from rankpolicy.service.working import run_job
-from rankpolicy.service.writing.writer import Writer
+from rankpolicy.service.policies.stored_versions import policy_of_version
 from rankpolicy.types import RankPolicyError
 
 if TYPE_CHECKING:
-    from rankpolicy.service.retrain_settings import Retrain
+    from rankpolicy.service.learning.retrain_settings import Retrain
 
 SECONDS_BETWEEN_LOOKS = 1.0  # a change that another process made is served after this time
 SECONDS_BETWEEN_DELETIONS = 3_600.0

@@ -13,7 +13,7 @@ from contextlib import suppress
 from rankpolicy.service.config import ServiceConfig
 from rankpolicy.service.http.access import is_loopback
 from rankpolicy.service.json_log import AccessLog, log_everything_as_json, log_line
-from rankpolicy.service.opening import is_url, open_store
+from rankpolicy.service.log.locations import is_url, open_store
 from rankpolicy.types import MissingDependencyError, RankPolicyError
 
 IDLE_SECONDS = 30
@@ -38,7 +38,7 @@ def serve(config: ServiceConfig, *, announce: Callable[[str], None]) -> None:
     except ImportError:
         raise MissingDependencyError("The service needs uvicorn: pip install 'rankpolicy[serve]'") from None
     from rankpolicy.service.http.application import Application
-    from rankpolicy.service.http.patience import MOST_CONNECTIONS, impatient_protocol
+    from rankpolicy.service.http.connection_limits import MOST_CONNECTIONS, impatient_protocol
     from rankpolicy.service.ranking_service import RankingService
 
     log_everything_as_json()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 from rankpolicy.service.dashboard.log_rows import EventRow, ListRow, LoggedList
-from rankpolicy.service.records import PolicyVersion
+from rankpolicy.service.domain.records import PolicyVersion
 
 VERSIONS = {
     key: PolicyVersion(key=key, policy=name, number=1, kind=kind, settings="{}")

@@ -9,10 +9,10 @@ import pytest
 from starlette.testclient import TestClient
 
 from rankpolicy.service.config import ServiceConfig
+from rankpolicy.service.domain.keys import new_key
 from rankpolicy.service.http import Application
-from rankpolicy.service.keys import new_key
+from rankpolicy.service.log.sqlite import SqliteStore
 from rankpolicy.service.ranking_service import RankingService
-from rankpolicy.service.sqlite import SqliteStore
 from tests.service.dashboard.hostile import HOSTILE
 
 PAGES = (

@@ -5,8 +5,8 @@ import time
 import pytest
 
 from rankpolicy.service import Client
-from rankpolicy.service.keys import new_key
-from rankpolicy.service.sqlite import SqliteStore
+from rankpolicy.service.domain.keys import new_key
+from rankpolicy.service.log.sqlite import SqliteStore
 from tests.service.dashboard.browser import Watched, chromium, served
 
 

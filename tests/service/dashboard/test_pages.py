@@ -8,8 +8,8 @@ from starlette.testclient import TestClient
 from rankpolicy.service.config import ServiceConfig
 from rankpolicy.service.dashboard.estimates_part import evaluations_of
 from rankpolicy.service.http import Application
+from rankpolicy.service.log.sqlite import SqliteStore
 from rankpolicy.service.ranking_service import RankingService
-from rankpolicy.service.sqlite import SqliteStore
 from tests.service.dashboard.hostile import HOSTILE
 from tests.service.dashboard.test_parts import parsed
 from tests.waits import wait_until

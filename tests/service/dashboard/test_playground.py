@@ -9,10 +9,10 @@ import threading
 import httpx
 import pytest
 
-from rankpolicy.service.keys import new_key
+from rankpolicy.service.domain.keys import new_key
+from rankpolicy.service.log.sqlite import SqliteStore
 from rankpolicy.service.playground import Playground, World
 from rankpolicy.service.playground.world import CUTOFF
-from rankpolicy.service.sqlite import SqliteStore
 from rankpolicy.types import RankPolicyError
 from tests.service.dashboard.browser import served
 from tests.service.test_end_to_end import command

@@ -9,8 +9,8 @@ from rankpolicy.service.dashboard.following import LogFollower
 from rankpolicy.service.dashboard.log_rows import LogRows
 from rankpolicy.service.dashboard.statistics import Statistics
 from rankpolicy.service.errors import UnavailableError
+from rankpolicy.service.log.sqlite import SqliteStore
 from rankpolicy.service.playground.world import CUTOFF, LEAVES, World
-from rankpolicy.service.sqlite import SqliteStore
 from tests.service.dashboard.rows import SECOND, VERSIONS, click, list_row
 from tests.service.parts import Parts
 from tests.service.parts import click as new_click

@@ -14,10 +14,10 @@ from rankpolicy.service.dashboard.overview_page import overview
 from rankpolicy.service.dashboard.rates import Rates
 from rankpolicy.service.dashboard.statistics import Statistics
 from rankpolicy.service.dashboard.uplift import UNCOVERED
-from rankpolicy.service.evaluating import candidate_value, evidence_of
+from rankpolicy.service.learning.off_policy_evidence import candidate_value, evidence_of
+from rankpolicy.service.log.sqlite import SqliteStore
 from rankpolicy.service.playground.world import CUTOFF, World
 from rankpolicy.service.policies import SERVED
-from rankpolicy.service.sqlite import SqliteStore
 from tests.service.dashboard.rows import VERSIONS, click, list_row
 from tests.service.logs import written_log
 

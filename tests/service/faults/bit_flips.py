@@ -16,10 +16,10 @@ from typing import Any
 
 import apsw
 
-from rankpolicy.service.keys import SCOPES, new_key
-from rankpolicy.service.replay import replay
-from rankpolicy.service.retention import delete_before
-from rankpolicy.service.sqlite import SqliteStore
+from rankpolicy.service.domain.keys import SCOPES, new_key
+from rankpolicy.service.log.replay import replay
+from rankpolicy.service.log.retention import delete_before
+from rankpolicy.service.log.sqlite import SqliteStore
 from rankpolicy.types import RankPolicyError
 from tests.service.parts import BANDIT, Parts, click, events, policy_of
 from tests.service.test_replay import live_for_a_while

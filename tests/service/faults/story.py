@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from rankpolicy.service.errors import UnavailableError
-from rankpolicy.service.journal import Journal
-from rankpolicy.service.replay import replay
-from rankpolicy.service.sqlite import SqliteStore
+from rankpolicy.service.log.journal import Journal
+from rankpolicy.service.log.replay import replay
+from rankpolicy.service.log.sqlite import SqliteStore
 from tests.service.parts import BANDIT, WINDOW, HandClock, click, events, live_policies, policy_of, ranked, request_of
 
 MOST_TRIES = 40

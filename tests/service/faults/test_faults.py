@@ -16,8 +16,8 @@ from unittest import mock
 
 import pytest
 
-from rankpolicy.service.sqlite import SqliteStore, checkpoints
-from rankpolicy.service.sqlite.high_water_mark import HighWaterMark
+from rankpolicy.service.log.sqlite import SqliteStore, checkpoints
+from rankpolicy.service.log.sqlite.high_water_mark import HighWaterMark
 from tests.service.faults.disk import DiskImage, FailingDisk, Operation, Recording, watched
 from tests.service.faults.story import Story
 

@@ -6,11 +6,11 @@ import pytest
 from starlette.testclient import TestClient
 
 from rankpolicy.service.config import ServiceConfig
+from rankpolicy.service.domain.keys import new_key
 from rankpolicy.service.errors import UnavailableError
 from rankpolicy.service.http import Application
 from rankpolicy.service.http.access import Access
-from rankpolicy.service.keys import new_key
-from rankpolicy.service.opening import open_store
+from rankpolicy.service.log.locations import open_store
 from rankpolicy.service.ranking_service import RankingService
 from rankpolicy.types import RankPolicyError
 from tests.waits import wait_until

@@ -6,14 +6,14 @@ import threading
 
 import pytest
 
-from rankpolicy.service.clock import Clock
 from rankpolicy.service.config import ServiceConfig
+from rankpolicy.service.domain.clock import Clock
 from rankpolicy.service.errors import DamagedStoreError, UnavailableError
-from rankpolicy.service.journal import Journal
-from rankpolicy.service.opening import open_store
+from rankpolicy.service.log.journal import Journal
+from rankpolicy.service.log.locations import open_store
+from rankpolicy.service.log.replay import replay
+from rankpolicy.service.log.writer import Writer
 from rankpolicy.service.ranking_service import RankingService
-from rankpolicy.service.replay import replay
-from rankpolicy.service.writing import Writer
 from rankpolicy.types import RankPolicyError
 from tests.service.parts import BANDIT, Parts, click, events, live_policies, policy_of, ranked, request_of
 

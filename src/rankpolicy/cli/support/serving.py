@@ -14,7 +14,7 @@ import typer
 from rankpolicy.types import MissingDependencyError, RankPolicyError
 
 if TYPE_CHECKING:
-    from rankpolicy.service.opening import AnyStore
+    from rankpolicy.service.log.locations import AnyStore
 
 Db = Annotated[
     str, typer.Option("--db", help="The database of the service: a file, or postgresql://user@host/database.")
@@ -49,7 +49,7 @@ def opened(db: str, *, role: str, must_exist: bool = True) -> AnyStore:
         Whether a file that is not there is an error; otherwise it is made.
     """
     need_serve()
-    from rankpolicy.service.opening import is_url, open_store
+    from rankpolicy.service.log.locations import is_url, open_store
 
     if must_exist and not is_url(db) and not Path(db).is_file():
         raise RankPolicyError(f"there is no database at {db}. Name the one of your service with --db.")

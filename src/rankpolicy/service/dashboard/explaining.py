@@ -13,9 +13,9 @@ from rankpolicy.bandits.index import AnyIndexBandit, CountIndex, ThompsonSamplin
 from rankpolicy.bandits.per_query.keys import keys_of, mixed_keys
 from rankpolicy.bandits.per_query.query_bandit import QueryBandit
 from rankpolicy.service.dashboard.intervals import share_with_interval
-from rankpolicy.service.live import LivePolicy
-from rankpolicy.service.messages import RankRequest
-from rankpolicy.service.policies.by_query import BanditPolicy
+from rankpolicy.service.domain.messages import RankRequest
+from rankpolicy.service.learning.live import LivePolicy
+from rankpolicy.service.policies.query_bandit import BanditPolicy
 from rankpolicy.types import RankPolicyError
 
 DRAWS = 100  # lists drawn to see how often an item is shown

@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 from rankpolicy.service.dashboard.log_rows import LogRows
 from rankpolicy.service.dashboard.statistics import Statistics
-from rankpolicy.service.records import PolicyVersion
+from rankpolicy.service.domain.records import PolicyVersion
 
 MOST_BEHIND = 50_000  # how many rows a restart reads; who is further behind leaves the older ones out
 ROWS_AT_ONCE = 16  # a fraction of a millisecond, for which a request may have to wait

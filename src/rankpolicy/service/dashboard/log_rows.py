@@ -7,9 +7,9 @@ from typing import Any
 import msgspec
 
 from rankpolicy.service.config import ServiceConfig
-from rankpolicy.service.opening import open_store
-from rankpolicy.service.records import PolicyVersion
-from rankpolicy.service.store import Store
+from rankpolicy.service.domain.records import PolicyVersion
+from rankpolicy.service.log.locations import open_store
+from rankpolicy.service.log.store import Store
 
 
 class LoggedItem(msgspec.Struct, frozen=True, gc=False):

@@ -7,8 +7,8 @@ from typing import Any
 import msgspec
 from starlette.requests import Request
 
+from rankpolicy.service.domain.keys import StoredKey
 from rankpolicy.service.http.access import SESSION_KEY
-from rankpolicy.service.keys import StoredKey
 
 
 class OwnApi:

@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 from rankpolicy.service.dashboard.html import Markup, element, user_text
 from rankpolicy.service.dashboard.numbers import moment, share, short
 from rankpolicy.service.dashboard.page import Cell, table
-from rankpolicy.service.messages import LONGEST
+from rankpolicy.service.domain.messages import LONGEST
 
 
 def query_list(document: dict[str, Any]) -> list[Markup]:

@@ -28,10 +28,10 @@ from rankpolicy.service.dashboard.queries_page import query_list, unknown_query,
 from rankpolicy.service.dashboard.rates import Rates
 from rankpolicy.service.dashboard.statistics import Statistics
 from rankpolicy.service.dashboard.visitors import SignInError, Visitor, Visitors, read_form, set_cookie
+from rankpolicy.service.domain.messages import LONGEST, RankRequest
 from rankpolicy.service.host import disk_bytes
 from rankpolicy.service.http.access import Access
 from rankpolicy.service.http.answers import ENCODER, RefusedError, refusal_of
-from rankpolicy.service.messages import LONGEST, RankRequest
 from rankpolicy.service.ranking_service import RankingService
 
 HEADERS = {

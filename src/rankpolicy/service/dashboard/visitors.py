@@ -12,9 +12,9 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from rankpolicy.service.dashboard.sessions import COOKIE, SECONDS, Sessions
+from rankpolicy.service.domain.keys import StoredKey, matching_key
 from rankpolicy.service.http.access import Access, is_local
 from rankpolicy.service.http.answers import RefusedError
-from rankpolicy.service.keys import StoredKey, matching_key
 
 SCOPE = "dashboard"
 _MOST_BYTES = 16_384

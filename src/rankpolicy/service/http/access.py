@@ -8,10 +8,10 @@ import time
 from collections.abc import Callable
 from functools import lru_cache
 
+from rankpolicy.service.domain.keys import StoredKey, matching_key
 from rankpolicy.service.errors import UnavailableError
 from rankpolicy.service.http.answers import RefusedError, Scope
 from rankpolicy.service.http.bodies import header
-from rankpolicy.service.keys import StoredKey, matching_key
 
 LOCAL = "this machine"  # who changes something where there are no keys
 _CHALLENGE = (b"www-authenticate", b"Bearer")

@@ -7,8 +7,8 @@ from typing import Any
 
 import msgspec
 
+from rankpolicy.service.domain.messages import Problem
 from rankpolicy.service.errors import DamagedStoreError, ServiceError
-from rankpolicy.service.messages import Problem
 from rankpolicy.types import RankPolicyError
 
 Scope = MutableMapping[str, Any]

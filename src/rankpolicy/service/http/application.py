@@ -12,6 +12,7 @@ import msgspec
 from msgspec import Meta
 
 from rankpolicy.service.dashboard import Dashboard
+from rankpolicy.service.domain.messages import MOST_BYTES, MOST_EVENTS, EventIn, EventsAnswer, RankRequest
 from rankpolicy.service.host import host_gauges
 from rankpolicy.service.http.access import KEY_ID, Access
 from rankpolicy.service.http.answers import (
@@ -31,7 +32,6 @@ from rankpolicy.service.http.metrics import Metrics
 from rankpolicy.service.http.pages import pages
 from rankpolicy.service.http.request_ids import REQUEST_ID, request_id_of
 from rankpolicy.service.json_log import AccessLog
-from rankpolicy.service.messages import MOST_BYTES, MOST_EVENTS, EventIn, EventsAnswer, RankRequest
 from rankpolicy.service.ranking_service import RankingService
 
 RANK, EVENTS = "/v1/rank", "/v1/events"

@@ -11,8 +11,8 @@ from typing import Any, TypeVar
 
 import msgspec
 
+from rankpolicy.service.domain.messages import MOST_BYTES, EventIn, RankRequest
 from rankpolicy.service.http.answers import Receive, RefusedError, Scope
-from rankpolicy.service.messages import MOST_BYTES, EventIn, RankRequest
 
 LONGEST_WAIT = 10.0  # seconds for a whole body to come
 _ENCODER = msgspec.json.Encoder()

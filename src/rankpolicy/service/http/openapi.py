@@ -7,8 +7,7 @@ from typing import Any
 
 import msgspec
 
-from rankpolicy.service.http.ubi import UbiEvent, UbiQuery
-from rankpolicy.service.messages import (
+from rankpolicy.service.domain.messages import (
     AuditLine,
     Evaluate,
     EventIn,
@@ -19,6 +18,7 @@ from rankpolicy.service.messages import (
     RankRequest,
     Rollback,
 )
+from rankpolicy.service.http.ubi import UbiEvent, UbiQuery
 from rankpolicy.version import __version__
 
 _MESSAGES = (

@@ -12,15 +12,15 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import BaseRoute, Match, Route
 
+from rankpolicy.service.domain.messages import LONGEST
 from rankpolicy.service.http.access import Access
 from rankpolicy.service.http.answers import ENCODER, RefusedError, refusal_of
-from rankpolicy.service.http.changing import changing_routes
+from rankpolicy.service.http.deployments import changing_routes
 from rankpolicy.service.http.openapi import openapi
 from rankpolicy.service.http.ubi import ubi_routes
-from rankpolicy.service.live import LivePolicies, LivePolicy
-from rankpolicy.service.messages import LONGEST
+from rankpolicy.service.learning.live import LivePolicies, LivePolicy
+from rankpolicy.service.log.served_store import ServedStore
 from rankpolicy.service.ranking_service import RankingService
-from rankpolicy.service.served_store import ServedStore
 from rankpolicy.types import RankPolicyError
 
 

@@ -14,10 +14,10 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from rankpolicy.service.domain.messages import LONGEST, MOST_EVENTS, MOST_ITEMS, EventIn, Item, RankRequest
 from rankpolicy.service.http.access import Access
 from rankpolicy.service.http.answers import ENCODER, refusal_of
 from rankpolicy.service.http.bodies import decoded, read_body
-from rankpolicy.service.messages import LONGEST, MOST_EVENTS, MOST_ITEMS, EventIn, Item, RankRequest
 from rankpolicy.service.ranking_service import RankingService
 from rankpolicy.types import RankPolicyError
 

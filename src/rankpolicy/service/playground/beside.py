@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from rankpolicy.service.config import ServiceConfig
-from rankpolicy.service.keys import new_key
-from rankpolicy.service.opening import is_url, open_store
+from rankpolicy.service.domain.keys import new_key
+from rankpolicy.service.log.locations import is_url, open_store
 from rankpolicy.service.playground.traffic import DB, POLICIES, WINDOW_SECONDS, Playground
 
 

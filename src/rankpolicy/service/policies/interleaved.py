@@ -13,10 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankpolicy.declarations.settings import check_settings, documented, setting
-from rankpolicy.service.messages import RankRequest
+from rankpolicy.service.domain.messages import RankRequest
+from rankpolicy.service.domain.records import Lesson
 from rankpolicy.service.policies.compound import made_members, packed, unpacked
 from rankpolicy.service.policies.served_policy import Ordered, Plain
-from rankpolicy.service.records import Lesson
 
 _MAGIC = b"interleaved 1\n"
 _DECAY = 3.0  # of the probabilities of ranks, as its authors chose it

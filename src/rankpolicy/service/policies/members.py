@@ -14,11 +14,11 @@ _POLICIES = "rankpolicy.service.policies"
 SERVED: Members[type[ServedPolicy]] = Members(
     "kind of policy",
     {
-        "bandit": f"{_POLICIES}.by_query:BanditPolicy",
-        "given": f"{_POLICIES}.given:GivenOrder",
+        "bandit": f"{_POLICIES}.query_bandit:BanditPolicy",
+        "given": f"{_POLICIES}.callers_order:GivenOrder",
         "uniform": f"{_POLICIES}.uniform:UniformLists",
-        "ranker": f"{_POLICIES}.by_model:RankerPolicy",
-        "contextual": f"{_POLICIES}.by_features:ContextualBandit",
+        "ranker": f"{_POLICIES}.ranker:RankerPolicy",
+        "contextual": f"{_POLICIES}.contextual_bandit:ContextualBandit",
         "swaps": f"{_POLICIES}.swaps:RandomSwap",
         "apprentice": f"{_POLICIES}.apprentice:Apprentice",
         "interleaved": f"{_POLICIES}.interleaved:Interleaved",

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from rankpolicy.data.arrays import from_arrays
 from rankpolicy.data.categories import category_text, encoded, recoded
 from rankpolicy.optional import require
-from rankpolicy.service.messages import Item, RankRequest
+from rankpolicy.service.domain.messages import Item, RankRequest
 from rankpolicy.types import RankPolicyError
 
 

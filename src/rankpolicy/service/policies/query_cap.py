@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankpolicy.bandits.per_query.keys import keys_of, mixed_keys
+from rankpolicy.service.domain.records import Lesson
 from rankpolicy.service.errors import DamagedStoreError
-from rankpolicy.service.records import Lesson
 
 _SHARE_FORGOTTEN = 10  # one in ten queries is forgotten at a time, so that the table is rebuilt rarely
 _ENCODER, _DECODER = msgspec.msgpack.Encoder(), msgspec.msgpack.Decoder(list[tuple[str, list[str]]])

@@ -8,8 +8,8 @@ from typing import Any, ClassVar, Protocol, Self
 import msgspec
 import numpy as np
 
-from rankpolicy.service.messages import RankRequest
-from rankpolicy.service.records import Lesson
+from rankpolicy.service.domain.messages import RankRequest
+from rankpolicy.service.domain.records import Lesson
 
 
 class Ordered(msgspec.Struct, frozen=True, kw_only=True, gc=False):

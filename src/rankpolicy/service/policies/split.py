@@ -10,7 +10,7 @@ from typing import ClassVar
 import numpy as np
 
 from rankpolicy.declarations.settings import check_settings, documented, setting
-from rankpolicy.service.messages import RankRequest
+from rankpolicy.service.domain.messages import RankRequest
 from rankpolicy.service.policies.served_policy import Ordered, Unlearning
 from rankpolicy.types import RankPolicyError
 

@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 
 from rankpolicy.declarations.settings import documented
-from rankpolicy.service.messages import RankRequest
+from rankpolicy.service.domain.messages import RankRequest
 from rankpolicy.service.policies.served_policy import Ordered, Unlearning
 
 

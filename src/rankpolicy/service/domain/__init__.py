@@ -1,0 +1,1 @@
+"""What the service speaks of: messages and records, deployments and keys, ids, time and randomness."""

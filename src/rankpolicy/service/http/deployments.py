@@ -1,0 +1,165 @@
+"""Pages that change what is served, and the log of who did."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime
+from typing import Annotated, Any
+
+import msgspec
+from msgspec import Meta
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from rankpolicy.service.domain.deployments import Change
+from rankpolicy.service.domain.messages import AuditLine, Evaluate, Promote, Rollback
+from rankpolicy.service.http.access import Access
+from rankpolicy.service.http.answers import ENCODER, RefusedError
+from rankpolicy.service.http.bodies import decoded, read_body, whole_body_of
+from rankpolicy.service.learning.promotion import (
+    MOST_MODEL_BYTES,
+    checked_candidate,
+    promote_model,
+    promote_version,
+    rollback,
+)
+from rankpolicy.service.log.served_store import ServedStore
+from rankpolicy.service.ranking_service import RankingService
+from rankpolicy.types import RankPolicyError, unknown_name
+
+_PROMOTE = msgspec.json.Decoder(Promote)
+_ROLLBACK = msgspec.json.Decoder(Rollback)
+_EVALUATE = msgspec.json.Decoder(Evaluate)
+_MOST_LINES = 1_000
+Limit = Annotated[int, Meta(ge=1, le=_MOST_LINES)]
+
+
+def changing_routes(service: RankingService, access: Access) -> list[Route]:
+    """Routes of promote, rollback, models, evaluate and the audit log.
+
+    Parameters
+    ----------
+    service
+        The service.
+    access
+        Who may change something.
+    """
+
+    def for_promoters(page: Callable[[Request, str], Awaitable[Response]]) -> Callable[[Request], Any]:
+        async def checked(request: Request) -> Response:
+            return await page(request, access.check(request.scope, "promote"))
+
+        return checked
+
+    async def promote(request: Request, who: str) -> Response:
+        name = _known_policy(service, request)
+        wanted = decoded(_PROMOTE, await read_body(request.scope, request.receive))
+        if (wanted.version is None) == (wanted.model_sha256 is None):
+            raise RankPolicyError("name either version or model_sha256, one of them.")
+
+        def change(store: ServedStore, now: int) -> Change:
+            more: dict[str, Any] = {"share": wanted.share, "who": who, "detail": wanted.detail, "now": now}
+            if wanted.version is not None:
+                return promote_version(store, name, wanted.version, **more)
+            content = store.model(wanted.model_sha256 or "")
+            if content is None:
+                raise RefusedError(404, "not_found", "there is no model with this hash: POST its file to /v1/models.")
+            settings = {"order_by": wanted.order_by, "temperature": wanted.temperature}
+            given = {key: value for key, value in settings.items() if value is not None}
+            return promote_model(store, name, content, settings=given or None, **more)
+
+        return _json(audit_line(await service.changed(change)))
+
+    async def roll_back(request: Request, who: str) -> Response:
+        name = _known_policy(service, request)
+        wanted = decoded(_ROLLBACK, await read_body(request.scope, request.receive))
+        made = await service.changed(lambda store, now: rollback(store, name, who=who, detail=wanted.detail, now=now))
+        return _json(audit_line(made))
+
+    async def models(request: Request, who: str) -> Response:
+        content = await whole_body_of(
+            request.scope, request.receive, kind="application/octet-stream", most=MOST_MODEL_BYTES
+        )
+
+        def kept(store: ServedStore, now: int) -> str:
+            checked_candidate(content, {})
+            return store.save_model(content, now=now)
+
+        return _json({"model_sha256": await asyncio.to_thread(service.with_store, kept)})
+
+    async def evaluate(request: Request, who: str) -> Response:
+        wanted = decoded(_EVALUATE, await read_body(request.scope, request.receive))
+        if (wanted.policy is None) == (wanted.model_sha256 is None):
+            raise RankPolicyError("name one candidate: a model_sha256, or a policy and perhaps its version.")
+        for name in (wanted.policy, wanted.against):
+            if name is not None and name not in service.policies.names:
+                raise RankPolicyError(unknown_name("policy", name, service.policies.names))
+        sha256 = wanted.model_sha256
+        if sha256 is not None and await service.read(lambda store: store.model(sha256)) is None:
+            raise RefusedError(404, "not_found", "there is no model with this hash: POST its file to /v1/models.")
+        return _json(await service.work("evaluate", msgspec.to_builtins(wanted), who=who))
+
+    async def audit(request: Request) -> Response:
+        access.check(request.scope, "read")
+        limit = decoded(msgspec.json.Decoder(Limit), request.query_params.get("limit", "100").encode())
+        changes, key_lines = await service.read(lambda store: (store.changes(), store.audit_lines()))
+        lines = [audit_line(change) for change in changes]
+        lines += [
+            AuditLine(
+                at=_time(stamp),
+                key=detail.split(":")[0],
+                action=what,
+                policy=None,
+                version=None,
+                share=None,
+                detail=detail,
+            )
+            for stamp, what, detail in key_lines
+        ]
+        lines.reverse()  # of changes at one moment the last comes first
+        lines.sort(key=lambda line: line.at, reverse=True)
+        return _json({"audit": lines[:limit]})
+
+    return [
+        Route("/v1/policies/{policy}/promote", for_promoters(promote), methods=["POST"]),
+        Route("/v1/policies/{policy}/rollback", for_promoters(roll_back), methods=["POST"]),
+        Route("/v1/models", for_promoters(models), methods=["POST"]),
+        Route("/v1/evaluate", for_promoters(evaluate), methods=["POST"]),
+        Route("/v1/audit", audit),
+    ]
+
+
+def audit_line(change: Change) -> AuditLine:
+    """A change as the interface shows it.
+
+    Parameters
+    ----------
+    change
+        The change.
+    """
+    return AuditLine(
+        at=_time(change.stamp),
+        key=change.who,
+        action=change.action,
+        policy=change.policy,
+        version=change.version,
+        share=change.share,
+        detail=change.detail,
+    )
+
+
+def _time(stamp: int) -> str:
+    return datetime.fromtimestamp(stamp / 1e6, UTC).isoformat(timespec="microseconds")
+
+
+def _known_policy(service: RankingService, request: Request) -> str:
+    name = request.path_params["policy"]
+    if name not in service.policies.names:
+        raise RefusedError(404, "not_found", "there is no policy with this name; GET /v1/policies lists them.")
+    return str(name)
+
+
+def _json(body: Any, status: int = 200) -> Response:
+    return Response(ENCODER.encode(body), status, media_type="application/json")

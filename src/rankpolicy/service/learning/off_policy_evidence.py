@@ -1,0 +1,323 @@
+"""The off-policy value of a candidate on the log of a service."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from statistics import NormalDist
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from rankpolicy.off_policy.estimates import PolicyEstimate, estimate_policy_value
+from rankpolicy.off_policy.intervals import SumOfRatios
+from rankpolicy.off_policy.log import OffPolicyLog, check_position_weights
+from rankpolicy.off_policy.members import OFF_POLICY_ESTIMATORS
+from rankpolicy.off_policy.query import OffPolicyQuery
+from rankpolicy.off_policy.targets import TargetProbabilities
+from rankpolicy.service.dashboard.intervals import is_covered
+from rankpolicy.service.dashboard.log_rows import Candidates
+from rankpolicy.service.domain.logged_lists import LoggedList
+from rankpolicy.service.domain.messages import RankRequest
+from rankpolicy.service.log.export import REQUEST
+from rankpolicy.service.policies.served_policy import ServedPolicy
+from rankpolicy.types import RankPolicyError
+
+NO_PROPENSITIES = "without propensities"
+NO_EXPLORATION = "shown without any randomness"
+NEARBY = "that are small changes of one order"
+OPEN_WINDOW = "whose window is open"
+EMPTY = "without items"
+
+
+_NUM_ITEMS = msgspec.json.Decoder(Candidates)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Evidence:
+    """Lists that off-policy estimates may use, and how many they may not.
+
+    Parameters
+    ----------
+    lists
+        The lists.
+    requests
+        What was asked, for each list.
+    log
+        The same as estimators read it.
+    refused
+        How many lists were refused, by reason.
+    num_estimated
+        How many of the lists have propensities that were estimated from draws.
+    """
+
+    lists: Sequence[LoggedList]
+    requests: Sequence[RankRequest]
+    log: OffPolicyLog
+    refused: Mapping[str, int]
+    num_estimated: int
+
+    @property
+    def logged_value(self) -> float:
+        """Mean number of events per list, as the lists were shown."""
+        return float(self.log.rewards.sum(1).mean())
+
+
+def evidence_of(lists: Iterable[LoggedList], *, now: int, event: str = "click") -> Evidence:
+    """The lists that off-policy estimates may use.
+
+    Refused are lists without propensities (Thompson sampling has none in closed form), lists of policies that always show the same or
+    only swap two positions of it (they say nothing about other lists), and lists whose window is open (their clicks are not complete).
+
+    Parameters
+    ----------
+    lists
+        Lists of the log.
+    now
+        The time of the service.
+    event
+        The type of event that counts.
+    """
+    kept: list[LoggedList] = []
+    refused: Counter[str] = Counter()
+    for one in lists:
+        reason = refusal_of(one, now=now)
+        if reason is None:
+            kept.append(one)
+        else:
+            refused[reason] += 1
+    requests = [REQUEST.decode(one.request) for one in kept]
+    if not kept:
+        said = ", ".join(f"{number} {reason}" for reason, number in refused.items()) or "there is none"
+        raise RankPolicyError(
+            f"no list of the log can be used: {said}. Serve a policy that draws lists (uniform, swaps, epsilon-greedy, a sampled ranker), "
+            "or ask for propensity_draws."
+        )
+    return Evidence(
+        lists=kept,
+        requests=requests,
+        log=_log_of(kept, requests, event),
+        refused=dict(refused),
+        num_estimated=sum(one.shown.propensity_draws > 0 for one in kept),
+    )
+
+
+def candidate_value(
+    evidence: Evidence, candidate: ServedPolicy, *, estimator: str = "rips", level: float = 0.95
+) -> PolicyEstimate:
+    """The number of events per list that a candidate would have had, estimated from lists that other policies showed.
+
+    Parameters
+    ----------
+    evidence
+        The lists.
+    candidate
+        The candidate.
+    estimator
+        Name of the off-policy estimator.
+    level
+        Level of the interval.
+    """
+    return estimate_policy_value(
+        evidence.log, TargetProbabilities(steps=_steps(evidence, candidate)), estimator=estimator, level=level
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Comparison:
+    """A candidate against another policy.
+
+    Parameters
+    ----------
+    value
+        The value of the other policy.
+    difference
+        Value of the candidate minus that of the other.
+    interval
+        Of the difference.
+    paired
+        Whether both were judged on the same lists; False: the other by the lists that it showed itself.
+    num_lists
+        Lists that the other was judged by.
+    """
+
+    value: float
+    difference: float
+    interval: tuple[float, float]
+    paired: bool
+    num_lists: int
+
+
+def compared(
+    evidence: Evidence,
+    candidate: ServedPolicy,
+    other: ServedPolicy,
+    *,
+    own_rewards: Sequence[float] = (),
+    estimator: str = "rips",
+    level: float = 0.95,
+) -> Comparison:
+    """The value of a candidate minus that of another policy, with an interval.
+
+    Where the other has no probabilities in closed form, it is judged by the lists that it showed itself.
+
+    Parameters
+    ----------
+    evidence
+        The lists.
+    candidate
+        The candidate.
+    other
+        The other policy.
+    own_rewards
+        Number of events on each list that the other policy showed itself.
+    estimator
+        Name of the off-policy estimator.
+    level
+        Level of the interval.
+    """
+    ours = _terms(evidence, candidate, estimator)
+    width = NormalDist().inv_cdf((1 + level) / 2)
+    if other.step_probabilities([], []) is not None:
+        theirs = _terms(evidence, other, estimator)
+        influences = ours.influences() - theirs.influences()
+        n = len(influences)
+        error = math.sqrt(float(influences @ influences) / (n * (n - 1))) if n > 1 else math.inf
+        value, num_lists = theirs.value, n
+    else:
+        own = np.asarray(own_rewards, np.float64)
+        if len(own) < 2:
+            raise RankPolicyError(
+                "the policy to compare with has no propensities in closed form, and showed too few lists itself to be judged by them."
+            )
+        value, num_lists = float(own.mean()), len(own)
+        error = math.sqrt(ours.standard_error() ** 2 + float(own.var(ddof=1)) / len(own))
+    difference = ours.value - value
+    return Comparison(
+        value=value,
+        difference=difference,
+        interval=(difference - width * error, difference + width * error),
+        paired=other.step_probabilities([], []) is not None,
+        num_lists=num_lists,
+    )
+
+
+def own_rewards(lists: Iterable[LoggedList], *, now: int, event: str = "click") -> list[float]:
+    """Number of events on each list whose window has ended.
+
+    Parameters
+    ----------
+    lists
+        Lists that a policy showed itself.
+    now
+        The time of the service.
+    event
+        The type of event that counts.
+    """
+    return [float(sum(one.clicks(event))) for one in lists if one.deadline < now and one.shown.items]
+
+
+def document_of(evidence: Evidence, estimate: PolicyEstimate, comparison: Comparison | None) -> dict[str, Any]:
+    """An estimate as JSON can hold it.
+
+    Parameters
+    ----------
+    evidence
+        The lists.
+    estimate
+        The value of the candidate.
+    comparison
+        The candidate against another policy; None for none.
+    """
+    found = asdict(estimate) | {"interval": list(estimate.interval)}
+    document = {
+        "estimate": found,
+        "logged_value": evidence.logged_value,
+        "lists": len(evidence.lists),
+        "refused": dict(evidence.refused),
+        "estimated_propensities": evidence.num_estimated,
+        "is_covered": _is_covered(estimate),
+        "against": None if comparison is None else asdict(comparison) | {"interval": list(comparison.interval)},
+    }
+    return dict(_without_nan(document))
+
+
+def _is_covered(estimate: PolicyEstimate) -> bool:
+    """Whether the log has the lists that the candidate would show: the mean weight is then 1, up to chance."""
+    weight, size = estimate.mean_weight, estimate.effective_sample_size
+    return weight is None or size is None or is_covered(weight, size, estimate.num_rounds)
+
+
+def _without_nan(value: Any) -> Any:
+    """With None in place of what JSON cannot hold: an estimate from one list has no error."""
+    if isinstance(value, Mapping):
+        return {name: _without_nan(member) for name, member in value.items()}
+    if isinstance(value, list | tuple):
+        return [_without_nan(member) for member in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def refusal_of(one: LoggedList, *, now: int) -> str | None:
+    """Why off-policy estimates may not use a list; None where they may.
+
+    Parameters
+    ----------
+    one
+        The list.
+    now
+        The time of the service.
+    """
+    steps = one.shown.propensities
+    if not one.shown.items:
+        return EMPTY
+    if one.deadline >= now:
+        return OPEN_WINDOW
+    if steps is None or min(steps) <= 0:
+        return NO_PROPENSITIES
+    if min(steps) == 1 and _NUM_ITEMS.decode(one.request).num_items > 1:
+        return NO_EXPLORATION
+    if isinstance(one.shown.memo, dict) and "swap" in one.shown.memo:
+        return NEARBY
+    return None
+
+
+def _log_of(lists: Sequence[LoggedList], requests: Sequence[RankRequest], event: str) -> OffPolicyLog:
+    longest = max(len(one.shown.items) for one in lists)
+    items = np.full((len(lists), longest), -1, np.int32)
+    rewards = np.zeros((len(lists), longest))
+    propensities = np.ones((len(lists), longest))
+    for row, (one, request) in enumerate(zip(lists, requests, strict=True)):
+        place_of = {item.id: place for place, item in enumerate(request.items)}
+        size = len(one.shown.items)
+        items[row, :size] = [place_of[name] for name in one.shown.items]
+        rewards[row, :size] = one.clicks(event)
+        propensities[row, :size] = one.shown.propensities
+    return OffPolicyLog(items=items, rewards=rewards, contexts=np.arange(len(lists)), propensities=propensities)
+
+
+def _steps(evidence: Evidence, policy: ServedPolicy) -> np.ndarray[Any, np.dtype[np.float64]]:
+    steps = policy.step_probabilities(evidence.requests, [one.shown.items for one in evidence.lists])
+    if steps is None:
+        raise RankPolicyError(
+            f"a candidate of the kind {policy.kind} has no probabilities in closed form, so the log cannot say what it would have earned."
+        )
+    padded = np.zeros(evidence.log.items.shape)
+    for row, one in enumerate(steps):
+        padded[row, : len(one)] = one
+    return padded
+
+
+def _terms(evidence: Evidence, policy: ServedPolicy, estimator: str) -> SumOfRatios:
+    query = OffPolicyQuery(
+        log=evidence.log,
+        target=TargetProbabilities(steps=_steps(evidence, policy)),
+        position_weights=check_position_weights(None, evidence.log.num_positions),
+        clip=None,
+        tail_values=None,
+        num_folds=2,
+        random_state=0,
+    )
+    return OFF_POLICY_ESTIMATORS.named(estimator)(query).terms

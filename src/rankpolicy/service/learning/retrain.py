@@ -1,0 +1,305 @@
+"""Learning a ranker from the log, judging it by lists that it has not seen, and promoting it if it is better."""
+
+from __future__ import annotations
+
+import json
+import math
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from rankpolicy.clicks.log.click_log import log_from_lists
+from rankpolicy.clicks.position_bias.bias import PositionBias
+from rankpolicy.clicks.position_bias.estimate import estimate_position_bias
+from rankpolicy.data.arrays import from_arrays
+from rankpolicy.data.click_table.table import from_click_table
+from rankpolicy.data.dataset import RankingDataset
+from rankpolicy.data.formats.frames import frame_features
+from rankpolicy.optional import require
+from rankpolicy.service.domain.logged_lists import LoggedList
+from rankpolicy.service.domain.messages import Item, RankRequest
+from rankpolicy.service.learning.evaluation import restored
+from rankpolicy.service.learning.off_policy_evidence import (
+    candidate_value,
+    compared,
+    document_of,
+    evidence_of,
+    own_rewards,
+    refusal_of,
+)
+from rankpolicy.service.learning.promotion import checked_candidate, promote_model, serving_version
+from rankpolicy.service.learning.retrain_settings import Retrain
+from rankpolicy.service.log.export import REQUEST, feature_column, features_by_name
+from rankpolicy.service.log.served_store import ServedStore
+from rankpolicy.types import RankPolicyError
+
+_ENCODER = msgspec.json.Encoder()
+_DAY = 86_400_000_000
+
+
+def retrain(store: ServedStore, wanted: Retrain, *, now: int, who: str = "retraining") -> dict[str, Any]:
+    """Estimate position bias, learn a ranker, judge it, promote it if it is better; what was found, as JSON can hold it.
+
+    Everything is in the audit log. The ranker is judged by the last lists with propensities, and learns from all others.
+
+    Parameters
+    ----------
+    store
+        The database.
+    wanted
+        What to learn.
+    now
+        The time of the service.
+    who
+        Who asked for it, for the audit log.
+    """
+    serving = serving_version(store, wanted.policy)
+    since = now - round(wanted.days * _DAY)
+    lists = [one for one in store.logged(since=since) if one.deadline < now and one.shown.items]
+    if len(lists) < wanted.fewest_lists:
+        return _kept(store, wanted, now, who, f"there are {len(lists)} lists; {wanted.fewest_lists} are needed", {})
+    usable = [one.seq for one in lists if refusal_of(one, now=now) is None]
+    first = usable[-max(1, round(wanted.judged * len(usable)))] if usable else math.inf
+    usable_seqs = set(usable)
+    to_judge = [one for one in lists if one.seq >= first]
+    to_learn = [one for one in lists if one.seq < first or one.seq not in usable_seqs]
+    bias = estimated_bias(lists, wanted)
+    content, learned = _learned(to_learn, bias, wanted)
+    settings = {"order_by": wanted.order_by}
+    if wanted.order_by == "sampled":
+        settings["temperature"] = wanted.temperature  # type: ignore[assignment]
+    candidate = checked_candidate(content, settings)
+    evidence = evidence_of(to_judge, now=now, event=wanted.event)
+    estimate = candidate_value(evidence, candidate, estimator=wanted.estimator, level=wanted.level)
+    own = [one for one in to_judge if one.version == serving.key]
+    comparison = compared(
+        evidence,
+        candidate,
+        restored(store, serving),
+        own_rewards=own_rewards(own, now=now, event=wanted.event),
+        estimator=wanted.estimator,
+        level=wanted.level,
+    )
+    judged = document_of(evidence, estimate, comparison)
+    found = {"bias": None if bias is None else bias.tolist(), "learned": learned, "judged": judged}
+    store.save_model(content, now=now)
+    found["model_sha256"] = candidate.model_sha256
+    if wanted.promote == "by hand":
+        return _kept(store, wanted, now, who, "promotion is by hand", found)
+    if not judged["is_covered"]:
+        return _kept(store, wanted, now, who, "the log lacks lists that the candidate would show", found)
+    if not comparison.interval[0] > 0:
+        return _kept(store, wanted, now, who, "the lower bound of the difference is not above 0", found)
+    _noted(store, wanted, now, who, {"decision": "promoted"} | found)
+    made = promote_model(
+        store,
+        wanted.policy,
+        content,
+        share=wanted.share,
+        settings=settings,
+        who=who,
+        detail="better by the log",
+        now=now,
+    )
+    return {"decision": "promoted", "version": made.version} | found
+
+
+def estimated_bias(lists: Sequence[LoggedList], wanted: Retrain) -> NDArray[np.float64] | None:
+    """How likely each rank is examined, relative to the first; None where position bias is left in.
+
+    Parameters
+    ----------
+    lists
+        The lists.
+    wanted
+        The method, and whose lists it is given.
+    """
+    if wanted.bias == "none":
+        return None
+    chosen = [one for one in lists if wanted.bias_policy is None or one.shown.policy == wanted.bias_policy]
+    if not chosen:
+        raise RankPolicyError(f"the policy {wanted.bias_policy!r:.80} of bias_policy showed no list in this time.")
+    swaps = None
+    if wanted.bias == "swaps":
+        swaps = [(one.shown.memo or {}).get("swap") or (-1, -1) for one in chosen]
+    log = log_from_lists(
+        [one.shown.query for one in chosen],
+        [one.shown.items for one in chosen],
+        [one.clicks(wanted.event) for one in chosen],
+    )
+    found: PositionBias = estimate_position_bias(log, method=wanted.bias, num_resamples=0, swaps=swaps)
+    propensities = np.array(found.propensities, np.float64)
+    for rank in range(1, len(propensities)):  # a rank without evidence is taken for the one above it
+        if not propensities[rank] > 0:
+            propensities[rank] = propensities[rank - 1]
+    return propensities
+
+
+def relevances_of(
+    lists: Sequence[LoggedList], bias: NDArray[np.float64] | None, *, event: str, prior: float
+) -> tuple[list[RankRequest], NDArray[np.float64], NDArray[np.bool_], NDArray[np.float64]]:
+    """Different requests of the lists; relevance of each of their items, whether it was shown, and the number of lists of each request.
+
+    relevance = (clicks + prior * mean) / (examined impressions + prior), where an impression at a rank counts as examined with the
+    propensity of that rank, so that neither position bias nor how often an item was shown has an influence.
+
+    Parameters
+    ----------
+    lists
+        The lists.
+    bias
+        Propensities of the ranks; None: 1 each.
+    event
+        The type of event that counts as a click.
+    prior
+        Examined impressions in advance.
+    """
+    places: dict[bytes, int] = {}
+    requests: list[RankRequest] = []
+    clicks: list[NDArray[np.float64]] = []
+    examined: list[NDArray[np.float64]] = []
+    counts: list[float] = []
+    for one in lists:
+        request = REQUEST.decode(one.request)
+        key = blake2b(_ENCODER.encode((request.query, request.items)), digest_size=16).digest()
+        place = places.setdefault(key, len(requests))
+        if place == len(requests):
+            requests.append(request)
+            clicks.append(np.zeros(len(request.items)))
+            examined.append(np.zeros(len(request.items)))
+            counts.append(0.0)
+        row_of = {item.id: row for row, item in enumerate(requests[place].items)}
+        rows = [row_of[name] for name in one.shown.items]
+        chances = np.ones(len(rows)) if bias is None else bias[np.minimum(np.arange(len(rows)), len(bias) - 1)]
+        clicks[place][rows] += one.clicks(event)
+        examined[place][rows] += chances
+        counts[place] += 1
+    all_clicks, all_examined = np.concatenate(clicks), np.concatenate(examined)
+    mean = all_clicks.sum() / all_examined.sum()
+    with np.errstate(invalid="ignore"):
+        values = (all_clicks + prior * mean) / (all_examined + prior)
+    return requests, np.nan_to_num(values), all_examined > 0, np.array(counts)
+
+
+def training_data(
+    lists: Sequence[LoggedList],
+    bias: NDArray[np.float64] | None,
+    *,
+    event: str = "click",
+    prior: float = 1.0,
+    texts: bool,
+) -> RankingDataset:
+    """The lists as data to learn from: features or texts of the items that were shown, and their relevances.
+
+    Parameters
+    ----------
+    lists
+        The lists.
+    bias
+        Propensities of the ranks; None: 1 each.
+    event
+        The type of event that counts as a click.
+    prior
+        Examined impressions in advance.
+    texts
+        Whether the method reads texts.
+    """
+    requests, values, is_shown, counts = relevances_of(lists, bias, event=event, prior=prior)
+    rows = [(number, request, item) for number, request in enumerate(requests) for item in request.items]
+    rows = [row for row, shown in zip(rows, is_shown, strict=True) if shown]
+    groups = [item.group for _, _, item in rows]
+    protected = None if None in groups else np.array(groups)
+    labels = values[is_shown].astype(np.float32)
+    if texts:
+        data = _text_data(rows)
+    else:
+        frame, is_named = _feature_frame([item for _, _, item in rows])
+        features, categories = frame_features(frame)
+        data = from_arrays(
+            features,
+            qid=np.array([number for number, _, _ in rows]),
+            protected=protected,
+            feature_names=frame.columns if is_named or categories else None,
+        )
+        data = replace(data, categories=categories or None)
+    ordered = data.in_query_order(labels)
+    weights = np.array([counts[int(name)] for name in data.query_ids], np.float64)
+    return replace(data, labels_by_query=ordered, label_kind="relevances", query_weights=weights)
+
+
+def _text_data(rows: Sequence[tuple[int, RankRequest, Any]]) -> RankingDataset:
+    polars = require("polars", "Training on texts")
+    if not all((item.text or "").strip() for _, _, item in rows):
+        raise RankPolicyError("the method reads texts, and items of the log have none.")
+    names = list(dict.fromkeys(name for _, _, item in rows for name in (item.side or {})))
+    columns: dict[str, list[Any]] = {
+        "session": [str(number) for number, _, _ in rows],
+        "query_text": [request.query for _, request, _ in rows],
+        "item_text": [item.text for _, _, item in rows],
+    }
+    columns |= {name: [(item.side or {}).get(name) for _, _, item in rows] for name in names}
+    return from_click_table(polars.DataFrame(columns, strict=False), needs_clicks=False)
+
+
+def _feature_frame(items: Sequence[Item]) -> tuple[Any, bool]:
+    """The features of items as a frame, null where they are missing, and whether they have names."""
+    polars = require("polars", "Training on features")
+    first = items[0].features
+    is_named = isinstance(first, dict)
+    for item in items:
+        if item.features is None:
+            raise RankPolicyError("the method reads features, and items of the log have none.")
+        if isinstance(item.features, dict) != is_named or (not is_named and len(item.features) != len(first or ())):
+            raise RankPolicyError(f"items of the log must all have the same features; {item.id!r:.80} has others.")
+    rows = [features_by_name(item) for item in items]
+    names = list(dict.fromkeys(name for row in rows for name in row))
+    names = sorted(names) if is_named else names
+    return polars.DataFrame({name: feature_column([row.get(name) for row in rows]) for name in names}), is_named
+
+
+def _learned(
+    lists: Sequence[LoggedList], bias: NDArray[np.float64] | None, wanted: Retrain
+) -> tuple[bytes, dict[str, Any]]:
+    """The file of a ranker learned from lists, and facts about what it learned from."""
+    from rankpolicy.rankers.members import ranker_class_named
+
+    ranker = ranker_class_named(wanted.method)(**(wanted.settings or {}))
+    reads_texts = bool(getattr(ranker, "_reads_texts", False))
+    data = training_data(lists, bias, event=wanted.event, prior=wanted.prior, texts=reads_texts)
+    ranker.fit(data, progress=False)
+    with tempfile.TemporaryDirectory(prefix="rankpolicy-") as folder:
+        path = Path(folder) / "model.rp"
+        ranker.save(path)
+        content = path.read_bytes()
+    clicks = sum(sum(one.clicks(wanted.event)) for one in lists)
+    facts = {"lists": len(lists), "clicks": clicks, "requests": data.num_queries, "items": data.num_items}
+    return content, facts | {"method": wanted.method}
+
+
+def _kept(
+    store: ServedStore, wanted: Retrain, now: int, who: str, why: str, found: Mapping[str, Any]
+) -> dict[str, Any]:
+    document = {"decision": "kept", "why": why} | dict(found)
+    _noted(store, wanted, now, who, document)
+    return document
+
+
+def _noted(store: ServedStore, wanted: Retrain, now: int, who: str, document: Mapping[str, Any]) -> None:
+    detail = json.dumps({name: _short(value) for name, value in document.items()})
+    store.add_change(who, "retrain", wanted.policy, detail=detail, now=now)
+
+
+def _short(value: Any) -> Any:
+    """Numbers of the audit log with few digits."""
+    if isinstance(value, Mapping):
+        return {name: _short(member) for name, member in value.items()}
+    if isinstance(value, list):
+        return [_short(member) for member in value]
+    return float(f"{value:.6g}") if isinstance(value, float) and math.isfinite(value) else value

@@ -1,0 +1,45 @@
+"""The store at a place: a file of SQLite, or a PostgreSQL database."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, TypeAlias
+
+if TYPE_CHECKING:
+    from rankpolicy.service.log.postgres import PostgresStore
+    from rankpolicy.service.log.sqlite import SqliteStore
+
+AnyStore: TypeAlias = "SqliteStore | PostgresStore"
+
+
+def open_store(place: str | os.PathLike[str], *, role: str = "server", check: str = "quick") -> AnyStore:
+    """The store.
+
+    Parameters
+    ----------
+    place
+        The path of a file, or a URL ``postgresql://...``.
+    role, check
+        As ``SqliteStore`` has them.
+    """
+    if is_url(place):
+        from rankpolicy.service.log.postgres import PostgresStore
+
+        return PostgresStore(str(place), role=role, check=check)
+    from rankpolicy.service.log.sqlite import SqliteStore
+
+    return SqliteStore(place, role=role, check=check)
+
+
+def is_url(place: str | os.PathLike[str]) -> bool:
+    """Whether a place is a PostgreSQL database.
+
+    Parameters
+    ----------
+    place
+        The path or URL.
+
+    >>> is_url("postgresql://localhost/search"), is_url("rankpolicy.db")
+    (True, False)
+    """
+    return str(place).startswith(("postgresql://", "postgres://"))

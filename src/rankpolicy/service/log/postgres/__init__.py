@@ -1,0 +1,12 @@
+"""The store in a PostgreSQL database, which several servers share."""
+
+from typing import TYPE_CHECKING
+
+from rankpolicy.optional import lazy_imports
+
+if TYPE_CHECKING:
+    from rankpolicy.service.log.postgres.server_store import PostgresStore
+
+__getattr__, __dir__ = lazy_imports(__name__, __file__)
+
+__all__ = ["PostgresStore"]

@@ -1,0 +1,266 @@
+"""The store of the service in a PostgreSQL database. Several servers may share one."""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from typing import Any
+
+from rankpolicy.service.domain.records import Committed, Lesson, NewEvents, NewRanking, PolicyVersion
+from rankpolicy.service.errors import DamagedStoreError, UnavailableError
+from rankpolicy.service.log.formats import check_format
+from rankpolicy.service.log.integrity import check_all_rows
+from rankpolicy.service.log.postgres.schema import FORMAT, SCHEMA
+from rankpolicy.service.log.postgres.tables import PostgresTables
+from rankpolicy.service.log.served_store import ServedStore
+from rankpolicy.service.log.transaction import Transaction
+from rankpolicy.types import MissingDependencyError, RankPolicyError
+
+LONGEST_LAG = 1_000_000  # microseconds after which a server without requests asks what the others have learned
+_SHORTEST_PAUSE, _LONGEST_PAUSE = 0.05, 2.0  # seconds after a failure to connect, doubled with each
+# A host that vanishes says no goodbye: without these, reading from it ends after a quarter of an hour or never. The URL may say otherwise.
+_TIMEOUTS = {
+    "connect_timeout": "10",
+    "keepalives_idle": "10",
+    "keepalives_interval": "5",
+    "keepalives_count": "3",
+    "tcp_user_timeout": "20000",
+}
+_FIRST_LOCK = 0x52414E4B  # of the advisory lock while the tables are made
+_OTHERS_LESSONS = """
+    SELECT l.seq, l.ranking_seq, l.version, l.stamp, l.clicks, l.row_hash,
+           r.seq, r.ranking_id, r.version, r.stamp, r.deadline, r.shown, r.request, r.request_hash, r.row_hash
+    FROM lessons l LEFT JOIN rankings r ON r.seq = l.ranking_seq WHERE l.seq > %s ORDER BY l.seq
+"""
+
+
+class PostgresStore(ServedStore):
+    """Lists, events, lessons, snapshots and keys in a PostgreSQL database.
+
+    Every transaction locks the end of the log first, so transactions of several servers come one after the other, and the log has the
+    order in which they did. A commit also brings the lessons that other servers have written since the last one: each server folds the
+    same log in the same order, and all have the same states.
+
+    Parameters
+    ----------
+    url
+        ``postgresql://user@host/database``; the tables are made where there are none.
+    role
+        ``"server"`` and ``"writer"`` write lists and events; ``"keys"`` writes keys; ``"reader"`` writes nothing.
+    check
+        Taken for the sake of ``SqliteStore``'s face; PostgreSQL checks its pages itself (``initdb --data-checksums``).
+    """
+
+    def __init__(self, url: str, *, role: str = "server", check: str = "quick") -> None:
+        self._psycopg = import_psycopg()
+        self._url, self._role = url, role
+        self.name = _without_password(self._psycopg, url)
+        self._connection: Any = None
+        self._is_closed = False
+        self._pause = _SHORTEST_PAUSE  # after the next failure to connect
+        self._no_attempt_before = 0.0  # by the monotonic clock
+        self._seq = 0
+        self.reopen()
+
+    def reopen(self) -> None:
+        """Begin again after a failure: what was committed is read from the database, not remembered."""
+        self._disconnect()
+        try:
+            with self._failures_named():
+                self._connection = self._new_connection()
+                if self._role == "reader":
+                    self._connection.execute("SET default_transaction_read_only = on")
+                else:
+                    self._make_tables()
+                self._check_format()
+                # Read before the policies catch up: a lesson that comes between is brought again, and they know it already.
+                self._seq = self.last_seq()
+        except BaseException:
+            self._disconnect()
+            raise
+
+    def close(self) -> None:
+        """Release the database."""
+        self._is_closed = True
+        self._disconnect()
+
+    def commit(self, work: Sequence[NewRanking | NewEvents], *, now: int, soon: bool = False) -> Committed:
+        """Store the work, end the windows that are due, and bring the lessons of other servers.
+
+        Parameters
+        ----------
+        work
+            Lists and events, in order.
+        now
+            The time of this server; where another server's clock is ahead, time goes on from there.
+        soon
+            Whether users wait for it: then fewer windows end in one transaction.
+        """
+        with self._locked_log() as (connection, seq, stamp):
+            now = max(now, stamp)
+            rows = connection.execute(_OTHERS_LESSONS, (self._seq,)).fetchall() if seq > self._seq else []
+            others: list[Lesson] = [self._lesson_of(row) for row in rows]
+            transaction = Transaction(PostgresTables(connection), work, seq=seq, now=now, soon=soon)
+            committed = transaction.run()
+            if transaction.seq > seq:
+                connection.execute("UPDATE log_end SET seq = %s, stamp = %s", (transaction.seq, now))
+        self._seq = transaction.seq
+        look_again = now + LONGEST_LAG
+        deadline = committed.next_deadline
+        return Committed(
+            outcomes=committed.outcomes,
+            lessons=[*others, *committed.lessons],
+            next_deadline=look_again if deadline is None else min(deadline, look_again),
+        )
+
+    def version_of(self, policy: str, kind: str, settings: str, *, now: int) -> PolicyVersion:
+        """The version of a policy with these settings; a new one where they were never served under this name.
+
+        Parameters
+        ----------
+        policy, kind, settings
+            Name, kind and settings as JSON with sorted keys.
+        now
+            The time of the service.
+        """
+        with self._locked_log():  # two servers that start at once make one version
+            return super().version_of(policy, kind, settings, now=now)
+
+    def check(self) -> dict[str, int]:
+        """Check all rows, and every lesson against the events; the number of rows of the log by table."""
+        with self._moment():
+            for _ in self.checked_models():
+                pass
+            return check_all_rows(self._each, self.hashed, self.num_deleted())
+
+    @contextmanager
+    def _moment(self) -> Iterator[None]:
+        with self._failures_named(), self._connected().transaction():
+            self._connection.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+            yield
+
+    def _each(self, statement: str, *values: Any) -> Iterator[tuple[Any, ...]]:
+        with self._connection.cursor(name=f"each_{secrets.token_hex(4)}") as cursor:
+            cursor.itersize = 2_000
+            yield from cursor.execute(_with_marks(statement), values or None)
+
+    @contextmanager
+    def _locked_log(self) -> Iterator[tuple[Any, int, int]]:
+        with self._failures_named(), self._connected().transaction():
+            rows = self._connection.execute("SELECT seq, stamp FROM log_end FOR UPDATE").fetchall()
+            if len(rows) != 1:
+                raise DamagedStoreError(f"the end of the log is missing from {self.name}. Restore a backup.")
+            yield self._connection, *rows[0]
+
+    @contextmanager
+    def _transaction(self) -> Iterator[Any]:
+        with self._locked_log():  # what two servers change at once is changed one after the other
+            yield _WithMarks(self._connection)
+
+    def _add_audit_line(self, connection: Any, what: str, detail: str, *, now: int) -> None:
+        connection.execute("INSERT INTO audit (stamp, what, detail) VALUES (?, ?, ?)", (now, what, detail))
+
+    def _rows(self, statement: str, *values: Any) -> list[tuple[Any, ...]]:
+        try:
+            with self._failures_named():
+                return list(_WithMarks(self._connected()).execute(statement, values).fetchall())
+        except UnavailableError:
+            # A restart of the database shows only when a connection from before it is used; reading may be done twice.
+            if self._role != "reader" or self._connection is None or not self._connection.closed:
+                raise
+            return self._rows(statement, *values)
+
+    def _connected(self) -> Any:
+        if self._is_closed:
+            raise UnavailableError(f"{self.name} is closed.")
+        if self._role == "reader" and (self._connection is None or self._connection.closed):
+            self.reopen()
+        if self._connection is None:  # the thread that writes is told to begin again
+            raise UnavailableError(f"{self.name} is not connected: nothing was stored. Send it again.")
+        return self._connection
+
+    def _new_connection(self) -> Any:
+        """Connect; shortly after a failed attempt nothing is tried, so that a database that starts again is not flooded."""
+        if time.monotonic() < self._no_attempt_before:
+            raise UnavailableError(f"{self.name} does not answer: nothing was stored. Send it again later.")
+        try:
+            options = _TIMEOUTS | self._psycopg.conninfo.conninfo_to_dict(self._url)
+            connection = self._psycopg.connect(**options, autocommit=True)
+            connection.execute("SET synchronous_commit = on; SET statement_timeout = '60s'")
+        except self._psycopg.OperationalError:
+            self._no_attempt_before = time.monotonic() + self._pause
+            self._pause = min(2 * self._pause, _LONGEST_PAUSE)
+            raise
+        self._pause, self._no_attempt_before = _SHORTEST_PAUSE, 0.0
+        return connection
+
+    def _make_tables(self) -> None:
+        with self._connection.transaction():
+            self._connection.execute("SELECT pg_advisory_xact_lock(%s)", (_FIRST_LOCK,))
+            if self._connection.execute("SELECT to_regclass('log_end')").fetchone()[0] is None:
+                self._connection.execute(SCHEMA)
+                values = {"secret": secrets.token_bytes(32), "format": str(FORMAT).encode()}
+                for name, value in values.items():
+                    self._connection.execute("INSERT INTO meta VALUES (%s, %s)", (name, value))
+
+    def _check_format(self) -> None:
+        if self._connection.execute("SELECT to_regclass('log_end')").fetchone()[0] is None:
+            raise RankPolicyError(f"{self.name} has no tables of a service yet. Start one: rankpolicy serve.")
+        (found,) = self._connection.execute("SELECT value FROM meta WHERE name = 'format'").fetchone()
+        check_format(self.name, int(found), FORMAT)
+
+    def _disconnect(self) -> None:
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            with suppress(self._psycopg.Error):
+                connection.close()
+
+    @contextmanager
+    def _failures_named(self) -> Iterator[None]:
+        """Failures of PostgreSQL as ours."""
+        errors = self._psycopg.errors
+        try:
+            yield
+        except (errors.DataCorrupted, errors.IndexCorrupted) as error:
+            raise DamagedStoreError(f"{self.name} is damaged ({_first_line(error)}). Restore a backup.") from None
+        except (self._psycopg.OperationalError, self._psycopg.InterfaceError) as error:
+            raise UnavailableError(
+                f"{self.name} cannot be used: nothing was stored ({_first_line(error)}). Send it again."
+            ) from None
+
+
+class _WithMarks:
+    """A connection that takes statements with ``?`` where a value stands."""
+
+    def __init__(self, connection: Any) -> None:
+        self._connection = connection
+
+    def execute(self, statement: str, values: Sequence[Any] = ()) -> Any:
+        return self._connection.execute(_with_marks(statement), values or None)
+
+
+def _with_marks(statement: str) -> str:
+    return statement.replace("?", "%s")
+
+
+def import_psycopg() -> Any:
+    """The client library of PostgreSQL."""
+    try:
+        import psycopg
+    except ImportError:
+        raise MissingDependencyError("A PostgreSQL store needs psycopg: pip install 'rankpolicy[postgres]'") from None
+    return psycopg
+
+
+def _without_password(psycopg: Any, url: str) -> str:
+    try:
+        parts = psycopg.conninfo.conninfo_to_dict(url)
+    except psycopg.Error:
+        raise RankPolicyError("store must be postgresql://user@host/database; got something else.") from None
+    return f"the database {parts.get('dbname', 'postgres')} on {parts.get('host', 'this machine')}"
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).splitlines() or [type(error).__name__])[0]

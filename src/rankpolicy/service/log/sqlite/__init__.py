@@ -1,0 +1,12 @@
+"""The store in a SQLite file: write-ahead log, every commit on disk before it counts."""
+
+from typing import TYPE_CHECKING
+
+from rankpolicy.optional import lazy_imports
+
+if TYPE_CHECKING:
+    from rankpolicy.service.log.sqlite.file_store import SqliteStore
+
+__getattr__, __dir__ = lazy_imports(__name__, __file__)
+
+__all__ = ["SqliteStore"]

@@ -1,0 +1,193 @@
+"""A database file: made whole where there is none, checked where there is one, and locked against a second server."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import secrets
+import time
+from contextlib import suppress
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from rankpolicy.service.errors import DamagedStoreError, UnavailableError
+from rankpolicy.service.log.formats import check_format
+from rankpolicy.service.log.row_hashes import row_hash
+from rankpolicy.service.log.sqlite.new_file import new_file
+from rankpolicy.service.log.sqlite.schema import APPLICATION, FORMAT, SCHEMA
+from rankpolicy.types import MissingDependencyError, RankPolicyError
+
+_BUSY_MILLISECONDS = 5_000  # how long a commit waits for another process, such as one that makes a key
+_LOCK_SECONDS = 2.0  # how long a server that starts waits for one that was killed
+_TABLES = "SELECT name, tbl_name, sql FROM sqlite_schema"
+# Before it, two connections that reset the write-ahead log at the same moment can damage the database.
+OLDEST_SQLITE = (3, 51, 3)
+
+
+@lru_cache(maxsize=1)
+def import_apsw() -> Any:
+    """The SQLite library; the one in Python's standard library may be too old."""
+    try:
+        import apsw
+    except ImportError:
+        raise MissingDependencyError("The service needs apsw: pip install 'rankpolicy[serve]'") from None
+    found, oldest = apsw.sqlite_lib_version(), ".".join(map(str, OLDEST_SQLITE))
+    if tuple(map(int, found.split("."))) < OLDEST_SQLITE:
+        raise MissingDependencyError(
+            f"The service needs SQLite {oldest} or later; apsw has {found}: pip install -U apsw"
+        )
+    return apsw
+
+
+def connect(path: Path, *, read_only: bool = False) -> Any:
+    """A connection with the settings that durability depends on.
+
+    Parameters
+    ----------
+    path
+        The file.
+    read_only
+        Whether nothing may be written through it.
+    """
+    apsw = import_apsw()
+    flags = apsw.SQLITE_OPEN_READONLY if read_only else apsw.SQLITE_OPEN_READWRITE
+    try:
+        if os.stat(path).st_size == 0:
+            raise DamagedStoreError(f"{path} is empty: what it held is gone. Restore it from a backup, or delete it.")
+        connection = apsw.Connection(str(path), flags=flags)
+        connection.set_busy_timeout(_BUSY_MILLISECONDS)
+        connection.pragma("cell_size_check", True)
+        connection.pragma("trusted_schema", False)
+        _check_format(connection, path)
+        _check_schema(connection, path)
+        if not read_only:
+            if connection.pragma("journal_mode", "wal") != "wal":
+                raise RankPolicyError(f"{path} must be on a file system with shared memory, not on a network drive.")
+            connection.pragma("synchronous", "FULL")
+    except (apsw.NotADBError, apsw.CorruptError, UnicodeDecodeError) as error:
+        raise DamagedStoreError(f"{path} is no database, or is damaged ({error}). Restore it from a backup.") from None
+    except (apsw.Error, OSError) as error:
+        raise UnavailableError(f"cannot open the database {path}: {error}.") from None
+    return connection
+
+
+def create_database(path: Path) -> None:
+    """Make a database with all tables. The file is there whole or not at all, so an empty one is never a new one.
+
+    Parameters
+    ----------
+    path
+        The file; nothing happens where it exists.
+    """
+    if path.exists():
+        return
+    for remains in (f"{path}-wal", f"{path}.mark"):
+        if os.path.exists(remains):
+            raise DamagedStoreError(
+                f"{path} is gone, but {remains} is there: the database was deleted or renamed. Put it back or restore a backup; "
+                f"to begin a new one, delete {remains} too."
+            )
+    connection = import_apsw().Connection(":memory:")
+    connection.execute(SCHEMA)
+    secret = ("secret", secrets.token_bytes(32))
+    connection.execute("INSERT INTO meta VALUES (?, ?, ?)", (*secret, row_hash(*secret)))
+    connection.pragma("application_id", APPLICATION)
+    connection.pragma("user_version", FORMAT)
+    try:
+        with suppress(FileExistsError), new_file(path) as unfinished:
+            unfinished.write_bytes(connection.serialize("main"))
+    except OSError as error:
+        raise UnavailableError(f"cannot make the database {path}: {error.strerror or error}.") from None
+
+
+def check_pages(connection: Any, path: Path, *, thorough: bool) -> None:
+    """Refuse a database whose pages do not fit together.
+
+    Parameters
+    ----------
+    connection
+        A connection.
+    path
+        The file, for the error.
+    thorough
+        Whether indexes are compared with their tables too.
+    """
+    apsw = import_apsw()
+    pragma = "integrity_check" if thorough else "quick_check"
+    try:
+        found = connection.execute(f"PRAGMA {pragma}(1)").fetchall()
+    except (apsw.CorruptError, apsw.NotADBError, UnicodeDecodeError) as error:
+        found = [(str(error),)]
+    if found != [("ok",)]:
+        raise DamagedStoreError(f"{path} is damaged ({found[0][0]}). Restore it from a backup.")
+
+
+def _check_format(connection: Any, path: Path) -> None:
+    version = connection.pragma("user_version")
+    tables = connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()[0]
+    if tables == 0:
+        raise DamagedStoreError(
+            f"{path} holds no tables: what it held is gone. Restore it from a backup, or delete it."
+        )
+    if connection.pragma("application_id") != APPLICATION:
+        raise RankPolicyError(f"{path} is a database of another program. Choose another file.")
+    check_format(str(path), version, FORMAT)
+
+
+def _check_schema(connection: Any, path: Path) -> None:
+    """Refuse a database whose tables are described in other words than those they were made with."""
+    known = _described(SCHEMA)
+    found = {name: (table, text) for name, table, text in connection.execute(_TABLES)}
+    # Tables that a newer version has added are left alone; those of this one under another name are not.
+    wrong = [
+        name
+        for name, described in found.items()
+        if (described != known[name] if name in known else described in known.values())
+    ]
+    wrong += [name for name in known if name not in found]
+    if wrong:
+        raise DamagedStoreError(f"{path} is damaged (the description of {wrong[0]!r:.80}). Restore it from a backup.")
+
+
+@lru_cache(maxsize=1)
+def _described(schema: str) -> dict[str, tuple[str, str | None]]:
+    connection = import_apsw().Connection(":memory:")
+    connection.execute(schema)
+    return {name: (table, text) for name, table, text in connection.execute(_TABLES)}
+
+
+class FileLock:
+    """Held by the one server that writes to a database: a second one would learn without knowing of the first.
+
+    Parameters
+    ----------
+    path
+        The database; the lock is a file beside it.
+    """
+
+    def __init__(self, path: Path) -> None:
+        try:
+            self.descriptor = os.open(f"{path}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        except OSError as error:
+            raise RankPolicyError(f"cannot lock the database {path}: {error.strerror or error}.") from None
+        if not self._is_taken():
+            os.close(self.descriptor)
+            raise RankPolicyError(f"{path} is in use by another server. Stop it, or choose another file.")
+
+    def release(self) -> None:
+        """Let another server have the database."""
+        os.close(self.descriptor)
+
+    def _is_taken(self) -> bool:
+        """Whether the lock could be had; a server that was killed has it until its last transaction has ended."""
+        until = time.monotonic() + _LOCK_SECONDS
+        while True:
+            try:
+                fcntl.flock(self.descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError:
+                if time.monotonic() > until:
+                    return False
+                time.sleep(0.01)
+            else:
+                return True

@@ -1,0 +1,291 @@
+"""One transaction: lists and events in, duplicates out, windows that are due ended. The same for every database.
+
+A database is asked about everything at once before the work begins and told everything at once when it is done, so a transaction of a
+thousand lists takes a dozen statements.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from typing import Any, Protocol
+
+import msgspec
+
+from rankpolicy.service.domain.records import (
+    CLICK,
+    Committed,
+    Fate,
+    Lesson,
+    NewEvent,
+    NewEvents,
+    NewRanking,
+    Outcome,
+    ShownList,
+    StoredRanking,
+)
+from rankpolicy.service.errors import ConflictError
+from rankpolicy.service.log.row_hashes import check_row, row_hash
+
+_MOST_LESSONS = 2_000  # per transaction, so that no answer waits behind a long backlog
+_MOST_LESSONS_SOON = 256  # while users wait
+
+ENCODER = msgspec.json.Encoder()
+SHOWN = msgspec.json.Decoder(ShownList)
+EVENT = msgspec.json.Decoder(NewEvent)
+RANKING_COLUMNS = "seq, ranking_id, version, stamp, deadline, shown, request, request_hash, row_hash"
+
+Row = tuple[Any, ...]
+
+
+class Tables(Protocol):
+    """What a transaction asks of a database. Rows have the columns of the schema, in order."""
+
+    def rankings(self, ranking_ids: Collection[str]) -> Iterable[StoredRanking]:
+        """Those of these lists that there are."""
+        ...
+
+    def event_bodies(self, event_ids: Collection[str]) -> Iterable[tuple[str, bytes]]:
+        """Id and body of those of these events that there are."""
+        ...
+
+    def open_clicks(self, ranking_seqs: Collection[int]) -> Iterable[tuple[int, bytes]]:
+        """Clicks on those of these lists whose window is open."""
+        ...
+
+    def parked(self, ranking_ids: Collection[str], now: int) -> Iterable[tuple[str, int, bytes]]:
+        """List, place in the log and body of events that wait for these lists, in the order of the log."""
+        ...
+
+    def due(self, now: int, most: int) -> Iterable[tuple[bytes, StoredRanking]]:
+        """Clicks and lists whose window has ended, in the order of their deadlines."""
+        ...
+
+    def insert(self, table: str, rows: Sequence[Row]) -> None:
+        """Add rows to a table."""
+        ...
+
+    def set_clicks(self, rows: Sequence[tuple[int, int, bytes]]) -> None:
+        """Change the clicks on open lists; the rows are those of ``pending``."""
+        ...
+
+    def close_windows(self, ranking_seqs: Sequence[int]) -> None:
+        """Drop open lists."""
+        ...
+
+    def unpark(self, ranking_ids: Collection[str], now: int) -> None:
+        """Drop events that wait for these lists, and those that have waited too long."""
+        ...
+
+    def next_deadline(self) -> int | None:
+        """When the next window ends; None where none is open."""
+        ...
+
+
+def ranking_of(row: Row) -> StoredRanking:
+    """The list in a row of ``rankings``, checked.
+
+    Parameters
+    ----------
+    row
+        Its columns.
+    """
+    check_row("rankings", row)
+    seq, _, version, stamp, deadline, shown, _, request_hash, _ = row
+    return StoredRanking(
+        shown=SHOWN.decode(shown), seq=seq, version=version, stamp=stamp, deadline=deadline, request_hash=request_hash
+    )
+
+
+class Transaction:
+    """The work of one transaction; its caller begins and commits it.
+
+    Parameters
+    ----------
+    tables
+        The database, inside a transaction.
+    work
+        Lists and events, in order.
+    seq
+        The last place in the log that is taken.
+    now
+        The time of the service.
+    soon
+        Whether users wait for it: then it ends fewer windows; others that are due are left to the next transaction.
+    """
+
+    def __init__(
+        self,
+        tables: Tables,
+        work: Sequence[NewRanking | NewEvents],
+        *,
+        seq: int,
+        now: int,
+        soon: bool = False,
+    ) -> None:
+        self._tables, self._work, self._now = tables, work, now
+        self._most_lessons = _MOST_LESSONS_SOON if soon else _MOST_LESSONS
+        self.seq = seq
+        self._new: dict[str, list[Row]] = {"rankings": [], "events": [], "attachments": [], "lessons": []}
+        self._opened: dict[int, tuple[bytearray, StoredRanking]] = {}  # clicks and lists that this transaction stores
+        self._changed: dict[int, int] = {}  # deadlines of lists stored before that were clicked now
+        self.closed: list[int] = []  # lists whose window has ended
+        self._newly_parked: dict[int, tuple[str, int]] = {}  # list and deadline by event
+        self._attached: set[str] = set()  # lists whose parked events have found them
+        self._read()
+
+    def run(self) -> Committed:
+        """Do the work, and end the windows that are due."""
+        outcomes: list[Outcome] = [
+            self._store_ranking(piece)
+            if isinstance(piece, NewRanking)
+            else [self._store_event(event, piece.window) for event in piece.events]
+            for piece in self._work
+        ]
+        self._write_working_memory()
+        lessons = self._end_windows()
+        for table, rows in self._new.items():
+            if rows:
+                self._tables.insert(table, rows)
+        return Committed(outcomes=outcomes, lessons=lessons, next_deadline=self._tables.next_deadline())
+
+    @property
+    def opened(self) -> list[tuple[bytes, StoredRanking]]:
+        """Clicks and lists that were stored and will be learned from."""
+        return [(bytes(marks), ranking) for marks, ranking in self._opened.values()]
+
+    @property
+    def clicks(self) -> dict[int, bytes]:
+        """Clicks on lists from before, by their places in the log."""
+        return {seq: bytes(self._clicks[seq]) for seq in sorted(self._changed)}
+
+    def _read(self) -> None:
+        """Everything in the database that the work is about."""
+        events = [event for piece in self._work if isinstance(piece, NewEvents) for event in piece.events]
+        # Nobody has heard of an id that the service has just made, so there is nothing to find.
+        shown = {
+            piece.shown.ranking_id for piece in self._work if isinstance(piece, NewRanking) and not piece.has_fresh_id
+        }
+        named = shown | {event.ranking_id for event in events}
+        found = self._tables.rankings(named) if named else ()
+        self._rankings = {ranking.shown.ranking_id: ranking for ranking in found}
+        ids = {event.event_id for event in events}
+        self._bodies = dict(self._tables.event_bodies(ids)) if ids else {}
+        clicked = {event.ranking_id for event in events if event.type == CLICK}
+        open_seqs = [self._rankings[name].seq for name in clicked if name in self._rankings]
+        self._clicks = {
+            seq: bytearray(marks) for seq, marks in (self._tables.open_clicks(open_seqs) if open_seqs else ())
+        }
+        self._parked: dict[str, list[tuple[int, bytes]]] = {}
+        if shown:
+            for ranking_id, event_seq, body in self._tables.parked(shown, self._now):
+                self._parked.setdefault(ranking_id, []).append((event_seq, body))
+
+    def _store_ranking(self, new: NewRanking) -> StoredRanking | Exception:
+        ranking_id = new.shown.ranking_id
+        known = self._rankings.get(ranking_id)
+        if known is not None:
+            if known.request_hash == new.request_hash:
+                return known
+            return ConflictError(f"ranking_id {ranking_id!r:.80} was used before, for another request. Take a new id.")
+        seq, now, deadline = self._next(), self._now, self._now + new.window
+        stored = StoredRanking(
+            shown=new.shown,
+            seq=seq,
+            version=new.version,
+            stamp=now,
+            deadline=deadline,
+            request_hash=new.request_hash,
+        )
+        shown = ENCODER.encode(new.shown)
+        self._add("rankings", (seq, ranking_id, new.version, now, deadline, shown, new.request, new.request_hash))
+        self._rankings[ranking_id] = stored
+        if new.learns:
+            marks = bytearray(len(new.shown.items))
+            self._opened[seq] = (marks, stored)
+            self._clicks[seq] = marks
+        if ranking_id in self._parked:
+            self._attach_parked(stored)
+        return stored
+
+    def _store_event(self, event: NewEvent, window: int) -> Fate:
+        body = ENCODER.encode(event)
+        known = self._bodies.get(event.event_id)
+        if known is not None:
+            return "duplicate" if known == body else "conflict"
+        ranking = self._rankings.get(event.ranking_id)
+        if ranking is None:
+            seq = self._add_event(event.event_id, "orphan", None, None, body)
+            self._newly_parked[seq] = (event.ranking_id, self._now + window)
+            self._parked.setdefault(event.ranking_id, []).append((seq, body))
+            return "orphan"
+        if event.item not in ranking.shown.items:
+            return "unknown_item"
+        position = ranking.shown.items.index(event.item)
+        fate: Fate = "late" if self._now > ranking.deadline else "accepted"
+        self._add_event(event.event_id, fate, ranking.seq, position, body)
+        if fate == "accepted" and event.type == CLICK:
+            self._mark_click(ranking, position)
+        return fate
+
+    def _attach_parked(self, ranking: StoredRanking) -> None:
+        """Events that came before their list happen now."""
+        for event_seq, body in self._parked.pop(ranking.shown.ranking_id):
+            self._newly_parked.pop(event_seq, None)
+            event = EVENT.decode(body)
+            if event.item in ranking.shown.items:
+                position = ranking.shown.items.index(event.item)
+                self._add("attachments", (self._next(), event_seq, ranking.seq, position))
+                if event.type == CLICK:
+                    self._mark_click(ranking, position)
+        self._attached.add(ranking.shown.ranking_id)
+
+    def _mark_click(self, ranking: StoredRanking, position: int) -> None:
+        marks = self._clicks.get(ranking.seq)  # a policy that does not learn has no open lists
+        if marks is not None and not marks[position]:
+            marks[position] = 1
+            if ranking.seq not in self._opened:
+                self._changed[ranking.seq] = ranking.deadline
+
+    def _write_working_memory(self) -> None:
+        if self._opened:
+            rows = [(seq, ranking.deadline, bytes(marks)) for seq, (marks, ranking) in self._opened.items()]
+            self._tables.insert("pending", rows)
+        if self._changed:
+            self._tables.set_clicks([(seq, self._changed[seq], marks) for seq, marks in self.clicks.items()])
+        self._tables.unpark(self._attached, self._now)
+        if self._newly_parked:
+            self._tables.insert("parked", [(seq, *waiting) for seq, waiting in self._newly_parked.items()])
+
+    def _end_windows(self) -> list[Lesson]:
+        """Turn lists whose window has ended into lessons."""
+        lessons: list[Lesson] = []
+        for clicks, ranking in self._tables.due(self._now, self._most_lessons):
+            seq, shown = self._next(), ranking.shown
+            self._add("lessons", (seq, ranking.seq, ranking.version, self._now, clicks))
+            lessons.append(
+                Lesson(
+                    seq=seq,
+                    version=ranking.version,
+                    query=shown.query,
+                    items=shown.items,
+                    clicks=clicks,
+                    memo=shown.memo,
+                )
+            )
+            self.closed.append(ranking.seq)
+        if self.closed:
+            self._tables.close_windows(self.closed)
+        return lessons
+
+    def _add_event(self, event_id: str, fate: Fate, ranking_seq: int | None, position: int | None, body: bytes) -> int:
+        seq = self._next()
+        self._add("events", (seq, event_id, self._now, fate, ranking_seq, position, body))
+        self._bodies[event_id] = body
+        return seq
+
+    def _add(self, table: str, columns: Row) -> None:
+        self._new[table].append((*columns, row_hash(*columns)))
+
+    def _next(self) -> int:
+        self.seq += 1
+        return self.seq

@@ -1,0 +1,184 @@
+"""What the server and the process that writes its log send each other: a size, and then a message of that size."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Sequence
+from typing import Literal
+
+import msgspec
+
+from rankpolicy.service.domain.records import Committed, Fate, Lesson, NewEvents, NewRanking, Outcome, StoredRanking
+from rankpolicy.service.errors import ConflictError, DamagedStoreError, UnavailableError
+
+_SIZE_BYTES = 8
+_BYTES_AT_ONCE = 1 << 20
+
+
+Said = StoredRanking | str | list[Fate] | None
+
+
+class Order(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """What the process shall do.
+
+    Parameters
+    ----------
+    action
+        Commit the work, or begin again after a failure.
+    work
+        Lists and events, in order.
+    now
+        The time of the service.
+    soon
+        As ``Store.commit`` has it.
+    """
+
+    action: Literal["commit", "reopen"]
+    work: list[NewRanking | NewEvents] = []
+    now: int = 0
+    soon: bool = False
+
+
+class Answer(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """What the process has done.
+
+    Parameters
+    ----------
+    outcomes
+        For each piece of work None where it is a list that was stored as it came, the list that was stored before under its id, what is
+        wrong with it, or the fate of each event.
+    lessons, next_deadline, sync_seconds
+        As ``Committed`` has them.
+    failure, failed
+        Why nothing was done, and which error says so.
+    """
+
+    outcomes: list[Said] = []
+    lessons: list[Lesson] = []
+    next_deadline: int | None = None
+    failure: str | None = None
+    failed: str = ""
+    sync_seconds: float = 0.0
+
+
+ENCODER = msgspec.msgpack.Encoder()
+_ORDER = msgspec.msgpack.Decoder(Order)
+_ANSWER = msgspec.msgpack.Decoder(Answer)
+_FAILURES: dict[str, type[Exception]] = {
+    "UnavailableError": UnavailableError,
+    "DamagedStoreError": DamagedStoreError,
+}
+
+
+def order_in(message: bytes) -> Order:
+    """The order in a message.
+
+    Parameters
+    ----------
+    message
+        Its bytes.
+    """
+    return _ORDER.decode(message)
+
+
+def committed_in(message: bytes, work: Sequence[NewRanking | NewEvents]) -> Committed:
+    """What was committed, as a message says it; a failure is raised.
+
+    Parameters
+    ----------
+    message
+        Its bytes.
+    work
+        What was sent.
+    """
+    answer = _ANSWER.decode(message)
+    if answer.failure is not None:
+        raise _FAILURES.get(answer.failed, RuntimeError)(answer.failure)
+    outcomes = [_outcome(piece, said) for piece, said in zip(work, answer.outcomes, strict=True)]
+    return Committed(
+        outcomes=outcomes,
+        lessons=answer.lessons,
+        next_deadline=answer.next_deadline,
+        sync_seconds=answer.sync_seconds,
+    )
+
+
+def _outcome(piece: NewRanking | NewEvents, said: Said) -> Outcome:
+    if said is None and isinstance(piece, NewRanking):
+        return piece
+    if isinstance(said, str):
+        return ConflictError(said)
+    assert said is not None
+    return said
+
+
+def answer_of(committed: Committed, work: Sequence[NewRanking | NewEvents]) -> Answer:
+    """What a transaction did, with as little as the server needs to know it.
+
+    Parameters
+    ----------
+    committed
+        What it did.
+    work
+        What it was given.
+    """
+    outcomes = [_said(piece, outcome) for piece, outcome in zip(work, committed.outcomes, strict=True)]
+    return Answer(
+        outcomes=outcomes,
+        lessons=committed.lessons,
+        next_deadline=committed.next_deadline,
+        sync_seconds=committed.sync_seconds,
+    )
+
+
+def _said(piece: NewRanking | NewEvents, outcome: Outcome) -> Said:
+    if isinstance(outcome, Exception):
+        return str(outcome)
+    if isinstance(outcome, NewRanking):
+        return None
+    is_new = isinstance(piece, NewRanking) and isinstance(outcome, StoredRanking) and outcome.shown is piece.shown
+    return None if is_new else outcome
+
+
+def framed(message: bytes) -> bytes:
+    """A message with its size before it.
+
+    Parameters
+    ----------
+    message
+        Its bytes.
+    """
+    return len(message).to_bytes(_SIZE_BYTES, "little") + message
+
+
+class Incoming:
+    """Messages that come in pieces.
+
+    Parameters
+    ----------
+    end
+        An end of a pair of sockets.
+    """
+
+    def __init__(self, end: socket.socket) -> None:
+        self._end = end
+        self._bytes = bytearray()
+
+    def next(self) -> bytes | None:
+        """The next message, waited for where the socket waits; None where it does not and the message is not whole yet.
+
+        The end of the connection is an EOFError.
+        """
+        while True:
+            size = int.from_bytes(self._bytes[:_SIZE_BYTES], "little") if len(self._bytes) >= _SIZE_BYTES else None
+            if size is not None and len(self._bytes) >= _SIZE_BYTES + size:
+                message = bytes(memoryview(self._bytes)[_SIZE_BYTES : _SIZE_BYTES + size])
+                del self._bytes[: _SIZE_BYTES + size]
+                return message
+            try:
+                received = self._end.recv(_BYTES_AT_ONCE)
+            except BlockingIOError:
+                return None
+            if not received:
+                raise EOFError
+            self._bytes += received

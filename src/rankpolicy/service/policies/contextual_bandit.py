@@ -1,0 +1,185 @@
+"""Contextual bandits over the features of items, served: one parameter vector for all queries and items."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from copy import copy
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rankpolicy.bandits.index import AnyIndexBandit
+from rankpolicy.bandits.members import BANDITS
+from rankpolicy.declarations.settings import check_settings, documented, setting
+from rankpolicy.service.domain.messages import RankRequest
+from rankpolicy.service.domain.records import Lesson
+from rankpolicy.service.errors import DamagedStoreError
+from rankpolicy.service.policies.served_policy import Ordered, Plain
+from rankpolicy.types import RankPolicyError
+
+CONTEXTUAL = ("dcm-lin-ts", "dcm-lin-ucb", "cascade-lin-ts", "cascade-lin-ucb")
+LARGEST = 1e3  # of a feature: larger ones would leave no digits for the others
+MOST_COLUMNS = 512
+_MAGIC = b"contextual bandit 1\n"
+
+
+@documented
+@dataclass(kw_only=True, eq=False)
+class ContextualBandit(Plain):
+    """The attraction of an item is linear in its features; clicks on any item of any query teach about all of them."""
+
+    kind: ClassVar[str] = "contextual"
+    learns: ClassVar[bool] = True
+    is_quick = True
+
+    bandit: str = setting("dcm-lin-ts", "Name of the bandit.", choices=CONTEXTUAL)
+    features: tuple[str, ...] = setting((), "Names of the features that are read, where items have features by name.")
+    num_features: int | None = setting(
+        None, "How many features items have, where they come as lists of numbers.", at_least=1, at_most=MOST_COLUMNS
+    )
+    settings: Mapping[str, Any] | None = setting(None, "Settings of the bandit by name, such as {'noise': 0.3}.")
+
+    def __post_init__(self) -> None:
+        self.features = tuple(self.features) if isinstance(self.features, list) else self.features
+        check_settings(self)
+        if bool(self.features) == (self.num_features is not None):
+            raise RankPolicyError("give features (their names) or num_features (how many there are), one of them.")
+        self._size = len(self.features) or (self.num_features or 0)
+        if self._size > MOST_COLUMNS or len(set(self.features)) < len(self.features):
+            raise RankPolicyError(f"features must be up to {MOST_COLUMNS} different names.")
+        self._bandit = self._made()
+
+    def order(self, request: RankRequest, *, generator: np.random.Generator) -> Ordered:
+        """The list that the bandit shows now.
+
+        Parameters
+        ----------
+        request
+            Items with features.
+        generator
+            Source of randomness.
+        """
+        if not request.items:
+            return Ordered(items=[], propensities=[])
+        rows = self._rows(request, [item.id for item in request.items])
+        ranking = np.empty(min(request.cutoff, len(rows)), np.int64)
+        memory = self._bandit.memory._replace(features=rows)
+        self._bandit.program().rank(memory, np.arange(len(rows)), generator, ranking)
+        shown = [request.items[place].id for place in ranking]
+        how = "one draw of all parameters" if self.bandit.endswith("ts") else "what was learned; only ties are drawn"
+        return Ordered(
+            items=shown,
+            no_propensities=f"{self.bandit}: the list follows from {how}",
+            memo=self.memo_for(request, shown),
+        )
+
+    def memo_for(self, request: RankRequest, shown: Sequence[str]) -> Any:
+        """Features of the items of a list.
+
+        Parameters
+        ----------
+        request
+            What was asked.
+        shown
+            The list.
+        """
+        return {"features": self._rows(request, shown).tolist()}
+
+    def frozen(self, request: RankRequest) -> Self:
+        """A copy.
+
+        Parameters
+        ----------
+        request
+            Not read: the state is small.
+        """
+        made = copy(self)
+        made.restore(self.state())
+        return made
+
+    def warm_up(self) -> None:
+        """Load compiled code; changes nothing."""
+        other = self._made()
+        memory = other.memory._replace(features=np.zeros((2, self._size)))
+        other.program().rank(memory, np.arange(2), np.random.default_rng(0), np.empty(1, np.int64))
+        other.program().learn(memory, np.arange(1), np.zeros(1, np.int8), 1.0)
+
+    def learn(self, lessons: Sequence[Lesson]) -> None:
+        """Learn from lists, the features of their items and their clicks.
+
+        Parameters
+        ----------
+        lessons
+            In the order of the log.
+        """
+        learn = self._bandit.program().learn
+        for lesson in lessons:
+            rows = np.array(lesson.memo["features"], np.float64).reshape(len(lesson.items), self._size)
+            memory = self._bandit.memory._replace(features=rows)
+            learn(memory, np.arange(len(rows)), np.frombuffer(lesson.clicks, np.int8).copy(), 1.0)
+            memory.steps[0] += 1
+
+    def copied_state(self) -> Callable[[], bytes]:
+        """Number of lists, and the statistics."""
+        memory = self._bandit.memory
+        content = _MAGIC + memory.steps.astype("<i8").tobytes() + memory.statistics.astype("<f8").tobytes()
+        return lambda: content
+
+    def restore(self, state: bytes) -> None:
+        """Forget everything, and know what ``state`` returned.
+
+        Parameters
+        ----------
+        state
+            The bytes; others are an error.
+        """
+        fresh = self._made()
+        start = len(_MAGIC) + 8
+        if not state.startswith(_MAGIC) or len(state) != start + fresh.memory.statistics.nbytes:
+            raise DamagedStoreError("the state of a bandit must be what state() returned; got other bytes.")
+        fresh.memory.steps[:] = np.frombuffer(state, "<i8", 1, len(_MAGIC))
+        shape = fresh.memory.statistics.shape
+        fresh.memory.statistics[:] = np.frombuffer(state, "<f8", -1, start).reshape(shape)
+        self._bandit = fresh
+
+    def report(self) -> dict[str, Any]:
+        """Number of lists that were learned."""
+        return {"lists": int(self._bandit.memory.steps[0])}
+
+    def _made(self) -> AnyIndexBandit:
+        # One item with empty features: the statistics do not depend on the number of items.
+        chosen = {"features": np.zeros((1, self._size)), **(self.settings or {})}
+        made = BANDITS.named(self.bandit)(num_items=1, cutoff=1, **chosen)
+        assert isinstance(made, AnyIndexBandit)
+        if made.discount < 1 or made.window is not None:
+            raise RankPolicyError("a contextual bandit cannot forget lists: leave discount at 1 and window at None.")
+        return made
+
+    def _rows(self, request: RankRequest, names: Sequence[str]) -> NDArray[np.float64]:
+        by_id = {item.id: item for item in request.items}
+        values = [self._row(by_id[name]) for name in names]
+        if any(value is None or isinstance(value, str) for row in values for value in row):
+            raise RankPolicyError(
+                "features of a contextual bandit must be numbers; got a text or null. Send 0 or 1 per category, and fill missing values."
+            )
+        rows = np.array(values, np.float64).reshape(len(names), self._size)
+        if not (np.abs(rows) <= LARGEST).all():
+            raise RankPolicyError(f"features of a contextual bandit must be between -{LARGEST:g} and {LARGEST:g}.")
+        return rows
+
+    def _row(self, item: Any) -> list[Any]:
+        given = item.features
+        if self.features:
+            if not isinstance(given, dict):
+                raise RankPolicyError(
+                    f"item {item.id!r:.80} must have features by name: {', '.join(self.features)[:200]}."
+                )
+            missing = [name for name in self.features if name not in given]
+            if missing:
+                raise RankPolicyError(f"item {item.id!r:.80} must have the feature {missing[0]!r:.80}.")
+            return [given[name] for name in self.features]
+        if not isinstance(given, list) or len(given) != self._size:
+            raise RankPolicyError(f"item {item.id!r:.80} must have a list of {self._size} features.")
+        return given

@@ -1,0 +1,200 @@
+"""Bandits with a state per query, served."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from copy import copy
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rankpolicy.bandits.per_query.query_bandit import QueryBandit
+from rankpolicy.declarations.settings import check_settings, documented, setting
+from rankpolicy.service.domain.messages import MOST_ITEMS, RankRequest
+from rankpolicy.service.domain.records import Lesson
+from rankpolicy.service.errors import DamagedStoreError
+from rankpolicy.service.policies.compound import packed, unpacked
+from rankpolicy.service.policies.query_cap import QueryCap
+from rankpolicy.service.policies.served_policy import Ordered, Plain
+from rankpolicy.types import RankPolicyError
+
+_MAGIC, _CAPPED = b"query bandit 1\n", b"query bandit with a cap 1\n"
+
+
+@documented
+@dataclass(kw_only=True, eq=False)
+class BanditPolicy(Plain):
+    """A ``QueryBandit``: each query learns on its own which of its items are clicked."""
+
+    kind: ClassVar[str] = "bandit"
+    learns: ClassVar[bool] = True
+    is_quick = True
+
+    bandit: str = setting("dcm-ts", "Name of the bandit of each query, one that counts clicks and observations.")
+    settings: Mapping[str, Any] | None = setting(None, "Settings of the bandit by name, such as {'epsilon': 0.1}.")
+
+    max_queries: int | None = setting(
+        None,
+        "How many queries are remembered; beyond that, the tenth of them that was learned from least recently is forgotten. None: all.",
+        at_least=1,
+        at_most=100_000_000,
+    )
+
+    random_lists: float = setting(
+        0.0,
+        "Share of lists that are drawn at random as a whole, whatever was learned. Off-policy weights are then at most "
+        "1 / random_lists for random lists, however long they are; random items one by one (epsilon) make them grow with every position.",
+        at_least=0,
+        at_most=1,
+    )
+
+    def __post_init__(self) -> None:
+        check_settings(self)
+        self._bandit = self._made()
+        if self.random_lists and not self._bandit.has_propensities:
+            raise RankPolicyError(
+                f"random_lists must be 0 for {self.bandit}, whose own lists have no propensities in closed form; got "
+                f"{self.random_lists:g}. Choose bandit = 'epsilon-greedy'."
+            )
+        self._cap = None if self.max_queries is None else QueryCap(self.max_queries)
+
+    @property
+    def num_keys(self) -> int:
+        """Number of queries and of (query, item) pairs about which something is known."""
+        return self._bandit.num_keys
+
+    def order(self, request: RankRequest, *, generator: np.random.Generator) -> Ordered:
+        """The list that the bandit of this query shows now.
+
+        Parameters
+        ----------
+        request
+            Query, items and cutoff.
+        generator
+            Source of randomness.
+        """
+        names = [item.id for item in request.items]
+        if self.random_lists and names and generator.random() < self.random_lists:
+            shown = [names[index] for index in generator.permutation(len(names))[: request.cutoff]]
+            propensities: list[float] | None = self._bandit.propensities(request.query, shown, names).tolist()
+        else:
+            indices, propensities = self._bandit._rank_texts(
+                request.query, names, cutoff=request.cutoff, generator=generator
+            )
+            shown = [names[index] for index in indices]
+        if propensities is None:
+            return Ordered(items=shown, no_propensities=self._why_none())
+        return Ordered(items=shown, propensities=self._with_random_lists(propensities, len(names)))
+
+    def frozen(self, request: RankRequest) -> Self:
+        """A policy that knows what this one knows about the query and its items.
+
+        Parameters
+        ----------
+        request
+            Query and items.
+        """
+        made = copy(self)
+        made._know(*self._bandit._entries_of(request.query, [item.id for item in request.items]))
+        return made
+
+    def warm_up(self) -> None:
+        """Load compiled code, so that the first user does not wait for it; changes nothing."""
+        other = self._made()
+        other.learn("q", ["a", "b"], [0, 1])
+        other.rank("q", ["a", "b"])
+        if other.has_propensities:
+            other.propensities("q", ["a"], ["a", "b"])
+
+    def learn(self, lessons: Sequence[Lesson]) -> None:
+        """Learn from lists and their clicks.
+
+        Parameters
+        ----------
+        lessons
+            In the order of the log.
+        """
+        taught = [lesson for lesson in lessons if lesson.items]
+        if self._cap is None:
+            self._learn_all(taught)
+            return
+        for block, forgotten in self._cap.blocks(taught):
+            self._learn_all(block)
+            if forgotten is not None:
+                self._forget(forgotten)
+
+    def _learn_all(self, taught: Sequence[Lesson]) -> None:
+        if not taught:
+            return
+        self._bandit._learn_texts(
+            [lesson.query for lesson in taught],
+            [lesson.items for lesson in taught],
+            [lesson.clicks for lesson in taught],
+        )
+
+    def copied_state(self) -> Callable[[], bytes]:
+        """Keys in ascending order with their counts: the order in which they came leaves no trace."""
+        slots, cap = self._bandit._copied_slots(), None if self._cap is None else self._cap.copied()
+
+        def state() -> bytes:
+            used = np.flatnonzero(slots.keys)
+            used = used[np.argsort(slots.keys[used])]
+            keys, counts = slots.keys[used].astype("<u8"), slots.counts[used].astype("<u4")
+            table = _MAGIC + keys.tobytes() + counts.tobytes()
+            return table if cap is None else packed(_CAPPED, [], [table, cap()])
+
+        return state
+
+    def restore(self, state: bytes) -> None:
+        """Forget everything, and know what ``state`` returned.
+
+        Parameters
+        ----------
+        state
+            The bytes; others are an error.
+        """
+        if self._cap is not None:
+            _, (state, cap) = unpacked(_CAPPED, 0, 2, state)
+            self._cap.restore(cap)
+        if not state.startswith(_MAGIC) or (len(state) - len(_MAGIC)) % 16:
+            raise DamagedStoreError("the state of a bandit must be what state() returned; got other bytes.")
+        num_keys = (len(state) - len(_MAGIC)) // 16
+        keys = np.frombuffer(state, "<u8", num_keys, len(_MAGIC)).astype(np.uint64)
+        counts = np.frombuffer(state, "<u4", 2 * num_keys, len(_MAGIC) + 8 * num_keys).astype(np.uint32)
+        self._know(keys, counts.reshape(-1, 2))
+
+    def report(self) -> dict[str, Any]:
+        """Number of queries and of (query, item) pairs about which something is known, and with a cap the number of queries."""
+        return {"keys": self.num_keys} | ({} if self._cap is None else {"queries": len(self._cap)})
+
+    def _with_random_lists(self, steps: list[float], num_items: int) -> list[float]:
+        """The probability of each item given those above it, where the bandit's own list or a random one is shown."""
+        if not self.random_lists:
+            return steps
+        learned, uniform = 1.0 - self.random_lists, self.random_lists  # each times the probability of the items so far
+        mixed = []
+        for position, step in enumerate(steps):
+            above = learned + uniform
+            learned, uniform = learned * step, uniform / (num_items - position)
+            mixed.append((learned + uniform) / above)
+        return mixed
+
+    def _forget(self, forgotten: NDArray[np.uint64]) -> None:
+        arrays = self._bandit._arrays()
+        kept = ~np.isin(arrays["keys"], forgotten)
+        self._know(arrays["keys"][kept], arrays["counts"][kept])
+
+    def _know(self, keys: NDArray[np.uint64], counts: NDArray[np.uint32]) -> None:
+        self._bandit = self._made()
+        own = self._bandit._arrays()
+        self._bandit._restore({"keys": keys, "counts": counts, "generator": own["generator"]})
+
+    def _made(self) -> QueryBandit:
+        return QueryBandit(bandit=self.bandit, cutoff=MOST_ITEMS, bandit_settings=self.settings)
+
+    def _why_none(self) -> str:
+        if "ts" in self.bandit.split("-"):
+            return f"{self.bandit}: the order of draws from posteriors has no closed form"
+        return f"{self.bandit}: the list follows from what was learned, only ties are drawn"
