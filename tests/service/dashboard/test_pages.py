@@ -3,10 +3,12 @@
 import json
 import re
 
+import msgspec
 from starlette.testclient import TestClient
 
 from rankpolicy.service.config import ServiceConfig
 from rankpolicy.service.dashboard.estimates_part import evaluations_of
+from rankpolicy.service.domain.messages import AuditLine
 from rankpolicy.service.http import Application
 from rankpolicy.service.log.sqlite import SqliteStore
 from rankpolicy.service.ranking_service import RankingService
@@ -96,7 +98,8 @@ def test_estimates_of_the_audit_log_are_drawn_with_their_numbers(tmp_path):
         audit = http.get("/audit").text
         assert "any v1: 0.4 events per list, 95.0 % interval 0.3 to 0.5; shown lists 0.6" in audit
         assert "failed: no list" in audit
-        assert len(evaluations_of(http.get("/v1/audit").json()["audit"])) == 1
+        lines = msgspec.convert(http.get("/v1/audit").json()["audit"], list[AuditLine])
+        assert len(evaluations_of(lines)) == 1
 
 
 def test_hostile_words_in_the_audit_log_stay_words(tmp_path):

@@ -10,12 +10,13 @@ from rankpolicy.service.dashboard.html import Markup, element, user_text
 from rankpolicy.service.dashboard.numbers import share, short
 from rankpolicy.service.dashboard.page import Cell, figure, table
 from rankpolicy.service.dashboard.row_charts import interval_rows
+from rankpolicy.service.domain.messages import AuditLine
 
 MOST = 12  # the newest ones
 LITTLE = "the log says little about it"
 
 
-def evaluations_of(entries: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+def evaluations_of(entries: Sequence[AuditLine]) -> list[dict[str, Any]]:
     """The estimates among the entries of the audit log, in their order.
 
     Parameters
@@ -26,12 +27,12 @@ def evaluations_of(entries: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     found = []
     for entry in entries:
         document = detail_of(entry)
-        if entry.get("action") == "evaluate" and document is not None and _is_whole(document):
-            found.append(document | {"at": entry.get("at")})
+        if entry.action == "evaluate" and document is not None and _is_whole(document):
+            found.append(document)
     return found[:MOST]
 
 
-def detail_of(entry: dict[str, Any]) -> dict[str, Any] | None:
+def detail_of(entry: AuditLine) -> dict[str, Any] | None:
     """What an entry of the audit log says in JSON; None where it is in words.
 
     Parameters
@@ -40,7 +41,7 @@ def detail_of(entry: dict[str, Any]) -> dict[str, Any] | None:
         The entry.
     """
     try:
-        document = json.loads(entry.get("detail") or "")
+        document = json.loads(entry.detail)
     except ValueError:
         return None
     return document if isinstance(document, dict) else None
@@ -116,7 +117,7 @@ def _against(one: dict[str, Any]) -> Markup | str:
     return element("span", user_text(str(other.get("policy"))), f": {short(other['difference'])}{interval}")
 
 
-def summary_of(entry: dict[str, Any]) -> str | None:
+def summary_of(entry: AuditLine) -> str | None:
     """An estimate of the audit log in a line; None for other entries.
 
     Parameters

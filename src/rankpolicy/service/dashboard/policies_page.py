@@ -10,13 +10,15 @@ from rankpolicy.service.dashboard.estimates_part import estimates_part, summary_
 from rankpolicy.service.dashboard.html import Markup, element, joined, user_text
 from rankpolicy.service.dashboard.numbers import moment, share, short
 from rankpolicy.service.dashboard.page import Cell, table
+from rankpolicy.service.domain.messages import AuditLine
+from rankpolicy.service.http.pages import ServedPolicy, SharedVersion
 
 ACTIONS = ("promote", "rollback")
 _WORDS = {"keys": "queries, and items of queries, known"}
 
 
 def policy_list(
-    policies: Sequence[dict[str, Any]], evaluations: Sequence[dict[str, Any]], *, may_act: bool, said: str | None
+    policies: Sequence[ServedPolicy], evaluations: Sequence[dict[str, Any]], *, may_act: bool, said: str | None
 ) -> list[Markup | None]:
     """The page of policies.
 
@@ -112,7 +114,7 @@ def confirmation(action: str, fields: dict[str, str], *, token: str) -> Markup:
     )
 
 
-def audit_list(entries: Sequence[dict[str, Any]]) -> list[Markup]:
+def audit_list(entries: Sequence[AuditLine]) -> list[Markup]:
     """The page of the audit log.
 
     Parameters
@@ -122,11 +124,11 @@ def audit_list(entries: Sequence[dict[str, Any]]) -> list[Markup]:
     """
     rows = [
         [
-            element("span", _when(entry), class_="whole"),
-            user_text(str(_of(entry, "key", "who") or "–")),
-            user_text(str(_of(entry, "action", "what") or "–")),
-            user_text(str(entry.get("policy") or "–")),
-            "–" if entry.get("version") is None else str(entry["version"]),
+            element("span", f"{entry.at[:10]} {entry.at[11:19]} UTC", class_="whole"),
+            user_text(entry.key),
+            user_text(entry.action),
+            user_text(entry.policy or "–"),
+            "–" if entry.version is None else str(entry.version),
             user_text(_detail(entry)),
         ]
         for entry in entries
@@ -145,51 +147,32 @@ def audit_list(entries: Sequence[dict[str, Any]]) -> list[Markup]:
     ]
 
 
-def policy_name(one: dict[str, Any]) -> str:
-    """The name of a policy in an answer of the interface.
-
-    Parameters
-    ----------
-    one
-        The entry.
-    """
-    return str(_of(one, "name", "policy"))
-
-
-def _policy(one: dict[str, Any], *, may_act: bool) -> Markup:
-    name = policy_name(one)
-    current = _of(one, "version", "policy_version")
-    versions = one.get("versions")
-    facts = [f"kind {one.get('kind', '–')}", f"version {current}"]
-    if one.get("last_lesson"):
-        facts.append(f"learned up to row {one['last_lesson']:,} of the log")
-    content: list[Markup | None] = []
-    if versions:
-        content.append(_versions(name, versions, current, may_act=may_act))
-    report = one.get("report") or {}
-    if isinstance(report, dict) and report:
-        content.append(_report(report))
-    if may_act and versions and len(versions) > 1:
+def _policy(one: ServedPolicy, *, may_act: bool) -> Markup:
+    name = one.name
+    facts = [f"kind {one.kind}", f"version {one.version}"]
+    if one.last_lesson:
+        facts.append(f"learned up to row {one.last_lesson:,} of the log")
+    content: list[Markup | None] = [_versions(name, one.versions, one.version, may_act=may_act)]
+    if one.report:
+        content.append(_report(one.report))
+    if may_act and len(one.versions) > 1:
         link = element("a", "Roll back …", href=f"/rollback?{urlencode({'policy': name})}", class_="button plain")
         content.append(element("div", link, class_="actions"))
-    settings = one.get("settings")
     return element(
         "section",
         element("h2", user_text(name)),
         element("p", " · ".join(facts), class_="note"),
-        element("p", "settings ", element("code", settings), class_="note") if settings else None,
+        element("p", "settings ", element("code", one.settings), class_="note"),
         content,
         class_="card",
         data_policy=name,
     )
 
 
-def _versions(name: str, versions: Sequence[dict[str, Any]], current: Any, *, may_act: bool) -> Markup:
+def _versions(name: str, versions: Sequence[SharedVersion], current: int, *, may_act: bool) -> Markup:
     rows = []
     for entry in versions:
-        number = entry.get("version")
-        model = entry.get("model_sha256")
-        part = entry.get("share")
+        number, model, part = entry.version, entry.model_sha256, entry.share
         # What serves everything cannot be given more.
         can = may_act and part != 1
         where = urlencode({"policy": name, "version": number})
@@ -201,7 +184,7 @@ def _versions(name: str, versions: Sequence[dict[str, Any]], current: Any, *, ma
                 joined(str(number), element("span", " serves", class_="clicked") if number == current else None),
                 element("code", str(model)[:12], title=model) if model else "–",
                 Cell(part, share(part)),
-                element("span", moment(_micro(entry.get("since"))) if entry.get("since") else "–", class_="whole"),
+                element("span", moment(1e6 * entry.since), class_="whole"),
                 link,
             ]
         )
@@ -232,25 +215,6 @@ def _plain(value: Any) -> str:
     return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
-def _detail(entry: dict[str, Any]) -> str:
-    part = entry.get("share")
-    shown = f"share {share(part)}. " if part not in (None, 1, 1.0) else ""
-    return shown + (summary_of(entry) or _plain(entry.get("detail") or ""))
-
-
-def _when(entry: dict[str, Any]) -> str:
-    at = _of(entry, "at", "stamp", "at_us")
-    if isinstance(at, str):
-        return f"{at[:10]} {at[11:19]} UTC" if at.endswith("+00:00") else at
-    return moment(_micro(at))
-
-
-def _micro(at: Any) -> float | None:
-    """Microseconds since 1970 of a time in seconds or microseconds."""
-    if isinstance(at, bool) or not isinstance(at, int | float):
-        return None
-    return at if at > 1e12 else at * 1e6
-
-
-def _of(entry: dict[str, Any], *names: str) -> Any:
-    return next((entry[name] for name in names if entry.get(name) is not None), None)
+def _detail(entry: AuditLine) -> str:
+    shown = f"share {share(entry.share)}. " if entry.share not in (None, 1) else ""
+    return shown + (summary_of(entry) or entry.detail)

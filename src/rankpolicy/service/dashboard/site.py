@@ -7,7 +7,6 @@ import threading
 import time
 from collections.abc import Awaitable, Callable
 from typing import Any
-from urllib.parse import quote
 
 import msgspec
 from starlette.requests import Request
@@ -21,17 +20,21 @@ from rankpolicy.service.dashboard.following import LogFollower
 from rankpolicy.service.dashboard.html import Markup, element
 from rankpolicy.service.dashboard.log_rows import open_rows
 from rankpolicy.service.dashboard.overview_page import overview
-from rankpolicy.service.dashboard.own_api import OwnApi
 from rankpolicy.service.dashboard.page import whole_page
 from rankpolicy.service.dashboard.policies_page import ACTIONS, audit_list, confirmation, policy_list
 from rankpolicy.service.dashboard.queries_page import query_list, unknown_query, why_this_order
 from rankpolicy.service.dashboard.rates import Rates
 from rankpolicy.service.dashboard.statistics import Statistics
 from rankpolicy.service.dashboard.visitors import SignInError, Visitor, Visitors, read_form, set_cookie
+from rankpolicy.service.domain.deployments import Change
 from rankpolicy.service.domain.messages import LONGEST, RankRequest
 from rankpolicy.service.host import disk_bytes
-from rankpolicy.service.http.access import Access
+from rankpolicy.service.http.access import LOCAL, Access
 from rankpolicy.service.http.answers import ENCODER, RefusedError, refusal_of
+from rankpolicy.service.http.deployments import audit_lines, served_policy
+from rankpolicy.service.http.pages import served_policies
+from rankpolicy.service.learning.promotion import promote_version, rollback
+from rankpolicy.service.log.served_store import ServedStore
 from rankpolicy.service.ranking_service import RankingService
 
 HEADERS = {
@@ -59,8 +62,6 @@ class Dashboard:
         The service.
     access
         Its keys.
-    application
-        Its ASGI application, which the pages ask.
     report
         Called with a sentence when the log cannot be read.
     """
@@ -69,12 +70,10 @@ class Dashboard:
         self,
         service: RankingService,
         access: Access,
-        application: Any,
         *,
         report: Callable[[str], None] = lambda text: None,
     ) -> None:
         self._service, self._access = service, access
-        self._api = OwnApi(application)
         self._visitors = Visitors(access)
         self.rates = Rates()
         self.statistics = Statistics(service.config.window)
@@ -162,28 +161,16 @@ class Dashboard:
         return [explained(live, request) for live in served if live.version.kind != "split"], lists
 
     async def _policies(self, request: Request, visitor: Visitor) -> Response:
-        _, answer = await self._api.call(request, "GET", "/v1/policies", key=visitor.reading_key)
-        policies = answer.get("policies", []) if isinstance(answer, dict) else answer or []
-        said = {"promote": "The version was promoted.", "rollback": "Rolled back."}.get(
-            request.query_params.get("done", "")
-        )
-        status, audit = await self._api.call(request, "GET", "/v1/audit", key=visitor.reading_key)
-        entries = audit.get("audit", []) if status == 200 and isinstance(audit, dict) else []
-        content = policy_list(policies, evaluations_of(entries), may_act=visitor.may("promote"), said=said)
+        policies = await asyncio.to_thread(served_policies, self._service.policies)
+        evaluations = evaluations_of(await audit_lines(self._service, limit=_MOST_AUDIT))
+        done = {"promote": "The version was promoted.", "rollback": "Rolled back."}
+        message = done.get(request.query_params.get("done", ""))
+        content = policy_list(policies, evaluations, may_act=visitor.may("promote"), said=message)
         return self._html(visitor, "Policies", *content, here="/policies")
 
     async def _audit(self, request: Request, visitor: Visitor) -> Response:
-        status, answer = await self._api.call(request, "GET", "/v1/audit", key=visitor.reading_key)
-        if status != 200:
-            text = "This service has no audit log to show."
-            return self._html(visitor, "Audit", element("h1", "Audit"), element("p", text), here="/audit")
-        entries: list[Any] = answer.get("audit", []) if isinstance(answer, dict) else answer or []
-        newest = sorted(
-            entries,
-            key=lambda one: (one.get("number") or 0, str(one.get("at") or one.get("stamp") or "")),
-            reverse=True,
-        )
-        return self._html(visitor, "Audit", *audit_list(newest[:_MOST_AUDIT]), here="/audit")
+        lines = await audit_lines(self._service, limit=_MOST_AUDIT)
+        return self._html(visitor, "Audit", *audit_list(lines), here="/audit")
 
     # Actions -------------------------------------------------------------------------------------------------------------------------
 
@@ -198,14 +185,16 @@ class Dashboard:
         fields = await self._visitors.checked_form(request, visitor)
         action = request.url.path[1:]
         _check_fields(action, fields)
-        body: dict[str, Any] = {}
-        if action == "promote":
-            body = {"version": int(fields["version"]), "share": _share(fields.get("share", "100"))}
-        path = f"/v1/policies/{quote(fields['policy'], safe='', errors='replace')}/{action}"
-        status, answer = await self._api.call(request, "POST", path, key=visitor.key, body=body)
-        if status != 200:
-            message = answer.get("message") if isinstance(answer, dict) else None
-            raise RefusedError(status, "refused", message or "the service refused it.")
+        policy = served_policy(self._service, fields["policy"])
+        who = LOCAL if visitor.key is None else self._access.check_key(visitor.key, "promote")
+
+        def change(store: ServedStore, now: int) -> Change:
+            if action == "rollback":
+                return rollback(store, policy, who=who, now=now)
+            share = _share(fields.get("share", "100"))
+            return promote_version(store, policy, int(fields["version"]), share=share, who=who, now=now)
+
+        await self._service.changed(change)
         return RedirectResponse(f"/policies?done={action}", 303)
 
     # Sessions ------------------------------------------------------------------------------------------------------------------------

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from http.cookies import CookieError, SimpleCookie
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
@@ -41,11 +41,6 @@ class Visitor:
     key: StoredKey | None
     cookie: str
     is_new: bool
-
-    @property
-    def reading_key(self) -> StoredKey | None:
-        """Their key as the interface is asked for what pages show: who may see the dashboard may read."""
-        return None if self.key is None else replace(self.key, scopes=(*self.key.scopes, "read"))
 
     def may(self, scope: str) -> bool:
         """Whether they may do something.

@@ -16,7 +16,6 @@ from rankpolicy.service.http.bodies import header
 LOCAL = "this machine"  # who changes something where there are no keys
 _CHALLENGE = (b"www-authenticate", b"Bearer")
 KEY_ID = "rankpolicy.key_id"  # in the ASGI scope: who asks, once that is known
-SESSION_KEY = "rankpolicy.key"  # in the ASGI scope, where no client can write: the key of a session of the dashboard
 
 
 class Access:
@@ -56,15 +55,19 @@ class Access:
             return LOCAL
         given = header(scope, b"authorization") or ""
         kind, _, key = given.partition(" ")
-        found = matching_key(key.strip(), self._keys) if kind.lower() == "bearer" else scope.get(SESSION_KEY)
-        if found is None:
+        known_key = matching_key(key.strip(), self._keys) if kind.lower() == "bearer" else None
+        if known_key is None:
             raise RefusedError(401, "unauthorized", "send a valid key: Authorization: Bearer rp_...", _CHALLENGE)
-        scope[KEY_ID] = found.key_id
-        self._check_expiry(found)
-        if needed not in found.scopes:
+        scope[KEY_ID] = known_key.key_id
+        return self.check_key(known_key, needed)
+
+    def check_key(self, key: StoredKey, needed: str) -> str:
+        """Refuse what a key does not allow, or not so often; its id."""
+        self._check_expiry(key)
+        if needed not in key.scopes:
             raise RefusedError(403, "forbidden", f"this key must have the scope {needed!r}; it has not.")
-        self.charge(found.key_id)
-        return found.key_id
+        self.charge(key.key_id)
+        return key.key_id
 
     def charge(self, key_id: str) -> None:
         """Count a request against the rate of its key; refuse it where that is used up, or the key has expired meanwhile.

@@ -84,7 +84,7 @@ class Application:
         self._bytes_in_flight = 0  # of lists and events that are being read, or wait for their answer
         self._access = Access(service.reader.valid_keys, service.reader.had_keys)
         service.at_each_look(self._access.look)
-        self.dashboard = Dashboard(service, self._access, self, report=report)
+        self.dashboard = Dashboard(service, self._access, report=report)
         self._pages = pages(service, self._access, self._metrics_text, self.dashboard.routes())
         self._quick: dict[str, Callable[[Scope, Receive, Send], Awaitable[None]]] = {
             RANK: self._rank,

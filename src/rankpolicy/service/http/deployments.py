@@ -54,7 +54,7 @@ def changing_routes(service: RankingService, access: Access) -> list[Route]:
         return checked
 
     async def promote(request: Request, who: str) -> Response:
-        name = _known_policy(service, request)
+        name = served_policy(service, request.path_params["policy"])
         wanted = decoded(_PROMOTE, await read_body(request.scope, request.receive))
         if (wanted.version is None) == (wanted.model_sha256 is None):
             raise RankPolicyError("name either version or model_sha256, one of them.")
@@ -73,7 +73,7 @@ def changing_routes(service: RankingService, access: Access) -> list[Route]:
         return _json(audit_line(await service.changed(change)))
 
     async def roll_back(request: Request, who: str) -> Response:
-        name = _known_policy(service, request)
+        name = served_policy(service, request.path_params["policy"])
         wanted = decoded(_ROLLBACK, await read_body(request.scope, request.receive))
         made = await service.changed(lambda store, now: rollback(store, name, who=who, detail=wanted.detail, now=now))
         return _json(audit_line(made))
@@ -104,23 +104,7 @@ def changing_routes(service: RankingService, access: Access) -> list[Route]:
     async def audit(request: Request) -> Response:
         access.check(request.scope, "read")
         limit = decoded(msgspec.json.Decoder(Limit), request.query_params.get("limit", "100").encode())
-        changes, key_lines = await service.read(lambda store: (store.changes(), store.audit_lines()))
-        lines = [audit_line(change) for change in changes]
-        lines += [
-            AuditLine(
-                at=_time(stamp),
-                key=detail.split(":")[0],
-                action=what,
-                policy=None,
-                version=None,
-                share=None,
-                detail=detail,
-            )
-            for stamp, what, detail in key_lines
-        ]
-        lines.reverse()  # of changes at one moment the last comes first
-        lines.sort(key=lambda line: line.at, reverse=True)
-        return _json({"audit": lines[:limit]})
+        return _json({"audit": await audit_lines(service, limit=limit)})
 
     return [
         Route("/v1/policies/{policy}/promote", for_promoters(promote), methods=["POST"]),
@@ -131,14 +115,29 @@ def changing_routes(service: RankingService, access: Access) -> list[Route]:
     ]
 
 
-def audit_line(change: Change) -> AuditLine:
-    """A change as the interface shows it.
+async def audit_lines(service: RankingService, *, limit: int) -> list[AuditLine]:
+    """Who changed what, the last change first."""
+    changes, key_changes = await service.read(lambda store: (store.changes(), store.audit_lines()))
+    lines = [audit_line(change) for change in changes]
+    lines += [
+        AuditLine(
+            at=_time(stamp),
+            key=detail.split(":")[0],
+            action=action,
+            policy=None,
+            version=None,
+            share=None,
+            detail=detail,
+        )
+        for stamp, action, detail in key_changes
+    ]
+    lines.reverse()  # of changes at one moment the last comes first
+    lines.sort(key=lambda line: line.at, reverse=True)
+    return lines[:limit]
 
-    Parameters
-    ----------
-    change
-        The change.
-    """
+
+def audit_line(change: Change) -> AuditLine:
+    """A change as the interface shows it."""
     return AuditLine(
         at=_time(change.stamp),
         key=change.who,
@@ -154,11 +153,11 @@ def _time(stamp: int) -> str:
     return datetime.fromtimestamp(stamp / 1e6, UTC).isoformat(timespec="microseconds")
 
 
-def _known_policy(service: RankingService, request: Request) -> str:
-    name = request.path_params["policy"]
+def served_policy(service: RankingService, name: str) -> str:
+    """The name of a policy that is served; any other is refused."""
     if name not in service.policies.names:
         raise RefusedError(404, "not_found", "there is no policy with this name; GET /v1/policies lists them.")
-    return str(name)
+    return name
 
 
 def _json(body: Any, status: int = 200) -> Response:

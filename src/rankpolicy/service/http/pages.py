@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 from typing import Any
 
+import msgspec
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
@@ -50,9 +51,7 @@ def pages(
 
     async def policies(request: Request) -> Response:
         access.check(request.scope, "read")
-        # In a thread: the hash of a state takes as long as the state is large.
-        found = await asyncio.to_thread(lambda: [described(service.policies, name) for name in service.policies.names])
-        return _json({"policies": found})
+        return _json({"policies": await asyncio.to_thread(served_policies, service.policies)})
 
     async def health(request: Request) -> Response:
         return _json({"status": "ok"})
@@ -96,43 +95,55 @@ def _logged_list(ranking_id: str, store: ServedStore) -> dict[str, Any]:
     return {"shown": logged.shown, "clicked": clicked, "learned": is_learned} | times
 
 
-def described(policies: LivePolicies, name: str) -> dict[str, Any]:
-    """A policy as the interface shows it: the version that serves, and all versions that are served or may be returned to.
+class LiveVersion(msgspec.Struct, frozen=True, kw_only=True):
+    """A version of a policy and what it has learned."""
 
-    Parameters
-    ----------
-    policies
-        The policies that are served.
-    name
-        Name of the policy.
-    """
-    live, deployment = policies.by_name[name], policies.routing.deployed[name]
-    shares, by_version = deployment.shares(), policies.by_version
-    versions = [by_version[policies.routing.versions[name, number].key] for number in deployment.versions]
-    return {
-        "name": name,
-        "policy": name,
-        "kind": live.version.kind,
-        "version": live.version.number,
-        "policy_version": live.version.number,
-        "since": deployment.since / 1e6,
-        "versions": [
-            _version(one) | {"share": shares.get(one.version.number, 0.0), "since": deployment.since / 1e6}
-            for one in versions
-        ],
-        **{key: value for key, value in _version(live).items() if key not in ("kind", "version")},
-    }
+    version: int
+    kind: str
+    settings: str
+    model_sha256: str | None
+    last_lesson: int  # the row of the log up to which it has learned
+    state_sha256: str | None  # None where it does not learn
+    report: dict[str, Any]
+    since: float  # seconds since 1970
 
 
-def _version(live: LivePolicy) -> dict[str, Any]:
-    applied, state, report = live.described()
+class SharedVersion(LiveVersion, frozen=True, kw_only=True):
+    """A version that is served or may be returned to."""
+
+    share: float  # of the traffic of its policy
+
+
+class ServedPolicy(LiveVersion, frozen=True, kw_only=True):
+    """A policy: the version that serves, and all versions that are served or may be returned to."""
+
+    name: str
+    versions: list[SharedVersion]
+
+
+def served_policies(policies: LivePolicies) -> list[ServedPolicy]:
+    """All policies. Not for the event loop: the hash of a state takes as long as the state is large."""
+    described = []
+    for name in policies.names:
+        deployment = policies.routing.deployed[name]
+        shares, since = deployment.shares(), deployment.since / 1e6
+        lives = [policies.by_version[policies.routing.versions[name, number].key] for number in deployment.versions]
+        versions = [
+            SharedVersion(since=since, share=shares.get(live.version.number, 0.0), **_state(live)) for live in lives
+        ]
+        described.append(ServedPolicy(name=name, since=since, versions=versions, **_state(policies.by_name[name])))
+    return described
+
+
+def _state(live: LivePolicy) -> dict[str, Any]:
+    last_lesson, state_sha256, report = live.described()
     return {
         "version": live.version.number,
         "kind": live.version.kind,
         "settings": live.version.settings,
         "model_sha256": live.policy.model_sha256,
-        "last_lesson": applied,
-        "state_sha256": state if live.policy.learns else None,
+        "last_lesson": last_lesson,
+        "state_sha256": state_sha256 if live.policy.learns else None,
         "report": report,
     }
 
