@@ -20,7 +20,7 @@ import numpy as np
 
 from benchmarks.timing import speedup, use_two_threads
 from rankpolicy.clicks import ClickLog, fit_click_model, make_click_log, make_click_model, read_click_log
-from rankpolicy.clicks.log.pairs import pairs_of
+from rankpolicy.clicks.log.log_pairs import pairs_of
 
 ITERATIONS, COMPARED, TIMED = 100, 5, 5
 

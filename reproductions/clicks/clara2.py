@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankpolicy.clicks import CLICK_MODELS, fit_click_model
-from rankpolicy.clicks.log.counting import ratio, weighted_counts
+from rankpolicy.clicks.log.row_counts import ratio, weighted_counts
 from reproductions.clicks.clara2_bias import ALL_PAIRS, WAYS, BiasCurves, bias_claims, bias_curves
 from reproductions.clicks.clara2_held_out import held_out, held_out_claims, held_out_rows
 from reproductions.clicks.clara2_log import DATASET, GradedLog, read_graded_log

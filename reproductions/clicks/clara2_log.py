@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankpolicy.clicks import ClickLog, PairCounts, pair_counts, read_click_log
-from rankpolicy.clicks.log.pairs import PairTable
+from rankpolicy.clicks.log.log_pairs import PairTable
 from rankpolicy.files import read_text_bytes
 
 DATASET = "naver_clara2"

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankpolicy.clicks import ClickLog, fit_click_model, read_click_log
-from rankpolicy.clicks.models.base import ClickModel
+from rankpolicy.clicks.models.click_model import ClickModel
 from rankpolicy.simulation import Problem, expected_reward, stationary
 from reproductions.target import Setup
 

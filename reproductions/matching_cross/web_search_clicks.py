@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankpolicy.clicks.log.click_log import NOT_SHOWN, ClickLog
-from rankpolicy.clicks.log.counting import distinct_rows, weighted_counts
+from rankpolicy.clicks.log.row_counts import distinct_rows, weighted_counts
 from rankpolicy.data import read_folds
 from rankpolicy.data.dataset import RankingDataset
 from rankpolicy.data.folds import Fold

@@ -83,11 +83,11 @@ def _from_document(file: Path) -> Any:
     kind = document.get("format") if isinstance(document, dict) else None
     with _damage_explained(file):
         if kind == "rankpolicy click model":
-            from rankpolicy.clicks.models.file import restore_click_model
+            from rankpolicy.clicks.models.click_model import restore_click_model
 
             return restore_click_model(document, file)
         if kind == "rankpolicy position bias":
-            from rankpolicy.clicks.position_bias.file import read_position_bias
+            from rankpolicy.clicks.position_bias.bias import read_position_bias
 
             return read_position_bias(file)
     raise RankPolicyError(f"{file} is not a rankpolicy model. Models are written by save().")

@@ -7,7 +7,7 @@ import pytest
 
 import rankpolicy as rp
 from rankpolicy.clicks import CLICK_MODELS, ClickFitSettings, compare_click_models, fit_click_model, log_from_lists
-from rankpolicy.clicks.log.pairs import pairs_of
+from rankpolicy.clicks.log.log_pairs import pairs_of
 from rankpolicy.clicks.models.fit import first_parameters, maximised
 from rankpolicy.types import RankPolicyError
 from tests.clicks.log.logs import every_click_vector, random_log

@@ -160,7 +160,7 @@ def test_an_unknown_method_is_named():
 def test_numpy_alone_gives_the_same(method, monkeypatch):
     made = simulated(method, 1500, 8)
     compiled = estimated(method, made, num_resamples=5)
-    monkeypatch.setattr("rankpolicy.clicks.log.pairs.HAS_NUMBA", False)
+    monkeypatch.setattr("rankpolicy.clicks.log.log_pairs.HAS_NUMBA", False)
     plain = estimated(method, made, num_resamples=5)
     np.testing.assert_allclose(plain.propensities, compiled.propensities, rtol=1e-9)
     np.testing.assert_allclose(plain.intervals, compiled.intervals, rtol=1e-9)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from rankpolicy.clicks import fit_click_model
-from rankpolicy.clicks.log.pairs import pairs_of
+from rankpolicy.clicks.log.log_pairs import pairs_of
 from rankpolicy.clicks.models import shards
 from rankpolicy.clicks.models.members import CLICK_MODELS
 from rankpolicy.executors import Processes, Serial, Threads

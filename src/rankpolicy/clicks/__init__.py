@@ -15,23 +15,21 @@ if TYPE_CHECKING:
     from rankpolicy.clicks.learning.ips import IPSWeights, ips_weights
     from rankpolicy.clicks.learning.robust_relevance import doubly_robust_relevance
     from rankpolicy.clicks.learning.trust_bias import affine_relevance
-    from rankpolicy.clicks.log.any_file import read_click_log
     from rankpolicy.clicks.log.biased_log import BiasedLog, make_biased_log
     from rankpolicy.clicks.log.click_log import ClickLog, log_from_lists
     from rankpolicy.clicks.log.from_dataset import click_log_of
-    from rankpolicy.clicks.log.pairs import PairCounts, pair_counts
-    from rankpolicy.clicks.log.scan import scan_click_log
+    from rankpolicy.clicks.log.log_files import read_click_log
+    from rankpolicy.clicks.log.log_pairs import PairCounts, pair_counts
+    from rankpolicy.clicks.log.scanned_log import scan_click_log
     from rankpolicy.clicks.log.synthetic import make_click_log, make_click_model
-    from rankpolicy.clicks.models.base import ClickModel
+    from rankpolicy.clicks.models.click_model import ClickModel, Perplexity
     from rankpolicy.clicks.models.comparison import ClickComparison, compare_click_models
     from rankpolicy.clicks.models.definition import User
     from rankpolicy.clicks.models.fit import fit_click_model
     from rankpolicy.clicks.models.fit_settings import ClickFitSettings
     from rankpolicy.clicks.models.members import CLICK_MODELS
-    from rankpolicy.clicks.models.perplexity import Perplexity
-    from rankpolicy.clicks.position_bias.bias import PositionBias
+    from rankpolicy.clicks.position_bias.bias import PositionBias, read_position_bias
     from rankpolicy.clicks.position_bias.estimate import estimate_position_bias
-    from rankpolicy.clicks.position_bias.file import read_position_bias
     from rankpolicy.clicks.position_bias.members import POSITION_BIAS_METHODS
     from rankpolicy.data.click_evidence import ClickEvidence
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankpolicy.clicks.log.click_log import NOT_SHOWN
-from rankpolicy.clicks.log.counting import weighted_counts
+from rankpolicy.clicks.log.row_counts import weighted_counts
 from rankpolicy.declarations.arguments import seeded
 from rankpolicy.off_policy.log import OffPolicyLog
 from rankpolicy.off_policy.targets import Target

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from rankpolicy.clicks.log.click_log import NOT_SHOWN
-from rankpolicy.clicks.log.table_files import column_of
+from rankpolicy.clicks.log.log_tables import column_of
 from rankpolicy.data.dataset import RankingDataset
 from rankpolicy.data.formats.frames import frame_names
 from rankpolicy.declarations.arguments import as_float64, checked_kinds

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from rankpolicy.clicks import log_from_lists, make_click_log, make_click_model
-from rankpolicy.clicks.log.pairs import pairs_of
+from rankpolicy.clicks.log.log_pairs import pairs_of
 from rankpolicy.types import RankPolicyError
 from tests.clicks.log.logs import random_log
 

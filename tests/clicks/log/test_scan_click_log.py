@@ -8,7 +8,8 @@ import pytest
 
 import rankpolicy as rp
 from rankpolicy.clicks import make_click_log, make_click_model, read_click_log, scan_click_log
-from rankpolicy.clicks.log import counted_sessions, scan
+from rankpolicy.clicks.log import counted_sessions
+from rankpolicy.clicks.log import scanned_log as scan
 from rankpolicy.executors import Processes
 from rankpolicy.types import RankPolicyError
 

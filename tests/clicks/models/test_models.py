@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from rankpolicy.clicks import CLICK_MODELS, fit_click_model, log_from_lists
-from rankpolicy.clicks.log.pairs import pairs_of
+from rankpolicy.clicks.log.log_pairs import pairs_of
 
 LISTS = [["x", "y", "z"]]
 

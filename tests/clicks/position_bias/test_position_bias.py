@@ -14,7 +14,7 @@ from rankpolicy.clicks import (
     pair_counts,
     read_click_log,
 )
-from rankpolicy.clicks.log.pairs import PairCounts
+from rankpolicy.clicks.log.log_pairs import PairCounts
 from rankpolicy.clicks.position_bias.em import em_step, regression_step
 from rankpolicy.clicks.position_bias.harvest import adjacent_curve, bradley_terry_curve, harvested_together
 from rankpolicy.clicks.position_bias.randomised import feature_weights

@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 
 from rankpolicy.clicks import CLICK_MODELS
-from rankpolicy.clicks.log.blocks import cut_at_changes
-from rankpolicy.clicks.log.counting import counted_keys, distinct_rows
-from rankpolicy.clicks.log.pairs import pairs_of
+from rankpolicy.clicks.log.log_pairs import pairs_of
+from rankpolicy.clicks.log.row_counts import counted_keys, cut_at_changes, distinct_rows
 from rankpolicy.clicks.models.cascade import CascadeModel
 from rankpolicy.clicks.models.fit import first_parameters
 from tests.clicks.log.logs import random_log
@@ -65,7 +64,7 @@ def test_blocks_never_divide_an_owner():
 
 
 def test_rows_that_share_a_hash_stay_apart(monkeypatch):
-    monkeypatch.setattr("rankpolicy.clicks.log.counting._MULTIPLIER", np.uint64(0))
+    monkeypatch.setattr("rankpolicy.clicks.log.row_counts._MULTIPLIER", np.uint64(0))
     rows = np.array([[1, 2], [3, 4], [1, 2]])
     first, inverse = distinct_rows(rows)
     assert len(first) == 2

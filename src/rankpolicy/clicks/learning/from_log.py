@@ -22,7 +22,7 @@ from rankpolicy.clicks.learning.weights import (
     propensity_table,
 )
 from rankpolicy.clicks.log.click_log import ClickLog
-from rankpolicy.clicks.log.counting import distinct_rows, ratio, weighted_counts
+from rankpolicy.clicks.log.row_counts import distinct_rows, ratio, weighted_counts
 from rankpolicy.data.click_evidence import NO_CLICK, NO_RELEVANCE, NO_SESSION, OTHER_QUERY, ClickEvidence
 from rankpolicy.data.dataset import RankingDataset
 from rankpolicy.declarations.arguments import checked_kinds

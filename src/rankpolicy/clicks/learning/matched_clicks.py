@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from rankpolicy.clicks.learning.weights import Array
 from rankpolicy.clicks.log.click_log import ClickLog
-from rankpolicy.clicks.log.pairs import PairCounts, PairTable, cells_by_owner
+from rankpolicy.clicks.log.log_pairs import PairCounts, PairTable, cells_by_owner
 from rankpolicy.data.dataset import RankingDataset
 from rankpolicy.types import RankPolicyError
 
@@ -92,17 +92,7 @@ class MatchedClicks:
         size = (len(self.pairs) + 1, self.log.num_positions)
         shown, clicks = np.zeros(size), np.zeros(size)
         for start in range(0, len(self.kept), _SESSIONS_OF_A_BLOCK):
-            rows = self.kept[start : start + _SESSIONS_OF_A_BLOCK]
-            log = self.log
-            view = self.pairs.view(
-                replace(
-                    log,
-                    queries=log.queries[rows],
-                    items=log.items[rows],
-                    clicks=log.clicks[rows],
-                    counts=log.counts[rows],
-                )
-            )
+            view = self.pairs.view(self.log.of_sessions(self.kept[start : start + _SESSIONS_OF_A_BLOCK]))
             # The last owner stands for shown items that are not in the dataset.
             counts = cells_by_owner(view, view.pairs, size[0]).counts(view.counts[None])
             shown += counts.shown[0]
@@ -148,10 +138,5 @@ def _pairs_of_dataset(dataset: RankingDataset) -> tuple[PairTable, NDArray[np.in
 
 def _clicked_log(log: ClickLog, rows: NDArray[np.intp], positions: NDArray[np.intp]) -> ClickLog:
     """One session per click, since only clicked items have to be looked up, and clicks are few."""
-    return replace(
-        log,
-        queries=log.queries[rows],
-        items=log.items[rows, positions][:, None],
-        clicks=np.ones((len(rows), 1), np.int8),
-        counts=log.counts[rows],
-    )
+    items = log.items[rows, positions][:, None]
+    return replace(log.of_sessions(rows), items=items, clicks=np.ones((len(rows), 1), np.int8))

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rankpolicy.clicks.log.counting import distinct_rows
+from rankpolicy.clicks.log.row_counts import distinct_rows
 from rankpolicy.declarations.arguments import as_whole_numbers, checked_kinds
 from rankpolicy.display import html_block, html_table
 from rankpolicy.types import RankPolicyError
@@ -110,7 +110,7 @@ class ClickLog:
         first, inverse = distinct_rows(np.column_stack([self.queries, self.items, self.clicks]))
         totals = np.bincount(inverse, self.counts, len(first)).astype(np.int64)
         order = np.argsort(first)
-        return replace(self._rows(first[order]), counts=totals[order])
+        return replace(self.of_sessions(first[order]), counts=totals[order])
 
     @checked_kinds
     def split(self, test_fraction: float) -> tuple[ClickLog, ClickLog]:
@@ -140,7 +140,7 @@ class ClickLog:
             raise RankPolicyError(
                 f"test_fraction {test_fraction} leaves nothing to test on: no query has {1 / test_fraction:.0f} sessions."
             )
-        return self._rows(np.flatnonzero(~is_test)), self._rows(np.flatnonzero(is_test))
+        return self.of_sessions(np.flatnonzero(~is_test)), self.of_sessions(np.flatnonzero(is_test))
 
     @checked_kinds
     def with_clicks(self, clicks: NDArray[np.int8]) -> ClickLog:
@@ -170,9 +170,16 @@ class ClickLog:
             raise RankPolicyError(
                 f"the log has no query {name!r}; its {len(self.query_names)} queries are query_names."
             )
-        return self._rows(np.flatnonzero(self.queries == self.query_names.index(name)))
+        return self.of_sessions(np.flatnonzero(self.queries == self.query_names.index(name)))
 
-    def _rows(self, rows: NDArray[np.intp]) -> ClickLog:
+    def of_sessions(self, rows: NDArray[np.intp]) -> ClickLog:
+        """Some of the sessions; names and numbers stay as they are.
+
+        Parameters
+        ----------
+        rows
+            Indices of the sessions, in the order wanted.
+        """
         # What was dropped or skipped is counted for the whole file; every part keeps these counts.
         return replace(
             self,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from rankpolicy.clicks.log.table_files import COLUMNS, column_of
+from rankpolicy.clicks.log.log_tables import COLUMNS, column_of
 from rankpolicy.optional import require
 
 _COUNT = "_count"

@@ -12,9 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from rankpolicy.clicks.log.blocks import cut_at_changes
-from rankpolicy.clicks.log.counting import counted_keys, distinct_rows, weighted_counts
-from rankpolicy.clicks.log.pairs import LogView
+from rankpolicy.clicks.log.log_pairs import LogView
+from rankpolicy.clicks.log.row_counts import counted_keys, cut_at_changes, distinct_rows, weighted_counts
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

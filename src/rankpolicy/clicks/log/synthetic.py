@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from rankpolicy.clicks.log.click_log import ClickLog
-from rankpolicy.clicks.log.pairs import PairTable
-from rankpolicy.clicks.models.base import ClickModel
+from rankpolicy.clicks.log.log_pairs import PairTable
+from rankpolicy.clicks.models.click_model import ClickModel
 from rankpolicy.clicks.models.members import CLICK_MODELS
 from rankpolicy.declarations.arguments import checked_kinds, seeded, whole_number
 from rankpolicy.types import RankPolicyError

@@ -13,38 +13,31 @@ with x_1 = 1, on = after_click or after_skip according to the mark at k, and non
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
-from rankpolicy.clicks.log.counting import ratio, weighted_counts
 from rankpolicy.clicks.log.list_counts import ListCounts, list_counts
-from rankpolicy.clicks.log.pairs import LogView
-from rankpolicy.clicks.models.base import ClickModel, weighted_log
-from rankpolicy.clicks.models.definition import Expectation, Parameters
+from rankpolicy.clicks.log.log_pairs import LogView
+from rankpolicy.clicks.log.row_counts import ratio
+from rankpolicy.clicks.models.click_model import ClickModel, weighted_log
+from rankpolicy.clicks.models.definition import PAIR, Axis, Codes, Expectation, Floats, Parameters
 
-Counts = dict[str, NDArray[np.float64]]
+Counts = dict[str, Floats]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Moves:
     """What users did after they examined an item that had another one below; ``went_on`` is a probability given all marks."""
 
-    pairs: NDArray[np.int64]  # (click,); equal clicks are counted once
-    positions: NDArray[np.int64]  # (click,)
-    counts: NDArray[np.float64]  # (click,)
-    went_on: NDArray[np.float64]  # (click,)
+    pairs: Codes  # (click,); equal clicks are counted once
+    positions: Codes  # (click,)
+    counts: Floats  # (click,)
+    went_on: Floats  # (click,)
     skips: float  # items examined and not clicked
     skips_gone_on: float
-
-    def by_pair(self, values: NDArray[np.float64], size: int) -> NDArray[np.float64]:
-        """Sums of values of moves by pair (size,)."""
-        return weighted_counts(self.pairs, values, size)
-
-    def by_position(self, values: NDArray[np.float64], size: int) -> NDArray[np.float64]:
-        """Sums of values of moves by position (size,)."""
-        return weighted_counts(self.positions, values, size)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,7 +61,10 @@ class CascadeModel(ClickModel):
 
     @classmethod
     def expect(cls, parameters: Parameters, view: LogView) -> Expectation:
-        attraction, after_click = parameters["attraction"][view.pairs], cls._after_click(parameters, view)
+        attraction = parameters["attraction"][view.pairs]
+        after_click = np.broadcast_to(
+            cls.after_click(parameters, view.pairs, np.arange(view.num_positions)), view.pairs.shape
+        )
         examined, likelihood = examined_given_clicks(attraction, after_click, cls.after_skip(parameters), view)
         weights, clicks, has_next = view.weights, view.clicks, view.has_next
         below = np.pad(examined, ((0, 0), (0, 1)))[:, 1:]
@@ -133,8 +129,8 @@ class CascadeModel(ClickModel):
         cls,
         parameters: Parameters,
         moves: Moves,
-        clicks: NDArray[np.float64],
-        examined: NDArray[np.float64],
+        clicks: Floats,
+        examined: Floats,
         log_likelihood: float,
     ) -> Expectation:
         successes, trials = cls.count_moves(parameters, moves, len(clicks) - 1)
@@ -142,15 +138,10 @@ class CascadeModel(ClickModel):
         trials["attraction"] = examined + trials.get("attraction", 0.0)
         return Expectation(successes=successes, trials=trials, log_likelihood=log_likelihood)
 
-    @classmethod
-    def _after_click(cls, parameters: Parameters, view: LogView) -> NDArray[np.float64]:
-        values = cls.after_click(parameters, view.pairs, np.arange(view.num_positions))
-        return np.broadcast_to(values, view.pairs.shape)
-
 
 def examined_given_clicks(
-    attraction: NDArray[np.float64], after_click: NDArray[np.float64], after_skip: float, view: LogView
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    attraction: Floats, after_click: Floats, after_skip: float, view: LogView
+) -> tuple[Floats, Floats]:
     """P(examined | all marks) (session, position), 0 where nothing was shown, and the probability of the marks (session,)."""
     clicks, width = view.clicks, view.num_positions
     goes_on = np.where(clicks, after_click, after_skip)
@@ -187,3 +178,32 @@ def stopped_at_last_click(cls: type[CascadeModel], view: LogView) -> Expectation
     halves = {name: np.full(shape, 0.5) for name, shape in shapes.items()}
     counts = view.sum_by_pair(weights * clicks), view.sum_by_pair(weights * examined)
     return cls._expectation(halves, moves, *counts, np.nan)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cascade(CascadeModel):
+    """The cascade model (Craswell, Zoeter, Taylor & Ramsey 2008).
+
+    The user examines one item after another and stops at the first click: after_click = 0, after_skip = 1.
+
+    Maximum likelihood in closed form: attraction = clicks / how often the item was shown at the first click or above it. A second
+    click is impossible in this model; it is not counted, and a log with one has the log-likelihood -inf.
+    """
+
+    name: ClassVar[str] = "cm"
+    title: ClassVar[str] = "cascade model"
+    uses_em: ClassVar[bool] = False
+    axes: ClassVar[Mapping[str, tuple[Axis, ...]]] = {"attraction": (PAIR,)}
+
+    @classmethod
+    def closed_form(cls, view: LogView) -> Expectation:
+        clicks_so_far = np.cumsum(view.clicks, 1)
+        weights = view.weights * (clicks_so_far - view.clicks == 0)
+        return Expectation(
+            successes={"attraction": view.sum_by_pair(weights * view.clicks)},
+            trials={"attraction": view.sum_by_pair(weights)},
+        )
+
+    @classmethod
+    def after_click(cls, parameters: Parameters, pairs: Codes, positions: Codes) -> Floats:
+        return np.zeros(1)

@@ -7,11 +7,10 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
-from rankpolicy.clicks.log.counting import ratio
+from rankpolicy.clicks.log.row_counts import ratio, weighted_counts
 from rankpolicy.clicks.models.cascade import CascadeModel, Counts, Moves
-from rankpolicy.clicks.models.definition import PAIR, Axis, Parameters
+from rankpolicy.clicks.models.definition import PAIR, Axis, Codes, Floats, Parameters
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,11 +27,9 @@ class ClickChain(CascadeModel):
     axes: ClassVar[Mapping[str, tuple[Axis, ...]]] = {"attraction": (PAIR,), "continuation": (3,)}
 
     @classmethod
-    def after_click(
-        cls, parameters: Parameters, pairs: NDArray[np.int64], positions: NDArray[np.int64]
-    ) -> NDArray[np.float64]:
+    def after_click(cls, parameters: Parameters, pairs: Codes, positions: Codes) -> Floats:
         attraction, (_, tau_2, tau_3) = parameters["attraction"][pairs], parameters["continuation"]
-        result: NDArray[np.float64] = tau_2 * (1 - attraction) + tau_3 * attraction
+        result: Floats = tau_2 * (1 - attraction) + tau_3 * attraction
         return result
 
     @classmethod
@@ -48,11 +45,11 @@ class ClickChain(CascadeModel):
         good, bad = good_and_on + good_and_stopped, moves.counts - good_and_on - good_and_stopped
         bad_and_on = moves.counts * moves.went_on - good_and_on
         successes = {
-            "attraction": moves.by_pair(good, num_pairs + 1),
+            "attraction": weighted_counts(moves.pairs, good, num_pairs + 1),
             "continuation": np.array([moves.skips_gone_on, bad_and_on.sum(), good_and_on.sum()]),
         }
         trials = {
-            "attraction": moves.by_pair(moves.counts, num_pairs + 1),
+            "attraction": weighted_counts(moves.pairs, moves.counts, num_pairs + 1),
             "continuation": np.array([moves.skips, bad.sum(), good.sum()]),
         }
         return successes, trials

@@ -1,4 +1,4 @@
-"""The dynamic Bayesian network (Chapelle & Zhang 2009)."""
+"""The dynamic Bayesian network and its simplified form (Chapelle & Zhang 2009)."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
-from rankpolicy.clicks.log.counting import ratio
-from rankpolicy.clicks.models.cascade import CascadeModel, Counts, Moves
-from rankpolicy.clicks.models.definition import PAIR, Axis, Parameters
+from rankpolicy.clicks.log.log_pairs import LogView
+from rankpolicy.clicks.log.row_counts import ratio, weighted_counts
+from rankpolicy.clicks.models.cascade import CascadeModel, Counts, Moves, stopped_at_last_click
+from rankpolicy.clicks.models.definition import PAIR, Axis, Codes, Expectation, Floats, Parameters
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,9 +32,7 @@ class DynamicBayesian(CascadeModel):
     }
 
     @classmethod
-    def after_click(
-        cls, parameters: Parameters, pairs: NDArray[np.int64], positions: NDArray[np.int64]
-    ) -> NDArray[np.float64]:
+    def after_click(cls, parameters: Parameters, pairs: Codes, positions: Codes) -> Floats:
         return (1 - parameters["satisfaction"][pairs]) * parameters["continuation"]
 
     @classmethod
@@ -42,9 +40,7 @@ class DynamicBayesian(CascadeModel):
         return float(parameters["continuation"][0])
 
     @classmethod
-    def click_reward(
-        cls, parameters: Parameters, pairs: NDArray[np.int64], positions: NDArray[np.int64]
-    ) -> NDArray[np.float64]:
+    def click_reward(cls, parameters: Parameters, pairs: Codes, positions: Codes) -> Floats:
         return parameters["satisfaction"][pairs]
 
     @classmethod
@@ -55,15 +51,50 @@ class DynamicBayesian(CascadeModel):
         gone_on = (moves.counts * moves.went_on).sum() + moves.skips_gone_on
         tried = (moves.counts - satisfied).sum() + moves.skips
         successes = {
-            "satisfaction": moves.by_pair(satisfied, num_pairs + 1),
+            "satisfaction": weighted_counts(moves.pairs, satisfied, num_pairs + 1),
             "continuation": np.array([gone_on]),
         }
         trials = {
-            "satisfaction": moves.by_pair(moves.counts, num_pairs + 1),
+            "satisfaction": weighted_counts(moves.pairs, moves.counts, num_pairs + 1),
             "continuation": np.array([tried]),
         }
         return successes, trials
 
-    def relevance(self) -> NDArray[np.float64]:
+    def relevance(self) -> Floats:
+        """attraction x satisfaction: P(clicked and satisfied | examined)."""
+        return self.parameters["attraction"] * self.parameters["satisfaction"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SimplifiedDBN(CascadeModel):
+    """A DBN whose continuation is 1 (section 5): after a click the user is satisfied with probability satisfaction(query, item), and only
+    then the session ends: after_click = 1 - satisfaction, after_skip = 1.
+
+    EM starts from the paper's estimate, which takes the last click for the satisfying one (``iterations=0`` keeps it), and continues to
+    maximum likelihood.
+    """
+
+    name: ClassVar[str] = "sdbn"
+    title: ClassVar[str] = "simplified dynamic Bayesian network"
+    axes: ClassVar[Mapping[str, tuple[Axis, ...]]] = {"attraction": (PAIR,), "satisfaction": (PAIR,)}
+
+    @classmethod
+    def closed_form(cls, view: LogView) -> Expectation:
+        return stopped_at_last_click(cls, view)
+
+    @classmethod
+    def after_click(cls, parameters: Parameters, pairs: Codes, positions: Codes) -> Floats:
+        return 1 - parameters["satisfaction"][pairs]
+
+    @classmethod
+    def click_reward(cls, parameters: Parameters, pairs: Codes, positions: Codes) -> Floats:
+        return parameters["satisfaction"][pairs]
+
+    @classmethod
+    def count_moves(cls, parameters: Parameters, moves: Moves, num_pairs: int) -> tuple[Counts, Counts]:
+        satisfied = weighted_counts(moves.pairs, moves.counts * (1 - moves.went_on), num_pairs + 1)
+        return {"satisfaction": satisfied}, {"satisfaction": weighted_counts(moves.pairs, moves.counts, num_pairs + 1)}
+
+    def relevance(self) -> Floats:
         """attraction x satisfaction: P(clicked and satisfied | examined)."""
         return self.parameters["attraction"] * self.parameters["satisfaction"]

@@ -6,12 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
-import numpy as np
-from numpy.typing import NDArray
-
-from rankpolicy.clicks.log.pairs import LogView
+from rankpolicy.clicks.log.log_pairs import LogView
+from rankpolicy.clicks.log.row_counts import weighted_counts
 from rankpolicy.clicks.models.cascade import CascadeModel, Counts, Moves, stopped_at_last_click
-from rankpolicy.clicks.models.definition import PAIR, POSITION, Axis, Expectation, Parameters
+from rankpolicy.clicks.models.definition import PAIR, POSITION, Axis, Codes, Expectation, Floats, Parameters
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,19 +29,15 @@ class DependentClick(CascadeModel):
         return stopped_at_last_click(cls, view)
 
     @classmethod
-    def after_click(
-        cls, parameters: Parameters, pairs: NDArray[np.int64], positions: NDArray[np.int64]
-    ) -> NDArray[np.float64]:
+    def after_click(cls, parameters: Parameters, pairs: Codes, positions: Codes) -> Floats:
         return 1 - parameters["stop"][positions]
 
     @classmethod
-    def click_reward(
-        cls, parameters: Parameters, pairs: NDArray[np.int64], positions: NDArray[np.int64]
-    ) -> NDArray[np.float64]:
+    def click_reward(cls, parameters: Parameters, pairs: Codes, positions: Codes) -> Floats:
         return parameters["stop"][positions]
 
     @classmethod
     def count_moves(cls, parameters: Parameters, moves: Moves, num_pairs: int) -> tuple[Counts, Counts]:
         num_positions = len(parameters["stop"])
-        stops = moves.by_position(moves.counts * (1 - moves.went_on), num_positions)
-        return {"stop": stops}, {"stop": moves.by_position(moves.counts, num_positions)}
+        stops = weighted_counts(moves.positions, moves.counts * (1 - moves.went_on), num_positions)
+        return {"stop": stops}, {"stop": weighted_counts(moves.positions, moves.counts, num_positions)}

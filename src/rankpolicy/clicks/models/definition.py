@@ -19,10 +19,12 @@ from rankpolicy.display import short_repr
 from rankpolicy.types import RankPolicyError
 
 if TYPE_CHECKING:
-    from rankpolicy.clicks.log.pairs import LogView
+    from rankpolicy.clicks.log.log_pairs import LogView
     from rankpolicy.kernels.clicks.walk import Walk
 
-Parameters = Mapping[str, NDArray[np.float64]]
+Codes = NDArray[np.int64]
+Floats = NDArray[np.float64]
+Parameters = Mapping[str, Floats]
 Axis = str | int
 PAIR, POSITION = "item", "position"
 LAST_CLICK = "position + 1"  # 0 for none, else a position counted from 1
@@ -32,8 +34,8 @@ LAST_CLICK = "position + 1"  # 0 for none, else a position counted from 1
 class Expectation:
     """Expected counts behind each parameter given the clicks of a log: how often it was tried, and how often it came true."""
 
-    successes: dict[str, NDArray[np.float64]]
-    trials: dict[str, NDArray[np.float64]]
+    successes: dict[str, Floats]
+    trials: dict[str, Floats]
     log_likelihood: float = np.nan  # of the clicks, under the parameters that the expectation was taken with
 
 
@@ -56,7 +58,7 @@ class ModelDefinition(ABC):
     # How a user walks down a list ------------------------------------------------------------------------------------------------
 
     @classmethod
-    def attraction_of(cls, parameters: Parameters, pairs: NDArray[np.int64]) -> NDArray[np.float64]:
+    def attraction_of(cls, parameters: Parameters, pairs: Codes) -> Floats:
         """P(click | examined) of these pairs, in their shape.
 
         Parameters
@@ -69,7 +71,7 @@ class ModelDefinition(ABC):
         return parameters["attraction"][pairs]
 
     @classmethod
-    def examination_of(cls, parameters: Parameters, num_positions: int) -> NDArray[np.float64]:
+    def examination_of(cls, parameters: Parameters, num_positions: int) -> Floats:
         """P(examined | reached) (position, last click), or (position, 1) where it does not depend on the last click.
 
         Parameters
@@ -82,9 +84,7 @@ class ModelDefinition(ABC):
         return np.ones((num_positions, 1))
 
     @classmethod
-    def after_click(
-        cls, parameters: Parameters, pairs: NDArray[np.int64], positions: NDArray[np.int64]
-    ) -> NDArray[np.float64]:
+    def after_click(cls, parameters: Parameters, pairs: Codes, positions: Codes) -> Floats:
         """P(goes on to the next position | clicked on this pair at this position); pairs and positions broadcast.
 
         Parameters
@@ -110,9 +110,7 @@ class ModelDefinition(ABC):
         return 1.0
 
     @classmethod
-    def click_reward(
-        cls, parameters: Parameters, pairs: NDArray[np.int64], positions: NDArray[np.int64]
-    ) -> NDArray[np.float64]:
+    def click_reward(cls, parameters: Parameters, pairs: Codes, positions: Codes) -> Floats:
         """What a click is worth when bandits are simulated; pairs and positions broadcast.
 
         P(satisfied | clicked) where the model has satisfaction, so that a list is worth P(satisfied); otherwise 1, so that a list is
@@ -130,7 +128,7 @@ class ModelDefinition(ABC):
         return np.ones(1)
 
     @classmethod
-    def walks(cls, parameters: Parameters, pairs: NDArray[np.int64]) -> Walk:
+    def walks(cls, parameters: Parameters, pairs: Codes) -> Walk:
         """How lists of pairs (..., position) are walked down, for kernels/clicks/walk.py.
 
         Parameters
@@ -240,7 +238,7 @@ class User:
 
     kind: str
     num_items: int
-    parameters: Mapping[str, NDArray[np.float64]]
+    parameters: Mapping[str, Floats]
 
     __repr__ = short_repr
 
@@ -280,7 +278,7 @@ class User:
         return None
 
     @property
-    def attraction(self) -> NDArray[np.float64]:
+    def attraction(self) -> Floats:
         """P(click | examined) of every item (item,)."""
         return self.model.attraction_of(self.parameters, np.arange(self.num_items))
 
@@ -296,7 +294,7 @@ class User:
             raise RankPolicyError(f"attraction must be a parameter of the user; a {self.kind} user has none.")
         return replace(self, parameters={**self.parameters, "attraction": as_float64("attraction", attraction)})
 
-    def checked_items(self, name: str, items: ArrayLike) -> NDArray[np.int64]:
+    def checked_items(self, name: str, items: ArrayLike) -> Codes:
         """Items of this user (item,), if they are numbers from 0 to the number of items, each once.
 
         Parameters
@@ -325,7 +323,7 @@ class User:
         """
         return self.model.walks(self.parameters, as_whole_numbers("ranking", ranking))
 
-    def click_rewards(self, ranking: ArrayLike) -> NDArray[np.float64]:
+    def click_rewards(self, ranking: ArrayLike) -> Floats:
         """What a click at each position of a list is worth (position,), as the click model defines it.
 
         Parameters

@@ -13,16 +13,26 @@ page, and at the end within 0.002.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rankpolicy.clicks.log.blocks import cut_at_changes
-from rankpolicy.clicks.log.counting import counted_keys, ratio, weighted_counts
-from rankpolicy.clicks.log.pairs import LogView
-from rankpolicy.clicks.models.base import ClickModel, weighted_log
-from rankpolicy.clicks.models.definition import Expectation, Parameters
+from rankpolicy.clicks.log.log_pairs import LogView
+from rankpolicy.clicks.log.row_counts import counted_keys, cut_at_changes, ratio, weighted_counts
+from rankpolicy.clicks.models.click_model import ClickModel, weighted_log
+from rankpolicy.clicks.models.definition import (
+    LAST_CLICK,
+    PAIR,
+    POSITION,
+    Axis,
+    Codes,
+    Expectation,
+    Floats,
+    Parameters,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,11 +42,11 @@ class Cells:
     There are few of them, however many sessions a log has.
     """
 
-    pairs: NDArray[np.int64]  # (cell,)
-    slots: NDArray[np.int64]  # (cell,)
+    pairs: Codes  # (cell,)
+    slots: Codes  # (cell,)
     clicked: NDArray[np.bool_]  # (cell,)
-    counts: NDArray[np.float64]  # (cell,)
-    blocks: NDArray[np.int64]  # (block + 1,) where the pairs are cut for threads
+    counts: Floats  # (cell,)
+    blocks: Codes  # (block + 1,) where the pairs are cut for threads
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,7 +61,7 @@ class ExaminationModel(ClickModel):
         click_chance = examination * attraction
         examined = np.where(clicks, 1.0, ratio(examination * (1 - attraction), 1 - click_chance))
 
-        def by_slot(values: NDArray[np.float64]) -> NDArray[np.float64]:
+        def by_slot(values: Floats) -> Floats:
             return weighted_counts(slots, values, parameters["examination"].size).reshape(shape)
 
         return Expectation(
@@ -64,17 +74,17 @@ class ExaminationModel(ClickModel):
     def summarise(cls, view: LogView) -> Cells:
         num_slots = view.num_positions * cls._num_columns(view)
         bound = (view.num_pairs + 1) * num_slots * 2
-        parts = []
-        for part in view.parts():  # counts are whole numbers, so sums of parts are exact
-            shown = part.is_shown
-            keys = ((part.pairs * num_slots + cls._slots(part)) * 2 + part.clicks)[shown]
-            parts.append(counted_keys(keys, np.broadcast_to(part.counts[:, None], shown.shape)[shown], bound))
-        found, totals = parts[0]
-        if len(parts) > 1:
-            keys, counts = (np.concatenate(each) for each in zip(*parts, strict=True))
-            found, totals = counted_keys(keys, counts, bound)
-        place, clicked = np.divmod(found, 2)
-        pairs, slots = np.divmod(place, num_slots)
+        counted = []
+        for block in view.blocks():  # counts are whole numbers, so sums of blocks are exact
+            shown = block.is_shown
+            keys = ((block.pairs * num_slots + cls._slots(block)) * 2 + block.clicks)[shown]
+            counted.append(counted_keys(keys, np.broadcast_to(block.counts[:, None], shown.shape)[shown], bound))
+        keys, totals = counted[0]
+        if len(counted) > 1:
+            keys, weights = (np.concatenate(arrays) for arrays in zip(*counted, strict=True))
+            keys, totals = counted_keys(keys, weights, bound)
+        cells, clicked = np.divmod(keys, 2)
+        pairs, slots = np.divmod(cells, num_slots)
         blocks = cut_at_changes(pairs)
         return Cells(pairs=pairs, slots=slots, clicked=clicked.astype(bool), counts=totals, blocks=blocks)
 
@@ -103,7 +113,7 @@ class ExaminationModel(ClickModel):
         return int(np.prod(cls.shapes(view.num_pairs, view.num_positions)["examination"][1:]))
 
     @classmethod
-    def _slots(cls, view: LogView) -> NDArray[np.int64]:
+    def _slots(cls, view: LogView) -> Codes:
         """The slot behind each mark (session, position): the place of its parameter in the flattened ``examination``."""
         positions, num_columns = np.arange(view.num_positions), cls._num_columns(view)
         if num_columns == 1:
@@ -113,3 +123,42 @@ class ExaminationModel(ClickModel):
             slots[:, k] = k * num_columns + last_click
             last_click = np.where(view.clicks[:, k], k + 1, last_click)
         return slots
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PositionBased(ExaminationModel):
+    """The position-based model (Richardson, Dominowska & Ragno 2007; Craswell et al. 2008).
+
+    P(click at position k) = examination_k x attraction(query, item).
+
+    Only products are identified: examination can be multiplied and attraction divided by the same factor. Compare examination_k /
+    examination_1 and attraction x examination_1.
+    """
+
+    name: ClassVar[str] = "pbm"
+    title: ClassVar[str] = "position-based model"
+    needs_sessions: ClassVar[bool] = False
+    axes: ClassVar[Mapping[str, tuple[Axis, ...]]] = {"attraction": (PAIR,), "examination": (POSITION,)}
+
+    @classmethod
+    def examination_of(cls, parameters: Parameters, num_positions: int) -> Floats:
+        return parameters["examination"][:num_positions, None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UserBrowsing(ExaminationModel):
+    """The user browsing model (Dupret & Piwowarski 2008).
+
+    P(click at position k | clicks above) = examination[k, r] x attraction(query, item), r the position of the last click above.
+
+    ``examination`` (position, position + 1): row k counts from 0, column r is the last click counted from 1, or 0 where there was
+    none. Cells with r > k cannot occur and keep the prior mean. Only products are identified, as in the PBM.
+    """
+
+    name: ClassVar[str] = "ubm"
+    title: ClassVar[str] = "user browsing model"
+    axes: ClassVar[Mapping[str, tuple[Axis, ...]]] = {"attraction": (PAIR,), "examination": (POSITION, LAST_CLICK)}
+
+    @classmethod
+    def examination_of(cls, parameters: Parameters, num_positions: int) -> Floats:
+        return parameters["examination"][:num_positions, : num_positions + 1]

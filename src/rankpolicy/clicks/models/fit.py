@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankpolicy.clicks.log.click_log import ClickLog
-from rankpolicy.clicks.log.pairs import LogView, pairs_of
-from rankpolicy.clicks.models.base import ClickModel, needs_sessions_text
+from rankpolicy.clicks.log.log_pairs import LogView, pairs_of
+from rankpolicy.clicks.models.click_model import ClickModel, needs_sessions_text
 from rankpolicy.clicks.models.definition import Expectation, Parameters
 from rankpolicy.clicks.models.fit_settings import ClickFitSettings
 from rankpolicy.clicks.models.members import CLICK_MODELS

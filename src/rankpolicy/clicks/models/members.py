@@ -7,22 +7,22 @@ from typing import TYPE_CHECKING
 from rankpolicy.declarations.members import Members
 
 if TYPE_CHECKING:
-    from rankpolicy.clicks.models.base import ClickModel
+    from rankpolicy.clicks.models.click_model import ClickModel
 
 _MODELS = "rankpolicy.clicks.models"
 
 CLICK_MODELS: Members[type[ClickModel]] = Members(
     "click model",
     {
-        "gctr": f"{_MODELS}.gctr:GlobalCTR",
-        "rctr": f"{_MODELS}.rctr:RankCTR",
-        "dctr": f"{_MODELS}.dctr:ItemCTR",
-        "pbm": f"{_MODELS}.pbm:PositionBased",
-        "cm": f"{_MODELS}.cm:Cascade",
+        "gctr": f"{_MODELS}.click_through:GlobalCTR",
+        "rctr": f"{_MODELS}.click_through:RankCTR",
+        "dctr": f"{_MODELS}.click_through:ItemCTR",
+        "pbm": f"{_MODELS}.examination:PositionBased",
+        "cm": f"{_MODELS}.cascade:Cascade",
         "dcm": f"{_MODELS}.dcm:DependentClick",
         "ccm": f"{_MODELS}.ccm:ClickChain",
-        "sdbn": f"{_MODELS}.sdbn:SimplifiedDBN",
+        "sdbn": f"{_MODELS}.dbn:SimplifiedDBN",
         "dbn": f"{_MODELS}.dbn:DynamicBayesian",
-        "ubm": f"{_MODELS}.ubm:UserBrowsing",
+        "ubm": f"{_MODELS}.examination:UserBrowsing",
     },
 )

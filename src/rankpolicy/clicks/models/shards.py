@@ -7,17 +7,17 @@ pairs of a query are in one shard: counts of pairs are put side by side, and onl
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from dataclasses import replace
+from functools import cached_property
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rankpolicy.clicks.log.pairs import LogView
-from rankpolicy.clicks.models.base import ClickModel
-from rankpolicy.clicks.models.definition import PAIR, Expectation, Parameters
+from rankpolicy.clicks.log.log_pairs import LogView
+from rankpolicy.clicks.models.click_model import ClickModel
+from rankpolicy.clicks.models.definition import PAIR, Expectation, Floats, Parameters
 from rankpolicy.executors import Executor, Shared
 from rankpolicy.kernels import HAS_NUMBA
 
@@ -71,104 +71,59 @@ def _shard(kind: type[ClickModel], view: LogView, sessions: NDArray[np.intp]) ->
     pairs, is_known = view.pairs[sessions], view.pairs[sessions] < view.num_pairs
     first = int(pairs[is_known].min()) if is_known.any() else 0
     end = int(pairs[is_known].max()) + 1 if is_known.any() else 0
-    own = replace(
-        view,
-        queries=view.queries[sessions],
-        pairs=np.where(is_known, pairs - first, end - first),
-        is_shown=view.is_shown[sessions],
-        clicks=view.clicks[sessions],
-        counts=view.counts[sessions],
-        num_pairs=end - first,
-    )
-    return Shard(kind, own, first)
-
-
-@dataclass(frozen=True, slots=True)
-class _Task:
-    shard: Shared[Shard]
-    parameters: Parameters
-
-
-def _expected(task: _Task) -> Expectation:
-    return task.shard.get().expect(task.parameters)
-
-
-class _Slice(NamedTuple):
-    first_pair: int
-    num_pairs: int
+    renumbered = np.where(is_known, pairs - first, end - first)
+    return Shard(kind, replace(view.of_sessions(sessions), pairs=renumbered, num_pairs=end - first), first)
 
 
 def e_step(kind: type[ClickModel], view: LogView, executor: Executor) -> ExpectStep:
-    """The E step on this log.
-
-    Parameters
-    ----------
-    kind
-        The click model.
-    view
-        The log in pair numbers.
-    executor
-        Where the shards are counted.
-    """
+    """The E step on this log, in one shard or in several that the executor counts."""
     shards = shards_of(kind, view)
     if len(shards) == 1:
         return shards[0].expect
-    slices = [_Slice(shard.first_pair, shard.view.num_pairs) for shard in shards]
-    return partial(
-        _expect_in_shards, kind, view.num_pairs, slices, [executor.share(shard) for shard in shards], executor
-    )
+    # Without the sessions of the shards, which the executor may have sent elsewhere.
+    ranges = [slice(shard.first_pair, shard.first_pair + shard.view.num_pairs) for shard in shards]
+    handles = [executor.share(shard) for shard in shards]
+    is_of_pairs = {name: axes == (PAIR,) for name, axes in kind.axes.items()}
+
+    def parameters_of(parameters: Parameters, pairs: slice) -> Parameters:
+        """What the sessions of a shard read: the parameters of its pairs, and one more entry for unknown pairs."""
+        return {
+            name: np.concatenate([values[pairs], values[-1:]]) if is_of_pairs[name] else values
+            for name, values in parameters.items()
+        }
+
+    def merged(name: str, counts: Sequence[Floats]) -> Floats:
+        if not is_of_pairs[name]:
+            return np.asarray(tree_sum(counts))
+        totals = np.zeros(view.num_pairs + 1)
+        for pairs, of_pairs in zip(ranges, counts, strict=True):
+            totals[pairs] = of_pairs[:-1]
+        totals[-1] = tree_sum([of_pairs[-1] for of_pairs in counts])
+        return totals
+
+    def expect(parameters: Parameters) -> Expectation:
+        tasks = [(handle, parameters_of(parameters, pairs)) for handle, pairs in zip(handles, ranges, strict=True)]
+        counts = executor.map(_expected, tasks)
+        return Expectation(
+            successes={name: merged(name, [of.successes[name] for of in counts]) for name in counts[0].successes},
+            trials={name: merged(name, [of.trials[name] for of in counts]) for name in counts[0].trials},
+            log_likelihood=float(tree_sum([of.log_likelihood for of in counts])),
+        )
+
+    return expect
 
 
-def _expect_in_shards(
-    kind: type[ClickModel],
-    num_pairs: int,
-    slices: Sequence[_Slice],
-    shards: Sequence[Shared[Shard]],
-    executor: Executor,
-    parameters: Parameters,
-) -> Expectation:
-    tasks = [_Task(shard, _own(kind, parameters, place)) for shard, place in zip(shards, slices, strict=True)]
-    found = executor.map(_expected, tasks)
-    both = []
-    for of_parameter in ("successes", "trials"):
-        parts = [getattr(each, of_parameter) for each in found]
-        both.append({name: _merged(kind, name, [part[name] for part in parts], slices, num_pairs) for name in parts[0]})
-    return Expectation(
-        successes=both[0], trials=both[1], log_likelihood=float(tree_sum([each.log_likelihood for each in found]))
-    )
+def _expected(task: tuple[Shared[Shard], Parameters]) -> Expectation:
+    shard, parameters = task
+    return shard.get().expect(parameters)
 
 
-def _own(kind: type[ClickModel], parameters: Parameters, place: _Slice) -> dict[str, NDArray[np.float64]]:
-    """The parameters that the sessions of a shard read: those of its pairs, and one more entry for unknown pairs."""
-    first, end = place.first_pair, place.first_pair + place.num_pairs
-    return {
-        name: np.concatenate([values[first:end], values[-1:]]) if kind.axes[name] == (PAIR,) else values
-        for name, values in parameters.items()
-    }
-
-
-def _merged(
-    kind: type[ClickModel],
-    name: str,
-    parts: Sequence[NDArray[np.float64]],
-    slices: Sequence[_Slice],
-    num_pairs: int,
-) -> NDArray[np.float64]:
-    if kind.axes[name] != (PAIR,):
-        return np.asarray(tree_sum(parts))
-    merged = np.zeros(num_pairs + 1)
-    for part, place in zip(parts, slices, strict=True):
-        merged[place.first_pair : place.first_pair + place.num_pairs] = part[:-1]
-    merged[-1] = tree_sum([part[-1] for part in parts])
-    return merged
-
-
-def tree_sum(parts: Sequence[Any]) -> Any:
-    """The sum of neighbours, then of the neighbours of these sums, and so on: the same bits wherever the parts come from.
+def tree_sum(terms: Sequence[Any]) -> Any:
+    """The sum of neighbours, then of the neighbours of these sums, and so on: the same bits wherever the terms come from.
 
     >>> tree_sum([1, 2, 3, 4, 5])
     15
     """
-    while len(parts) > 1:
-        parts = [sum(parts[place : place + 2]) for place in range(0, len(parts), 2)]
-    return parts[0]
+    while len(terms) > 1:
+        terms = [sum(terms[index : index + 2]) for index in range(0, len(terms), 2)]
+    return terms[0]

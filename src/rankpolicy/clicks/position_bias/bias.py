@@ -7,6 +7,7 @@ import math
 import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from numpy.typing import NDArray
 
 from rankpolicy.declarations.arguments import checked_kinds
 from rankpolicy.display import short_repr
-from rankpolicy.files import atomic_write
+from rankpolicy.files import atomic_write, read_text_bytes
 from rankpolicy.types import RankPolicyError, unknown_name
 
 Array = NDArray[np.float64]
@@ -163,7 +164,7 @@ class PositionBias:
             num_sessions=document["sessions"],
             num_clicks=document["clicks"],
             num_swap_pairs=document["swap_pairs"],
-            by_segment={name: cls.from_dict(part) for name, part in document["segments"].items()},
+            by_segment={name: cls.from_dict(segment) for name, segment in document["segments"].items()},
             feature_weights=np.array([_numbers(row) for row in rows]) if rows else np.empty((0, 0)),
         )
 
@@ -174,3 +175,50 @@ def _plain(values: Array) -> list[float | None]:
 
 def _numbers(values: list[float | None]) -> Array:
     return np.array([np.nan if value is None else value for value in values], np.float64)
+
+
+@checked_kinds
+def read_position_bias(path: str | os.PathLike[str], *, method: str | None = None) -> PositionBias:
+    """The position bias in a bias.json.
+
+    Parameters
+    ----------
+    path
+        The file that ``rankpolicy clicks bias --out`` or ``PositionBias.save`` wrote.
+    method
+        The method to take, where the file holds the estimates of several.
+    """
+    file = Path(path)
+    if not os.path.exists(file):
+        raise RankPolicyError(
+            f"no file of propensities at {file}. 'rankpolicy clicks bias LOG --out DIR' writes DIR/bias.json."
+        )
+    try:
+        document = json.loads(read_text_bytes(file).tobytes())
+    except RankPolicyError:
+        raise
+    except OSError as error:
+        raise RankPolicyError(f"{file} must be a file that can be read; it cannot ({error.strerror}).") from None
+    except ValueError as error:
+        raise RankPolicyError(
+            f"{file} must be JSON, as 'rankpolicy clicks bias' writes; it is not ({error})."
+        ) from None
+    by_method = None
+    if isinstance(document, dict):
+        by_method = document.get("methods", {str(document.get("method")): document})
+    if not isinstance(by_method, dict) or not by_method:
+        raise RankPolicyError(f"{file} must hold a position bias, as 'rankpolicy clicks bias' writes; it holds none.")
+    if method is None and len(by_method) > 1:
+        raise RankPolicyError(
+            f"{file} holds the propensities of several methods, {', '.join(by_method)}: name the one to take."
+        )
+    if method is not None and method not in by_method:
+        raise RankPolicyError(f"{file}: {unknown_name('method', method, by_method)}")
+    try:
+        return PositionBias.from_dict(next(iter(by_method.values())) if method is None else by_method[method])
+    except RankPolicyError:
+        raise
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise RankPolicyError(
+            f"{file} is damaged: its position bias cannot be read ({error!r}). Make it again."
+        ) from None

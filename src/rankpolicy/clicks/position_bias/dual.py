@@ -20,10 +20,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from rankpolicy.clicks.log.counting import ratio, weighted_counts
+from rankpolicy.clicks.log.row_counts import ratio, weighted_counts
 from rankpolicy.clicks.position_bias.em import linked_pairs
-from rankpolicy.clicks.position_bias.evidence import Evidence
-from rankpolicy.clicks.position_bias.method import PositionBiasMethod
+from rankpolicy.clicks.position_bias.evidence import Evidence, PositionBiasMethod
 from rankpolicy.clicks.position_bias.randomised import relative_to_first
 
 MOST_ROUNDS, SMALL_CHANGE = 1000, 1e-8

@@ -16,11 +16,10 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from rankpolicy.clicks.log.counting import ratio
-from rankpolicy.clicks.log.pairs import PairCounts
-from rankpolicy.clicks.position_bias.evidence import Evidence
+from rankpolicy.clicks.log.log_pairs import PairCounts
+from rankpolicy.clicks.log.row_counts import ratio
+from rankpolicy.clicks.position_bias.evidence import Evidence, PositionBiasMethod
 from rankpolicy.clicks.position_bias.harvest import linked_to_first
-from rankpolicy.clicks.position_bias.method import PositionBiasMethod
 from rankpolicy.clicks.position_bias.randomised import relative_to_first
 
 Array = NDArray[np.float64]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -11,12 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankpolicy.clicks.log.click_log import ClickLog
-from rankpolicy.clicks.log.pairs import pairs_of
-from rankpolicy.clicks.models.base import ClickModel
+from rankpolicy.clicks.log.log_pairs import pairs_of
+from rankpolicy.clicks.models.click_model import ClickModel
 from rankpolicy.clicks.position_bias.bias import PositionBias
-from rankpolicy.clicks.position_bias.evidence import Evidence
+from rankpolicy.clicks.position_bias.evidence import Estimate, Evidence
 from rankpolicy.clicks.position_bias.members import POSITION_BIAS_METHODS
-from rankpolicy.clicks.position_bias.method import Estimate
 from rankpolicy.clicks.position_bias.randomised import feature_weights
 from rankpolicy.declarations.arguments import checked_kinds, seeded
 from rankpolicy.executors import Executor, opened
@@ -87,18 +85,18 @@ def estimate_position_bias(
         raise RankPolicyError(
             f"level must lie between 0 and 1 and num_resamples be 0 or more; got {level:g} and {num_resamples}."
         )
-    given = {
+    inputs = {
         "segments": segments,
         "query_features": query_features,
         "swaps": swaps,
         "pair_features": pair_features,
         "click_model": click_model,
     }
-    for name, value in given.items():
+    for name, value in inputs.items():
         if value is None and name == chosen.needs:
             raise RankPolicyError(f"{method!r} needs {name}; pass {name}=...")
         if value is not None and name not in (chosen.needs, chosen.takes):
-            users = [each for each, other in POSITION_BIAS_METHODS.items() if name in (other.needs, other.takes)]
+            users = [user for user, kind in POSITION_BIAS_METHODS.items() if name in (kind.needs, kind.takes)]
             raise RankPolicyError(f"{method!r} does not use {name}: it is read by {', '.join(users)}. Leave it out.")
     if chosen.needs_sessions and not log.has_sessions:
         raise RankPolicyError(
@@ -207,14 +205,9 @@ def _by_segment(
 ) -> dict[str, PositionBias]:
     if evidence.segments is None:
         return {}
-    log, found = evidence.log, {}
-    for name in np.unique(evidence.segments):
-        rows = np.flatnonzero(evidence.segments == name)
-        part = replace(
-            log, queries=log.queries[rows], items=log.items[rows], clicks=log.clicks[rows], counts=log.counts[rows]
-        )
-        found[str(name)] = estimate_position_bias(
-            part,
+    return {
+        str(name): estimate_position_bias(
+            evidence.log.of_sessions(np.flatnonzero(evidence.segments == name)),
             method="randomised",
             resample=unit,
             num_resamples=num_resamples,
@@ -222,7 +215,8 @@ def _by_segment(
             random_state=random_state,
             executor=executor,
         )
-    return found
+        for name in np.unique(evidence.segments)
+    }
 
 
 def _feature_weights(evidence: Evidence, weights: NDArray[np.float64]) -> NDArray[np.float64]:

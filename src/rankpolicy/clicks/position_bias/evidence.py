@@ -1,7 +1,8 @@
-"""The input of an estimator of position bias: a log, and what else is known about its sessions and pairs."""
+"""What estimators of position bias read, a log and what else is known about its sessions and pairs, and what each method declares."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -9,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankpolicy.clicks.log.click_log import ClickLog
-from rankpolicy.clicks.log.counting import distinct_rows
-from rankpolicy.clicks.log.pairs import Cells, LogView, PairCounts, PairTable, cells_by_owner, pairs_of
-from rankpolicy.clicks.models.base import ClickModel
+from rankpolicy.clicks.log.log_pairs import Cells, LogView, PairCounts, PairTable, cells_by_owner, pairs_of
+from rankpolicy.clicks.log.row_counts import distinct_rows
+from rankpolicy.clicks.models.click_model import ClickModel
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,3 +88,18 @@ class Evidence:
     def _cells_by_list(self) -> Cells:
         first, inverse = self._first_and_inverse
         return cells_by_owner(self.view, inverse[:, None], len(first))
+
+
+# From weights (resample, session) to propensities relative to the first rank (resample, position).
+Estimate = Callable[[Evidence, NDArray[np.float64]], NDArray[np.float64]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PositionBiasMethod:
+    """An estimator, and the arguments of ``estimate_position_bias`` that it reads."""
+
+    title: str
+    estimate: Estimate
+    needs: str | None = None  # an argument that must be given
+    takes: str | None = None  # an argument that may be given
+    needs_sessions: bool = False  # cannot work from counts by (query, item, position)

@@ -10,10 +10,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from rankpolicy.clicks.log.counting import ratio, weighted_counts
-from rankpolicy.clicks.log.pairs import PairCounts
-from rankpolicy.clicks.position_bias.evidence import Evidence
-from rankpolicy.clicks.position_bias.method import PositionBiasMethod
+from rankpolicy.clicks.log.log_pairs import PairCounts
+from rankpolicy.clicks.log.row_counts import ratio, weighted_counts
+from rankpolicy.clicks.position_bias.evidence import Evidence, PositionBiasMethod
 from rankpolicy.clicks.position_bias.randomised import relative_to_first
 
 MOST_STEPS, SMALL_STEP = 100, 1e-10  # of Newton's method

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rankpolicy.clicks.position_bias.method import PositionBiasMethod
+from rankpolicy.clicks.position_bias.evidence import PositionBiasMethod
 from rankpolicy.declarations.members import Members
 
 _PLACE = "rankpolicy.clicks.position_bias"
@@ -19,6 +19,6 @@ POSITION_BIAS_METHODS: Members[PositionBiasMethod] = Members(
         "all-pairs": f"{_PLACE}.harvest:ALL_PAIRS",
         "em": f"{_PLACE}.em:REGRESSION_EM",
         "dual": f"{_PLACE}.dual:DUAL_LEARNING",
-        "click-model": f"{_PLACE}.click_model:CLICK_MODEL_EXAMINATION",
+        "click-model": f"{_PLACE}.by_click_model:CLICK_MODEL_EXAMINATION",
     },
 )

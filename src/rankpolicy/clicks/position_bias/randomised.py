@@ -12,9 +12,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from rankpolicy.clicks.log.counting import ratio
-from rankpolicy.clicks.position_bias.evidence import Evidence
-from rankpolicy.clicks.position_bias.method import PositionBiasMethod
+from rankpolicy.clicks.log.row_counts import ratio
+from rankpolicy.clicks.position_bias.evidence import Evidence, PositionBiasMethod
 
 MOST_STEPS, SMALL_STEP, LARGEST_STEP = 50, 1e-10, 2.0
 

@@ -1,4 +1,4 @@
-"""Weighted counts of codes for many weightings of the same rows; the specification is clicks/log/pairs.py."""
+"""Weighted counts of codes for many weightings of the same rows; the specification is clicks/log/log_pairs.py."""
 
 import numpy as np
 from numba import prange

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rankpolicy.clicks.log.click_log import NOT_SHOWN, ClickLog
-from rankpolicy.clicks.log.counting import weighted_counts
+from rankpolicy.clicks.log.row_counts import weighted_counts
 from rankpolicy.declarations.arguments import checked_kinds
 from rankpolicy.display import short_repr
 from rankpolicy.kernels import HAS_NUMBA
 from rankpolicy.types import RankPolicyError
 
-_PART_SESSIONS = 1_000_000
+_BLOCK_SESSIONS = 1_000_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,18 +89,21 @@ class LogView:
         """Length of the longest list."""
         return int(self.pairs.shape[1])
 
-    def parts(self) -> Iterator[LogView]:
+    def of_sessions(self, rows: Any) -> LogView:
+        """Some of the sessions."""
+        return replace(
+            self,
+            queries=self.queries[rows],
+            pairs=self.pairs[rows],
+            is_shown=self.is_shown[rows],
+            clicks=self.clicks[rows],
+            counts=self.counts[rows],
+        )
+
+    def blocks(self) -> Iterator[LogView]:
         """The sessions in order, some at a time, for what takes many times the memory of a view."""
-        for start in range(0, max(1, len(self.queries)), _PART_SESSIONS):
-            rows = slice(start, start + _PART_SESSIONS)
-            yield LogView(
-                queries=self.queries[rows],
-                pairs=self.pairs[rows],
-                is_shown=self.is_shown[rows],
-                clicks=self.clicks[rows],
-                counts=self.counts[rows],
-                num_pairs=self.num_pairs,
-            )
+        for start in range(0, max(1, len(self.queries)), _BLOCK_SESSIONS):
+            yield self.of_sessions(slice(start, start + _BLOCK_SESSIONS))
 
     @property
     def weights(self) -> NDArray[np.float64]:

@@ -1,4 +1,4 @@
-"""Counting equal rows and equal keys, and ratios of counts."""
+"""Counts of equal rows and equal keys, ratios of counts, and rows divided among threads so that no two add to the same sum."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+NUM_BLOCKS = 16  # fixed, so that sums do not depend on how many threads there are
 _MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
 _SHIFT = np.uint64(29)
 
@@ -61,3 +62,14 @@ def counted_keys(
 def ratio(numerator: NDArray[np.float64], denominator: NDArray[np.float64]) -> NDArray[np.float64]:
     """The quotient, 0 where the denominator is 0: such an event cannot happen, and nothing follows from it."""
     return np.divide(numerator, denominator, out=np.zeros(np.shape(denominator)), where=denominator != 0)
+
+
+def cut_at_changes(owners: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Where to cut rows, sorted by owner, into at most NUM_BLOCKS blocks of about equal size (block + 1,); no owner is divided.
+
+    >>> cut_at_changes(np.array([4, 4, 4, 7])).tolist()
+    [0, 3, 4]
+    """
+    changes = np.append(np.flatnonzero(np.diff(owners)) + 1, len(owners))
+    even = len(owners) * np.arange(1, NUM_BLOCKS + 1) // NUM_BLOCKS
+    return np.unique(np.append(0, changes[np.searchsorted(changes, even)]))

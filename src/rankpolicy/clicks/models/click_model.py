@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -11,14 +12,34 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankpolicy.clicks.log.click_log import ClickLog
-from rankpolicy.clicks.log.counting import ratio
-from rankpolicy.clicks.log.pairs import LogView, PairTable
+from rankpolicy.clicks.log.log_pairs import LogView, PairTable
+from rankpolicy.clicks.log.row_counts import ratio
 from rankpolicy.clicks.models.definition import PAIR, POSITION, ModelDefinition, User
 from rankpolicy.clicks.models.members import CLICK_MODELS
-from rankpolicy.clicks.models.perplexity import Perplexity, perplexity_of
 from rankpolicy.declarations.arguments import checked_kinds, whole_number
-from rankpolicy.display import ShortRepr
+from rankpolicy.display import ShortRepr, short_repr
+from rankpolicy.files import atomic_write
 from rankpolicy.types import RankPolicyError, unknown_name
+
+FILE_FORMAT, FILE_VERSION = "rankpolicy click model", 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Perplexity:
+    """Perplexity of click marks: 1 is a perfect forecast, 2 that of a fair coin.
+
+    Parameters
+    ----------
+    overall
+        Mean over ranks.
+    by_rank
+        One number per rank; NaN where nothing was shown.
+    """
+
+    overall: float
+    by_rank: NDArray[np.float64]  # (position,)
+
+    __repr__ = short_repr
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -224,9 +245,23 @@ class ClickModel(ShortRepr, ModelDefinition):
 
         Parameters of pairs stand beside the items of their query, all others under "parameters".
         """
-        from rankpolicy.clicks.models.file import document_of
-
-        return document_of(self)
+        of_pairs = self._parameters_of_pairs()
+        cuts = np.flatnonzero(np.diff(self.pairs.queries)) + 1
+        queries = []
+        for rows in np.split(np.arange(len(self.pairs)), cuts):
+            names = [self.pairs.item_names[item] for item in self.pairs.items[rows]]
+            entry: dict[str, Any] = {"query": self.pairs.query_names[self.pairs.queries[rows[0]]], "items": names}
+            queries.append(entry | {name: self.parameters[name][rows].tolist() for name in of_pairs})
+        return {
+            "format": FILE_FORMAT,
+            "version": FILE_VERSION,
+            "model": self.name,
+            "parameters": {name: values.tolist() for name, values in self.parameters.items() if name not in of_pairs},
+            "defaults": dict(self.defaults),
+            "priors": {name: list(prior) for name, prior in self.priors.items()},
+            "objectives": list(self.objectives),
+            "queries": queries,
+        }
 
     @classmethod
     @checked_kinds
@@ -238,9 +273,33 @@ class ClickModel(ShortRepr, ModelDefinition):
         document
             What ``to_dict`` of a model of this class returned.
         """
-        from rankpolicy.clicks.models.file import model_of
-
-        return model_of(cls, document)
+        required = ("queries", "parameters", "defaults", "priors", "objectives")
+        if missing := [name for name in required if name not in document]:
+            raise RankPolicyError(
+                f"a click model must be a mapping as to_dict() returns it; a part is missing or wrong (no {', '.join(missing)})."
+            )
+        entries = document["queries"]
+        item_codes: dict[str, int] = {}
+        codes = [[item_codes.setdefault(item, len(item_codes)) for item in entry["items"]] for entry in entries]
+        # Items are numbered in the order of the file, which need not ascend within a query: pairs are sorted again.
+        items = np.concatenate([np.array(of_query, np.int32) for of_query in codes])
+        queries = np.repeat(np.arange(len(entries), dtype=np.int32), [len(of_query) for of_query in codes])
+        order = np.lexsort((items, queries))
+        parameters = {name: np.array(values, np.float64) for name, values in document["parameters"].items()}
+        for name in cls._parameters_of_pairs():
+            parameters[name] = np.concatenate([np.array(entry[name], np.float64) for entry in entries])[order]
+        return cls(
+            pairs=PairTable(
+                query_names=tuple(entry["query"] for entry in entries),
+                item_names=tuple(item_codes),
+                queries=queries[order],
+                items=items[order],
+            ),
+            parameters=parameters,
+            defaults=dict(document["defaults"]),
+            priors={name: (float(prior[0]), float(prior[1])) for name, prior in document["priors"].items()},
+            objectives=tuple(document["objectives"]),
+        )
 
     @checked_kinds
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -251,9 +310,12 @@ class ClickModel(ShortRepr, ModelDefinition):
         path
             The file, which is written whole or not at all; compressed where the name ends in .gz, .bz2 or .zst.
         """
-        from rankpolicy.clicks.models.file import write_click_model
+        with atomic_write(path) as file:
+            file.write((json.dumps(self.to_dict(), ensure_ascii=False, allow_nan=False) + "\n").encode())
 
-        write_click_model(self, path)
+    @classmethod
+    def _parameters_of_pairs(cls) -> list[str]:
+        return [name for name, axes in cls.axes.items() if axes == (PAIR,)]
 
     def _view(self, log: ClickLog) -> LogView:
         if self.needs_sessions and not log.has_sessions:
@@ -262,8 +324,8 @@ class ClickModel(ShortRepr, ModelDefinition):
 
     def _padded(self, num_positions: int) -> dict[str, NDArray[np.float64]]:
         """The parameters with one more entry for unknown pairs and at least as many positions, filled up with the defaults."""
-        known = [len(self.parameters[name]) for name, axes in self.axes.items() if axes[0] == POSITION]
-        shapes = self.shapes(len(self.pairs) + 1, max([num_positions, *known]))
+        lengths = [len(self.parameters[name]) for name, axes in self.axes.items() if axes[0] == POSITION]
+        shapes = self.shapes(len(self.pairs) + 1, max([num_positions, *lengths]))
         padded = {}
         for name, values in self.parameters.items():
             padded[name] = np.full(shapes[name], self.defaults[name])
@@ -293,6 +355,41 @@ class ClickModel(ShortRepr, ModelDefinition):
         shown = walks._replace(attraction=np.where(is_shown, walks.attraction, 0.0))
         draw_clicks_of_lists(shown, random_source(random_state, 0), clicks)
         return clicks
+
+
+def perplexity_of(probabilities: NDArray[np.float64], log: ClickLog) -> Perplexity:
+    """2^(-mean over the items shown at a rank of log2 P(their click mark)) (Dupret & Piwowarski 2008).
+
+    >>> from rankpolicy.clicks.log.click_log import log_from_lists
+    >>> log = log_from_lists(["a", "a"], [["x", "y"], ["x", "y"]], [[1, 0], [0, 0]])
+    >>> perplexity_of(np.array([[0.5, 0.5], [0.5, 0.5]]), log).by_rank
+    array([2., 2.])
+    """
+    with np.errstate(divide="ignore"):
+        bits = -np.log2(np.where(log.clicks, probabilities, 1 - probabilities))
+    is_shown = ~np.isnan(probabilities)
+    total = np.where(is_shown, bits, 0.0).T @ log.counts
+    shown = is_shown.T @ log.counts
+    with np.errstate(invalid="ignore"):
+        by_rank = 2.0 ** (total / np.where(shown > 0, shown, np.nan))
+    return Perplexity(overall=float(np.nanmean(by_rank)), by_rank=by_rank)
+
+
+def restore_click_model(document: Mapping[str, Any], path: str | os.PathLike[str]) -> ClickModel:
+    """The model that ``save`` or ``rankpolicy clicks fit`` wrote, from its document; ``rankpolicy.load`` calls this."""
+    if document.get("version") != FILE_VERSION:
+        raise RankPolicyError(
+            f"{path} must be a click model of version {FILE_VERSION}; it is of version {document.get('version')}. "
+            "Update rankpolicy, or fit the model again."
+        )
+    try:
+        return CLICK_MODELS.named(document["model"]).from_dict(document)
+    except RankPolicyError as error:
+        raise RankPolicyError(f"{path}: {error}") from None
+    except (KeyError, TypeError, IndexError) as error:
+        raise RankPolicyError(
+            f"{path} must be a complete click model; a part is missing or wrong ({error!r})."
+        ) from None
 
 
 def needs_sessions_text(name: str) -> str:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from rankpolicy.clicks.log.click_log import NOT_SHOWN, ClickLog
 from rankpolicy.clicks.log.counted_sessions import CountedSessions
-from rankpolicy.clicks.log.table_files import (
+from rankpolicy.clicks.log.log_tables import (
     COLUMNS,
     NoGoodRowsError,
     checked_columns,

@@ -8,12 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rankpolicy.clicks.models.base import ClickModel
+from rankpolicy.clicks.models.click_model import ClickModel
 from rankpolicy.clicks.models.fit import fit_click_model
 from rankpolicy.clicks.models.members import CLICK_MODELS
 from rankpolicy.clicks.position_bias.em import linked_pairs
-from rankpolicy.clicks.position_bias.evidence import Evidence
-from rankpolicy.clicks.position_bias.method import PositionBiasMethod
+from rankpolicy.clicks.position_bias.evidence import Evidence, PositionBiasMethod
 from rankpolicy.clicks.position_bias.randomised import relative_to_first
 
 ITERATIONS, TOLERANCE = 1000, 1e-9
@@ -24,22 +23,15 @@ def click_model_examination(evidence: Evidence, weights: NDArray[np.float64]) ->
     log, model = evidence.log, evidence.click_model
     if isinstance(model, ClickModel):
         return relative_to_first(np.tile(model.examination(log), (len(weights), 1)))
-    found = np.empty((len(weights), evidence.num_positions))
+    examination = np.empty((len(weights), evidence.num_positions))
     em: dict[str, Any] = {"iterations": ITERATIONS, "tolerance": TOLERANCE} if CLICK_MODELS.named(model).uses_em else {}
     for resample, of_sessions in enumerate(weights):
         rows = np.flatnonzero(of_sessions > 0)
-        drawn = replace(
-            log,
-            queries=log.queries[rows],
-            items=log.items[rows],
-            clicks=log.clicks[rows],
-            counts=of_sessions[rows].astype(np.int64),
-        )
-        fitted = fit_click_model(model, drawn, prior=None, **em)
-        found[resample] = fitted.examination(drawn)
+        drawn = replace(log.of_sessions(rows), counts=of_sessions[rows].astype(np.int64))
+        examination[resample] = fit_click_model(model, drawn, prior=None, **em).examination(drawn)
     counts = evidence.pair_counts(weights)
     # The propensity of a rank that shares no pair with others is not determined: EM leaves it where it started.
-    return np.where(linked_pairs(counts) & (counts.clicks.sum(1) > 0), relative_to_first(found), np.nan)
+    return np.where(linked_pairs(counts) & (counts.clicks.sum(1) > 0), relative_to_first(examination), np.nan)
 
 
 CLICK_MODEL_EXAMINATION = PositionBiasMethod(

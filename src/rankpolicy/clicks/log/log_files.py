@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from rankpolicy.clicks.log.click_log import ClickLog
-from rankpolicy.clicks.log.scan import scan_click_log
-from rankpolicy.clicks.log.table_files import COLUMNS, checked_columns, layout_of, read_table_clicks, table_columns
+from rankpolicy.clicks.log.log_tables import COLUMNS, checked_columns, layout_of, read_table_clicks, table_columns
+from rankpolicy.clicks.log.scanned_log import scan_click_log
 from rankpolicy.clicks.log.yandex import read_yandex_clicks
 from rankpolicy.declarations.arguments import checked_kinds
 from rankpolicy.types import RankPolicyError, unknown_name
