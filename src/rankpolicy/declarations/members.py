@@ -21,7 +21,7 @@ class Members(Mapping[str, Member], Generic[Member]):
     kind
         What the members are, for error messages: "ranker", "click model".
     places
-        The place of every member by its name: ``{"ndcg": "rankpolicy.metrics.normalized_dcg:NDCG"}``.
+        The place of every member by its name: ``{"ndcg": "rankpolicy.metrics.discounted_gain:NDCG"}``.
 
     >>> colours = Members("separator", {"comma": "string:punctuation"})
     >>> list(colours), "," in colours.named("comma")

@@ -33,11 +33,11 @@ def ap(
     >>> ap(tensor([[2, 0, 1]]), tensor([[0.0, 1.0, 3.0]]), all_items(1, 3))  # (1/1 + 2/3) / 2
     tensor([0.8333])
     """
-    given = ranked(rankings, labels, mask, cutoff=cutoff)
-    relevant = given.items.relevant(conventions)
+    lists = ranked(rankings, labels, mask, cutoff=cutoff)
+    relevant = lists.items.relevant(conventions)
     num_relevant = relevant.sum(-1)
-    hits = given.placed(relevant)
-    values = (hits * hits.cumsum(-1) / given.ranks()).sum(-1)
+    hits = lists.placed(relevant)
+    values = (hits * hits.cumsum(-1) / lists.ranks()).sum(-1)
     return fill_empty(divide_by_ideal(values, num_relevant), num_relevant > 0, conventions)
 
 

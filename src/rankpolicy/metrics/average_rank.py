@@ -33,10 +33,10 @@ def avg_rank(
     >>> avg_rank(tensor([[2, 0, 1]]), tensor([[0.0, 1.0, 3.0]]), all_items(1, 3))  # (1 + 3) / 2
     tensor([2.])
     """
-    given = ranked(rankings, labels, mask, cutoff=cutoff)
-    relevant = given.items.relevant(conventions)
+    lists = ranked(rankings, labels, mask, cutoff=cutoff)
+    relevant = lists.items.relevant(conventions)
     num_relevant = relevant.sum(-1)
-    ranks = ranks_of(given.rankings, labels.shape[-1])
+    ranks = ranks_of(lists.rankings, labels.shape[-1])
     return fill_empty(divide_by_ideal((ranks * relevant).sum(-1), num_relevant), num_relevant > 0, conventions)
 
 

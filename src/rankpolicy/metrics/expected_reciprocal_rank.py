@@ -33,12 +33,12 @@ def err(
     >>> err(tensor([[2, 0, 1]]), tensor([[0.0, 1.0, 3.0]]), all_items(1, 3))  # 7/16 + (1/3)(9/16)(1/16)
     tensor([0.4492])
     """
-    given = ranked(rankings, labels, mask, cutoff=cutoff)
-    stops = given.placed(_stops(given.items, conventions))
+    lists = ranked(rankings, labels, mask, cutoff=cutoff)
+    stops = lists.placed(_stops(lists.items, conventions))
     reaching = (1 - stops).cumprod(-1).roll(1, -1)
     reaching[..., :1] = 1
-    values = (reaching * stops / given.ranks()).sum(-1)
-    return fill_empty(values, given.items.labels.amax(-1) > 0, conventions)
+    values = (reaching * stops / lists.ranks()).sum(-1)
+    return fill_empty(values, lists.items.labels.amax(-1) > 0, conventions)
 
 
 def _cascade(items: JudgedItems, *, cutoff: int | None, conventions: Conventions) -> CascadeForm:

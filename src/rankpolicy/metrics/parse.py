@@ -5,17 +5,15 @@ product = factor {"*" factor}
 factor  = number | "(" sum ")" | "mean" "(" sum {"," sum} ")" | metric
 metric  = name ["(" option "=" number {"," option "=" number} ")"] ["@" cutoff]
 
-The text is first checked symbol by symbol, which tells where it is wrong, and rewritten for Python's ``ast``: a metric with its options and
-cutoff becomes a single name, since in Python ``2*ndcg@10`` would be ``(2*ndcg)@10``. The tree that ``ast`` gives is multiplied out into
-terms. Checking needs no recursion, so that no text, however deeply nested, exhausts the stack.
+One method per rule reads the text from left to right and multiplies it out into terms on the way; the first symbol that does not fit is an
+error that says where it stands. Python's ``ast`` does not serve: it reads ``2*ndcg@10`` as ``(2*ndcg)@10``, and its errors name no cutoff.
 """
 
 from __future__ import annotations
 
-import ast
 import math
 import re
-from collections.abc import Mapping
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any, NamedTuple, NoReturn
 
@@ -24,7 +22,6 @@ from rankpolicy.metrics.custom_reward import CustomReward
 from rankpolicy.metrics.expression import Leaf, RewardExpression, Term, written, written_number
 from rankpolicy.metrics.members import METRICS
 from rankpolicy.metrics.metric import Metric, metric_aliases, metric_named
-from rankpolicy.metrics.trained_mean import inside_trained_mean, with_trained_weights
 from rankpolicy.types import Conventions, RankPolicyError, Reward
 
 MOST_CHARACTERS = 2000
@@ -35,7 +32,7 @@ HIGHEST_CUTOFF = 10**9
 _TOKEN = re.compile(
     r"\s*(?:(?P<number>[0-9]+\.?[0-9]*(?:[eE][+-]?[0-9]+)?|\.[0-9]+)|(?P<name>[^\W\d]\w*)|(?P<sign>\S))"
 )
-_SPACED = {"+": " + ", "-": " - ", ",": ", "}
+_NOT_FROM_0_TO_1 = ("dcg", "avg_rank")
 
 
 def parse_metric(text: str, conventions: Conventions = Conventions()) -> RewardExpression:
@@ -70,13 +67,12 @@ def checked_conventions(conventions: Any) -> Conventions:
 
 @lru_cache(maxsize=1024)
 def _parsed(text: str, conventions: Conventions) -> RewardExpression:
-    inner = inside_trained_mean(text)
-    if inner is not None:
-        return with_trained_weights(_parsed(f"mean({inner})", conventions))
-    scanner = _Scanner(text)
-    rewritten = scanner.reward()
-    scanner.end("expected '+', '-', '*' or the end")
-    return _expression(rewritten, text, conventions)
+    reader = _Reader(text)
+    if reader.token.text == "trained_mean":
+        return _trained_mean(reader, conventions)
+    reward = reader.sum()
+    reader.end("expected '+', '-', '*' or the end")
+    return _expression(reward, text, conventions)
 
 
 @checked_kinds
@@ -93,11 +89,11 @@ def parse_metrics(text: str, conventions: Conventions = Conventions()) -> tuple[
     >>> [metric.name for metric in parse_metrics("ndcg@10,mean(ap,rr)")]
     ['ndcg@10', 'mean(ap, rr)']
     """
-    scanner = _Scanner(text)
-    rewards = [scanner.reward()]
-    while scanner.take(","):
-        rewards.append(scanner.reward())
-    scanner.end("expected ',', '+', '-', '*' or the end")
+    reader = _Reader(text)
+    rewards = [reader.sum()]
+    while reader.take(","):
+        rewards.append(reader.sum())
+    reader.end("expected ',', '+', '-', '*' or the end")
     return tuple(_expression(reward, text, conventions) for reward in rewards)
 
 
@@ -155,12 +151,11 @@ def reward_to_maximise(value: object, conventions: Conventions = Conventions()) 
     return reward
 
 
-class _RewrittenReward(NamedTuple):
-    """One reward whose syntax is right."""
+class _Sum(NamedTuple):
+    """A part of a reward that was read."""
 
     name: str  # in normalised spelling
-    python: str  # the expression with a name in place of each metric
-    leaves: dict[str, Leaf]  # the metrics by these names
+    terms: tuple[Term, ...]
 
 
 class _Token(NamedTuple):
@@ -174,8 +169,8 @@ class _Token(NamedTuple):
         return self.written.lower() if self.written.isascii() else self.written
 
 
-class _Scanner:
-    """Reads the symbols of one text from left to right; the first one that does not fit is an error."""
+class _Reader:
+    """Reads one text from left to right; one method per rule of the grammar."""
 
     def __init__(self, text: str) -> None:
         if len(text) > MOST_CHARACTERS:
@@ -184,13 +179,12 @@ class _Scanner:
                 "For a longer one write a function of (rankings, labels, mask)."
             )
         self.text = text
-        found = [
-            _Token(str(m.lastgroup), m[m.lastgroup or 0], m.end() - len(m[m.lastgroup or 0]))
-            for m in _TOKEN.finditer(text)
+        self.tokens = [
+            _Token(str(m.lastgroup), m[m.lastgroup or 0], m.start(m.lastgroup or 0)) for m in _TOKEN.finditer(text)
         ]
-        self.tokens = [*found, _Token("end", "", len(text.rstrip()))]
-        self.index = 0
-        if not found:
+        self.tokens.append(_Token("end", "", len(text.rstrip())))
+        self.index = self.depth = 0
+        if len(self.tokens) == 1:
             raise RankPolicyError("a metric must be named, such as 'ndcg@10' or 'mean(ap, rr)'; got an empty text.")
 
     @property
@@ -214,59 +208,59 @@ class _Scanner:
         if self.token.kind != "end":
             self.fail(expected)
 
-    def reward(self) -> _RewrittenReward:
-        """A reward up to the end, or up to the first comma outside of brackets."""
-        names: list[str] = []
-        python: list[str] = []
-        leaves: dict[str, Leaf] = {}
-        opened: list[tuple[_Token, bool]] = []  # brackets that are not closed yet, and whether each is that of a mean
-        is_start_of_sum = True
-        while True:
-            if is_start_of_sum and self.take("-"):
-                names.append("-")
-                python.append("-")
-            is_start_of_sum = False
-            if bracket := self.bracket():
-                if len(opened) == MOST_NESTED:
-                    self.fail(f"brackets may be nested at most {MOST_NESTED} deep", bracket[0])
-                opened.append(bracket)
-                names.append("mean(" if bracket[1] else "(")
-                python.append(names[-1])
-                is_start_of_sum = True
-                continue
-            if self.token.kind == "number":
-                value = self.number("a number must be finite")
-                names.append(written_number(value))
-                python.append(repr(value))
-            else:
-                name, leaf = self.metric()
-                names.append(name)
-                python.append(f"metric_{len(leaves)}")
-                leaves[python[-1]] = leaf
-            while opened and self.take(")"):
-                opened.pop()
-                names.append(")")
-                python.append(")")
-            if opened and opened[-1][1] and self.take(","):
-                names.append(", ")
-                python.append(",")
-                is_start_of_sum = True
-            elif sign := self.take("+", "-", "*"):
-                names.append(_SPACED.get(sign.text, sign.text))
-                python.append(sign.text)
-            elif opened:
-                self.fail(f"expected ')' for the '(' at character {opened[-1][0].start + 1}")
-            else:
-                return _RewrittenReward("".join(names), "".join(python), leaves)
+    def sum(self) -> _Sum:
+        """Products that are added up, to the end or to the first comma or bracket that closes."""
+        is_negative = self.take("-") is not None
+        name, terms = self.product()
+        if is_negative:
+            name, terms = f"-{name}", _scaled(terms, -1.0)
+        while sign := self.take("+", "-"):
+            added_name, added = self.product()
+            name = f"{name} {sign.written} {added_name}"
+            terms += added if sign.written == "+" else _scaled(added, -1.0)
+        return _Sum(name, terms)
 
-    def bracket(self) -> tuple[_Token, bool] | None:
-        """The bracket that opens here, and whether it is that of a mean."""
-        is_mean = self.token.kind == "name" and self.token.text == "mean"
-        self.index += is_mean
+    def product(self) -> _Sum:
+        name, terms = self.factor()
+        while self.take("*"):
+            factor_name, factor = self.factor()
+            name, terms = f"{name}*{factor_name}", _product(terms, factor)
+        return _Sum(name, terms)
+
+    def factor(self) -> _Sum:
+        if self.token.kind == "number":
+            value = self.number("a number must be finite")
+            return _Sum(written_number(value), (Term(value, ()),))
+        if self.token.text == "mean":
+            return self.mean()
         opened = self.take("(")
-        if is_mean and opened is None:
+        if opened is None:
+            name, leaf = self.metric()
+            return _Sum(name, (Term(1.0, (leaf,)),))
+        (inner,) = self.inside(opened)
+        return _Sum(f"({inner.name})", inner.terms)
+
+    def mean(self) -> _Sum:
+        self.index += 1
+        opened = self.take("(")
+        if opened is None:
             self.fail("expected '(' after mean, as in mean(ap, rr)")
-        return None if opened is None else (opened, is_mean)
+        sums = self.inside(opened, ",")
+        terms = tuple(term for inner in sums for term in _scaled(inner.terms, 1 / len(sums)))
+        return _Sum(f"mean({', '.join(inner.name for inner in sums)})", terms)
+
+    def inside(self, opened: _Token, *separators: str) -> list[_Sum]:
+        """The sums up to the bracket that closes ``opened``."""
+        self.depth += 1
+        if self.depth > MOST_NESTED:  # also keeps the recursion short
+            self.fail(f"brackets may be nested at most {MOST_NESTED} deep", opened)
+        sums = [self.sum()]
+        while self.take(*separators):
+            sums.append(self.sum())
+        if not self.take(")"):
+            self.fail(_not_closed(opened))
+        self.depth -= 1
+        return sums
 
     def number(self, expected: str) -> float:
         value = float(self.token.text)
@@ -305,7 +299,7 @@ class _Scanner:
             if self.take(")"):
                 return tuple(sorted(options.items()))
             if not self.take(","):
-                self.fail(f"expected ')' for the '(' at character {opened.start + 1}")
+                self.fail(_not_closed(opened))
 
     def cutoff(self, name: str) -> int:
         token = self.token
@@ -320,47 +314,32 @@ class _Scanner:
         return int(digits)
 
 
-def _expression(rewritten: _RewrittenReward, text: str, conventions: Conventions) -> RewardExpression:
-    try:
-        terms = _terms(ast.parse(rewritten.python, mode="eval").body, rewritten.leaves)
-    except (RecursionError, MemoryError):  # Python's limits differ between versions
+def _not_closed(opened: _Token) -> str:
+    return f"expected ')' for the '(' at character {opened.start + 1}"
+
+
+def _trained_mean(reader: _Reader, conventions: Conventions) -> RewardExpression:
+    """A mean whose weights BanditRank trains; its metrics lie between 0 and 1."""
+    name, terms = reader.mean()
+    if reader.token.kind != "end":
+        metric_named("trained_mean")  # a reward of its own, no metric: the error says so
+    mean = _expression(_Sum(name, terms), name, conventions)
+    unbounded = any(leaf.metric in _NOT_FROM_0_TO_1 for leaf in mean.leaves)
+    if not mean.is_linear or any(term.weight <= 0 for term in mean.terms) or len(mean.leaves) < 2 or unbounded:
         raise RankPolicyError(
-            f"a reward must be simpler; got {len(rewritten.leaves)} metrics in {text!r:.80}."
-        ) from None
+            "trained_mean(...) must hold two or more different metrics between 0 and 1, such as trained_mean(ap, ndcg@10): its weights "
+            f"are trained by how much is missing to 1; got 'trained_{name}'."
+        )
+    return replace(mean, name=f"trained_{name}", trained=True)
+
+
+def _expression(reward: _Sum, text: str, conventions: Conventions) -> RewardExpression:
+    name, terms = reward
     if not any(term.factors for term in terms):
         raise RankPolicyError(f"a reward must contain a metric; got {text!r}. Known: {', '.join(METRICS)}.")
     if not all(math.isfinite(term.weight) for term in terms):
         raise RankPolicyError(f"the weights of a reward must be finite numbers; got {text!r}.")
-    return RewardExpression(name=rewritten.name, terms=_collected(terms), conventions=conventions)
-
-
-def _terms(node: ast.expr, leaves: Mapping[str, Leaf]) -> tuple[Term, ...]:
-    """The terms that a syntax tree adds up to."""
-    match node:
-        case ast.Constant(value=float(value)):
-            return (Term(value, ()),)
-        case ast.Name(id=name):
-            return (Term(1.0, (leaves[name],)),)
-        case ast.UnaryOp(op=ast.USub(), operand=operand):
-            return _scaled(_terms(operand, leaves), -1.0)
-        case ast.Call(args=parts):  # mean(...) is the only function
-            return tuple(term for part in parts for term in _scaled(_terms(part, leaves), 1 / len(parts)))
-    # A long sum is a tree that leans to the left: going down it in a loop needs no stack.
-    rest: list[ast.BinOp] = []
-    while isinstance(node, ast.BinOp):
-        rest.append(node)
-        node = node.left
-    terms = _terms(node, leaves)
-    for binary in reversed(rest):
-        other = _terms(binary.right, leaves)
-        match binary.op:
-            case ast.Add():
-                terms += other
-            case ast.Sub():
-                terms += _scaled(other, -1.0)
-            case _:
-                terms = _product(terms, other)
-    return terms
+    return RewardExpression(name=name, terms=_collected(terms), conventions=conventions)
 
 
 def _product(left: tuple[Term, ...], right: tuple[Term, ...]) -> tuple[Term, ...]:

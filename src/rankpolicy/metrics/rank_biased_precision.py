@@ -40,10 +40,10 @@ def rbp(
     >>> rbp(tensor([[2, 0, 1]]), tensor([[0.0, 1.0, 3.0]]), all_items(1, 3))  # 0.2 (1 + 0.8^2)
     tensor([0.3280])
     """
-    given = ranked(rankings, labels, mask, cutoff=cutoff)
-    relevant = given.items.relevant(conventions)
-    weights = _rank_weights(given.rankings.shape[-1], persistence, like=relevant)
-    return skip_empty((given.placed(relevant) * weights).sum(-1), relevant.sum(-1) > 0, conventions)
+    lists = ranked(rankings, labels, mask, cutoff=cutoff)
+    relevant = lists.items.relevant(conventions)
+    weights = _rank_weights(lists.rankings.shape[-1], persistence, like=relevant)
+    return skip_empty((lists.placed(relevant) * weights).sum(-1), relevant.sum(-1) > 0, conventions)
 
 
 def _additive(

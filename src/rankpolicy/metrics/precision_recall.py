@@ -1,0 +1,104 @@
+"""Precision and recall: the relevant items among the first, as a share of the places or of all relevant items."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rankpolicy.kernels.metrics import codes
+from rankpolicy.metrics.forms import AdditiveForm
+from rankpolicy.metrics.metric import Metric, documented_metric
+from rankpolicy.metrics.ranked import (
+    JudgedItems,
+    cut_weights,
+    divide_by_ideal,
+    fill_empty,
+    ranked,
+)
+from rankpolicy.types import Conventions
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+
+@documented_metric()
+def p(
+    rankings: Tensor,
+    labels: Tensor,
+    mask: Tensor,
+    *,
+    cutoff: int | None = None,
+    conventions: Conventions = Conventions(),
+) -> Tensor:
+    """Precision of each ranking: the share of relevant items among the first c.
+
+    P@c = (relevant items at ranks <= c) / c, also where the query has fewer than c items (trec_eval). Without a cutoff the divisor is the
+    number of items of the query.
+
+    >>> from rankpolicy.metrics import all_items
+    >>> from torch import tensor
+    >>> p(tensor([[2, 0, 1]]), tensor([[0.0, 1.0, 3.0]]), all_items(1, 3), cutoff=2)
+    tensor([0.5000])
+    """
+    lists = ranked(rankings, labels, mask, cutoff=cutoff)
+    relevant = lists.items.relevant(conventions)
+    hits = lists.placed(relevant).sum(-1)
+    values = divide_by_ideal(hits, mask.sum(-1).to(hits.dtype)) if cutoff is None else hits / cutoff
+    return fill_empty(values, relevant.sum(-1) > 0, conventions)
+
+
+def _additive_precision(items: JudgedItems, *, cutoff: int | None, conventions: Conventions) -> AdditiveForm:
+    """θ_k = 1 up to the cutoff, ρ = relevant / c."""
+    relevant = items.relevant(conventions)
+    num_items = items.mask.sum(-1, keepdim=True).to(relevant.dtype)
+    return AdditiveForm(
+        rank_weights=cut_weights(relevant.new_ones(relevant.shape[-1]), cutoff),
+        item_values=divide_by_ideal(relevant, num_items) if cutoff is None else relevant / cutoff,
+    )
+
+
+P = Metric(
+    name="p", function=p, aliases=("precision",), reads="relevance", additive=_additive_precision, kernel_code=codes.P
+)
+
+
+@documented_metric()
+def recall(
+    rankings: Tensor,
+    labels: Tensor,
+    mask: Tensor,
+    *,
+    cutoff: int | None = None,
+    conventions: Conventions = Conventions(),
+) -> Tensor:
+    """Recall of each ranking: the share of the query's relevant items found among the first c.
+
+    recall@c = (relevant items at ranks <= c) / (relevant items of the query).
+
+    >>> from rankpolicy.metrics import all_items
+    >>> from torch import tensor
+    >>> recall(tensor([[2, 0, 1]]), tensor([[0.0, 1.0, 3.0]]), all_items(1, 3), cutoff=1)
+    tensor([0.5000])
+    """
+    lists = ranked(rankings, labels, mask, cutoff=cutoff)
+    relevant = lists.items.relevant(conventions)
+    num_relevant = relevant.sum(-1)
+    return fill_empty(divide_by_ideal(lists.placed(relevant).sum(-1), num_relevant), num_relevant > 0, conventions)
+
+
+def _additive_recall(items: JudgedItems, *, cutoff: int | None, conventions: Conventions) -> AdditiveForm:
+    """θ_k = 1 up to the cutoff, ρ = relevant / R."""
+    relevant = items.relevant(conventions)
+    return AdditiveForm(
+        rank_weights=cut_weights(relevant.new_ones(relevant.shape[-1]), cutoff),
+        item_values=divide_by_ideal(relevant, relevant.sum(-1, keepdim=True)),
+    )
+
+
+RECALL = Metric(
+    name="recall",
+    function=recall,
+    aliases=("r",),
+    reads="relevance",
+    additive=_additive_recall,
+    kernel_code=codes.RECALL,
+)
