@@ -16,7 +16,7 @@ from rankpolicy.data.texts.pretrained import CONFIG, TOKENIZER, WEIGHTS, Pretrai
 from rankpolicy.data.texts.vocabulary import Vocabulary
 from rankpolicy.models.average import scores_of_all
 from rankpolicy.models.encoder import FineTunedEncoder
-from rankpolicy.models.inputs.subwords import SubwordInputs
+from rankpolicy.models.inputs.pretrained_texts import SubwordInputs
 from rankpolicy.optional import require
 from rankpolicy.types import RankPolicyError
 from reproductions.target import Setup

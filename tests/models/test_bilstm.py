@@ -2,7 +2,7 @@ import torch
 
 from rankpolicy.data.texts.text_pairs import TextPairs, TokenTable
 from rankpolicy.models.bilstm import BiLSTMNetwork
-from rankpolicy.models.recurrent import masked_max, masked_mean, run_lstm
+from rankpolicy.models.layers import masked_max, masked_mean, run_lstm
 
 
 def table(lengths, seed):

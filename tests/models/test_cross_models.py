@@ -5,13 +5,15 @@ from functools import partial
 import pytest
 import torch
 
-from rankpolicy.models.concatenation import ConcatenationNetwork
-from rankpolicy.models.concatenation_cross import ConcatenationCrossNetwork
-from rankpolicy.models.cross_network import DeepCrossNetwork
-from rankpolicy.models.deep_matching_cross import DeepMatchingCrossNetwork
-from rankpolicy.models.latent_cross import LatentCrossNetwork
-from rankpolicy.models.match import MatchNetwork
-from rankpolicy.models.matching_cross import MatchingCrossNetwork
+from rankpolicy.models.cross_models import (
+    ConcatenationCrossNetwork,
+    ConcatenationNetwork,
+    DeepCrossNetwork,
+    DeepMatchingCrossNetwork,
+    LatentCrossNetwork,
+    MatchingCrossNetwork,
+    MatchNetwork,
+)
 
 CROSS_MODELS = {
     "concatenation": ConcatenationNetwork,

@@ -4,8 +4,7 @@ import torch
 from rankpolicy import RankPolicyError
 from rankpolicy.data.texts.text_pairs import TextPairs, TokenTable
 from rankpolicy.models import MCAN
-from rankpolicy.models.compression import COMPRESSIONS, FactorizationCompression
-from rankpolicy.models.mcan import Cast, MCANNetwork
+from rankpolicy.models.mcan import COMPRESSIONS, Cast, FactorizationCompression, MCANNetwork
 
 QUERIES = [[1, 2], [3, 4, 5, 1]]
 ITEMS = [[2, 6, 7], [1], [5, 5, 3, 2, 1, 8]]

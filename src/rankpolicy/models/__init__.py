@@ -13,17 +13,19 @@ from rankpolicy.optional import lazy_imports
 if TYPE_CHECKING:
     from rankpolicy.models.average import Average
     from rankpolicy.models.bilstm import BiLSTM
-    from rankpolicy.models.concatenation import Concatenation
-    from rankpolicy.models.concatenation_cross import ConcatenationCross
-    from rankpolicy.models.cross_network import CrossNetwork
-    from rankpolicy.models.deep_matching_cross import DeepMatchingCross
+    from rankpolicy.models.cross_models import (
+        Concatenation,
+        ConcatenationCross,
+        CrossNetwork,
+        DeepMatchingCross,
+        LatentCross,
+        Match,
+        MatchingCross,
+    )
     from rankpolicy.models.encoder import Encoder
     from rankpolicy.models.highway import Highway
-    from rankpolicy.models.latent_cross import LatentCross
     from rankpolicy.models.linear import Linear
     from rankpolicy.models.list_transformer import ListTransformer
-    from rankpolicy.models.match import Match
-    from rankpolicy.models.matching_cross import MatchingCross
     from rankpolicy.models.mcan import MCAN
     from rankpolicy.models.members import MODELS
     from rankpolicy.models.mlp import MLP

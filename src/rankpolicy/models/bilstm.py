@@ -10,7 +10,9 @@ import torch
 from torch import Tensor, nn
 
 from rankpolicy.data.dataset import RankingDataset
+from rankpolicy.data.texts.pretrained import PretrainedEncoder
 from rankpolicy.data.texts.text_pairs import Padded, TextPairs
+from rankpolicy.data.texts.token_features import TextFeatures
 from rankpolicy.declarations.settings import documented, setting
 from rankpolicy.models import layers
 from rankpolicy.models.declarations import (
@@ -20,11 +22,10 @@ from rankpolicy.models.declarations import (
     longest_text,
     recurrent_width,
 )
-from rankpolicy.models.inputs.token_features import TokenFeatureInputs
-from rankpolicy.models.layers import ByteDropout
+from rankpolicy.models.inputs.pretrained_texts import TokenFeatureInputs, encoder_in, saved_encoder
+from rankpolicy.models.layers import ByteDropout, joined_pair, masked_mean, run_lstm
 from rankpolicy.models.mlp import MLPNetwork
 from rankpolicy.models.model import Model
-from rankpolicy.models.recurrent import joined_pair, masked_mean, run_lstm
 
 
 class BiLSTMNetwork(nn.Module):
@@ -101,23 +102,20 @@ class BiLSTM(Model):
     max_tokens: int = longest_text(3)
 
     def fit_inputs(self, train: RankingDataset, *, scaling: str, device: str) -> TokenFeatureInputs:
-        return TokenFeatureInputs.from_folder(
-            self.encoder,
-            reads_together=self.encoding == "together",
-            num_layers=self.feature_layers,
-            cache=self.feature_cache,
-            max_tokens=self.max_tokens,
-            device=device,
-        )
+        return self._inputs(encoder_in(self.encoder), device)
 
     def restore_inputs(self, files: Mapping[str, bytes], *, scaling: str, num_features: int) -> TokenFeatureInputs:
-        return TokenFeatureInputs.restore(
-            files,
-            reads_together=self.encoding == "together",
+        return self._inputs(saved_encoder(files), "cpu")
+
+    def _inputs(self, encoder: PretrainedEncoder, device: str) -> TokenFeatureInputs:
+        features = TextFeatures(
+            encoder,
             num_layers=self.feature_layers,
-            cache=self.feature_cache,
             max_tokens=self.max_tokens,
+            cache=self.feature_cache,
+            device=device,
         )
+        return TokenFeatureInputs(features, reads_together=self.encoding == "together")
 
     def new_network(self, inputs: TokenFeatureInputs, *, generator: torch.Generator | None = None) -> BiLSTMNetwork:
         return BiLSTMNetwork(

@@ -13,11 +13,10 @@ from rankpolicy.data.dataset import RankingDataset
 from rankpolicy.data.texts.text_pairs import TextPairs
 from rankpolicy.declarations.settings import ReadWhen, documented, setting
 from rankpolicy.models.declarations import dropout_rate, encoder_folder, hidden_layers, longest_text
-from rankpolicy.models.inputs.subwords import SubwordInputs
-from rankpolicy.models.layers import ByteDropout, RandomModule, global_generator_seeded_by
+from rankpolicy.models.inputs.pretrained_texts import SubwordInputs, encoder_in, saved_encoder
+from rankpolicy.models.layers import ByteDropout, RandomModule, global_generator_seeded_by, masked_mean
 from rankpolicy.models.mlp import MLPNetwork
 from rankpolicy.models.model import Model
-from rankpolicy.models.recurrent import masked_mean
 
 ENCODINGS = ("apart", "together", "both")
 _TEXTS_AT_A_TIME = 64
@@ -132,10 +131,10 @@ class Encoder(Model):
     max_tokens: int = longest_text(3)
 
     def fit_inputs(self, train: RankingDataset, *, scaling: str, device: str) -> SubwordInputs:
-        return SubwordInputs.from_folder(self.encoder, max_tokens=self.max_tokens)
+        return SubwordInputs(encoder_in(self.encoder), self.max_tokens)
 
     def restore_inputs(self, files: Mapping[str, bytes], *, scaling: str, num_features: int) -> SubwordInputs:
-        return SubwordInputs.restore(files, max_tokens=self.max_tokens)
+        return SubwordInputs(saved_encoder(files), self.max_tokens)
 
     def new_network(self, inputs: SubwordInputs, *, generator: torch.Generator | None = None) -> FineTunedEncoder:
         network = inputs.encoder.new_network(with_weights="model.safetensors" in inputs.encoder.files)

@@ -1,4 +1,4 @@
-"""Layers of networks whose random numbers, initial weights and dropout, come from a generator that is passed in.
+"""Layers of networks whose random numbers, initial weights and dropout, come from a generator that is passed in; pooling over texts.
 
 Layers from torch have the distribution of initial weights that torch gives them by default. They are made such that torch
 draws nothing from its global generator: on the device "meta", or without its constructor.
@@ -13,6 +13,7 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from rankpolicy.kernels import HAS_NUMBA
 
@@ -121,6 +122,35 @@ def global_generator_seeded_by(generator: torch.Generator | None) -> Iterator[No
 def _device() -> str:
     """The CPU, unless only shapes are wanted, in a block ``with torch.device("meta"):``, where nothing is allocated."""
     return "meta" if torch.get_default_device().type == "meta" else "cpu"
+
+
+def run_lstm(lstm: nn.LSTM, tokens: Tensor, mask: Tensor) -> Tensor:
+    """Outputs (text, token, width) of a batch-first LSTM on tokens (text, token, features); 0 at padding."""
+    if not lstm.bidirectional:
+        # Padding comes after the text, so that a forward LSTM needs no packing, nor lengths fetched from a GPU.
+        states: Tensor = lstm(tokens)[0] * mask[..., None]
+        return states
+    packed = pack_padded_sequence(tokens, mask.sum(1).cpu(), batch_first=True, enforce_sorted=False)
+    return pad_packed_sequence(lstm(packed)[0], batch_first=True, total_length=tokens.shape[1])[0]
+
+
+def masked_mean(tokens: Tensor, mask: Tensor) -> Tensor:
+    """Mean over real tokens: (text, token, width) -> (text, width).
+
+    >>> masked_mean(torch.tensor([[[1.0], [3.0], [9.0]]]), torch.tensor([[True, True, False]]))
+    tensor([[2.]])
+    """
+    return (tokens * mask[..., None]).sum(1) / mask.sum(1, keepdim=True)
+
+
+def masked_max(tokens: Tensor, mask: Tensor) -> Tensor:
+    """Maximum over real tokens: (text, token, width) -> (text, width)."""
+    return tokens.masked_fill(~mask[..., None], -torch.inf).amax(1)
+
+
+def joined_pair(query: Tensor, item: Tensor) -> Tensor:
+    """[h_q; h_a; h_q * h_a; h_q - h_a], how BanditRank joins the vectors of a question and an answer."""
+    return torch.cat([query, item, query * item, query - item], -1)
 
 
 def relu_dropout(inputs: Tensor, draws: Tensor, draws_of: Tensor, *, thresholds: Tensor, by_item: bool) -> Tensor:

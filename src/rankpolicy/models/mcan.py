@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import ClassVar, Literal, final
 
@@ -13,16 +13,62 @@ from rankpolicy.data.dataset import RankingDataset
 from rankpolicy.data.texts.text_pairs import Padded, PaddedPairs, TextPairs
 from rankpolicy.declarations.settings import ReadWhen, documented, setting
 from rankpolicy.models import layers
-from rankpolicy.models.compression import COMPRESSIONS
 from rankpolicy.models.declarations import dropout_rate, hidden_layers, longest_text, recurrent_width
 from rankpolicy.models.highway import HighwayLayer, HighwayNetwork, check_equal_widths
 from rankpolicy.models.inputs.words import WordInputs
-from rankpolicy.models.layers import ByteDropout
+from rankpolicy.models.layers import ByteDropout, joined_pair, masked_max, masked_mean, run_lstm
 from rankpolicy.models.model import Model
-from rankpolicy.models.recurrent import joined_pair, masked_max, masked_mean, run_lstm
 
 NUM_CASTS = 4  # max, mean, alignment, intra
 HINTS_OF_A_CAST = 3  # of the concatenation, the product and the difference
+
+
+class SumCompression(nn.Module):
+    """The sum of the components, one of three ways to turn a vector into one number (F_c of Tay et al. 2018, section 3.3)."""
+
+    def __init__(self, width: int, generator: torch.Generator | None = None) -> None:
+        super().__init__()
+
+    def forward(self, vectors: Tensor) -> Tensor:
+        """(..., width) -> (...)"""
+        return vectors.sum(-1)
+
+
+class NeuralCompression(nn.Module):
+    """relu(w . x + b)."""
+
+    def __init__(self, width: int, generator: torch.Generator | None = None) -> None:
+        super().__init__()
+        self.linear = layers.linear(width, 1, generator=generator)
+
+    def forward(self, vectors: Tensor) -> Tensor:
+        """(..., width) -> (...)"""
+        return torch.relu(self.linear(vectors)).squeeze(-1)
+
+
+class FactorizationCompression(nn.Module):
+    """A factorization machine: w0 + w . x + sum_{i < j} <v_i, v_j> x_i x_j.
+
+    The last sum is 1/2 sum_f [(sum_i v_if x_i)^2 - sum_i v_if^2 x_i^2], which takes width x factors steps.
+    """
+
+    def __init__(self, width: int, generator: torch.Generator | None = None, *, num_factors: int = 10) -> None:
+        super().__init__()
+        self.linear = layers.linear(width, 1, generator=generator)
+        self.factors = nn.Parameter(torch.randn(width, num_factors, generator=generator) * 0.01)
+
+    def forward(self, vectors: Tensor) -> Tensor:
+        """(..., width) -> (...)"""
+        crossed = (vectors @ self.factors).square() - vectors.square() @ self.factors.square()
+        value: Tensor = self.linear(vectors).squeeze(-1) + crossed.sum(-1) / 2
+        return value
+
+
+COMPRESSIONS: dict[str, Callable[[int, torch.Generator | None], nn.Module]] = {
+    "sum": SumCompression,
+    "neural": NeuralCompression,
+    "factorization": FactorizationCompression,
+}
 
 
 class Cast(nn.Module):

@@ -155,7 +155,7 @@ def as_model(given: Any, *, reads: Collection[str] = ("features", "texts")) -> M
     if isinstance(given, type) and issubclass(given, Model):
         raise RankPolicyError(f"model must be a value, with parentheses: rp.models.{given.__name__}(); got the class.")
     if callable(given):
-        from rankpolicy.models.own import OwnNetwork
+        from rankpolicy.models.user_network import OwnNetwork
 
         return OwnNetwork(network=given)
     raise RankPolicyError(

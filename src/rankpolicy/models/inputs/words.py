@@ -15,7 +15,7 @@ from rankpolicy.data.texts.glove import read_glove
 from rankpolicy.data.texts.text_pairs import TextPairs, TokenTable
 from rankpolicy.data.texts.vocabulary import Vocabulary
 from rankpolicy.models import layers
-from rankpolicy.models.inputs.pairs import pairs_read_apart, texts_of
+from rankpolicy.models.inputs.dataset_texts import pairs_read_apart, texts_of
 
 _FILE = "vocabulary.json"
 

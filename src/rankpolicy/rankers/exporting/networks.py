@@ -16,7 +16,7 @@ from rankpolicy.models.layers import ByteDropout
 from rankpolicy.models.linear import LinearNetwork
 from rankpolicy.models.list_transformer import AttentionBlock, ListTransformerNetwork
 from rankpolicy.models.mlp import MLPNetwork
-from rankpolicy.models.own import OwnModule
+from rankpolicy.models.user_network import OwnModule
 from rankpolicy.rankers.exporting.graph import QUERY, Graph, require_onnx
 from rankpolicy.types import RankPolicyError
 

@@ -31,8 +31,8 @@ from rankpolicy.models.average import Average, check_num_networks, check_weights
 from rankpolicy.models.inputs.features import FeatureInputs
 from rankpolicy.models.members import MODELS, models_with_setting
 from rankpolicy.models.model import FeatureModel, Model, as_model
-from rankpolicy.models.own import OwnNetwork
 from rankpolicy.models.stack import scores_of_each
+from rankpolicy.models.user_network import OwnNetwork
 from rankpolicy.objectives import Objective
 from rankpolicy.optional import require
 from rankpolicy.rankers.base import DECISIVE, FitOptions, Ranker

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import torch
 
 from rankpolicy.data.dataset import RankingDataset
-from rankpolicy.data.texts.pretrained import PretrainedEncoder
 from rankpolicy.data.texts.text_pairs import TextPairs, TokenTable
 from rankpolicy.data.texts.texts import Texts
-from rankpolicy.types import RankPolicyError
-
-ENCODER_FOLDER = "encoder/"  # of a pretrained model within a model file
 
 
 def texts_of(dataset: RankingDataset) -> Texts:
@@ -32,18 +28,3 @@ def pairs_read_apart(dataset: RankingDataset, table: Callable[[Sequence[str]], T
         torch.from_numpy(dataset.query_numbers),
         torch.from_numpy(item_of_pair),
     )
-
-
-def encoder_in(folder: str | None) -> PretrainedEncoder:
-    """The pretrained model in a folder."""
-    if folder is None:
-        raise RankPolicyError(
-            "this model needs encoder=, the folder of a Hugging Face model: model=rp.models.Encoder(encoder='folder')."
-        )
-    return PretrainedEncoder.from_folder(folder)
-
-
-def saved_encoder(files: Mapping[str, bytes]) -> PretrainedEncoder:
-    """The pretrained model in a model file."""
-    prefix = ENCODER_FOLDER
-    return PretrainedEncoder({name.removeprefix(prefix): files[name] for name in files if name.startswith(prefix)})

@@ -9,7 +9,7 @@ import torch
 
 from rankpolicy.data import from_click_table, from_texts
 from rankpolicy.models import MODELS
-from rankpolicy.models.inputs.text_and_side import MatchInputs
+from rankpolicy.models.inputs.words_and_side import MatchInputs
 from rankpolicy.models.text_and_side import TextAndSideModel
 from rankpolicy.types import RankPolicyError
 from tests.tiny_encoder import write_tiny_encoder
