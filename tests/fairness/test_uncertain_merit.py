@@ -9,8 +9,8 @@ import torch
 from scipy.optimize import linprog
 
 from rankpolicy.fairness import group_disparity
-from rankpolicy.fairness.expected_disparity import MeritScenarios, expected_disparity
-from rankpolicy.fairness.exposure_frontier import exposure_frontier
+from rankpolicy.fairness.label_scenarios import MeritScenarios
+from rankpolicy.fairness.two_groups import expected_disparity, exposure_frontier
 from rankpolicy.fairness.uncertain_merit import fair_policies
 
 

@@ -7,33 +7,31 @@ Nothing here depends on how exposures were computed: exactly, from samples, or f
 """
 
 from rankpolicy.fairness.aims import FairnessAim, GroupExposure, IndividualExposure, as_aim
-from rankpolicy.fairness.attention import awrf
 from rankpolicy.fairness.birkhoff import Decomposition, birkhoff_decomposition, joint_mixture, mixture_of
-from rankpolicy.fairness.disparity import Disparity
-from rankpolicy.fairness.expected_disparity import MeritScenarios
+from rankpolicy.fairness.disparity import Disparity, group_disparity
 from rankpolicy.fairness.expected_exposure import ee_d, ee_l, ee_r, target_exposure
 from rankpolicy.fairness.exposure import (
+    MERITS,
     POSITION_BIASES,
+    merit_of,
     mixture_exposure,
     position_bias,
     sampled_exposure,
 )
 from rankpolicy.fairness.exposure_parity import (
+    awrf,
     disparate_treatment,
     exposure_difference,
     exposure_ratio,
     treatment_difference,
 )
-from rankpolicy.fairness.group_disparity import group_disparity
 from rankpolicy.fairness.groups import GroupCodes, encode_groups
 from rankpolicy.fairness.individual_disparity import individual_disparity
+from rankpolicy.fairness.label_scenarios import MeritScenarios
 from rankpolicy.fairness.lp_post_processing import FairRanking, constrained_ranking, penalized_ranking
-from rankpolicy.fairness.members import AIMS, FAIRNESS_METRICS
-from rankpolicy.fairness.merit import MERITS, merit_of
-from rankpolicy.fairness.metrics import measure_fairness
+from rankpolicy.fairness.members import AIMS, FAIRNESS_METRICS, measure_fairness
 from rankpolicy.fairness.parity_offsets import ParityOffsets, parity_offsets
-from rankpolicy.fairness.prefix_shares import max_skew, min_skew, ndkl, skew
-from rankpolicy.fairness.ranked_parity import rkl, rnd
+from rankpolicy.fairness.prefix_shares import max_skew, min_skew, ndkl, rkl, rnd, skew
 from rankpolicy.fairness.uncertain_merit import fair_policies
 from rankpolicy.policies.mixture import ranking_exposure
 

@@ -18,12 +18,10 @@ from torch import Tensor
 
 from rankpolicy.declarations.settings import documented, setting
 from rankpolicy.declarations.values import SettingsValue, ValueKind
-from rankpolicy.fairness.disparity import Disparity
-from rankpolicy.fairness.exposure import POSITION_BIASES, position_bias
-from rankpolicy.fairness.group_disparity import group_disparity
+from rankpolicy.fairness.disparity import Disparity, group_disparity
+from rankpolicy.fairness.exposure import MERITS, POSITION_BIASES, merit_of, position_bias
 from rankpolicy.fairness.individual_disparity import individual_disparity
 from rankpolicy.fairness.members import AIMS
-from rankpolicy.fairness.merit import MERITS, merit_of
 from rankpolicy.types import RankPolicyError
 
 

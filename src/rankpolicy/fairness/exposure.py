@@ -1,4 +1,4 @@
-"""Exposure: the probability that users look at an item, from its positions in rankings."""
+"""Exposure, the probability that users look at an item, and merit, the exposure that it deserves up to a factor."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 import torch
 from torch import Tensor
 
+from rankpolicy.kernels import can_read
 from rankpolicy.policies.mixture import Mixture, ranking_exposure
 from rankpolicy.types import RankPolicyError, unknown_name
 
@@ -17,6 +18,15 @@ POSITION_BIASES: dict[str, Callable[[Tensor], Tensor]] = {
     "log2": lambda positions: 1 / torch.log2(1 + positions),
     "inverse": lambda positions: 1 / positions,
     "geometric": lambda positions: PERSISTENCE ** (positions - 1),
+}
+
+MeritFunction = Callable[[Tensor], Tensor]
+
+MERITS: dict[str, MeritFunction] = {
+    "binary": lambda labels: (labels >= 1).to(labels.dtype),
+    "exp2": lambda labels: torch.exp2(labels) - 1,
+    "identity": lambda labels: labels,
+    "log1p": torch.log1p,
 }
 
 
@@ -51,13 +61,13 @@ def position_bias(
             raise RankPolicyError(unknown_name("position bias", kind, POSITION_BIASES) + " Or give a vector.")
         positions = torch.arange(1, num_positions + 1, dtype=torch.float64, device=device)
         return POSITION_BIASES[kind](positions).to(dtype)
-    given = torch.as_tensor(kind, dtype=dtype, device=device)
-    if given.ndim != 1 or not given.isfinite().all() or (given < 0).any() or (given.diff() > 0).any():
+    weights = torch.as_tensor(kind, dtype=dtype, device=device)
+    if weights.ndim != 1 or not weights.isfinite().all() or (weights < 0).any() or (weights.diff() > 0).any():
         raise RankPolicyError(
-            f"position bias must be a vector of finite numbers, 0 or more, that never increases; got {given.tolist()!r:.80}. "
+            f"position bias must be a vector of finite numbers, 0 or more, that never increases; got {weights.tolist()!r:.80}. "
             "Sort it in descending order, or use kind='log2'."
         )
-    cut = given[:num_positions]
+    cut = weights[:num_positions]
     return torch.nn.functional.pad(cut, (0, num_positions - len(cut)))
 
 
@@ -102,3 +112,39 @@ def mixture_exposure(rankings: Tensor, weights: Tensor, mask: Tensor, *, bias: T
         Position bias (position,), 0 past its end.
     """
     return Mixture(rankings, weights, mask).exposure(bias)
+
+
+def merit_of(labels: Tensor, merit: str | MeritFunction = "identity") -> Tensor:
+    """Merit of each item (query, item).
+
+    Parameters
+    ----------
+    labels
+        Grades (query, item). Padded items, whose label is 0, must get a merit too; disparities ignore it.
+    merit
+        ``"identity"``: the label itself; ``"exp2"``: 2^label - 1; ``"binary"``: 1 from label 1 on; ``"log1p"``: log(1 + label); or a
+        function of the labels that keeps their shape.
+
+    >>> merit_of(torch.tensor([[0, 1, 3]]), "exp2")
+    tensor([[0., 1., 7.]])
+    >>> merit_of(torch.tensor([[0, 1, 3]]), lambda labels: labels - 1)
+    Traceback (most recent call last):
+    rankpolicy.types.RankPolicyError: merit must be finite and 0 or more; query 0, item 0 has label 0 and merit -1. Shift or clamp it.
+    """
+    if not callable(merit) and merit not in MERITS:
+        raise RankPolicyError(unknown_name("merit", merit, MERITS) + " Or give a function of labels.")
+    grades = labels if labels.is_floating_point() else labels.float()
+    values = (merit if callable(merit) else MERITS[merit])(grades)
+    if values.shape != grades.shape:
+        raise RankPolicyError(
+            f"a merit function must keep the shape of labels, {tuple(grades.shape)}; it gave {tuple(values.shape)}."
+        )
+    wrong = ~(values.isfinite() & (values >= 0))
+    if can_read(wrong) and wrong.any():
+        index = tuple(wrong.nonzero()[0].tolist())
+        item = f"query {index[0]}, item {index[1]}" if len(index) == 2 else f"index {index}"
+        raise RankPolicyError(
+            f"merit must be finite and 0 or more; {item} has label {grades[index]:g} and merit {values[index]:g}. "
+            "Shift or clamp it."
+        )
+    return values

@@ -1,4 +1,4 @@
-"""Groups of items: codes 0, 1, ... for any names, and sums over the members of each group."""
+"""Groups of items: codes 0, 1, ... for any names, sums over the members of each group, and the shares that groups should have."""
 
 from __future__ import annotations
 
@@ -106,3 +106,16 @@ def group_members(groups: Tensor, mask: Tensor, *, num_groups: int | None = None
     codes = groups.long().masked_fill(~mask, count)
     sizes = torch.zeros(len(codes), count + 1, dtype=torch.long, device=codes.device)
     return GroupMembers(codes, sizes.scatter_add(-1, codes, torch.ones_like(codes))[:, :count])
+
+
+def target_shares(members: GroupMembers, target: Tensor | None, *, dtype: torch.dtype) -> Tensor:
+    """Shares that the groups should have, (group,) or (query, group): the target, checked, or by default those among the query's items."""
+    if target is None:
+        sizes = members.sizes.to(dtype)
+        return sizes / sizes.sum(-1, keepdim=True).clamp(min=1)
+    if target.ndim > 2 or (target < 0).any() or ((target.sum(-1) - 1).abs() > 1e-4).any():
+        raise RankPolicyError(
+            "target must hold shares of the groups, (group,) or (query, group), 0 or more and summing to 1; "
+            f"got shape {tuple(target.shape)} with sums from {target.sum(-1).min():g} to {target.sum(-1).max():g}."
+        )
+    return target.to(dtype)

@@ -2,17 +2,38 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from rankpolicy.fairness.expected_disparity import MeritScenarios
-from rankpolicy.fairness.merit import MeritFunction, merit_of
+from rankpolicy.fairness.exposure import MeritFunction, merit_of
 
 Floats = NDArray[np.float64]
 _RARE = 1e-12  # scenarios of a lower probability are left out
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class MeritScenarios:
+    """Mean merits of the groups of one query, scenario by scenario.
+
+    Parameters
+    ----------
+    merits
+        Mean merit of each group (scenario, group), 0 or more.
+    probabilities
+        Probability of each scenario (scenario,).
+    """
+
+    merits: Floats  # (scenario, group)
+    probabilities: Floats  # (scenario,)
+
+    def with_disparity(self) -> MeritScenarios:
+        """The scenarios in which every group has merit, with their probabilities as they are."""
+        counted = (self.merits > 0).all(-1) & (self.probabilities > 0)
+        return MeritScenarios(merits=self.merits[counted], probabilities=self.probabilities[counted])
 
 
 class UncertainQuery(NamedTuple):

@@ -18,8 +18,8 @@ import numpy as np
 import torch
 from numpy.typing import ArrayLike, NDArray
 
+from rankpolicy.fairness.disparity import group_disparity
 from rankpolicy.fairness.exposure import position_bias
-from rankpolicy.fairness.group_disparity import group_disparity
 from rankpolicy.fairness.groups import encode_groups
 from rankpolicy.optional import require
 from rankpolicy.types import RankPolicyError

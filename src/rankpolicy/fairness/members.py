@@ -7,12 +7,14 @@ bias (position,), which it takes by name; it returns values (..., query), NaN wh
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import inspect
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from torch import Tensor
 
 from rankpolicy.declarations.members import Members
+from rankpolicy.types import RankPolicyError
 
 if TYPE_CHECKING:
     from rankpolicy.fairness.aims import FairnessAim
@@ -26,7 +28,7 @@ AIMS: Members[type[FairnessAim]] = Members(
 FAIRNESS_METRICS: Members[Callable[..., Tensor]] = Members(
     "fairness metric",
     {
-        "awrf": f"{_HERE}.attention:awrf",
+        "awrf": f"{_HERE}.exposure_parity:awrf",
         "disparate_treatment": f"{_HERE}.exposure_parity:disparate_treatment",
         "ee_d": f"{_HERE}.expected_exposure:ee_d",
         "ee_l": f"{_HERE}.expected_exposure:ee_l",
@@ -36,8 +38,63 @@ FAIRNESS_METRICS: Members[Callable[..., Tensor]] = Members(
         "max_skew": f"{_HERE}.prefix_shares:max_skew",
         "min_skew": f"{_HERE}.prefix_shares:min_skew",
         "ndkl": f"{_HERE}.prefix_shares:ndkl",
-        "rkl": f"{_HERE}.ranked_parity:rkl",
-        "rnd": f"{_HERE}.ranked_parity:rnd",
+        "rkl": f"{_HERE}.prefix_shares:rkl",
+        "rnd": f"{_HERE}.prefix_shares:rnd",
         "treatment_difference": f"{_HERE}.exposure_parity:treatment_difference",
     },
 )
+
+
+def measure_fairness(
+    metrics: Sequence[str],
+    *,
+    mask: Tensor,
+    exposure: Tensor | None = None,
+    rankings: Tensor | None = None,
+    labels: Tensor | None = None,
+    merit: Tensor | None = None,
+    groups: Tensor | None = None,
+    bias: Tensor | None = None,
+) -> dict[str, Tensor]:
+    """Values (..., query) of each metric; NaN marks a query for which it is not defined.
+
+    Parameters
+    ----------
+    metrics
+        Names from ``FAIRNESS_METRICS``.
+    mask
+        True at real items (query, item).
+    exposure
+        Expected position bias of each item (query, item), for metrics of stochastic policies.
+    rankings
+        (..., query, position), for metrics of single rankings.
+    labels
+        Grades (query, item), for ee_l and ee_r.
+    merit
+        Merit of items (query, item), for disparate_treatment.
+    groups
+        Group codes (query, item), for metrics that compare groups.
+    bias
+        Position bias (position,) of the exposure, for ee_l and ee_r.
+
+    >>> import torch
+    >>> mask, groups = torch.ones(1, 2, dtype=torch.bool), torch.tensor([[0, 1]])
+    >>> measure_fairness(["exposure_ratio", "ee_d"], mask=mask, groups=groups, exposure=torch.tensor([[1.0, 0.5]]))
+    {'exposure_ratio': tensor([0.5000]), 'ee_d': tensor([1.2500])}
+    """
+    names = ("mask", "exposure", "rankings", "labels", "merit", "groups", "bias")
+    values = (mask, exposure, rankings, labels, merit, groups, bias)
+    arrays = {name: array for name, array in zip(names, values, strict=True) if array is not None}
+    return {name: _measure(name, arrays) for name in metrics}
+
+
+def _measure(name: str, arrays: dict[str, Tensor]) -> Tensor:
+    metric = FAIRNESS_METRICS.named(name)
+    parameters = inspect.signature(metric).parameters.values()
+    needed = [parameter.name for parameter in parameters if parameter.default is parameter.empty]
+    missing = [array for array in needed if array not in arrays]
+    if missing:
+        raise RankPolicyError(
+            f"{name} needs {', '.join(needed)}; got {', '.join(arrays)}. Pass {', '.join(missing)} too."
+        )
+    return metric(**{array: arrays[array] for array in needed})

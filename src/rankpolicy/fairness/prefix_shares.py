@@ -1,13 +1,16 @@
-"""Shares of groups at the top of single rankings, compared with the shares they should have."""
+"""Shares of groups at the top of single rankings, compared with the shares they should have: skew, nDKL, rND and rKL."""
 
 from __future__ import annotations
+
+import math
+from collections.abc import Callable
 
 import torch
 from torch import Tensor
 
-from rankpolicy.fairness.attention import checked_target, group_shares
-from rankpolicy.fairness.groups import group_members
+from rankpolicy.fairness.groups import group_members, target_shares
 from rankpolicy.metrics.ranked import discounts, ranked
+from rankpolicy.types import RankPolicyError
 
 
 def skew(
@@ -130,19 +133,113 @@ def ndkl(
     return torch.where(weights > 0, divergence * weights, 0.0).sum(-1) / weights.sum(-1).clamp(min=1)
 
 
+def rnd(
+    rankings: Tensor, groups: Tensor, mask: Tensor, *, protected: int = 1, step: int = 10, cutoff: int | None = None
+) -> Tensor:
+    """Normalised discounted difference (Yang & Stoyanovich 2017) (..., query): 0 is parity, 1 the worst ranking there is.
+
+    rND = (1 / Z) sum over i = step, 2 step, ... of abs(m_i / i - m / n) / log2(i), with m_i the members of the ``protected`` group in the
+    first i positions, m those among all n items, and Z the highest value of the sum: that of all members first or all last. NaN where
+    Z = 0: a list with no prefix of ``step`` items other than itself, or of one group only.
+
+    Parameters
+    ----------
+    rankings
+        Whole rankings or their first positions (..., query, position).
+    groups
+        Group codes 0, 1, ... of items (query, item); see ``encode_groups``.
+    mask
+        True at real items (query, item).
+    protected
+        Code of the protected group.
+    step
+        Prefixes of step, 2 step, ... items are compared; 2 or more.
+    cutoff
+        How many positions count; by default all.
+
+    >>> rankings = torch.tensor([[[0, 1, 2, 3]], [[0, 2, 1, 3]]])
+    >>> rnd(rankings, torch.tensor([[1, 1, 0, 0]]), torch.ones(1, 4, dtype=torch.bool), step=2)
+    tensor([[1.],
+            [0.]])
+    """
+    return _normalised(_difference, rankings, groups, mask, protected, step, cutoff)
+
+
+def rkl(
+    rankings: Tensor, groups: Tensor, mask: Tensor, *, protected: int = 1, step: int = 10, cutoff: int | None = None
+) -> Tensor:
+    """Normalised discounted KL divergence (Yang & Stoyanovich 2017): as rND, with KL((m_i / i, 1 - m_i / i), (m / n, 1 - m / n)) in bits.
+
+    Parameters
+    ----------
+    rankings
+        Whole rankings or their first positions (..., query, position).
+    groups
+        Group codes 0, 1, ... of items (query, item); see ``encode_groups``.
+    mask
+        True at real items (query, item).
+    protected
+        Code of the protected group.
+    step
+        Prefixes of step, 2 step, ... items are compared; 2 or more.
+    cutoff
+        How many positions count; by default all.
+
+    >>> rankings = torch.tensor([[[0, 1, 2, 3]], [[0, 2, 1, 3]]])
+    >>> rkl(rankings, torch.tensor([[1, 1, 0, 0]]), torch.ones(1, 4, dtype=torch.bool), step=2)
+    tensor([[1.],
+            [0.]])
+    """
+    return _normalised(_divergence, rankings, groups, mask, protected, step, cutoff)
+
+
 def _counts(
     rankings: Tensor, groups: Tensor, mask: Tensor, cutoff: int | None, target: Tensor | None
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """GroupMembers of each group in every prefix (..., query, position, group), target shares (query, group), real positions (query,)."""
-    given = group_members(groups, mask, num_groups=None if target is None else target.shape[-1])
+    """Members of each group in every prefix (..., query, position, group), target shares (query, group), real positions (query,)."""
+    members = group_members(groups, mask, num_groups=None if target is None else target.shape[-1])
     cut = ranked(rankings, groups, mask, cutoff=cutoff).rankings
-    num_groups = given.sizes.shape[-1]
+    num_groups = members.sizes.shape[-1]
     dtype = torch.get_default_dtype()
     # (query, item, group); padded items belong to no group.
-    one_hot = torch.nn.functional.one_hot(given.codes, num_groups + 1)[..., :num_groups].to(dtype)
+    one_hot = torch.nn.functional.one_hot(members.codes, num_groups + 1)[..., :num_groups].to(dtype)
     index = cut[..., None].expand(*cut.shape, num_groups)
     placed = one_hot.expand(*cut.shape[:-1], *one_hot.shape[-2:]).gather(-2, index)
-    shares = group_shares(given, dtype=dtype)
-    if target is not None:
-        shares = checked_target(target).to(dtype).expand(len(mask), num_groups)
+    shares = target_shares(members, target, dtype=dtype).expand(len(mask), num_groups)
     return placed.cumsum(-2), shares, mask.sum(-1).clamp(max=cut.shape[-1])
+
+
+def _difference(share: Tensor, overall: Tensor) -> Tensor:
+    return (share - overall).abs()
+
+
+def _divergence(share: Tensor, overall: Tensor) -> Tensor:
+    pairs = ((share, overall), (1 - share, 1 - overall))
+    return sum((torch.xlogy(p, p) - torch.xlogy(p, q) for p, q in pairs), torch.zeros(())) / math.log(2)
+
+
+def _normalised(
+    term: Callable[[Tensor, Tensor], Tensor],
+    rankings: Tensor,
+    groups: Tensor,
+    mask: Tensor,
+    protected: int,
+    step: int,
+    cutoff: int | None,
+) -> Tensor:
+    if step < 2:
+        raise RankPolicyError(f"step must be 2 or more, as the first prefix is divided by log2(step); got {step}.")
+    is_member = group_members(groups, mask).codes == protected
+    lists = ranked(rankings, is_member.double(), mask, cutoff=cutoff)
+    n, m = mask.sum(-1, keepdim=True).double(), is_member.sum(-1, keepdim=True).double()
+    ends = step * torch.arange(1, lists.rankings.shape[-1] // step + 1, device=mask.device)
+    weights = (ends <= n) / torch.log2(ends.double())
+
+    def total(num_members: Tensor) -> Tensor:
+        """The sum, from the members (..., query, prefix) of every prefix."""
+        return torch.where(weights > 0, term(num_members / ends, m / n) * weights, 0.0).sum(-1)
+
+    all_first, all_last = torch.minimum(ends, m), (ends - (n - m)).clamp(min=0)
+    worst = torch.maximum(total(all_first), total(all_last))
+    worst = worst.masked_fill(worst < 1e-12, math.nan)  # a list of one group: 0 up to rounding
+    return (total(lists.placed(lists.items.labels).cumsum(-1)[..., ends - 1]) / worst).to(torch.get_default_dtype())

@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from itertools import combinations
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rankpolicy.fairness.birkhoff import Decomposition, birkhoff_decomposition
-from rankpolicy.fairness.expected_disparity import MeritScenarios, disparity_slacks, expected_disparity
-from rankpolicy.fairness.exposure_frontier import ExposureFrontier, exposure_frontier
-from rankpolicy.fairness.lp_post_processing import best_probabilities
+from rankpolicy.fairness.label_scenarios import MeritScenarios
+from rankpolicy.fairness.lp_post_processing import Slacks, best_probabilities
+from rankpolicy.fairness.two_groups import ExposureFrontier, expected_disparity, exposure_frontier
 from rankpolicy.types import RankPolicyError
 
 Floats = NDArray[np.float64]
@@ -126,6 +127,40 @@ def _by_program(
     spread = float(np.abs(values).sum() * bias.sum())
     weight = min(strength, 1e6 * max(spread, 1e-6))
     return birkhoff_decomposition(best_probabilities(values, bias, slacks, strength=weight))
+
+
+def disparity_slacks(scenarios: MeritScenarios, codes: NDArray[np.int64], *, two_sided: bool = False) -> Slacks | None:
+    """E[D] of any number of groups for the linear program: one slack per scenario and pair; None where no scenario has a disparity.
+
+    Parameters
+    ----------
+    scenarios
+        The distribution of the groups' merits.
+    codes
+        Group 0, 1, ... of each item (item,).
+    two_sided
+        As in ``expected_disparity``.
+    """
+    counted = scenarios.with_disparity()
+    if len(counted.merits) == 0:
+        return None
+    num_groups = counted.merits.shape[1]
+    pairs = list(combinations(range(num_groups), 2))
+    members = (codes == np.arange(num_groups)[:, None]) / np.bincount(codes, minlength=num_groups)[:, None]
+    differences: list[Floats] = []
+    slack_of: list[int] = []
+    costs: list[float] = []
+    for merits, probability in zip(counted.merits, counted.probabilities, strict=True):
+        treatment = members / merits[:, None]
+        for a, b in pairs:
+            if two_sided or merits[a] >= merits[b]:
+                differences.append(treatment[a] - treatment[b])
+                slack_of.append(len(costs))
+            if two_sided or merits[b] >= merits[a]:
+                differences.append(treatment[b] - treatment[a])
+                slack_of.append(len(costs))
+            costs.append(probability / len(pairs))
+    return Slacks(differences=np.array(differences), slack_of=np.array(slack_of), costs=np.array(costs))
 
 
 def _sorted(values: Floats) -> Decomposition:

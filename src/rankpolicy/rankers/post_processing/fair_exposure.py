@@ -25,6 +25,13 @@ from rankpolicy.policies.mixture import Mixture
 from rankpolicy.rankers.base import DECISIVE, FitOptions, Ranker
 from rankpolicy.rankers.inputs import Groups
 from rankpolicy.rankers.method_settings import settings_by_method
+from rankpolicy.rankers.post_processing.fair_ranker import (
+    FairRanker,
+    groups_of,
+    new_estimator,
+    relevance_estimators,
+    rows_by_query,
+)
 from rankpolicy.rankers.post_processing.fairness_curve import (
     FairnessCurve,
     curve_strengths,
@@ -39,7 +46,6 @@ from rankpolicy.rankers.post_processing.out_of_fold import (
     stacking_weights,
     with_group_features,
 )
-from rankpolicy.rankers.post_processing.relevance import new_estimator, relevance_estimators
 from rankpolicy.types import RankPolicyError
 
 if TYPE_CHECKING:
@@ -57,7 +63,7 @@ _EXAMPLE = "{'boosted-regression': {'num_trees': 300}}"
 @final
 @documented
 @dataclass(kw_only=True, eq=False, repr=False)
-class FairExposure(Ranker):
+class FairExposure(FairRanker):
     """The best fair policy under a predictive distribution of labels: maximise E[NDCG] - strength * E[disparity], query by query.
 
     Disparity of exposure is not linear in labels, so a policy that is fair to point estimates of relevance, as that of FairLP, is not fair
@@ -80,8 +86,6 @@ class FairExposure(Ranker):
     """
 
     name: ClassVar[str] = "fair-exposure"
-    compares_groups: ClassVar[bool] = True
-    ranks_by_sorting: ClassVar[bool] = False
     ranks_at_any_strength: ClassVar[bool] = True
     fitted_attributes: ClassVar[tuple[str, ...]] = (*Ranker.fitted_attributes, "report_")
 
@@ -166,13 +170,13 @@ class FairExposure(Ranker):
 
     def _new_estimators(self) -> list[Ranker]:
         """Unfitted estimators of relevance; refuses settings that they do not have or would not read."""
-        given = settings_by_method(
+        settings = settings_by_method(
             self.relevance_settings, self.relevance, name="relevance_settings", of="relevance", example=_EXAMPLE
         )
         return [
             new_estimator(
                 name,
-                _DEFAULTS.get(name, {}) | given[name],
+                _DEFAULTS.get(name, {}) | settings[name],
                 random_state=getattr(self, "_seed", self.random_state),
             )
             for name in self.relevance
@@ -181,7 +185,7 @@ class FairExposure(Ranker):
     def _fit(self, train: RankingDataset, valid: RankingDataset | None, options: FitOptions) -> None:
         if options.checkpoint is not None:
             raise RankPolicyError("FairExposure keeps no checkpoints. Leave checkpoint out.")
-        groups = _groups_of(train, "FairExposure learns how labels are distributed in each group, from")
+        groups = groups_of(train, "FairExposure learns how labels are distributed in each group, from")
         self._seed = secrets.randbelow(HIGHEST_SEED) if self.random_state is None else self.random_state
         codes, names = encode_groups(groups)
         self._groups = [str(name) for name in names]
@@ -299,25 +303,31 @@ class FairExposure(Ranker):
         self, dataset: RankingDataset, relevances: Floats, label_model: LabelModel, strengths: Sequence[float]
     ) -> list[Mixture]:
         """The policies over the queries of a dataset, one per strength."""
-        found: list[list[Decomposition]] = [[] for _ in strengths]
+        by_query = list(self._policies_by_query(dataset, relevances, label_model, strengths))
+        return [joint_mixture(policies, dtype=torch.float64) for policies in zip(*by_query, strict=True)]
+
+    def _policies_by_query(
+        self, dataset: RankingDataset, relevances: Floats, label_model: LabelModel, strengths: Sequence[float]
+    ) -> Iterator[list[Decomposition]]:
+        """For each query its policies, one per strength."""
         for codes, query in self._uncertain_queries(dataset, relevances, label_model):
-            bias = _bias(len(codes))
-            policies = fair_policies(
-                query.values, codes, query.scenarios, strengths=strengths, bias=bias, two_sided=self._two_sided
+            yield fair_policies(
+                query.values,
+                codes,
+                query.scenarios,
+                strengths=strengths,
+                bias=_bias(len(codes)),
+                two_sided=self._two_sided,
             )
-            for of_strength, policy in zip(found, policies, strict=True):
-                of_strength.append(policy)
-        return [joint_mixture(policies, dtype=torch.float64) for policies in found]
 
     def _uncertain_queries(
         self, dataset: RankingDataset, relevances: Floats, label_model: LabelModel
     ) -> Iterator[tuple[NDArray[np.int64], UncertainQuery]]:
         """For each query the codes of the groups in it, and the distribution of its labels."""
-        groups = np.asarray(_groups_of(dataset, "FairExposure ranks by")).astype(str)
-        known = {name: code for code, name in enumerate(self._groups)}
-        trained = np.array([known.get(name, -1) for name in groups])
-        for start, stop in zip(dataset.query_offsets[:-1], dataset.query_offsets[1:], strict=True):
-            rows = slice(start, stop)
+        groups = np.asarray(groups_of(dataset, "FairExposure ranks by")).astype(str)
+        code_of = {name: code for code, name in enumerate(self._groups)}
+        trained = np.array([code_of.get(name, -1) for name in groups])
+        for rows in rows_by_query(dataset):
             codes = np.unique(groups[rows], return_inverse=True)[1].astype(np.int64)
             bias = _bias(len(codes))
             if label_model.kind == "binary" and codes.max() <= 1:
@@ -348,34 +358,22 @@ class FairExposure(Ranker):
     ) -> list[Mixture]:
         """Policies of some training queries, from relevances that were predicted without their labels."""
         model = self._label_model
-        first_folds = folds[train.query_offsets[chosen]]
+        fold_of_query = folds[train.query_offsets[chosen]]
         # Folds over items spread each query over all folds; then its own labels stay in the label model, a few among many.
         hides_queries = bool((folds == np.repeat(folds[train.query_offsets[:-1]], train.sizes)).all())
-        by_query: list[list[Mixture]] = []
-        places = []
-        for fold in np.unique(first_folds):
-            queries = chosen[first_folds == fold]
+        by_query: dict[int, list[Decomposition]] = {}
+        for fold in np.unique(fold_of_query):
+            queries = chosen[fold_of_query == fold]
             rows = np.concatenate([np.arange(train.query_offsets[q], train.query_offsets[q + 1]) for q in queries])
             others = model.without(folds == fold) if hides_queries else model
-            by_query.append(self._policies(rows_of(train, rows), model.predictions[rows], others, strengths))
-            places.append(np.flatnonzero(first_folds == fold))
-        return [_joined([of_fold[k] for of_fold in by_query], places) for k in range(len(strengths))]
+            policies = self._policies_by_query(rows_of(train, rows), model.predictions[rows], others, strengths)
+            by_query |= zip(queries.tolist(), policies, strict=True)
+        in_order = [by_query[query] for query in chosen.tolist()]
+        return [joint_mixture(policies, dtype=torch.float64) for policies in zip(*in_order, strict=True)]
 
     def _policy_of(self, dataset: RankingDataset) -> Mixture:
         (policy,) = self._policies(dataset, self._relevances(dataset), self._label_model, [self._strength()])
         return policy
-
-    def _scores(self, dataset: RankingDataset) -> Floats:
-        bias = position_bias(int(dataset.sizes.max()), dtype=torch.float64)
-        return dataset.padding().unpad(self._policy_of(dataset).exposure(bias)).numpy()
-
-    @property
-    def _needs_queries(self) -> bool:
-        return True
-
-    @property
-    def _ranks_by_groups(self) -> bool:
-        return True
 
     def _onnx_scores(self, graph: Graph) -> str:
         raise RankPolicyError(
@@ -399,7 +397,7 @@ class FairExposure(Ranker):
         }
         files = {_STATE: json.dumps(state).encode(), _LABELS: self._label_model.to_bytes()}
         for name, estimator in zip(self.relevance, self._estimators, strict=True):
-            files |= {f"{name}/{part}": content for part, content in estimator._files().items()}
+            files |= {f"{name}/{path}": content for path, content in estimator._files().items()}
         return files
 
     def _restore(self, files: dict[str, bytes]) -> None:
@@ -414,32 +412,10 @@ class FairExposure(Ranker):
         self._label_model = LabelModel.from_bytes(files[_LABELS], num_neighbours=self.num_neighbours)
         self._estimators = self._new_estimators()
         for name, estimator, fitted in zip(self.relevance, self._estimators, state["fitted"], strict=True):
-            own = {part.removeprefix(f"{name}/"): files[part] for part in files if part.startswith(f"{name}/")}
-            estimator._restore_fitted(fitted, own)
+            prefix = f"{name}/"
+            estimator_files = {path.removeprefix(prefix): files[path] for path in files if path.startswith(prefix)}
+            estimator._restore_fitted(fitted, estimator_files)
 
 
 def _bias(size: int) -> Floats:
     return position_bias(size, dtype=torch.float64).numpy()
-
-
-def _groups_of(dataset: RankingDataset, why: str) -> NDArray[Any]:
-    if dataset.groups_by_query is None:
-        raise RankPolicyError(
-            f"{why} the protected group of every item: pass protected= (a value per row), or a dataset with a group column."
-        )
-    return dataset.groups_by_query
-
-
-def _joined(parts: Sequence[Mixture], places: Sequence[NDArray[np.int64]]) -> Mixture:
-    """One policy from policies over parts of its queries, whose places are given."""
-    longest, most = max(part.mask.shape[1] for part in parts), max(len(part.weights) for part in parts)
-    num_queries = sum(map(len, places))
-    rankings = torch.arange(longest).repeat(most, num_queries, 1)
-    weights = torch.zeros(most, num_queries, dtype=torch.float64)
-    mask = torch.zeros(num_queries, longest, dtype=torch.bool)
-    for part, place in zip(parts, places, strict=True):
-        at = torch.from_numpy(place)
-        count, size = len(part.weights), part.mask.shape[1]
-        rankings[:count, at, :size] = part.rankings
-        weights[:count, at], mask[at, :size] = part.weights, part.mask
-    return Mixture(rankings, weights, mask)

@@ -21,14 +21,19 @@ from rankpolicy.fairness import (
     merit_of,
     mixture_of,
     penalized_ranking,
-    position_bias,
 )
-from rankpolicy.metrics.expression import additive_form
 from rankpolicy.policies.mixture import Mixture
 from rankpolicy.rankers.base import DECISIVE, FitOptions, Ranker
 from rankpolicy.rankers.method_settings import settings_from
-from rankpolicy.rankers.post_processing.relevance import new_estimator, relevance_estimators
-from rankpolicy.types import Conventions, RankPolicyError
+from rankpolicy.rankers.post_processing.fair_ranker import (
+    FairRanker,
+    groups_of,
+    ndcg_values,
+    new_estimator,
+    relevance_estimators,
+    rows_by_query,
+)
+from rankpolicy.types import RankPolicyError
 
 if TYPE_CHECKING:
     from rankpolicy.rankers.exporting.graph import Graph
@@ -39,7 +44,7 @@ _STATE = "relevance.json"
 @final
 @documented
 @dataclass(kw_only=True, eq=False, repr=False)
-class FairLP(Ranker):
+class FairLP(FairRanker):
     """Estimate relevance, then find the best fair mixture of rankings by linear programming (Singh & Joachims 2018; 2019, appendix B.3).
 
     The mixture of each query maximises
@@ -58,8 +63,6 @@ class FairLP(Ranker):
     """
 
     name: ClassVar[str] = "fair-lp"
-    compares_groups: ClassVar[bool] = True
-    ranks_by_sorting: ClassVar[bool] = False
     settings_to_try: ClassVar[tuple[dict[str, Any], ...]] = ({}, {"relevance_settings": {"model": "mlp"}})
 
     strength: float = setting(
@@ -129,22 +132,12 @@ class FairLP(Ranker):
         return slope * self._estimator._scores(dataset) + intercept
 
     def _policy_of(self, dataset: RankingDataset) -> Mixture:
-        if dataset.groups_by_query is None:
-            raise RankPolicyError(
-                "FairLP ranks by the protected group of every item: pass protected= (a value per row), or a dataset with a group column."
-            )
+        groups = groups_of(dataset, "FairLP ranks by")
         padding = dataset.padding()
         estimates = padding.pad(torch.from_numpy(self._relevances(dataset)))
-        form = additive_form("ndcg", estimates, padding.mask, conventions=Conventions(gain=self.gain))  # type: ignore[arg-type]
-        assert form is not None
-        values, merits = (
-            padding.unpad(padded).numpy() for padded in (form.item_values, merit_of(estimates.clamp(min=0), self.merit))
-        )
-        rows = (
-            slice(start, stop)
-            for start, stop in zip(dataset.query_offsets[:-1], dataset.query_offsets[1:], strict=True)
-        )
-        fair = [self._fair(values[query], dataset.groups_by_query[query], merits[query]) for query in rows]
+        padded = ndcg_values(estimates, padding.mask, self.gain), merit_of(estimates.clamp(min=0), self.merit)
+        values, merits = (padding.unpad(of_items).numpy() for of_items in padded)
+        fair = [self._fair(values[rows], groups[rows], merits[rows]) for rows in rows_by_query(dataset)]
         return mixture_of([ranking.probabilities for ranking in fair], dtype=torch.float64)
 
     def _fair(self, values: NDArray[np.float64], groups: NDArray[Any], merit: NDArray[np.float64]) -> FairRanking:
@@ -153,23 +146,11 @@ class FairLP(Ranker):
             return penalized_ranking(values, groups, strength=self.strength, merit=merit)
         return constrained_ranking(values, groups, max_disparity=self.max_disparity, merit=merit)
 
-    def _scores(self, dataset: RankingDataset) -> NDArray[np.float64]:
-        bias = position_bias(int(dataset.sizes.max()), dtype=torch.float64)
-        return dataset.padding().unpad(self._policy_of(dataset).exposure(bias)).numpy()
-
-    @property
-    def _needs_queries(self) -> bool:
-        return True
-
     def _onnx_scores(self, graph: Graph) -> str:
         raise RankPolicyError(
             "FairLP cannot be exported to ONNX: the score of an item comes from a linear program over all items of its query and their "
             f"protected groups. Use save(path); or fit and export the ranker that estimates relevance ({self.relevance!r}) by itself."
         )
-
-    @property
-    def _ranks_by_groups(self) -> bool:
-        return True
 
     def _files(self) -> dict[str, bytes]:
         fitted = {name: getattr(self._estimator, name) for name in self._estimator.fitted_attributes}
@@ -181,8 +162,8 @@ class FairLP(Ranker):
         if not math.isfinite(slope + intercept):
             raise RankPolicyError("the line from scores to relevances must be finite. Copy or train the model again.")
         self._line, self._estimator = (slope, intercept), self._new_estimator()
-        own = {name: content for name, content in files.items() if name != _STATE}
-        self._estimator._restore_fitted(state["fitted"], own)
+        estimator_files = {name: content for name, content in files.items() if name != _STATE}
+        self._estimator._restore_fitted(state["fitted"], estimator_files)
 
 
 def _least_squares_line(x: NDArray[np.float64], y: NDArray[np.float64]) -> tuple[float, float]:

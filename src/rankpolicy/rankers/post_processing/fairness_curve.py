@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 from rankpolicy.data.dataset import RankingDataset
 from rankpolicy.fairness import encode_groups, exposure_difference, group_disparity, merit_of, position_bias
 from rankpolicy.fairness.exposure_parity import treatment_difference
-from rankpolicy.metrics.expression import additive_form
 from rankpolicy.policies.mixture import Mixture
-from rankpolicy.types import Conventions, RankPolicyError
+from rankpolicy.rankers.post_processing.fair_ranker import ndcg_values
+from rankpolicy.types import RankPolicyError
 
 _STRENGTHS = tuple(float(f"{strength:.3g}") for strength in np.geomspace(0.01, 1000, 41))
 _FEW_STRENGTHS = (0.1, 0.3, 1.0, 3.0, 10.0)  # where each takes a linear program per query
@@ -72,12 +72,10 @@ def measure_policy(policy: Mixture, dataset: RankingDataset, *, merit: str, gain
     codes, names = encode_groups(dataset.groups_by_query)
     groups, mask = padding.pad(codes), padding.mask
     exposure = policy.exposure(position_bias(labels.shape[-1], dtype=torch.float64))
-    form = additive_form("ndcg", labels, mask, conventions=Conventions(gain=gain))  # type: ignore[arg-type]
-    assert form is not None
     merits = merit_of(labels, merit)
     disparity = group_disparity(exposure, merits, groups, mask, num_groups=max(2, len(names)))
     return {
-        "utility": float((form.item_values * exposure).sum(-1).mean()),
+        "utility": float((ndcg_values(labels, mask, gain) * exposure).sum(-1).mean()),
         "disparity": None if math.isnan(disparity.mean) else disparity.mean,
         "treatment_difference": _mean(treatment_difference(exposure, merits, groups, mask)),
         "exposure_difference": _mean(exposure_difference(exposure, groups, mask)),
@@ -122,7 +120,7 @@ class FairnessCurve:
             The disparity that is wanted.
         """
         name = "treatment_difference" if self.two_sided else "disparity"
-        values = [math.inf if each[name] is None else each[name] for each in self.measured]
+        values = [math.inf if row[name] is None else row[name] for row in self.measured]
         if all(math.isinf(value) for value in values):
             return 0.0
         chosen = math.inf

@@ -1,4 +1,4 @@
-"""Two groups: the best utility for each total exposure of one group, exactly.
+"""Two groups whose labels are uncertain: the best utility and the expected disparity as functions of the exposure of one group, exactly.
 
 A policy over rankings with item values w has the utility sum of w_i e_i, e the exposures. Among all policies that give group 1 the total
 exposure t, the best utility U*(t) is concave and piecewise linear: its vertices are the rankings sorted by w + μ [group 1], from μ = -∞
@@ -8,6 +8,9 @@ exposure t, the best utility U*(t) is concave and piecewise linear: its vertices
     dt = v[a + b] - v[a + b + 1],    dU = -(w_a - w_b) dt
 
 Sorting the n0 n1 exchanges by μ and adding up gives all vertices in O(n0 n1 log n).
+
+The expected disparity is over scenarios s of labels with probabilities p_s, in each of which group g has the mean merit M_g^s. Its
+disparity D^s is that of ``group_disparity``; a scenario in which a group has no merit has none and adds 0.
 """
 
 from __future__ import annotations
@@ -18,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankpolicy.fairness.birkhoff import Decomposition
+from rankpolicy.fairness.label_scenarios import MeritScenarios
 
 Floats = NDArray[np.float64]
 
@@ -130,3 +134,82 @@ def exposure_frontier(values: Floats, is_group_1: NDArray[np.bool_], bias: Float
 
 def _best_first(values: Floats, items: NDArray[np.int64]) -> NDArray[np.int64]:
     return items[np.argsort(-values[items], kind="stable")]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class ExpectedDisparity:
+    """E[D] as a function of t, the total exposure of group 1 of two groups: convex and piecewise linear.
+
+    Each scenario contributes slope * max(0, t - kink) where group 1 has at least the merit of group 0, and slope * max(0, kink - t) where
+    it has at most that. With n_g members per group and T the total exposure of the query,
+
+        kink = T n1 M1 / (n1 M1 + n0 M0),    slope = p (1 / (n1 M1) + 1 / (n0 M0))
+
+    Parameters
+    ----------
+    kinks
+        (scenario,).
+    slopes_above
+        Slope to the right of the kink (scenario,); 0 where more exposure of group 1 is never unfair.
+    slopes_below
+        Slope to the left, as a positive number (scenario,).
+    """
+
+    kinks: Floats
+    slopes_above: Floats
+    slopes_below: Floats
+
+    def __call__(self, exposure: Floats) -> Floats:
+        """E[D] at total exposures t of group 1.
+
+        Parameters
+        ----------
+        exposure
+            Values of t, in any order.
+        """
+        order = np.argsort(self.kinks)
+        kinks, above, below = self.kinks[order], self.slopes_above[order], self.slopes_below[order]
+        passed = np.searchsorted(kinks, exposure)
+        sums = [_before(above), _before(above * kinks), _before(below), _before(below * kinks)]
+        above_sum, above_kinks, below_sum, below_kinks = (total[passed] for total in sums)
+        left = above_sum * exposure - above_kinks
+        right = (sums[3][-1] - below_kinks) - (sums[2][-1] - below_sum) * exposure
+        return np.asarray(np.maximum(left, 0.0) + np.maximum(right, 0.0))
+
+
+def expected_disparity(
+    scenarios: MeritScenarios, sizes: NDArray[np.int64], total: float, *, two_sided: bool = False
+) -> ExpectedDisparity:
+    """E[D] of two groups as a function of the exposure of group 1.
+
+    Parameters
+    ----------
+    scenarios
+        The distribution of the groups' merits.
+    sizes
+        Number of items of group 0 and of group 1.
+    total
+        Total exposure of the query, the sum of its position bias.
+    two_sided
+        Whether exposure above merit is unfair to both sides, D = abs(E1 / M1 - E0 / M0), instead of the paper's D, in which only the
+        group of higher merit can have too much.
+
+    >>> half = MeritScenarios(merits=np.array([[1.0, 3.0]]), probabilities=np.array([1.0]))
+    >>> disparity = expected_disparity(half, np.array([1, 1]), 2.0)
+    >>> disparity.kinks.tolist(), disparity(np.array([1.5, 1.8])).round(6).tolist()  # 1.8 / 3 - 0.2 / 1
+    ([1.5], [0.0, 0.4])
+    """
+    counted = scenarios.with_disparity()
+    zero, one = (counted.merits * sizes).T
+    slopes = counted.probabilities * (1 / one + 1 / zero)
+    lower, higher = counted.merits[:, 0] <= counted.merits[:, 1], counted.merits[:, 0] >= counted.merits[:, 1]
+    return ExpectedDisparity(
+        kinks=total * one / (one + zero),
+        slopes_above=np.where(lower | two_sided, slopes, 0.0),
+        slopes_below=np.where(higher | two_sided, slopes, 0.0),
+    )
+
+
+def _before(values: Floats) -> Floats:
+    """Sums of all values before each place (values + 1,)."""
+    return np.concatenate([[0.0], np.cumsum(values)])
