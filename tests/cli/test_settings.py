@@ -3,7 +3,7 @@ import re
 import pytest
 
 from rankpolicy import BoostedPolicy, FairPGRank, LambdaMART, ListNet, PGRank, RankPolicyError
-from rankpolicy.cli.support.chosen_methods import as_text, parse_assignments, parse_settings, settings_of_methods
+from rankpolicy.cli.support.method_settings import as_text, parse_assignments, parse_settings, settings_of_methods
 
 
 def test_texts_become_the_type_of_their_setting():

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import rankpolicy as rp
-from rankpolicy.cli.support.chosen_methods import parse_settings
+from rankpolicy.cli.support.method_settings import parse_settings
 from rankpolicy.data import make_fair_synthetic
 from rankpolicy.declarations.setting_texts import describe_settings
 from rankpolicy.rankers import RANKERS

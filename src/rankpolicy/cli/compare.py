@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rankpolicy.cli.support.chosen_methods import Variant, parse_assignments, parse_methods, settings_of_methods
+from rankpolicy.cli.support.method_settings import Variant, parse_assignments, parse_methods, settings_of_methods
 from rankpolicy.cli.support.comparison_tables import print_comparison
 from rankpolicy.cli.support.options import (
     Address,

@@ -11,7 +11,7 @@ import typer
 
 from rankpolicy.cli.support.options import Json
 from rankpolicy.cli.support.output import print_json
-from rankpolicy.cli.support.serving import need_serve
+from rankpolicy.cli.service.database import need_serve
 from rankpolicy.cli.support.wording import for_command_line
 from rankpolicy.service.json_log import log_line
 from rankpolicy.types import MissingDependencyError, RankPolicyError

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rankpolicy.cli.support.chosen_methods import Variant, parse_assignments, parse_methods, settings_of_methods
+from rankpolicy.cli.support.method_settings import Variant, parse_assignments, parse_methods, settings_of_methods
 from rankpolicy.cli.support.options import Address, ExecutorName, Jobs, Json, Seed, Set, executor_from
 from rankpolicy.cli.support.output import (
     Run,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rankpolicy.cli.support.chosen_methods import (
+from rankpolicy.cli.support.method_settings import (
     Variant,
     parse_assignments,
     parse_by_method,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rankpolicy.cli.support.chosen_methods import parse_assignments, parse_settings
+from rankpolicy.cli.support.method_settings import parse_assignments, parse_settings
 from rankpolicy.cli.support.clicks_to_train_on import clicks_to_train_on
 from rankpolicy.cli.support.datasets import read_alike
 from rankpolicy.cli.support.options import Address, Group, Ignore, Json, Label, OnDisk, Qid, Set, columns_from

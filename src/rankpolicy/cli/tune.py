@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rankpolicy.cli.support.chosen_methods import parse_assignments, parse_settings
+from rankpolicy.cli.support.method_settings import parse_assignments, parse_settings
 from rankpolicy.cli.support.datasets import check_ranked_alike, read_alike
 from rankpolicy.cli.support.options import (
     Address,

@@ -46,22 +46,22 @@ VERBS: dict[str, Verb] = {
 }
 
 CLICKS_VERBS: dict[str, Verb] = {
-    "fit": Verb(place=f"{_CLI}.clicks_fit:fit", summary="Fit click models to a log and measure them."),
-    "bias": Verb(place=f"{_CLI}.clicks_bias:bias", summary="Estimate how likely users examine each rank."),
+    "fit": Verb(place=f"{_CLI}.clicks.fit:fit", summary="Fit click models to a log and measure them."),
+    "bias": Verb(place=f"{_CLI}.clicks.bias:bias", summary="Estimate how likely users examine each rank."),
 }
 
 SERVICE_VERBS: dict[str, Verb] = {
-    "key": Verb(place=f"{_CLI}.service_key:key", summary="Make, list or revoke keys."),
-    "promote": Verb(place=f"{_CLI}.service_promote:promote", summary="Serve a model to all users or a share of them."),
-    "rollback": Verb(place=f"{_CLI}.service_rollback:rollback", summary="Return to the version before."),
-    "export": Verb(place=f"{_CLI}.service_export:export", summary="Write lists, propensities and clicks as Parquet."),
-    "evaluate": Verb(place=f"{_CLI}.service_evaluate:evaluate", summary="Off-policy value of a candidate on the log."),
+    "key": Verb(place=f"{_CLI}.service.key:key", summary="Make, list or revoke keys."),
+    "promote": Verb(place=f"{_CLI}.service.promote:promote", summary="Serve a model to all users or a share of them."),
+    "rollback": Verb(place=f"{_CLI}.service.rollback:rollback", summary="Return to the version before."),
+    "export": Verb(place=f"{_CLI}.service.export:export", summary="Write lists, propensities and clicks as Parquet."),
+    "evaluate": Verb(place=f"{_CLI}.service.evaluate:evaluate", summary="Off-policy value of a candidate on the log."),
     "retrain": Verb(
-        place=f"{_CLI}.service_retrain:retrain", summary="Learn a ranker from the log; promote it if better."
+        place=f"{_CLI}.service.retrain:retrain", summary="Learn a ranker from the log; promote it if better."
     ),
     "delete": Verb(
-        place=f"{_CLI}.service_delete:delete", summary="Delete old lists and events; keep what was learned."
+        place=f"{_CLI}.service.delete:delete", summary="Delete old lists and events; keep what was learned."
     ),
-    "backup": Verb(place=f"{_CLI}.service_backup:backup", summary="Copy the database of a running service."),
-    "replay": Verb(place=f"{_CLI}.service_replay:replay", summary="Compute all states again and compare."),
+    "backup": Verb(place=f"{_CLI}.service.backup:backup", summary="Copy the database of a running service."),
+    "replay": Verb(place=f"{_CLI}.service.replay:replay", summary="Compute all states again and compare."),
 }

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from rankpolicy.cli.support.chosen_methods import as_texts
+from rankpolicy.cli.support.method_settings import as_texts
 from rankpolicy.types import RankPolicyError, unknown_name
 
 KEYS: dict[str, type] = {

@@ -9,7 +9,7 @@ import typer
 
 from rankpolicy.cli.support.options import Json
 from rankpolicy.cli.support.output import Run, console, facts_of_file, made_directory, print_json, write_results
-from rankpolicy.cli.support.serving import Db, NotRandom, Since, now_of, opened, time_from
+from rankpolicy.cli.service.database import Db, NotRandom, Since, now_of, opened, time_from
 from rankpolicy.types import RankPolicyError
 
 EXAMPLES = """

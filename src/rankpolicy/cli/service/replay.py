@@ -9,7 +9,7 @@ import typer
 
 from rankpolicy.cli.support.options import Json
 from rankpolicy.cli.support.output import console, print_json
-from rankpolicy.cli.support.serving import Db, NotRandom, opened
+from rankpolicy.cli.service.database import Db, NotRandom, opened
 
 if TYPE_CHECKING:
     from rankpolicy.service.log.replay import ReplayedChoices, ReplayedPolicy

@@ -10,7 +10,7 @@ import typer
 
 from rankpolicy.cli.support.options import Json
 from rankpolicy.cli.support.output import made_directory, note, print_json
-from rankpolicy.cli.support.serving import Db, NotRandom, Since, now_of, opened, time_from
+from rankpolicy.cli.service.database import Db, NotRandom, Since, now_of, opened, time_from
 
 EXAMPLES = """
 [bold]Examples[/bold]

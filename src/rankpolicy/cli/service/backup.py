@@ -9,7 +9,7 @@ import typer
 
 from rankpolicy.cli.support.options import Json
 from rankpolicy.cli.support.output import note, print_json
-from rankpolicy.cli.support.serving import Db, NotRandom, need_serve
+from rankpolicy.cli.service.database import Db, NotRandom, need_serve
 from rankpolicy.types import RankPolicyError
 
 EXAMPLES = """

@@ -10,7 +10,7 @@ import typer
 
 from rankpolicy.cli.support.options import Json
 from rankpolicy.cli.support.output import note, print_json
-from rankpolicy.cli.support.serving import Db, NotRandom, opened
+from rankpolicy.cli.service.database import Db, NotRandom, opened
 from rankpolicy.types import RankPolicyError, unknown_name
 
 if TYPE_CHECKING:

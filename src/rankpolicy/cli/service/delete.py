@@ -8,7 +8,7 @@ import typer
 
 from rankpolicy.cli.support.options import Json
 from rankpolicy.cli.support.output import note, print_json
-from rankpolicy.cli.support.serving import Db, NotRandom, now_of, opened, time_from
+from rankpolicy.cli.service.database import Db, NotRandom, now_of, opened, time_from
 
 EXAMPLES = """
 [bold]Examples[/bold]
