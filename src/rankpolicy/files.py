@@ -100,7 +100,9 @@ def checked_file(path: str | os.PathLike[str]) -> Path:
         mode = None
     if mode is not None and stat.S_ISDIR(mode):
         raise RankPolicyError(
-            f"{file} must be a file; it is a directory. Name a file in it, or use read_folds for Fold1, Fold2, ..."
+            f"{file} must be a file; it is a directory.",
+            python="Name a file in it, or use read_folds for Fold1, Fold2, ...",
+            command_line="Name a file in it.",
         )
     if mode is not None and stat.S_ISFIFO(mode):
         raise RankPolicyError(

@@ -35,7 +35,29 @@ if TYPE_CHECKING:
 
 
 class RankPolicyError(ValueError):
-    """Input that cannot be used. The message says what must hold, what came, and what to do."""
+    """Input that cannot be used. The message says what must hold, what came, and what to do.
+
+    Parameters
+    ----------
+    message
+        What must hold and what came; and what to do, where this is the same for everyone.
+    python, command_line
+        What to do in a program, and what to do on the command line, in its options.
+
+    >>> error = RankPolicyError("only sums have it.", python="Take estimator='gumbel'.", command_line="Take --set estimator=gumbel.")
+    >>> str(error), error.on_command_line
+    ("only sums have it. Take estimator='gumbel'.", 'only sums have it. Take --set estimator=gumbel.')
+    """
+
+    def __init__(self, message: str = "", *, python: str = "", command_line: str = "") -> None:
+        super().__init__(f"{message} {python}".rstrip())
+        self.on_command_line = f"{message} {command_line or python}".rstrip()
+
+    def within(self, context: str) -> RankPolicyError:
+        """This error with the place where it occurred, such as a file, in front of its message."""
+        located = RankPolicyError(f"{context}: {self}")
+        located.on_command_line = f"{context}: {self.on_command_line}"
+        return located
 
 
 class RankPolicyTypeError(RankPolicyError, TypeError):

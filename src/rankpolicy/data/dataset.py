@@ -515,5 +515,7 @@ def check_has_labels(dataset: RankingDataset, what: str) -> None:
     """
     if dataset.label_kind == "none":
         raise RankPolicyError(
-            f"{what} must have labels; it has none. Give the labels with the data, such as from_arrays(X, y, qid=qid)."
+            f"{what} must have labels; it has none.",
+            python="Give the labels with the data, such as from_arrays(X, y, qid=qid).",
+            command_line="Give a file with labels.",
         )

@@ -132,7 +132,9 @@ def _check_reads_labels(measure: Reward, dataset: RankingDataset) -> None:
     if readable.conventions.gain != measure.conventions.gain:
         raise RankPolicyError(
             f"the labels are relevances estimated from clicks, in which gains are linear; {measure.name!r} has gain "
-            f"{measure.conventions.gain!r}. Pass conventions=Conventions(gain='linear')."
+            f"{measure.conventions.gain!r}.",
+            python="Pass conventions=Conventions(gain='linear').",
+            command_line="Use --gain linear.",
         )
 
 

@@ -267,7 +267,7 @@ def _fit_and_measure(data: _Data, task: _Task) -> list[list[_Fitted]]:
         return _measured(data, rankers, task.fits, notes)
     except RankPolicyError as error:
         failed = [task.fits[error.place]] if isinstance(error, FitError) else task.fits
-        raise RankPolicyError(f"{_in_words(task.method, failed)}: {error}") from None
+        raise error.within(_in_words(task.method, failed)) from None
     except Exception as error:
         error.add_note(f"while fitting and measuring {_in_words(task.method, task.fits)}")
         raise

@@ -41,8 +41,9 @@ def cascade_form(reward: Reward, labels: Tensor, mask: Tensor) -> RewardCascade:
     if not isinstance(reward, RewardExpression) or not reward.has_cascade:
         known = ", ".join(name for name, metric in METRICS.items() if metric.has_cascade)
         raise RankPolicyError(
-            f"estimator='gumbel' needs a weighted sum of {known}; got {reward.name!r}. "
-            "Estimate its gradient by sampling whole rankings: estimator='reinforce'."
+            f"estimator='gumbel' needs a weighted sum of {known}; got {reward.name!r}.",
+            python="Estimate its gradient by sampling whole rankings: estimator='reinforce'.",
+            command_line="Estimate its gradient by sampling whole rankings: --set estimator=reinforce.",
         )
     items = judged_items(labels.double(), mask)
     forms = [

@@ -60,8 +60,9 @@ def check_control(control: str, num_samples: int) -> None:
         raise RankPolicyError(f"num_samples must be at least 1; got {num_samples}.")
     if control == "leave_one_out" and num_samples < 2:
         raise RankPolicyError(
-            "control='leave_one_out' compares samples with each other: num_samples must be at least 2; got 1. "
-            "Draw more, or use control='greedy'."
+            "control='leave_one_out' compares samples with each other: num_samples must be at least 2; got 1.",
+            python="Draw more, or use control='greedy'.",
+            command_line="Draw more, or use --set control=greedy.",
         )
 
 

@@ -80,6 +80,7 @@ class CustomReward:
             True where an item is real (query, item).
         """
         raise RankPolicyError(
-            f"only a reward of rank weights times item values has an exact gradient; {self.name!r} is a function. "
-            "Estimate its gradient by sampling: estimator='reinforce'."
+            f"only a reward of rank weights times item values has an exact gradient; {self.name!r} is a function.",
+            python="Estimate its gradient by sampling: estimator='reinforce'.",
+            command_line="Estimate its gradient by sampling: --set estimator=reinforce.",
         )

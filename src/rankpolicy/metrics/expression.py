@@ -201,8 +201,9 @@ class RewardExpression:
         if not self.is_additive:
             known = ", ".join(name for name, metric in METRICS.items() if metric.additive is not None)
             raise RankPolicyError(
-                f"only a weighted sum of {known} is rank weights times item values; got {self.name!r}. "
-                "Estimate its gradient by sampling: estimator='reinforce'."
+                f"only a weighted sum of {known} is rank weights times item values; got {self.name!r}.",
+                python="Estimate its gradient by sampling: estimator='reinforce'.",
+                command_line="Estimate its gradient by sampling: --set estimator=reinforce.",
             )
         forms = []
         for term in self.terms:

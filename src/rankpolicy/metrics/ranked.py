@@ -189,5 +189,7 @@ def check_exp2_gain(highest: float, conventions: Conventions) -> None:
     if conventions.gain == "exp2" and highest > HIGHEST_EXPONENT:
         raise RankPolicyError(
             f"with the gain 2^label - 1 labels must be at most {HIGHEST_EXPONENT}; the highest is {highest:g}. Map labels to "
-            "small grades, or take them as gains. Pass conventions=Conventions(gain='linear')."
+            "small grades, or take them as gains.",
+            python="Pass conventions=Conventions(gain='linear').",
+            command_line="Use --gain linear.",
         )

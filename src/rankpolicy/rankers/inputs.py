@@ -100,7 +100,7 @@ def _validation_dataset(
             categorical=categorical,
         )
     except RankPolicyError as error:
-        raise RankPolicyError(f"eval_set: {error}") from None
+        raise error.within("eval_set") from None
 
 
 def named_eval_sets(
@@ -264,8 +264,9 @@ def matched_features(
     if dataset.num_features != num_features:
         raise RankPolicyError(
             f"{what} must have the {num_features} features of the training data; it has {dataset.num_features}. "
-            f"Pass the same columns; sparse files: read_letor(path, num_features={num_features}). "
-            f"(X has {dataset.num_features} features, but {ranker} is expecting {num_features} features as input.)"
+            f"(X has {dataset.num_features} features, but {ranker} is expecting {num_features} features as input.)",
+            python=f"Pass the same columns; sparse files: read_letor(path, num_features={num_features}).",
+            command_line="Give a file with the same columns.",
         )
     wanted, given = categories or {}, dataset.categories or {}
     if set(wanted) != set(given):
@@ -300,10 +301,12 @@ def check_kind_of_data(dataset: RankingDataset, *, reads_texts: bool, what: str)
         raise RankPolicyError(
             f"this ranker reads features; {what} has none"
             + (
-                ", only texts. Choose a text model, such as model='mcan'."
+                ", only texts."
                 if dataset.texts_by_query is not None
                 else f": 0 feature(s) (shape=({dataset.num_items}, 0)) while a minimum of 1 is required."
-            )
+            ),
+            python="Choose a text model, such as model='mcan'." if dataset.texts_by_query is not None else "",
+            command_line="Choose a text model, such as --set model=mcan." if dataset.texts_by_query is not None else "",
         )
 
 

@@ -94,8 +94,9 @@ def read_checkpoint(path: Path, state: TrainingState, *, purpose: str, data: str
             raise KeyError(f"it was made by {numbers['purpose']}, this is {purpose}")
         if numbers["data"] != data:
             raise RankPolicyError(
-                f"cannot resume from {path}: it was made with other training or validation data. "
-                "Resume with the data it was made with, or train without resume."
+                f"cannot resume from {path}: it was made with other training or validation data.",
+                python="Resume with the data it was made with, or train without resume.",
+                command_line="Resume with the data it was made with, or leave --resume out.",
             )
         state.network.load_state_dict(_under("network.", tensors))
         state.best_score, state.best_epoch = float(numbers["best_score"]), int(numbers["best_epoch"])
@@ -115,8 +116,9 @@ def read_checkpoint(path: Path, state: TrainingState, *, purpose: str, data: str
     except (safetensors.SafetensorError, OSError, RuntimeError, LookupError, TypeError, ValueError) as error:
         reason = str(error).splitlines()[0][:1000] if str(error) else type(error).__name__
         raise RankPolicyError(
-            f"cannot resume from {path}: it is not a checkpoint of this training ({reason}). "
-            "Train without resume, or with the settings the checkpoint was made with."
+            f"cannot resume from {path}: it is not a checkpoint of this training ({reason}).",
+            python="Train without resume, or with the settings the checkpoint was made with.",
+            command_line="Leave --resume out, or use the settings the checkpoint was made with.",
         ) from None
 
 

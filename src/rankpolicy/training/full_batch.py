@@ -85,7 +85,9 @@ class _OneSearch:
         self.reports.append(report)
         if not np.isfinite(value + gradient.sum()):
             raise RankPolicyError(
-                "training stopped: the objective is not finite. Scale the features (scaling='standardize')."
+                "training stopped: the objective is not finite.",
+                python="Scale the features (scaling='standardize').",
+                command_line="Scale the features (--set scaling=standardize).",
             )
         try:
             self.point = self.search.send((value, gradient))

@@ -178,7 +178,9 @@ class _Table:
             place = f"{kind} {row.pop('_row') + self.first_line}"
             shown = ", ".join(f"{name}={value!r}" for name, value in row.items())
             raise RankPolicyError(
-                f"{self.path}, {place}: expected {what}; got {shown}. Skip such rows with lenient=True."
+                f"{self.path}, {place}: expected {what}; got {shown}.",
+                python="Skip such rows with lenient=True.",
+                command_line="Skip such rows with --lenient.",
             )
         self.num_skipped += int(is_bad.sum())
         self.frame = self.frame.filter(~is_bad)

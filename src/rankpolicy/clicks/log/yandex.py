@@ -55,7 +55,7 @@ def read_yandex_clicks(path: str | os.PathLike[str], *, lenient: bool = False) -
                 num_dropped += 1
         elif line.strip():
             if not lenient:
-                raise RankPolicyError(f"{path}, line {number}: {_problem(fields, latest)}")
+                raise _problem(fields, latest).within(f"{path}, line {number}")
             num_skipped += 1
     if not queries:
         raise RankPolicyError(
@@ -80,11 +80,14 @@ def read_yandex_clicks(path: str | os.PathLike[str], *, lenient: bool = False) -
     )
 
 
-def _problem(fields: list[bytes], latest: dict[bytes, int]) -> str:
+def _problem(fields: list[bytes], latest: dict[bytes, int]) -> RankPolicyError:
     text = b" ".join(fields).decode("utf-8", "backslashreplace")[:MOST_SHOWN_LETTERS]
     if len(fields) > 3 and fields[2] == b"C" and not any(fields[4:]) and fields[0] not in latest:
-        return f"expected a page (Q) of session {fields[0].decode('utf-8', 'backslashreplace')!r} above its click; there is none."
-    return (
+        session = fields[0].decode("utf-8", "backslashreplace")
+        return RankPolicyError(f"expected a page (Q) of session {session!r} above its click; there is none.")
+    return RankPolicyError(
         "expected 'session time Q query region item ...' or 'session time C item', separated by tabs with nothing empty; "
-        f"got {text!r}. Skip such rows with lenient=True."
+        f"got {text!r}.",
+        python="Skip such rows with lenient=True.",
+        command_line="Skip such rows with --lenient.",
     )

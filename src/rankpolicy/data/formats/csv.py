@@ -58,7 +58,7 @@ def read_csv(
             text_is="categories",
         )
     except RankPolicyError as error:
-        raise RankPolicyError(f"{path}: {error}") from None
+        raise error.within(f"{path}") from None
 
 
 def csv_columns(path: str | os.PathLike[str]) -> list[str]:

@@ -72,11 +72,13 @@ def from_frame(
     roles = {role: column for role, column in named.items() if isinstance(column, str)}
     for role, column in roles.items():
         if column not in columns:
-            advice = (
-                " For data still to be ranked pass label=None." if role == "label" else f" Name another with {role}=."
-            )
+            is_label = role == "label"
             raise RankPolicyError(
-                f"the frame must have the {role} column {column!r}; it has {listed(columns)}.{advice}"
+                f"the frame must have the {role} column {column!r}; it has {listed(columns)}.",
+                python="For data still to be ranked pass label=None." if is_label else f"Name another with {role}=.",
+                command_line="Data still to be ranked may come without labels in 'rankpolicy predict'."
+                if is_label
+                else f"Name another with --{role}.",
             )
     strangers = [column for column in ignore if column not in columns]
     if strangers:

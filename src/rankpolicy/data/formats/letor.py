@@ -61,7 +61,7 @@ def read_letor(path: str | os.PathLike[str], *, num_features: int | None = None)
         has_comments = bool((lines.item_ids[rows, 0] >= 0).any())
         item_ids = texts_at(text, lines.item_ids[rows]) if has_comments else None
     except RankPolicyError as error:
-        raise RankPolicyError(f"{file}: {error}") from None
+        raise error.within(f"{file}") from None
     labels = lines.labels[rows]
     if has_query_ids:
         query_of_row, names = _numbered_runs(query_ids)

@@ -101,7 +101,7 @@ def parse_into(
                 continue
             _check_query_id(line, has_query_ids)
         except RankPolicyError as error:
-            raise RankPolicyError(f"line {row + 1}: {error}") from None
+            raise error.within(f"line {row + 1}") from None
         lines.kinds[row] = ITEM
         lines.labels[row] = line.label
         lines.features[row] = 0  # the kernel may have stored part of this line

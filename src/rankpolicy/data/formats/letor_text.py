@@ -40,7 +40,9 @@ def parse_text(text: NDArray[np.uint8], num_features: int | None) -> Lines:
         row = int(np.argmax(is_item & (lines.highest >= sum(layout))))
         raise RankPolicyError(
             f"line {row + 1}: expected feature ids up to {sum(layout) - 1}, as num_features={num_features} says; "
-            f"got {lines.highest[row]}. Raise num_features, or leave it out."
+            f"got {lines.highest[row]}.",
+            python="Raise num_features, or leave it out.",
+            command_line="The model was trained without these features: leave them out of the file.",
         )
     if layout != (first_id, width):
         lines = _parse_rows(text, starts, layout[1], first_id=layout[0], has_query_ids=has_query_ids)
@@ -95,7 +97,7 @@ def _first_item(text: NDArray[np.uint8], starts: NDArray[np.int64]) -> Line:
         try:
             line = parse_line(text[start:stop].tobytes().rstrip(b"\r\n"))
         except RankPolicyError as error:
-            raise RankPolicyError(f"line {row + 1}: {error}") from None
+            raise error.within(f"line {row + 1}") from None
         if line is not None:
             return line
     raise RankPolicyError("expected at least one item; the file is empty or holds only comments.")

@@ -69,7 +69,7 @@ def read_parquet(
         dataset = from_frame(columns, features=features, ignore=ignore, text_is="categories", **roles)
         return _with_meaning(dataset, json.loads(about), weights)
     except RankPolicyError as error:
-        raise RankPolicyError(f"{file}: {error}") from None
+        raise error.within(f"{file}") from None
 
 
 def _with_meaning(dataset: RankingDataset, about: dict[str, Any], weights: Any) -> RankingDataset:

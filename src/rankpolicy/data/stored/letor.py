@@ -108,8 +108,9 @@ def _layout_of(files: tuple[Path, ...], num_features: int | None) -> Layout:
             if num_features is not None and highest - (0 if lowest == 0 else 1) >= num_features:
                 line = first_line + int(lines.highest.argmax()) + 1
                 raise RankPolicyError(
-                    f"{file}: line {line}: expected {num_features} features, as num_features says; got feature id {highest}. "
-                    "Raise num_features, or leave it out."
+                    f"{file}: line {line}: expected {num_features} features, as num_features says; got feature id {highest}.",
+                    python="Raise num_features, or leave it out.",
+                    command_line="The model was trained without these features: leave them out of the file.",
                 )
             first_line += int(np.count_nonzero(text == ord("\n")))
     if highest < 0 and num_features is None:

@@ -104,7 +104,7 @@ class _ParquetFiles:
             except (polars.exceptions.PolarsError, OSError) as error:
                 raise unreadable(file, error) from None
             except RankPolicyError as error:
-                raise RankPolicyError(f"{file}: {error}") from None
+                raise error.within(f"{file}") from None
 
     def _block(self, frame: Any) -> Block:
         columns = np.empty((len(self.feature_names), len(frame)), np.float32)
@@ -134,9 +134,13 @@ def _chosen_features(
     first = _schema(files[0])
     for role, column in roles.items():
         if column is not None and column not in first:
-            advice = " For data still to be ranked pass label=None." if role == "label" else f" Name it with {role}=."
+            is_label = role == "label"
             raise RankPolicyError(
-                f"{files[0]} must have the {role} column {column!r}; it has {listed(list(first))}.{advice}"
+                f"{files[0]} must have the {role} column {column!r}; it has {listed(list(first))}.",
+                python="For data still to be ranked pass label=None." if is_label else f"Name it with {role}=.",
+                command_line="Data still to be ranked may come without labels in 'rankpolicy predict'."
+                if is_label
+                else f"Name it with --{role}.",
             )
     strangers = [name for name in (*ignore, *(features or ())) if name not in first]
     if strangers:

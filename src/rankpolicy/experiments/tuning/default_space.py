@@ -48,7 +48,9 @@ def default_space(ranker: Ranker) -> dict[str, Any]:
     found = {name: values for name, values in wanted.items() if _is_taken(ranker, name, values)}
     if not found:
         raise RankPolicyError(
-            f"{ranker.name} has no settings that are searched by default. Name some, as in space={{'name': Between(low, high)}}."
+            f"{ranker.name} has no settings that are searched by default.",
+            python="Name some, as in space={'name': Between(low, high)}.",
+            command_line="Name some: --space NAME=LOW:HIGH.",
         )
     return found
 

@@ -125,7 +125,9 @@ class AutoRanker(Ranker):
     def _fit(self, train: RankingDataset, valid: RankingDataset | None, options: FitOptions) -> None:
         if options.checkpoint is not None:
             raise RankPolicyError(
-                "AutoRanker keeps no checkpoints: give it a time_limit instead. Leave checkpoint out."
+                "AutoRanker keeps no checkpoints: give it a time_limit instead.",
+                python="Leave checkpoint out.",
+                command_line="Leave --checkpoint out.",
             )
         clock = Clock(self.time_limit, options.report.interruption)
         left_out = {method: why for method in self.methods if (why := why_left_out(method, train))}

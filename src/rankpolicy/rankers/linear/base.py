@@ -37,7 +37,9 @@ class LinearRanker(Ranker):
     def _refuse_checkpoint(self, options: FitOptions) -> None:
         if options.checkpoint is not None:
             raise RankPolicyError(
-                f"{type(self).__name__} keeps no checkpoints: it trains in seconds. Leave checkpoint out."
+                f"{type(self).__name__} keeps no checkpoints: it trains in seconds.",
+                python="Leave checkpoint out.",
+                command_line="Leave --checkpoint out.",
             )
 
     @property

@@ -146,14 +146,18 @@ class FairPGRank(NetworkRanker, FairPolicyGradientSettings):
         if self._trains_on_all_queries:
             if options.checkpoint is not None:
                 raise RankPolicyError(
-                    "a linear FairPGRank keeps no checkpoints: it is trained in one go. Leave checkpoint out."
+                    "a linear FairPGRank keeps no checkpoints: it is trained in one go.",
+                    python="Leave checkpoint out.",
+                    command_line="Leave --checkpoint out.",
                 )
             yield from self._fit_linear(self._objective(train), everything, inputs, options)
             self._record_validation(valid, inputs)
         elif self.max_disparity is not None:
             if options.checkpoint is not None:
                 raise RankPolicyError(
-                    "training with max_disparity keeps no checkpoints: they do not hold the price of disparity. Leave checkpoint out."
+                    "training with max_disparity keeps no checkpoints: they do not hold the price of disparity.",
+                    python="Leave checkpoint out.",
+                    command_line="Leave --checkpoint out.",
                 )
             self._fit_bounded_network(train, valid, options, everything, inputs, self.max_disparity)
         else:

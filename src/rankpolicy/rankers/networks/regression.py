@@ -67,7 +67,9 @@ class Regression(NetworkRanker):
             return
         if options.checkpoint is not None:
             raise RankPolicyError(
-                "a linear Regression keeps no checkpoints: it is solved in one go. Leave checkpoint out."
+                "a linear Regression keeps no checkpoints: it is solved in one go.",
+                python="Leave checkpoint out.",
+                command_line="Leave --checkpoint out.",
             )
         self._inputs = self._model.fit_inputs(train, scaling=self.scaling, device=self.device)
         x = self._inputs.read(train).numpy().astype(np.float64)

@@ -184,7 +184,11 @@ class FairExposure(FairRanker):
 
     def _fit(self, train: RankingDataset, valid: RankingDataset | None, options: FitOptions) -> None:
         if options.checkpoint is not None:
-            raise RankPolicyError("FairExposure keeps no checkpoints. Leave checkpoint out.")
+            raise RankPolicyError(
+                "FairExposure keeps no checkpoints.",
+                python="Leave checkpoint out.",
+                command_line="Leave --checkpoint out.",
+            )
         groups = groups_of(train, "FairExposure learns how labels are distributed in each group, from")
         self._seed = secrets.randbelow(HIGHEST_SEED) if self.random_state is None else self.random_state
         codes, names = encode_groups(groups)

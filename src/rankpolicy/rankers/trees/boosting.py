@@ -101,7 +101,11 @@ class TreeRanker(Ranker):
     def _fit(self, train: RankingDataset, valid: RankingDataset | None, options: FitOptions) -> None:
         name = type(self).__name__
         if options.checkpoint is not None:
-            raise RankPolicyError(f"{name} keeps no checkpoints: it trains quickly. Leave checkpoint out.")
+            raise RankPolicyError(
+                f"{name} keeps no checkpoints: it trains quickly.",
+                python="Leave checkpoint out.",
+                command_line="Leave --checkpoint out.",
+            )
         train = self._trainable(train)
         if train.num_items < 2:
             raise RankPolicyError(f"{name} needs two items to split at least; got one sample (n_samples=1).")
