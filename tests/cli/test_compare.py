@@ -16,7 +16,7 @@ QUICK = [
 
 
 def test_json_has_the_agreed_shape(rankpolicy, folder, tmp_path):
-    result = rankpolicy("compare", "--jobs", 1, "--data", folder / "folds", "--methods", "pg-rank,lambdamart", "--metrics", "ndcg@10,map",
+    result = rankpolicy("compare", *ALONE, "--data", folder / "folds", "--methods", "pg-rank,lambdamart", "--metrics", "ndcg@10,map",
                         "--no-tune", *QUICK, "--out", tmp_path / "out", "--json")  # fmt: skip
     assert result.status == 0
     document = result.json
@@ -34,7 +34,7 @@ def test_json_has_the_agreed_shape(rankpolicy, folder, tmp_path):
 
 
 def test_one_file_is_split_by_query_and_the_table_is_printed(rankpolicy, folder):
-    result = rankpolicy("compare", "--jobs", 1, "--data", folder / "train.txt", "--folds", 3, "--methods", "listnet,regression",
+    result = rankpolicy("compare", *ALONE, "--data", folder / "train.txt", "--folds", 3, "--methods", "listnet,regression",
                         "--set", "epochs=1", "--set", "listnet.model.hidden=4", "--set", "learning_rate=0.01",
                         "--set", "model.dropout=0")  # fmt: skip
     assert result.status == 0
@@ -46,7 +46,7 @@ def test_one_file_is_split_by_query_and_the_table_is_printed(rankpolicy, folder)
 
 
 def test_bad_input(refused, folder, tmp_path):
-    call = ["compare", "--jobs", 1, "--data", folder / "folds", "--methods"]
+    call = ["compare", *ALONE, "--data", folder / "folds", "--methods"]
     assert "Unknown method 'lambdamrt'. Did you mean 'lambdamart'?" in refused(*call, "pg-rank,lambdamrt")
     assert "at least one method" in refused(*call, ",")
     assert "Unknown metric 'mapp'" in refused(*call, "pg-rank", "--metrics", "mapp")
@@ -55,9 +55,9 @@ def test_bad_input(refused, folder, tmp_path):
     )
     assert "Unknown setting 'epoch'. Did you mean 'epochs'?" in refused(*call, "pg-rank", "--set", "epoch=3")
     assert "Unknown method in --set: 'listnet'" in refused(*call, "pg-rank", "--set", "listnet.epochs=3")
-    assert "it holds none" in refused("compare", "--jobs", 1, "--data", tmp_path, "--methods", "pg-rank")
-    assert "there is none" in refused("compare", "--jobs", 1, "--data", tmp_path / "none.txt", "--methods", "pg-rank")
-    assert "number of folds" in refused("compare", "--jobs", 1, "--data", folder / "test.txt", "--folds", 99)
+    assert "it holds none" in refused("compare", *ALONE, "--data", tmp_path, "--methods", "pg-rank")
+    assert "there is none" in refused("compare", *ALONE, "--data", tmp_path / "none.txt", "--methods", "pg-rank")
+    assert "number of folds" in refused("compare", *ALONE, "--data", folder / "test.txt", "--folds", 99)
     (tmp_path / "file").touch()
     assert "--out must be a directory" in refused(*call, "pg-rank", "--out", tmp_path / "file")
 
@@ -65,8 +65,8 @@ def test_bad_input(refused, folder, tmp_path):
 def test_a_variant_is_a_method_once_more_with_settings_of_its_own(rankpolicy, folder, tmp_path):
     call = [
         "compare",
-        "--jobs",
-        1,
+        "--executor",
+        "processes:1",
         "--data",
         folder / "folds",
         "--no-tune",
@@ -90,25 +90,24 @@ def test_a_variant_is_a_method_once_more_with_settings_of_its_own(rankpolicy, fo
 
 
 def test_wrong_variants(refused, folder):
-    call = ["compare", "--jobs", 1, "--data", folder / "folds", "--variant"]
+    call = ["compare", *ALONE, "--data", folder / "folds", "--variant"]
     assert "--variant must be NAME=METHOD, such as wide=pg-rank" in refused(*call, "pg-rank")
     assert "--variant must be NAME=METHOD" in refused(*call, "a.b=pg-rank")
     assert "Did you mean 'pg-rank'" in refused(*call, "wide=pg-rnk")
     assert "lambdamart is taken already" in refused(*call, "lambdamart=pg-rank")
     assert "a is taken already" in refused(*call, "a=pg-rank", "--variant", "a=listnet")
     assert "Unknown method in --set: 'wise'" in refused(*call, "wide=pg-rank", "--set", "wise.epochs=2")
-    assert "Unknown method 'pg-rank:wide'" in refused(
-        "compare", "--jobs", 1, "--data", folder, "--methods", "pg-rank:wide"
-    )
+    assert "Unknown method 'pg-rank:wide'" in refused("compare", *ALONE, "--data", folder, "--methods", "pg-rank:wide")
 
 
+ALONE = ["--executor", "processes:1"]
 FAST = ["--no-tune", "--metrics", "ndcg@10,map", "--set", "num_trees=3"]
 
 
 def test_a_run_is_the_baseline_and_every_query_is_written(rankpolicy, folder, tmp_path):
     run, table = tmp_path / "outside.trec", tmp_path / "queries.csv"
     assert rankpolicy("predict", folder / "model.rp", "--data", folder / "test.txt", "--out", run).status == 0
-    result = rankpolicy("compare", "--jobs", 1, "--data", folder / "folds", "--methods", "lambdamart", *FAST, "--run", f"outside={run}",
+    result = rankpolicy("compare", *ALONE, "--data", folder / "folds", "--methods", "lambdamart", *FAST, "--run", f"outside={run}",
                         "--baseline", "outside", "--per-query", table, "--out", tmp_path / "out", "--json")  # fmt: skip
     assert result.status == 0, result.stderr
     measured = rankpolicy("evaluate", folder / "model.rp", "--data", folder / "test.txt", "--json").json
@@ -128,7 +127,7 @@ def test_a_run_is_the_baseline_and_every_query_is_written(rankpolicy, folder, tm
 
 def test_the_baseline_heads_the_table(rankpolicy, folder, tmp_path):
     table = tmp_path / "queries.parquet"
-    result = rankpolicy("compare", "--jobs", 1, "--data", folder / "train.txt", "--folds", 2, "--methods", "lambdamart,listnet", *FAST,
+    result = rankpolicy("compare", *ALONE, "--data", folder / "train.txt", "--folds", 2, "--methods", "lambdamart,listnet", *FAST,
                         "--set", "epochs=1", "--baseline", "lambdamart", "--per-query", table)  # fmt: skip
     assert result.status == 0, result.stderr
     assert "against lambdamart" in result.stdout
@@ -138,7 +137,7 @@ def test_the_baseline_heads_the_table(rankpolicy, folder, tmp_path):
 
 
 def test_wrong_runs_baselines_and_tables(refused, folder, tmp_path):
-    call = ["compare", "--jobs", 1, "--data", folder / "folds", "--methods", "pg-rank"]
+    call = ["compare", *ALONE, "--data", folder / "folds", "--methods", "pg-rank"]
     assert "--run must be NAME=FILE, such as bm25=bm25.trec; got 'bm25'" in refused(*call, "--run", "bm25")
     assert "'pg-rank' is taken" in refused(*call, "--run", "pg-rank=x.trec")
     assert "'a' is taken" in refused(*call, "--run", "a=x.trec", "--run", "a=y.trec")

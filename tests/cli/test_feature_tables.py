@@ -19,7 +19,7 @@ TABLE = polars.DataFrame(
         "gender": RNG.choice(["f", "m"], NUM_ROWS),
     }
 )
-COLUMNS = ["--qid", "search", "--label", "grade", "--ignore", "title", "--group", "gender"]
+COLUMNS = ["--qid", "search", "--label", "grade", "--ignore", "title", "--protected", "gender"]
 
 
 @pytest.fixture(scope="module")
@@ -72,8 +72,8 @@ def test_errors_name_the_columns(refused, tables, tmp_path) -> None:
 def test_compare_reads_columns_by_name(rankpolicy, tables):
     call = [
         "compare",
-        "--jobs",
-        1,
+        "--executor",
+        "processes:1",
         "--data",
         tables / "items.csv",
         "--folds",
@@ -97,8 +97,8 @@ def test_tradeoff_reads_columns_by_name(rankpolicy, tables, tmp_path, suffix):
         "fair-pg-rank",
         "--set",
         "epochs=1",
-        "--jobs",
-        1,
+        "--executor",
+        "processes:1",
     ]
     result = rankpolicy(*call, "--strengths", "0,1", *COLUMNS, "--out", tmp_path, "--json")
     assert result.status == 0, result.stderr
@@ -108,9 +108,7 @@ def test_tradeoff_reads_columns_by_name(rankpolicy, tables, tmp_path, suffix):
 
 def test_columns_of_a_run_file(rankpolicy, refused, tables, tmp_path):
     config, model = tmp_path / "run.toml", tmp_path / "model.rp"
-    keys = (
-        f'method = "lambdamart"\ndata = "{tables / "items.csv"}"\nout = "{model}"\nlabel = "grade"\ngroup = "gender"\n'
-    )
+    keys = f'method = "lambdamart"\ndata = "{tables / "items.csv"}"\nout = "{model}"\nlabel = "grade"\nprotected = "gender"\n'
     config.write_text(keys + 'qid = "search"\nignore = ["title"]\n[settings]\nnum_trees = 2\n')
     result = rankpolicy("train", "--config", config)
     assert result.status == 0, result.stderr

@@ -9,7 +9,7 @@ import pytest
 import rankpolicy as rp
 from rankpolicy.data import make_fair_synthetic, to_frame
 
-QUICK = ["--set", "epochs=2", "--jobs", "1"]
+QUICK = ["--set", "epochs=2", "--executor", "processes:1"]
 FILES = ["report.html", "run.json", "tradeoff.csv", "tradeoff.json", "tradeoff.png", "tradeoff.svg"]
 GERMAN_CREDIT = Path(os.environ.get("RANKPOLICY_DATA", "")) / "german_credit"
 
@@ -56,7 +56,7 @@ def test_disparity_is_measured_and_lowered_by_the_aim_of_the_options(rankpolicy,
 
 
 def test_groups_of_a_column_and_the_table_that_is_printed(rankpolicy, table, tmp_path):
-    result = rankpolicy("tradeoff", "--data", table, "--groups", "gender", "--methods", "deltr", "--set", "protected_group=f",
+    result = rankpolicy("tradeoff", "--data", table, "--protected", "gender", "--methods", "deltr", "--set", "protected_group=f",
                         "--strengths", "0", "--strengths-of", "deltr=0,7", *QUICK, "--out", tmp_path)  # fmt: skip
     assert result.status == 0
     assert "strength 7" in result.stdout
@@ -70,7 +70,7 @@ def test_the_values_of_a_feature_are_groups(rankpolicy, tmp_path):
     data = make_fair_synthetic(20, 5)
     features = np.column_stack([data.features, data.groups, data.features[:, 0]])
     rp.data.write_letor(rp.from_arrays(features, np.round(data.labels), group=data.sizes), tmp_path / "data.txt")
-    result = rankpolicy("tradeoff", "--data", tmp_path / "data.txt", "--test", tmp_path / "data.txt", "--group-feature", "3",
+    result = rankpolicy("tradeoff", "--data", tmp_path / "data.txt", "--test", tmp_path / "data.txt", "--protected-feature", "3",
                         "--methods", "deltr", "--set", "deltr.protected_group=0", "--strengths", "1", *QUICK, "--out",
                         tmp_path / "out", "--json")  # fmt: skip
     assert result.status == 0
@@ -90,7 +90,7 @@ def test_german_credit_by_folder_or_file(rankpolicy, tmp_path, place):
 
 def test_bad_input(refused, table, folder, tmp_path):
     def wrong(*options, data="synthetic"):
-        return refused("tradeoff", "--data", data, "--out", tmp_path / "out", "--jobs", 1, *options)
+        return refused("tradeoff", "--data", data, "--out", tmp_path / "out", "--executor", "processes:1", *options)
 
     assert "Unknown method 'fair-pgrank'" in wrong("--methods", "fair-pgrank")
     assert "at least one method" in wrong("--methods", ",")
@@ -99,9 +99,9 @@ def test_bad_input(refused, table, folder, tmp_path):
     assert "--strengths-of must be METHOD=VALUE" in wrong("--strengths-of", "0,1")
     assert "strengths must be one or more finite numbers, 0 or more" in wrong("--strengths", "-1")
     assert "--bounds must be numbers" in wrong("--bounds", "x")
-    assert "leave --group out" in wrong("--groups", "gender")
-    assert "leave --group-feature out" in wrong("--group-feature", "1")
-    assert "not both" in wrong("--groups", "gender", "--group-feature", "1", data=table)
+    assert "leave --protected out" in wrong("--protected", "gender")
+    assert "leave --protected-feature out" in wrong("--protected-feature", "1")
+    assert "not both" in wrong("--protected", "gender", "--protected-feature", "1", data=table)
     assert "leave --test out" in wrong("--test", table)
     assert "Unknown fairness 'both'" in wrong("--fairness", "both")
     assert "rank weights times item values" in wrong("--reward", "map")
@@ -113,10 +113,10 @@ def test_bad_input(refused, table, folder, tmp_path):
         "--strengths", "1", "--set", "fair-pg-rank.model=x"
     )
     assert "has no column 'group'" in wrong(data=folder / "train.txt")
-    assert "names a column, and" in wrong("--groups", "gender", data=folder / "train.txt")
-    assert "a number from 1 to 8" in wrong("--group-feature", "9", data=folder / "train.txt")
-    assert "at most 20" in wrong("--group-feature", "1", data=folder / "train.txt")
-    assert "the protected column 'sex'" in wrong("--groups", "sex", data=table)
-    assert "--test-fraction must be between 0 and 1" in wrong("--groups", "gender", "--test-fraction", 1, data=table)
+    assert "names a column, and" in wrong("--protected", "gender", data=folder / "train.txt")
+    assert "a number from 1 to 8" in wrong("--protected-feature", "9", data=folder / "train.txt")
+    assert "at most 20" in wrong("--protected-feature", "1", data=folder / "train.txt")
+    assert "the protected column 'sex'" in wrong("--protected", "sex", data=table)
+    assert "--test-fraction must be between 0 and 1" in wrong("--protected", "gender", "--test-fraction", 1, data=table)
     assert "there is none" in wrong(data=tmp_path / "none.parquet")
     assert "german.data" in wrong(data=tmp_path / "german.data")

@@ -1,24 +1,6 @@
 """Errors on the command line advise options, never Python."""
 
-import ast
-from pathlib import Path
-
 import pytest
-
-import rankpolicy
-from rankpolicy.cli.support.wording import ADVICE
-
-
-def test_every_advice_is_one_that_the_library_gives():
-    files = [file for file in Path(rankpolicy.__file__).parent.rglob("*.py") if file.stem != "wording"]
-    texts = [text for file in files for text in _texts(ast.parse(file.read_text()))]
-    for advice in ADVICE:
-        assert any(advice in text for text in texts), advice
-
-
-def _texts(tree: ast.AST) -> list[str]:
-    """The texts of a module; of a text with values in braces what stands between them."""
-    return [node.value for node in ast.walk(tree) if isinstance(node, ast.Constant) and isinstance(node.value, str)]
 
 
 def test_features_beyond_those_of_the_model(refused, folder, tmp_path):

@@ -207,10 +207,10 @@ def test_an_estimate_of_position_bias_gives_the_weights_of_ranks(name):
 
 def test_a_file_of_position_bias_weighs_ranks_in_a_tradeoff(tmp_path):
     from rankpolicy.cli.support.chosen_aim import chosen_aim
-    from rankpolicy.cli.support.clicks_to_train_on import position_bias_from
+    from rankpolicy.cli.support.options import MeasuredBias
 
     measured_bias([1.0, 0.6]).save(tmp_path / "bias.json")
-    bias = position_bias_from(tmp_path / "bias.json", None)
+    bias = MeasuredBias(propensities=tmp_path / "bias.json").read()
     aim = chosen_aim("group", merit="identity", rank_weights="log2", measured=bias, flags={"amortized": True})
     assert aim == AIMS["group"](rank_weights=(1.0, 0.6), amortized=True)
     with pytest.raises(rp.RankPolicyError, match="give one of them"):

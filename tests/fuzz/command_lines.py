@@ -46,7 +46,7 @@ def lines() -> list[list[str]]:
         file.write('[[retrain]]\npolicy = "default"\nmethod = "regression"\n')
     return [
         ["train", "--method", "lambdamart", "--data", "data.csv", *columns, "--out", "new.rp", *trees],
-        ["train", "--method", "fair-pg-rank", "--data", "fair.csv", "--group", "group", "--out", "new.rp", *_SMALL],
+        ["train", "--method", "fair-pg-rank", "--data", "fair.csv", "--protected", "group", "--out", "new.rp", *_SMALL],
         ["evaluate", "model.rp", "--data", "data.csv", *columns, "--ties", "worst"],
         ["evaluate", "model.rp", "--data", "data.parquet", *columns, "--ties", "item_id"],
         ["predict", "model.rp", "--data", "data.csv", *columns, "--out", "scores.txt"],
@@ -55,8 +55,8 @@ def lines() -> list[list[str]]:
         ["explain", "model.rp", "--data", "data.txt", "--method", "permutation", "--repeats", "1", "--out", "explained"],
         ["explain", "model.rp", "--data", "data.txt", "--query", "0", "--of", "expected_rank", "--samples", "2", "--json"],
         ["export", "model.rp", "--out", "model.onnx"],
-        ["compare", "--jobs", "1", "--data", "data.txt", "--folds", "2", "--methods", "regression", "--run", "other=full.trec",
-         "--baseline", "other", "--per-query", "queries.csv", "--no-tune", *_SMALL],
+        ["compare", "--data", "data.txt", "--folds", "2", "--methods", "regression", "--run", "other=full.trec",
+         "--executor", "processes:1", "--baseline", "other", "--per-query", "queries.csv", "--no-tune", *_SMALL],
         ["service", "key", "new", "--db", "service.db", "--scopes", "rank"],
         ["service", "key", "list", "--db", "service.db", "--json"],
         ["service", "replay", "--db", "service.db"],

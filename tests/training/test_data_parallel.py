@@ -76,7 +76,7 @@ def test_torchrun_and_the_option_workers_train_the_same_model(tmp_path, monkeypa
         "model.dropout=0",
     ]
     torchrun = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
-    for out, before, after in (("one", [], []), ("two", [], ["--workers", "2"]), ("torchrun", torchrun, [])):
+    for out, before, after in (("one", [], []), ("two", [], ["--executor", "processes:2"]), ("torchrun", torchrun, [])):
         command = [sys.executable, *before, *call, "--out", f"{out}.rp", *after]
         ended = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
         assert ended.returncode == 0, ended.stderr

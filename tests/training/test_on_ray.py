@@ -89,9 +89,12 @@ def test_errors_on_ray_have_words(cluster):
 def test_the_command_line_trains_on_a_cluster(cluster, tmp_path):
     for name, part in (("train", TRAIN), ("valid", VALID)):
         rp.data.write_letor(part, tmp_path / f"{name}.txt")
-    call = "train --method pg-rank --data train.txt --valid valid.txt --set epochs=2 --set model.dropout=0 --workers 2"
+    call = "train --method pg-rank --data train.txt --valid valid.txt --set epochs=2 --set model.dropout=0"
     environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(ROOT / "src"), os.environ.get("PYTHONPATH", "")])}
-    for out, more in (("here", []), ("ray", ["--executor", "ray", "--address", cluster.address])):
+    for out, more in (
+        ("here", ["--executor", "processes:2"]),
+        ("ray", ["--executor", "ray:2", "--address", cluster.address]),
+    ):
         command = [sys.executable, "-m", "rankpolicy", *call.split(), *more, "--out", f"{out}.rp"]
         ended = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
         assert ended.returncode == 0, ended.stderr

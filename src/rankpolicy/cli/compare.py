@@ -8,45 +8,25 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rankpolicy.cli.support.method_settings import Variant, parse_assignments, parse_methods, settings_of_methods
-from rankpolicy.cli.support.comparison_tables import print_comparison
-from rankpolicy.cli.support.options import (
-    Address,
-    Empty,
-    ExecutorName,
-    Gain,
-    Group,
-    Ignore,
-    Jobs,
-    Json,
-    Label,
-    MaxLabel,
-    Metrics,
-    Qid,
-    RelevantFrom,
-    Seed,
-    Set,
-    Ties,
-    columns_from,
-    conventions_from,
-    executor_from,
-)
+from rankpolicy.cli.support import options
+from rankpolicy.cli.support.comparison_tables import show_comparison
+from rankpolicy.cli.support.method_settings import parse_methods
 from rankpolicy.cli.support.output import (
     Run,
-    console,
+    check_per_query,
+    facts_of_datasets,
     facts_of_file,
-    made_directory,
     note,
     print_json,
-    with_defaults,
-    write_results,
+    write_frame,
 )
-from rankpolicy.cli.support.per_query import check_per_query, write_per_query
+from rankpolicy.cli.support.terminal import show
 from rankpolicy.types import RankPolicyError, unknown_name
 
 if TYPE_CHECKING:
     from rankpolicy.data import Fold
     from rankpolicy.evaluation import MetricTable
+    from rankpolicy.experiments import Comparison
 
 EXAMPLES = """
 [bold]Examples[/bold]
@@ -67,14 +47,15 @@ rankpolicy compare --data items.csv --qid search_id --label grade --ignore title
 
 def compare(
     ctx: typer.Context,
+    *,
     data: Annotated[
         Path, typer.Option(help="A directory with Fold1, Fold2, ..., or one file to be split.", show_default=False)
     ],
     methods: Annotated[
         str, typer.Option(help="Methods, comma-separated; see: rankpolicy methods.")
     ] = "pg-rank,lambdamart",
-    variant: Variant = None,
-    metrics: Metrics = "ndcg@10,map",
+    variant: options.Variant = None,
+    metrics: options.Metrics = "ndcg@10,map",
     run_files: Annotated[
         list[str] | None,
         typer.Option(
@@ -95,26 +76,14 @@ def compare(
     tune: Annotated[
         bool, typer.Option("--tune/--no-tune", help="Choose each method's settings on validation data.")
     ] = True,
-    settings: Set = None,
-    gain: Gain = "exp2",
-    empty: Empty = "0",
-    relevant_from: RelevantFrom = 1.0,
-    max_label: MaxLabel = 4.0,
-    ties: Ties = "expected",
-    qid: Qid = "qid",
-    label: Label = "label",
-    group: Group = None,
-    ignore: Ignore = None,
-    jobs: Jobs = None,
-    executor: ExecutorName = None,
-    address: Address = None,
-    per_query: Annotated[
-        Path | None,
-        typer.Option(help="Write the metrics of every method on every test query: .csv or .parquet."),
-    ] = None,
+    settings: options.Set = None,
+    conventions: options.MetricConventions,
+    columns: options.Columns,
+    work: options.ParallelWork,
+    per_query: options.PerQuery = None,
     out: Annotated[Path | None, typer.Option(help="A directory for compare.json, report.html and run.json.")] = None,
-    seed: Seed = 0,
-    as_json: Json = False,
+    seed: options.Seed = 0,
+    as_json: options.Json = False,
 ) -> None:
     """Learn and measure several methods on the same folds: means, paired significance, one table.
 
@@ -128,74 +97,67 @@ def compare(
     """
     from rankpolicy.experiments import compare_rankers
     from rankpolicy.metrics import parse_metrics
-    from rankpolicy.rankers import ranker_class_named
-    from rankpolicy.reports.comparison_report import comparison_page
-    from rankpolicy.reports.html import write_page
+    from rankpolicy.rankers import RANKERS
 
     run = Run(ctx)
-    conventions = conventions_from(gain, empty, relevant_from, max_label, ties)
-    measures = parse_metrics(metrics, conventions)
-    named = parse_methods(methods, variant, ranker_class_named)
-    by_method = settings_of_methods(named.classes, parse_assignments(settings or []))
+    measured_by = conventions.value()
+    measures = parse_metrics(metrics, measured_by)
+    named = parse_methods(methods, variant, settings, RANKERS)
     runs = _parsed_runs(run_files or [], named.classes)
     if baseline is not None and baseline not in {*named.classes, *runs}:
         raise RankPolicyError(unknown_name("method or run in --baseline:", baseline, [*named.classes, *runs]))
-    if per_query is not None:
-        check_per_query(per_query, inputs={"--data": data} | {f"--run {name}": path for name, path in runs.items()})
-    directory = None if out is None else made_directory(out, option="--out")
-    chosen_folds = _folds(data, folds, seed, columns_from(qid, label, group, ignore))
+    check_per_query(per_query, inputs={"--data": data} | {f"--run {name}": path for name, path in runs.items()})
+    run.make_directory(out)
+    chosen_folds = _folds(data, folds, seed, columns)
 
     def report_fit(method: str, fold: str, table: MetricTable) -> None:
-        numbers = ", ".join(f"{name} {mean:.4f}" for name, mean in table.means.items())
-        note(f"{fold} {method}: {numbers} ({run.seconds:.0f} s)")
+        run.note(f"{fold} {method}: {', '.join(f'{name} {mean:.4f}' for name, mean in table.means.items())}")
 
-    with executor_from(executor, jobs, address) as chosen_executor:
+    with work.opened("processes") as executor:
         comparison = compare_rankers(
             chosen_folds,
-            named.with_settings(by_method),
+            named.for_experiment(),
             measures,
-            conventions=conventions,
+            conventions=measured_by,
             tune=tune,
             baseline=baseline,
             runs=runs,
             random_state=seed,
-            executor=chosen_executor,
+            executor=executor,
             report_fit=report_fit,
         )
-    record = run.record(
+    document = run.end(
+        comparison.to_dict() | {"tuned": tune},
         seed=seed,
         data=facts_of_folds(chosen_folds, str(data))
         | {f"run {name}": facts_of_file(path) for name, path in runs.items()},
-        settings={name: with_defaults(named.classes[name], given) for name, given in by_method.items()},
+        settings=named.all_settings(),
     )
-    document = comparison.to_dict() | {"tuned": tune, "run": record.to_dict()}
     if per_query is not None:
-        write_per_query(comparison.to_frame(), per_query)
-    if directory is not None:
-        write_results(directory, "compare", document, record)
-        lead = f"{', '.join(comparison.methods)} on {data.name}."
-        write_page(
-            directory / "report.html", comparison_page(comparison, record, title="Comparison of rankers", lead=lead)
-        )
+        write_frame(comparison.to_frame(), per_query)
+    if run.directory is not None:
+        _write_report(run, comparison, data.name)
     if as_json:
         print_json(document)
         return
-    print_comparison(comparison)
+    show_comparison(comparison)
     if per_query is not None:
         note(f"metrics of {sum(map(len, comparison.tables[comparison.methods[0]]))} queries: {per_query}")
-    if directory is not None:
-        console().print(f"report {directory / 'report.html'}", markup=False)
+    if run.directory is not None:
+        show(f"report {run.directory / 'report.html'}")
 
 
 def facts_of_folds(folds: list[Fold], path: str) -> dict[str, dict[str, Any]]:
-    """The data of each part of each fold, as a run record describes it."""
-    from rankpolicy.data.fingerprints import fingerprint
+    """The facts of a record about the data of all folds."""
+    roles = ("train", "valid", "test")
+    return facts_of_datasets(path, {f"{fold.name} {role}": getattr(fold, role) for fold in folds for role in roles})
 
-    parts = {f"{fold.name} {part}": getattr(fold, part) for fold in folds for part in ("train", "valid", "test")}
-    return {
-        name: {"path": path, "sha256": fingerprint(part), "queries": part.num_queries, "items": part.num_items}
-        for name, part in parts.items()
-    }
+
+def _write_report(run: Run, comparison: Comparison, data_name: str) -> None:
+    from rankpolicy.reports.comparison_report import comparison_page
+
+    lead = f"{', '.join(comparison.methods)} on {data_name}."
+    run.write({"report.html": comparison_page(comparison, run.ended, title="Comparison of rankers", lead=lead)})
 
 
 def _parsed_runs(texts: list[str], methods: Mapping[str, Any]) -> dict[str, Path]:
@@ -210,19 +172,19 @@ def _parsed_runs(texts: list[str], methods: Mapping[str, Any]) -> dict[str, Path
     return runs
 
 
-def _folds(data: Path, num_folds: int, seed: int, columns: dict[str, Any]) -> list[Fold]:
+def _folds(data: Path, num_folds: int, seed: int, columns: options.Columns) -> list[Fold]:
     """The folds of a directory, or of one file: every query is tested once, a quarter of the others is for validation."""
-    from rankpolicy.data import Fold, k_fold, read_dataset, read_folds, split_queries
+    from rankpolicy.data import Fold, k_fold, read_folds, split_queries
 
     if data.is_dir():
-        if columns != columns_from("qid", "label", None, None):
+        if columns.are_named:
             raise RankPolicyError(
-                f"--qid, --label, --group and --ignore name columns of a .csv or .parquet file; {data} is a directory of folds, which "
+                f"--qid, --label, --protected and --ignore name columns of a .csv or .parquet file; {data} is a directory of folds, which "
                 "are LETOR text. Leave them out."
             )
         return read_folds(data)
     folds = []
-    for number, (others, test) in enumerate(k_fold(read_dataset(data, **columns), num_folds, random_state=seed), 1):
+    for number, (others, test) in enumerate(k_fold(columns.read(data), num_folds, random_state=seed), 1):
         train, valid = split_queries(others, (0.75, 0.25), random_state=seed)
         folds.append(Fold(name=f"Fold{number}", train=train, valid=valid, test=test))
     return folds

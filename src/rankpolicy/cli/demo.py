@@ -8,22 +8,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from rankpolicy.cli.compare import facts_of_folds
-from rankpolicy.cli.support.comparison_tables import print_comparison
-from rankpolicy.cli.support.options import Json, Seed
-from rankpolicy.cli.support.output import (
-    Run,
-    console,
-    made_directory,
-    note,
-    note_if_slow,
-    print_json,
-    with_defaults,
-    write_results,
-)
+from rankpolicy.cli.support import options
+from rankpolicy.cli.support.comparison_tables import show_comparison
+from rankpolicy.cli.support.output import Run, note, note_if_slow, print_json, with_defaults
+from rankpolicy.cli.support.terminal import show, show_table
 
 if TYPE_CHECKING:
     from rankpolicy.data import Fold
-    from rankpolicy.reports.policy_samples import PolicySample, RankingSample
+    from rankpolicy.reports.policy_samples import PolicySample
 
 EXAMPLES = """
 [bold]Examples[/bold]
@@ -42,8 +34,8 @@ def demo(
         "runs/demo"
     ),
     queries: Annotated[int, typer.Option(min=20, help="Number of synthetic queries.")] = 1000,
-    seed: Seed = 0,
-    as_json: Json = False,
+    seed: options.Seed = 0,
+    as_json: options.Json = False,
 ) -> None:
     """Learn PG-Rank and LambdaMART on synthetic data, compare them, show rankings that the policy draws, and write a report.
 
@@ -53,48 +45,40 @@ def demo(
     from rankpolicy.experiments import compare_rankers
     from rankpolicy.rankers import RANKERS
     from rankpolicy.reports.comparison_report import comparison_page
-    from rankpolicy.reports.html import write_page
     from rankpolicy.reports.policy_samples import query_to_show, sample_rankings
 
     run = Run(ctx)
-    directory = made_directory(out, option="--out")
+    run.make_directory(out)
     fold = _fold(queries, seed)
     note(f"{queries} synthetic queries, {fold.train.num_queries} to learn from; training {' and '.join(METHODS)} ...")
     with note_if_slow("compiling kernels (first run only) ..."):
         _compile_kernels(fold)
     comparison = compare_rankers([fold], METHODS, METRICS, tune=False, random_state=seed)
-    policy = comparison.selections["pg-rank"][0].ranker
-    shown = query_to_show(fold.test)
-    samples = sample_rankings(policy, shown, random_state=seed)
-    record = run.record(
+    query = query_to_show(fold.test)
+    samples = sample_rankings(comparison.selections["pg-rank"][0].ranker, query, random_state=seed)
+    query_id = str(query.query_ids[0])
+    for role in ("train", "valid", "test"):
+        write_letor(getattr(fold, role), out / f"{role}.txt")
+    for method in METHODS:
+        comparison.selections[method][0].ranker.save(out / f"{method}.rp")
+    document = run.end(
+        comparison.to_dict() | _as_json(samples),
         seed=seed,
         data=facts_of_folds([fold], "make_web_search"),
         settings={method: with_defaults(RANKERS[method], {"random_state": seed}) for method in METHODS},
     )
-    document = comparison.to_dict() | {
-        "samples": [_as_json(sample) for sample in samples.most_frequent],
-        "samples_summary": _summary_as_json(samples),
-        "run": record.to_dict(),
-    }
-    for part in ("train", "valid", "test"):
-        write_letor(getattr(fold, part), directory / f"{part}.txt")
-    for method in METHODS:
-        comparison.selections[method][0].ranker.save(directory / f"{method}.rp")
-    write_results(directory, "demo", document, record)
     lead = "PG-Rank, a Plackett-Luce policy learned by policy gradient, and LightGBM's LambdaMART on synthetic web-search data."
-    page = comparison_page(
-        comparison, record, title="rankpolicy demo", lead=lead, more=[_section(samples, str(shown.query_ids[0]))]
-    )
-    write_page(directory / "report.html", page)
+    section = _section(samples, query_id)
+    page = comparison_page(comparison, run.ended, title="rankpolicy demo", lead=lead, more=[section])
+    run.write({"report.html": page})
     if as_json:
-        print_json(document | {"report": str(directory / "report.html")})
+        print_json(document | {"report": str(out / "report.html")})
         return
-    print_comparison(comparison)
-    _print_samples(samples, str(shown.query_ids[0]))
-    console().print(
-        f"report {directory / 'report.html'}\n"
-        f"next   rankpolicy evaluate {directory / 'pg-rank.rp'} --data {directory / 'test.txt'} --metrics ndcg@5,err@10",
-        markup=False,
+    show_comparison(comparison)
+    _show_samples(samples, query_id)
+    show(
+        f"report {out / 'report.html'}\n"
+        f"next   rankpolicy evaluate {out / 'pg-rank.rp'} --data {out / 'test.txt'} --metrics ndcg@5,err@10",
         soft_wrap=True,
     )
 
@@ -114,22 +98,24 @@ def _compile_kernels(fold: Fold) -> None:
     PGRank(epochs=1, num_networks=1).fit(fold.train[:8], valid=fold.valid[:8], progress=False)
 
 
-def _as_json(sample: RankingSample) -> dict[str, Any]:
+def _as_json(samples: PolicySample) -> dict[str, Any]:
     return {
-        "items": list(sample.item_ids),
-        "labels": list(sample.labels),
-        "times_drawn": sample.times_drawn,
-        "probability": sample.probability,
-        "ndcg": sample.ndcg,
-    }
-
-
-def _summary_as_json(samples: PolicySample) -> dict[str, Any]:
-    return {
-        "draws": samples.num_samples,
-        "mean_ndcg": samples.mean_ndcg,
-        "mean_ndcg_of_random_lists": samples.random_ndcg,
-        "share_of_ideal_lists": samples.share_ideal,
+        "samples": [
+            {
+                "items": list(sample.item_ids),
+                "labels": list(sample.labels),
+                "times_drawn": sample.times_drawn,
+                "probability": sample.probability,
+                "ndcg": sample.ndcg,
+            }
+            for sample in samples.most_frequent
+        ],
+        "samples_summary": {
+            "draws": samples.num_samples,
+            "mean_ndcg": samples.mean_ndcg,
+            "mean_ndcg_of_random_lists": samples.random_ndcg,
+            "share_of_ideal_lists": samples.share_ideal,
+        },
     }
 
 
@@ -162,18 +148,9 @@ def _section(samples: PolicySample, query: str) -> Any:
     )
 
 
-def _print_samples(samples: PolicySample, query: str) -> None:
-    from rich.box import SIMPLE_HEAD
-    from rich.table import Table
-
+def _show_samples(samples: PolicySample, query: str) -> None:
     from rankpolicy.reports.policy_samples import EXPLANATION
 
-    out = console()
-    out.print(f"\n{EXPLANATION} Query {query}, the most frequent lists of {samples.num_samples} draws:")
-    drawn = Table(HEADER[0], box=SIMPLE_HEAD)
-    for name in HEADER[1:]:
-        drawn.add_column(name, justify="right")
-    for row in _rows(samples):
-        drawn.add_row(*row)
-    out.print(drawn)
-    out.print(samples.summary)
+    show(f"\n{EXPLANATION} Query {query}, the most frequent lists of {samples.num_samples} draws:")
+    show_table(HEADER, _rows(samples))
+    show(samples.summary)

@@ -7,12 +7,11 @@ import importlib.util
 import os
 import platform
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
-import typer
-
-from rankpolicy.cli.support.options import Json
-from rankpolicy.cli.support.output import console, print_json
+from rankpolicy.cli.support import options
+from rankpolicy.cli.support.output import print_json
+from rankpolicy.cli.support.terminal import show, show_table, styled
 from rankpolicy.kernels import HAS_TRITON, TRITON_SWITCH, triton_is_on
 from rankpolicy.threads import affinity_cpus, cpu_quota, usable_cpus
 from rankpolicy.version import __version__
@@ -52,12 +51,7 @@ PACKAGES = {
 }
 
 
-def doctor(
-    seed: Annotated[
-        int, typer.Option("--seed", hidden=True, help="Accepted by every verb; nothing here is random.")
-    ] = 0,
-    as_json: Json = False,
-) -> None:
+def doctor(seed: options.NotRandom = 0, as_json: options.Json = False) -> None:
     """Show what is installed, which fast paths are on, and where tests and reproductions look for data."""
     document = {
         "versions": _versions(),
@@ -68,8 +62,8 @@ def doctor(
     }
     if as_json:
         print_json(document)
-        return
-    _print(document)
+    else:
+        _show(document)
 
 
 def _versions() -> dict[str, str]:
@@ -140,12 +134,12 @@ def _numba_threads() -> str:
 
 
 def _packages() -> dict[str, dict[str, Any]]:
-    found: dict[str, dict[str, Any]] = {}
+    packages: dict[str, dict[str, Any]] = {}
     for name, (module, purpose, remedy) in PACKAGES.items():
         present = importlib.util.find_spec(module) is not None
         version = _version(name) if present else None
-        found[name] = {"version": version, "for": purpose, "install": None if present else remedy}
-    return found
+        packages[name] = {"version": version, "for": purpose, "install": None if present else remedy}
+    return packages
 
 
 def _data_directory() -> dict[str, Any]:
@@ -160,26 +154,19 @@ def _data_directory() -> dict[str, Any]:
     return {"path": value, "status": f"found, {len(holds)} datasets", "holds": holds}
 
 
-def _print(document: dict[str, Any]) -> None:
-    from rich.box import SIMPLE_HEAD
-    from rich.markup import escape
-    from rich.table import Table
-
-    out = console()
-    out.print(", ".join(f"{name} {version}" for name, version in document["versions"].items()))
+def _show(document: dict[str, Any]) -> None:
+    show(", ".join(f"{name} {version}" for name, version in document["versions"].items()))
     threads = document["threads"]
     quota = "no CPU quota" if threads["quota"] is None else f"CPU quota {threads['quota']:g}"
-    out.print(
+    show(
         f"threads: {threads['usable']} usable ({threads['cores']} cores, {quota}), OpenMP waits {threads['openmp_waiting']}"
     )
-    paths = Table("fast path", "", "detail", box=SIMPLE_HEAD)
-    for name, facts in document["fast_paths"].items():
-        paths.add_row(name, "[green]on[/green]" if facts["on"] else "[yellow]off[/yellow]", facts["detail"])
-    out.print(paths)
-    packages = Table("package", "version", "is for", "to get it", box=SIMPLE_HEAD)
-    for name, facts in document["packages"].items():
-        packages.add_row(
-            name, facts["version"] or "[yellow]missing[/yellow]", facts["for"], escape(facts["install"] or "")
-        )
-    out.print(packages)
-    out.print(f"data: {document['data']['path'] or ''} {document['data']['status']}".replace("  ", " "), markup=False)
+    on, off, missing = styled("on", "green"), styled("off", "yellow"), styled("missing", "yellow")
+    paths = [(name, on if facts["on"] else off, facts["detail"]) for name, facts in document["fast_paths"].items()]
+    show_table(("fast path", "", "detail"), paths, numbers_from=None)
+    packages = [
+        (name, facts["version"] or missing, facts["for"], facts["install"] or "")
+        for name, facts in document["packages"].items()
+    ]
+    show_table(("package", "version", "is for", "to get it"), packages, numbers_from=None)
+    show(f"data: {document['data']['path'] or ''} {document['data']['status']}".replace("  ", " "))

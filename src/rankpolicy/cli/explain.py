@@ -7,23 +7,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rankpolicy.cli.support.models import load_ranker
-from rankpolicy.cli.support.options import Group, Ignore, Json, Label, Model, Qid, Seed, columns_from
-from rankpolicy.cli.support.output import (
-    Run,
-    console,
-    facts_of_file,
-    made_directory,
-    note_if_slow,
-    print_json,
-    write_results,
-)
+from rankpolicy.cli.support import options
+from rankpolicy.cli.support.datasets import load_ranker
+from rankpolicy.cli.support.output import Run, facts_of_file, note_if_slow, print_json, write_frame
+from rankpolicy.cli.support.terminal import show, show_table
 from rankpolicy.types import RankPolicyError
 
 if TYPE_CHECKING:
     from rankpolicy.data import RankingDataset
     from rankpolicy.explanations import Explanation, FeatureImportance
-    from rankpolicy.rankers import Ranker
 
 EXAMPLES = """
 [bold]Examples[/bold]
@@ -41,7 +33,8 @@ _MOST_ROWS = 20
 
 def explain(
     ctx: typer.Context,
-    model: Model,
+    model: options.Model,
+    *,
     data: Annotated[
         Path,
         typer.Option(
@@ -89,12 +82,9 @@ def explain(
         Path | None,
         typer.Option(help="A directory for report.html, explain.json, features.csv, figure.svg and run.json."),
     ] = None,
-    qid: Qid = "qid",
-    label: Label = "label",
-    group: Group = None,
-    ignore: Ignore = None,
-    seed: Seed = 0,
-    as_json: Json = False,
+    columns: options.Columns,
+    seed: options.Seed = 0,
+    as_json: options.Json = False,
 ) -> None:
     """Show which features a model relies on, or why it places one item above another.
 
@@ -102,120 +92,76 @@ def explain(
     rank of an item, compared with another item or with the mean of the data, as Shapley values that add up to the difference. Features
     without names are numbered from 0.
     """
-    from rankpolicy.data import read_dataset
-
     run = Run(ctx)
-    asks_item = query is not None or item is not None or over is not None
+    of_item = {"query": query, "item": item, "over": over}
+    item_options = {"of": of, "samples": samples}
     importance_options = {"method": method, "metric": metric, "repeats": repeats}
-    _refuse(
-        importance_options if asks_item else {"of": of, "samples": samples},
-        because="is about the importance of features; leave out --query, --item and --over"
-        if asks_item
-        else "is about one item; name it with --query or --item",
-    )
-    directory = None if out is None else made_directory(out, option="--out")
+    explains_item = any(value is not None for value in of_item.values())
+    if explains_item:
+        _refuse(importance_options, "is about the importance of features; leave out --query, --item and --over")
+    else:
+        _refuse(item_options, "is about one item; name it with --query or --item")
+    run.make_directory(out)
     ranker = load_ranker(model)
-    dataset = read_dataset(
-        data,
-        num_features=ranker.num_features_,
-        feature_names=ranker.feature_names_,
-        **columns_from(qid, label, group, ignore),
-    )
+    dataset = columns.read_for(ranker, data)
     with note_if_slow("explaining ..."):
-        found: Explanation | FeatureImportance
-        if asks_item:
-            chosen: dict[str, Any] = {"of": of or "score", "num_samples": 100 if samples is None else samples}
-            found = _explained(ranker, dataset, query, item, over, chosen, seed)
+        result: Explanation | FeatureImportance
+        if explains_item:
+            chosen: dict[str, Any] = {"of": of or "score", "num_samples": samples or 100}
+            chosen_item, compared_item = _row_or_id(item, dataset), _row_or_id(over, dataset)
+            result = ranker.explain(
+                dataset, query=query, item=chosen_item, over=compared_item, random_state=seed, **chosen
+            )
         else:
-            chosen = {"method": method or "permutation", "metric": metric or "ndcg@10", "num_repeats": _or(repeats, 5)}
-            found = ranker.feature_importance(dataset, random_state=seed, **chosen)
-    facts = facts_of_file(data) | {"queries": dataset.num_queries, "items": dataset.num_items}
-    record = run.record(seed=seed, data={"data": facts, "model": facts_of_file(model)}, settings=chosen)
-    document = found.to_dict() | {"run": record.to_dict()}
-    if directory is not None:
-        _write(directory, found, document, record)
+            chosen = {"method": method or "permutation", "metric": metric or "ndcg@10", "num_repeats": repeats or 5}
+            result = ranker.feature_importance(dataset, random_state=seed, **chosen)
+    facts = {"data": facts_of_file(data, dataset), "model": facts_of_file(model)}
+    document = run.end(result.to_dict(), seed=seed, data=facts, settings=chosen)
+    if run.directory is not None:
+        _write_report(run, result)
     if as_json:
         print_json(document)
         return
-    _print(found)
-    if directory is not None:
-        console().print(f"report {directory / 'report.html'}", markup=False)
+    _show(result)
+    if run.directory is not None:
+        show(f"report {run.directory / 'report.html'}")
 
 
-def _or(value: int | None, default: int) -> int:
-    return default if value is None else value
-
-
-def _refuse(options: dict[str, Any], *, because: str) -> None:
-    for name, value in options.items():
+def _refuse(unread: dict[str, Any], because: str) -> None:
+    for name, value in unread.items():
         if value is not None:
             raise RankPolicyError(f"--{name} {because}, or leave it out.")
 
 
-def _explained(
-    ranker: Ranker,
-    dataset: RankingDataset,
-    query: str | None,
-    item: str | None,
-    over: str | None,
-    chosen: dict[str, Any],
-    seed: int,
-) -> Explanation:
-    def named(given: str | None) -> str | int | None:
-        is_row = (
-            given is not None
-            and dataset.item_ids_by_query is None
-            and given.isascii()
-            and given.isdigit()
-            and len(given) < 16
-        )
-        return int(given) if is_row and given is not None else given
-
-    return ranker.explain(dataset, query=query, item=named(item), over=named(over), random_state=seed, **chosen)
+def _row_or_id(text: str | None, dataset: RankingDataset) -> str | int | None:
+    """An item by its id; where items have no ids, by the number of its row."""
+    if text is None or dataset.item_ids_by_query is not None:
+        return text
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 16 else text
 
 
-def _write(directory: Path, found: Explanation | FeatureImportance, document: dict[str, Any], record: Any) -> None:
+def _write_report(run: Run, result: Explanation | FeatureImportance) -> None:
     from rankpolicy.explanations.report import explanation_page
-    from rankpolicy.files import atomic_write
-    from rankpolicy.reports.html import write_page
 
-    write_results(directory, "explain", document, record)
-    with atomic_write(directory / "features.csv") as file:
-        found.to_frame().write_csv(file)
-    found.plot(directory / "figure.svg")
-    write_page(directory / "report.html", explanation_page(found, record))
+    assert run.directory is not None
+    write_frame(result.to_frame(), run.directory / "features.csv")
+    result.plot(run.directory / "figure.svg")
+    run.write({"report.html": explanation_page(result, run.ended)})
 
 
-def _print(found: Explanation | FeatureImportance) -> None:
-    from rich.box import SIMPLE_HEAD
-    from rich.table import Table
-
+def _show(result: Explanation | FeatureImportance) -> None:
     from rankpolicy.explanations import FeatureImportance
 
-    drawn, screen = Table(box=SIMPLE_HEAD), console()
-    rows = found.to_frame().head(_MOST_ROWS).iter_rows(named=True)
-    columns: tuple[str, ...]
-    cells: list[tuple[str, ...]]
-    if isinstance(found, FeatureImportance):
-        columns, closing = ("feature", "importance", f"{found.level:.0%} interval"), found.meaning
-        cells = [
-            (row["feature"], f"{row['importance']:.4f}", f"{row['lower']:.4f} to {row['upper']:.4f}") for row in rows
+    shown = list(result.to_frame().head(_MOST_ROWS).iter_rows(named=True))
+    if isinstance(result, FeatureImportance):
+        header, closing = ("feature", "importance", f"{result.level:.0%} interval"), result.meaning
+        rows = [
+            [row["feature"], f"{row['importance']:.4f}", f"{row['lower']:.4f} to {row['upper']:.4f}"] for row in shown
         ]
     else:
-        columns = ("feature", found.item, found.reference_name, "adds")
-        cells = [(row["feature"], row["item"], row["reference"], f"{row['value']:+.4f}") for row in rows]
-        closing = f"{found.title}: {found.difference}; Shapley values, {found.method}"
-    for place, name in enumerate(columns):
-        drawn.add_column(_plain(name), justify="right" if place else "left")
-    for cell in cells:
-        drawn.add_row(*map(_plain, cell))
-    screen.print(drawn)
-    more = len(found.names) - len(cells)
-    screen.print(_plain(closing + (f"; {more} more features" if more > 0 else "")), style="dim")
-
-
-def _plain(text: str) -> Any:
-    """Text that rich prints as it is, square brackets included."""
-    from rich.text import Text
-
-    return Text(text)
+        header = ("feature", result.item, result.reference_name, "adds")  # type: ignore[assignment]
+        rows = [[row["feature"], row["item"], row["reference"], f"{row['value']:+.4f}"] for row in shown]
+        closing = f"{result.title}: {result.difference}; Shapley values, {result.method}"
+    show_table(header, rows)
+    more = len(result.names) - len(rows)
+    show(closing + (f"; {more} more features" if more > 0 else ""), dim=True)

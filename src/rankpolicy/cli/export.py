@@ -8,9 +8,10 @@ from typing import Annotated, Any
 
 import typer
 
-from rankpolicy.cli.support.models import load_ranker
-from rankpolicy.cli.support.options import Json, Model
-from rankpolicy.cli.support.output import check_can_write, console, note, print_json
+from rankpolicy.cli.support import options
+from rankpolicy.cli.support.datasets import load_ranker
+from rankpolicy.cli.support.output import check_can_write, note, print_json
+from rankpolicy.cli.support.terminal import show
 from rankpolicy.types import RankPolicyError
 from rankpolicy.writing import is_special
 
@@ -24,12 +25,10 @@ rankpolicy export model.rp --out model.onnx --json
 
 
 def export(
-    model: Model,
+    model: options.Model,
     out: Annotated[Path, typer.Option(help="The file to write; its name ends in .onnx.", show_default=False)],
-    seed: Annotated[
-        int, typer.Option("--seed", hidden=True, help="Accepted by every verb; nothing here is random.")
-    ] = 0,
-    as_json: Json = False,
+    seed: options.NotRandom = 0,
+    as_json: options.Json = False,
 ) -> None:
     """Write a model as an ONNX file, which other programs and languages run without rankpolicy.
 
@@ -49,7 +48,7 @@ def export(
         print_json(described)
         return
     inputs = [f"{name} ({', '.join(map(str, shape))})" for name, shape in described.get("inputs", {}).items()]
-    console().print(f"{', '.join([ranker.name, *inputs])}: {out}", markup=False, soft_wrap=True)
+    show(f"{', '.join([ranker.name, *inputs])}: {out}", soft_wrap=True)
     if not is_checked:
         note("The file was not compared with the model: pip install onnxruntime, then export again.")
 

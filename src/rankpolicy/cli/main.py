@@ -16,31 +16,25 @@ from typing import Annotated, Any, NoReturn
 import typer
 from typer.core import TyperCommand, TyperGroup
 
+from rankpolicy.cli.support.options import RENAMED, flattened
 from rankpolicy.cli.support.output import note
-from rankpolicy.cli.support.wording import for_command_line
-from rankpolicy.cli.verbs import VERBS, Verb
+from rankpolicy.cli.verbs import GROUPS, VERBS
 from rankpolicy.optional import hidden_from
 from rankpolicy.types import MissingDependencyError, RankPolicyError
 from rankpolicy.writing import inputs_kept
 
 BAD_INPUT = 2
 INTERRUPTED = 130
-CONTEXT = {"help_option_names": ["-h", "--help"]}
+STYLE: dict[str, Any] = {"rich_markup_mode": "rich", "context_settings": {"help_option_names": ["-h", "--help"]}}
 
 
-def group_of(verbs: Mapping[str, Verb]) -> type[TyperGroup]:
-    """The class of a typer group that has these verbs.
-
-    Parameters
-    ----------
-    verbs
-        The verbs by name, in the order of the help page.
-    """
+def group_of(package: str, verbs: Mapping[str, str]) -> type[TyperGroup]:
+    """The class of a typer group of the verbs of a package, in the order of the help page."""
 
     class LazyGroup(TyperGroup):
         def __init__(self, **attributes: Any) -> None:
             super().__init__(**attributes)
-            self.commands = {name: LazyVerb(name, verb) for name, verb in verbs.items()}
+            self.commands = {name: LazyVerb(name, package, summary) for name, summary in verbs.items()}
 
     return LazyGroup
 
@@ -48,22 +42,31 @@ def group_of(verbs: Mapping[str, Verb]) -> type[TyperGroup]:
 class LazyVerb(TyperCommand):
     """A verb as the help page and shell completion list it; the command itself takes over when its arguments are read."""
 
-    def __init__(self, name: str, verb: Verb) -> None:
-        super().__init__(name, help=verb.summary, short_help=verb.summary)
-        self._place = verb.place
+    def __init__(self, name: str, package: str, summary: str) -> None:
+        super().__init__(name, help=summary, short_help=summary)
+        self._package = package
 
     def make_context(self, info_name: str | None, args: list[str], parent: Any = None, **extra: Any) -> Any:
         return self._command().make_context(info_name, args, parent=parent, **extra)
 
     def _command(self) -> Any:
-        module_name, _, attribute = self._place.partition(":")
-        module = importlib.import_module(module_name)
-        member = getattr(module, attribute)
-        if isinstance(member, typer.Typer):
-            return typer.main.get_command(member)
-        app = typer.Typer(add_completion=False, rich_markup_mode="rich", context_settings=CONTEXT)
-        app.command(self.name, help=_reflowed(member.__doc__), epilog=module.EXAMPLES)(member)
+        assert self.name is not None
+        module_name = f"{self._package}.{self.name.replace('-', '_')}"
+        if self.name in GROUPS and self._package == __package__:
+            verbs, help = GROUPS[self.name]
+            app = typer.Typer(cls=group_of(module_name, verbs), help=help, add_completion=False, **STYLE)
+            app.callback(invoke_without_command=True)(_help_without_verb)
+        else:
+            module = importlib.import_module(module_name)
+            verb = getattr(module, self.name.replace("-", "_"))
+            app = typer.Typer(add_completion=False, **STYLE)
+            app.command(self.name, help=_reflowed(verb.__doc__), epilog=module.EXAMPLES)(flattened(verb))
         return typer.main.get_command(app)
+
+
+def _help_without_verb(ctx: typer.Context) -> None:
+    if ctx.invoked_subcommand is None:
+        typer.echo(ctx.get_help())
 
 
 def _reflowed(docstring: str) -> str:
@@ -72,18 +75,17 @@ def _reflowed(docstring: str) -> str:
 
 
 app = typer.Typer(
-    cls=group_of(VERBS),
+    cls=group_of("rankpolicy.cli", VERBS),
     name="rankpolicy",
     help="Learn ranking policies, distributions over orderings of items for a query, and measure them.",
     epilog="Start with: [bold]rankpolicy demo[/bold]",
-    rich_markup_mode="rich",
     pretty_exceptions_enable=False,
-    context_settings=CONTEXT,
+    **STYLE,
 )
 
 
-def _print_version(asked: bool) -> None:
-    if asked:
+def _print_version(is_asked: bool) -> None:
+    if is_asked:
         from rankpolicy import __version__
 
         typer.echo(f"rankpolicy {__version__}")
@@ -91,33 +93,28 @@ def _print_version(asked: bool) -> None:
 
 
 @app.callback(invoke_without_command=True)
-def _without_verb(
+def _root(
     ctx: typer.Context,
     version: Annotated[
         bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
     ] = False,
 ) -> None:
-    if ctx.invoked_subcommand is None:
-        typer.echo(ctx.get_help())
+    _help_without_verb(ctx)
 
 
 _TOO_LARGE = "this needs more memory than there is. Choose smaller settings, or less data."
 
 
 def run(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line and return its exit status.
-
-    Parameters
-    ----------
-    arguments
-        What follows ``rankpolicy``; None takes the arguments of the process.
-    """
-    given = sys.argv[1:] if arguments is None else list(arguments)
+    """Run the command line and return its exit status; None takes the arguments of the process."""
+    words = sys.argv[1:] if arguments is None else list(arguments)
     try:
         with inputs_kept():
-            status = app(given, prog_name="rankpolicy", standalone_mode=False, obj=shlex.join(["rankpolicy", *given]))
-    except (RankPolicyError, MissingDependencyError) as error:
-        return _bad_input(for_command_line(str(error)))
+            status = app(words, prog_name="rankpolicy", standalone_mode=False, obj=shlex.join(["rankpolicy", *words]))
+    except RankPolicyError as error:
+        return _bad_input(error.on_command_line)
+    except MissingDependencyError as error:
+        return _bad_input(str(error))
     except OSError as error:
         return _bad_input(f"{error.strerror or error}: {error.filename}" if error.filename else str(error))
     except MemoryError:
@@ -125,18 +122,30 @@ def run(arguments: Sequence[str] | None = None) -> int:
     except (KeyboardInterrupt, typer.Abort):
         status = INTERRUPTED
     except Exception as error:
-        # Usage errors share no class that all versions of typer export; this method is what they have in common.
         if isinstance(error, RuntimeError) and "allocate memory" in str(error):  # torch's words
             return _bad_input(_TOO_LARGE)
+        # Usage errors share no class that all versions of typer export; this method is what they have in common.
         if not hasattr(error, "format_message"):
             raise
-        context = getattr(error, "ctx", None)
-        verb = context.command_path if context is not None else "rankpolicy"
-        message = error.format_message().replace("?.", "?")
-        return _bad_input(f"{message}{'' if message.endswith(('.', '?')) else '.'} See: {verb} --help.")
+        return _bad_input(_usage_error(error))
     if status == INTERRUPTED:
         note("interrupted.")
     return status if isinstance(status, int) else 0
+
+
+def _usage_error(error: Any) -> str:
+    """What is wrong with the options, in one line."""
+    context: Any = getattr(error, "ctx", None)
+    options = [] if context is None else context.command.params
+    new_name = RENAMED.get(getattr(error, "option_name", ""), "")
+    if any(new_name.split(",")[0] in option.opts for option in options):
+        return f"{error.option_name} is now {new_name}."
+    message = error.format_message().replace("?.", "?")
+    if context is not None and message.startswith("Missing option"):
+        config = ", on the command line or in --config" if any("--config" in option.opts for option in options) else ""
+        message = f"{context.info_name} needs {error.param.opts[0]}{config}."
+    verb = context.command_path if context is not None else "rankpolicy"
+    return f"{message}{'' if message.endswith(('.', '?')) else '.'} See: {verb} --help."
 
 
 def main() -> NoReturn:

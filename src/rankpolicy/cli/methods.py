@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from rankpolicy.cli.support import options
 from rankpolicy.cli.support.catalog import KINDS, Described, describe
-from rankpolicy.cli.support.options import Json
-from rankpolicy.cli.support.output import console, print_json
+from rankpolicy.cli.support.output import print_json
+from rankpolicy.cli.support.terminal import console, show
 from rankpolicy.types import RankPolicyError
 
 if TYPE_CHECKING:
@@ -42,10 +43,8 @@ def methods(
             autocompletion=_names_that_start,
         ),
     ] = "",
-    seed: Annotated[
-        int, typer.Option("--seed", hidden=True, help="Accepted by every verb; nothing here is random.")
-    ] = 0,
-    as_json: Json = False,
+    seed: options.NotRandom = 0,
+    as_json: options.Json = False,
 ) -> None:
     """List rankers, models, estimators, metrics, bandits, click models and more; with NAME, show its settings.
 
@@ -55,24 +54,24 @@ def methods(
     if not name:
         _list(as_json)
         return
-    found = describe(name)
-    if not found:
+    members = describe(name)
+    if not members:
         raise RankPolicyError(_unknown(name))
     if as_json:
-        print_json({"name": name, "found": [_as_json(each) for each in found]})
+        print_json({"name": name, "found": [_as_json(member) for member in members]})
         return
-    for number, each in enumerate(found):
-        _print(each, is_first=number == 0)
+    for number, member in enumerate(members):
+        _show(member, is_first=number == 0)
 
 
 def _unknown(name: str) -> str:
-    close = difflib.get_close_matches(name.lower(), [each for kind in KINDS.values() for each in kind.names()], n=1)
+    close = difflib.get_close_matches(name.lower(), [member for kind in KINDS.values() for member in kind.names()], n=1)
     hint = f" Did you mean {close[0]!r}?" if close else ""
     return f"Unknown name {name!r}.{hint} For all names: rankpolicy methods."
 
 
 def _list(as_json: bool) -> None:
-    summaries = {kind: known.summaries() for kind, known in KINDS.items()}
+    summaries = {name: kind.summaries() for name, kind in KINDS.items()}
     if as_json:
         print_json({"kinds": summaries})
         return
@@ -80,20 +79,20 @@ def _list(as_json: bool) -> None:
     from rich.text import Text
 
     out = console()
-    width = max(len(name) for of_kind in summaries.values() for name in of_kind)
-    for kind, of_kind in summaries.items():
+    width = max(len(name) for members in summaries.values() for name in members)
+    for kind, members in summaries.items():
         out.print(Text.assemble((KINDS[kind].title, "bold"), (f"  {KINDS[kind].used}", "dim")))
         table = Table(box=None, show_header=False, padding=(0, 1), pad_edge=True)
         table.add_column(min_width=width, no_wrap=True, style="cyan")
         table.add_column(overflow="fold")
-        for name, summary in of_kind.items():
+        for name, summary in members.items():
             table.add_row(name, Text(summary))
         out.print(table)
         out.print()
     out.print("The settings of one of them: rankpolicy methods NAME", style="dim")
 
 
-def _print(found: Described, *, is_first: bool) -> None:
+def _show(member: Described, *, is_first: bool) -> None:
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
     from rich.text import Text
@@ -101,17 +100,17 @@ def _print(found: Described, *, is_first: bool) -> None:
     out = console()
     if not is_first:
         out.print()
-    out.print(Text.assemble((found.name, "bold cyan"), f"  {found.kind}  ", (found.place, "dim")))
-    out.print(found.about, markup=False)
-    out.print(f"used in: {KINDS[found.kind].used}", style="dim", markup=False)
-    if not found.settings:
-        out.print(KINDS[found.kind].without_settings)
+    out.print(Text.assemble((member.name, "bold cyan"), f"  {member.kind}  ", (member.place, "dim")))
+    show(member.about)
+    show(f"used in: {KINDS[member.kind].used}", dim=True)
+    if not member.settings:
+        show(KINDS[member.kind].without_settings)
         return
     table = Table(box=SIMPLE_HEAD, pad_edge=False)
     table.add_column("setting", no_wrap=True, style="cyan")
     table.add_column("default", overflow="fold", max_width=18)
     table.add_column("what it is", overflow="fold")
-    for setting in found.settings:
+    for setting in member.settings:
         text = Text(setting.help)
         text.append(f"{' ' if setting.help else ''}{_values(setting)}", style="dim")
         table.add_row(setting.name, Text(_default(setting)), text)
@@ -138,13 +137,13 @@ def _default(setting: SettingDescription) -> str:
     return str(setting.default)
 
 
-def _as_json(found: Described) -> dict[str, Any]:
+def _as_json(member: Described) -> dict[str, Any]:
     from rankpolicy.declarations.settings import plain
 
     return {
-        "kind": found.kind,
-        "class": found.place,
-        "summary": found.about,
+        "kind": member.kind,
+        "class": member.place,
+        "summary": member.about,
         "settings": [
             {
                 "name": setting.name,
@@ -156,7 +155,7 @@ def _as_json(found: Described) -> dict[str, Any]:
                 "read_when": setting.read_when,
                 "help": setting.help,
             }
-            for setting in found.settings
+            for setting in member.settings
         ],
     }
 

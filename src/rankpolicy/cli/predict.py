@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rankpolicy.cli.support.models import load_ranker
-from rankpolicy.cli.support.options import Group, Ignore, Json, Label, Model, OnDisk, Qid, Seed, columns_from
-from rankpolicy.cli.support.output import check_can_write, console, print_json
+from rankpolicy.cli.support import options
+from rankpolicy.cli.support.datasets import load_ranker
+from rankpolicy.cli.support.output import check_can_write, print_json, write_frame
+from rankpolicy.cli.support.terminal import show
 from rankpolicy.types import RankPolicyError
+from rankpolicy.writing import atomic_write
 
 if TYPE_CHECKING:
     from rankpolicy.data import RankingDataset
@@ -33,7 +35,8 @@ rankpolicy predict search.rp --data rows.csv --out scores.txt
 
 
 def predict(
-    model: Model,
+    model: options.Model,
+    *,
     data: Annotated[
         Path,
         typer.Option(
@@ -51,39 +54,27 @@ def predict(
         bool,
         typer.Option("--sampled", help="Draw each ranking from the policy; scores are then n, n - 1, ..., 1."),
     ] = False,
-    qid: Qid = "qid",
-    label: Label = "label",
-    group: Group = None,
-    ignore: Ignore = None,
-    on_disk: OnDisk = False,
-    seed: Seed = 0,
-    as_json: Json = False,
+    columns: options.ColumnsOnDisk,
+    seed: options.Seed = 0,
+    as_json: options.Json = False,
 ) -> None:
     """Score the items of new data.
 
     A .txt file gets one score per line, in the order of the items in the data file; a TREC run is sorted, with item ids, or row
     numbers where the data has none.
     """
-    from rankpolicy.data import read_dataset
-
     if out.suffix not in WRITERS:
         raise RankPolicyError(f"--out must end in {', '.join(WRITERS)}; got {out.name!r}.")
     check_can_write(out, option="--out", inputs={"the model": model, "--data": data})
     ranker = load_ranker(model)
-    dataset = read_dataset(
-        data,
-        num_features=ranker.num_features_,
-        feature_names=ranker.feature_names_,
-        needs_labels=False,
-        **columns_from(qid, label, group, ignore, on_disk=on_disk),
-    )
+    dataset = columns.read_for(ranker, data, needs_labels=False)
     scores = _sampled_scores(ranker, dataset, seed) if sampled else ranker.predict(dataset)
     WRITERS[out.suffix](dataset, scores, out, ranker.name)
     if as_json:
         described = {"model": str(model), "method": ranker.name, "data": str(data), "out": str(out)}
         print_json(described | {"queries": dataset.num_queries, "items": dataset.num_items})
     else:
-        console().print(f"{dataset.num_items} items of {dataset.num_queries} queries: {out}", markup=False)
+        show(f"{dataset.num_items} items of {dataset.num_queries} queries: {out}")
 
 
 def _sampled_scores(ranker: Ranker, dataset: RankingDataset, seed: int) -> Any:
@@ -103,8 +94,6 @@ def _write_run(dataset: RankingDataset, scores: Any, out: Path, method: str) -> 
 
 
 def _write_scores(dataset: RankingDataset, scores: Any, out: Path, method: str) -> None:
-    from rankpolicy.files import atomic_write
-
     with atomic_write(out) as file:
         file.writelines(f"{score!r}\n".encode() for score in scores.tolist())
 
@@ -112,16 +101,9 @@ def _write_scores(dataset: RankingDataset, scores: Any, out: Path, method: str) 
 def _write_table(dataset: RankingDataset, scores: Any, out: Path, method: str) -> None:
     import polars
 
-    from rankpolicy.files import atomic_write
-
     columns = {"qid": dataset.query_ids[dataset.query_numbers], "item_id": dataset.item_ids_by_query}
     rows = {name: dataset.in_row_order(values).tolist() for name, values in columns.items() if values is not None}
-    frame = polars.DataFrame(rows | {"score": scores.tolist()})
-    with atomic_write(out) as file:
-        if out.suffix == ".csv":
-            frame.write_csv(file)
-        else:
-            frame.write_parquet(file)
+    write_frame(polars.DataFrame(rows | {"score": scores.tolist()}), out)
 
 
 WRITERS: dict[str, Callable[[Any, Any, Path, str], None]] = {

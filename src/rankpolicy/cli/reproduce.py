@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import csv
 import importlib
-import io
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
@@ -13,8 +11,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rankpolicy.cli.support.options import Address, ExecutorName, Jobs, Json, Seed, executor_from
-from rankpolicy.cli.support.output import Run, console, facts_of_file, made_directory, note, print_json, write_results
+from rankpolicy.cli.support import options
+from rankpolicy.cli.support.output import Run, csv_text, facts_of_file, images, print_json
+from rankpolicy.cli.support.terminal import show, show_table, styled
 from rankpolicy.types import RankPolicyError, unknown_name
 
 if TYPE_CHECKING:
@@ -40,6 +39,7 @@ def reproduce(
     target: Annotated[
         str, typer.Argument(metavar="PAPER/TABLE", help="What to run; see --list.", show_default=False)
     ] = "",
+    *,
     show_list: Annotated[bool, typer.Option("--list", help="List what can be run, and stop.")] = False,
     smoke: Annotated[
         bool, typer.Option("--smoke", help="Run the same code on little data: takes seconds, and claims do not count.")
@@ -58,19 +58,17 @@ def reproduce(
         ),
     ] = None,
     device: Annotated[str, typer.Option(help="Device that trains networks: cpu or cuda.")] = "cpu",
-    jobs: Jobs = None,
-    executor: ExecutorName = None,
-    address: Address = None,
-    seed: Seed = 0,
-    as_json: Json = False,
+    work: options.ParallelWork,
+    seed: options.Seed = 0,
+    as_json: options.Json = False,
 ) -> None:
-    """Run a table or figure of a paper again: our numbers beside the paper's, and its claims as statements that can fail.
+    """Run a table or figure of a paper again: our numbers next to the paper's, and its claims as statements that can fail.
 
     The exit status is 1 when a claim does not hold. Works in a checkout of the repository; an installed wheel has no reproductions.
     """
     targets = known_targets()
     if show_list:
-        _print_list(targets, as_json)
+        _show_list(targets, as_json)
         return
     if not target:
         raise RankPolicyError(f"name what to run, one of: {', '.join(targets)}.")
@@ -82,33 +80,27 @@ def reproduce(
     usable_device(device)
     run = Run(ctx)
     commit = _commit()
-    directory = made_directory(out or Path("runs") / target, option="--out")
-    with executor_from(executor, jobs, address, default=None) as chosen:
-        setup = Setup(
-            data=data,
-            seed=seed,
-            is_smoke=smoke,
-            device=device,
-            executor=chosen,
-            report=lambda text: note(f"{text} ({run.seconds:.0f} s)"),
-        )
+    directory = out or Path("runs") / target
+    run.make_directory(directory)
+    with work.opened() as executor:
+        setup = Setup(data=data, seed=seed, is_smoke=smoke, device=device, executor=executor, report=run.note)
         folders = {dataset: setup.folder(dataset) for dataset in targets[target].datasets}
         outcome = targets[target].run(setup)
-    record = run.record(
+    document = run.end(
+        {"target": target, **outcome.to_dict(), "smoke": smoke, "commit": commit},
         seed=seed,
         data={dataset: facts_of_file(folder) for dataset, folder in folders.items()},
         settings={"target": target, "smoke": smoke, "device": device},
     )
-    document = {"target": target, **outcome.to_dict(), "smoke": smoke, "commit": commit, "run": record.to_dict()}
-    write_results(directory, "reproduce", document, record)
-    _write_rows(directory / "rows.csv", outcome.rows)
+    columns = _columns(outcome.rows)
+    run.write({"rows.csv": csv_text(columns, ([row.get(name, "") for name in columns] for row in outcome.rows))})
     for name, figure in outcome.figures.items():
-        _write_figure(directory / name, figure)
+        run.write(images(name, figure))
     if as_json:
         print_json(document)
     else:
-        _print_outcome(target, outcome)
-        console().print(f"written to {directory}", markup=False)
+        _show_outcome(target, outcome)
+        show(f"written to {directory}")
     if outcome.failed and not smoke:
         raise typer.Exit(A_CLAIM_FAILED)
 
@@ -139,57 +131,31 @@ def _commit() -> str | None:
     return f"{head}+" if changed.strip() else head
 
 
-def _print_list(targets: Mapping[str, Target], as_json: bool) -> None:
+def _show_list(targets: Mapping[str, Target], as_json: bool) -> None:
     if as_json:
         listed = [{"target": t.name, "what": t.what, "datasets": list(t.datasets)} for t in targets.values()]
         print_json({"targets": listed})
         return
-    from rich.table import Table
-
-    table = Table("target", "what", "reads", box=None)
-    for target in targets.values():
-        table.add_row(target.name, target.what, ", ".join(target.datasets) or "nothing")
-    console().print(table)
+    rows = [(target.name, target.what, ", ".join(target.datasets) or "nothing") for target in targets.values()]
+    show_table(("target", "what", "reads"), rows, numbers_from=None)
 
 
-def _print_outcome(target: str, outcome: Outcome) -> None:
-    from rich.table import Table
-
-    table = Table(*_columns(outcome.rows), title=target, box=None)
-    for row in outcome.rows:
-        table.add_row(*(_shown(row.get(column)) for column in _columns(outcome.rows)))
-    console().print(table)
-    claims = Table("claim", "paper", "ours", "holds", box=None, title="claims")
-    for claim in outcome.claims:
-        claims.add_row(claim.claim, claim.paper, claim.ours, "yes" if claim.holds else "[bold red]no[/bold red]")
-    console().print(claims)
+def _show_outcome(target: str, outcome: Outcome) -> None:
+    columns = _columns(outcome.rows)
+    rows = [[_cell(row.get(column)) for column in columns] for row in outcome.rows]
+    show_table(columns, rows, numbers_from=None, title=target)
+    claims = [
+        (claim.claim, claim.paper, claim.ours, "yes" if claim.holds else styled("no", "bold red"))
+        for claim in outcome.claims
+    ]
+    show_table(("claim", "paper", "ours", "holds"), claims, numbers_from=None, title="claims")
 
 
 def _columns(rows: Sequence[dict[str, Any]]) -> list[str]:
     return list(dict.fromkeys(column for row in rows for column in row))
 
 
-def _shown(value: Any) -> str:
+def _cell(value: Any) -> str:
     if value is None:
         return ""
     return f"{value:.4f}" if isinstance(value, float) else str(value)
-
-
-def _write_rows(path: Path, rows: Sequence[dict[str, Any]]) -> None:
-    from rankpolicy.files import atomic_write
-
-    text = io.StringIO()
-    writer = csv.DictWriter(text, _columns(rows), lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)
-    with atomic_write(path) as file:
-        file.write(text.getvalue().encode())
-
-
-def _write_figure(path: Path, figure: Any) -> None:
-    from rankpolicy.files import atomic_write
-    from rankpolicy.reports import figures
-
-    for format in ("png", "svg"):
-        with atomic_write(path.with_suffix(f".{format}")) as file:
-            file.write(figures.file(figure, format))

@@ -9,10 +9,9 @@ from typing import Annotated, Any
 
 import typer
 
-from rankpolicy.cli.support.options import Json
-from rankpolicy.cli.support.output import print_json
 from rankpolicy.cli.service.database import need_serve
-from rankpolicy.cli.support.wording import for_command_line
+from rankpolicy.cli.support import options
+from rankpolicy.cli.support.output import print_json
 from rankpolicy.service.json_log import log_line
 from rankpolicy.types import MissingDependencyError, RankPolicyError
 
@@ -64,7 +63,7 @@ def serve(
         float | None,
         typer.Option(min=0.1, max=1000, help="Simulated users per second, with --playground.", show_default="40"),
     ] = None,
-    as_json: Json = False,
+    as_json: options.Json = False,
 ) -> None:
     """Serve rankings over HTTP: show lists, store clicks durably, learn from them.
 
@@ -123,7 +122,7 @@ def _errors_as_json() -> Iterator[None]:
     try:
         yield
     except (RankPolicyError, MissingDependencyError, OSError) as error:
-        log_line(for_command_line(str(error)), level="error")
+        log_line(error.on_command_line if isinstance(error, RankPolicyError) else str(error), level="error")
         raise typer.Exit(BAD_INPUT) from None
     except KeyboardInterrupt:
         return  # Ctrl-C is how a server ends: status 0, as after SIGTERM

@@ -7,32 +7,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rankpolicy.cli.support.method_settings import parse_assignments, parse_settings
+from rankpolicy.cli.support import options
 from rankpolicy.cli.support.datasets import check_ranked_alike, read_alike
-from rankpolicy.cli.support.options import (
-    Address,
-    ExecutorName,
-    Group,
-    Ignore,
-    Jobs,
-    Json,
-    Label,
-    OnDisk,
-    Qid,
-    Seed,
-    Set,
-    columns_from,
-    executor_from,
-)
-from rankpolicy.cli.support.output import (
-    Run,
-    console,
-    facts_of_file,
-    made_directory,
-    note,
-    print_json,
-    write_results,
-)
+from rankpolicy.cli.support.method_settings import parse_assignments, parse_settings
+from rankpolicy.cli.support.output import Run, facts_of_file, print_json
+from rankpolicy.cli.support.terminal import show
 from rankpolicy.interruption import interruption_left_to_caller
 from rankpolicy.types import RankPolicyError
 
@@ -56,6 +35,7 @@ _STUDY = "study.jsonl"
 
 def tune(
     ctx: typer.Context,
+    *,
     method: Annotated[
         str, typer.Option(help="The method to tune, such as pg-rank; a wrong name lists them all.", show_default=False)
     ],
@@ -88,7 +68,7 @@ def tune(
             show_default="the settings worth searching for the method",
         ),
     ] = None,
-    settings: Set = None,
+    settings: options.Set = None,
     metrics: Annotated[
         str,
         typer.Option(
@@ -99,16 +79,10 @@ def tune(
     resume: Annotated[
         bool, typer.Option("--resume", help="Continue the search in --out; it may be asked for more trials.")
     ] = False,
-    jobs: Jobs = None,
-    executor: ExecutorName = None,
-    address: Address = None,
-    qid: Qid = "qid",
-    label: Label = "label",
-    group: Group = None,
-    ignore: Ignore = None,
-    on_disk: OnDisk = False,
-    seed: Seed = 0,
-    as_json: Json = False,
+    work: options.ParallelWork,
+    columns: options.ColumnsOnDisk,
+    seed: options.Seed = 0,
+    as_json: options.Json = False,
 ) -> None:
     """Search for the settings of a method with the best validation score, and learn a ranker with them.
 
@@ -117,55 +91,35 @@ def tune(
 
     Every trial is written to study.jsonl when it ends: after an interruption repeat the command with --resume.
     """
-    from rankpolicy.data import split_queries
-    from rankpolicy.evaluation import evaluate
     from rankpolicy.experiments import tune as search
-    from rankpolicy.experiments.tuning.default_space import default_space
-    from rankpolicy.experiments.tuning.space import checked_space
-    from rankpolicy.experiments.tuning.tune import SCHEDULERS
     from rankpolicy.metrics import parse_metrics
-    from rankpolicy.rankers import ranker_class_named
-    from rankpolicy.reports.html import write_page
-    from rankpolicy.reports.tuning_report import tuning_page
-    from rankpolicy.types import unknown_name
 
     run = Run(ctx)
-    if scheduler not in SCHEDULERS:
-        raise RankPolicyError(unknown_name("scheduler", scheduler, SCHEDULERS))
-    ranker_class = ranker_class_named(method)
-    given = {"random_state": seed, **parse_settings(ranker_class, parse_assignments(settings or []))}
-    ranker = ranker_class().set_params(**given)
-    wanted = parse_space(ranker_class, space) if space else default_space(ranker)
-    checked_space(ranker, wanted)
+    ranker = _ranker(method, settings, seed)
+    searched = _checked_space(ranker, space, scheduler)
     measures = parse_metrics(metrics)
-    with executor_from(executor, jobs, address, default=None) as chosen:
-        directory = made_directory(out, option="--out")
-        study = directory / _STUDY
+    with work.opened() as executor:
+        run.make_directory(out)
+        study = out / _STUDY
         if study.exists() and not resume:
             raise RankPolicyError(f"{study} exists: add --resume to continue this search, or name another --out.")
-        files = {"train": data} | {role: path for role, path in (("valid", valid), ("test", test)) if path is not None}
-        datasets = read_alike(files, columns_from(qid, label, group, ignore, on_disk=on_disk))
-        train = datasets["train"]
-        for role, what in (("valid", "validation data"), ("test", "test data")):
-            if role in datasets:
-                check_ranked_alike(train, datasets[role], what)
-        validation = datasets.get("valid")
-        if validation is None:
-            train, validation = split_queries(train, (0.8, 0.2), random_state=seed)
+        files = {"train": data, "valid": valid, "test": test}
+        datasets = read_alike(files, columns)
+        train, validation = _training_and_validation(datasets, seed)
 
         def report_trial(trial: Trial) -> None:
             outcome = f"failed: {trial.error}" if trial.score is None else f"{trial.score:.4f} {trial.state}"
-            note(f"trial {trial.number} of 0 to {num_trials - 1}: {outcome} ({run.seconds:.0f} s)")
+            run.note(f"trial {trial.number} of 0 to {num_trials - 1}: {outcome}")
 
         tuned = search(
             ranker,
-            wanted,
+            searched,
             train,
             valid=validation,
             num_trials=num_trials,
             scheduler=scheduler,  # type: ignore[arg-type]
             study=study,
-            executor=chosen,
+            executor=executor,
             random_state=seed,
             report_trial=report_trial,
             progress=False,
@@ -174,36 +128,75 @@ def tune(
     if "test" in datasets:
         with interruption_left_to_caller():
             as_given = tuned.ranker if tuned.best_trial == 0 else ranker.fit(train, valid=validation, progress=False)
-        rankers: dict[str, Ranker] = {"as given": as_given, "tuned": tuned.ranker}
-        tested = {name: evaluate(each, datasets["test"], measures) for name, each in rankers.items()}
-    tuned.ranker.save(directory / "model.rp")
-    tuned.to_frame().write_csv(directory / "trials.csv")
-    record = run.record(
+        tested = _tested({"as given": as_given, "tuned": tuned.ranker}, datasets["test"], measures)
+    document = run.end(
+        tuned.to_dict() | {"test": None if tested is None else _differences(tested, seed)},
         seed=seed,
-        data={role: facts_of_file(path) | _size(datasets[role]) for role, path in files.items()},
+        data={role: facts_of_file(path, datasets[role]) for role, path in files.items() if path is not None},
         settings=tuned.ranker.to_dict()["settings"],
     )
-    document = tuned.to_dict() | {"test": None if tested is None else _differences(tested, seed)}
-    document |= {"run": record.to_dict()}
-    write_results(directory, "tune", document, record)
     lead = f"Settings of {method} on {data.name}, chosen on {validation.num_queries} validation queries."
-    page = tuning_page(tuned, record, title=f"Tuning {method}", lead=lead, test=tested)
-    write_page(directory / "report.html", page)
+    _write(run, out, tuned, tested, lead)
     if as_json:
         print_json(document)
-        return
-    _print(tuned, document["test"], directory)
+    else:
+        _show(tuned, document["test"], out)
+
+
+def _ranker(method: str, settings: list[str] | None, seed: int) -> Ranker:
+    """The unfitted ranker as the options describe it."""
+    from rankpolicy.rankers import ranker_class_named
+
+    ranker_class = ranker_class_named(method)
+    return ranker_class().set_params(
+        **{"random_state": seed, **parse_settings(ranker_class, parse_assignments(settings or []))}
+    )
+
+
+def _checked_space(ranker: Ranker, texts: list[str] | None, scheduler: str) -> dict[str, Any]:
+    """The space to search; refused here, before anything is written."""
+    from rankpolicy.experiments.tuning.default_space import default_space
+    from rankpolicy.experiments.tuning.space import checked_space
+    from rankpolicy.experiments.tuning.tune import SCHEDULERS
+    from rankpolicy.types import unknown_name
+
+    if scheduler not in SCHEDULERS:
+        raise RankPolicyError(unknown_name("scheduler", scheduler, SCHEDULERS))
+    space = parse_space(type(ranker), texts) if texts else default_space(ranker)
+    checked_space(ranker, space)
+    return space
+
+
+def _training_and_validation(datasets: dict[str, RankingDataset], seed: int) -> tuple[RankingDataset, RankingDataset]:
+    from rankpolicy.data import split_queries
+
+    train = datasets["train"]
+    for role, what in (("valid", "validation data"), ("test", "test data")):
+        if role in datasets:
+            check_ranked_alike(train, datasets[role], what)
+    if "valid" in datasets:
+        return train, datasets["valid"]
+    train, validation = split_queries(train, (0.8, 0.2), random_state=seed)
+    return train, validation
+
+
+def _tested(rankers: dict[str, Ranker], test: RankingDataset, measures: Any) -> dict[str, MetricTable]:
+    from rankpolicy.evaluation import evaluate
+
+    return {name: evaluate(ranker, test, measures) for name, ranker in rankers.items()}
+
+
+def _write(run: Run, directory: Path, tuned: Tuned, tested: dict[str, MetricTable] | None, lead: str) -> None:
+    from rankpolicy.reports.tuning_report import tuning_page
+
+    tuned.ranker.save(directory / "model.rp")
+    tuned.to_frame().write_csv(directory / "trials.csv")
+    page = tuning_page(tuned, run.ended, title=f"Tuning {tuned.ranker.name}", lead=lead, test=tested)
+    run.write({"report.html": page})
 
 
 def parse_space(ranker_class: type[Ranker], texts: list[str]) -> dict[str, Any]:
     """The space that ``--space NAME=VALUES`` texts describe.
-
-    Parameters
-    ----------
-    ranker_class
-        The class of the ranker, whose settings have kinds.
-    texts
-        The texts.
 
     >>> from rankpolicy.rankers import PGRank
     >>> parse_space(PGRank, ["learning_rate=1e-4:1e-2:log", "model.hidden=32,64+64", "scaling=quantile,log1p"])
@@ -217,7 +210,7 @@ def parse_space(ranker_class: type[Ranker], texts: list[str]) -> dict[str, Any]:
         if len(ends) == 1:
             values = [parse_settings(ranker_class, {name: part.strip().replace("+", ",")}) for part in text.split(",")]
             key = next(iter(values[0]))
-            space[key] = [each[key] for each in values]
+            space[key] = [value[key] for value in values]
             continue
         if len(ends) > 3 or (len(ends) == 3 and ends[2] != "log"):
             raise RankPolicyError(f"--space {name} must be LOW:HIGH, LOW:HIGH:log or values; got {text!r}.")
@@ -233,38 +226,34 @@ def parse_space(ranker_class: type[Ranker], texts: list[str]) -> dict[str, Any]:
     return space
 
 
-def _size(dataset: RankingDataset) -> dict[str, int]:
-    return {"queries": dataset.num_queries, "items": dataset.num_items}
-
-
 def _differences(tables: dict[str, MetricTable], seed: int) -> dict[str, Any]:
     """Means of both rankers on test queries, and the difference with its paired interval, by metric."""
     from rankpolicy.evaluation import bootstrap_interval
 
-    tuned, given = tables["tuned"], tables["as given"]
+    tuned, as_given = tables["tuned"], tables["as given"]
     return {
         name: {
-            "as_given": given.means[name],
+            "as_given": as_given.means[name],
             "tuned": tuned.means[name],
-            "difference": tuned.means[name] - given.means[name],
-            "interval": list(bootstrap_interval(tuned[name] - given[name], random_state=seed)),
+            "difference": tuned.means[name] - as_given.means[name],
+            "interval": list(bootstrap_interval(tuned[name] - as_given[name], random_state=seed)),
         }
         for name in tuned.names
     }
 
 
-def _print(tuned: Tuned, test: dict[str, Any] | None, directory: Path) -> None:
-    given = tuned.trials[0].score
+def _show(tuned: Tuned, test: dict[str, Any] | None, directory: Path) -> None:
+    as_given = tuned.trials[0].score
     lines = [
         f"{tuned.ranker.name}: trial {tuned.best_trial} is the best of {len(tuned.trials)}, validation {tuned.metric} {tuned.score:.4f}"
-        + ("" if given is None else f" (as given {given:.4f})")
+        + ("" if as_given is None else f" (as given {as_given:.4f})")
     ]
     lines += [f"  {name} = {value}" for name, value in tuned.settings.items()]
-    for name, found in (test or {}).items():
-        low, high = found["interval"]
+    for name, measured in (test or {}).items():
+        low, high = measured["interval"]
         lines.append(
-            f"test {name} {found['tuned']:.4f}, as given {found['as_given']:.4f}: {found['difference']:+.4f} "
+            f"test {name} {measured['tuned']:.4f}, as given {measured['as_given']:.4f}: {measured['difference']:+.4f} "
             f"(95% interval {low:+.4f} to {high:+.4f})"
         )
     lines += [f"model  {directory / 'model.rp'}", f"report {directory / 'report.html'}"]
-    console().print("\n".join(lines), markup=False)
+    show("\n".join(lines))

@@ -70,7 +70,7 @@ def is_first_worker() -> bool:
 
 
 def current_num_workers() -> int:
-    """How many processes ``torchrun`` started, or ``rankpolicy train --workers``; 1 where neither did."""
+    """How many processes ``torchrun`` started, or ``rankpolicy train --executor processes:N``; 1 where neither did."""
     return int(os.environ.get("WORLD_SIZE", "1"))
 
 

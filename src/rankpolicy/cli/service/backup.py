@@ -7,9 +7,9 @@ from typing import Annotated
 
 import typer
 
-from rankpolicy.cli.support.options import Json
-from rankpolicy.cli.support.output import note, print_json
-from rankpolicy.cli.service.database import Db, NotRandom, need_serve
+from rankpolicy.cli.service.database import Db, check_is_there, need_serve
+from rankpolicy.cli.support import options
+from rankpolicy.cli.support.output import answer
 from rankpolicy.types import RankPolicyError
 
 EXAMPLES = """
@@ -24,8 +24,8 @@ rankpolicy service backup monday.db --db /var/lib/rankpolicy/service.db
 def backup(
     copy: Annotated[Path, typer.Argument(metavar="COPY", help="The copy, a new file.", show_default=False)],
     db: Db = "rankpolicy.db",
-    seed: NotRandom = 0,
-    as_json: Json = False,
+    seed: options.NotRandom = 0,
+    as_json: options.Json = False,
 ) -> None:
     """Copy the database of a service while it runs, and check every row of the copy.
 
@@ -38,12 +38,8 @@ def backup(
 
     if is_url(db):
         raise RankPolicyError("a PostgreSQL database is copied by its own tool: pg_dump.")
-    if not Path(db).is_file():
-        raise RankPolicyError(f"there is no database at {db}. Name the one of your service with --db.")
+    check_is_there(db)
     rows = back_up(Path(db), copy)
-    if as_json:
-        print_json({"copy": str(copy), "bytes": copy.stat().st_size, "rows": rows})
-    else:
-        note(
-            f"{copy}: {', '.join(f'{number:,} {table}' for table, number in rows.items())}; every row is as it was written."
-        )
+    counts = ", ".join(f"{number:,} {table}" for table, number in rows.items())
+    document = {"copy": str(copy), "bytes": copy.stat().st_size, "rows": rows}
+    answer(document, f"{copy}: {counts}; every row is as it was written.", as_json=as_json)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import importlib.util
 import math
 import time
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -19,7 +21,6 @@ if TYPE_CHECKING:
 Db = Annotated[
     str, typer.Option("--db", help="The database of the service: a file, or postgresql://user@host/database.")
 ]
-NotRandom = Annotated[int, typer.Option("--seed", hidden=True, help="Accepted by every verb; nothing here is random.")]
 Since = Annotated[
     str | None,
     typer.Option(
@@ -30,52 +31,39 @@ PACKAGES = ("apsw", "msgspec", "starlette", "uvicorn")
 
 
 def need_serve() -> None:
-    """Refuse to go on where packages of the service are missing."""
+    """Refuse a verb of the service where a package of it is missing."""
     for package in PACKAGES:
         if importlib.util.find_spec(package) is None:
             raise MissingDependencyError(f"The service needs {package}: pip install 'rankpolicy[serve]'")
 
 
-def opened(db: str, *, role: str, must_exist: bool = True) -> AnyStore:
-    """The database.
+def check_is_there(db: str) -> None:
+    """Refuse a file that is not there."""
+    from rankpolicy.service.log.locations import is_url
 
-    Parameters
-    ----------
-    db
-        Its file, or the URL of a PostgreSQL database.
-    role
-        As ``SqliteStore`` has it.
-    must_exist
-        Whether a file that is not there is an error; otherwise it is made.
-    """
-    need_serve()
-    from rankpolicy.service.log.locations import is_url, open_store
-
-    if must_exist and not is_url(db) and not Path(db).is_file():
+    if not is_url(db) and not Path(db).is_file():
         raise RankPolicyError(f"there is no database at {db}. Name the one of your service with --db.")
-    return open_store(db, role=role, check="none")
+
+
+@contextmanager
+def opened(db: str, *, role: str, must_exist: bool = True) -> Iterator[AnyStore]:
+    """The database in a file, made where it may be missing, or at the URL of PostgreSQL; ``role`` as ``SqliteStore`` has it."""
+    need_serve()
+    from rankpolicy.service.log.locations import open_store
+
+    if must_exist:
+        check_is_there(db)
+    with closing(open_store(db, role=role, check="none")) as store:
+        yield store
 
 
 def now_of(store: AnyStore) -> int:
-    """The time in microseconds since 1970, not before the last time in the database.
-
-    Parameters
-    ----------
-    store
-        The database.
-    """
+    """The time in microseconds since 1970, not before the last time in the database."""
     return max(time.time_ns() // 1000, store.last_stamp() + 1)
 
 
 def time_from(option: str, text: str | None) -> int | None:
     """A date and perhaps a time, in UTC unless it has a zone, as microseconds since 1970; None stays None.
-
-    Parameters
-    ----------
-    option
-        The option, for the error.
-    text
-        What was typed.
 
     >>> time_from("--since", "1970-01-02")
     86400000000
@@ -83,23 +71,18 @@ def time_from(option: str, text: str | None) -> int | None:
     if text is None:
         return None
     try:
-        time_given = datetime.fromisoformat(text)
+        moment = datetime.fromisoformat(text)
     except ValueError:
         raise RankPolicyError(
             f"{option} must be a date such as 2026-11-01 or 2026-11-01T12:30; got {text!r:.40}."
         ) from None
-    if time_given.tzinfo is None:
-        time_given = time_given.replace(tzinfo=UTC)
-    return max(0, round(time_given.timestamp() * 1e6))
+    if moment.tzinfo is None:
+        moment = moment.replace(tzinfo=UTC)
+    return max(0, round(moment.timestamp() * 1e6))
 
 
 def share_from(text: str) -> float:
     """A share such as 10% or 0.1.
-
-    Parameters
-    ----------
-    text
-        What was typed.
 
     >>> share_from("10%"), share_from("0.25")
     (0.1, 0.25)

@@ -6,9 +6,9 @@ from typing import Annotated
 
 import typer
 
-from rankpolicy.cli.support.options import Json
-from rankpolicy.cli.support.output import note, print_json
-from rankpolicy.cli.service.database import Db, NotRandom, now_of, opened, time_from
+from rankpolicy.cli.service.database import Db, now_of, opened, time_from
+from rankpolicy.cli.support import options
+from rankpolicy.cli.support.output import answer
 
 EXAMPLES = """
 [bold]Examples[/bold]
@@ -23,8 +23,8 @@ def delete(
         typer.Option(metavar="DATE", help="Lists shown before are deleted, such as 2026-10-01.", show_default=False),
     ],
     db: Db = "rankpolicy.db",
-    seed: NotRandom = 0,
-    as_json: Json = False,
+    seed: options.NotRandom = 0,
+    as_json: options.Json = False,
 ) -> None:
     """Delete old lists with their events. What policies learned from them stays, and replay goes on from there.
 
@@ -33,14 +33,9 @@ def delete(
     """
     end = time_from("--before", before)
     assert end is not None
-    store = opened(db, role="keys")
-    from rankpolicy.service.log.retention import delete_before
+    with opened(db, role="keys") as store:
+        from rankpolicy.service.log.retention import delete_before
 
-    try:
         rows = delete_before(store, end, who="command line", now=now_of(store))
-    finally:
-        store.close()
-    if as_json:
-        print_json({"deleted_rows": rows})
-    else:
-        note(f"{rows:,} rows of the log were deleted." if rows else "there is nothing to delete.")
+    text = f"{rows:,} rows of the log were deleted." if rows else "there is nothing to delete."
+    answer({"deleted_rows": rows}, text, as_json=as_json)

@@ -7,9 +7,10 @@ from typing import Annotated, Any
 
 import typer
 
-from rankpolicy.cli.support.options import Json
-from rankpolicy.cli.support.output import Run, console, facts_of_file, made_directory, print_json, write_results
-from rankpolicy.cli.service.database import Db, NotRandom, Since, now_of, opened, time_from
+from rankpolicy.cli.service.database import Db, Since, now_of, opened, time_from
+from rankpolicy.cli.support import options
+from rankpolicy.cli.support.output import Run, facts_of_file, print_json
+from rankpolicy.cli.support.terminal import show
 from rankpolicy.types import RankPolicyError
 
 EXAMPLES = """
@@ -45,8 +46,8 @@ def evaluate(
     level: Annotated[float, typer.Option(help="Level of the interval.")] = 0.95,
     out: Annotated[Path | None, typer.Option(help="A directory for evaluate.json and run.json.")] = None,
     db: Db = "rankpolicy.db",
-    seed: NotRandom = 0,
-    as_json: Json = False,
+    seed: options.NotRandom = 0,
+    as_json: options.Json = False,
 ) -> None:
     """The events per list that a candidate would have had, estimated from the log of a service, with an interval.
 
@@ -54,7 +55,7 @@ def evaluate(
     --against, the difference to a policy of the service is estimated too, on the same lists where that is possible.
     """
     run = Run(ctx)
-    directory = None if out is None else made_directory(out, option="--out")
+    run.make_directory(out)
     if not 0 < level < 1:
         raise RankPolicyError(f"--level must be between 0 and 1; got {level:g}.")
     content = None
@@ -62,60 +63,51 @@ def evaluate(
         from rankpolicy.files import checked_file
 
         content = checked_file(candidate).read_bytes()
-    store = opened(db, role="reader")
-    import msgspec
-
-    from rankpolicy.service.domain.messages import Evaluate
-    from rankpolicy.service.learning.evaluation import evaluate as judged
-
-    wanted = {
+    request = {
         "policy": policy, "version": version, "against": against, "order_by": order_by, "temperature": temperature,
         "since": (time_from("--since", since) or 0) / 1e6, "event": event, "estimator": estimator, "level": level,
     }  # fmt: skip
-    try:
+    with opened(db, role="reader") as store:
+        import msgspec
+
+        from rankpolicy.service.domain.messages import Evaluate
+        from rankpolicy.service.learning.evaluation import evaluate as judged
+
         try:
-            asked = msgspec.convert(wanted, Evaluate)
+            checked = msgspec.convert(request, Evaluate)
         except msgspec.ValidationError as error:
             raise RankPolicyError(f"{error}.") from None
-        found = judged(store, asked, content=content, now=now_of(store))
-    finally:
-        store.close()
-    # The log grows while it is read, so its bytes say nothing; a model stays what it is.
-    data = {"log": {"path": store.name}} | ({} if candidate is None else {"candidate": facts_of_file(candidate)})
-    record = run.record(seed=seed, data=data, settings=found["candidate"])
-    document = found | {"run": record.to_dict()}
-    if directory is not None:
-        write_results(directory, "evaluate", document, record)
+        value = judged(store, checked, content=content, now=now_of(store))
+        # The log grows while it is read, so its bytes say nothing; a model stays what it is.
+        data = {"log": {"path": store.name}} | ({} if candidate is None else {"candidate": facts_of_file(candidate)})
+    document = run.end(value, seed=seed, data=data, settings=value["candidate"])
     if as_json:
         print_json(document)
     else:
-        _print(found)
+        _show(value)
 
 
-def _print(found: dict[str, Any]) -> None:
-    out, estimate = console(), found["estimate"]
+def _show(value: dict[str, Any]) -> None:
+    estimate, against = value["estimate"], value["against"]
     interval = _interval(estimate["interval"], "{:.4f}")
-    out.print(
-        f"{found['event']}s per list: {estimate['value']:.4f}, {estimate['level']:.0%} interval {interval} ({estimate['estimator']}); "
-        f"as they were shown {found['logged_value']:.4f}",
-        markup=False,
+    show(
+        f"{value['event']}s per list: {estimate['value']:.4f}, {estimate['level']:.0%} interval {interval} ({estimate['estimator']}); "
+        f"as they were shown {value['logged_value']:.4f}"
     )
-    against = found["against"]
     if against is not None:
         how = "on the same lists" if against["paired"] else f"by {against['num_lists']:,} lists of its own"
-        out.print(
+        show(
             f"against {against['policy']} ({against['value']:.4f}, {how}): difference {against['difference']:+.4f} "
-            f"{_interval(against['interval'], '{:+.4f}')}",
-            markup=False,
+            f"{_interval(against['interval'], '{:+.4f}')}"
         )
     size, weight = estimate["effective_sample_size"], estimate["mean_weight"]
-    out.print(f"{found['lists']:,} lists, effective sample size {size:.0f}, mean weight {weight:.3f}", style="dim")
-    for reason, number in found["refused"].items():
-        out.print(f"{number:,} lists refused, {reason}", style="dim")
-    if found["estimated_propensities"]:
-        out.print(f"{found['estimated_propensities']:,} lists with propensities estimated from draws", style="dim")
-    if not found["is_covered"]:
-        out.print("the mean weight is far from 1: the log lacks lists that the candidate would show", style="yellow")
+    show(f"{value['lists']:,} lists, effective sample size {size:.0f}, mean weight {weight:.3f}", dim=True)
+    for reason, number in value["refused"].items():
+        show(f"{number:,} lists refused, {reason}", dim=True)
+    if value["estimated_propensities"]:
+        show(f"{value['estimated_propensities']:,} lists with propensities estimated from draws", dim=True)
+    if not value["is_covered"]:
+        show("the mean weight is far from 1: the log lacks lists that the candidate would show")
 
 
 def _interval(bounds: list[float | None], form: str) -> str:

@@ -8,9 +8,10 @@ from typing import Annotated
 
 import typer
 
-from rankpolicy.cli.support.options import Json
-from rankpolicy.cli.support.output import made_directory, note, print_json
-from rankpolicy.cli.service.database import Db, NotRandom, Since, now_of, opened, time_from
+from rankpolicy.cli.service.database import Db, Since, now_of, opened, time_from
+from rankpolicy.cli.support import options
+from rankpolicy.cli.support.output import answer, made_directory
+from rankpolicy.types import RankPolicyError, unknown_name
 
 EXAMPLES = """
 [bold]Examples[/bold]
@@ -30,8 +31,8 @@ def export(
     policy: Annotated[str | None, typer.Option(help="Only lists of this policy.", show_default="all policies")] = None,
     event: Annotated[str, typer.Option(help="The type of event that counts as a click.")] = "click",
     db: Db = "rankpolicy.db",
-    seed: NotRandom = 0,
-    as_json: Json = False,
+    seed: options.NotRandom = 0,
+    as_json: options.Json = False,
 ) -> None:
     """Write what was shown, with which probability, and what users did, as Parquet files.
 
@@ -42,36 +43,18 @@ def export(
     first, end = time_from("--since", since), time_from("--until", until)
     mask = os.umask(0o077)  # what users did is for the owner only
     try:
-        directory = made_directory(out, option="--out")
-        rows = _exported(db, directory, since=first, until=end, policy=policy, event=event)
+        directory = made_directory(out)
+        with opened(db, role="reader") as store:
+            from rankpolicy.service.log.export import export_log
+
+            kinds = {version.key: version.kind for version in store.versions()}
+            names = list(dict.fromkeys(version.policy for version in store.versions()))
+            if policy is not None and policy not in names:
+                raise RankPolicyError(unknown_name("policy", policy, names))
+            logged = store.logged(since=first or 0, until=end)
+            chosen = (entry for entry in logged if policy is None or entry.shown.policy == policy)
+            rows = export_log(chosen, directory, versions=kinds, event=event, now=now_of(store))
     finally:
         os.umask(mask)
-    if as_json:
-        print_json({"out": str(directory), "rows": rows})
-    else:
-        note(", ".join(f"{number:,} rows in {directory / name}" for name, number in rows.items()))
-
-
-def _exported(
-    db: str, directory: Path, *, since: int | None, until: int | None, policy: str | None, event: str
-) -> dict[str, int]:
-    store = opened(db, role="reader")
-    from rankpolicy.service.log.export import export_log
-    from rankpolicy.types import RankPolicyError, unknown_name
-
-    try:
-        versions = store.versions()
-        names = list(dict.fromkeys(version.policy for version in versions))
-        if policy is not None and policy not in names:
-            raise RankPolicyError(unknown_name("policy", policy, names))
-        lists = store.logged(since=since or 0, until=until)
-        chosen = (one for one in lists if policy is None or one.shown.policy == policy)
-        return export_log(
-            chosen,
-            directory,
-            versions={version.key: version.kind for version in versions},
-            event=event,
-            now=now_of(store),
-        )
-    finally:
-        store.close()
+    text = ", ".join(f"{number:,} rows in {directory / name}" for name, number in rows.items())
+    answer({"out": str(directory), "rows": rows}, text, as_json=as_json)

@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rankpolicy.cli.support.options import Json
-from rankpolicy.cli.support.output import note, print_json
-from rankpolicy.cli.service.database import Db, NotRandom, opened
+from rankpolicy.cli.service.database import Db, opened
+from rankpolicy.cli.support import options
+from rankpolicy.cli.support.output import answer, note, print_json
 from rankpolicy.types import RankPolicyError, unknown_name
 
 if TYPE_CHECKING:
     from rankpolicy.service.domain.keys import StoredKey
+    from rankpolicy.service.log.locations import AnyStore
 
 EXAMPLES = """
 [bold]Examples[/bold]
@@ -46,8 +47,8 @@ def key(
         float | None, typer.Option(help="Requests per second that a new key allows.", show_default="any number")
     ] = None,
     db: Db = "rankpolicy.db",
-    seed: NotRandom = 0,
-    as_json: Json = False,
+    seed: options.NotRandom = 0,
+    as_json: options.Json = False,
 ) -> None:
     """Make, list or revoke keys. A key is shown once, when it is made; the database holds its hash.
 
@@ -59,39 +60,35 @@ def key(
         raise RankPolicyError("give the ID of a key with revoke, and only there: rankpolicy service key revoke ID.")
     if action != "new" and not (expires is None and rate is None):
         raise RankPolicyError("--expires and --rate are of a new key: rankpolicy service key new --expires 2027-01-31.")
-    ends = None if expires is None else int(expires.replace(tzinfo=UTC).timestamp())
-    store = opened(db, role="keys", must_exist=action != "new")
-    now = time.time_ns() // 1000
-    try:
+    with opened(db, role="keys", must_exist=action != "new") as store:
         if action == "new":
-            from rankpolicy.service.domain.keys import new_key
-
-            if ends is not None and ends <= time.time():
-                raise RankPolicyError(f"--expires must lie ahead; got {expires:%Y-%m-%d %H:%M:%S} UTC.")
-            named = [scope.strip() for scope in scopes.split(",") if scope.strip()]
-            made, stored = new_key(named, expires=ends, rate=rate)
-            store.add_key(stored, now=now)
-            if as_json:
-                print_json({"key": made} | _described(stored))
-            else:
-                typer.echo(made)
-                note("keep it: it is not shown again.")
-        elif action == "list":
+            _new(store, scopes, expires, rate, as_json=as_json)
+        elif key_id is None:
             keys = store.valid_keys()
             if as_json:
                 print_json({"keys": [_described(stored) for stored in keys]})
             else:
                 typer.echo("\n".join(map(_line, keys)) or "no keys")
         else:
-            assert key_id is not None
-            if not store.revoke_key(key_id, now=now):
+            if not store.revoke_key(key_id, now=time.time_ns() // 1000):
                 raise RankPolicyError(f"there is no key {key_id!r:.80} in force. See: rankpolicy service key list.")
-            if as_json:
-                print_json({"revoked": key_id})
-            else:
-                note(f"{key_id} is revoked.")
-    finally:
-        store.close()
+            answer({"revoked": key_id}, f"{key_id} is revoked.", as_json=as_json)
+
+
+def _new(store: AnyStore, scopes: str, expires: datetime | None, rate: float | None, *, as_json: bool) -> None:
+    from rankpolicy.service.domain.keys import new_key
+
+    ends = None if expires is None else int(expires.replace(tzinfo=UTC).timestamp())
+    if ends is not None and ends <= time.time():
+        raise RankPolicyError(f"--expires must lie ahead; got {expires:%Y-%m-%d %H:%M:%S} UTC.")
+    names = [scope.strip() for scope in scopes.split(",") if scope.strip()]
+    secret, stored = new_key(names, expires=ends, rate=rate)
+    store.add_key(stored, now=time.time_ns() // 1000)
+    if as_json:
+        print_json({"key": secret} | _described(stored))
+    else:
+        typer.echo(secret)
+        note("keep it: it is not shown again.")
 
 
 def _described(key: StoredKey) -> dict[str, Any]:

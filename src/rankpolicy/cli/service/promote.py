@@ -7,9 +7,9 @@ from typing import Annotated, Any
 
 import typer
 
-from rankpolicy.cli.support.options import Json
-from rankpolicy.cli.support.output import note, print_json
-from rankpolicy.cli.service.database import Db, NotRandom, now_of, opened, share_from
+from rankpolicy.cli.service.database import Db, now_of, opened, share_from
+from rankpolicy.cli.support import options
+from rankpolicy.cli.support.output import answer
 from rankpolicy.types import RankPolicyError
 
 EXAMPLES = """
@@ -42,8 +42,8 @@ def promote(
     ] = None,
     reason: Annotated[str, typer.Option(help="Why, for the audit log.")] = "",
     db: Db = "rankpolicy.db",
-    seed: NotRandom = 0,
-    as_json: Json = False,
+    seed: options.NotRandom = 0,
+    as_json: options.Json = False,
 ) -> None:
     """Serve a ranker under the name of a policy, to all users or, as a canary, to a share of them.
 
@@ -52,7 +52,7 @@ def promote(
     """
     if (model is None) == (version is None):
         raise RankPolicyError("give the file of a model, or --version of one that was served before; one of them.")
-    part = share_from(share)
+    share_of_traffic = share_from(share)
     content = None
     if model is not None:
         from rankpolicy.files import checked_file
@@ -60,23 +60,19 @@ def promote(
         content = checked_file(model).read_bytes()
     elif order_by is not None or temperature is not None:
         raise RankPolicyError("--order-by and --temperature are for the file of a model: a version has them already.")
-    store = opened(db, role="keys")
-    from rankpolicy.service.learning.promotion import promote_model, promote_version
+    with opened(db, role="keys") as store:
+        from rankpolicy.service.learning.promotion import promote_model, promote_version
 
-    try:
-        more: dict[str, Any] = {"share": part, "who": "command line", "detail": reason, "now": now_of(store)}
+        change: dict[str, Any] = {"who": "command line", "detail": reason, "now": now_of(store)}
         if content is not None:
-            given = {"order_by": order_by, "temperature": temperature}
-            settings = {name: value for name, value in given.items() if value is not None}
-            made = promote_model(store, policy, content, settings=settings or None, **more)
+            options_of_model = {"order_by": order_by, "temperature": temperature}
+            settings = {name: value for name, value in options_of_model.items() if value is not None} or None
+            promoted = promote_model(store, policy, content, settings=settings, share=share_of_traffic, **change)
         else:
             assert version is not None
-            made = promote_version(store, policy, version, **more)
-    finally:
-        store.close()
-    if as_json:
-        print_json({"policy": policy, "version": made.version, "share": made.share, "change": made.number})
-    else:
-        note(
-            f"{policy}: version {made.version} gets {made.share:.4g} of the traffic. Take it back: rankpolicy service rollback."
-        )
+            promoted = promote_version(store, policy, version, share=share_of_traffic, **change)
+    answer(
+        {"policy": policy, "version": promoted.version, "share": promoted.share, "change": promoted.number},
+        f"{policy}: version {promoted.version} gets {promoted.share:.4g} of the traffic. Take it back: rankpolicy service rollback.",
+        as_json=as_json,
+    )

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from rankpolicy.cli.support.options import Json
-from rankpolicy.cli.support.output import note, print_json
-from rankpolicy.cli.service.database import NotRandom, now_of, opened
+from rankpolicy.cli.service.database import now_of, opened
+from rankpolicy.cli.support import options
+from rankpolicy.cli.support.output import answer
 from rankpolicy.types import RankPolicyError, unknown_name
+
+if TYPE_CHECKING:
+    from rankpolicy.service.learning.retrain_settings import Retrain
+    from rankpolicy.service.log.locations import AnyStore
 
 EXAMPLES = """
 [bold]Examples[/bold]
@@ -31,8 +35,8 @@ def retrain(
     db: Annotated[
         str | None, typer.Option("--db", help="The database.", show_default="as the configuration says")
     ] = None,
-    seed: NotRandom = 0,
-    as_json: Json = False,
+    seed: options.NotRandom = 0,
+    as_json: options.Json = False,
 ) -> None:
     """Do what the retrain tables of a configuration say: estimate position bias, learn a ranker, judge it, promote it if better.
 
@@ -41,53 +45,43 @@ def retrain(
     """
     from rankpolicy.service.config import ServiceConfig, read_config
 
-    told = ServiceConfig(**read_config(config))
-    wanted = [one for one in told.retrains() if policy is None or one.policy == policy]
-    if not wanted:
-        names = [one.policy for one in told.retrains()]
+    settings = ServiceConfig(**read_config(config))
+    plans = [plan for plan in settings.retrains() if policy is None or plan.policy == policy]
+    if not plans:
+        names = [plan.policy for plan in settings.retrains()]
         if policy is not None and names:
             raise RankPolicyError(unknown_name("policy of [[retrain]]:", policy, names))
         raise RankPolicyError(f"{config} has no [[retrain]] table. Add one, with policy = ... and method = ...")
     if now:
-        for one in wanted:
-            one.check_method()
-    store = opened(told.place if db is None else db, role="keys")
-    found: list[dict[str, Any]] = []
-    try:
-        for one in wanted:
-            if now:
-                from rankpolicy.service.learning.retrain import retrain as learn_and_judge
-
-                found.append(
-                    {"policy": one.policy} | learn_and_judge(store, one, now=now_of(store), who="command line")
-                )
-            else:
-                done = [
-                    change.stamp
-                    for change in store.changes()
-                    if (change.action, change.policy) == ("retrain", one.policy)
-                ]
-                last = None if not done else datetime.fromtimestamp(done[-1] / 1e6, UTC).isoformat(timespec="seconds")
-                found.append({"policy": one.policy, "every_hours": one.every_hours, "last": last})
-    finally:
-        store.close()
-    if as_json:
-        print_json({"retrain": found})
-        return
-    for one_found in found:
-        note(_line(one_found))
+        for plan in plans:
+            plan.check_method()
+    with opened(settings.place if db is None else db, role="keys") as store:
+        outcomes = [_retrained(store, plan) if now else _due(store, plan) for plan in plans]
+    answer({"retrain": outcomes}, "\n".join(map(_line, outcomes)), as_json=as_json)
 
 
-def _line(found: dict[str, Any]) -> str:
-    if "decision" not in found:
-        last = found["last"] or "never"
-        return f"{found['policy']}: every {found['every_hours']:g} hours, last {last}. Now: --now."
-    if found["decision"] == "kept":
-        line = f"{found['policy']}: nothing was promoted: {found['why']}"
+def _retrained(store: AnyStore, plan: Retrain) -> dict[str, Any]:
+    from rankpolicy.service.learning.retrain import retrain as learn_and_judge
+
+    return {"policy": plan.policy} | learn_and_judge(store, plan, now=now_of(store), who="command line")
+
+
+def _due(store: AnyStore, plan: Retrain) -> dict[str, Any]:
+    stamps = [change.stamp for change in store.changes() if (change.action, change.policy) == ("retrain", plan.policy)]
+    last = None if not stamps else datetime.fromtimestamp(stamps[-1] / 1e6, UTC).isoformat(timespec="seconds")
+    return {"policy": plan.policy, "every_hours": plan.every_hours, "last": last}
+
+
+def _line(outcome: dict[str, Any]) -> str:
+    if "decision" not in outcome:
+        last = outcome["last"] or "never"
+        return f"{outcome['policy']}: every {outcome['every_hours']:g} hours, last {last}. Now: --now."
+    if outcome["decision"] == "kept":
+        line = f"{outcome['policy']}: nothing was promoted: {outcome['why']}"
     else:
-        line = f"{found['policy']}: version {found['version']} was promoted"
-    if "judged" in found:
-        against = found["judged"]["against"]
+        line = f"{outcome['policy']}: version {outcome['version']} was promoted"
+    if "judged" in outcome:
+        against = outcome["judged"]["against"]
         low, high = against["interval"]
         line += f"; difference per list {against['difference']:+.4f} [{low:+.4f}, {high:+.4f}]"
     return line + "."

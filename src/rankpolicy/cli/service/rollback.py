@@ -6,9 +6,9 @@ from typing import Annotated
 
 import typer
 
-from rankpolicy.cli.support.options import Json
-from rankpolicy.cli.support.output import note, print_json
-from rankpolicy.cli.service.database import Db, NotRandom, now_of, opened
+from rankpolicy.cli.service.database import Db, now_of, opened
+from rankpolicy.cli.support import options
+from rankpolicy.cli.support.output import answer
 
 EXAMPLES = """
 [bold]Examples[/bold]
@@ -23,18 +23,13 @@ def rollback(
     policy: Annotated[str, typer.Option(help="The policy.")] = "default",
     reason: Annotated[str, typer.Option(help="Why, for the audit log.")] = "",
     db: Db = "rankpolicy.db",
-    seed: NotRandom = 0,
-    as_json: Json = False,
+    seed: options.NotRandom = 0,
+    as_json: options.Json = False,
 ) -> None:
     """End the canary of a policy; where there is none, return to the version before. A running service follows after a second."""
-    store = opened(db, role="keys")
-    from rankpolicy.service.learning.promotion import rollback as roll_back
+    with opened(db, role="keys") as store:
+        from rankpolicy.service.learning.promotion import rollback as roll_back
 
-    try:
-        made = roll_back(store, policy, who="command line", detail=reason, now=now_of(store))
-    finally:
-        store.close()
-    if as_json:
-        print_json({"policy": policy, "version": made.version, "change": made.number})
-    else:
-        note(f"{policy}: version {made.version} serves everything.")
+        version = roll_back(store, policy, who="command line", detail=reason, now=now_of(store))
+    document = {"policy": policy, "version": version.version, "change": version.number}
+    answer(document, f"{policy}: version {version.version} serves everything.", as_json=as_json)

@@ -18,21 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Kind:
-    """One kind of thing that has a name.
-
-    Parameters
-    ----------
-    title
-        Its heading.
-    used
-        Where such a name is used.
-    table
-        ``"package:TABLE"``, the table of its members.
-    members_are_fitted
-        Whether a member is made by fitting, so that its fields are results and no settings.
-    without_settings
-        What to print for a member without settings.
-    """
+    """One kind of thing that has a name."""
 
     title: str
     used: str
@@ -127,13 +113,7 @@ class Described:
 
 
 def describe(name: str) -> list[Described]:
-    """Every member of this name; several kinds may share a name.
-
-    Parameters
-    ----------
-    name
-        A name on the command line.
-    """
+    """Every member of this name; several kinds may share a name."""
     return [_described(kind, name, known.members()[name]) for kind, known in KINDS.items() if name in known.names()]
 
 

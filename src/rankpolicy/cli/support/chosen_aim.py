@@ -16,20 +16,7 @@ if TYPE_CHECKING:
 def chosen_aim(
     fairness: str, *, merit: str, rank_weights: str, measured: Any | None, flags: Mapping[str, bool]
 ) -> FairnessAim:
-    """The aim that the options describe.
-
-    Parameters
-    ----------
-    fairness
-        The name of an aim.
-    merit
-        The name of a merit.
-    rank_weights
-        The name of a position bias, or numbers separated by commas.
-    measured
-        A measured position bias, in place of ``rank_weights``.
-    flags
-        Settings that are true or false, by name; one that is true and that the aim does not have is refused.
+    """The aim that the options describe; a flag that is on and that the aim does not have is refused.
 
     >>> chosen_aim("individual", merit="exp2", rank_weights="1,0.5", measured=None, flags={"impact": True, "amortized": False})
     IndividualExposure(merit='exp2', rank_weights=(1.0, 0.5), impact=True)

@@ -4,69 +4,60 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rankpolicy.cli.support.output import console
+from rankpolicy.cli.support.terminal import show, show_table, styled
 
 if TYPE_CHECKING:
+    from rich.text import Text
+
     from rankpolicy.experiments import Comparison
 
 
-def print_comparison(comparison: Comparison) -> None:
+def show_comparison(comparison: Comparison) -> None:
+    """Print a comparison on stdout."""
     from rankpolicy.reports.comparison_report import chosen_settings
 
-    out = console()
-    _print_metrics(comparison)
+    _show_metrics(comparison)
     if comparison.significance:
-        _print_significance(comparison)
-    out.print(str(comparison.conventions), style="dim")
+        _show_significance(comparison)
+    show(str(comparison.conventions), dim=True)
     for method in comparison.methods:
         for text in chosen_settings(comparison, method):
-            out.print(f"{method}: {text}", style="dim", markup=False)
+            show(f"{method}: {text}", dim=True)
 
 
-def _print_metrics(comparison: Comparison) -> None:
-    from rich.box import SIMPLE_HEAD
-    from rich.table import Table
-
+def _show_metrics(comparison: Comparison) -> None:
     from rankpolicy.reports.comparison_report import mean_text
 
     num_folds, num_queries = len(comparison.fold_names), sum(map(len, comparison.tables[comparison.methods[0]]))
     over = (
         f"mean over {num_folds} folds ± standard deviation between them" if num_folds > 1 else "mean over test queries"
     )
-    drawn = Table(box=SIMPLE_HEAD)
-    drawn.add_column("method")
     best = {metric: comparison.best_method(metric) for metric in comparison.metrics}
-    for metric in comparison.metrics:
-        drawn.add_column(metric, justify="right")
-    for method in comparison.methods:
-        texts = {metric: mean_text(comparison, method, metric) for metric in comparison.metrics}
-        drawn.add_row(
-            method, *(f"[bold]{text}[/bold]" if best[metric] == method else text for metric, text in texts.items())
-        )
-    out = console()
-    out.print(drawn)
-    out.print(f"{over}; {num_queries} test queries", style="dim")
+    rows: list[list[str | Text]] = [
+        [
+            method,
+            *(
+                styled(mean_text(comparison, method, metric), "bold" if best[metric] == method else "")
+                for metric in comparison.metrics
+            ),
+        ]
+        for method in comparison.methods
+    ]
+    show_table(("method", *comparison.metrics), rows)
+    show(f"{over}; {num_queries} test queries", dim=True)
 
 
-def _print_significance(comparison: Comparison) -> None:
-    from rich.box import SIMPLE_HEAD
-    from rich.table import Table
-
+def _show_significance(comparison: Comparison) -> None:
     from rankpolicy.reports.comparison_report import adjustment, p_text
 
     reference = comparison.baseline or comparison.best_method(comparison.metrics[0])
     tests = list(dict.fromkeys(paired.test for paired in comparison.significance))
-    drawn = Table(box=SIMPLE_HEAD)
-    drawn.add_column(f"against {reference}")
-    drawn.add_column("metric")
-    for name in ("difference", *tests):
-        drawn.add_column(name, justify="right")
+    rows = []
     for method in comparison.methods:
         for metric in comparison.metrics if method != reference else ():
             paired = [p for p in comparison.significance if {p.a, p.b} == {method, reference} and p.metric == metric]
             difference = paired[0].difference if paired[0].a == method else -paired[0].difference
             p_values = {p.test: p_text(p.p_holm) for p in paired}
-            drawn.add_row(method, metric, f"{difference:+.4f}", *(p_values[test] for test in tests))
-    out = console()
-    out.print(drawn)
-    out.print(adjustment(comparison), style="dim")
+            rows.append([method, metric, f"{difference:+.4f}", *(p_values[test] for test in tests)])
+    show_table((f"against {reference}", "metric", "difference", *tests), rows, numbers_from=2)
+    show(adjustment(comparison), dim=True)

@@ -1,49 +1,50 @@
-"""The datasets of one run, which go together."""
+"""Datasets and rankers that verbs read from files."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from rankpolicy.types import RankPolicyError
 
 if TYPE_CHECKING:
+    from rankpolicy.cli.support.options import ColumnsOnDisk
     from rankpolicy.data import RankingDataset
+    from rankpolicy.rankers import Ranker
 
 
-def read_alike(files: Mapping[str, Path], columns: Mapping[str, Any]) -> dict[str, RankingDataset]:
-    """Datasets with the same number of features: a sparse file may omit the last ones. Named columns are matched by ``fit``.
+def load_ranker(path: Path) -> Ranker:
+    """The ranker in a file; a file that holds something else, such as a click model, is refused."""
+    from rankpolicy.loading import load
 
-    Parameters
-    ----------
-    files
-        The file of each role, such as "train".
-    columns
-        What ``read_dataset`` is told about the columns.
-    """
+    loaded = load(path)
+    from rankpolicy.rankers import Ranker  # not before: a file that is missing is reported without loading torch
+
+    if not isinstance(loaded, Ranker):
+        raise RankPolicyError(
+            f"{path} must hold a ranker, as 'rankpolicy train' writes it; it holds a {type(loaded).__name__}."
+        )
+    return loaded
+
+
+def read_alike(files: Mapping[str, Path | None], columns: ColumnsOnDisk) -> dict[str, RankingDataset]:
+    """Datasets by role with the same number of features: a sparse file may omit the last ones. ``fit`` matches named columns."""
     from rankpolicy.data import read_dataset
 
-    datasets = {role: read_dataset(path, **columns) for role, path in files.items()}
+    paths = {role: path for role, path in files.items() if path is not None}
+    datasets = {role: columns.read(path) for role, path in paths.items()}
     width = max(dataset.num_features for dataset in datasets.values())
     return {
         role: dataset
         if dataset.num_features in (0, width) or dataset.feature_names is not None
-        else read_dataset(files[role], num_features=width, on_disk=columns["on_disk"])
+        else read_dataset(paths[role], num_features=width, on_disk=columns.on_disk)
         for role, dataset in datasets.items()
     }
 
 
 def check_ranked_alike(train: RankingDataset, other: RankingDataset, what: str) -> None:
-    """Refuse data that a ranker fitted on the training data could not rank and measure, before any time is spent on the fit.
-
-    Parameters
-    ----------
-    train
-        The training data.
-    other
-        The data to measure the ranker on.
-    what
-        What the other data is, for the message.
-    """
+    """Refuse data that a ranker fitted on the training data could not rank and measure, before any time is spent on the fit."""
     from rankpolicy.data.dataset import check_has_labels
     from rankpolicy.rankers.inputs import check_kind_of_data, matched_features
 

@@ -7,12 +7,12 @@ the [settings] of a run.toml.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-import typer
-
+from rankpolicy.cli.support.output import with_defaults
+from rankpolicy.declarations.members import Members
 from rankpolicy.declarations.setting_texts import parse_setting
 from rankpolicy.declarations.settings import check_names, setting_names
 from rankpolicy.types import RankPolicyError, unknown_name
@@ -20,15 +20,6 @@ from rankpolicy.types import RankPolicyError, unknown_name
 if TYPE_CHECKING:
     from rankpolicy.rankers import Ranker
 
-Variant = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--variant",
-        metavar="NAME=METHOD",
-        help="Run METHOD once more under a name of your own, with settings of its own: --variant wide=pg-rank "
-        "--set wide.epochs=50. May be repeated.",
-    ),
-]
 _NAME = re.compile(r"[A-Za-z0-9_-]+")
 _MODEL = "model"
 _EXAMPLES = {"--set": "epochs=50", "--space": "num_leaves=7:127:log"}
@@ -36,66 +27,43 @@ _EXAMPLES = {"--set": "epochs=50", "--space": "num_leaves=7:127:log"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NamedMethods:
-    """The methods of a run, in order.
+    """The methods of a run by their names in it, in order: what ``--methods``, ``--variant`` and ``--set`` say."""
 
-    Parameters
-    ----------
-    classes
-        The class of each method by its name in this run.
-    methods
-        The method behind each name: another one where ``--variant`` gave the name.
-    """
-
+    methods: dict[str, str]  # another name than that in the run for a variant
     classes: dict[str, Any]
-    methods: dict[str, str]
+    settings: dict[str, dict[str, Any]]
 
-    def with_settings(self, settings: Mapping[str, Mapping[str, Any]]) -> dict[str, tuple[str, Mapping[str, Any]]]:
-        """The method and its settings by name, as experiments take them.
+    def for_experiment(self) -> dict[str, tuple[str, Mapping[str, Any]]]:
+        """The method and its settings by name, as experiments take them."""
+        return {name: (method, self.settings[name]) for name, method in self.methods.items()}
 
-        Parameters
-        ----------
-        settings
-            Settings by the name in this run.
-        """
-        return {name: (method, settings[name]) for name, method in self.methods.items()}
+    def all_settings(self) -> dict[str, dict[str, Any]]:
+        """The settings of each method, defaults included."""
+        return {name: with_defaults(self.classes[name], settings) for name, settings in self.settings.items()}
 
 
 def parse_methods(
-    text: str, variants: Sequence[str] | None, class_named: Callable[[str], Any], *, kind: str = "method"
+    text: str,
+    variants: Sequence[str] | None,
+    assignments: Sequence[str] | None,
+    members: Members[Any],
+    *,
+    kind: str = "method",
 ) -> NamedMethods:
-    """The methods that the options name: those listed, then the variants that are not listed.
-
-    Parameters
-    ----------
-    text
-        Names separated by commas.
-    variants
-        ``NAME=METHOD`` texts.
-    class_named
-        The class of a method by its name; raises an error for an unknown one.
-    kind
-        What the methods are called, for error messages.
-    """
-    method_of = _parse_variants(variants or (), class_named)
+    """The methods that the options name: those listed, then the variants that are not listed."""
+    method_of = _parse_variants(variants or (), members)
     listed = [name for name in (part.strip() for part in text.split(",")) if name]
     names = dict.fromkeys([*listed, *method_of])
     if not names:
         raise RankPolicyError(f"--{kind}s must name at least one {kind}; see: rankpolicy methods.")
     methods = {name: method_of.get(name, name) for name in names}
-    return NamedMethods(classes={name: class_named(method) for name, method in methods.items()}, methods=methods)
+    classes = {name: members.named(method) for name, method in methods.items()}
+    settings = settings_of_methods(classes, parse_assignments(assignments or ()))
+    return NamedMethods(methods=methods, classes=classes, settings=settings)
 
 
 def parse_by_method(texts: Sequence[str], methods: Mapping[str, Any], *, option: str) -> dict[str, str]:
     """``NAME=VALUE`` texts as a dict by the name of a method of the run.
-
-    Parameters
-    ----------
-    texts
-        What the option was given, once or several times.
-    methods
-        The methods of the run by name.
-    option
-        The option, for error messages.
 
     >>> parse_by_method(["deltr=0,100"], {"deltr": None}, option="--strengths-of")
     {'deltr': '0,100'}
@@ -111,7 +79,7 @@ def parse_by_method(texts: Sequence[str], methods: Mapping[str, Any], *, option:
     return values
 
 
-def _parse_variants(texts: Sequence[str], class_named: Callable[[str], Any]) -> dict[str, str]:
+def _parse_variants(texts: Sequence[str], members: Members[Any]) -> dict[str, str]:
     method_of: dict[str, str] = {}
     for text in texts:
         name, equals, method = (part.strip() for part in text.partition("="))
@@ -119,30 +87,15 @@ def _parse_variants(texts: Sequence[str], class_named: Callable[[str], Any]) -> 
             raise RankPolicyError(
                 f"--variant must be NAME=METHOD, such as wide=pg-rank, NAME of letters, digits, - and _; got {text!r}."
             )
-        if name in method_of or _is_known(name, class_named):
+        if name in method_of or name in members:
             raise RankPolicyError(f"--variant {text}: {name} is taken already; choose another name.")
-        class_named(method)
+        members.named(method)
         method_of[name] = method
     return method_of
 
 
-def _is_known(name: str, class_named: Callable[[str], Any]) -> bool:
-    try:
-        class_named(name)
-    except RankPolicyError:
-        return False
-    return True
-
-
 def parse_assignments(texts: Sequence[str], *, option: str = "--set") -> dict[str, str]:
     """``name=value`` texts as a dict; the last one of a name counts.
-
-    Parameters
-    ----------
-    texts
-        What was given to the option.
-    option
-        The option, for error messages.
 
     >>> parse_assignments(["epochs=50", "model.hidden=64,64"])
     {'epochs': '50', 'model.hidden': '64,64'}
@@ -158,13 +111,6 @@ def parse_assignments(texts: Sequence[str], *, option: str = "--set") -> dict[st
 
 def parse_settings(ranker_class: type[Ranker], texts: Mapping[str, str]) -> dict[str, Any]:
     """Settings as ``set_params`` takes them, each text read as the kind of its setting.
-
-    Parameters
-    ----------
-    ranker_class
-        The class whose settings these are.
-    texts
-        Values in words by name; ``model.hidden`` is the setting ``hidden`` of the model, ``fairness.merit`` that of the aim.
 
     >>> from rankpolicy.rankers import PGRank
     >>> parse_settings(PGRank, {"epochs": "50", "model.hidden": "64,64", "patience": "none", "reward": "ap"})
@@ -189,24 +135,12 @@ def parse_settings(ranker_class: type[Ranker], texts: Mapping[str, str]) -> dict
 def settings_of_methods(
     classes: Mapping[str, type[Ranker]], assignments: Mapping[str, str]
 ) -> dict[str, dict[str, Any]]:
-    """Settings by method: ``pg_rank.epochs`` is for one method, ``epochs`` or ``model.hidden`` for every method that has it.
-
-    Parameters
-    ----------
-    classes
-        The class of each method, by its name.
-    assignments
-        Values in words, by name.
-    """
+    """Settings by method: ``pg_rank.epochs`` is for one method, ``epochs`` or ``model.hidden`` for every method that has it."""
     by_attribute = {method.replace("-", "_"): method for method in classes}
     texts: dict[str, dict[str, str]] = {method: {} for method in classes}
     shared: dict[str, str] = {}
     for full_name, text in assignments.items():
         method, dot, name = full_name.partition(".")
-        # A label after a colon may hold dots, as in pg-rank:0.5.epochs.
-        for attribute in by_attribute:
-            if full_name.startswith(f"{attribute}."):
-                method, dot, name = attribute, ".", full_name.removeprefix(f"{attribute}.")
         if dot and method in by_attribute:
             texts[by_attribute[method]][name] = text
         elif dot and not any(method in _owners(ranker_class) for ranker_class in classes.values()):
@@ -214,21 +148,16 @@ def settings_of_methods(
         else:
             shared[full_name] = text
     for name, text in shared.items():
-        having = [each for each in classes if _has_setting(classes[each], name, shared | texts[each])]
-        if not having:
+        readers = [method for method in classes if _has_setting(classes[method], name, shared | texts[method])]
+        if not readers:
             _refuse_setting_of_none(classes, name)
-        for each in having:
-            texts[each].setdefault(name, text)
+        for method in readers:
+            texts[method].setdefault(name, text)
     return {method: parse_settings(ranker_class, texts[method]) for method, ranker_class in classes.items()}
 
 
 def as_texts(table: Mapping[str, Any]) -> dict[str, str]:
     """The [settings] of a run.toml as ``--set`` would have them; a table [settings.model] holds the model's name and settings.
-
-    Parameters
-    ----------
-    table
-        The table, as TOML gives it.
 
     >>> as_texts({"epochs": 5, "model": {"name": "mlp", "hidden": [8, 8]}})
     {'epochs': '5', 'model': 'mlp', 'model.hidden': '8,8'}
@@ -237,22 +166,16 @@ def as_texts(table: Mapping[str, Any]) -> dict[str, str]:
     for name, value in table.items():
         name = name.replace("-", "_")
         if isinstance(value, Mapping):
-            for nested, of_nested in value.items():
+            for nested, nested_value in value.items():
                 key = name if nested == "name" else f"{name}.{nested.replace('-', '_')}"
-                texts[key] = as_text(of_nested)
+                texts[key] = as_text(nested_value)
         else:
             texts[name] = as_text(value)
     return texts
 
 
 def as_text(value: Any) -> str:
-    """A TOML value as one would write it after ``--set name=``.
-
-    Parameters
-    ----------
-    value
-        A number, text, boolean or list.
-    """
+    """A TOML value as one would write it after ``--set name=``."""
     if isinstance(value, list):
         return ",".join(map(as_text, value))
     return str(value).lower() if isinstance(value, bool) else str(value)
@@ -295,9 +218,8 @@ def _refuse_setting_of_model(ranker_class: type[Ranker], name: str) -> None:
     """Refuse the name of a setting that a model, or another value among the settings, has."""
     from rankpolicy.models.members import models_with_setting
 
-    kind = (
-        ranker_class.value_with_setting(name) if hasattr(ranker_class, "value_settings") else None
-    )  # bandits have none
+    # Bandits have no settings that have settings.
+    kind = ranker_class.value_with_setting(name) if hasattr(ranker_class, "value_settings") else None
     if kind is not None:
         bare = name.removeprefix(f"{kind.setting}__")
         raise RankPolicyError(
@@ -306,18 +228,18 @@ def _refuse_setting_of_model(ranker_class: type[Ranker], name: str) -> None:
     name = name.removeprefix("model__")  # as set_params has it in Python
     models = models_with_setting(name) if _MODEL in ranker_class.setting_names() else []
     if models:
-        own = [model for model in models if model.name == getattr(ranker_class, _MODEL)]
-        choice = "" if own else f"--set model={models[0].name} "
+        is_default = getattr(ranker_class, _MODEL) in [model.name for model in models]
+        choice = "" if is_default else f"--set model={models[0].name} "
         raise RankPolicyError(
             f"{ranker_class.name} has no setting {name!r}; it belongs to the model: {choice}--set model.{name}=..."
         )
 
 
 def _refuse_setting_of_none(classes: Mapping[str, type[Ranker]], name: str) -> None:
-    for each in classes.values():
-        _refuse_setting_of_model(each, name)
+    for ranker_class in classes.values():
+        _refuse_setting_of_model(ranker_class, name)
     belongs = next(iter(classes.values())).where_setting_belongs(name)
     if belongs is not None:
         raise RankPolicyError(f"{', '.join(classes)} would not read {name}: {belongs}.")
-    names = sorted({known for each in classes.values() for known in each.setting_names()})
+    names = sorted({setting for ranker_class in classes.values() for setting in ranker_class.setting_names()})
     raise RankPolicyError(unknown_name("setting", name, names))

@@ -1,22 +1,39 @@
-"""Options that several verbs share, each declared once."""
+"""Options that several verbs share, each declared once; options that belong together are one value.
+
+A verb takes such a value as a parameter, ``columns: Columns``; ``flattened`` shows typer the single options in its place.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import inspect
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass, fields, is_dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, get_args, get_type_hints
 
 import typer
 
-from rankpolicy.types import RankPolicyError
+from rankpolicy.types import Conventions, RankPolicyError, unknown_name
 
 if TYPE_CHECKING:
+    from rankpolicy.clicks import ClickLog, PositionBias
+    from rankpolicy.data import RankingDataset
     from rankpolicy.executors import Executor
-    from rankpolicy.types import Conventions
+    from rankpolicy.rankers import Ranker
+
+# What options were called before; an old name answers with the new one.
+RENAMED = {
+    "--group": "--protected",
+    "--groups": "--protected",
+    "--group-feature": "--protected-feature",
+    "--jobs": "--executor, as in --executor processes:4",
+    "--workers": "--executor, as in --executor processes:2",
+}
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON on stdout, and nothing else.")]
 Seed = Annotated[int, typer.Option("--seed", min=0, help="Seed of everything random.")]
+NotRandom = Annotated[int, typer.Option("--seed", hidden=True, help="Accepted by every verb; nothing here is random.")]
 Set = Annotated[
     list[str] | None,
     typer.Option(
@@ -25,142 +42,290 @@ Set = Annotated[
         help="A setting, such as epochs=50; may be repeated. Lists: model.hidden=64,64. All settings: rankpolicy methods NAME.",
     ),
 ]
+Variant = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--variant",
+        metavar="NAME=METHOD",
+        help="Run METHOD once more under a name of your own, with settings of its own: --variant wide=pg-rank "
+        "--set wide.epochs=50. May be repeated.",
+    ),
+]
 Model = Annotated[
     Path, typer.Argument(metavar="MODEL", help="A model written by 'rankpolicy train'.", show_default=False)
 ]
 Metrics = Annotated[
     str, typer.Option("--metrics", help="Metrics, comma-separated: ndcg@10, map, err@10 or a mix such as mean(ap, rr).")
 ]
-Gain = Annotated[str, typer.Option("--gain", metavar="exp2|linear", help="Gain of a label: 2^label - 1, or the label.")]
-Empty = Annotated[
-    str,
-    typer.Option("--empty", metavar="0|1|skip", help="Value of a query without relevant items; skip leaves it out."),
+PerQuery = Annotated[
+    Path | None, typer.Option(help="Write the metrics of every query, and of every method: .csv or .parquet.")
 ]
-RelevantFrom = Annotated[
-    float, typer.Option("--relevant-from", help="Lowest label that binary metrics (map, mrr, p, recall) count.")
-]
-Ties = Annotated[
-    str,
-    typer.Option(
-        "--ties",
-        metavar="expected|worst|item_id",
-        help="Items with equal scores: mean over their orders, the worst order, or by item id as trec_eval.",
-    ),
-]
-LogColumns = Annotated[
-    str | None,
-    typer.Option(
-        "--columns",
-        metavar="NAME=COLUMN,...",
-        help="What columns of the log are called: item=shown_item,rank=pos. Names: session, query, item, position, clicked; items, "
-        "clicks; impressions.",
-    ),
-]
-Qid = Annotated[
-    str, typer.Option("--qid", metavar="COLUMN", help="Column of query ids, for .csv and .parquet of features.")
-]
-Label = Annotated[
-    str, typer.Option("--label", metavar="COLUMN", help="Column of labels, for .csv and .parquet of features.")
-]
-Group = Annotated[
-    str | None,
-    typer.Option("--group", metavar="COLUMN", help="Column of protected groups; by default 'group' if there is one."),
-]
-Ignore = Annotated[
-    list[str] | None,
-    typer.Option("--ignore", metavar="COLUMNS", help="Columns of .csv and .parquet to leave out, separated by commas."),
-]
-OnDisk = Annotated[
-    bool,
-    typer.Option(
-        "--on-disk",
-        help="Leave the features of LETOR and Parquet data on disk, for data bigger than memory; --data may be a folder of files.",
-    ),
-]
-Jobs = Annotated[
-    int | None,
-    typer.Option("--jobs", min=1, help="Most tasks at the same time.", show_default="one per core"),
-]
-ExecutorName = Annotated[
-    str | None,
-    typer.Option(
-        "--executor",
-        metavar="serial|threads|processes|ray",
-        help="Where tasks run: here, or on a Ray cluster. Results do not depend on it.",
-        show_default=False,
-    ),
-]
-Address = Annotated[
-    str | None,
-    typer.Option(
-        "--address",
-        metavar="HOST:PORT",
-        help="A running Ray cluster for --executor ray; by default Ray is started on this machine alone.",
-        show_default=False,
-    ),
-]
-MaxLabel = Annotated[float, typer.Option("--max-label", help="Highest label of the scale, for err.")]
 
 
-@contextmanager
-def executor_from(
-    name: str | None, jobs: int | None, address: str | None, *, default: str | None = "processes"
-) -> Iterator[Executor | None]:
-    """The executor that the options describe, closed at the end; None where none of them was given and there is no default."""
-    from rankpolicy.executors import EXECUTORS, make_executor
-    from rankpolicy.types import unknown_name
+def flattened(verb: Callable[..., Any]) -> Callable[..., Any]:
+    """The verb as typer takes it: in the place of a parameter that is a dataclass stand the fields of this class."""
+    parameters: list[inspect.Parameter] = []
+    groups: dict[str, Any] = {}
+    for parameter in inspect.signature(verb, eval_str=True).parameters.values():
+        if is_dataclass(parameter.annotation):
+            group: Any = parameter.annotation
+            groups[parameter.name] = group
+            hints = get_type_hints(group, include_extras=True)
+            parameters += [
+                parameter.replace(name=field.name, annotation=hints[field.name], default=field.default)
+                for field in fields(group)
+            ]
+        else:
+            parameters.append(parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY))
 
-    if name is not None and name not in EXECUTORS:
-        raise RankPolicyError(unknown_name("--executor", name, EXECUTORS))
-    if address is not None and name != "ray":
-        raise RankPolicyError("--address is that of a Ray cluster: it must come with --executor ray.")
-    if name == "serial" and jobs not in (None, 1):
-        raise RankPolicyError(f"--executor serial runs one task at a time; leave --jobs {jobs} out, or take processes.")
-    chosen = name or default or ("processes" if jobs is not None else None)
-    if chosen is None:
-        yield None
-        return
-    with make_executor(chosen, jobs=jobs, address=address) as executor:
-        yield executor
+    def call(**values: Any) -> Any:
+        for name, group in groups.items():
+            values[name] = group(**{field.name: values.pop(field.name) for field in fields(group)})
+        return verb(**values)
+
+    call.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    call.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+    return call
 
 
-def conventions_from(
-    gain: str, empty: str, relevant_from: float, max_label: float, ties: str = "expected"
-) -> Conventions:
-    """The conventions that the options describe."""
-    from rankpolicy.types import Conventions
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Columns:
+    """The columns of tables of features."""
 
-    if empty not in ("0", "1", "skip"):
-        raise RankPolicyError(f"--empty must be 0, 1 or skip; got {empty!r}.")
-    if gain not in ("exp2", "linear"):
-        raise RankPolicyError(f"--gain must be exp2 or linear; got {gain!r}.")
-    if ties not in ("expected", "worst", "item_id"):
-        raise RankPolicyError(f"--ties must be expected, worst or item_id; got {ties!r}.")
-    return Conventions(
-        gain=gain,  # type: ignore[arg-type]
-        empty="skip" if empty == "skip" else int(empty),  # type: ignore[arg-type]
-        relevant_from=relevant_from,
-        max_label=max_label,
-        ties=ties,  # type: ignore[arg-type]
+    qid: Annotated[
+        str, typer.Option("--qid", metavar="COLUMN", help="Column of query ids, for .csv and .parquet of features.")
+    ] = "qid"
+    label: Annotated[
+        str, typer.Option("--label", metavar="COLUMN", help="Column of labels, for .csv and .parquet of features.")
+    ] = "label"
+    protected: Annotated[
+        str | None,
+        typer.Option(
+            "--protected",
+            metavar="COLUMN",
+            help="Column of the protected group of each item; by default 'group' if there is one.",
+        ),
+    ] = None
+    ignore: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--ignore", metavar="COLUMNS", help="Columns of .csv and .parquet to leave out, separated by commas."
+        ),
+    ] = None
+
+    @property
+    def are_named(self) -> bool:
+        """Whether an option names a column: LETOR text has none."""
+        return (self.qid, self.label, self.protected, self.ignore or None) != ("qid", "label", None, None)
+
+    def arguments(self) -> dict[str, Any]:
+        """The options as ``read_dataset`` takes them."""
+        ignored = [name.strip() for names in self.ignore or () for name in names.split(",") if name.strip()]
+        return {"qid": self.qid, "label": self.label, "protected": self.protected, "ignore": ignored}
+
+    def read(self, data: Path, **more: Any) -> RankingDataset:
+        """The dataset in a file."""
+        from rankpolicy.data import read_dataset
+
+        return read_dataset(data, **self.arguments(), **more)
+
+    def read_for(self, ranker: Ranker, data: Path, **more: Any) -> RankingDataset:
+        """The dataset in a file, with the features that a ranker was fitted on."""
+        return self.read(data, num_features=ranker.num_features_, feature_names=ranker.feature_names_, **more)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ColumnsOnDisk(Columns):
+    """The columns of tables of features, and whether these stay on disk."""
+
+    on_disk: Annotated[
+        bool,
+        typer.Option(
+            "--on-disk",
+            help="Leave the features of LETOR and Parquet data on disk, for data bigger than memory; --data may be a folder of files.",
+        ),
+    ] = False
+
+    def arguments(self) -> dict[str, Any]:
+        return Columns.arguments(self) | {"on_disk": self.on_disk}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MetricConventions:
+    """What the definition of a metric leaves open: the fields of ``rp.Conventions``."""
+
+    gain: Annotated[str, typer.Option(metavar="exp2|linear", help="Gain of a label: 2^label - 1, or the label.")] = (
+        "exp2"
     )
+    empty: Annotated[
+        str, typer.Option(metavar="0|1|skip", help="Value of a query without relevant items; skip leaves it out.")
+    ] = "0"
+    relevant_from: Annotated[
+        float, typer.Option(help="Lowest label that binary metrics (map, mrr, p, recall) count.")
+    ] = 1.0
+    max_label: Annotated[float, typer.Option(help="Highest label of the scale, for err.")] = 4.0
+    ties: Annotated[
+        str,
+        typer.Option(
+            metavar="expected|worst|item_id",
+            help="Items with equal scores: mean over their orders, the worst order, or by item id as trec_eval.",
+        ),
+    ] = "expected"
+
+    def value(self) -> Conventions:
+        """The conventions that the options describe."""
+        values = {}
+        for name, kind in get_type_hints(Conventions).items():
+            values[name] = text = getattr(self, name)
+            choices = {str(choice): choice for choice in get_args(kind)}  # those of a Literal
+            if choices and text not in choices:
+                *first, last = choices
+                raise RankPolicyError(f"--{name} must be {', '.join(first)} or {last}; got {text!r}.")
+            values[name] = choices.get(text, text)
+        return Conventions(**values)
 
 
-def columns_from(
-    qid: str, label: str, group: str | None, ignore: list[str] | None, *, on_disk: bool = False
-) -> dict[str, Any]:
-    """What the options say about how data is read, as ``read_dataset`` takes it."""
-    left_out = [name.strip() for names in ignore or () for name in names.split(",") if name.strip()]
-    return {"qid": qid, "label": label, "protected": group, "ignore": left_out, "on_disk": on_disk}
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ParallelWork:
+    """Where the tasks of a verb run."""
+
+    executor: Annotated[
+        str | None,
+        typer.Option(
+            "--executor",
+            metavar="NAME[:N]",
+            help="Where tasks run: serial, threads, processes or ray, a cluster; and how many at a time, as in processes:4, by default one "
+            "per core. Results do not depend on it.",
+            show_default=False,
+        ),
+    ] = None
+    address: Annotated[
+        str | None,
+        typer.Option(
+            "--address",
+            metavar="HOST:PORT",
+            help="A running Ray cluster for --executor ray; by default Ray is started on this machine alone.",
+            show_default=False,
+        ),
+    ] = None
+
+    def name_and_size(self) -> tuple[str | None, int | None]:
+        """The name of an executor and the number of tasks at a time, if they are given."""
+        from rankpolicy.executors import EXECUTORS
+
+        if self.executor is None:
+            name, size = None, ""
+        else:
+            name, _, size = self.executor.partition(":")
+            if name not in EXECUTORS:
+                raise RankPolicyError(unknown_name("--executor", name, EXECUTORS))
+            if (size and not (size.isdecimal() and int(size))) or self.executor.endswith(":"):
+                raise RankPolicyError(f"--executor must be a name or NAME:N, as in processes:4; got {self.executor!r}.")
+        if self.address is not None and name != "ray":
+            raise RankPolicyError("--address is that of a Ray cluster: it must come with --executor ray.")
+        return name, int(size) if size else None
+
+    @contextmanager
+    def opened(self, default: str | None = None) -> Iterator[Executor | None]:
+        """The executor that the options describe, closed at the end; None where there is none and no default."""
+        from rankpolicy.executors import make_executor
+
+        name, size = self.name_and_size()
+        chosen = name or default
+        if chosen is None:
+            yield None
+            return
+        with make_executor(chosen, jobs=size, address=self.address) as executor:
+            yield executor
 
 
-def log_columns(text: str | None) -> dict[str, str]:
-    """The columns that ``--columns`` names, by what they hold."""
-    columns = {}
-    for pair in filter(None, (text or "").split(",")):
-        name, _, column = (word.strip() for word in pair.partition("="))
-        if not name or not column:
-            raise RankPolicyError(
-                f"--columns must be names and columns such as item=shown_item,rank=pos; got {pair!r:.80}."
-            )
-        columns[name] = column
-    return columns
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MeasuredBias:
+    """A position bias in a file."""
+
+    propensities: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="bias.json of 'rankpolicy clicks bias': how likely users examine each rank, as measured.",
+        ),
+    ] = None
+    bias_method: Annotated[
+        str | None, typer.Option(metavar="METHOD", help="The method to take where --propensities holds several.")
+    ] = None
+
+    def read(self) -> PositionBias | None:
+        """The position bias in the file of ``--propensities``, by the method of ``--bias-method`` where it holds several."""
+        if self.propensities is not None:
+            from rankpolicy.clicks import read_position_bias
+
+            return read_position_bias(self.propensities, method=self.bias_method)
+        if self.bias_method is not None:
+            raise RankPolicyError("--bias-method names a method in a bias.json: it needs --propensities FILE.")
+        return None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LogFormat:
+    """How a click log is read."""
+
+    format: Annotated[
+        str | None,
+        typer.Option(
+            metavar="yandex|rows|sessions|counts|click-table",
+            help="Format of the log.",
+            show_default="recognised by its columns",
+        ),
+    ] = None
+    columns: Annotated[
+        str | None,
+        typer.Option(
+            "--columns",
+            metavar="NAME=COLUMN,...",
+            help="What columns of the log are called: item=shown_item,rank=pos. Names: session, query, item, position, clicked; items, "
+            "clicks; impressions.",
+        ),
+    ] = None
+    lenient: Annotated[bool, typer.Option("--lenient", help="Skip and count malformed rows.")] = False
+
+    def read(self, log: Path) -> ClickLog:
+        """The click log in a file."""
+        from rankpolicy.clicks import read_click_log
+
+        names = {}
+        for pair in filter(None, (self.columns or "").split(",")):
+            name, _, column = (word.strip() for word in pair.partition("="))
+            if not name or not column:
+                raise RankPolicyError(
+                    f"--columns must be names and columns such as item=shown_item,rank=pos; got {pair!r:.80}."
+                )
+            names[name] = column
+        return read_click_log(log, format=self.format, columns=names, lenient=self.lenient)
+
+
+Log = Annotated[
+    Path,
+    typer.Argument(
+        metavar="LOG",
+        help="Yandex rows (.gz, .bz2, .zst), .parquet or .csv, click tables too; or a folder of .parquet files, of any size.",
+        show_default=False,
+    ),
+]
+
+
+def names_in(text: str, option: str, *, such_as: str) -> list[str]:
+    """The names in a list separated by commas, each once."""
+    names = list(dict.fromkeys(name for name in (part.strip() for part in text.split(",")) if name))
+    if not names:
+        raise RankPolicyError(f"{option} must name at least one {such_as}.")
+    return names
+
+
+def numbers_in(text: str, option: str, *, such_as: str) -> list[float]:
+    """The numbers in a list separated by commas."""
+    try:
+        return [float(part) for part in text.split(",") if part.strip()]
+    except ValueError:
+        raise RankPolicyError(
+            f"{option} must be numbers separated by commas, such as {such_as}; got {text!r}."
+        ) from None

@@ -1,55 +1,34 @@
-"""run.toml: the options of ``train`` in a file. Options on the command line take precedence."""
+"""run.toml: the options of a verb in a file. Options on the command line take precedence."""
 
 from __future__ import annotations
 
+import inspect
 import tomllib
-from dataclasses import dataclass, field
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args, get_origin
+
+import typer
 
 from rankpolicy.cli.support.method_settings import as_texts
+from rankpolicy.cli.support.options import RENAMED, flattened
 from rankpolicy.types import RankPolicyError, unknown_name
 
-KEYS: dict[str, type] = {
-    "method": str,
-    "data": str,
-    "valid": str,
-    "clicks": str,
-    "propensities": str,
-    "bias_method": str,
-    "weighted": str,
-    "qid": str,
-    "label": str,
-    "group": str,
-    "ignore": list,
-    "out": str,
-    "seed": int,
-    "settings": dict,
+SETTINGS = "settings"
+_NOT_IN_FILES = ("config", "as_json", SETTINGS)
+_KINDS = {
+    str: "a string",
+    int: "a whole number",
+    bool: "true or false",
+    list: 'a list of strings, ["title", "url"]',
+    dict: "a table, [settings]",
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunFile:
-    """The keys of a run.toml; None where a key is missing. Paths are relative to the working directory, as on the command line."""
-
-    method: str | None = None
-    data: Path | None = None
-    valid: Path | None = None
-    clicks: Path | None = None
-    propensities: Path | None = None
-    bias_method: str | None = None
-    weighted: str | None = None
-    qid: str | None = None
-    label: str | None = None
-    group: str | None = None
-    ignore: list[str] | None = None
-    out: Path | None = None
-    seed: int | None = None
-    settings: dict[str, str] = field(default_factory=dict)
-
-
-def read_run_file(path: Path) -> RunFile:
-    """The options in a run.toml; an unknown key or a value of the wrong kind is an error."""
+def read_run_file(verb: Callable[..., Any], context: typer.Context, path: Path | None) -> Path | None:
+    """The callback of an eager ``--config``: what the file holds becomes the default of the other options."""
+    if path is None:
+        return path
     try:
         document = tomllib.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
@@ -58,40 +37,39 @@ def read_run_file(path: Path) -> RunFile:
         raise RankPolicyError(f"--config must be a file that can be read; {path} cannot ({error.strerror}).") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise RankPolicyError(f"{path} must be TOML; it cannot be read ({error}).") from None
+    kinds = _kinds(verb)
     for key, value in document.items():
-        if key not in KEYS:
-            raise RankPolicyError(f"{path}: {unknown_name('key', key, KEYS)}")
-        if not _is_of_kind(value, KEYS[key]):
-            kind = {
-                str: "a string",
-                int: "a whole number",
-                list: 'a list of strings, ["title", "url"]',
-                dict: "a table, [settings]",
-            }[KEYS[key]]
-            raise RankPolicyError(f"{path}: {key} must be {kind}; got {value!r}.")
-    return RunFile(
-        method=document.get("method"),
-        data=_path(document.get("data")),
-        valid=_path(document.get("valid")),
-        clicks=_path(document.get("clicks")),
-        propensities=_path(document.get("propensities")),
-        bias_method=document.get("bias_method"),
-        weighted=document.get("weighted"),
-        qid=document.get("qid"),
-        label=document.get("label"),
-        group=document.get("group"),
-        ignore=document.get("ignore"),
-        out=_path(document.get("out")),
-        seed=document.get("seed"),
-        settings=as_texts(document.get("settings", {})),
-    )
+        if key not in kinds:
+            renamed = RENAMED.get(f"--{key}")
+            answer = f"{key} is now {renamed.removeprefix('--')}." if renamed else unknown_name("key", key, kinds)
+            raise RankPolicyError(f"{path}: {answer}")
+        if not _is_of_kind(value, kinds[key]):
+            raise RankPolicyError(f"{path}: {key} must be {_KINDS[kinds[key]]}; got {value!r}.")
+    context.default_map = {key: value for key, value in document.items() if key != SETTINGS}
+    # No default of --set, whose texts would replace it: the settings of both count.
+    context.meta[SETTINGS] = as_texts(document.get(SETTINGS, {}))
+    return path
+
+
+def settings_in_run_file(context: typer.Context) -> dict[str, str]:
+    """The table [settings] of the run file in words, by name."""
+    texts: dict[str, str] = context.meta.get(SETTINGS, {})
+    return texts
+
+
+def _kinds(verb: Callable[..., Any]) -> dict[str, type]:
+    """The keys that a file may have, and the kind of each: the options of the verb by their types."""
+    kinds: dict[str, type] = {}
+    for name, option in inspect.signature(flattened(verb)).parameters.items():
+        declared = get_args(option.annotation)  # Annotated[list[str] | None, typer.Option(...)] has two
+        if declared and name not in _NOT_IN_FILES:
+            members = get_args(declared[0]) or (declared[0],)
+            kind = get_origin(members[0]) or members[0]
+            kinds[name] = kind if kind in _KINDS else str
+    return {**kinds, SETTINGS: dict}
 
 
 def _is_of_kind(value: Any, kind: type) -> bool:
     if kind is list:
         return isinstance(value, list) and all(isinstance(member, str) for member in value)
-    return isinstance(value, kind) and not isinstance(value, bool)
-
-
-def _path(value: Any) -> Path | None:
-    return None if value is None else Path(value)
+    return isinstance(value, kind) and (kind is bool or not isinstance(value, bool))

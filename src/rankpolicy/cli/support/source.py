@@ -14,14 +14,6 @@ _ROOT = Path(rankpolicy.__file__).parent
 def read_table(module: str, name: str) -> dict[str, str] | None:
     """The places of the members of a table by name; None where the source is no plain table.
 
-    Parameters
-    ----------
-    module
-        The module of the table, or a package that imports it.
-    name
-        The name of the table: a dict or ``Members``. Its values are places ("module:attribute"), names that the module knows, or calls
-        with such a name among their keywords.
-
     >>> read_table("rankpolicy.rankers", "RANKERS")["pg-rank"]
     'rankpolicy.rankers.networks.pg_rank:PGRank'
     """
@@ -42,11 +34,6 @@ def read_table(module: str, name: str) -> dict[str, str] | None:
 
 def read_summary(place: str) -> str:
     """The first line of the docstring of a class or function; the ``title`` of a value, or the first line about its ``function``.
-
-    Parameters
-    ----------
-    place
-        ``"module:attribute"``.
 
     >>> read_summary("rankpolicy.cli.support.source:read_table")
     'The places of the members of a table by name; None where the source is no plain table.'

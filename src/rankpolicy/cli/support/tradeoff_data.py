@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-import numpy as np
+import typer
 
-from rankpolicy.cli.support.options import columns_from
+from rankpolicy.cli.support.options import Columns
+from rankpolicy.cli.support.output import facts_of_datasets
 from rankpolicy.types import RankPolicyError
 
 if TYPE_CHECKING:
@@ -31,44 +32,40 @@ class TradeoffData:
 
     def group_named(self, text: Any) -> Any:
         """The group that is written like this, in the type that the data have; the text itself where there is none."""
+        import numpy as np
+
         groups = self.trains[0].groups_by_query
-        known = {} if groups is None else {str(group): group for group in np.unique(groups).tolist()}
-        return known.get(str(text), text)
+        by_text = {} if groups is None else {str(group): group for group in np.unique(groups).tolist()}
+        return by_text.get(str(text), text)
 
     def facts(self) -> dict[str, dict[str, Any]]:
         """The data as a run record describes them."""
-        from rankpolicy.data.fingerprints import fingerprint
-
-        parts = {
+        datasets = {
             f"seed {seed} {role}": dataset
             for seed, train, test in zip(self.seeds, self.trains, self.tests, strict=True)
             for role, dataset in (("train", train), ("test", test))
         }
-        return {
-            role: {"path": self.name, "sha256": fingerprint(part), "queries": part.num_queries, "items": part.num_items}
-            for role, part in parts.items()
-        }
+        return facts_of_datasets(self.name, datasets)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Columns:
-    """The columns of a file, as ``read_dataset`` takes them, and the feature whose values are the protected groups, if there is one."""
+class GroupColumns(Columns):
+    """The columns of a file, or the feature whose values are the protected groups."""
 
-    by_role: dict[str, Any]
-    group_feature: str | None
-
-    @property
-    def are_named(self) -> bool:
-        """Whether an option names a column: LETOR text has none."""
-        return self.by_role != columns_from("qid", "label", None, None)
+    protected_feature: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NUMBER|NAME",
+            help="Instead of --protected: the feature whose values are the groups, by its number from 1 or its name.",
+        ),
+    ] = None
 
 
 def read_tradeoff_data(
     data: str,
     test: Path | None,
     *,
-    columns: dict[str, Any],
-    group_feature: str | None,
+    columns: GroupColumns,
     fairness: str,
     test_fraction: float,
     seeds: Sequence[int],
@@ -77,25 +74,25 @@ def read_tradeoff_data(
 
     The paper's synthetic data and German Credit are drawn again for each seed; files are split again unless there is test data.
     """
-    group_column = columns["protected"]
-    if group_column is not None and group_feature is not None:
-        raise RankPolicyError("give --group COLUMN or --group-feature NUMBER, not both.")
-    chosen = Columns(by_role=columns, group_feature=group_feature)
+    if columns.protected is not None and columns.protected_feature is not None:
+        raise RankPolicyError("give --protected COLUMN or --protected-feature NUMBER, not both.")
     is_german = Path(data).name == GERMAN_CREDIT or (Path(data) / GERMAN_CREDIT).is_file()
     if data == SYNTHETIC or is_german:
-        given = {"--test": test, "--group": group_column, "--group-feature": group_feature}
-        for option, value in given.items():
+        of_files = {
+            "--test": test, "--protected": columns.protected, "--protected-feature": columns.protected_feature,
+        }  # fmt: skip
+        for option, value in of_files.items():
             if value is not None:
                 raise RankPolicyError(f"{data} brings its own test data and groups: leave {option} out.")
-        if chosen.are_named:
+        if columns.are_named:
             raise RankPolicyError(f"{data} has no columns to name: leave --qid, --label and --ignore out.")
         pairs = [_synthetic(seed) if data == SYNTHETIC else _german_credit(Path(data), seed) for seed in seeds]
     else:
-        pairs = _of_files(Path(data), test, chosen, test_fraction=test_fraction, seeds=seeds)
+        pairs = _of_files(Path(data), test, columns, test_fraction=test_fraction, seeds=seeds)
         if fairness == "group" and pairs[0][0].groups_by_query is None:
             raise RankPolicyError(
                 f"--fairness group needs the protected group of each item, and {data} has no column 'group': name another with "
-                "--group COLUMN, take the values of a feature with --group-feature NUMBER, or measure --fairness individual."
+                "--protected COLUMN, take the values of a feature with --protected-feature NUMBER, or measure --fairness individual."
             )
     trains, tests = zip(*pairs, strict=True)
     return TradeoffData(name=data, seeds=tuple(seeds), trains=trains, tests=tests)
@@ -116,7 +113,7 @@ def _german_credit(path: Path, seed: int) -> tuple[RankingDataset, RankingDatase
 
 
 def _of_files(
-    data: Path, test: Path | None, columns: Columns, *, test_fraction: float, seeds: Sequence[int]
+    data: Path, test: Path | None, columns: GroupColumns, *, test_fraction: float, seeds: Sequence[int]
 ) -> list[tuple[RankingDataset, RankingDataset]]:
     from rankpolicy.data import split_queries
 
@@ -126,8 +123,8 @@ def _of_files(
         width = max(train.num_features, held_out.num_features)
         # A sparse file may leave out the last features.
         train, held_out = (
-            part if part.num_features == width else _read(path, columns, num_features=width)
-            for path, part in ((data, train), (test, held_out))
+            dataset if dataset.num_features == width else _read(path, columns, num_features=width)
+            for path, dataset in ((data, train), (test, held_out))
         )
         return [(train, held_out)] * len(seeds)
     if not 0 < test_fraction < 1:
@@ -136,33 +133,35 @@ def _of_files(
     return [(learned, tested) for learned, tested in splits]
 
 
-def _read(path: Path, columns: Columns, *, num_features: int | None = None) -> RankingDataset:
-    from rankpolicy.data import read_dataset
-
-    column = columns.by_role["protected"]
-    if column is not None and not {".csv", ".parquet"} & set(path.suffixes[-2:]):
+def _read(path: Path, columns: GroupColumns, **more: Any) -> RankingDataset:
+    if columns.protected is not None and not {".csv", ".parquet"} & set(path.suffixes[-2:]):
         raise RankPolicyError(
-            f"--group {column} names a column, and {path} has none: use --group-feature NUMBER, or a .csv or .parquet file."
+            f"--protected {columns.protected} names a column, and {path} has none: use --protected-feature NUMBER, or a .csv or .parquet "
+            "file."
         )
-    dataset = read_dataset(path, num_features=num_features, **columns.by_role)
-    return dataset if columns.group_feature is None else _grouped_by_feature(dataset, columns.group_feature, path)
+    dataset = columns.read(path, **more)
+    return (
+        dataset if columns.protected_feature is None else _grouped_by_feature(dataset, columns.protected_feature, path)
+    )
 
 
 def _grouped_by_feature(dataset: RankingDataset, feature: str, path: Path) -> RankingDataset:
+    import numpy as np
+
     names = dataset.feature_names or ()
     if feature in names:
         column = names.index(feature)
     elif feature.isdecimal() and 1 <= int(feature) <= dataset.num_features:
         column = int(feature) - 1
     else:
-        known = f", or one of {', '.join(names[:10])}" if names else ""
+        alternatives = f", or one of {', '.join(names[:10])}" if names else ""
         raise RankPolicyError(
-            f"--group-feature {feature} must be a feature of {path}, a number from 1 to {dataset.num_features}{known}."
+            f"--protected-feature {feature} must be a feature of {path}, a number from 1 to {dataset.num_features}{alternatives}."
         )
     values = dataset.features_by_query[:, column]
     num_values = len(np.unique(values))
     if num_values > MOST_GROUPS:
         raise RankPolicyError(
-            f"--group-feature {feature} must have at most {MOST_GROUPS} values, one per group; it has {num_values}."
+            f"--protected-feature {feature} must have at most {MOST_GROUPS} values, one per group; it has {num_values}."
         )
     return replace(dataset, groups_by_query=values.astype(np.int64) if (values == np.round(values)).all() else values)

@@ -1,11 +1,14 @@
-"""The clicks and propensities given to ``train`` and ``evaluate``."""
+"""The clicks and propensities that ``train`` learns from."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
+import typer
+
+from rankpolicy.cli.support.options import MeasuredBias
 from rankpolicy.types import RankPolicyError
 
 if TYPE_CHECKING:
@@ -15,12 +18,62 @@ if TYPE_CHECKING:
     from rankpolicy.clicks import ClickLog, PositionBias
     from rankpolicy.data import RankingDataset
 
-UNCORRECTED = "none"
+UNCORRECTED = Path("none")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class GivenClicks:
-    """What ``--clicks``, ``--propensities`` and ``--weighted`` name, read from files."""
+class ClickOptions:
+    """Where clicks to learn from are, and how they are weighted."""
+
+    clicks: Annotated[
+        Path | None,
+        typer.Option(metavar="LOG", help="A log of clicks on the items of --data; labels are made from it."),
+    ] = None
+    propensities: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="bias.json of 'rankpolicy clicks bias'; 'none' leaves position bias in the clicks."
+        ),
+    ] = None
+    bias_method: Annotated[
+        str | None, typer.Option(metavar="METHOD", help="The method to take where --propensities holds several.")
+    ] = None
+    weighted: Annotated[
+        str | None,
+        typer.Option(
+            metavar="item|query",
+            help="Weight clicks item by item (default for a log), or whole lists (default for a click table).",
+        ),
+    ] = None
+
+    def read(self) -> TrainingClicks:
+        """What the options name; read before the data, so that a wrong file is reported at once."""
+        if self.clicks is not None and self.propensities is None:
+            raise RankPolicyError(
+                "--clicks needs --propensities FILE: 'rankpolicy clicks bias LOG --out DIR' writes DIR/bias.json. "
+                "To learn from clicks as they are, say --propensities none."
+            )
+        is_uncorrected = self.propensities == UNCORRECTED
+        file = None if is_uncorrected else self.propensities
+        bias = MeasuredBias(propensities=file, bias_method=self.bias_method).read()
+        log = None
+        if self.clicks is not None:
+            from rankpolicy.clicks import read_click_log
+
+            log = read_click_log(self.clicks).collapsed()
+        files = {"clicks": self.clicks, "propensities": file}
+        return TrainingClicks(
+            log=log,
+            bias=bias,
+            is_uncorrected=is_uncorrected,
+            weighted=self.weighted,
+            files={role: path for role, path in files.items() if path is not None},
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrainingClicks:
+    """The clicks and propensities themselves."""
 
     log: ClickLog | None
     bias: PositionBias | None
@@ -29,7 +82,7 @@ class GivenClicks:
     files: dict[str, Path]  # the files that were read, by role
 
     def training_data(self, train: RankingDataset, ranker: Any) -> RankingDataset:
-        """The dataset with labels and weights from the clicks; unchanged where no clicks were given."""
+        """The dataset with labels and weights from the clicks; unchanged where there are no clicks."""
         if self.log is not None:
             import numpy as np
 
@@ -41,67 +94,27 @@ class GivenClicks:
         if self.bias is not None or self.is_uncorrected:
             from rankpolicy.clicks import weighted_by_propensity
 
-            return weighted_by_propensity(train, self._of_table(train), by=self.weighted or "query")  # type: ignore[arg-type]
+            return weighted_by_propensity(train, self._bias_in(train), by=self.weighted or "query")  # type: ignore[arg-type]
         if self.weighted is not None:
             raise RankPolicyError("--weighted says how clicks are weighted: it needs --propensities FILE.")
         return train
 
     def validation_data(self, valid: RankingDataset) -> RankingDataset:
         """A click table weighted as the training clicks; graded data unchanged."""
-        is_given = self.bias is not None or self.is_uncorrected
-        if not is_given or valid.shown_by_query is None or valid.shown_by_query.ranks is None:
+        has_bias = self.bias is not None or self.is_uncorrected
+        if not has_bias or valid.shown_by_query is None or valid.shown_by_query.ranks is None:
             return valid
         from rankpolicy.clicks import weighted_by_propensity
 
-        return weighted_by_propensity(valid, self._of_table(valid))
+        return weighted_by_propensity(valid, self._bias_in(valid))
 
-    def _of_table(self, table: RankingDataset) -> PositionBias | NDArray[np.float64]:
+    def _bias_in(self, table: RankingDataset) -> PositionBias | NDArray[np.float64]:
         if self.bias is not None:
             return self.bias
         import numpy as np
 
         ranks = None if table.shown_by_query is None else table.shown_by_query.ranks
         return np.ones(1 if ranks is None else int(ranks.max()))
-
-
-def clicks_to_train_on(
-    log: Path | None, propensities: Path | None, bias_method: str | None, weighted: str | None
-) -> GivenClicks:
-    """The files that the options name; read before the data, so that a wrong file is reported at once."""
-    if log is not None and propensities is None:
-        raise RankPolicyError(
-            "--clicks needs --propensities FILE: 'rankpolicy clicks bias LOG --out DIR' writes DIR/bias.json. "
-            "To learn from clicks as they are, say --propensities none."
-        )
-    is_uncorrected = propensities is not None and str(propensities) == UNCORRECTED
-    bias = position_bias_from(None if is_uncorrected else propensities, bias_method)
-    files = {} if log is None else {"clicks": log}
-    if propensities is not None and bias is not None:
-        files["propensities"] = propensities
-    return GivenClicks(
-        log=None if log is None else _log_in(log),
-        bias=bias,
-        is_uncorrected=is_uncorrected,
-        weighted=weighted,
-        files=files,
-    )
-
-
-def position_bias_from(propensities: Path | None, bias_method: str | None) -> PositionBias | None:
-    """The position bias in the file of ``--propensities``, by the method of ``--bias-method`` where it holds several."""
-    if propensities is not None:
-        from rankpolicy.clicks import read_position_bias
-
-        return read_position_bias(propensities, method=bias_method)
-    if bias_method is not None:
-        raise RankPolicyError("--bias-method names a method in a bias.json: it needs --propensities FILE.")
-    return None
-
-
-def _log_in(file: Path) -> ClickLog:
-    from rankpolicy.clicks import read_click_log
-
-    return read_click_log(file).collapsed()
 
 
 def _weighting_for(ranker: Any) -> str:
