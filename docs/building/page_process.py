@@ -110,8 +110,7 @@ def _prepare_figures() -> None:
     """Figures of pages have the style of the library's reports, which follows the page into dark mode."""
     import matplotlib
 
-    from rankpolicy.reports.colours import PALETTE
-    from rankpolicy.reports.figures import STYLE
+    from rankpolicy.reports.figures import PALETTE, STYLE
 
     matplotlib.use("agg")
     matplotlib.rcParams.update(STYLE)

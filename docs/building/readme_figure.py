@@ -29,8 +29,7 @@ def draw(file: Path = FILE) -> None:
     matplotlib.use("agg")
     import matplotlib.pyplot as plt
 
-    from rankpolicy.reports.colours import PALETTE
-    from rankpolicy.reports.figures import STYLE
+    from rankpolicy.reports.figures import PALETTE, STYLE
 
     result = read_result("fair-pg-rank/figure1")
     if result is None:

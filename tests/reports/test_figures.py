@@ -4,7 +4,7 @@ import numpy as np
 
 from rankpolicy.evaluation import MetricTable
 from rankpolicy.reports import figures
-from rankpolicy.reports.colours import PALETTE
+from rankpolicy.reports.figures import PALETTE
 
 IDS = np.array(["a", "b", "c", "d"])
 VALUES = {"ours": np.array([0.1, 0.5, 0.9, np.nan]), "theirs": np.array([0.2, 0.5, 0.3, 1.0])}

@@ -1,10 +1,15 @@
 import re
+import sys
+from importlib.resources import files
 
 import pytest
 
 from rankpolicy import RankPolicyError
-from rankpolicy.reports.colours import PALETTE
-from rankpolicy.reports.html import CSS, Cell, Section, figure, html_page, table, write_page
+from rankpolicy.reports.figures import PALETTE
+from rankpolicy.reports.html import Cell, Section, environment, figure, html_page, table, write_page
+from rankpolicy.types import MissingDependencyError
+
+CSS = (files("rankpolicy.reports") / "templates" / "report.css").read_text(encoding="utf-8")
 
 
 def test_a_page_loads_nothing_and_runs_nothing():
@@ -19,6 +24,13 @@ def test_text_is_escaped():
     assert "<h1>&lt;b&gt;</h1>" in page
     assert "a &amp; b" in page
     assert "<td>&lt;i&gt;</td>" in table(["x"], [["<i>"]])
+
+
+def test_a_missing_jinja2_is_named(monkeypatch):
+    environment.cache_clear()
+    monkeypatch.setitem(sys.modules, "jinja2", None)
+    with pytest.raises(MissingDependencyError, match=r"A page of HTML needs jinja2: pip install jinja2"):
+        html_page("Title", "Lead.", [])
 
 
 def test_best_numbers_are_marked():

@@ -32,6 +32,7 @@ PACKAGES = {
     "polars": ("polars", "Parquet, CSV and frames", "pip install polars"),
     "safetensors": ("safetensors", "saving and loading models", "pip install safetensors"),
     "matplotlib": ("matplotlib", "figures of the HTML report", "pip install matplotlib"),
+    "jinja2": ("jinja2", "HTML reports, and the dashboard of the service", "pip install jinja2"),
     "zstandard": ("zstandard", "data files packed as .zst", "pip install zstandard"),
     "transformers": ("transformers", "text features", "pip install 'rankpolicy[text]'"),
     "tokenizers": ("tokenizers", "text features", "pip install 'rankpolicy[text]'"),

@@ -11,7 +11,7 @@ import numpy as np
 
 from rankpolicy.files import atomic_write
 from rankpolicy.reports import figures
-from rankpolicy.reports.colours import PALETTE
+from rankpolicy.reports.figures import PALETTE
 from rankpolicy.types import RankPolicyError
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from typing import Any
 
 from rankpolicy.clicks import ClickComparison
 from rankpolicy.reports import figures
-from rankpolicy.reports.colours import PALETTE
+from rankpolicy.reports.figures import PALETTE
 from rankpolicy.reports.how_made import how_made
 from rankpolicy.reports.html import Cell, Section, figure, html_page, table
 from rankpolicy.reports.run_record import RunRecord

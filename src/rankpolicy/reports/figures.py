@@ -14,11 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankpolicy.evaluation import MetricTable
-from rankpolicy.reports.colours import PALETTE, with_page_colours
 from rankpolicy.reports.log_ticks import use_readable_log_ticks
 from rankpolicy.reports.point_labels import label_points
 from rankpolicy.types import MissingDependencyError
 
+# Okabe & Ito 2008: distinguishable with colour vision deficiencies. Pages replace them by their own c0 to c5.
+PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
 INK = "#010203"  # placeholder, replaced by the page's text colour
 LINES = ("-",) * len(PALETTE) + ("--",) * len(PALETTE)  # dashed when colours repeat
 MARKERS = ("o", "s", "^", "D", "v", "P")
@@ -396,6 +397,8 @@ def _svg(figure: Any, label: str) -> str:
     # Inside an HTML page SVG needs neither namespaces nor metadata; without them the page holds no web address.
     text = re.sub(r"<metadata>.*?</metadata>", "", text, flags=re.S)
     text = re.sub(r'\sxmlns(:\w+)?="[^"]*"', "", text)
-    text = with_page_colours(text.replace(INK, "currentColor"))
+    text = text.replace(INK, "currentColor")
+    for number, colour in enumerate(PALETTE):  # matplotlib writes colours in lower case
+        text = text.replace(colour.lower(), f"var(--c{number}, {colour.lower()})")
     narrowest = SMALLEST_SCALE * 72 * figure.get_figwidth()
     return text.replace("<svg", f'<svg role="img" aria-label="{escape(label)}" style="min-width: {narrowest:.0f}pt"', 1)

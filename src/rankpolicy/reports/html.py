@@ -1,52 +1,45 @@
-"""HTML pages that are one self-contained file: style included, no scripts, light or dark as the reader's system is set."""
+"""HTML of reports and of the dashboard: the templates of this package, in which every text is escaped."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
-from html import escape
+from functools import cache
+from typing import Any
 
 from rankpolicy.files import atomic_write
-from rankpolicy.reports.colours import ON_DARK, ON_LIGHT, css_variables
+from rankpolicy.optional import require
+from rankpolicy.reports import charts, numbers
 
-LONG_TEXT = 60  # characters from which the text of a cell may be broken into lines
 
-CSS = """
-:root { color-scheme: light dark; --ink: #1c2024; --paper: #fdfdfc; --soft: #5c636a; --line: #dcdfe3; --mark: #eef3f8;
-  --edge: #dfe3e7; LIGHT }
-@media (prefers-color-scheme: dark) {
-  :root { --ink: #e6e8ea; --paper: #15181b; --soft: #a8b0b8; --line: #3a4047; --mark: #1f2830; --edge: #2f363d;
-    DARK }
-}
-* { box-sizing: border-box; }
-body { margin: 0 auto; padding: 2.5rem 1.25rem 4rem; max-width: 60rem; color: var(--ink); background: var(--paper);
-  font: 1rem/1.55 system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", Arial, sans-serif; }
-h1 { font-size: 1.9rem; line-height: 1.2; margin: 0 0 .4rem; }
-h2 { font-size: 1.25rem; margin: 2.6rem 0 .6rem; padding-top: .9rem; border-top: 1px solid var(--line); }
-h3 { font-size: 1rem; margin: 1.6rem 0 .3rem; }
-p { max-width: 44rem; margin: .5rem 0; }
-.soft, figcaption { color: var(--soft); font-size: .9rem; }
-figure { margin: 1rem 0 1.6rem; }
-figcaption { max-width: 44rem; padding-top: .5rem; }
-.scroll { overflow-x: auto; background: linear-gradient(to right, var(--paper) 40%, transparent) 0 0,
-  linear-gradient(to left, var(--paper) 40%, transparent) 100% 0, linear-gradient(to right, var(--edge), transparent) 0 0,
-  linear-gradient(to left, var(--edge), transparent) 100% 0; background-attachment: local, local, scroll, scroll;
-  background-repeat: no-repeat; background-size: 3rem 100%, 3rem 100%, 1rem 100%, 1rem 100%; }
-.scroll:focus-visible { outline: 2px solid var(--soft); outline-offset: 2px; }
-.scroll svg { display: block; height: auto; max-width: 100%; }
-table { border-collapse: collapse; font-variant-numeric: tabular-nums; }
-th, td { padding: .35rem 1.1rem .35rem 0; text-align: left; border-bottom: 1px solid var(--line); white-space: nowrap; }
-th { font-weight: 600; color: var(--soft); font-size: .85rem; }
-td.number, th.number { text-align: right; }
-td.best { font-weight: 700; }
-td.long { white-space: normal; min-width: 18rem; overflow-wrap: anywhere; }
-td small { display: block; font-weight: 400; color: var(--soft); }
-summary { cursor: pointer; color: var(--soft); }
-pre, code { font: .9em/1.5 ui-monospace, "SFMono-Regular", Menlo, Consolas, monospace; }
-pre { background: var(--mark); padding: .8rem 1rem; border-radius: 6px; white-space: pre-wrap; overflow-wrap: anywhere; }
-@media (max-width: 30rem) { body { padding: 1.25rem .9rem 3rem; } h1 { font-size: 1.5rem; } }
-""".replace("LIGHT", css_variables(ON_LIGHT)).replace("DARK", css_variables(ON_DARK))
+@cache
+def environment() -> Any:
+    """The one environment of templates, which are named by their path in this package. A name that no page gives them is an error."""
+    jinja2 = require("jinja2", "A page of HTML")
+    made = jinja2.Environment(
+        loader=jinja2.PackageLoader("rankpolicy", "."),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+        auto_reload=False,
+    )
+    made.filters |= numbers.FILTERS
+    made.globals |= numbers.FILTERS | {"geometry": charts}
+    return made
+
+
+def rendered(template: str, **values: Any) -> str:
+    """A page from its template and the values that it shows."""
+    return str(environment().get_template(template).render(values))
+
+
+def macro(name: str, *arguments: Any, template: str = "reports/templates/parts.html.jinja", **options: Any) -> str:
+    """A fragment of HTML: markup, which templates do not escape again."""
+    fragment: str = getattr(environment().get_template(template).module, name)(*arguments, **options)
+    return fragment
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,22 +60,9 @@ class Section:
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """A cell of a table that is not plain text.
-
-    Parameters
-    ----------
-    text
-        Its text.
-    is_number
-        Whether to align it to the right.
-    is_best
-        Whether to set it in bold.
-    below
-        A second, smaller line.
-    """
+    """A number in a table, in bold where it is the best, with a second, smaller line below."""
 
     text: str
-    is_number: bool = True
     is_best: bool = False
     below: str = ""
 
@@ -99,59 +79,38 @@ def html_page(title: str, lead: str, sections: Sequence[Section]) -> str:
     sections
         The sections of the page.
     """
-    body = "\n".join(f"<h2>{escape(section.title)}</h2>\n" + "\n".join(section.parts) for section in sections)
-    return (
-        '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f"<title>{escape(title)}</title>\n<style>{CSS}</style>\n</head>\n<body>\n"
-        f"<h1>{escape(title)}</h1>\n{paragraph(lead)}\n{body}\n</body>\n</html>\n"
-    )
+    return rendered("reports/templates/report.html.jinja", title=title, lead=lead, sections=sections)
 
 
 def paragraph(text: str, *, soft: bool = False) -> str:
     """A paragraph; ``soft`` sets it in a lighter colour."""
-    return f'<p class="soft">{escape(text)}</p>' if soft else f"<p>{escape(text)}</p>"
+    return macro("paragraph", text, soft)
 
 
 def heading(text: str) -> str:
     """A heading inside a section."""
-    return f"<h3>{escape(text)}</h3>"
+    return macro("heading", text)
 
 
 def command(text: str) -> str:
     """A command line in a fixed-width font."""
-    return f"<pre>{escape(text)}</pre>"
+    return macro("command", text)
 
 
 def figure(svg: str, caption: str) -> str:
     """A figure, given as SVG text, with its caption."""
-    return _scrolling(svg, caption)
+    return macro("figure", svg, caption)
 
 
 def table(header: Sequence[str], rows: Sequence[Sequence[str | Cell]], *, caption: str = "") -> str:
-    """A table; columns whose first cell is a number are aligned to the right.
-
-    Parameters
-    ----------
-    header
-        Names of the columns.
-    rows
-        Cells of each row, plain text or ``Cell``.
-    caption
-        Text below the table, which stays in place where a wide table scrolls; empty (the default) for none.
-    """
-    numeric = [isinstance(cell, Cell) and cell.is_number for cell in rows[0]] if rows else [False] * len(header)
-    head = "".join(
-        f"<th{' class=number' if right else ''}>{escape(name)}</th>"
-        for name, right in zip(header, numeric, strict=True)
-    )
-    lines = "\n".join(f"<tr>{''.join(map(_cell, row))}</tr>" for row in rows)
-    return _scrolling(f"<table><thead><tr>{head}</tr></thead><tbody>\n{lines}\n</tbody></table>", caption)
+    """A table with its caption below, which stays in place where a wide table scrolls."""
+    numeric = [name for column, name in enumerate(header) if any(isinstance(row[column], Cell) for row in rows)]
+    return figure(macro("table", header, rows, numeric), caption)
 
 
-def details(summary: str, parts: Sequence[str]) -> str:
+def details(summary: str, fragments: Sequence[str]) -> str:
     """HTML fragments that a reader opens by a click on their summary."""
-    return f"<details><summary>{escape(summary)}</summary>\n{chr(10).join(parts)}\n</details>"
+    return macro("details", summary, fragments)
 
 
 def write_page(path: str | os.PathLike[str], html: str) -> None:
@@ -166,17 +125,3 @@ def write_page(path: str | os.PathLike[str], html: str) -> None:
     """
     with atomic_write(path) as file:
         file.write(html.encode())
-
-
-def _scrolling(content: str, caption: str) -> str:
-    """A figure whose content scrolls sideways where it is wider than the page, with its caption below; the keyboard reaches it too."""
-    below = f"<figcaption>{escape(caption)}</figcaption>" if caption else ""
-    return f'<figure><div class="scroll" tabindex="0">{content}</div>{below}</figure>'
-
-
-def _cell(cell: str | Cell) -> str:
-    if isinstance(cell, str):
-        return f'<td class="long">{escape(cell)}</td>' if len(cell) > LONG_TEXT else f"<td>{escape(cell)}</td>"
-    names = " ".join(name for name, on in (("number", cell.is_number), ("best", cell.is_best)) if on)
-    below = f"<small>{escape(cell.below)}</small>" if cell.below else ""
-    return f'<td class="{names}">{escape(cell.text)}{below}</td>'

@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rankpolicy.reports.colours import PALETTE
-from rankpolicy.reports.figures import INK, colours, new_figure, style
+from rankpolicy.reports.figures import INK, PALETTE, colours, new_figure, style
 from rankpolicy.reports.log_ticks import use_readable_log_ticks
 from rankpolicy.simulation import Simulation
 

@@ -8,8 +8,7 @@ from typing import Any
 
 from rankpolicy.experiments.tuning.trial import Trial
 from rankpolicy.experiments.tuning.tuned import Tuned
-from rankpolicy.reports.colours import PALETTE
-from rankpolicy.reports.figures import INK, new_figure, style, svg
+from rankpolicy.reports.figures import INK, PALETTE, new_figure, style, svg
 from rankpolicy.reports.log_ticks import use_readable_log_ticks
 
 _LOOKS = {"complete": (PALETTE[0], "o", "complete"), "stopped": (PALETTE[4], "v", "stopped early")}

@@ -7,7 +7,7 @@ import msgspec
 from starlette.testclient import TestClient
 
 from rankpolicy.service.config import ServiceConfig
-from rankpolicy.service.dashboard.estimates_part import evaluations_of
+from rankpolicy.service.dashboard.evaluations import evaluations_of
 from rankpolicy.service.domain.messages import AuditLine
 from rankpolicy.service.http import Application
 from rankpolicy.service.log.sqlite import SqliteStore

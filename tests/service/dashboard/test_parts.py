@@ -4,12 +4,13 @@ import re
 from html.parser import HTMLParser
 
 import pytest
+from jinja2 import UndefinedError
 
-from rankpolicy.service.dashboard.charts import Point, Series, interval_chart, line_chart, time_ticks
-from rankpolicy.service.dashboard.html import Markup, element, joined, user_text
-from rankpolicy.service.dashboard.numbers import ago, nice_ticks, share
+from rankpolicy.reports.charts import Point, Row, Series
+from rankpolicy.reports.html import macro
+from rankpolicy.reports.numbers import nice_ticks, share
 from rankpolicy.service.dashboard.rates import Rates
-from rankpolicy.service.dashboard.row_charts import paired_bars
+from rankpolicy.service.dashboard.site import _response
 from tests.service.dashboard.hostile import HOSTILE
 
 
@@ -32,26 +33,38 @@ def parsed(text):
     return found
 
 
+def chart(kind, *values, **options):
+    return macro(kind, *values, template="reports/templates/charts.html.jinja", **options)
+
+
 @pytest.mark.parametrize("text", HOSTILE)
 def test_a_hostile_text_stays_a_text(text):
-    found = parsed(element("p", text, user_text(text), [text], title=text, data_x=text))
-    assert found.tags == [("p", ["data-x", "title"]), ("bdi", [])]
-    assert "".join(found.texts) == 3 * text
-    chart = interval_chart([Series(text, 0, [Point(1, 0.5, 0.4, 0.6, text)])], about=text, form=share, x_name="p")
-    bars = paired_bars([(text, 0.5, 0.4)], about=text, form=share, colour=0)
+    found = parsed(macro("table", [text], [[text]], caption=text))
+    assert [tag for tag, _ in found.tags] == ["table", "caption", "thead", "tr", "th", "tbody", "tr", "td"]
+    assert {name for _, names in found.tags for name in names} <= {"class", "scope"}
+    assert [seen for seen in found.texts if seen.strip()] == 3 * [text]
+    confirmation = _response("confirmation", action="promote", fields={"policy": text, "version": text, "share": text})
+    inputs = [names for tag, names in parsed(confirmation.body.decode()).tags if tag == "input"]
+    assert inputs[:3] == 3 * [["name", "type", "value"]]
+    intervals = chart("intervals", [Series(text, 0, [Point(1, 0.5, 0.4, 0.6, text)])], text, share, "p")
+    bars = chart("bars", [Row(text, 0.5, 0.4)], text, share, 0, text, text)
     allowed = {"svg", "line", "text", "g", "title", "circle", "rect"}
-    assert {tag for tag, _ in parsed(joined(chart, bars)).tags} == allowed
+    assert {tag for tag, _ in parsed(intervals + bars).tags} == allowed
 
 
-def test_only_elements_are_markup():
-    assert joined("<", Markup("<br>"), None, False, 0, ["a", ("b",)]) == "&lt;<br>0ab"
-    assert element("input", disabled=True, value=None, checked=False) == "<input disabled>"
-    assert element("p", "\0 \ud800") == "<p>� ?</p>"
+def test_what_cannot_be_sent_is_replaced():
+    page = _response("unknown_query", query="\0 \ud800").body.decode()
+    assert "<bdi>� ?</bdi>" in page
+
+
+def test_a_name_that_nobody_gives_a_template_is_an_error():
+    with pytest.raises(UndefinedError, match="'query' is undefined"):
+        _response("unknown_query")
 
 
 def test_places_in_a_chart_are_proportional_to_values():
     points = [Point(x, y) for x, y in [(-60.0, 0.0), (-30.0, 0.2), (0.0, 0.8)]]
-    svg = line_chart([Series("a", 0, points)], about="x", form=share, ticks=time_ticks(60, ago))
+    svg = chart("line", [Series("a", 0, points)], 60, "x", share)
     places = [(float(x), float(y)) for x, y in re.findall(r'cx="([\d.]+)" cy="([\d.]+)"', svg)]
     (x0, y0), (x1, y1), (x2, y2) = places
     assert x1 - x0 == pytest.approx(x2 - x1, abs=0.11)
@@ -60,15 +73,15 @@ def test_places_in_a_chart_are_proportional_to_values():
 
 def test_points_far_apart_are_not_joined():
     points = [Point(x, 1.0) for x in (-60.0, -55.0, -10.0, -5.0, 0.0)]
-    svg = line_chart([Series("a", 0, points)], about="x", form=share, ticks=time_ticks(60, ago), gap=12)
+    svg = chart("line", [Series("a", 0, points)], 60, "x", share, gap=12)
     assert [len(line.split()) for line in re.findall(r'polyline points="([^"]+)"', svg)] == [2, 3]
 
 
 def test_empty_and_odd_values_can_be_drawn():
     assert nice_ticks(0) == nice_ticks(float("inf")) == nice_ticks(1)
     assert nice_ticks(1e-17) == nice_ticks(5e-324) == nice_ticks(1)  # what rounding leaves of nothing
-    assert "<svg" in line_chart([], about="x", form=share, ticks=time_ticks(0, ago))
-    assert "<svg" in interval_chart([Series("a", 9, [])], about="x", form=share, x_name="p")
+    assert "<svg" in chart("line", [], 0, "x", share)
+    assert "<svg" in chart("intervals", [Series("a", 9, [])], "x", share, "p")
 
 
 def test_rates_and_percentiles_of_the_last_seconds():

@@ -10,8 +10,9 @@ import pytest
 from rankpolicy.service.config import DEFAULT_POLICY, ServiceConfig
 from rankpolicy.service.dashboard.alarms import alarms_of
 from rankpolicy.service.dashboard.log_rows import LogRows
-from rankpolicy.service.dashboard.overview_page import overview
+from rankpolicy.service.dashboard.overview import overview
 from rankpolicy.service.dashboard.rates import Rates
+from rankpolicy.service.dashboard.site import _response
 from rankpolicy.service.dashboard.statistics import Statistics
 from rankpolicy.service.dashboard.uplift import UNCOVERED
 from rankpolicy.service.learning.off_policy_evidence import candidate_value, evidence_of
@@ -102,7 +103,7 @@ def whole(document, **more):
 def test_the_overview_says_the_uplift_and_the_alarms_first(tmp_path):
     shop_log(tmp_path / "a.db", {"shop": DEFAULT_POLICY, "any": {"kind": "uniform"}}, 4_000)
     document = document_of(tmp_path / "a.db")
-    page = "".join(part for part in overview(whole(document)) if part)
+    page = _response("overview", **overview(whole(document))).body.decode()
     assert "No alarms." in page
     assert re.search(
         r"shop v1.*clicks per list, compared with random lists.*\+\d+ %.*95 % interval \+\d+ % to \+\d+ %", page

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from rankpolicy.reports.numbers import ago, moment, share, short
 from rankpolicy.service.dashboard.click_drift import DAYS_PER_FALSE_ALARM
-from rankpolicy.service.dashboard.numbers import ago, moment, share, short
 
 FEWEST_EVENTS = 50  # below, a share of late events says little
 LATE_SHARE = 0.05

@@ -6,6 +6,7 @@ import asyncio
 import threading
 import time
 from collections.abc import Awaitable, Callable
+from contextlib import closing
 from typing import Any
 
 import msgspec
@@ -13,16 +14,13 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import BaseRoute, Route
 
+from rankpolicy.reports.html import environment, rendered
 from rankpolicy.service.dashboard.alarms import alarms_of
-from rankpolicy.service.dashboard.assets import ASSETS, asset
-from rankpolicy.service.dashboard.estimates_part import evaluations_of
+from rankpolicy.service.dashboard.assets import ASSETS, asset, asset_url
+from rankpolicy.service.dashboard.evaluations import detail_of, evaluations_of, plain_text
 from rankpolicy.service.dashboard.following import LogFollower
-from rankpolicy.service.dashboard.html import Markup, element
-from rankpolicy.service.dashboard.log_rows import open_rows
-from rankpolicy.service.dashboard.overview_page import overview
-from rankpolicy.service.dashboard.page import whole_page
-from rankpolicy.service.dashboard.policies_page import ACTIONS, audit_list, confirmation, policy_list
-from rankpolicy.service.dashboard.queries_page import query_list, unknown_query, why_this_order
+from rankpolicy.service.dashboard.log_rows import ListRow, open_rows
+from rankpolicy.service.dashboard.overview import overview
 from rankpolicy.service.dashboard.rates import Rates
 from rankpolicy.service.dashboard.statistics import Statistics
 from rankpolicy.service.dashboard.visitors import SignInError, Visitor, Visitors, read_form, set_cookie
@@ -48,6 +46,8 @@ HEADERS = {
 }
 _SECONDS_KEPT = 1.0  # statistics are computed once for all who ask meanwhile
 _MOST_AUDIT = 500
+_DONE = {"promote": "The version was promoted.", "rollback": "Rolled back."}
+ACTIONS = tuple(_DONE)
 _REQUEST = msgspec.json.Decoder(RankRequest)
 
 Page = Callable[[Request, Visitor], Awaitable[Response]]
@@ -80,6 +80,7 @@ class Dashboard:
         self._follower = LogFollower(lambda: open_rows(service.config), self.statistics, report=report)
         self._lock = threading.Lock()
         self._kept: tuple[float, dict[str, Any]] = (-1e9, {})
+        environment()  # an error here where Jinja2 is missing, not at the first page
 
     def start(self) -> None:
         """Begin to read the log."""
@@ -130,30 +131,32 @@ class Dashboard:
 
     async def _overview(self, request: Request, visitor: Visitor) -> Response:
         document = await self.document()
-        content = await asyncio.to_thread(overview, document)  # several milliseconds, in which others are served
-        return self._html(visitor, "Overview", *content, here="/", is_live=True)
+        return await self._html(visitor, "overview", **await asyncio.to_thread(overview, document))
 
     async def _queries(self, request: Request, visitor: Visitor) -> Response:
-        content = await asyncio.to_thread(query_list, await self.document())
-        return self._html(visitor, "Queries", *content, here="/queries", is_live=True)
+        document = await self.document()
+        return await self._html(visitor, "queries", queries=document["queries"], longest=LONGEST)
 
     async def _query(self, request: Request, visitor: Visitor) -> Response:
         query = request.query_params.get("query", "")[:LONGEST]
-        known = await asyncio.to_thread(self.statistics.query, query)  # it waits while a block of the log is counted
-        if known is None:
-            return self._html(visitor, "Query", *unknown_query(query), here="/queries", status=404)
-        policies, lists = await asyncio.to_thread(self._explained, known)
-        return self._html(visitor, "Why this order", *why_this_order(known, policies, lists), here="/queries")
+        counts = await asyncio.to_thread(self.statistics.query, query)  # it waits while a block of the log is counted
+        if counts is None:
+            return await self._html(visitor, "unknown_query", 404, query=query)
+        policies, lists = await asyncio.to_thread(self._explained, counts)
+        groups = {item["id"]: item["group"] for item in counts["items"]}
+        return await self._html(visitor, "query", counts=counts, policies=policies, lists=lists, groups=groups)
 
-    def _explained(self, known: dict[str, Any]) -> tuple[list[dict[str, Any]], list[tuple[Any, int]]]:
+    def _explained(self, counts: dict[str, Any]) -> tuple[list[dict[str, Any]], list[tuple[ListRow, list[int]]]]:
+        """What each policy would do with the last request for a query; its last lists with the positions that were clicked."""
         from rankpolicy.service.dashboard.explaining import explained  # not before: it loads compiled code
 
-        rows = open_rows(self._service.config)
-        try:
-            found = [(rows.list_at(seq), clicked) for seq, clicked in known["last_lists"]]
-        finally:
-            rows.close()
-        lists = [(row, clicked) for row, clicked in found if row is not None]
+        with closing(open_rows(self._service.config)) as rows:
+            found = [(rows.list_at(seq), clicked) for seq, clicked in counts["last_lists"]]
+        lists = [
+            (row, [position for position in range(len(row.shown.items)) if clicked >> position & 1])
+            for row, clicked in found
+            if row is not None
+        ]
         if not lists:
             return [], []
         request = _REQUEST.decode(lists[0][0].request)
@@ -162,15 +165,20 @@ class Dashboard:
 
     async def _policies(self, request: Request, visitor: Visitor) -> Response:
         policies = await asyncio.to_thread(served_policies, self._service.policies)
-        evaluations = evaluations_of(await audit_lines(self._service, limit=_MOST_AUDIT))
-        done = {"promote": "The version was promoted.", "rollback": "Rolled back."}
-        message = done.get(request.query_params.get("done", ""))
-        content = policy_list(policies, evaluations, may_act=visitor.may("promote"), said=message)
-        return self._html(visitor, "Policies", *content, here="/policies")
+        lines = await audit_lines(self._service, limit=_MOST_AUDIT)
+        return await self._html(
+            visitor,
+            "policies",
+            policies=policies,
+            evaluations=evaluations_of(lines),
+            may_act=visitor.may("promote"),
+            message=_DONE.get(request.query_params.get("done", "")),
+            plain_text=plain_text,
+        )
 
     async def _audit(self, request: Request, visitor: Visitor) -> Response:
         lines = await audit_lines(self._service, limit=_MOST_AUDIT)
-        return self._html(visitor, "Audit", *audit_list(lines), here="/audit")
+        return await self._html(visitor, "audit", lines=lines, detail_of=detail_of)
 
     # Actions -------------------------------------------------------------------------------------------------------------------------
 
@@ -178,8 +186,7 @@ class Dashboard:
         fields = dict(request.query_params)
         action = request.url.path[1:]
         _check_fields(action, fields)
-        content = confirmation(action, fields, token=self._visitors.sessions.token(visitor.cookie))
-        return self._html(visitor, action.capitalize(), content, here="/policies")
+        return await self._html(visitor, "confirmation", action=action, fields=fields)
 
     async def _act(self, request: Request, visitor: Visitor) -> Response:
         fields = await self._visitors.checked_form(request, visitor)
@@ -202,14 +209,14 @@ class Dashboard:
     async def _form_to_sign_in(self, request: Request) -> Response:
         if self._access.needs_no_key():
             return RedirectResponse("/", 303)
-        return _sign_in_page()
+        return _response("sign_in", message="")
 
     async def _sign_in(self, request: Request) -> Response:
         fields = await read_form(request)
         try:
             cookie = self._visitors.sign_in(fields.get("key", ""))
         except RefusedError as error:
-            return _sign_in_page(error.message, error.status)
+            return _response("sign_in", error.status, message=error.message)
         answer = RedirectResponse("/", 303)
         set_cookie(request, answer, cookie)
         return answer
@@ -245,7 +252,7 @@ class Dashboard:
                 refusal = refusal_of(error)
                 if refusal is None:
                     raise
-                answer = _refusal_page(refusal)
+                answer = _response("refusal", refusal.status, refusal=refusal)
             answer.headers.update(HEADERS)
             return answer
 
@@ -269,18 +276,10 @@ class Dashboard:
         kept = {name: HEADERS[name] for name in ("x-content-type-options", "cache-control")}
         return Response(ENCODER.encode(await self.document()), media_type="application/json", headers=kept)
 
-    def _html(
-        self, visitor: Visitor, title: str, *content: Any, here: str, is_live: bool = False, status: int = 200
-    ) -> Response:
-        page = whole_page(
-            title,
-            *content,
-            here=here,
-            is_live=is_live,
-            can_leave=visitor.key is not None,
-            token=self._visitors.sessions.token(visitor.cookie),
-        )
-        return _response(page, status)
+    async def _html(self, visitor: Visitor, name: str, status: int = 200, **values: Any) -> Response:
+        token, can_leave = self._visitors.sessions.token(visitor.cookie), visitor.key is not None
+        # Several milliseconds, in which others are served.
+        return await asyncio.to_thread(_response, name, status, token=token, can_leave=can_leave, **values)
 
 
 def _check_fields(action: str, fields: dict[str, str]) -> None:
@@ -302,45 +301,10 @@ def _share(percent: str) -> float:
     return value
 
 
-def _sign_in_page(message: str | None = None, status: int = 200) -> Response:
-    form = element(
-        "form",
-        element("h1", "Sign in"),
-        element(
-            "p",
-            "With a key of this service that has the scope dashboard: ",
-            element("code", "rankpolicy service key new --scopes dashboard"),
-            class_="note",
-        ),
-        element("p", message, class_="error", role="alert") if message else None,
-        element("label", "Key", for_="key"),
-        element(
-            "input",
-            type="password",
-            id="key",
-            name="key",
-            autocomplete="current-password",
-            required=True,
-            autofocus=True,
-        ),
-        element("div", element("button", "Sign in"), class_="actions"),
-        method="post",
-        action="/login",
-        class_="card narrow",
-    )
-    return _response(whole_page("Sign in", form), status)
-
-
-def _refusal_page(refusal: RefusedError) -> Response:
-    content = element(
-        "section",
-        element("h1", f"Error {refusal.status}"),
-        element("p", refusal.message, role="alert"),
-        element("p", element("a", "Overview", href="/")),
-        class_="card narrow",
-    )
-    return _response(whole_page("Error", content), refusal.status)
-
-
-def _response(page: Markup, status: int) -> Response:
-    return Response(page.encode(), status, media_type="text/html; charset=utf-8")
+def _response(name: str, status: int = 200, *, can_leave: bool = False, token: str = "", **values: Any) -> Response:
+    """The page of a template."""
+    template = f"service/dashboard/templates/{name}.html.jinja"
+    page = rendered(template, can_leave=can_leave, token=token, asset_url=asset_url, **values)
+    # Half of a surrogate pair cannot be sent, and U+0000 is not allowed in HTML.
+    content = page.replace("\0", "�").encode("utf-8", "replace")
+    return Response(content, status, media_type="text/html; charset=utf-8")

@@ -1,4 +1,4 @@
-"""How numbers are written on the pages."""
+"""How numbers are written on the pages of the dashboard."""
 
 from __future__ import annotations
 
@@ -11,11 +11,6 @@ _SMALLEST = 1e-9  # that a chart shows
 
 def share(value: float | None) -> str:
     """A share in percent.
-
-    Parameters
-    ----------
-    value
-        Between 0 and 1; None where there is none.
 
     >>> share(0.12345), share(1.0), share(0.0004), share(None)
     ('12.3 %', '100 %', '0.04 %', '–')
@@ -31,11 +26,6 @@ def share(value: float | None) -> str:
 def gain(value: float) -> str:
     """A relative difference.
 
-    Parameters
-    ----------
-    value
-        The difference; 0.5 is half as much again.
-
     >>> gain(0.723), gain(-0.051), gain(2.5)
     ('+72 %', '−5.1 %', '+250 %')
     """
@@ -45,11 +35,6 @@ def gain(value: float) -> str:
 
 def short(value: float | None) -> str:
     """A number in about three digits.
-
-    Parameters
-    ----------
-    value
-        The number; None where there is none.
 
     >>> short(1234567), short(12.345), short(0.01234), short(0), short(None)
     ('1,234,567', '12.3', '0.0123', '0', '–')
@@ -66,11 +51,6 @@ def short(value: float | None) -> str:
 def ago(seconds: float) -> str:
     """How long ago something was.
 
-    Parameters
-    ----------
-    seconds
-        How many.
-
     >>> ago(0), ago(42), ago(600), ago(7200), ago(200_000)
     ('now', '42 s ago', '10 min ago', '2 h ago', '2.3 d ago')
     """
@@ -85,11 +65,6 @@ def ago(seconds: float) -> str:
 def moment(stamp_us: int | float | None) -> str:
     """A time of the service, in UTC.
 
-    Parameters
-    ----------
-    stamp_us
-        Microseconds since 1970; None where there is none.
-
     >>> moment(0)
     '1970-01-01 00:00:00 UTC'
     """
@@ -101,15 +76,18 @@ def moment(stamp_us: int | float | None) -> str:
         return NOTHING
 
 
+def thousands(value: int) -> str:
+    """A count with its thousands marked."""
+    return f"{value:,}"
+
+
+def milliseconds(value: float | None) -> str:
+    """A time in milliseconds; None where there is none."""
+    return NOTHING if value is None else f"{short(value)} ms"
+
+
 def nice_ticks(largest: float, *, number: int = 4) -> list[float]:
     """Round values from 0 to at least the largest one.
-
-    Parameters
-    ----------
-    largest
-        The largest value; 0, also where rounding has left a trace of something, counts as 1.
-    number
-        About how many steps.
 
     >>> nice_ticks(0.83)
     [0.0, 0.25, 0.5, 0.75, 1.0]
@@ -121,4 +99,16 @@ def nice_ticks(largest: float, *, number: int = 4) -> list[float]:
     size = 10.0 ** math.floor(math.log10(rough))
     step = next(factor * size for factor in (1, 2, 2.5, 5, 10) if factor * size >= rough * 0.999)
     count = math.ceil(largest / step - 1e-9)
-    return [round(place * step, 12) for place in range(count + 1)]
+    return [round(multiple * step, 12) for multiple in range(count + 1)]
+
+
+# Names that templates know, as filters and as arguments of chart macros.
+FILTERS = {
+    "ago": ago,
+    "gain": gain,
+    "milliseconds": milliseconds,
+    "moment": moment,
+    "share": share,
+    "short": short,
+    "thousands": thousands,
+}
