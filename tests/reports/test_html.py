@@ -6,7 +6,7 @@ import pytest
 
 from rankpolicy import RankPolicyError
 from rankpolicy.reports.figures import PALETTE
-from rankpolicy.reports.html import Cell, Section, environment, figure, html_page, table, write_page
+from rankpolicy.reports.html import Cell, Section, environment, html_page, macro, table, write_page
 from rankpolicy.types import MissingDependencyError
 
 CSS = (files("rankpolicy.reports") / "templates" / "report.css").read_text(encoding="utf-8")
@@ -39,7 +39,7 @@ def test_best_numbers_are_marked():
 
 
 def test_wide_content_scrolls_inside_its_box_and_captions_stay_outside():
-    for part in (table(["x"], [["1"]], caption="a & b"), figure("<svg></svg>", "a & b")):
+    for part in (table(["x"], [["1"]], caption="a & b"), macro("figure", "<svg></svg>", "a & b")):
         assert re.fullmatch(
             r'<figure><div class="scroll" tabindex="0"><(table|svg)>.*</\1></div><figcaption>a &amp; b</figcaption></figure>',
             part,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -10,8 +9,7 @@ import numpy as np
 
 from rankpolicy.clicks.position_bias.bias import PositionBias
 from rankpolicy.reports import figures
-from rankpolicy.reports.how_made import how_made
-from rankpolicy.reports.html import Cell, Section, figure, html_page, paragraph, table
+from rankpolicy.reports.html import report
 from rankpolicy.reports.log_ticks import use_readable_log_ticks
 from rankpolicy.reports.run_record import RunRecord
 
@@ -74,43 +72,13 @@ def position_bias_page(biases: Mapping[str, PositionBias], run: RunRecord, *, ti
     unit
         What the log counts: "sessions", or "items shown" where it holds counts.
     """
-    first = next(iter(biases.values()))
-    rows: list[list[str | Cell]] = []
-    for rank, click_through in enumerate(first.click_through):
-        row: list[str | Cell] = [Cell(str(rank + 1)), Cell(_number(click_through / first.click_through[0]))]
-        for found in biases.values():
-            low, high = found.intervals[rank]
-            interval = "" if math.isnan(low) else f"{low:.3f} to {high:.3f}"
-            row.append(Cell(_number(found.propensities[rank]), below=interval))
-        rows.append(row)
-    intervals = (
-        f"; below it the {first.level:.0%} bootstrap interval over {first.resampled}" if first.num_resamples else ""
+    return report(
+        "position_bias",
+        title=title,
+        lead=lead,
+        run=run,
+        biases=biases,
+        first=next(iter(biases.values())),
+        unit=unit,
+        curves=figures.svg(position_bias_figure(biases), f"position bias by rank: {', '.join(biases)}"),
     )
-    caption = (
-        f"Probability that users examine a rank, relative to the first{intervals}. {first.num_sessions} {unit}, {first.num_clicks} clicks, "
-        f"{first.num_swap_pairs} (query, item) pairs shown at several ranks."
-    )
-    drawn = figures.svg(position_bias_figure(biases), f"position bias by rank: {', '.join(biases)}")
-    bars = ", bars bootstrap intervals" if first.num_resamples else ""
-    sections = [
-        Section(
-            title="Examination by rank",
-            parts=(
-                figure(
-                    drawn,
-                    f"On a logarithmic scale; solid lines are estimates of examination{bars}, the dashed line is the click-through rate.",
-                ),
-                paragraph(
-                    "The click-through rate falls with the rank for two reasons: lower ranks are examined less, and they hold less "
-                    "relevant items. Position bias is the first reason alone, so its curve usually lies above the dashed line."
-                ),
-            ),
-        ),
-        Section(title="Propensities", parts=(table(["rank", "click-through", *biases], rows, caption=caption),)),
-        how_made(run),
-    ]
-    return html_page(title, lead, sections)
-
-
-def _number(value: float) -> str:
-    return "–" if math.isnan(value) else f"{value:.3f}"

@@ -8,8 +8,7 @@ from typing import Any
 from rankpolicy.clicks import ClickComparison
 from rankpolicy.reports import figures
 from rankpolicy.reports.figures import PALETTE
-from rankpolicy.reports.how_made import how_made
-from rankpolicy.reports.html import Cell, Section, figure, html_page, table
+from rankpolicy.reports.html import report
 from rankpolicy.reports.run_record import RunRecord
 
 
@@ -57,44 +56,18 @@ def click_page(comparison: ClickComparison, run: RunRecord, *, title: str, lead:
         First paragraph, below the title.
     """
     best = min(comparison.models, key=lambda name: comparison.models[name].perplexity.overall)
-    rows: list[list[str | Cell]] = [
-        [
-            name,
-            Cell(log_likelihood_text(comparison, name)),
-            Cell(f"{measured.perplexity.overall:.4f}", is_best=name == best),
-            Cell(number(measured.conditional_perplexity.overall)),
-            *(Cell(number(value, 3)) for value in measured.perplexity.by_rank),
-        ]
-        for name, measured in comparison.models.items()
-    ]
-    num_ranks = len(comparison.models[best].perplexity.by_rank)
-    header = [
-        "model",
-        "log-likelihood",
-        "perplexity",
-        "given clicks above",
-        *(f"@{k}" for k in range(1, num_ranks + 1)),
-    ]
-    caption = (
-        f"{comparison.num_test_sessions} held-out sessions, models fitted on {comparison.num_train_sessions}. Log-likelihood is natural, "
-        "the mean over sessions. Perplexity is 1 for a perfect prediction and 2 for a coin flip: the mean over ranks, then each rank."
+    return report(
+        "clicks",
+        title=title,
+        lead=lead,
+        run=run,
+        comparison=comparison,
+        best=best,
+        ranks=[f"@{rank}" for rank in range(1, len(comparison.models[best].perplexity.by_rank) + 1)],
+        curves=figures.svg(click_figure(comparison), "perplexity by rank and position effect of each click model"),
+        log_likelihood_text=log_likelihood_text,
+        number=number,
     )
-    drawn = figures.svg(click_figure(comparison), "perplexity by rank and position effect of each click model")
-    sections = [
-        Section(title="Held-out clicks", parts=(table(header, rows, caption=caption),)),
-        Section(
-            title="By rank",
-            parts=(
-                figure(
-                    drawn,
-                    "Left: perplexity of clicks at each rank, without knowing the clicks above. Right: probability that the item at a rank "
-                    "is examined, mean over the held-out lists, relative to the first rank.",
-                ),
-            ),
-        ),
-        how_made(run),
-    ]
-    return html_page(title, lead, sections)
 
 
 def log_likelihood_text(comparison: ClickComparison, name: str) -> str:

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import combinations
 
 import numpy as np
 
 from rankpolicy.experiments.comparison import Comparison
+from rankpolicy.rankers.base import Ranker
 from rankpolicy.reports import figures
-from rankpolicy.reports.how_made import how_made
-from rankpolicy.reports.html import Cell, Section, details, figure, heading, html_page, table
+from rankpolicy.reports.html import Section, report
 from rankpolicy.reports.run_record import RunRecord
 
 STARS = "* p < 0.05, ** p < 0.01, *** p < 0.001"
@@ -37,18 +37,35 @@ def comparison_page(
     more
         Sections to add before the last one, which says how the page was made.
     """
-    return html_page(
-        title,
-        lead,
-        [
-            Section(title="Metrics", parts=_metrics(comparison, run.seed)),
-            *([Section(title="Significance", parts=_significance(comparison))] if comparison.significance else []),
-            Section(title="Learning curves", parts=_learning(comparison)),
-            *([Section(title="Query by query", parts=_scatters(comparison))] if len(comparison.methods) > 1 else []),
-            Section(title="Settings", parts=_settings(comparison)),
-            *more,
-            how_made(run),
+    tests = list(dict.fromkeys(paired.test for paired in comparison.significance))
+    by_case = {(paired.a, paired.b, paired.metric, paired.test): paired for paired in comparison.significance}
+    cases = dict.fromkeys((paired.a, paired.b, paired.metric) for paired in comparison.significance)
+    rankers_of = {
+        method: [selection.ranker for selection in selections] for method, selections in comparison.selections.items()
+    }
+    return report(
+        "comparison",
+        title=title,
+        lead=lead,
+        run=run,
+        comparison=comparison,
+        mean_text=mean_text,
+        adjustment=adjustment,
+        p_text=p_text,
+        intervals=figures.metric_intervals(comparison.pooled, random_state=run.seed),
+        tests=tests,
+        cases=[[by_case[*case, test] for test in tests] for case in cases],
+        validation_curves=figures.validation_curves(
+            {method: [ranker.evals_result_ for ranker in rankers] for method, rankers in rankers_of.items()},
+            {method: [ranker.best_iteration_ for ranker in rankers] for method, rankers in rankers_of.items()},
+        ),
+        learning=[
+            _learning(method, dict(zip(comparison.fold_names, rankers, strict=True)))
+            for method, rankers in rankers_of.items()
         ],
+        scatters=_scatters(comparison),
+        chosen=_chosen(comparison),
+        more=more,
     )
 
 
@@ -134,115 +151,35 @@ def mean_text(comparison: Comparison, method: str, metric: str) -> str:
     return f"{mean:.4f} ± {np.std(values, ddof=1):.4f}" if len(values) > 1 else f"{mean:.4f}"
 
 
-def _metrics(comparison: Comparison, seed: int) -> tuple[str, ...]:
-    pooled = comparison.pooled
-    best = {metric: comparison.best_method(metric) for metric in comparison.metrics}
-    rows: list[list[str | Cell]] = []
-    for method in comparison.methods:
-        row: list[str | Cell] = [method]
-        for metric in comparison.metrics:
-            low, high = pooled[method].confidence_interval(metric, random_state=seed)
-            text = mean_text(comparison, method, metric)
-            row.append(Cell(text, is_best=method == best[metric], below=f"{low:.4f} to {high:.4f}"))
-        rows.append(row)
-    num_folds, num_queries = len(comparison.fold_names), len(pooled[comparison.methods[0]])
-    over = (
-        f"Mean over {num_folds} folds ± standard deviation between them" if num_folds > 1 else "Mean over test queries"
-    )
-    caption = f"{over}; below it the 95% bootstrap interval over {num_queries} test queries; {comparison.conventions}."
-    return (
-        table(["method", *comparison.metrics], rows, caption=caption),
-        figure(
-            figures.metric_intervals(pooled, random_state=seed),
-            "Dots are means over test queries, lines 95% intervals.",
-        ),
-    )
+def _learning(method: str, rankers: Mapping[str, Ranker]) -> tuple[str, str, str, list[int]]:
+    """Training and validation of a method: its name, the name of a step, the curves, and the best step of each fold."""
+    step = "epoch" if "epochs" in next(iter(rankers.values())).setting_names() else "tree"
+    best = {fold: ranker.best_iteration_ for fold, ranker in rankers.items()}
+    curves = figures.learning_curves({fold: ranker.evals_result_ for fold, ranker in rankers.items()}, best, step=step)
+    return method, step, curves, list(best.values())
 
 
-def _significance(comparison: Comparison) -> tuple[str, ...]:
-    tests = list(dict.fromkeys(paired.test for paired in comparison.significance))
-    by_case = {(paired.a, paired.b, paired.metric, paired.test): paired for paired in comparison.significance}
-    rows: list[list[str | Cell]] = []
-    for a, b, metric in dict.fromkeys((paired.a, paired.b, paired.metric) for paired in comparison.significance):
-        cases = [by_case[a, b, metric, test] for test in tests]
-        rows.append(
-            [
-                f"{a} − {b}",
-                metric,
-                Cell(f"{cases[0].difference:+.4f}"),
-                *(Cell(p_text(case.p_holm)) for case in cases),
-            ]
-        )
-    return (
-        table(
-            ["methods", "metric", "difference", *tests],
-            rows,
-            caption=f"Mean difference per test query; {adjustment(comparison)}.",
-        ),
-    )
-
-
-def _learning(comparison: Comparison) -> tuple[str, ...]:
-    rankers_of = {
-        method: [selection.ranker for selection in selections] for method, selections in comparison.selections.items()
-    }
-    together = figures.validation_curves(
-        {method: [ranker.evals_result_ for ranker in rankers] for method, rankers in rankers_of.items()},
-        {method: [ranker.best_iteration_ for ranker in rankers] for method, rankers in rankers_of.items()},
-    )
-    folds = " Pale lines are folds, strong ones their mean." if len(comparison.fold_names) > 1 else ""
-    caption = (
-        f"Validation score by epoch or tree, all methods on one axis; dots mark the best, whose model is kept.{folds}"
-    )
-    parts = []
-    for method, selections in comparison.selections.items():
-        rankers = dict(zip(comparison.fold_names, (selection.ranker for selection in selections), strict=True))
-        step = "epoch" if "epochs" in selections[0].ranker.setting_names() else "tree"
-        svg = figures.learning_curves(
-            {fold: ranker.evals_result_ for fold, ranker in rankers.items()},
-            {fold: ranker.best_iteration_ for fold, ranker in rankers.items()},
-            step=step,
-        )
-        kept = ", ".join(str(ranker.best_iteration_) for ranker in rankers.values())
-        parts += [
-            heading(method),
-            figure(svg, f"The dot marks the {step} with the best validation score; its model is kept: {kept}."),
-        ]
-    each = details("Training and validation of each method", parts)
-    return (each,) if together is None else (figure(together, caption), each)
-
-
-def _scatters(comparison: Comparison) -> tuple[str, ...]:
+def _scatters(comparison: Comparison) -> list[tuple[str, str, str]]:
+    """Two methods and their values query by query: of the best or the baseline with some others."""
     metric, pooled = comparison.metrics[0], comparison.pooled
     best = comparison.baseline or comparison.best_method(metric)
-    pairs = (
-        [(best, other) for other in comparison.methods if other != best][:MOST_SCATTERS]
-        if comparison.baseline is not None
-        else [(other, best) for other in comparison.methods if other != best][:MOST_SCATTERS]
-        if len(comparison.methods) > 2
-        else [(b, a) for a, b in combinations(comparison.methods, 2)]
-    )
-    caption = "Each point is a test query; above the line {b} is better, below it {a}."
-    return tuple(
-        figure(
-            figures.query_scatter({a: pooled[a][metric], b: pooled[b][metric]}, metric=metric), caption.format(a=a, b=b)
-        )
-        for a, b in pairs
-    )
+    others = [method for method in comparison.methods if method != best][:MOST_SCATTERS]
+    if comparison.baseline is not None:
+        pairs = [(best, other) for other in others]
+    elif len(comparison.methods) > 2:
+        pairs = [(other, best) for other in others]
+    else:
+        pairs = [(b, a) for a, b in combinations(comparison.methods, 2)]
+    return [
+        (a, b, figures.query_scatter({a: pooled[a][metric], b: pooled[b][metric]}, metric=metric)) for a, b in pairs
+    ]
 
 
-def _settings(comparison: Comparison) -> tuple[str, ...]:
-    rows: list[list[str | Cell]] = []
+def _chosen(comparison: Comparison) -> list[tuple[str, str, int | None]]:
+    """Rows of the table of settings; the method and the number of candidates stand in its first row."""
+    rows: list[tuple[str, str, int | None]] = []
     for method, selections in comparison.selections.items():
-        tried = Cell(str(max(len(selection.tried) for selection in selections)))
-        rows += [
-            [method if line == 0 else "", text, tried if line == 0 else ""]
-            for line, text in enumerate(chosen_settings(comparison, method))
-        ]
-    return (
-        table(
-            ["method", "chosen on validation data", "candidates"],
-            rows,
-            caption="Settings that are not listed have their defaults.",
-        ),
-    )
+        first, *others = chosen_settings(comparison, method)
+        rows.append((method, first, max(len(selection.tried) for selection in selections)))
+        rows += [("", settings, None) for settings in others]
+    return rows

@@ -11,6 +11,7 @@ from typing import Any
 from rankpolicy.files import atomic_write
 from rankpolicy.optional import require
 from rankpolicy.reports import charts, numbers
+from rankpolicy.reports.run_record import RunRecord
 
 
 @cache
@@ -51,7 +52,7 @@ class Section:
     title
         Its heading.
     parts
-        HTML fragments below the heading, such as those of ``paragraph``, ``table`` and ``figure``.
+        HTML fragments below the heading, such as those of ``paragraph`` and ``table``.
     """
 
     title: str
@@ -67,7 +68,7 @@ class Cell:
     below: str = ""
 
 
-def html_page(title: str, lead: str, sections: Sequence[Section]) -> str:
+def html_page(title: str, lead: str, sections: Sequence[Section], run: RunRecord | None = None) -> str:
     """The text of an HTML page.
 
     Parameters
@@ -78,39 +79,26 @@ def html_page(title: str, lead: str, sections: Sequence[Section]) -> str:
         First paragraph, below the title.
     sections
         The sections of the page.
+    run
+        Command, seed, data and versions, for the last section; None (the default) for none.
     """
-    return rendered("reports/templates/report.html.jinja", title=title, lead=lead, sections=sections)
+    return report("report", title=title, lead=lead, sections=sections, run=run)
 
 
-def paragraph(text: str, *, soft: bool = False) -> str:
-    """A paragraph; ``soft`` sets it in a lighter colour."""
-    return macro("paragraph", text, soft)
+def report(name: str, *, title: str, lead: str, run: RunRecord | None, **values: Any) -> str:
+    """The page of a report, from its template."""
+    return rendered(f"reports/templates/{name}.html.jinja", title=title, lead=lead, run=run, **values)
 
 
-def heading(text: str) -> str:
-    """A heading inside a section."""
-    return macro("heading", text)
-
-
-def command(text: str) -> str:
-    """A command line in a fixed-width font."""
-    return macro("command", text)
-
-
-def figure(svg: str, caption: str) -> str:
-    """A figure, given as SVG text, with its caption."""
-    return macro("figure", svg, caption)
+def paragraph(text: str) -> str:
+    """A paragraph."""
+    return macro("paragraph", text)
 
 
 def table(header: Sequence[str], rows: Sequence[Sequence[str | Cell]], *, caption: str = "") -> str:
     """A table with its caption below, which stays in place where a wide table scrolls."""
     numeric = [name for column, name in enumerate(header) if any(isinstance(row[column], Cell) for row in rows)]
-    return figure(macro("table", header, rows, numeric), caption)
-
-
-def details(summary: str, fragments: Sequence[str]) -> str:
-    """HTML fragments that a reader opens by a click on their summary."""
-    return macro("details", summary, fragments)
+    return macro("captioned", caption, caller=lambda: macro("table", header, rows, numeric))
 
 
 def write_page(path: str | os.PathLike[str], html: str) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+from collections import Counter
 from typing import Any
 
 import numpy as np
@@ -11,12 +12,10 @@ import torch
 
 from rankpolicy.data.dataset import RankingDataset
 from rankpolicy.declarations.settings import plain
-from rankpolicy.experiments.pareto import UtilityDisparity
 from rankpolicy.experiments.tradeoff_curves import Tradeoff, TradeoffPoint
 from rankpolicy.fairness import FairnessAim
 from rankpolicy.reports import figures
-from rankpolicy.reports.how_made import how_made
-from rankpolicy.reports.html import Cell, Section, figure, html_page, paragraph, table
+from rankpolicy.reports.html import report
 from rankpolicy.reports.run_record import RunRecord
 
 COLUMNS = (
@@ -75,22 +74,20 @@ def tradeoff_page(tradeoff: Tradeoff, test: RankingDataset, run: RunRecord, *, t
     lead
         First paragraph, below the title.
     """
-    caption = (
-        "Each point is a method at one strength, measured on held-out queries; up and left is better. Rings and the dotted line mark the "
-        "Pareto front: points that no other point dominates."
-        + (f" Thin bars: ± one standard deviation over {len(tradeoff.seeds)} seeds." if len(tradeoff.seeds) > 1 else "")
-    )
-    drawn = figures.svg(tradeoff_figure(tradeoff), f"{tradeoff.reward} against {tradeoff.fairness.name} disparity")
-    return html_page(
-        title,
-        lead,
-        [
-            Section(title="Utility against disparity", parts=(figure(drawn, caption), *_hypervolumes(tradeoff))),
-            Section(title="Exposure and merit", parts=_exposures(tradeoff, test)),
-            Section(title="Points", parts=_points(tradeoff)),
-            Section(title="What was measured", parts=_measured(tradeoff)),
-            how_made(run),
-        ],
+    left_out: Counter[str] = sum(map(Counter, tradeoff.left_out), Counter())
+    curves = figures.svg(tradeoff_figure(tradeoff), f"{tradeoff.reward} against {tradeoff.fairness.name} disparity")
+    return report(
+        "tradeoff",
+        title=title,
+        lead=lead,
+        run=run,
+        tradeoff=tradeoff,
+        curves=curves,
+        exposures=_exposures(tradeoff, test),
+        left_out=left_out,
+        position_bias=_position_bias_text(tradeoff.fairness),
+        merit=plain(tradeoff.fairness.merit),
+        mean_text=mean_text,
     )
 
 
@@ -142,97 +139,20 @@ def mean_text(mean: float, spread: float | None, digits: int) -> str:
     return f"{mean:.{digits}f}" if spread is None else f"{mean:.{digits}f} ± {spread:.{digits}f}"
 
 
-def _hypervolumes(tradeoff: Tradeoff) -> tuple[str, ...]:
-    volumes = tradeoff.hypervolume
-    best = max(volumes, key=lambda method: volumes[method])
-    on_front = {method: sum(point.method == method for point in tradeoff.pareto) for method in volumes}
-    rows: list[list[str | Cell]] = [
-        [
-            method,
-            Cell(str(len(tradeoff.curves[method]))),
-            Cell(str(on_front[method])),
-            Cell(f"{volume:.6f}", is_best=method == best),
-        ]
-        for method, volume in volumes.items()
-    ]
-    caption = (
-        "Hypervolume: the area dominated by a method's points, bounded by the reference point; more is better. Reference point: "
-        f"{_aims_text(tradeoff.reference)}."
-    )
-    return (table(["method", "points", "on the Pareto front", "hypervolume"], rows, caption=caption),)
-
-
-def _exposures(tradeoff: Tradeoff, test: RankingDataset) -> tuple[str, ...]:
+def _exposures(tradeoff: Tradeoff, test: RankingDataset) -> str:
+    """Exposure by merit at points of the first method."""
     method, curve = next(iter(tradeoff.curves.items()))
     merit = tradeoff.fairness.merits(torch.from_numpy(test.labels_by_query.astype(np.float64))[None])[0].numpy()
     groups = None if test.groups_by_query is None else test.in_row_order(test.groups_by_query)
-    shown = points_to_show(curve)
-    exposures = {title: point.exposure for title, point in shown.items()}
-    drawn = figures.exposure_by_merit(exposures, test.in_row_order(merit), groups)
-    caption = (
-        f"{method} at points of its curve. Each dot is an item of the test data (seed {tradeoff.seeds[0]}), large marks are means of "
-        "groups. On the line an item has as much exposure for its merit as the average item; a group above it is shown more than it "
-        "merits. Disparity compares items or groups within a query; this figure pools all queries."
-    )
-    return (figure(figures.svg(drawn, f"exposure by merit of {method}"), caption),)
-
-
-def _points(tradeoff: Tradeoff) -> tuple[str, ...]:
-    on_front = tradeoff.pareto
-    has_notes = any(point.notes for point in tradeoff.points)
-    rows: list[list[str | Cell]] = []
-    for point in tradeoff.points:
-        mean, deviation = point.mean, point.standard_deviation
-        rows.append(
-            [
-                point.method,
-                point.label,
-                Cell(mean_text(mean.utility, deviation and deviation.utility, 4), is_best=point in on_front),
-                Cell(mean_text(mean.disparity, deviation and deviation.disparity, 5), is_best=point in on_front),
-                "Pareto" if point in on_front else "",
-                *(["; ".join(point.notes)] if has_notes else []),
-            ]
-        )
-    seeds = f"Mean ± standard deviation over {len(tradeoff.seeds)} seeds. " if len(tradeoff.seeds) > 1 else ""
-    header = ["method", "set", tradeoff.reward, "disparity", "", *(["warnings"] if has_notes else [])]
-    return (table(header, rows, caption=f"{seeds}Bold: on the Pareto front."),)
-
-
-def _measured(tradeoff: Tradeoff) -> tuple[str, ...]:
-    left_out: dict[str, int] = {}
-    for of_seed in tradeoff.left_out:
-        for reason, count in of_seed.items():
-            left_out[reason] = left_out.get(reason, 0) + count
-    reasons = "; ".join(f"{reason}: {count}" for reason, count in left_out.items())
-    rows: list[list[str | Cell]] = [
-        [method, ", ".join(f"{name}={value}" for name, value in settings.items()) or "defaults"]
-        for method, settings in tradeoff.settings.items()
-    ]
-    aim = tradeoff.fairness
-    compared = "expected clicks" if aim.impact else "exposure"
-    return (
-        paragraph(
-            f"Utility is the expected {tradeoff.reward} of a ranking drawn from the policy, mean over test queries. Disparity is the "
-            f"{aim.name} disparity of {compared} for merit (Singh & Joachims 2019), mean over the test queries that have one; "
-            f"position bias {_position_bias_text(aim)}, merit {plain(aim.merit)} of the label. Both are "
-            "computed from exact exposures, not sampled. A method that sorts by scores is measured by that one ranking of each query."
-        ),
-        paragraph(
-            f"Test queries: {sum(tradeoff.num_queries)} over {len(tradeoff.seeds)} seed(s). Left out of the disparity: "
-            f"{reasons or 'none'}. For reference, the uniform random policy has {_aims_text(tradeoff.uniform)}."
-        ),
-        table(["method", "settings"], rows, caption="Settings that are not listed have their defaults."),
-    )
+    panels = {title: point.exposure for title, point in points_to_show(curve).items()}
+    drawn = figures.exposure_by_merit(panels, test.in_row_order(merit), groups)
+    return figures.svg(drawn, f"exposure by merit of {method}")
 
 
 def _position_bias_text(aim: FairnessAim) -> str:
     if isinstance(aim.rank_weights, str):
         return {"log2": "1 / log2(1 + rank)", "inverse": "1 / rank", "geometric": "0.8^(rank - 1)"}[aim.rank_weights]
     return "as measured: " + ", ".join(f"{weight:.3g}" for weight in aim.rank_weights)
-
-
-def _aims_text(aims: UtilityDisparity) -> str:
-    return f"utility {aims.utility:.4f}, disparity {aims.disparity:.5f}"
 
 
 def _short_label(point: TradeoffPoint) -> str:
