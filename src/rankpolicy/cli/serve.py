@@ -79,7 +79,7 @@ def serve(
             raise RankPolicyError("--rate is of the simulated users: give --playground too.")
         users = _USERS_PER_SECOND if rate is None else rate
         from rankpolicy.service.config import ServiceConfig, read_config
-        from rankpolicy.service.playground.beside import simulated_users, with_playground_defaults
+        from rankpolicy.service.playground.traffic import simulated_users, with_playground_defaults
         from rankpolicy.service.server import serve as serve_forever
 
         typed: dict[str, Any] = {

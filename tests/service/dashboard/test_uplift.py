@@ -134,7 +134,7 @@ def test_every_alarm_is_raised_by_its_number():
 
 
 def test_the_playground_explores_with_known_propensities():
-    from rankpolicy.service.playground.beside import with_playground_defaults
+    from rankpolicy.service.playground.traffic import with_playground_defaults
 
     for policy, _ in ServiceConfig(**with_playground_defaults({})).made_policies().values():
         assert policy.kind == "uniform" or policy.random_lists > 0

@@ -6,12 +6,16 @@ import math
 import random
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
+from pathlib import Path
 from typing import Any
 
 from rankpolicy.service.client import Client
-from rankpolicy.service.config import DEFAULT_POLICY
+from rankpolicy.service.config import DEFAULT_POLICY, ServiceConfig
+from rankpolicy.service.domain.keys import new_key
 from rankpolicy.service.errors import ServiceError
+from rankpolicy.service.log.locations import is_url, open_store
 from rankpolicy.service.playground.world import CUTOFF, World
 from rankpolicy.types import RankPolicyError
 
@@ -125,3 +129,45 @@ class Playground:
                 due + self._users.expovariate(self._rate), time.monotonic() - 1
             )  # a slow server is not flooded later
             self._ending.wait(max(0.0, due - time.monotonic()))
+
+
+def with_playground_defaults(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Settings of ``ServiceConfig``; where they name none, a bandit and random lists, a database and a window for the playground.
+
+    >>> with_playground_defaults({"db": "mine.db"})["window_seconds"]
+    2.0
+    """
+    return {"db": DB, "window_seconds": WINDOW_SECONDS, "policies": POLICIES} | dict(settings)
+
+
+@contextmanager
+def simulated_users(
+    config: ServiceConfig, *, rate: float, seed: int | None, report: Callable[[str], None]
+) -> Iterator[Callable[[str], None]]:
+    """Gives a function that lets users come to the address it is called with; they leave at the end."""
+    started: list[Playground] = []
+    # Before the server reads the keys for the first time: it would refuse the first users otherwise.
+    key = _new_key(config)
+
+    def start(url: str) -> None:
+        users = Playground(url, list(config.policies), rate=rate, key=key, seed=seed, report=report)
+        users.start()
+        started.append(users)
+
+    try:
+        yield start
+    finally:
+        for users in started:
+            users.stop()
+
+
+def _new_key(config: ServiceConfig) -> str | None:
+    """A key for the users if the service asks for keys. It is known to this process only."""
+    if not is_url(config.place) and not Path(config.db).exists():
+        return None
+    with closing(open_store(config.place, role="keys", check="none")) as store:
+        if not store.had_keys():
+            return None
+        key, stored = new_key(["rank", "events"])
+        store.add_key(stored, now=time.time_ns() // 1000)
+        return key

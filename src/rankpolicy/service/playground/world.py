@@ -59,14 +59,14 @@ class World:
             items = [
                 WorldItem(
                     name=name,
-                    group=GROUPS[place >= 7],
+                    group=GROUPS[number >= 7],
                     attraction=generator.uniform(0.3, 0.5) if name in good else generator.uniform(0.01, 0.07),
                 )
-                for place, name in enumerate(names)
+                for number, name in enumerate(names)
             ]
             generator.shuffle(items)  # the shop's own order knows nothing
             self.items[query] = items
-        self._popularity = [1 / (1 + place) ** 0.7 for place in range(len(self.items))]
+        self._popularity = [1 / (1 + rank) ** 0.7 for rank in range(len(self.items))]
 
     def query(self, user: random.Random) -> str:
         """A query; some are asked more often than others.
@@ -114,6 +114,6 @@ class World:
         True
         """
         missed = 1.0
-        for item in sorted(self.items[query], key=lambda one: -one.attraction)[:cutoff]:
+        for item in sorted(self.items[query], key=lambda item: -item.attraction)[:cutoff]:
             missed *= 1 - item.attraction
         return 1 - missed
