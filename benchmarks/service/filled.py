@@ -6,7 +6,8 @@ from pathlib import Path
 
 from rankpolicy.service.config import ServiceConfig
 from rankpolicy.service.domain.clock import Clock
-from rankpolicy.service.domain.records import NewEvent, NewEvents, NewRanking, ShownList
+from rankpolicy.service.domain.messages import NewEvent
+from rankpolicy.service.domain.records import NewEvents, NewRanking, ShownList
 from rankpolicy.service.learning.live import LivePolicies
 from rankpolicy.service.log.sqlite import SqliteStore
 

@@ -9,9 +9,9 @@ from typing import Any
 
 import msgspec
 
-from rankpolicy.service.domain.messages import RankRequest
+from rankpolicy.service.domain.messages import NewEvent, RankRequest
 from rankpolicy.service.domain.randomness import generator_of
-from rankpolicy.service.domain.records import NewEvent, NewEvents, NewRanking, ShownList
+from rankpolicy.service.domain.records import NewEvents, NewRanking, ShownList
 from rankpolicy.service.learning.live import LivePolicies
 from rankpolicy.service.log.sqlite import SqliteStore
 from tests.service.parts import live_policies

@@ -150,7 +150,7 @@ def test_a_key_is_written_nowhere(tmp_path, capfd):
     with TestClient(application, base_url="http://127.0.0.1", client=("127.0.0.1", 5)) as http:
         answers = [asked(http, "POST", "/v1/rank", key).text, asked(http, "GET", f"/v1/{key}", key).text]
         answers.append(asked(http, "POST", "/v1/rank", key, {"query": 1}).text)
-        service.rank = None  # a failure of the service itself, with a traceback
+        service.submit_request = None  # a failure of the service itself, with a traceback
         answers.append(asked(http, "POST", "/v1/rank", key).text)
     secret = key.partition(f"{stored.key_id}_")[2]  # which may have underscores itself
     assert reports

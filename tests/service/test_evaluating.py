@@ -8,7 +8,8 @@ import pytest
 
 import rankpolicy as rp
 from rankpolicy.service.domain.keys import new_key
-from rankpolicy.service.domain.records import NewEvent, NewEvents
+from rankpolicy.service.domain.messages import NewEvent
+from rankpolicy.service.domain.records import NewEvents
 from rankpolicy.service.log.sqlite import SqliteStore
 from tests.service.logs import written_log
 from tests.service.models import BEST_FIRST, ITEMS, saved_ranker

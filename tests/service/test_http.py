@@ -208,17 +208,6 @@ def test_keys_and_scopes(tmp_path, capfd):
 
 
 @contextmanager
-def full_disk_of_a_thread(service):
-    """No page more for the connection that writes."""
-    connection, reopen = service._store._connection, service._store.reopen
-    connection.pragma("max_page_count", connection.pragma("page_count"))
-    service._store.reopen = lambda: None  # a new connection would have no limit
-    yield "is full"
-    connection.pragma("max_page_count", 1 << 30)
-    service._store.reopen = reopen
-
-
-@contextmanager
 def full_disk_of_a_process(service):
     """No byte more for the files of the process that writes."""
     process, size = service._writer._process.pid, os.path.getsize(f"{service._store.path}-wal")
@@ -227,10 +216,9 @@ def full_disk_of_a_process(service):
     resource.prlimit(process, resource.RLIMIT_FSIZE, before)
 
 
-@pytest.mark.parametrize("full_disk", [full_disk_of_a_thread, full_disk_of_a_process])
-def test_a_full_disk_refuses_events_goes_on_ranking_and_recovers(tmp_path, full_disk):
+def test_a_full_disk_refuses_events_goes_on_ranking_and_recovers(tmp_path):
     config = ServiceConfig(db=str(tmp_path / "service.db"), policies=POLICIES, window_seconds=60)
-    service = RankingService(config, writes_beside=full_disk is full_disk_of_a_process)
+    service = RankingService(config)
     with TestClient(Application(service), base_url="http://127.0.0.1", client=("127.0.0.1", 5)) as http:
         shown = post(http, "/v1/rank", RANK | {"policy": "own"}).json()
         event = {"ranking_id": shown["ranking_id"], "item": "a", "type": "x" * 500}
@@ -240,7 +228,7 @@ def test_a_full_disk_refuses_events_goes_on_ranking_and_recovers(tmp_path, full_
             if answer.status_code == 503:
                 raise UnavailableError(answer.json()["message"])
 
-        with full_disk(service) as reason:
+        with full_disk_of_a_process(service) as reason:
             number, said = until_refused(sent)
             assert reason in said
             assert http.get("/readyz").status_code == 503

@@ -16,7 +16,7 @@ import pytest
 
 from rankpolicy.service.config import ServiceConfig
 from rankpolicy.service.domain.clock import Clock
-from rankpolicy.service.domain.messages import EventIn, Item, RankRequest
+from rankpolicy.service.domain.messages import Item, NewEvent, RankRequest
 from rankpolicy.service.errors import UnavailableError
 from rankpolicy.service.log.journal import Journal
 from rankpolicy.service.log.replay import replay
@@ -131,10 +131,10 @@ def test_a_frozen_policy_orders_as_its_policy_did_whatever_is_learned_later(tmp_
 
 
 def test_items_times_draws_are_bounded(tmp_path):
-    service = RankingService(ServiceConfig(db=str(tmp_path / "service.db"), max_item_draws=100), writes_beside=False)
+    service = RankingService(ServiceConfig(db=str(tmp_path / "service.db"), max_item_draws=100))
     request = RankRequest(query="q", items=[Item(id="a"), Item(id="b")], propensity_draws=51)
     with pytest.raises(RankPolicyError, match="at most 100; got 102"):
-        service.rank_soon(request, lambda outcome: None)
+        service.submit_request(request, lambda outcome: None)
     service.stop()
 
 
@@ -156,7 +156,7 @@ def test_a_stalled_writer_gives_unlogged_lists_and_refuses_events(tmp_path):
         service._writer._process.send_signal(signal.SIGSTOP)
         shown = await asyncio.wait_for(service.rank(request("r2")), 60)
         withdrawn = await asyncio.wait_for(service.rank(request("r3")), 60)
-        event = EventIn(event_id="e1", ranking_id="r2", item="a")
+        event = NewEvent(event_id="e1", ranking_id="r2", item="a")
         with pytest.raises(UnavailableError, match=r"within 0\.3 seconds"):
             await asyncio.wait_for(service.take([event]), 60)
         while service.journal.problem is None:  # readiness: the oldest piece waits for longer than a second
@@ -212,7 +212,7 @@ def test_states_are_hashed_outside_the_event_loop(tmp_path, monkeypatch):
     from rankpolicy.service.http.application import Application
     from rankpolicy.service.learning.live import LivePolicy
 
-    service = RankingService(ServiceConfig(db=str(tmp_path / "service.db")), writes_beside=False)
+    service = RankingService(ServiceConfig(db=str(tmp_path / "service.db")))
     in_loop, described = [], LivePolicy.described
 
     def watched(live):
@@ -230,14 +230,14 @@ def test_states_are_hashed_outside_the_event_loop(tmp_path, monkeypatch):
 
 
 def test_requests_that_waited_too_long_are_shed(tmp_path):
-    service = RankingService(ServiceConfig(db=str(tmp_path / "service.db"), shed_seconds=1e-9), writes_beside=False)
+    service = RankingService(ServiceConfig(db=str(tmp_path / "service.db"), shed_seconds=1e-9))
 
     async def served():
         service.start()
         waiting = [asyncio.get_running_loop().create_future() for _ in range(64)]
         for future in waiting:
             service.check_load()
-            assert service.rank_soon(RankRequest(query="q", items=[Item(id="a")]), future.set_result)
+            service.submit_request(RankRequest(query="q", items=[Item(id="a")]), future.set_result)
         with pytest.raises(UnavailableError, match="more requests come"):
             service.check_load()  # the next request that the same turn of the event loop reads
         assert all([(await future).logged for future in waiting])
@@ -252,7 +252,7 @@ def test_requests_in_flight_have_a_bounded_size(tmp_path):
     from rankpolicy.service.http.application import Application
 
     config = ServiceConfig(db=str(tmp_path / "service.db"), max_megabytes_in_flight=1)
-    service = RankingService(config, writes_beside=False)
+    service = RankingService(config)
     application = Application(service)
     body = b" " * 999_000 + BODY
     scope = {
@@ -265,12 +265,12 @@ def test_requests_in_flight_have_a_bounded_size(tmp_path):
     async def served():
         service.start()
         first, statuses = asyncio.get_running_loop().create_future(), []
-        assert application.answer_soon(scope, body, lambda status, *more: first.set_result(status))
-        assert application.answer_soon(scope, body, lambda status, *more: statuses.append(status))
+        application.answer(scope, body, lambda status, *more: first.set_result(status))
+        application.answer(scope, body, lambda status, *more: statuses.append(status))
         assert statuses == [503]
         assert await first == 200
         again = asyncio.get_running_loop().create_future()
-        assert application.answer_soon(scope, body, lambda status, *more: again.set_result(status))
+        application.answer(scope, body, lambda status, *more: again.set_result(status))
         assert await again == 200
         await asyncio.to_thread(service.stop)
 

@@ -9,9 +9,9 @@ import pytest
 import rankpolicy as rp
 from rankpolicy.service.domain.messages import Item, RankRequest
 from rankpolicy.service.domain.randomness import generator_of
+from rankpolicy.service.domain.records import Ordered
 from rankpolicy.service.learning.live import LivePolicy
 from rankpolicy.service.policies import SERVED
-from rankpolicy.service.policies.served_policy import Ordered
 from rankpolicy.types import RankPolicyError
 from tests.service.parts import request_of
 from tests.service.test_http import client_of, post

@@ -16,7 +16,7 @@ import msgspec
 from rankpolicy.declarations.arguments import checked_kinds
 from rankpolicy.files import checked_file
 from rankpolicy.service.domain.ids import time_ordered_id
-from rankpolicy.service.domain.messages import Evaluate, EventIn, Promote, RankRequest, Rollback
+from rankpolicy.service.domain.messages import Evaluate, NewEvent, Promote, RankRequest, Rollback
 from rankpolicy.service.errors import ServiceError
 from rankpolicy.types import MissingDependencyError, RankPolicyError
 
@@ -174,7 +174,7 @@ class Client:
             else event
             for event in _sequence("events", events)
         ]
-        return self._send("POST", "/v1/events", _message(given, list[EventIn]))
+        return self._send("POST", "/v1/events", _message(given, list[NewEvent]))
 
     def ranking(self, ranking_id: str) -> dict[str, Any]:
         """A list that was shown, with its clicks and whether they were learned.

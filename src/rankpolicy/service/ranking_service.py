@@ -18,13 +18,12 @@ import msgspec
 import numpy as np
 
 from rankpolicy.service.config import ServiceConfig
-from rankpolicy.service.domain.answers import check_names, events_answer, new_events, rank_answer
 from rankpolicy.service.domain.clock import Clock
 from rankpolicy.service.domain.deployments import Change
 from rankpolicy.service.domain.ids import time_ordered_id
-from rankpolicy.service.domain.messages import EventIn, EventsAnswer, RankAnswer, RankRequest
+from rankpolicy.service.domain.messages import EventsAnswer, NewEvent, RankAnswer, RankRequest
 from rankpolicy.service.domain.randomness import GeneratorOfLists, generator_of
-from rankpolicy.service.domain.records import NewEvents, NewRanking, PolicyVersion, ShownList
+from rankpolicy.service.domain.records import NewEvents, NewRanking, Ordered, PolicyVersion, ShownList
 from rankpolicy.service.errors import DamagedStoreError, TooLateError, UnavailableError
 from rankpolicy.service.learning.job_process import run_job
 from rankpolicy.service.learning.live import LivePolicies, LivePolicy
@@ -32,9 +31,7 @@ from rankpolicy.service.log.journal import Done, Journal
 from rankpolicy.service.log.locations import open_store
 from rankpolicy.service.log.retention import delete_older_than
 from rankpolicy.service.log.served_store import ServedStore
-from rankpolicy.service.log.waiting import Waiting
 from rankpolicy.service.log.writer import Writer
-from rankpolicy.service.policies.served_policy import Ordered
 from rankpolicy.service.policies.stored_versions import policy_of_version
 from rankpolicy.types import RankPolicyError
 
@@ -60,8 +57,6 @@ class RankingService:
         What to serve.
     report
         Called with a sentence when something goes wrong that no caller is told.
-    writes_beside
-        Whether another process writes the log, so that the event loop goes on meanwhile; otherwise a thread does.
     """
 
     def __init__(
@@ -69,7 +64,6 @@ class RankingService:
         config: ServiceConfig,
         *,
         report: Callable[[str], None] = lambda text: None,
-        writes_beside: bool = True,
     ) -> None:
         self.config = config
         self._report = report
@@ -78,10 +72,9 @@ class RankingService:
         if config.retrain:  # in a process of its own, so that this one stays small
             run_job({"job": "check", "wanted": [asdict(one) for one in config.retrains()]})
         self._store = open_store(config.place, check="none")
-        self._writer: Writer | None = None
+        writer: Writer | None = None
         try:
-            if writes_beside:
-                self._writer = Writer(config.place, locks=self._store.locks)
+            self._writer = writer = Writer(config.place, locks=self._store.locks)
             wait_for_check = self._store.check_beside(config.check)
             self.reader = open_store(config.place, role="reader", check="none")
             self.clock = Clock(not_before=self._store.last_stamp())
@@ -90,12 +83,11 @@ class RankingService:
             for live in self.policies.by_name.values():
                 live.policy.warm_up()
             wait_for_check()
-            if self._writer is not None:
-                self._writer.reopen()  # it is ready then, and brings the lessons that come from now on
-                self.policies.catch_up(self._store)
+            writer.reopen()  # it is ready then, and brings the lessons that come from now on
+            self.policies.catch_up(self._store)
         except BaseException:
-            if self._writer is not None:
-                self._writer.stop()
+            if writer is not None:
+                writer.stop()
             self._store.close()
             raise
         self._secret = (
@@ -115,6 +107,7 @@ class RankingService:
         self._slow = ThreadPoolExecutor(1, "rankpolicy ranker")
         self._draws = ThreadPoolExecutor(1, "rankpolicy draws")  # apart: lists of rankers do not wait for them
         self._generators = GeneratorOfLists(self._secret)
+        self._rankings: set[asyncio.Task[None]] = set()  # of lists that a thread orders
         self._handed_over: list[tuple[NewRanking | NewEvents, Done]] = []
         self._turn_began = 0.0  # when the event loop took the first of them
         self.num_unlogged = 0
@@ -132,8 +125,6 @@ class RankingService:
     def start(self) -> None:
         """Begin to write. Called in the event loop."""
         self._loop = asyncio.get_running_loop()
-        if self._writer is None:
-            self._store.begin_to_serve()
         self.journal.start(self._loop)
         self._row_check.start()
         self._tasks = [self._loop.create_task(self._watch())]
@@ -159,8 +150,7 @@ class RankingService:
         self._slow.shutdown()
         self._draws.shutdown()
         self.reader.close()
-        if self._writer is not None:
-            self._writer.stop()
+        self._writer.stop()
         self._store.close()
 
     @property
@@ -181,100 +171,125 @@ class RankingService:
         request
             Query, items and cutoff.
         """
-        assert self._loop is not None
-        waiting = Waiting(self._loop)
-        if not self.rank_soon(request, waiting.done):
-            start = time.perf_counter_ns()
-            ranking_id = request.ranking_id or time_ordered_id()
-            change = self.policies.change
-            asked, live = self.policies.chosen(request.policy, request.user or ranking_id)
-            ordered = await self._ordered_beside(live, request, generator_of(self._secret, ranking_id))
-            new = self._new_ranking(ranking_id, request, live, ordered, asked=asked, change=change)
-            self._submit(new, self._answered(new, start, waiting.done))
-        answer: RankAnswer = await waiting.outcome()
+        answer: RankAnswer = await self._outcome_of(partial(self.submit_request, request))
         return answer
 
-    def rank_soon(self, request: RankRequest, done: Done, *, body: bytes | None = None) -> bool:
-        """Order the items of a request; whether that was possible at once. ``done`` gets the answer, or an exception, once it is on disk.
+    async def take(self, events: list[NewEvent]) -> EventsAnswer:
+        """Store events; the answer comes once they are on disk.
 
-        Policies that take their time are left to ``rank``.
+        Parameters
+        ----------
+        events
+            The events.
+        """
+        answer: EventsAnswer = await self._outcome_of(partial(self.submit_events, events))
+        return answer
+
+    async def _outcome_of(self, submit: Callable[[Done], None]) -> Any:
+        handed_over: asyncio.Future[list[Any]] = asyncio.get_running_loop().create_future()
+
+        def done(outcome: Any) -> None:
+            if not handed_over.done():  # it is done already where the caller has gone
+                handed_over.set_result([outcome])
+
+        submit(done)
+        outcome = (await handed_over).pop()
+        if not isinstance(outcome, Exception):
+            return outcome
+        try:
+            raise outcome
+        finally:
+            del outcome  # with it, error and traceback would hold each other in memory
+
+    def submit_request(self, request: RankRequest, done: Done, *, body: bytes | None = None) -> None:
+        """Order the items of a request, here or in a thread; ``done`` gets the answer, or an exception, once the list is on disk.
 
         Parameters
         ----------
         request
             Query, items and cutoff.
         done
-            Called once in the event loop, after this has returned.
+            Called in the event loop.
         body
-            The request as it came, where it is at hand.
+            The request as it came, which the log keeps; None where it did not come as JSON.
         """
         start = time.perf_counter_ns()
-        check_names(request)
+        request.check_names()
         if (draws := len(request.items) * request.propensity_draws) > self.config.max_item_draws:
             raise RankPolicyError(
                 f"items times propensity_draws must be at most {self.config.max_item_draws:,}; got {draws:,}. "
                 "Ask for fewer draws, or send fewer items."
             )
         ranking_id = request.ranking_id or time_ordered_id()
-        change = self.policies.change
         asked, live = self.policies.chosen(request.policy, request.user or ranking_id)
-        if not live.policy.is_quick and self.config.rank_budget_seconds is not None:
-            return False
-        ordered = live.order_soon(request, generator=self._generators.at(ranking_id))
-        if ordered is None:
-            return False
         # Requests with an id of their own are compared by what they say, not by how their client writes JSON.
-        encoded = body if request.ranking_id is None else None
-        new = self._new_ranking(ranking_id, request, live, ordered, asked=asked, change=change, encoded=encoded)
-        self._submit(new, self._answered(new, start, done))
-        return True
+        encoded = body if request.ranking_id is None and body is not None else _ENCODER.encode(request)
+        log_list = partial(
+            self._log_list,
+            ranking_id,
+            request,
+            live,
+            encoded,
+            asked=asked,
+            change=self.policies.change,
+            start=start,
+            done=done,
+        )
+        ordered = None
+        if live.policy.is_quick or self.config.rank_budget_seconds is None:
+            ordered = live.order_soon(request, generator=self._generators.at(ranking_id))
+        if ordered is not None:
+            log_list(ordered)
+            return
 
-    async def take(self, events: list[EventIn]) -> EventsAnswer:
-        """Store events; the answer comes once they are on disk.
+        async def order_and_store() -> None:
+            try:
+                log_list(await self._ordered_in_thread(live, request, generator_of(self._secret, ranking_id)))
+            except Exception as error:
+                done(error)
 
-        Parameters
-        ----------
-        events
-            Events of one request.
-        """
         assert self._loop is not None
-        waiting = Waiting(self._loop)
-        self.take_soon(events, waiting.done)
-        answer: EventsAnswer = await waiting.outcome()
-        return answer
+        task = self._loop.create_task(order_and_store())
+        self._rankings.add(task)  # the event loop itself would forget it
+        task.add_done_callback(self._rankings.discard)
 
-    def take_soon(self, events: list[EventIn], done: Done) -> None:
+    def submit_events(self, events: list[NewEvent], done: Done) -> None:
         """Store events; ``done`` gets the answer, or an exception, once they are on disk.
 
         Parameters
         ----------
         events
-            Events of one request.
+            The events.
         done
-            Called once in the event loop, after this has returned.
+            Called in the event loop.
         """
+        for event in events:
+            if "\0" in event.event_id or "\0" in event.ranking_id:
+                raise RankPolicyError(f"ids must not hold the character U+0000; got {event.event_id!r:.80}.")
 
         def stored(outcome: Any) -> None:
-            done(outcome if isinstance(outcome, Exception) else events_answer(events, outcome))
+            done(outcome if isinstance(outcome, Exception) else EventsAnswer.of(events, outcome))
 
-        self._submit(NewEvents(events=new_events(events), window=self.config.window), stored)
+        self._hand_over_soon(NewEvents(events=events, window=self.config.window), stored)
 
     def _answered(self, new: NewRanking, start: int, done: Done) -> Done:
         def stored(outcome: Any) -> None:
             if not isinstance(outcome, Exception):
-                done(rank_answer(outcome.shown, start, logged=True))
+                done(RankAnswer.of(outcome.shown, start, logged=True))
             elif isinstance(outcome, TooLateError) or (
                 isinstance(outcome, UnavailableError) and self.journal.failure is not None
             ):
                 # The disk is full, broken or stalled, and not just busy: users shall see a list even so.
                 self.num_unlogged += 1
-                done(rank_answer(new.shown, start, logged=False))
+                done(RankAnswer.of(new.shown, start, logged=False))
             else:
                 done(outcome)
 
         return stored
 
-    async def _ordered_beside(self, live: LivePolicy, request: RankRequest, generator: np.random.Generator) -> Ordered:
+    async def _ordered_in_thread(
+        self, live: LivePolicy, request: RankRequest, generator: np.random.Generator
+    ) -> Ordered:
         """The list of a policy that takes its time, beside the event loop; the caller's order where it takes too long."""
         loop = asyncio.get_running_loop()
         threads = self._draws if request.propensity_draws else self._slow
@@ -289,46 +304,43 @@ class RankingService:
             names = [item.id for item in request.items[: request.cutoff]]
             return Ordered(items=names, mode="fallback", no_propensities="the policy took longer than the time budget")
 
-    def _new_ranking(
+    def _log_list(
         self,
         ranking_id: str,
         request: RankRequest,
         live: LivePolicy,
+        encoded: bytes,
         ordered: Ordered,
         *,
         asked: str,
         change: int,
-        encoded: bytes | None = None,
-    ) -> NewRanking:
-        encoded = _ENCODER.encode(request) if encoded is None else encoded
-        mode = ordered.mode
-        if mode == "served" and live.version.number == self.policies.routing.deployed[live.version.policy].canary:
-            mode = "canary"
+        start: int,
+        done: Done,
+    ) -> None:
+        fields = msgspec.structs.asdict(ordered)
+        version = live.version
+        if ordered.mode == "served" and version.number == self.policies.routing.deployed[version.policy].canary:
+            fields["mode"] = "canary"
         shown = ShownList(
+            **fields,
             ranking_id=ranking_id,
-            policy=live.version.policy,
-            policy_version=live.version.number,
+            policy=version.policy,
+            policy_version=version.number,
             query=request.query,
-            items=ordered.items,
             model_sha256=live.policy.model_sha256,
-            scores=ordered.scores,
-            propensities=ordered.propensities,
-            no_propensities=ordered.no_propensities,
-            propensity_draws=ordered.propensity_draws,
-            mode=mode,
             asked=asked,
             change=change,
-            memo=ordered.memo,
         )
-        return NewRanking(
+        new = NewRanking(
             shown=shown,
-            version=live.version.key,
+            version=version.key,
             request=encoded,
             request_hash=blake2b(encoded, digest_size=16).digest(),
             window=self.config.window,
-            learns=live.policy.learns and bool(ordered.items) and mode != "fallback",
+            learns=live.policy.learns and bool(ordered.items) and ordered.mode != "fallback",
             has_fresh_id=request.ranking_id is None,
         )
+        self._hand_over_soon(new, self._answered(new, start, done))
 
     async def changed(self, change: Callable[[ServedStore, int], Change]) -> Change:
         """Make a change of what is served, and serve it before this returns.
@@ -480,7 +492,7 @@ class RankingService:
                 self._report(f"old lists could not be deleted: {error}")
             await asyncio.sleep(SECONDS_BETWEEN_DELETIONS)
 
-    def _submit(self, work: NewRanking | NewEvents, done: Done) -> None:
+    def _hand_over_soon(self, work: NewRanking | NewEvents, done: Done) -> None:
         assert self._loop is not None
         if not self._handed_over:  # everything that this turn of the event loop reads goes to the journal at once
             self._loop.call_soon(self._hand_over)

@@ -9,6 +9,7 @@ import resource
 import socket
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 
 from rankpolicy.service.config import ServiceConfig
 from rankpolicy.service.http.access import is_loopback
@@ -38,7 +39,7 @@ def serve(config: ServiceConfig, *, announce: Callable[[str], None]) -> None:
     except ImportError:
         raise MissingDependencyError("The service needs uvicorn: pip install 'rankpolicy[serve]'") from None
     from rankpolicy.service.http.application import Application
-    from rankpolicy.service.http.connection_limits import MOST_CONNECTIONS, impatient_protocol
+    from rankpolicy.service.http.connection_limits import MOST_CONNECTIONS, ConnectionLimits, LimitedProtocol
     from rankpolicy.service.ranking_service import RankingService
 
     log_everything_as_json()
@@ -64,11 +65,10 @@ def serve(config: ServiceConfig, *, announce: Callable[[str], None]) -> None:
 
         access_log = AccessLog(config.access_log) if config.access_log else None
         application = Application(service, report=log_line, access_log=access_log)
+        limits = ConnectionLimits(min(MOST_CONNECTIONS, open_file_limit() - _OTHER_FILES))
         settings = uvicorn.Config(
             application,
-            http=impatient_protocol(
-                application.answer_soon, most_connections=min(MOST_CONNECTIONS, open_file_limit() - _OTHER_FILES)
-            ),
+            http=partial(LimitedProtocol, limits, application.answer),  # type: ignore[arg-type]
             lifespan="on",
             log_config=None,
             access_log=False,

@@ -19,7 +19,8 @@ from rankpolicy.service.dashboard.log_rows import Candidates, EventRow, ListRow,
 from rankpolicy.service.dashboard.policy_counts import MOST_POSITIONS, PolicyCounts
 from rankpolicy.service.dashboard.query_table import ItemCounts, QueryCounts, QueryTable
 from rankpolicy.service.dashboard.uplift import weights_of_random
-from rankpolicy.service.domain.records import CLICK, PolicyVersion
+from rankpolicy.service.domain.messages import CLICK
+from rankpolicy.service.domain.records import PolicyVersion
 
 MOST_LISTS = 50_000  # lists whose clicks are still waited for; clicks on older ones are counted apart
 MOST_WITH_ITEMS = 5_000  # of them, lists whose clicks still count for their items

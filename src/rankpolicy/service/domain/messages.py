@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+import math
+import time
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import msgspec
 from msgspec import Meta
 
+from rankpolicy.types import RankPolicyError
+
+if TYPE_CHECKING:
+    from rankpolicy.service.domain.records import Fate, ShownList
+
+CLICK = "click"  # the type of event that policies learn from; other types are logged
 MOST_BYTES = 1 << 20  # of a request
 MOST_ITEMS = 2_000
 MOST_FEATURES = 4_096
@@ -14,6 +23,10 @@ MOST_EVENTS = 5_000
 LONGEST = 512  # characters of an id, a query, a name
 LONGEST_TEXT = 4_096  # characters of the text of an item
 MOST_DRAWS = 1_000  # lists drawn to estimate propensities
+_REFUSED = {
+    "conflict": (409, "this event_id was used before, with another content"),
+    "unknown_item": (422, "this item is not in the list"),
+}
 
 Name = Annotated[str, Meta(min_length=1, max_length=LONGEST)]
 Text = Annotated[str, Meta(max_length=LONGEST_TEXT)]
@@ -85,6 +98,20 @@ class RankRequest(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     context: Context | None = None
     propensity_draws: Annotated[int, Meta(ge=0, le=MOST_DRAWS)] = 0
 
+    def check_names(self) -> None:
+        """Refuse an item that comes twice, and names that cannot be stored."""
+        names = [item.id for item in self.items]
+        if len(set(names)) < len(names):
+            twice = next(name for name in names if names.count(name) > 1)
+            raise RankPolicyError(
+                f"items must have different ids; got one twice: {twice!r:.80}, for the query {self.query!r:.80}."
+            )
+        # numpy drops U+0000 at the end of a text, so two names would become one, and PostgreSQL has no such texts.
+        stored = (self.query, self.ranking_id or "", *names)
+        if "\0" in " ".join(stored):
+            name = next(name for name in stored if "\0" in name)
+            raise RankPolicyError(f"queries and ids must not hold the character U+0000; got {name!r:.80}.")
+
 
 class ShownItem(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """An item of an answer.
@@ -146,30 +173,57 @@ class RankAnswer(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     logged: bool
     took_us: int
 
+    @classmethod
+    def of(cls, shown: ShownList, start: int, *, logged: bool) -> RankAnswer:
+        """The answer with a list, to a request that came at ``start`` by ``time.perf_counter_ns``."""
+        size = len(shown.items)
+        scores: Sequence[Any] = [None] * size if shown.scores is None else shown.scores
+        propensities: Sequence[Any] = [None] * size if shown.propensities is None else shown.propensities
+        log_propensity = None
+        if shown.propensities is not None:
+            is_possible = min(shown.propensities, default=1.0) > 0
+            log_propensity = math.fsum(map(math.log, shown.propensities)) if is_possible else -math.inf
+        return cls(
+            ranking_id=shown.ranking_id,
+            policy=shown.policy,
+            policy_version=shown.policy_version,
+            model_sha256=shown.model_sha256,
+            items=[
+                ShownItem(id=name, position=index + 1, score=scores[index], propensity=propensities[index])
+                for index, name in enumerate(shown.items)
+            ],
+            list_log_propensity=log_propensity,
+            no_propensities=shown.no_propensities,
+            propensity_draws=shown.propensity_draws,
+            mode=shown.mode,
+            logged=logged,
+            took_us=(time.perf_counter_ns() - start) // 1000,
+        )
 
-class EventIn(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True, gc=False):
+
+class NewEvent(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True, gc=False):
     """Something a user did with a shown item.
 
     Parameters
     ----------
     event_id
-        Made by the caller; an event that is sent twice is stored once. The same id with another content is refused (409).
+        Made by the client; an event that comes twice is stored once.
     ranking_id
         The list on which it happened.
     item
         The item.
     type
-        click, purchase, view ...; policies learn from clicks, the others are logged.
+        click, purchase, view ...; policies learn from clicks.
     value
         A number, such as a price.
     timestamp
-        The caller's time in seconds since 1970; logged.
+        The client's time, in seconds since 1970; it is stored, and decides nothing.
     """
 
     event_id: Name
     ranking_id: Name
     item: Name
-    type: Name = "click"
+    type: Name = CLICK
     value: float | None = None
     timestamp: float | None = None
 
@@ -214,6 +268,17 @@ class EventsAnswer(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     orphan: int
     late: int
     rejected: list[Refused]
+
+    @classmethod
+    def of(cls, events: Sequence[NewEvent], fates: Sequence[Fate]) -> EventsAnswer:
+        """The answer that says what became of each event."""
+        rejected = [
+            Refused(event_id=event.event_id, status=_REFUSED[fate][0], reason=_REFUSED[fate][1])
+            for event, fate in zip(events, fates, strict=True)
+            if fate in _REFUSED
+        ]
+        counts = {fate: fates.count(fate) for fate in ("accepted", "duplicate", "orphan", "late")}
+        return cls(**counts, rejected=rejected)
 
 
 class Promote(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):

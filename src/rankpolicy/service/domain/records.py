@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 import msgspec
 
-CLICK = "click"  # the type of event that policies learn from; other types are logged
+from rankpolicy.service.domain.messages import NewEvent
 
 
 class PolicyVersion(msgspec.Struct, frozen=True, kw_only=True):
@@ -33,17 +33,11 @@ class PolicyVersion(msgspec.Struct, frozen=True, kw_only=True):
     settings: str
 
 
-class ShownList(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
-    """A list that was shown, with what off-policy estimates need.
+class Ordered(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, gc=False):
+    """A list as a policy orders it.
 
     Parameters
     ----------
-    ranking_id
-        The id by which events refer to it.
-    policy, policy_version, model_sha256
-        What ranked it: the name, the number of the version, and for a ranker the hash of its file.
-    query
-        The query.
     items
         The items, best first.
     scores
@@ -56,28 +50,33 @@ class ShownList(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, g
         Number of draws that the propensities are estimated from; 0: they are exact.
     mode
         How it came about: "served", "canary", "apprentice", "interleaved" or "fallback".
-    asked
-        The policy that the request named; another one where that splits its traffic.
-    change
-        The last change of what is served that was known then: replay finds the same version with it.
     memo
-        What the policy needs to learn from the list beside its items and clicks.
+        What the policy needs to learn from the list besides its items and clicks; plain values.
+    """
+
+    items: list[str]
+    scores: list[float] | None = None
+    propensities: list[float] | None = None
+    no_propensities: str | None = None
+    propensity_draws: int = 0
+    mode: str = "served"
+    memo: Any = None
+
+
+class ShownList(Ordered, frozen=True, kw_only=True, omit_defaults=True, gc=False):
+    """A list that was shown, with what off-policy estimates need; the log holds it as JSON.
+
+    ``asked`` is the policy that the request named, another one where that splits its traffic. ``change`` is the last change of what is
+    served that was known then: replay finds the same version with it.
     """
 
     ranking_id: str
     policy: str
     policy_version: int
     query: str
-    items: list[str]
     model_sha256: str | None = None
-    scores: list[float] | None = None
-    propensities: list[float] | None = None
-    no_propensities: str | None = None
-    propensity_draws: int = 0
-    mode: str = "served"
     asked: str | None = None
     change: int = 0
-    memo: Any = None
 
 
 class NewRanking(msgspec.Struct, frozen=True, kw_only=True, gc=False, array_like=True, tag=True):
@@ -108,33 +107,6 @@ class NewRanking(msgspec.Struct, frozen=True, kw_only=True, gc=False, array_like
     window: int
     learns: bool
     has_fresh_id: bool = False
-
-
-class NewEvent(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """Something a user did with a shown item.
-
-    Parameters
-    ----------
-    event_id
-        Made by the client; an event that comes twice is stored once.
-    ranking_id
-        The list on which it happened.
-    item
-        The item.
-    type
-        click, purchase, view ...; policies learn from clicks.
-    value
-        A number, such as a price.
-    timestamp
-        The client's time, in seconds since 1970; it is stored, and decides nothing.
-    """
-
-    event_id: str
-    ranking_id: str
-    item: str
-    type: str = CLICK
-    value: float | None = None
-    timestamp: float | None = None
 
 
 class NewEvents(msgspec.Struct, frozen=True, kw_only=True, gc=False, array_like=True, tag=True):
@@ -252,3 +224,74 @@ class Committed(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     lessons: list[Lesson]
     next_deadline: int | None
     sync_seconds: float = 0.0
+
+
+class LoggedEvent(msgspec.Struct, frozen=True, kw_only=True):
+    """An event on a list.
+
+    Parameters
+    ----------
+    event_id
+        Its id.
+    position
+        The place of the item in the list, from 0.
+    type
+        click, purchase, view ...
+    value
+        A number, such as a price.
+    stamp
+        When it was stored, in microseconds since 1970.
+    in_window
+        Whether it came before the window of the list ended.
+    """
+
+    event_id: str
+    position: int
+    type: str
+    value: float | None
+    stamp: int
+    in_window: bool
+
+
+class LoggedList(msgspec.Struct, frozen=True, kw_only=True):
+    """A list with everything that is known about it.
+
+    Parameters
+    ----------
+    seq
+        Its place in the log.
+    version
+        Key of the version that ranked it.
+    stamp
+        When it was stored, in microseconds since 1970.
+    deadline
+        When its window ends.
+    shown
+        The list.
+    request
+        The request, as JSON.
+    events
+        What users did with it.
+    """
+
+    seq: int
+    version: int
+    stamp: int
+    deadline: int
+    shown: ShownList
+    request: bytes
+    events: list[LoggedEvent]
+
+    def clicks(self, event: str = "click") -> list[int]:
+        """1 for each item with such an event within the window, 0 for the others.
+
+        Parameters
+        ----------
+        event
+            The type of event.
+        """
+        marks = [0] * len(self.shown.items)
+        for one in self.events:
+            if one.in_window and one.type == event:
+                marks[one.position] = 1
+        return marks

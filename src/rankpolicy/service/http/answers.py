@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable, MutableMapping, Sequence
 from typing import Any
 
 import msgspec
+from starlette.responses import Response
 
 from rankpolicy.service.domain.messages import Problem
 from rankpolicy.service.errors import DamagedStoreError, ServiceError
@@ -60,45 +61,18 @@ def refusal_of(error: Exception) -> RefusedError | None:
     return None
 
 
-async def send_json(send: Send, status: int, body: Any, *headers: tuple[bytes, bytes]) -> None:
-    """Answer with a message.
-
-    Parameters
-    ----------
-    send
-        The ASGI function.
-    status
-        The HTTP status.
-    body
-        What msgspec can encode.
-    headers
-        Further headers.
-    """
-    content = ENCODER.encode(body)
+async def send_answer(send: Send, status: int, content: bytes, headers: Sequence[tuple[bytes, bytes]] = ()) -> None:
+    """Answer with JSON."""
     length = (b"content-length", str(len(content)).encode())
     await send({"type": "http.response.start", "status": status, "headers": [_JSON, length, *headers]})
     await send({"type": "http.response.body", "body": content})
 
 
-async def send_refusal(send: Send, refusal: RefusedError) -> None:
-    """Answer with the reason why a request was refused.
-
-    Parameters
-    ----------
-    send
-        The ASGI function.
-    refusal
-        The reason.
-    """
-    await send_json(send, refusal.status, problem_of(refusal), *refusal.headers)
+def json_response(body: Any, status: int = 200) -> Response:
+    """The answer of a page with what msgspec can encode."""
+    return Response(ENCODER.encode(body), status, media_type="application/json")
 
 
-def problem_of(refusal: RefusedError) -> Problem:
-    """The body of an answer that says why a request was refused.
-
-    Parameters
-    ----------
-    refusal
-        The reason.
-    """
-    return Problem(error=refusal.error, message=refusal.message)
+def problem_of(refusal: RefusedError) -> bytes:
+    """The body of an answer that says why a request was refused."""
+    return ENCODER.encode(Problem(error=refusal.error, message=refusal.message))

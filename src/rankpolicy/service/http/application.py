@@ -1,18 +1,18 @@
-"""The ASGI application: two quick paths, everything else to Starlette, and no bad input that ends in a 500."""
+"""The ASGI application: lists and events by one short way, everything else by Starlette, and no bad input that ends in a 500."""
 
 from __future__ import annotations
 
 import asyncio
 import time
 import traceback
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from typing import Annotated, Any
 
 import msgspec
 from msgspec import Meta
 
 from rankpolicy.service.dashboard import Dashboard
-from rankpolicy.service.domain.messages import MOST_BYTES, MOST_EVENTS, EventIn, EventsAnswer, RankRequest
+from rankpolicy.service.domain.messages import MOST_BYTES, MOST_EVENTS, EventsAnswer, NewEvent, RankRequest
 from rankpolicy.service.host import host_gauges
 from rankpolicy.service.http.access import KEY_ID, Access
 from rankpolicy.service.http.answers import (
@@ -24,14 +24,14 @@ from rankpolicy.service.http.answers import (
     SendWhole,
     problem_of,
     refusal_of,
-    send_json,
-    send_refusal,
+    send_answer,
 )
 from rankpolicy.service.http.bodies import announced_bytes, check_post, decoded, read_body
 from rankpolicy.service.http.metrics import Metrics
 from rankpolicy.service.http.pages import pages
 from rankpolicy.service.http.request_ids import REQUEST_ID, request_id_of
 from rankpolicy.service.json_log import AccessLog
+from rankpolicy.service.log.journal import Done
 from rankpolicy.service.ranking_service import RankingService
 
 RANK, EVENTS = "/v1/rank", "/v1/events"
@@ -40,7 +40,7 @@ _CHECKED = (
 )
 _RANK = msgspec.json.Decoder(RankRequest)
 _EVENTS: msgspec.json.Decoder[Any] = msgspec.json.Decoder(
-    EventIn | Annotated[list[EventIn], Meta(max_length=MOST_EVENTS)]
+    NewEvent | Annotated[list[NewEvent], Meta(max_length=MOST_EVENTS)]
 )
 _KNOWN = {
     RANK,
@@ -86,57 +86,76 @@ class Application:
         service.at_each_look(self._access.look)
         self.dashboard = Dashboard(service, self._access, report=report)
         self._pages = pages(service, self._access, self._metrics_text, self.dashboard.routes())
-        self._quick: dict[str, Callable[[Scope, Receive, Send], Awaitable[None]]] = {
-            RANK: self._rank,
-            EVENTS: self._events,
-        }
 
-    def answer_soon(self, scope: Scope, body: bytes, send: SendWhole) -> bool:
-        """Answer a request for a list or with events, whose whole body is there, without a task; False where it needs one.
+    def answer(self, scope: Scope, body: bytes, send: SendWhole) -> None:
+        """Answer a request for a list or with events whose whole body is there, without a task.
 
-        Parameters
-        ----------
-        scope
-            The ASGI scope.
-        body
-            The body.
-        send
-            Called once with the answer, in the event loop: now, or after the commit that holds the list or the events.
+        ``send`` is called once, in the event loop: now, or after the commit that holds the list or the events.
         """
-        path, start, request_id = scope["path"], time.perf_counter(), request_id_of(scope)
-
-        def done(outcome: Any) -> None:
-            self._bytes_in_flight -= len(body)
-            if isinstance(outcome, Exception):
-                refusal = self._refusal(outcome, request_id)
-                status = refusal.status
-                send(status, ENCODER.encode(problem_of(refusal)), ((REQUEST_ID, request_id), *refusal.headers))
-            else:
-                status = self._count_events(outcome) if path == EVENTS else 200
-                send(status, ENCODER.encode(outcome), ((REQUEST_ID, request_id),))
-            self._count(scope, request_id, status, time.perf_counter() - start)
-
-        self._bytes_in_flight += len(body)
+        done = self._begun(scope, len(body), send)
         try:
-            self._service.check_load()
-            self._check_bytes()
-            keys = self._access.keys()
-            # A scope that is reused has the same request line and headers; with the same keys in force it needs no second check.
-            if scope.get(_CHECKED) is keys:
-                self._access.charge(scope[KEY_ID])
-            else:
-                self._access.check(scope, "rank" if path == RANK else "events")
-                check_post(scope, kind="application/json", most=MOST_BYTES)
-                scope[_CHECKED] = keys
-            if path == RANK:
-                if self._service.rank_soon(decoded(_RANK, body), done, body=body):
-                    return True
-                self._bytes_in_flight -= len(body)
-                return False
-            self._service.take_soon(_as_list(decoded(_EVENTS, body)), done)
+            self._let_in(scope)
+            self._submit(scope["path"], body, done)
         except Exception as error:
             done(error)
-        return True
+
+    async def _answer_when_read(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """The same where the body comes in pieces, or through another server."""
+        answered: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+        size = announced_bytes(scope)
+
+        def send_later(*answer: Any) -> None:
+            if not answered.cancelled():
+                answered.set_result(answer)
+
+        done = self._begun(scope, size, send_later)
+        try:
+            self._let_in(scope)
+            self._submit(scope["path"], await read_body(scope, receive), done)
+        except asyncio.CancelledError:
+            self._bytes_in_flight -= size
+            raise
+        except Exception as error:
+            done(error)
+        await send_answer(send, *await answered)
+
+    def _begun(self, scope: Scope, size: int, send: SendWhole) -> Done:
+        """Count a request with so many bytes; what is returned takes its outcome, and answers."""
+        start, request_id = time.perf_counter(), request_id_of(scope)
+        self._bytes_in_flight += size
+
+        def done(outcome: Any) -> None:
+            self._bytes_in_flight -= size
+            if isinstance(outcome, Exception):
+                refusal = self._refusal(outcome, request_id)
+                status, content, headers = refusal.status, problem_of(refusal), refusal.headers
+            else:
+                status = self._count_events(outcome) if scope["path"] == EVENTS else 200
+                content, headers = ENCODER.encode(outcome), ()
+            send(status, content, ((REQUEST_ID, request_id), *headers))
+            self._count(scope, request_id, status, time.perf_counter() - start)
+
+        return done
+
+    def _let_in(self, scope: Scope) -> None:
+        """Refuse a request for a list or with events that may not be read now, or by this caller."""
+        self._service.check_load()
+        self._check_bytes()
+        keys = self._access.keys()
+        # A scope that is reused has the same request line and headers; with the same keys in force it needs no second check.
+        if scope.get(_CHECKED) is keys:
+            self._access.charge(scope[KEY_ID])
+            return
+        self._access.check(scope, "rank" if scope["path"] == RANK else "events")
+        check_post(scope, kind="application/json", most=MOST_BYTES)
+        scope[_CHECKED] = keys
+
+    def _submit(self, path: str, body: bytes, done: Done) -> None:
+        if path == RANK:
+            self._service.submit_request(decoded(_RANK, body), done, body=body)
+        else:
+            message = decoded(_EVENTS, body)
+            self._service.submit_events(message if isinstance(message, list) else [message], done)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve a connection.
@@ -149,37 +168,22 @@ class Application:
         if scope["type"] == "lifespan":
             await self._lifespan(receive, send)
         elif scope["type"] == "http":
-            await self._answer(scope, receive, send)
+            answer = self._answer_when_read if scope["path"] in (RANK, EVENTS) else self._show_page
+            await answer(scope, receive, send)
         else:
             await send({"type": "websocket.close", "code": 1003})
 
-    async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
-        start, quick = time.perf_counter(), self._quick.get(scope["path"])
-        request_id = request_id_of(scope)
+    async def _show_page(self, scope: Scope, receive: Receive, send: Send) -> None:
+        start, request_id = time.perf_counter(), request_id_of(scope)
         marked = _Marked(send, request_id)
-        size = 0 if quick is None else announced_bytes(scope)
-        self._bytes_in_flight += size
         try:
-            if quick is not None:
-                self._check_bytes()
-            await (self._pages if quick is None else quick)(scope, receive, marked)
+            await self._pages(scope, receive, marked)
         except Exception as error:
             if marked.status:  # the answer has begun; the connection is closed
                 raise
             await self._refuse(marked, error, request_id)
         finally:
-            self._bytes_in_flight -= size
             self._count(scope, request_id, marked.status, time.perf_counter() - start)
-
-    async def _rank(self, scope: Scope, receive: Receive, send: Send) -> None:
-        self._access.check(scope, "rank")
-        request = decoded(_RANK, await read_body(scope, receive))
-        await send_json(send, 200, await self._service.rank(request))
-
-    async def _events(self, scope: Scope, receive: Receive, send: Send) -> None:
-        self._access.check(scope, "events")
-        answer = await self._service.take(_as_list(decoded(_EVENTS, await read_body(scope, receive))))
-        await send_json(send, self._count_events(answer), answer)
 
     def _check_bytes(self) -> None:
         """Refuse a request where those that are being read and answered, with this one, are too large together."""
@@ -238,7 +242,8 @@ class Application:
 
     async def _refuse(self, send: Send, error: Exception, request_id: bytes) -> None:
         # Not where the error was caught: a variable there that holds it is a cycle, which only the garbage collector ends.
-        await send_refusal(send, self._refusal(error, request_id))
+        refusal = self._refusal(error, request_id)
+        await send_answer(send, refusal.status, problem_of(refusal), refusal.headers)
 
     def _refusal(self, error: Exception, request_id: bytes) -> RefusedError:
         known = refusal_of(error)
@@ -288,7 +293,3 @@ def _named(path: str) -> str:
     if path.startswith("/v1/policies/"):
         return "/v1/policies/{policy}/rollback" if path.endswith("/rollback") else "/v1/policies/{policy}/promote"
     return "/v1/rankings/{ranking_id}" if path.startswith("/v1/rankings/") else "other"
-
-
-def _as_list(given: Any) -> list[EventIn]:
-    return given if isinstance(given, list) else [given]

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import functools
 import json
-import types
-from collections.abc import Coroutine, Generator
 from typing import Any, TypeVar
 
 import msgspec
 
-from rankpolicy.service.domain.messages import MOST_BYTES, EventIn, RankRequest
+from rankpolicy.service.domain.messages import MOST_BYTES, NewEvent, RankRequest
 from rankpolicy.service.http.answers import Receive, RefusedError, Scope
 
 LONGEST_WAIT = 10.0  # seconds for a whole body to come
@@ -36,42 +33,12 @@ def header(scope: Scope, name: bytes) -> str | None:
     return None
 
 
-async def read_body(scope: Scope, receive: Receive) -> bytes:
-    """The body of a POST request of JSON.
-
-    Parameters
-    ----------
-    scope
-        The ASGI scope.
-    receive
-        The ASGI function.
-    """
-    return await whole_body_of(scope, receive, kind="application/json", most=MOST_BYTES)
-
-
-async def whole_body_of(scope: Scope, receive: Receive, *, kind: str, most: int) -> bytes:
-    """The body of a POST request.
-
-    Parameters
-    ----------
-    scope
-        The ASGI scope.
-    receive
-        The ASGI function.
-    kind
-        The content type that it must have.
-    most
-        How many bytes it may have.
-    """
+async def read_body(scope: Scope, receive: Receive, *, kind: str = "application/json", most: int = MOST_BYTES) -> bytes:
+    """The body of a POST request with this content type, of at most so many bytes."""
     check_post(scope, kind=kind, most=most)
-    reading = _whole_body(receive, most)
-    try:
-        waits_for = reading.send(None)
-    except StopIteration as read:  # the body had come with the headers, as it nearly always does
-        return bytes(read.value)
     try:
         async with asyncio.timeout(LONGEST_WAIT):
-            return await _resumed(reading, waits_for)
+            return await _whole_body(receive, most)
     except TimeoutError:
         # Otherwise the connection would wait for the rest of the body until it is closed as idle.
         reason = f"the body must come within {LONGEST_WAIT:g} seconds."
@@ -126,7 +93,7 @@ def decoded(decoder: msgspec.json.Decoder[MessageT], body: bytes) -> MessageT:
         message = decoder.decode(body)
         # Of a key that came twice the message has one: a message without it needs fewer colons, wherever none is hidden by an escape.
         first = message[0] if isinstance(message, list) and message else message
-        if not isinstance(first, RankRequest | EventIn) or b"\\" in body or body.count(b":") > _colons(message):
+        if not isinstance(first, RankRequest | NewEvent) or b"\\" in body or body.count(b":") > _colons(message):
             json.loads(body, object_pairs_hook=_with_keys_once, parse_int=str, parse_float=str)
         return message
     except msgspec.ValidationError as error:
@@ -146,22 +113,6 @@ def _with_keys_once(pairs: list[tuple[str, Any]]) -> None:
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
         raise RefusedError(400, "malformed", f"an object must have each key once; got {twice!r:.80} twice.")
-
-
-@types.coroutine
-def _resumed(reading: Coroutine[Any, Any, bytes], waits_for: Any) -> Generator[Any, Any, bytes]:
-    """Go on with a coroutine that waits for something."""
-    while True:
-        try:
-            sent = yield waits_for
-        except BaseException as error:
-            step = functools.partial(reading.throw, error)
-        else:
-            step = functools.partial(reading.send, sent)
-        try:
-            waits_for = step()
-        except StopIteration as read:
-            return bytes(read.value)
 
 
 async def _whole_body(receive: Receive, most: int) -> bytes:

@@ -16,8 +16,8 @@ from starlette.routing import Route
 from rankpolicy.service.domain.deployments import Change
 from rankpolicy.service.domain.messages import AuditLine, Evaluate, Promote, Rollback
 from rankpolicy.service.http.access import Access
-from rankpolicy.service.http.answers import ENCODER, RefusedError
-from rankpolicy.service.http.bodies import decoded, read_body, whole_body_of
+from rankpolicy.service.http.answers import RefusedError, json_response
+from rankpolicy.service.http.bodies import decoded, read_body
 from rankpolicy.service.learning.promotion import (
     MOST_MODEL_BYTES,
     checked_candidate,
@@ -70,16 +70,16 @@ def changing_routes(service: RankingService, access: Access) -> list[Route]:
             given = {key: value for key, value in settings.items() if value is not None}
             return promote_model(store, name, content, settings=given or None, **more)
 
-        return _json(audit_line(await service.changed(change)))
+        return json_response(audit_line(await service.changed(change)))
 
     async def roll_back(request: Request, who: str) -> Response:
         name = served_policy(service, request.path_params["policy"])
         wanted = decoded(_ROLLBACK, await read_body(request.scope, request.receive))
         made = await service.changed(lambda store, now: rollback(store, name, who=who, detail=wanted.detail, now=now))
-        return _json(audit_line(made))
+        return json_response(audit_line(made))
 
     async def models(request: Request, who: str) -> Response:
-        content = await whole_body_of(
+        content = await read_body(
             request.scope, request.receive, kind="application/octet-stream", most=MOST_MODEL_BYTES
         )
 
@@ -87,7 +87,7 @@ def changing_routes(service: RankingService, access: Access) -> list[Route]:
             checked_candidate(content, {})
             return store.save_model(content, now=now)
 
-        return _json({"model_sha256": await asyncio.to_thread(service.with_store, kept)})
+        return json_response({"model_sha256": await asyncio.to_thread(service.with_store, kept)})
 
     async def evaluate(request: Request, who: str) -> Response:
         wanted = decoded(_EVALUATE, await read_body(request.scope, request.receive))
@@ -99,12 +99,12 @@ def changing_routes(service: RankingService, access: Access) -> list[Route]:
         sha256 = wanted.model_sha256
         if sha256 is not None and await service.read(lambda store: store.model(sha256)) is None:
             raise RefusedError(404, "not_found", "there is no model with this hash: POST its file to /v1/models.")
-        return _json(await service.work("evaluate", msgspec.to_builtins(wanted), who=who))
+        return json_response(await service.work("evaluate", msgspec.to_builtins(wanted), who=who))
 
     async def audit(request: Request) -> Response:
         access.check(request.scope, "read")
         limit = decoded(msgspec.json.Decoder(Limit), request.query_params.get("limit", "100").encode())
-        return _json({"audit": await audit_lines(service, limit=limit)})
+        return json_response({"audit": await audit_lines(service, limit=limit)})
 
     return [
         Route("/v1/policies/{policy}/promote", for_promoters(promote), methods=["POST"]),
@@ -158,7 +158,3 @@ def served_policy(service: RankingService, name: str) -> str:
     if name not in service.policies.names:
         raise RefusedError(404, "not_found", "there is no policy with this name; GET /v1/policies lists them.")
     return name
-
-
-def _json(body: Any, status: int = 200) -> Response:
-    return Response(ENCODER.encode(body), status, media_type="application/json")

@@ -10,8 +10,8 @@ import msgspec
 from rankpolicy.service.domain.messages import (
     AuditLine,
     Evaluate,
-    EventIn,
     EventsAnswer,
+    NewEvent,
     Problem,
     Promote,
     RankAnswer,
@@ -24,7 +24,7 @@ from rankpolicy.version import __version__
 _MESSAGES = (
     RankRequest,
     RankAnswer,
-    EventIn,
+    NewEvent,
     EventsAnswer,
     Promote,
     Rollback,
@@ -40,7 +40,7 @@ _MESSAGES = (
 def openapi() -> dict[str, Any]:
     """The document."""
     _, components = msgspec.json.schema_components(_MESSAGES, ref_template="#/components/schemas/{name}")
-    events = _one_or_many("EventIn")
+    events = _one_or_many("NewEvent")
     paths = {
         "/v1/rank": {"post": _posted("Order items", "rank", _named("RankRequest"), "RankAnswer")},
         "/v1/events": {"post": _posted("Report what users did", "events", events, "EventsAnswer")},

@@ -14,9 +14,9 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from rankpolicy.service.domain.messages import LONGEST, MOST_EVENTS, MOST_ITEMS, EventIn, Item, RankRequest
+from rankpolicy.service.domain.messages import LONGEST, MOST_EVENTS, MOST_ITEMS, Item, NewEvent, RankRequest
 from rankpolicy.service.http.access import Access
-from rankpolicy.service.http.answers import ENCODER, refusal_of
+from rankpolicy.service.http.answers import json_response, refusal_of
 from rankpolicy.service.http.bodies import decoded, read_body
 from rankpolicy.service.ranking_service import RankingService
 from rankpolicy.types import RankPolicyError
@@ -128,7 +128,7 @@ def ubi_routes(service: RankingService, access: Access) -> list[Route]:
                     raise outcome
                 rejected.append({"query_id": query.query_id, "status": refusal.status, "reason": refusal.message})
         status = rejected[0]["status"] if rejected and len(rejected) == len(wanted) else 200
-        return _json({"accepted": len(wanted) - len(rejected), "policy": policy, "rejected": rejected}, status)
+        return json_response({"accepted": len(wanted) - len(rejected), "policy": policy, "rejected": rejected}, status)
 
     async def events(request: Request) -> Response:
         access.check(request.scope, "events")
@@ -138,7 +138,7 @@ def ubi_routes(service: RankingService, access: Access) -> list[Route]:
         answer = msgspec.to_builtins(await service.take(known))
         answer["ignored"] = len(made) - len(known)
         all_refused = bool(known) and len(answer["rejected"]) == len(known)
-        return _json(answer, answer["rejected"][0]["status"] if all_refused else 200)
+        return json_response(answer, answer["rejected"][0]["status"] if all_refused else 200)
 
     return [
         Route("/v1/ubi/queries", queries, methods=["POST"]),
@@ -171,7 +171,7 @@ def _request(query: UbiQuery, policy: str) -> RankRequest:
     )
 
 
-def _event(given: Mapping[str, Any]) -> EventIn | None:
+def _event(given: Mapping[str, Any]) -> NewEvent | None:
     """The event as the service knows it; None for one that has no query or no object, such as a login."""
     try:
         event = msgspec.convert(given, UbiEvent)
@@ -182,7 +182,7 @@ def _event(given: Mapping[str, Any]) -> EventIn | None:
         return None
     # UBI has no ids of events: the same content twice is the same event, so that it may be sent again.
     digest = blake2b(msgspec.json.encode(given, order="deterministic"), digest_size=16).hexdigest()
-    return EventIn(
+    return NewEvent(
         event_id=f"ubi-{digest}",
         ranking_id=event.query_id,
         item=str(thing.object_id),
@@ -197,7 +197,3 @@ def _seconds(text: str) -> float:
     except ValueError:
         raise RankPolicyError(f"timestamp must be a time as ISO 8601 has it; got {text!r:.40}.") from None
     return (found if found.tzinfo is not None else found.replace(tzinfo=UTC)).timestamp()
-
-
-def _json(body: Any, status: int = 200) -> Response:
-    return Response(ENCODER.encode(body), status, media_type="application/json")

@@ -17,11 +17,11 @@ import numpy as np
 
 from rankpolicy.service.domain.deployments import Change, deployments
 from rankpolicy.service.domain.messages import RankRequest
-from rankpolicy.service.domain.records import Lesson, PolicyVersion, Snapshot
+from rankpolicy.service.domain.records import Lesson, Ordered, PolicyVersion, Snapshot
 from rankpolicy.service.domain.routing import Routing, by_number
 from rankpolicy.service.log.served_store import ServedStore
 from rankpolicy.service.policies.estimated_propensities import with_estimated_propensities
-from rankpolicy.service.policies.served_policy import Ordered, ServedPolicy
+from rankpolicy.service.policies.served_policy import ServedPolicy
 from rankpolicy.service.policies.stored_versions import models_of, policy_of_version
 from rankpolicy.threads import one_thread_each
 from rankpolicy.types import RankPolicyError, unknown_name

@@ -20,8 +20,8 @@ from rankpolicy.off_policy.query import OffPolicyQuery
 from rankpolicy.off_policy.targets import TargetProbabilities
 from rankpolicy.service.dashboard.intervals import is_covered
 from rankpolicy.service.dashboard.log_rows import Candidates
-from rankpolicy.service.domain.logged_lists import LoggedList
 from rankpolicy.service.domain.messages import RankRequest
+from rankpolicy.service.domain.records import LoggedList
 from rankpolicy.service.log.export import REQUEST
 from rankpolicy.service.policies.served_policy import ServedPolicy
 from rankpolicy.types import RankPolicyError

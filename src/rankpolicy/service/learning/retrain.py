@@ -23,8 +23,8 @@ from rankpolicy.data.click_table.table import from_click_table
 from rankpolicy.data.dataset import RankingDataset
 from rankpolicy.data.formats.frames import frame_features
 from rankpolicy.optional import require
-from rankpolicy.service.domain.logged_lists import LoggedList
 from rankpolicy.service.domain.messages import Item, RankRequest
+from rankpolicy.service.domain.records import LoggedList
 from rankpolicy.service.learning.evaluation import restored
 from rankpolicy.service.learning.off_policy_evidence import (
     candidate_value,

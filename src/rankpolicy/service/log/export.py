@@ -13,8 +13,8 @@ import msgspec
 from rankpolicy.data.categories import category_text
 from rankpolicy.files import atomic_write
 from rankpolicy.optional import require
-from rankpolicy.service.domain.logged_lists import LoggedList
 from rankpolicy.service.domain.messages import Item, RankRequest
+from rankpolicy.service.domain.records import LoggedList
 from rankpolicy.types import RankPolicyError
 
 REQUEST = msgspec.json.Decoder(RankRequest)

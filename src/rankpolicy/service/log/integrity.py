@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable
 from typing import Any
 
-from rankpolicy.service.domain.records import CLICK
+from rankpolicy.service.domain.messages import CLICK
 from rankpolicy.service.errors import DamagedStoreError
 from rankpolicy.service.log.row_hashes import check_row
 from rankpolicy.service.log.store import LOG

@@ -9,8 +9,7 @@ from typing import Any
 import msgspec
 
 from rankpolicy.service.domain.deployments import Action, Change, after_change, deployments
-from rankpolicy.service.domain.logged_lists import LoggedEvent, LoggedList
-from rankpolicy.service.domain.records import ShownList, Snapshot
+from rankpolicy.service.domain.records import LoggedEvent, LoggedList, ShownList, Snapshot
 from rankpolicy.service.errors import DamagedStoreError
 from rankpolicy.service.log.row_hashes import check_row
 from rankpolicy.service.log.store import LOG, Store

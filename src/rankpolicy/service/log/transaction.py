@@ -11,12 +11,11 @@ from typing import Any, Protocol
 
 import msgspec
 
+from rankpolicy.service.domain.messages import CLICK, NewEvent
 from rankpolicy.service.domain.records import (
-    CLICK,
     Committed,
     Fate,
     Lesson,
-    NewEvent,
     NewEvents,
     NewRanking,
     Outcome,
@@ -211,7 +210,8 @@ class Transaction:
         body = ENCODER.encode(event)
         known = self._bodies.get(event.event_id)
         if known is not None:
-            return "duplicate" if known == body else "conflict"
+            # Not the bytes: rows of older versions hold defaults too.
+            return "duplicate" if EVENT.decode(known) == event else "conflict"
         ranking = self._rankings.get(event.ranking_id)
         if ranking is None:
             seq = self._add_event(event.event_id, "orphan", None, None, body)

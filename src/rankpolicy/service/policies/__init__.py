@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 from rankpolicy.optional import lazy_imports
 
 if TYPE_CHECKING:
+    from rankpolicy.service.domain.records import Ordered
     from rankpolicy.service.policies.members import SERVED
-    from rankpolicy.service.policies.served_policy import Ordered, ServedPolicy
+    from rankpolicy.service.policies.served_policy import ServedPolicy
 
 __getattr__, __dir__ = lazy_imports(__name__, __file__)
 

@@ -12,9 +12,9 @@ import numpy as np
 
 from rankpolicy.declarations.settings import check_settings, documented, setting
 from rankpolicy.service.domain.messages import RankRequest
-from rankpolicy.service.domain.records import Lesson
+from rankpolicy.service.domain.records import Lesson, Ordered
 from rankpolicy.service.policies.compound import made_members, packed, unpacked
-from rankpolicy.service.policies.served_policy import Ordered, Plain, steps_of_order
+from rankpolicy.service.policies.served_policy import Plain, steps_of_order
 
 _MAGIC = b"apprentice 1\n"
 

@@ -14,9 +14,9 @@ from rankpolicy.bandits.index import AnyIndexBandit
 from rankpolicy.bandits.members import BANDITS
 from rankpolicy.declarations.settings import check_settings, documented, setting
 from rankpolicy.service.domain.messages import RankRequest
-from rankpolicy.service.domain.records import Lesson
+from rankpolicy.service.domain.records import Lesson, Ordered
 from rankpolicy.service.errors import DamagedStoreError
-from rankpolicy.service.policies.served_policy import Ordered, Plain
+from rankpolicy.service.policies.served_policy import Plain
 from rankpolicy.types import RankPolicyError
 
 CONTEXTUAL = ("dcm-lin-ts", "dcm-lin-ucb", "cascade-lin-ts", "cascade-lin-ucb")

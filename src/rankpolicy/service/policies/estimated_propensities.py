@@ -6,7 +6,8 @@ import msgspec
 import numpy as np
 
 from rankpolicy.service.domain.messages import RankRequest
-from rankpolicy.service.policies.served_policy import Ordered, ServedPolicy
+from rankpolicy.service.domain.records import Ordered
+from rankpolicy.service.policies.served_policy import ServedPolicy
 
 
 def with_estimated_propensities(

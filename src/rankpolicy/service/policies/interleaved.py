@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 
 from rankpolicy.declarations.settings import check_settings, documented, setting
 from rankpolicy.service.domain.messages import RankRequest
-from rankpolicy.service.domain.records import Lesson
+from rankpolicy.service.domain.records import Lesson, Ordered
 from rankpolicy.service.policies.compound import made_members, packed, unpacked
-from rankpolicy.service.policies.served_policy import Ordered, Plain
+from rankpolicy.service.policies.served_policy import Plain
 
 _MAGIC = b"interleaved 1\n"
 _DECAY = 3.0  # of the probabilities of ranks, as its authors chose it

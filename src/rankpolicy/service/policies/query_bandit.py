@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 from rankpolicy.bandits.per_query.query_bandit import QueryBandit
 from rankpolicy.declarations.settings import check_settings, documented, setting
 from rankpolicy.service.domain.messages import MOST_ITEMS, RankRequest
-from rankpolicy.service.domain.records import Lesson
+from rankpolicy.service.domain.records import Lesson, Ordered
 from rankpolicy.service.errors import DamagedStoreError
 from rankpolicy.service.policies.compound import packed, unpacked
 from rankpolicy.service.policies.query_cap import QueryCap
-from rankpolicy.service.policies.served_policy import Ordered, Plain
+from rankpolicy.service.policies.served_policy import Plain
 from rankpolicy.types import RankPolicyError
 
 _MAGIC, _CAPPED = b"query bandit 1\n", b"query bandit with a cap 1\n"

@@ -14,8 +14,9 @@ from numpy.typing import NDArray
 from rankpolicy.declarations.settings import ReadWhen, check_settings, documented, setting
 from rankpolicy.loading import load
 from rankpolicy.service.domain.messages import MOST_FEATURES, Item, RankRequest
+from rankpolicy.service.domain.records import Ordered
 from rankpolicy.service.policies.model_inputs import ModelInputs
-from rankpolicy.service.policies.served_policy import Ordered, Unlearning, steps_of_order
+from rankpolicy.service.policies.served_policy import Unlearning, steps_of_order
 from rankpolicy.types import RankPolicyError
 
 _LARGEST = 1e300  # scores beyond it are cut, so that differences of scores stay finite

@@ -5,41 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, Protocol, Self
 
-import msgspec
 import numpy as np
 
 from rankpolicy.service.domain.messages import RankRequest
-from rankpolicy.service.domain.records import Lesson
-
-
-class Ordered(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """The list that a policy would show.
-
-    Parameters
-    ----------
-    items
-        Names of the items, best first.
-    scores
-        Their scores; None where the policy has none.
-    propensities
-        The probability of each item at its position given the items above it; None where no closed form is known.
-    no_propensities
-        Why there are none.
-    propensity_draws
-        Number of draws that the propensities are estimated from; 0: they are exact.
-    mode
-        How the list came about, where that is worth saying.
-    memo
-        What the policy needs to learn from the list beside its items and clicks; plain values.
-    """
-
-    items: list[str]
-    scores: list[float] | None = None
-    propensities: list[float] | None = None
-    no_propensities: str | None = None
-    propensity_draws: int = 0
-    mode: str = "served"
-    memo: Any = None
+from rankpolicy.service.domain.records import Lesson, Ordered
 
 
 class ServedPolicy(Protocol):

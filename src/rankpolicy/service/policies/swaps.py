@@ -11,8 +11,9 @@ import numpy as np
 
 from rankpolicy.declarations.settings import check_settings, documented, setting
 from rankpolicy.service.domain.messages import RankRequest
+from rankpolicy.service.domain.records import Ordered
 from rankpolicy.service.policies.compound import made_members
-from rankpolicy.service.policies.served_policy import Ordered, Unlearning
+from rankpolicy.service.policies.served_policy import Unlearning
 from rankpolicy.types import RankPolicyError
 
 

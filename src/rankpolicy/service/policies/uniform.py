@@ -10,7 +10,8 @@ import numpy as np
 
 from rankpolicy.declarations.settings import documented
 from rankpolicy.service.domain.messages import RankRequest
-from rankpolicy.service.policies.served_policy import Ordered, Unlearning
+from rankpolicy.service.domain.records import Ordered
+from rankpolicy.service.policies.served_policy import Unlearning
 
 
 @documented
