@@ -122,7 +122,7 @@ def _check(place: str, rankings: set[str], fates: dict[str, str], *, committed_u
     store = open_store(place)
     try:
         store.check()  # every lesson is what the events say, every row is there once
-        rows = store._rows("SELECT event_id, fate FROM events")
+        rows = store.rows("SELECT event_id, fate FROM events")
         stored = dict(rows)
         assert len(stored) == len(rows)
         lost = fates.keys() - stored.keys()

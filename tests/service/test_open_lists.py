@@ -17,7 +17,7 @@ def rows_after_a_while(path, most):
     kept = len(parts.store._open_lists)
     parts.end_windows()
     assert len(parts.store._open_lists) == 0
-    rows = [parts.store._rows(f"SELECT * FROM {table} ORDER BY 1") for table in ("rankings", "events", "lessons")]
+    rows = [parts.store.rows(f"SELECT * FROM {table} ORDER BY 1") for table in ("rankings", "events", "lessons")]
     parts.store.check()
     parts.store.close()
     return rows, kept

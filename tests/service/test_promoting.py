@@ -251,7 +251,7 @@ def test_a_change_that_was_altered_on_disk_is_noticed(http, files, tmp_path):
     store = SqliteStore(tmp_path / "service.db", role="keys", check="none")
     store._connection.execute("UPDATE models SET content = zeroblob(length(content))")
     with pytest.raises(DamagedStoreError, match="the model"):
-        store.model(store._rows("SELECT sha256 FROM models")[0][0])
+        store.model(store.rows("SELECT sha256 FROM models")[0][0])
     store._connection.execute("DELETE FROM changes WHERE number = 1")
     with pytest.raises(DamagedStoreError, match="change 1 is missing"):
         store.changes()

@@ -212,7 +212,7 @@ def test_clocks_that_jump_by_ten_years_reorder_nothing(parts):
         parts.open()
     parts.end_windows()
     for table in ("rankings", "events"):
-        stamps = [stamp for (stamp,) in parts.store._rows(f"SELECT stamp FROM {table} ORDER BY seq")]
+        stamps = [stamp for (stamp,) in parts.store.rows(f"SELECT stamp FROM {table} ORDER BY seq")]
         assert stamps == sorted(stamps)
     learned = [lesson.seq for lesson in parts.store.lessons(1)]
     assert learned == sorted(learned)

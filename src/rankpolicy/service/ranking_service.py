@@ -30,7 +30,7 @@ from rankpolicy.service.learning.live import LivePolicies, LivePolicy
 from rankpolicy.service.log.journal import Done, Journal
 from rankpolicy.service.log.locations import open_store
 from rankpolicy.service.log.retention import delete_older_than
-from rankpolicy.service.log.served_store import ServedStore
+from rankpolicy.service.log.store import Store
 from rankpolicy.service.log.writer import Writer
 from rankpolicy.service.policies.stored_versions import policy_of_version
 from rankpolicy.types import RankPolicyError
@@ -342,7 +342,7 @@ class RankingService:
         )
         self._hand_over_soon(new, self._answered(new, start, done))
 
-    async def changed(self, change: Callable[[ServedStore, int], Change]) -> Change:
+    async def changed(self, change: Callable[[Store, int], Change]) -> Change:
         """Make a change of what is served, and serve it before this returns.
 
         Parameters
@@ -363,7 +363,7 @@ class RankingService:
             self.policies.adopt(added, changes, versions)
 
     def _made_versions(self, missing: list[PolicyVersion]) -> list[LivePolicy]:
-        def made(store: ServedStore, now: int) -> list[LivePolicy]:
+        def made(store: Store, now: int) -> list[LivePolicy]:
             policies = [(version, policy_of_version(version, store.model)) for version in missing]
             for _, policy in policies:
                 policy.warm_up()
@@ -372,7 +372,7 @@ class RankingService:
         found: list[LivePolicy] = self.with_store(made)
         return found
 
-    def with_store(self, use: Callable[[ServedStore, int], Any]) -> Any:
+    def with_store(self, use: Callable[[Store, int], Any]) -> Any:
         """Call with a store of its own, which may write beside the journal, and the time. Not for the event loop: it may wait.
 
         Parameters
@@ -401,7 +401,7 @@ class RankingService:
                 self._unreadable = str(error)
             self._look_began = None
 
-    def _looked(self, store: ServedStore) -> int:
+    def _looked(self, store: Store) -> int:
         for look in self._looks:
             look()
         return store.last_change()
@@ -416,7 +416,7 @@ class RankingService:
         """
         self._looks.append(look)
 
-    async def read(self, use: Callable[[ServedStore], ReadT]) -> ReadT:
+    async def read(self, use: Callable[[Store], ReadT]) -> ReadT:
         """What a function reads of the log. In a thread: a disk or a database may not answer, and lists are shown even so.
 
         Parameters
@@ -482,7 +482,7 @@ class RankingService:
     async def _delete_old(self, days: float) -> None:
         """Delete what is too old, every hour."""
 
-        def delete(store: ServedStore, now: int) -> int:
+        def delete(store: Store, now: int) -> int:
             return delete_older_than(store, days, now=now)
 
         while True:
@@ -512,5 +512,5 @@ class RankingService:
         self.journal.submit_all(pieces)
 
 
-def _note_failure(policy: str, reason: str, store: ServedStore, now: int) -> None:
+def _note_failure(policy: str, reason: str, store: Store, now: int) -> None:
     store.add_change("retraining", "retrain", policy, detail=f"failed: {reason}"[:4_000], now=now)

@@ -114,16 +114,16 @@ def contents_after(store: SqliteStore) -> dict[str, Any]:
             raise RankPolicyError("a snapshot is not what the log says")
         return {
             table: rows_of(store, table)
-            for (table,) in store._rows("SELECT name FROM sqlite_schema WHERE type = 'table'")
+            for (table,) in store.rows("SELECT name FROM sqlite_schema WHERE type = 'table'")
         }
     finally:
         store.close()
 
 
 def rows_of(store: SqliteStore, table: str) -> list[Any]:
-    columns = [name for (name,) in store._rows("SELECT name FROM pragma_table_info(?)", table)]
+    columns = [name for (name,) in store.rows("SELECT name FROM pragma_table_info(?)", table)]
     read = ", ".join(name for name in columns if (table, name) not in _UNREAD)
-    return sorted(store._rows(f"SELECT {read} FROM {table}"), key=repr)
+    return sorted(store.rows(f"SELECT {read} FROM {table}"), key=repr)
 
 
 if __name__ == "__main__":

@@ -165,7 +165,7 @@ class LogRows:
         after, until
             Only rows with a larger place than ``after``, up to ``until``.
         """
-        rows = self._store._rows(
+        rows = self._store.rows(
             f"SELECT {_COLUMNS} FROM rankings WHERE seq > ? AND seq <= ? ORDER BY seq", after, until
         )
         return [_list_row(row) for row in rows]
@@ -178,10 +178,10 @@ class LogRows:
         after, until
             Only rows with a larger place than ``after``, up to ``until``.
         """
-        own = self._store._rows(
+        own = self._store.rows(
             "SELECT seq, stamp, fate, body, ranking_seq, position FROM events WHERE seq > ? AND seq <= ?", after, until
         )
-        attached = self._store._rows(
+        attached = self._store.rows(
             "SELECT a.seq, e.stamp, 'attached', e.body, a.ranking_seq, a.position FROM attachments a "
             "JOIN events e ON e.seq = a.event_seq WHERE a.seq > ? AND a.seq <= ?",
             after,
@@ -204,7 +204,7 @@ class LogRows:
         seq
             The place.
         """
-        rows = self._store._rows(f"SELECT {_COLUMNS} FROM rankings WHERE seq = ?", seq)
+        rows = self._store.rows(f"SELECT {_COLUMNS} FROM rankings WHERE seq = ?", seq)
         return _list_row(rows[0]) if rows else None
 
     def versions(self) -> dict[int, PolicyVersion]:

@@ -25,7 +25,7 @@ from rankpolicy.service.learning.promotion import (
     promote_version,
     rollback,
 )
-from rankpolicy.service.log.served_store import ServedStore
+from rankpolicy.service.log.store import Store
 from rankpolicy.service.ranking_service import RankingService
 from rankpolicy.types import RankPolicyError, unknown_name
 
@@ -59,7 +59,7 @@ def changing_routes(service: RankingService, access: Access) -> list[Route]:
         if (wanted.version is None) == (wanted.model_sha256 is None):
             raise RankPolicyError("name either version or model_sha256, one of them.")
 
-        def change(store: ServedStore, now: int) -> Change:
+        def change(store: Store, now: int) -> Change:
             more: dict[str, Any] = {"share": wanted.share, "who": who, "detail": wanted.detail, "now": now}
             if wanted.version is not None:
                 return promote_version(store, name, wanted.version, **more)
@@ -83,7 +83,7 @@ def changing_routes(service: RankingService, access: Access) -> list[Route]:
             request.scope, request.receive, kind="application/octet-stream", most=MOST_MODEL_BYTES
         )
 
-        def kept(store: ServedStore, now: int) -> str:
+        def kept(store: Store, now: int) -> str:
             checked_candidate(content, {})
             return store.save_model(content, now=now)
 

@@ -20,7 +20,7 @@ from rankpolicy.service.http.deployments import changing_routes
 from rankpolicy.service.http.openapi import openapi
 from rankpolicy.service.http.ubi import ubi_routes
 from rankpolicy.service.learning.live import LivePolicies, LivePolicy
-from rankpolicy.service.log.served_store import ServedStore
+from rankpolicy.service.log.store import Store
 from rankpolicy.service.ranking_service import RankingService
 from rankpolicy.types import RankPolicyError
 
@@ -85,7 +85,7 @@ def pages(
     )
 
 
-def _logged_list(ranking_id: str, store: ServedStore) -> dict[str, Any]:
+def _logged_list(ranking_id: str, store: Store) -> dict[str, Any]:
     logged = store.ranking(ranking_id) if len(ranking_id) <= LONGEST else None
     if logged is None:
         raise RefusedError(404, "not_found", "there is no list with this ranking_id.")

@@ -17,13 +17,13 @@ from rankpolicy.service.learning.off_policy_evidence import (
     own_rewards,
 )
 from rankpolicy.service.learning.promotion import checked_candidate, serving_version
-from rankpolicy.service.log.served_store import ServedStore
+from rankpolicy.service.log.store import Store
 from rankpolicy.service.policies.served_policy import ServedPolicy
 from rankpolicy.service.policies.stored_versions import policy_of_version
 from rankpolicy.types import RankPolicyError
 
 
-def evaluate(store: ServedStore, wanted: Evaluate, *, content: bytes | None = None, now: int) -> dict[str, Any]:
+def evaluate(store: Store, wanted: Evaluate, *, content: bytes | None = None, now: int) -> dict[str, Any]:
     """The off-policy value of a candidate on the log, as JSON can hold it.
 
     Parameters
@@ -60,7 +60,7 @@ def evaluate(store: ServedStore, wanted: Evaluate, *, content: bytes | None = No
     return found | document
 
 
-def note_evaluation(store: ServedStore, found: dict[str, Any], *, who: str, now: int) -> None:
+def note_evaluation(store: Store, found: dict[str, Any], *, who: str, now: int) -> None:
     """Keep the result of an evaluation in the audit log.
 
     Parameters
@@ -79,7 +79,7 @@ def note_evaluation(store: ServedStore, found: dict[str, Any], *, who: str, now:
     store.add_change(who, "evaluate", policy, version=candidate.get("version"), detail=json.dumps(found), now=now)
 
 
-def restored(store: ServedStore, version: PolicyVersion) -> ServedPolicy:
+def restored(store: Store, version: PolicyVersion) -> ServedPolicy:
     """A version with everything that it has learned by now.
 
     Parameters
@@ -95,7 +95,7 @@ def restored(store: ServedStore, version: PolicyVersion) -> ServedPolicy:
     return live.policy
 
 
-def _candidate(store: ServedStore, wanted: Evaluate, content: bytes | None) -> tuple[dict[str, Any], ServedPolicy]:
+def _candidate(store: Store, wanted: Evaluate, content: bytes | None) -> tuple[dict[str, Any], ServedPolicy]:
     settings = {"order_by": wanted.order_by, "temperature": wanted.temperature}
     given = {key: value for key, value in settings.items() if value is not None}
     if content is None and wanted.model_sha256 is not None:

@@ -19,7 +19,7 @@ from rankpolicy.service.domain.deployments import Change, deployments
 from rankpolicy.service.domain.messages import RankRequest
 from rankpolicy.service.domain.records import Lesson, Ordered, PolicyVersion, Snapshot
 from rankpolicy.service.domain.routing import Routing, by_number
-from rankpolicy.service.log.served_store import ServedStore
+from rankpolicy.service.log.store import Store
 from rankpolicy.service.policies.estimated_propensities import with_estimated_propensities
 from rankpolicy.service.policies.served_policy import ServedPolicy
 from rankpolicy.service.policies.stored_versions import models_of, policy_of_version
@@ -146,7 +146,7 @@ class LivePolicy:
             self._lock.release()
         return True
 
-    def catch_up(self, store: ServedStore) -> None:
+    def catch_up(self, store: Store) -> None:
         """Learn what the log has and the state has not.
 
         Parameters
@@ -160,7 +160,7 @@ class LivePolicy:
         while block := list(islice(lessons, LESSONS_AT_ONCE)):
             self.learn(block)
 
-    def begin(self, store: ServedStore) -> None:
+    def begin(self, store: Store) -> None:
         """The state at the beginning of the log: nothing is known, or what the anchor of deleted lists says.
 
         Parameters
@@ -174,7 +174,7 @@ class LivePolicy:
             self.applied, self._is_whole = (0 if anchor is None else anchor.seq), True
             self._last_hash = -1, ""
 
-    def restore(self, store: ServedStore, report: Callable[[str], None]) -> None:
+    def restore(self, store: Store, report: Callable[[str], None]) -> None:
         """The state from the newest sound snapshot and the lessons after it; without one, from all lessons.
 
         Parameters
@@ -260,7 +260,7 @@ class LivePolicies:
     def __init__(
         self,
         policies: Mapping[str, tuple[ServedPolicy, str]],
-        store: ServedStore,
+        store: Store,
         *,
         now: int,
         report: Callable[[str], None],
@@ -298,7 +298,7 @@ class LivePolicies:
         """Versions that are served, or that a rollback returns to, by their keys."""
         return dict(self._by_version)
 
-    def missing(self, store: ServedStore) -> list[PolicyVersion]:
+    def missing(self, store: Store) -> list[PolicyVersion]:
         """Versions that are served by now and not known here yet.
 
         Parameters
@@ -372,7 +372,7 @@ class LivePolicies:
         served = [(self._by_version[key], mine) for key, mine in by_version.items() if key in self._by_version]
         return all(live.learn(mine, wait=wait) for live, mine in served)
 
-    def catch_up(self, store: ServedStore) -> None:
+    def catch_up(self, store: Store) -> None:
         """Learn what the log has and the states have not.
 
         Parameters

@@ -9,7 +9,7 @@ from typing import Any
 from rankpolicy.service.domain.deployments import Change, Deployment, deployments
 from rankpolicy.service.domain.records import PolicyVersion
 from rankpolicy.service.domain.routing import by_number
-from rankpolicy.service.log.served_store import ServedStore
+from rankpolicy.service.log.store import Store
 from rankpolicy.service.policies.members import SERVED
 from rankpolicy.service.policies.stored_versions import policy_of_content
 from rankpolicy.types import RankPolicyError, unknown_name
@@ -18,7 +18,7 @@ MOST_MODEL_BYTES = 64 << 20
 
 
 def promote_model(
-    store: ServedStore,
+    store: Store,
     policy: str,
     content: bytes,
     *,
@@ -64,7 +64,7 @@ def promote_model(
 
 
 def promote_version(
-    store: ServedStore, policy: str, number: int, *, share: float = 1.0, who: str, detail: str = "", now: int
+    store: Store, policy: str, number: int, *, share: float = 1.0, who: str, detail: str = "", now: int
 ) -> Change:
     """Serve a version that the database knows.
 
@@ -96,7 +96,7 @@ def promote_version(
     return store.add_change(who, "promote", policy, version=number, share=share, detail=detail, now=now)
 
 
-def rollback(store: ServedStore, policy: str, *, who: str, detail: str = "", now: int) -> Change:
+def rollback(store: Store, policy: str, *, who: str, detail: str = "", now: int) -> Change:
     """End the canary of a policy; where there is none, return to the version before the last.
 
     Parameters
@@ -116,7 +116,7 @@ def rollback(store: ServedStore, policy: str, *, who: str, detail: str = "", now
     return store.add_change(who, "rollback", policy, detail=detail, now=now)
 
 
-def serving_version(store: ServedStore, policy: str) -> PolicyVersion:
+def serving_version(store: Store, policy: str) -> PolicyVersion:
     """The version that serves all traffic that no canary gets.
 
     Parameters
@@ -149,7 +149,7 @@ def checked_candidate(content: bytes, settings: Mapping[str, Any]) -> Any:
         raise RankPolicyError(f"the model cannot be served: {' '.join(words)}") from None
 
 
-def _deployment(store: ServedStore, policy: str) -> Deployment:
+def _deployment(store: Store, policy: str) -> Deployment:
     known = deployments(store.changes())
     if not known:
         raise RankPolicyError("no policy was served from this database yet. Start 'rankpolicy serve' with it first.")

@@ -37,14 +37,14 @@ from rankpolicy.service.learning.off_policy_evidence import (
 from rankpolicy.service.learning.promotion import checked_candidate, promote_model, serving_version
 from rankpolicy.service.learning.retrain_settings import Retrain
 from rankpolicy.service.log.export import REQUEST, feature_column, features_by_name
-from rankpolicy.service.log.served_store import ServedStore
+from rankpolicy.service.log.store import Store
 from rankpolicy.types import RankPolicyError
 
 _ENCODER = msgspec.json.Encoder()
 _DAY = 86_400_000_000
 
 
-def retrain(store: ServedStore, wanted: Retrain, *, now: int, who: str = "retraining") -> dict[str, Any]:
+def retrain(store: Store, wanted: Retrain, *, now: int, who: str = "retraining") -> dict[str, Any]:
     """Estimate position bias, learn a ranker, judge it, promote it if it is better; what was found, as JSON can hold it.
 
     Everything is in the audit log. The ranker is judged by the last lists with propensities, and learns from all others.
@@ -283,15 +283,13 @@ def _learned(
     return content, facts | {"method": wanted.method}
 
 
-def _kept(
-    store: ServedStore, wanted: Retrain, now: int, who: str, why: str, found: Mapping[str, Any]
-) -> dict[str, Any]:
+def _kept(store: Store, wanted: Retrain, now: int, who: str, why: str, found: Mapping[str, Any]) -> dict[str, Any]:
     document = {"decision": "kept", "why": why} | dict(found)
     _noted(store, wanted, now, who, document)
     return document
 
 
-def _noted(store: ServedStore, wanted: Retrain, now: int, who: str, document: Mapping[str, Any]) -> None:
+def _noted(store: Store, wanted: Retrain, now: int, who: str, document: Mapping[str, Any]) -> None:
     detail = json.dumps({name: _short(value) for name, value in document.items()})
     store.add_change(who, "retrain", wanted.policy, detail=detail, now=now)
 

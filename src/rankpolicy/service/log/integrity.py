@@ -8,8 +8,7 @@ from typing import Any
 from rankpolicy.service.domain.messages import CLICK
 from rankpolicy.service.errors import DamagedStoreError
 from rankpolicy.service.log.row_hashes import check_row
-from rankpolicy.service.log.store import LOG
-from rankpolicy.service.log.transaction import EVENT, SHOWN
+from rankpolicy.service.log.transaction import EVENT, LOG, SHOWN
 
 
 def check_all_rows(

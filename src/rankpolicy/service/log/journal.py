@@ -19,7 +19,7 @@ from rankpolicy.service.domain.clock import Clock
 from rankpolicy.service.domain.records import Committed, NewEvents, NewRanking, Snapshot
 from rankpolicy.service.errors import TooLateError, UnavailableError
 from rankpolicy.service.learning.live import LivePolicies
-from rankpolicy.service.log.served_store import ServedStore
+from rankpolicy.service.log.store import Store
 from rankpolicy.service.log.writer import LONGEST_END, Writer
 
 MOST_WAITING = 10_000  # pieces of work; more are refused, so that memory is bounded and nobody waits for long
@@ -88,7 +88,7 @@ class Journal:
 
     def __init__(
         self,
-        store: ServedStore,
+        store: Store,
         policies: LivePolicies,
         clock: Clock,
         *,

@@ -13,7 +13,7 @@ from rankpolicy.service.domain.deployments import deployments
 from rankpolicy.service.domain.records import PolicyVersion
 from rankpolicy.service.domain.routing import Routing, by_number
 from rankpolicy.service.learning.live import LESSONS_AT_ONCE, LivePolicy
-from rankpolicy.service.log.served_store import ServedStore
+from rankpolicy.service.log.store import Store
 from rankpolicy.service.policies.members import SERVED
 from rankpolicy.service.policies.served_policy import ServedPolicy
 
@@ -60,7 +60,7 @@ class ReplayedPolicy:
 
 
 def replay(
-    store: ServedStore, made: Callable[[PolicyVersion], ServedPolicy], *, until: int | None = None
+    store: Store, made: Callable[[PolicyVersion], ServedPolicy], *, until: int | None = None
 ) -> list[ReplayedPolicy]:
     """Fold the log from its beginning, for every version of every policy that learns.
 
@@ -101,7 +101,7 @@ class ReplayedChoices:
         return not self.wrong
 
 
-def replay_choices(store: ServedStore) -> ReplayedChoices:
+def replay_choices(store: Store) -> ReplayedChoices:
     """Choose the version of every list again: by the changes known when it was shown, the splits, and the hash of its user or id.
 
     Parameters
@@ -126,7 +126,7 @@ def replay_choices(store: ServedStore) -> ReplayedChoices:
     return ReplayedChoices(lists=lists, changes=len(changes), wrong=wrong)
 
 
-def _replayed(store: ServedStore, version: PolicyVersion, policy: ServedPolicy, until: int | None) -> ReplayedPolicy:
+def _replayed(store: Store, version: PolicyVersion, policy: ServedPolicy, until: int | None) -> ReplayedPolicy:
     live = LivePolicy(version=version, policy=policy)
     live.begin(store)
     found = {snapshot.seq: snapshot for snapshot in store.snapshots(version.key) if snapshot.seq >= live.applied}

@@ -7,25 +7,30 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from hashlib import sha256
 from typing import Any
 
+import msgspec
+
+from rankpolicy.service.domain.deployments import Action, Change, after_change, deployments
 from rankpolicy.service.domain.keys import StoredKey, key_with_terms
 from rankpolicy.service.domain.records import (
     Committed,
     Lesson,
+    LoggedEvent,
+    LoggedList,
     NewEvents,
     NewRanking,
     PolicyVersion,
+    ShownList,
     Snapshot,
     StoredRanking,
 )
 from rankpolicy.service.errors import DamagedStoreError
+from rankpolicy.service.log.integrity import check_all_rows
 from rankpolicy.service.log.row_hashes import check_row, row_hash
-from rankpolicy.service.log.transaction import RANKING_COLUMNS, SHOWN, ranking_of
-
-LOG = ("rankings", "events", "attachments", "lessons")
+from rankpolicy.service.log.transaction import EVENT, LOG, RANKING_COLUMNS, SHOWN, ranking_of
 
 _KEPT_SNAPSHOTS = 2
 _LESSONS_AT_ONCE = 2_000
@@ -35,6 +40,27 @@ _LESSONS = """
     FROM lessons l LEFT JOIN rankings r ON r.seq = l.ranking_seq
     WHERE l.version = ? AND l.seq > ? AND l.seq <= ? ORDER BY l.seq LIMIT ?
 """
+
+
+_CHANGE = msgspec.json.Decoder(Change)
+_ENCODER = msgspec.json.Encoder()
+_LISTS = """
+    SELECT seq, ranking_id, version, stamp, deadline, shown, request, request_hash, row_hash FROM rankings
+    WHERE stamp >= ? AND stamp < ? ORDER BY seq
+"""
+_EVENTS = """
+    SELECT a.ranking_seq, e.seq, e.event_id, e.stamp, 'accepted', a.position, e.body, e.row_hash, e.fate, e.ranking_seq, e.position
+    FROM attachments a JOIN events e ON e.seq = a.event_seq JOIN rankings r ON r.seq = a.ranking_seq
+    WHERE r.stamp >= ? AND r.stamp < ?
+    UNION ALL
+    SELECT e.ranking_seq, e.seq, e.event_id, e.stamp, e.fate, e.position, e.body, e.row_hash, e.fate, e.ranking_seq, e.position
+    FROM events e JOIN rankings r ON r.seq = e.ranking_seq WHERE r.stamp >= ? AND r.stamp < ?
+    ORDER BY 1, 2
+"""
+_BLOCK = "WHERE {0} > ? AND {0} <= ? ORDER BY {0} LIMIT ?"
+_LONG_TABLES = dict.fromkeys(LOG, "seq") | {"pending": "ranking_seq", "parked": "event_seq"}  # with their keys
+_ROWS_PER_BLOCK = 100  # checked in about a millisecond, for which a request may have to wait
+_LAST = 1 << 62
 
 
 class Store(ABC):
@@ -48,11 +74,11 @@ class Store(ABC):
     hashed: Collection[str] = ("policies", "changes", "anchors")  # tables beside the log whose rows carry a hash
 
     @abstractmethod
-    def _rows(self, statement: str, *values: Any) -> list[tuple[Any, ...]]:
+    def rows(self, statement: str, *values: Any) -> list[tuple[Any, ...]]:
         """The rows that a statement gives."""
 
     @abstractmethod
-    def _transaction(self) -> AbstractContextManager[Any]:
+    def transaction(self) -> AbstractContextManager[Any]:
         """A transaction, on disk when it ends; what it gives has ``execute(statement, values)``."""
 
     @abstractmethod
@@ -95,6 +121,13 @@ class Store(ABC):
     def begin_to_serve(self) -> None:
         """Called once before many commits follow each other; a store that does nothing beside them has nothing to do."""
         return
+
+    def check(self) -> dict[str, int]:
+        """Check every row, and every lesson against the events; the number of rows of the log by table."""
+        with self._moment():
+            for _ in self.checked_models():
+                pass
+            return check_all_rows(self._each, self.hashed, self.num_deleted())
 
     @abstractmethod
     def close(self) -> None:
@@ -139,8 +172,8 @@ class Store(ABC):
             if (version.kind, version.settings) == (kind, settings):
                 return version
         new = PolicyVersion(key=len(known) + 1, policy=policy, number=len(mine) + 1, kind=kind, settings=settings)
-        with self._transaction() as connection:
-            self._insert(connection, "policies", (new.key, policy, new.number, kind, settings, now))
+        with self.transaction() as connection:
+            self.insert(connection, "policies", (new.key, policy, new.number, kind, settings, now))
             detail = f"{policy} {new.number}: {kind} {settings}"
             self._add_audit_line(connection, "new policy version", detail, now=now)
         return new
@@ -160,7 +193,7 @@ class Store(ABC):
         ranking_id
             Its id.
         """
-        rows = self._rows(f"SELECT {RANKING_COLUMNS} FROM rankings WHERE ranking_id = ?", ranking_id)
+        rows = self.rows(f"SELECT {RANKING_COLUMNS} FROM rankings WHERE ranking_id = ?", ranking_id)
         return ranking_of(rows[0]) if rows else None
 
     def clicks_of(self, ranking: StoredRanking) -> tuple[bytes, bool]:
@@ -190,7 +223,7 @@ class Store(ABC):
             Only lessons up to this seq; None: all.
         """
         last = (1 << 62) if until is None else until
-        while rows := self._rows(_LESSONS, version, after, last, _LESSONS_AT_ONCE):
+        while rows := self.rows(_LESSONS, version, after, last, _LESSONS_AT_ONCE):
             for row in rows:
                 yield self._lesson_of(row)
             after = rows[-1][0]
@@ -206,7 +239,7 @@ class Store(ABC):
             The time of the service.
         """
         digest = _snapshot_hash(snapshot.version, snapshot.seq, snapshot.state)
-        with self._transaction() as connection:
+        with self.transaction() as connection:
             connection.execute(
                 "DELETE FROM snapshots WHERE version = ? AND seq = ?",
                 (snapshot.version, snapshot.seq),
@@ -229,7 +262,7 @@ class Store(ABC):
         version
             Key of the version.
         """
-        rows = self._rows("SELECT seq, sha256, state FROM snapshots WHERE version = ? ORDER BY seq DESC", version)
+        rows = self.rows("SELECT seq, sha256, state FROM snapshots WHERE version = ? ORDER BY seq DESC", version)
         return [
             Snapshot(version=version, seq=seq, state=state, is_sound=_snapshot_hash(version, seq, state) == digest)
             for seq, digest, state in rows
@@ -243,7 +276,7 @@ class Store(ABC):
 
     def had_keys(self) -> bool:
         """Whether a key was ever made; revoked ones count."""
-        return bool(self._rows("SELECT 1 FROM keys LIMIT 1"))
+        return bool(self.rows("SELECT 1 FROM keys LIMIT 1"))
 
     def add_key(self, key: StoredKey, *, now: int) -> None:
         """Put a key in force.
@@ -255,8 +288,8 @@ class Store(ABC):
         now
             The time.
         """
-        with self._transaction() as connection:
-            self._insert(connection, "keys", (key.key_id, key.digest, key.terms, now, None))
+        with self.transaction() as connection:
+            self.insert(connection, "keys", (key.key_id, key.digest, key.terms, now, None))
             self._add_audit_line(connection, "new key", f"{key.key_id}: {key.terms}", now=now)
 
     def revoke_key(self, key_id: str, *, now: int) -> bool:
@@ -269,22 +302,193 @@ class Store(ABC):
         now
             The time.
         """
-        with self._transaction() as connection:
+        with self.transaction() as connection:
             rows = self._checked_rows("keys", "WHERE key_id = ? AND revoked IS NULL", key_id)
             for row in rows:
                 connection.execute("DELETE FROM keys WHERE key_id = ?", (key_id,))
-                self._insert(connection, "keys", (*row[:4], now))
+                self.insert(connection, "keys", (*row[:4], now))
                 self._add_audit_line(connection, "key revoked", key_id, now=now)
         return bool(rows)
 
-    def _insert(self, connection: Any, table: str, columns: tuple[Any, ...]) -> None:
+    def changes(self) -> list[Change]:
+        """All changes, in order."""
+        rows = self._checked_rows("changes", "ORDER BY number")
+        for place, row in enumerate(rows):
+            if row[0] != place + 1:
+                raise DamagedStoreError(f"change {place + 1} is missing. Restore the database from a backup.")
+        return [_CHANGE.decode(body) for _, _, body, _ in rows]
+
+    def last_change(self) -> int:
+        """The number of the last change; 0 for none."""
+        return int(self.rows("SELECT coalesce(max(number), 0) FROM changes")[0][0])
+
+    def add_change(
+        self,
+        who: str,
+        action: Action,
+        policy: str,
+        *,
+        version: int | None = None,
+        share: float = 1.0,
+        detail: str = "",
+        now: int,
+        connection: Any = None,
+    ) -> Change:
+        """Make a change, in the transaction of ``connection`` or its own; one that cannot be made is an error, and nothing is stored.
+
+        Parameters
+        ----------
+        who, action, policy, version, share, detail
+            As ``Change`` has them; a rollback finds the version itself.
+        now
+            The time of the service.
+        """
+        with nullcontext(connection) if connection is not None else self.transaction() as connection:
+            known = self.changes()
+            stamp = max([now, *(change.stamp for change in known[-1:])])
+            made = Change(
+                number=len(known) + 1,
+                stamp=stamp,
+                who=who,
+                action=action,
+                policy=policy,
+                version=version,
+                share=share,
+                detail=detail,
+            )
+            after = after_change(deployments(known), made)
+            if action == "rollback":
+                made = msgspec.structs.replace(made, version=after[policy].stable[-1])
+            self.insert(connection, "changes", (made.number, stamp, _ENCODER.encode(made)))
+            return made
+
+    def save_model(self, content: bytes, *, now: int) -> str:
+        """Keep the file of a model under its SHA-256, which is returned.
+
+        Parameters
+        ----------
+        content
+            The file.
+        now
+            The time of the service.
+        """
+        digest = sha256(content).hexdigest()
+        with self.transaction() as connection:
+            if not self.rows("SELECT 1 FROM models WHERE sha256 = ?", digest):
+                connection.execute("INSERT INTO models VALUES (?, ?, ?)", (digest, now, content))
+        return digest
+
+    def model(self, sha256: str) -> bytes | None:
+        """The file of a model; None where there is none with this hash.
+
+        Parameters
+        ----------
+        sha256
+            The hash, in hexadecimal digits.
+        """
+        rows = self.rows("SELECT content FROM models WHERE sha256 = ?", sha256)
+        if rows and _digest_of(rows[0][0]) != sha256:
+            raise DamagedStoreError(f"the model {sha256} is damaged. Restore the database from a backup.")
+        return bytes(rows[0][0]) if rows else None
+
+    def checked_models(self) -> Iterator[int]:
+        """Compare every model with its hash, one for each step; a damaged one is an error."""
+        for (digest,) in self.rows("SELECT sha256 FROM models"):
+            self.model(digest)
+            yield 1
+
+    def logged(self, *, since: int = 0, until: int | None = None, version: int | None = None) -> Iterator[LoggedList]:
+        """Lists with their events, in the order of the log; a damaged row is an error.
+
+        Parameters
+        ----------
+        since
+            Only lists stored at this time or later, in microseconds since 1970.
+        until
+            Only lists stored before; None: all.
+        version
+            Only those of the version with this key; None: all.
+        """
+        span = (since, _LAST if until is None else until)
+        with self._moment():
+            events = iter(self._each(_EVENTS, *span, *span))
+            ahead = next(events, None)
+            for row in self._each(_LISTS, *span):
+                check_row("rankings", row)
+                seq, _, key, stamp, deadline, shown, request, _, _ = row
+                mine = []
+                while ahead is not None and ahead[0] == seq:
+                    mine.append(_logged_event(ahead))
+                    ahead = next(events, None)
+                if version is None or version == key:
+                    yield LoggedList(
+                        seq=seq,
+                        version=key,
+                        stamp=stamp,
+                        deadline=deadline,
+                        shown=SHOWN.decode(shown),
+                        request=request,
+                        events=mine,
+                    )
+
+    def anchor(self, version: int) -> Snapshot | None:
+        """The state after the last deleted lesson; None where nothing was deleted. A damaged one is an error.
+
+        Parameters
+        ----------
+        version
+            Key of the version.
+        """
+        rows = self._checked_rows("anchors", "WHERE version = ?", version)
+        return Snapshot(version=version, seq=rows[0][1], state=rows[0][2]) if rows else None
+
+    def num_deleted(self) -> int:
+        """How many rows of the log were deleted."""
+        deletions = [change for change in self.changes() if change.action == "delete"]
+        return sum(int(msgspec.json.decode(change.detail)["rows"]) for change in deletions)
+
+    def checked_blocks(self) -> Iterator[int]:
+        """Check every row of every table, a block for each step, beside a server that writes; the number of rows of each block.
+
+        A damaged or missing row is an error.
+        """
+        last, num_deleted, counted = self.last_seq(), self.num_deleted(), 0
+        for table, place in _LONG_TABLES.items():
+            after, end = 0, last if table in LOG else self.rows(f"SELECT max({place}) FROM {table}")[0][0]
+            while rows := self._checked_rows(table, _BLOCK.format(place), after, end, _ROWS_PER_BLOCK):
+                after = rows[-1][0]
+                counted += len(rows) if table in LOG else 0
+                yield len(rows)
+        missing = last - counted - num_deleted
+        if missing and self.num_deleted() == num_deleted:  # otherwise rows were deleted meanwhile because of their age
+            raise DamagedStoreError(
+                f"{missing} of {last} rows of the log are missing. Restore the database from a backup."
+            )
+        for table in self.hashed:
+            if table not in _LONG_TABLES:
+                yield len(self._checked_rows(table))
+        yield from self.checked_models()
+
+    def shown_lists(self) -> Iterator[tuple[int, ShownList, bytes]]:
+        """For every list the key of the version that ranked it, the list, and the request as JSON; a damaged row is an error."""
+        with self._moment():
+            for row in self._each(_LISTS, 0, _LAST):
+                check_row("rankings", row)
+                yield row[2], SHOWN.decode(row[5]), row[6]
+
+    def audit_lines(self) -> list[tuple[int, str, str]]:
+        """Time, what and detail of the lines about keys."""
+        rows = self._checked_rows("audit", "ORDER BY number")
+        return [(int(stamp), str(what), str(detail)) for _, stamp, what, detail, *_ in rows if "key" in what]
+
+    def insert(self, connection: Any, table: str, columns: tuple[Any, ...]) -> None:
         """Write a row, with its hash where the table has hashes."""
         values = (*columns, row_hash(*columns)) if table in self.hashed else columns
         connection.execute(f"INSERT INTO {table} VALUES ({', '.join('?' * len(values))})", values)
 
     def _checked_rows(self, table: str, clauses: str = "", *values: Any) -> list[tuple[Any, ...]]:
         """Rows of a table with all their columns; a damaged one is an error where the table has hashes."""
-        rows = self._rows(f"SELECT * FROM {table} {clauses}", *values)
+        rows = self.rows(f"SELECT * FROM {table} {clauses}", *values)
         if table in LOG or table in self.hashed:
             for row in rows:
                 check_row(table, row)
@@ -302,12 +506,30 @@ class Store(ABC):
         )
 
     def _largest_seq(self, table: str) -> int:
-        return int(self._rows(f"SELECT max(seq) FROM {table}")[0][0] or 0)
+        return int(self.rows(f"SELECT max(seq) FROM {table}")[0][0] or 0)
 
     def _last_stamp_of(self, table: str) -> int:
-        rows = self._rows(f"SELECT stamp FROM {table} ORDER BY seq DESC LIMIT 1")
+        rows = self.rows(f"SELECT stamp FROM {table} ORDER BY seq DESC LIMIT 1")
         return int(rows[0][0]) if rows else 0
 
 
 def _snapshot_hash(version: int, seq: int, state: bytes) -> bytes:
     return sha256(f"{version} {seq} {len(state)}\n".encode() + state).digest()
+
+
+def _digest_of(content: bytes) -> str:
+    return sha256(content).hexdigest()
+
+
+def _logged_event(row: tuple[Any, ...]) -> LoggedEvent:
+    _, seq, event_id, stamp, fate, position, body, digest, own_fate, own_ranking, own_position = row
+    check_row("events", (seq, event_id, stamp, own_fate, own_ranking, own_position, body, digest))
+    event = EVENT.decode(body)
+    return LoggedEvent(
+        event_id=event_id,
+        position=position,
+        type=event.type,
+        value=event.value,
+        stamp=stamp,
+        in_window=fate == "accepted",
+    )

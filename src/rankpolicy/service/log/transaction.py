@@ -33,6 +33,8 @@ SHOWN = msgspec.json.Decoder(ShownList)
 EVENT = msgspec.json.Decoder(NewEvent)
 RANKING_COLUMNS = "seq, ranking_id, version, stamp, deadline, shown, request, request_hash, row_hash"
 
+LOG = ("rankings", "events", "attachments", "lessons")  # tables
+
 Row = tuple[Any, ...]
 
 

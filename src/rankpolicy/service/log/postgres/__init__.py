@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from rankpolicy.optional import lazy_imports
 
 if TYPE_CHECKING:
-    from rankpolicy.service.log.postgres.server_store import PostgresStore
+    from rankpolicy.service.log.postgres.store import PostgresStore
 
 __getattr__, __dir__ = lazy_imports(__name__, __file__)
 

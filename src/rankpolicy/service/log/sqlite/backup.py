@@ -6,8 +6,8 @@ from pathlib import Path
 
 from rankpolicy.service.errors import UnavailableError
 from rankpolicy.service.log.sqlite.database_file import connect, import_apsw
-from rankpolicy.service.log.sqlite.file_store import SqliteStore
 from rankpolicy.service.log.sqlite.new_file import new_file
+from rankpolicy.service.log.sqlite.store import SqliteStore
 from rankpolicy.types import RankPolicyError
 
 

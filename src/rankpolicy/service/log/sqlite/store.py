@@ -18,8 +18,6 @@ from rankpolicy.service.domain.records import (
     NewRanking,
 )
 from rankpolicy.service.errors import DamagedStoreError, UnavailableError
-from rankpolicy.service.log.integrity import check_all_rows
-from rankpolicy.service.log.served_store import ServedStore
 from rankpolicy.service.log.sqlite.checkpoints import Checkpoints
 from rankpolicy.service.log.sqlite.conversion import convert
 from rankpolicy.service.log.sqlite.database_file import (
@@ -33,12 +31,13 @@ from rankpolicy.service.log.sqlite.high_water_mark import HighWaterMark
 from rankpolicy.service.log.sqlite.open_lists import OpenLists
 from rankpolicy.service.log.sqlite.tables import SqliteTables
 from rankpolicy.service.log.sqlite.wal_frames import check_frames
+from rankpolicy.service.log.store import Store
 from rankpolicy.service.log.transaction import Transaction
 
 _PATIENCE = 8_000  # microseconds for which windows that are due may wait under load
 
 
-class SqliteStore(ServedStore):
+class SqliteStore(Store):
     """Lists, events, lessons, snapshots and keys in one SQLite file (WAL, synchronous FULL).
 
     One thread uses a store at a time. The server has two on the same file: one that writes, for the journal, and one that only reads.
@@ -54,7 +53,7 @@ class SqliteStore(ServedStore):
         How the file is checked when it is opened: ``"quick"`` (pages), ``"full"`` (pages and indexes) or ``"none"``.
     """
 
-    hashed = (*ServedStore.hashed, "meta", "audit", "keys", "pending", "parked")
+    hashed = (*Store.hashed, "meta", "audit", "keys", "pending", "parked")
 
     def __init__(self, path: str | os.PathLike[str], *, role: str = "server", check: str = "quick") -> None:
         self._sync_seconds = 0.0  # of the last commit
@@ -161,13 +160,10 @@ class SqliteStore(ServedStore):
         """Check all pages, indexes and rows, and every lesson against the events; the number of rows of the log by table."""
         with _failures_named(self.path):
             check_pages(self._connection, self.path, thorough=True)
-            with self._moment():
-                for _ in self.checked_models():
-                    pass
-                return check_all_rows(self._each, self.hashed, self.num_deleted())
+            return super().check()
 
     @contextmanager
-    def _transaction(self) -> Iterator[Any]:
+    def transaction(self) -> Iterator[Any]:
         with self._committing() as connection:
             yield connection
         self._mark.raise_to(1, self._last_audit())
@@ -200,10 +196,10 @@ class SqliteStore(ServedStore):
                 )
 
     def _add_audit_line(self, connection: Any, what: str, detail: str, *, now: int) -> None:
-        self._insert(connection, "audit", (self._last_audit() + 1, now, what, detail))
+        self.insert(connection, "audit", (self._last_audit() + 1, now, what, detail))
 
     def _last_audit(self) -> int:
-        return int(self._rows("SELECT coalesce(max(number), 0) FROM audit")[0][0])
+        return int(self.rows("SELECT coalesce(max(number), 0) FROM audit")[0][0])
 
     def _connected(self) -> Any:
         if self._connection is None:
@@ -223,7 +219,7 @@ class SqliteStore(ServedStore):
     def _each(self, statement: str, *values: Any) -> Iterator[tuple[Any, ...]]:
         yield from self._connection.execute(statement, values)
 
-    def _rows(self, statement: str, *values: Any) -> list[tuple[Any, ...]]:
+    def rows(self, statement: str, *values: Any) -> list[tuple[Any, ...]]:
         if self._role == "reader":
             self._check_inode()
         with _failures_named(self.path):

@@ -11,10 +11,9 @@ from typing import Any
 from rankpolicy.service.domain.records import Committed, Lesson, NewEvents, NewRanking, PolicyVersion
 from rankpolicy.service.errors import DamagedStoreError, UnavailableError
 from rankpolicy.service.log.formats import check_format
-from rankpolicy.service.log.integrity import check_all_rows
 from rankpolicy.service.log.postgres.schema import FORMAT, SCHEMA
 from rankpolicy.service.log.postgres.tables import PostgresTables
-from rankpolicy.service.log.served_store import ServedStore
+from rankpolicy.service.log.store import Store
 from rankpolicy.service.log.transaction import Transaction
 from rankpolicy.types import MissingDependencyError, RankPolicyError
 
@@ -36,7 +35,7 @@ _OTHERS_LESSONS = """
 """
 
 
-class PostgresStore(ServedStore):
+class PostgresStore(Store):
     """Lists, events, lessons, snapshots and keys in a PostgreSQL database.
 
     Every transaction locks the end of the log first, so transactions of several servers come one after the other, and the log has the
@@ -128,13 +127,6 @@ class PostgresStore(ServedStore):
         with self._locked_log():  # two servers that start at once make one version
             return super().version_of(policy, kind, settings, now=now)
 
-    def check(self) -> dict[str, int]:
-        """Check all rows, and every lesson against the events; the number of rows of the log by table."""
-        with self._moment():
-            for _ in self.checked_models():
-                pass
-            return check_all_rows(self._each, self.hashed, self.num_deleted())
-
     @contextmanager
     def _moment(self) -> Iterator[None]:
         with self._failures_named(), self._connected().transaction():
@@ -155,14 +147,14 @@ class PostgresStore(ServedStore):
             yield self._connection, *rows[0]
 
     @contextmanager
-    def _transaction(self) -> Iterator[Any]:
+    def transaction(self) -> Iterator[Any]:
         with self._locked_log():  # what two servers change at once is changed one after the other
             yield _WithMarks(self._connection)
 
     def _add_audit_line(self, connection: Any, what: str, detail: str, *, now: int) -> None:
         connection.execute("INSERT INTO audit (stamp, what, detail) VALUES (?, ?, ?)", (now, what, detail))
 
-    def _rows(self, statement: str, *values: Any) -> list[tuple[Any, ...]]:
+    def rows(self, statement: str, *values: Any) -> list[tuple[Any, ...]]:
         try:
             with self._failures_named():
                 return list(_WithMarks(self._connected()).execute(statement, values).fetchall())
@@ -170,7 +162,7 @@ class PostgresStore(ServedStore):
             # A restart of the database shows only when a connection from before it is used; reading may be done twice.
             if self._role != "reader" or self._connection is None or not self._connection.closed:
                 raise
-            return self._rows(statement, *values)
+            return self.rows(statement, *values)
 
     def _connected(self) -> Any:
         if self._is_closed:
