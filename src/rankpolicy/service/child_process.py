@@ -7,15 +7,7 @@ import sys
 
 
 def module_command(module: str, *words: str) -> list[str]:
-    """The command that runs a module.
-
-    Parameters
-    ----------
-    module
-        Its name.
-    words
-        What it is told; everybody on the machine can read it.
-    """
+    """The command that runs a module."""
     return [sys.executable, "-P", "-m", module, *words]
 
 

@@ -18,15 +18,7 @@ _MOST_WAITING = 10_000  # lines of the access log; more are left out and counted
 
 
 def log_line(text: str, **fields: Any) -> None:
-    """Write a structured line on stderr; keys and bodies of requests never get here.
-
-    Parameters
-    ----------
-    text
-        What happened.
-    fields
-        More about it.
-    """
+    """Write a structured line on stderr; keys and bodies of requests never get here."""
     _write(_line({"event": text} | fields))
 
 
@@ -41,13 +33,7 @@ def log_everything_as_json() -> None:
 
 
 class AccessLog:
-    """Lines about requests, written by a thread: the event loop never waits for whoever reads them.
-
-    Parameters
-    ----------
-    share
-        Share of the requests that get a line.
-    """
+    """Lines about requests, written by a thread: the event loop never waits for whoever reads them."""
 
     def __init__(self, share: float) -> None:
         self._every = 1 / share

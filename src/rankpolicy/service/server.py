@@ -110,11 +110,6 @@ def rest_from_garbage(loop: asyncio.AbstractEventLoop) -> None:
 
     Going through the lists that are remembered takes up to a tenth of a second, during which nobody is answered, and finds nothing: lists
     and events leave no cycles behind.
-
-    Parameters
-    ----------
-    loop
-        The event loop of the server.
     """
     gc.collect()
     gc.set_threshold(50_000, 20, 100)

@@ -12,15 +12,6 @@ class Clock:
     The wall clock is read once, at the start. A clock that stands before the last time in the database is not believed: time goes on from
     there. So jumps of the wall clock neither reorder what is stored nor end a window early.
 
-    Parameters
-    ----------
-    not_before
-        The last time in the database.
-    wall
-        Nanoseconds since 1970.
-    monotonic
-        Nanoseconds of a clock that never jumps.
-
     >>> Clock(not_before=5_000_000, wall=lambda: 0, monotonic=lambda: 0).now()
     5000001
     """

@@ -14,27 +14,7 @@ Action = Literal["configure", "promote", "rollback", "retrain", "evaluate", "del
 
 
 class Change(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A row of the log of changes. Only configure, promote and rollback change what is served; the others are kept for audits.
-
-    Parameters
-    ----------
-    number
-        1 for the first change, 2 for the next ...; no number is missing.
-    stamp
-        When it was made, in microseconds since 1970.
-    who
-        The id of the key, or what made it: "command line", "configuration", "this machine", "retraining".
-    action
-        What was done.
-    policy
-        To which policy.
-    version
-        The number of the version of the policy that is served from now on, or was judged.
-    share
-        Share of the traffic that it gets.
-    detail
-        More about it, in words or JSON.
-    """
+    """A row of the log of changes. Only configure, promote and rollback change what is served; the others are kept for audits."""
 
     number: int
     stamp: int
@@ -48,20 +28,7 @@ class Change(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Deployment:
-    """The versions of a policy that are served.
-
-    Parameters
-    ----------
-    stable
-        Versions that served all traffic, the first from the configuration; the last of them serves now, the others are what a rollback
-        returns to.
-    canary
-        The version that gets a share of the traffic; None for none.
-    share
-        That share.
-    since
-        When the last change was made, in microseconds since 1970.
-    """
+    """The versions of a policy that are served."""
 
     stable: tuple[int, ...]
     canary: int | None = None
@@ -80,15 +47,7 @@ class Deployment:
         return {self.stable[-1]: 1.0 - self.share, self.canary: self.share}
 
     def promoted(self, version: int, share: float) -> Deployment:
-        """After a version was given a share of the traffic; 1 is all.
-
-        Parameters
-        ----------
-        version
-            The version.
-        share
-            Its share.
-        """
+        """After a version was given a share of the traffic; 1 is all."""
         if not 0 < share <= 1:
             raise RankPolicyError(f"share must be above 0 and at most 1 (100%); got {share:g}.")
         if version == self.stable[-1]:
@@ -107,15 +66,7 @@ class Deployment:
 
 
 def after_change(deployed: dict[str, Deployment], change: Change) -> dict[str, Deployment]:
-    """What is served after a change.
-
-    Parameters
-    ----------
-    deployed
-        What was served before, by policy.
-    change
-        The change; one that cannot be made is an error.
-    """
+    """What is served after a change."""
     if change.action not in ("configure", "promote", "rollback"):
         return deployed
     before = deployed.get(change.policy)
@@ -134,11 +85,6 @@ def after_change(deployed: dict[str, Deployment], change: Change) -> dict[str, D
 
 def deployments(changes: Iterable[Change]) -> dict[str, Deployment]:
     """What is served after all these changes, by policy.
-
-    Parameters
-    ----------
-    changes
-        In their order.
 
     >>> made = dict(stamp=0, who="a", policy="p")
     >>> first = Change(number=1, action="configure", version=1, **made)

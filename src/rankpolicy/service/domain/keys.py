@@ -18,21 +18,7 @@ _PREFIX = "rp"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredKey:
-    """What the database knows about a key.
-
-    Parameters
-    ----------
-    key_id
-        The public part of the key, by which it is listed and revoked.
-    digest
-        SHA-256 of the whole key. It has 256 random bits, so a slow hash would add nothing.
-    scopes
-        What it allows.
-    expires
-        Seconds since 1970 from which it allows nothing; None: never.
-    rate
-        Requests per second that it allows, on each server; None: any number.
-    """
+    """What the database knows about a key."""
 
     key_id: str
     digest: bytes
@@ -41,13 +27,7 @@ class StoredKey:
     rate: float | None = None
 
     def has_expired(self, now: float) -> bool:
-        """Whether it allows nothing any more.
-
-        Parameters
-        ----------
-        now
-            Seconds since 1970.
-        """
+        """Whether it allows nothing any more."""
         return self.expires is not None and now >= self.expires
 
     @property
@@ -59,13 +39,6 @@ class StoredKey:
 
 def key_with_terms(key_id: str, digest: bytes, terms: str) -> StoredKey:
     """A key from what the database has.
-
-    Parameters
-    ----------
-    key_id, digest
-        As ``StoredKey`` has them.
-    terms
-        What ``StoredKey.terms`` was.
 
     >>> key_with_terms("a", b"", "rank events rate=2.5").rate
     2.5
@@ -82,15 +55,7 @@ def key_with_terms(key_id: str, digest: bytes, terms: str) -> StoredKey:
 
 
 def new_key(scopes: Sequence[str], *, expires: int | None = None, rate: float | None = None) -> tuple[str, StoredKey]:
-    """A key, which is not stored anywhere, and what is stored about it.
-
-    Parameters
-    ----------
-    scopes
-        What it allows, of ``SCOPES``.
-    expires, rate
-        As ``StoredKey`` has them.
-    """
+    """A key, which is not stored anywhere, and what is stored about it."""
     if rate is not None and not 0 < rate < math.inf:
         raise RankPolicyError(f"the rate of a key must be a number of requests per second above 0; got {rate:g}.")
     for scope in scopes:
@@ -107,13 +72,7 @@ def new_key(scopes: Sequence[str], *, expires: int | None = None, rate: float | 
 
 
 def digest_of(key: str) -> bytes:
-    """What is stored instead of a key.
-
-    Parameters
-    ----------
-    key
-        The key.
-    """
+    """What is stored instead of a key."""
     return sha256(key.encode("utf-8", "surrogatepass")).digest()
 
 
@@ -121,13 +80,6 @@ def matching_key(given: str, known: Collection[StoredKey]) -> StoredKey | None:
     """The stored key that was given; None where there is none.
 
     Every stored key is compared, each in constant time, so the time taken says nothing about how close a guess came.
-
-    Parameters
-    ----------
-    given
-        The text that a client sent.
-    known
-        The keys that are in force.
 
     >>> key, stored = new_key(["rank"])
     >>> matching_key(key, [stored]) is stored

@@ -10,21 +10,7 @@ from rankpolicy.service.domain.messages import NewEvent
 
 
 class PolicyVersion(msgspec.Struct, frozen=True, kw_only=True):
-    """A policy with fixed settings. Other settings under the same name are another version, which learns afresh.
-
-    Parameters
-    ----------
-    key
-        Number of the version in the database.
-    policy
-        Name of the policy.
-    number
-        1 for its first version, 2 for the next ...
-    kind
-        What kind of policy it is.
-    settings
-        Its settings as JSON with sorted keys; for a ranker they include the hash of its file.
-    """
+    """A policy with fixed settings. Other settings under the same name are another version, which learns afresh."""
 
     key: int
     policy: str
@@ -80,25 +66,7 @@ class ShownList(Ordered, frozen=True, kw_only=True, omit_defaults=True, gc=False
 
 
 class NewRanking(msgspec.Struct, frozen=True, kw_only=True, gc=False, array_like=True, tag=True):
-    """A list to be stored.
-
-    Parameters
-    ----------
-    shown
-        The list.
-    version
-        Key of the policy version that ranked it.
-    request
-        The request as it came, for training and audits.
-    request_hash
-        Hash of what the request says; the same id with another hash is a conflict.
-    window
-        Microseconds during which events on the list are learned.
-    learns
-        Whether the policy learns from the list when the window ends.
-    has_fresh_id
-        Whether the service has just made the id, at random, so that it cannot have been used before.
-    """
+    """A list to be stored."""
 
     shown: ShownList
     version: int
@@ -110,15 +78,7 @@ class NewRanking(msgspec.Struct, frozen=True, kw_only=True, gc=False, array_like
 
 
 class NewEvents(msgspec.Struct, frozen=True, kw_only=True, gc=False, array_like=True, tag=True):
-    """Events of one request; each is stored or refused on its own, all in one transaction.
-
-    Parameters
-    ----------
-    events
-        The events.
-    window
-        Microseconds for which an event without its list is kept waiting.
-    """
+    """Events of one request; each is stored or refused on its own, all in one transaction."""
 
     events: list[NewEvent]
     window: int
@@ -128,23 +88,7 @@ Fate = Literal["accepted", "duplicate", "orphan", "late", "conflict", "unknown_i
 
 
 class StoredRanking(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """A list as the database has it.
-
-    Parameters
-    ----------
-    shown
-        The list.
-    seq
-        Its place in the log.
-    version
-        Key of the policy version that ranked it.
-    stamp
-        When it was stored.
-    deadline
-        When its window ends.
-    request_hash
-        Hash of what the request said.
-    """
+    """A list as the database has it."""
 
     shown: ShownList
     seq: int
@@ -155,23 +99,7 @@ class StoredRanking(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 
 class Lesson(msgspec.Struct, frozen=True, kw_only=True, gc=False, array_like=True):
-    """A list whose window has ended, with its clicks: what a policy learns.
-
-    Parameters
-    ----------
-    seq
-        Its place in the log.
-    version
-        Key of the policy version that showed the list.
-    query
-        The query.
-    items
-        The items, best first.
-    clicks
-        One byte per item, 1 where it was clicked.
-    memo
-        What the policy noted when it showed the list.
-    """
+    """A list whose window has ended, with its clicks: what a policy learns."""
 
     seq: int
     version: int
@@ -182,19 +110,7 @@ class Lesson(msgspec.Struct, frozen=True, kw_only=True, gc=False, array_like=Tru
 
 
 class Snapshot(msgspec.Struct, frozen=True, kw_only=True):
-    """The state of a policy version after the lesson ``seq``.
-
-    Parameters
-    ----------
-    version
-        Key of the policy version.
-    seq
-        The last lesson in it.
-    state
-        What ``ServedPolicy.state`` returned.
-    is_sound
-        Whether its hash agrees with its content.
-    """
+    """The state of a policy version after the lesson ``seq``."""
 
     version: int
     seq: int
@@ -206,19 +122,7 @@ Outcome = NewRanking | StoredRanking | Exception | list[Fate]
 
 
 class Committed(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """What one transaction did.
-
-    Parameters
-    ----------
-    outcomes
-        For each piece of work, in order: the list as it is stored now or was before, a ConflictError, or the fate of each event.
-    lessons
-        Lists whose window has ended, to be learned now.
-    next_deadline
-        When the next window ends; None where none is open.
-    sync_seconds
-        How long the disk took to keep it.
-    """
+    """What one transaction did."""
 
     outcomes: list[Outcome]
     lessons: list[Lesson]
@@ -227,23 +131,7 @@ class Committed(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 
 class LoggedEvent(msgspec.Struct, frozen=True, kw_only=True):
-    """An event on a list.
-
-    Parameters
-    ----------
-    event_id
-        Its id.
-    position
-        The place of the item in the list, from 0.
-    type
-        click, purchase, view ...
-    value
-        A number, such as a price.
-    stamp
-        When it was stored, in microseconds since 1970.
-    in_window
-        Whether it came before the window of the list ended.
-    """
+    """An event on a list."""
 
     event_id: str
     position: int
@@ -254,25 +142,7 @@ class LoggedEvent(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class LoggedList(msgspec.Struct, frozen=True, kw_only=True):
-    """A list with everything that is known about it.
-
-    Parameters
-    ----------
-    seq
-        Its place in the log.
-    version
-        Key of the version that ranked it.
-    stamp
-        When it was stored, in microseconds since 1970.
-    deadline
-        When its window ends.
-    shown
-        The list.
-    request
-        The request, as JSON.
-    events
-        What users did with it.
-    """
+    """A list with everything that is known about it."""
 
     seq: int
     version: int
@@ -283,13 +153,7 @@ class LoggedList(msgspec.Struct, frozen=True, kw_only=True):
     events: list[LoggedEvent]
 
     def clicks(self, event: str = "click") -> list[int]:
-        """1 for each item with such an event within the window, 0 for the others.
-
-        Parameters
-        ----------
-        event
-            The type of event.
-        """
+        """1 for each item with such an event within the window, 0 for the others."""
         marks = [0] * len(self.shown.items)
         for one in self.events:
             if one.in_window and one.type == event:

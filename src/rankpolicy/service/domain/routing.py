@@ -17,13 +17,6 @@ _RANGE = 1 << 64
 def fraction_of(secret: bytes, *parts: str | int) -> float:
     """A number from 0 to 1 that looks random, and is the same for the same parts.
 
-    Parameters
-    ----------
-    secret
-        At most 64 bytes that clients do not know, so that nobody can choose a side.
-    parts
-        What it depends on.
-
     >>> fraction_of(b"s", "a", 1) == fraction_of(b"s", "a", 1) != fraction_of(b"s", "a", 2)
     True
     """
@@ -33,32 +26,14 @@ def fraction_of(secret: bytes, *parts: str | int) -> float:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Routing:
-    """What is served at one moment.
-
-    Parameters
-    ----------
-    deployed
-        What is served, by policy.
-    versions
-        All versions by policy and number.
-    secret
-        At most 64 bytes that clients do not know.
-    """
+    """What is served at one moment."""
 
     deployed: Mapping[str, Deployment]
     versions: Mapping[tuple[str, int], PolicyVersion]
     secret: bytes
 
     def version(self, asked: str, unit: str) -> PolicyVersion:
-        """The version that answers.
-
-        Parameters
-        ----------
-        asked
-            The policy that the request names.
-        unit
-            The user, or the id of the list where no user is known: one user always gets the same version.
-        """
+        """The version that answers."""
         chosen = self._of_policy(asked, unit)
         if chosen.kind == SPLIT:
             shares: dict[str, float] = json.loads(chosen.settings)["shares"]
@@ -77,13 +52,7 @@ class Routing:
 
 
 def by_number(versions: Iterable[PolicyVersion]) -> dict[tuple[str, int], PolicyVersion]:
-    """Versions by policy and number.
-
-    Parameters
-    ----------
-    versions
-        All versions.
-    """
+    """Versions by policy and number."""
     return {(version.policy, version.number): version for version in versions}
 
 

@@ -19,15 +19,7 @@ KEY_ID = "rankpolicy.key_id"  # in the ASGI scope: who asks, once that is known
 
 
 class Access:
-    """Checks the key of each request.
-
-    Parameters
-    ----------
-    read_keys
-        The keys that are in force now.
-    had_keys
-        Whether a key was ever made: revoking the last one opens nothing.
-    """
+    """Checks the key of each request."""
 
     def __init__(self, read_keys: Callable[[], list[StoredKey]], had_keys: Callable[[], bool]) -> None:
         self._read_keys, self._read_had_keys = read_keys, had_keys
@@ -39,15 +31,7 @@ class Access:
         self.look()
 
     def check(self, scope: Scope, needed: str) -> str:
-        """Refuse a request that may not do this; the id of its key, or "this machine" where there are no keys.
-
-        Parameters
-        ----------
-        scope
-            The ASGI scope.
-        needed
-            The scope of the key that is needed, of ``SCOPES``.
-        """
+        """Refuse a request that may not do this; the id of its key, or "this machine" where there are no keys."""
         if self.needs_no_key():
             if not is_local(scope):
                 raise RefusedError(403, "forbidden", "without keys only callers on the same machine are served.")
@@ -70,13 +54,7 @@ class Access:
         return key.key_id
 
     def charge(self, key_id: str) -> None:
-        """Count a request against the rate of its key; refuse it where that is used up, or the key has expired meanwhile.
-
-        Parameters
-        ----------
-        key_id
-            What ``check`` returned.
-        """
+        """Count a request against the rate of its key; refuse it where that is used up, or the key has expired meanwhile."""
         if key_id in self._expiring:
             self._check_expiry(self._expiring[key_id])
         allowance = self._allowances.get(key_id)
@@ -123,15 +101,7 @@ class Access:
 
 
 class Allowance:
-    """A token bucket: ``rate`` requests per second, and as many at once after a quiet second, but at least one.
-
-    Parameters
-    ----------
-    rate
-        Requests per second.
-    clock
-        Seconds that never run backwards.
-    """
+    """A token bucket: ``rate`` requests per second, and as many at once after a quiet second, but at least one."""
 
     def __init__(self, rate: float, clock: Callable[[], float] = time.monotonic) -> None:
         self.rate, self._clock = rate, clock
@@ -158,11 +128,6 @@ def is_local(scope: Scope) -> bool:
     """Whether a request comes from this machine, was meant for it, and was not passed on by a proxy.
 
     The name that the caller used is checked too: a web page whose name leads to 127.0.0.1 (DNS rebinding) is not local.
-
-    Parameters
-    ----------
-    scope
-        The ASGI scope.
     """
     client = scope.get("client")
     if client is None or not is_loopback(client[0]):
@@ -177,11 +142,6 @@ def is_local(scope: Scope) -> bool:
 @lru_cache(maxsize=256)
 def is_loopback(name: str) -> bool:
     """Whether a host name or address is this machine.
-
-    Parameters
-    ----------
-    name
-        The name or address.
 
     >>> is_loopback("127.0.0.1"), is_loopback("localhost"), is_loopback("0.0.0.0")
     (True, True, False)

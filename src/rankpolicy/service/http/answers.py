@@ -24,19 +24,7 @@ _ERRORS = {409: "conflict", 503: "unavailable"}
 
 
 class RefusedError(Exception):
-    """A request that gets a 4xx or 503.
-
-    Parameters
-    ----------
-    status
-        The HTTP status.
-    error
-        A short name of the reason.
-    message
-        What must hold, what came, and what to do.
-    headers
-        Further headers of the answer.
-    """
+    """A request that gets a 4xx or 503."""
 
     def __init__(self, status: int, error: str, message: str, *headers: tuple[bytes, bytes]) -> None:
         super().__init__(message)
@@ -44,13 +32,7 @@ class RefusedError(Exception):
 
 
 def refusal_of(error: Exception) -> RefusedError | None:
-    """The answer to an error that is not a failure of the service; None for one that is.
-
-    Parameters
-    ----------
-    error
-        What was raised.
-    """
+    """The answer to an error that is not a failure of the service; None for one that is."""
     if isinstance(error, RefusedError):
         return error
     if isinstance(error, ServiceError) and error.status in _ERRORS:

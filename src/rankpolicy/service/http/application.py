@@ -91,6 +91,15 @@ class Application:
         """Answer a request for a list or with events whose whole body is there, without a task.
 
         ``send`` is called once, in the event loop: now, or after the commit that holds the list or the events.
+
+        Parameters
+        ----------
+        scope
+            The ASGI scope.
+        body
+            The body.
+        send
+            Called with status, body and further headers of the answer.
         """
         done = self._begun(scope, len(body), send)
         try:
@@ -158,13 +167,7 @@ class Application:
             self._service.submit_events(message if isinstance(message, list) else [message], done)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serve a connection.
-
-        Parameters
-        ----------
-        scope, receive, send
-            As ASGI has them.
-        """
+        """Serve a connection."""
         if scope["type"] == "lifespan":
             await self._lifespan(receive, send)
         elif scope["type"] == "http":

@@ -18,15 +18,7 @@ MessageT = TypeVar("MessageT")
 
 
 def header(scope: Scope, name: bytes) -> str | None:
-    """A header of a request; None where it was not sent.
-
-    Parameters
-    ----------
-    scope
-        The ASGI scope.
-    name
-        The name in lower case.
-    """
+    """A header of a request; None where it was not sent."""
     for key, value in scope["headers"]:
         if key == name:
             return str(value.decode("latin-1"))
@@ -46,17 +38,7 @@ async def read_body(scope: Scope, receive: Receive, *, kind: str = "application/
 
 
 def check_post(scope: Scope, *, kind: str, most: int) -> None:
-    """Refuse a request that is no POST, has another content type, or announces too large a body.
-
-    Parameters
-    ----------
-    scope
-        The ASGI scope.
-    kind
-        The content type that it must have.
-    most
-        How many bytes it may have.
-    """
+    """Refuse a request that is no POST, has another content type, or announces too large a body."""
     if scope["method"] != "POST":
         raise RefusedError(405, "method_not_allowed", "use POST here.", (b"allow", b"POST"))
     given = (header(scope, b"content-type") or "").partition(";")[0].strip().lower()
@@ -68,27 +50,13 @@ def check_post(scope: Scope, *, kind: str, most: int) -> None:
 
 
 def announced_bytes(scope: Scope) -> int:
-    """How many bytes the body of a request has at most.
-
-    Parameters
-    ----------
-    scope
-        The ASGI scope.
-    """
+    """How many bytes the body of a request has at most."""
     announced = header(scope, b"content-length")
     return min(int(announced), MOST_BYTES) if announced is not None and announced.isdigit() else MOST_BYTES
 
 
 def decoded(decoder: msgspec.json.Decoder[MessageT], body: bytes) -> MessageT:
-    """The message in a body.
-
-    Parameters
-    ----------
-    decoder
-        Of the kind of message.
-    body
-        JSON.
-    """
+    """The message in a body."""
     try:
         message = decoder.decode(body)
         # Of a key that came twice the message has one: a message without it needs fewer colons, wherever none is hidden by an escape.

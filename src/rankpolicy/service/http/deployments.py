@@ -37,15 +37,7 @@ Limit = Annotated[int, Meta(ge=1, le=_MOST_LINES)]
 
 
 def changing_routes(service: RankingService, access: Access) -> list[Route]:
-    """Routes of promote, rollback, models, evaluate and the audit log.
-
-    Parameters
-    ----------
-    service
-        The service.
-    access
-        Who may change something.
-    """
+    """Routes of promote, rollback, models, evaluate and the audit log."""
 
     def for_promoters(page: Callable[[Request, str], Awaitable[Response]]) -> Callable[[Request], Any]:
         async def checked(request: Request) -> Response:

@@ -19,29 +19,13 @@ class Metrics:
         self.events: Counter[str] = Counter()
 
     def count(self, path: str, status: int, seconds: float) -> None:
-        """Count a request.
-
-        Parameters
-        ----------
-        path
-            One of the known paths.
-        status
-            The HTTP status of the answer.
-        seconds
-            How long it took.
-        """
+        """Count a request."""
         self._requests[path, status] += 1
         self._durations.setdefault(path, [0] * (len(BUCKETS) + 1))[bisect_left(BUCKETS, seconds)] += 1
         self._seconds[path] += seconds  # type: ignore[assignment]
 
     def text(self, gauges: Mapping[str, float | None], counters: Mapping[str, float]) -> str:
-        """All counters.
-
-        Parameters
-        ----------
-        gauges, counters
-            Further numbers by name; what is None is left out.
-        """
+        """All counters."""
         lines = ["# TYPE rankpolicy_requests_total counter"]
         lines += [
             f'rankpolicy_requests_total{{path="{path}",status="{status}"}} {number}'

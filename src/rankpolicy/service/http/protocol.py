@@ -29,13 +29,7 @@ class _Head(NamedTuple):
 
 
 class QuickCycle:
-    """A request on its short way, with what uvicorn's protocol reads of a request that is being answered.
-
-    Parameters
-    ----------
-    keep_alive
-        Whether the connection stays open after the answer.
-    """
+    """A request on its short way, with what uvicorn's protocol reads of a request that is being answered."""
 
     __slots__ = ("disconnected", "keep_alive", "response_complete")
 

@@ -15,13 +15,7 @@ _numbers = count(1)
 
 
 def request_id_of(scope: Scope) -> bytes:
-    """What the caller sent as X-Request-Id, if a log can hold it as it is; otherwise a new id.
-
-    Parameters
-    ----------
-    scope
-        The ASGI scope.
-    """
+    """What the caller sent as X-Request-Id, if a log can hold it as it is; otherwise a new id."""
     for name, value in scope["headers"]:
         if name == REQUEST_ID and _SANE.fullmatch(value):
             return bytes(value)

@@ -24,19 +24,7 @@ from rankpolicy.types import RankPolicyError
 
 
 def evaluate(store: Store, wanted: Evaluate, *, content: bytes | None = None, now: int) -> dict[str, Any]:
-    """The off-policy value of a candidate on the log, as JSON can hold it.
-
-    Parameters
-    ----------
-    store
-        The database.
-    wanted
-        The candidate, and how to judge it.
-    content
-        The file of the candidate, where it is not in the database.
-    now
-        The time of the service: lists whose window ends later are left out.
-    """
+    """The off-policy value of a candidate on the log, as JSON can hold it."""
     name, candidate = _candidate(store, wanted, content)
     since = round(wanted.since * 1e6)
     evidence = evidence_of(store.logged(since=since), now=now, event=wanted.event)
@@ -61,34 +49,14 @@ def evaluate(store: Store, wanted: Evaluate, *, content: bytes | None = None, no
 
 
 def note_evaluation(store: Store, found: dict[str, Any], *, who: str, now: int) -> None:
-    """Keep the result of an evaluation in the audit log.
-
-    Parameters
-    ----------
-    store
-        The database.
-    found
-        What ``evaluate`` returned.
-    who
-        Who asked for it.
-    now
-        The time of the service.
-    """
+    """Keep the result of an evaluation in the audit log."""
     candidate = found["candidate"]
     policy = candidate.get("policy") or (found["against"] or {}).get("policy") or ""
     store.add_change(who, "evaluate", policy, version=candidate.get("version"), detail=json.dumps(found), now=now)
 
 
 def restored(store: Store, version: PolicyVersion) -> ServedPolicy:
-    """A version with everything that it has learned by now.
-
-    Parameters
-    ----------
-    store
-        The database.
-    version
-        The version.
-    """
+    """A version with everything that it has learned by now."""
     live = LivePolicy(version=version, policy=policy_of_version(version, store.model))
     if live.policy.learns:
         live.restore(store, lambda text: None)

@@ -19,15 +19,7 @@ _POLITE = 10  # how much a job stands back behind the service
 def run_job(
     job: dict[str, Any], *, started: Callable[[subprocess.Popen[bytes]], None] = lambda process: None
 ) -> dict[str, Any]:
-    """Have a job done by another process, and wait for it.
-
-    Parameters
-    ----------
-    job
-        What to do, as JSON can hold it.
-    started
-        Called with the process, so that it can be ended.
-    """
+    """Have a job done by another process, and wait for it."""
     command, pipe = module_command(__name__), subprocess.PIPE
     with subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, env=module_environment()) as process:
         started(process)
@@ -52,13 +44,7 @@ def _answer(out: bytes, said: bytes, status: int | None) -> dict[str, Any]:
 
 
 def done(job: dict[str, Any]) -> dict[str, Any]:
-    """Do a job here.
-
-    Parameters
-    ----------
-    job
-        What ``run_job`` was given.
-    """
+    """Do a job here."""
     if job["job"] == "check":
         from rankpolicy.service.learning.retrain_settings import Retrain
 

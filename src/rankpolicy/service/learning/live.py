@@ -35,17 +35,7 @@ LookedT = TypeVar("LookedT")
 
 @dataclass(kw_only=True, eq=False)
 class LivePolicy:
-    """A policy version with its state.
-
-    Parameters
-    ----------
-    version
-        The version.
-    policy
-        The policy; its state is that after the lesson ``applied``.
-    applied
-        The last lesson in the state.
-    """
+    """A policy version with its state."""
 
     version: PolicyVersion
     policy: ServedPolicy
@@ -63,15 +53,7 @@ class LivePolicy:
         self._empty = self.policy.state()
 
     def order(self, request: RankRequest, *, generator: np.random.Generator) -> Ordered:
-        """The list to show; waits while lessons are learned. Not for the event loop.
-
-        Parameters
-        ----------
-        request
-            Query, items and cutoff.
-        generator
-            Source of randomness.
-        """
+        """The list to show; waits while lessons are learned. Not for the event loop."""
         with self._lock:
             policy = self.policy.frozen(request)
         with nullcontext() if policy.is_quick else self._computing:
@@ -83,15 +65,7 @@ class LivePolicy:
         )
 
     def order_soon(self, request: RankRequest, *, generator: np.random.Generator) -> Ordered | None:
-        """The list to show, for the event loop; None where it may take more than a millisecond or two.
-
-        Parameters
-        ----------
-        request
-            Query, items and cutoff.
-        generator
-            Source of randomness.
-        """
+        """The list to show, for the event loop; None where it may take more than a millisecond or two."""
         limit = _STILL_QUICK_SECONDS if self._ranks_soon else _QUICK_SECONDS
         self._ranks_soon = self.policy.is_quick or self._seconds_per_item * len(request.items) < limit
         if not self._ranks_soon or request.propensity_draws:
@@ -121,15 +95,7 @@ class LivePolicy:
         return ordered
 
     def learn(self, lessons: Sequence[Lesson], *, wait: bool = True) -> bool:
-        """Learn lessons of this version that are in the log; those that the state has already are left out. Whether that was done.
-
-        Parameters
-        ----------
-        lessons
-            In the order of the log.
-        wait
-            Whether to wait while another thread copies what is known.
-        """
+        """Learn lessons of this version that are in the log; those that the state has already are left out. Whether that was done."""
         if lessons and lessons[0].seq <= self.applied:
             lessons = [lesson for lesson in lessons if lesson.seq > self.applied]
         if not lessons:
@@ -147,13 +113,7 @@ class LivePolicy:
         return True
 
     def catch_up(self, store: Store) -> None:
-        """Learn what the log has and the state has not.
-
-        Parameters
-        ----------
-        store
-            The log.
-        """
+        """Learn what the log has and the state has not."""
         if not self._is_whole:
             self.begin(store)
         lessons = store.lessons(self.version.key, after=self.applied)
@@ -161,13 +121,7 @@ class LivePolicy:
             self.learn(block)
 
     def begin(self, store: Store) -> None:
-        """The state at the beginning of the log: nothing is known, or what the anchor of deleted lists says.
-
-        Parameters
-        ----------
-        store
-            The log.
-        """
+        """The state at the beginning of the log: nothing is known, or what the anchor of deleted lists says."""
         anchor = store.anchor(self.version.key)
         with self._lock:
             self.policy.restore(self._empty if anchor is None else anchor.state)
@@ -175,15 +129,7 @@ class LivePolicy:
             self._last_hash = -1, ""
 
     def restore(self, store: Store, report: Callable[[str], None]) -> None:
-        """The state from the newest sound snapshot and the lessons after it; without one, from all lessons.
-
-        Parameters
-        ----------
-        store
-            The log.
-        report
-            Called with a sentence for every snapshot that is damaged.
-        """
+        """The state from the newest sound snapshot and the lessons after it; without one, from all lessons."""
         self.begin(store)
         for snapshot in store.snapshots(self.version.key):
             if snapshot.is_sound and snapshot.seq >= self.applied:
@@ -211,13 +157,7 @@ class LivePolicy:
         return self.described()[:2]
 
     def look(self, read: Callable[[ServedPolicy], LookedT]) -> LookedT:
-        """What a function reads of the policy, while nothing is learned.
-
-        Parameters
-        ----------
-        read
-            Called with the policy; it must change nothing.
-        """
+        """What a function reads of the policy, while nothing is learned."""
         with self._lock:
             return read(self.policy)
 
@@ -232,30 +172,12 @@ class LivePolicy:
         return *known, report
 
     def wants_snapshot(self, every: int) -> bool:
-        """Whether so many lessons were learned since the last snapshot.
-
-        Parameters
-        ----------
-        every
-            How many.
-        """
+        """Whether so many lessons were learned since the last snapshot."""
         return self._since_snapshot >= every
 
 
 class LivePolicies:
-    """All policies that are served, by name; the first is the default. Each has one or more versions, with their states.
-
-    Parameters
-    ----------
-    policies
-        They by name, as the configuration has them.
-    store
-        The log.
-    now
-        The time of the service.
-    report
-        Called with a sentence for every snapshot that is damaged.
-    """
+    """All policies that are served, by name; the first is the default. Each has one or more versions, with their states."""
 
     def __init__(
         self,
@@ -299,13 +221,7 @@ class LivePolicies:
         return dict(self._by_version)
 
     def missing(self, store: Store) -> list[PolicyVersion]:
-        """Versions that are served by now and not known here yet.
-
-        Parameters
-        ----------
-        store
-            The log.
-        """
+        """Versions that are served by now and not known here yet."""
         versions = by_number(store.versions())
         served = [
             versions[name, number]
@@ -316,56 +232,26 @@ class LivePolicies:
         return [version for version in served if version.key not in self._by_version]
 
     def adopt(self, added: Sequence[LivePolicy], changes: Sequence[Change], versions: Sequence[PolicyVersion]) -> None:
-        """Serve what the log of changes says, from the next list on.
-
-        Parameters
-        ----------
-        added
-            The versions that were missing.
-        changes, versions
-            All that the log has.
-        """
+        """Serve what the log of changes says, from the next list on."""
         self._by_version = self._by_version | {live.version.key: live for live in added}
         self.routing = Routing(deployed=deployments(changes), versions=by_number(versions), secret=self._secret)
         self.change = len(changes)
 
     def chosen(self, asked: str | None, unit: str) -> tuple[str, LivePolicy]:
-        """The policy that is asked, and the version that answers.
-
-        Parameters
-        ----------
-        asked
-            The name in the request; None: the default.
-        unit
-            The user, or the id of the list.
-        """
+        """The policy that is asked, and the version that answers."""
         name = self.default if asked is None else asked
         if name not in self.names:
             raise RankPolicyError(unknown_name("policy", name, self.names))
         return name, self._by_version[self.routing.version(name, unit).key]
 
     def named(self, name: str | None) -> LivePolicy:
-        """The policy of this name, in the version that serves most; None: the default.
-
-        Parameters
-        ----------
-        name
-            The name.
-        """
+        """The policy of this name, in the version that serves most; None: the default."""
         if name is not None and name not in self.names:
             raise RankPolicyError(unknown_name("policy", name, self.names))
         return self.by_name[self.default if name is None else name]
 
     def learn(self, lessons: Sequence[Lesson], *, wait: bool = True) -> bool:
-        """Give each version its lessons; those of versions that are no longer served stay in the log. Whether all have learned.
-
-        Parameters
-        ----------
-        lessons
-            In the order of the log.
-        wait
-            Whether to wait while another thread copies what is known; otherwise this may be called again with the same lessons.
-        """
+        """Give each version its lessons; those of versions that are no longer served stay in the log. Whether all have learned."""
         by_version: dict[int, list[Lesson]] = {}
         for lesson in lessons:
             by_version.setdefault(lesson.version, []).append(lesson)
@@ -373,32 +259,14 @@ class LivePolicies:
         return all(live.learn(mine, wait=wait) for live, mine in served)
 
     def catch_up(self, store: Store) -> None:
-        """Learn what the log has and the states have not.
-
-        Parameters
-        ----------
-        store
-            The log.
-        """
+        """Learn what the log has and the states have not."""
         for live in self._by_version.values():
             live.catch_up(store)
 
     def copied_snapshots(self, *, every: int) -> list[Callable[[], Snapshot]]:
-        """What makes snapshots of the versions that learned so many lessons since their last one.
-
-        Parameters
-        ----------
-        every
-            How many lessons.
-        """
+        """What makes snapshots of the versions that learned so many lessons since their last one."""
         return [live.copied_snapshot() for live in self._by_version.values() if live.wants_snapshot(every)]
 
     def want_snapshots(self, *, every: int) -> bool:
-        """Whether a version learned so many lessons since its last snapshot.
-
-        Parameters
-        ----------
-        every
-            How many lessons.
-        """
+        """Whether a version learned so many lessons since its last snapshot."""
         return any(live.wants_snapshot(every) for live in self._by_version.values())

@@ -38,21 +38,7 @@ _NUM_ITEMS = msgspec.json.Decoder(Candidates)
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Evidence:
-    """Lists that off-policy estimates may use, and how many they may not.
-
-    Parameters
-    ----------
-    lists
-        The lists.
-    requests
-        What was asked, for each list.
-    log
-        The same as estimators read it.
-    refused
-        How many lists were refused, by reason.
-    num_estimated
-        How many of the lists have propensities that were estimated from draws.
-    """
+    """Lists that off-policy estimates may use, and how many they may not."""
 
     lists: Sequence[LoggedList]
     requests: Sequence[RankRequest]
@@ -71,15 +57,6 @@ def evidence_of(lists: Iterable[LoggedList], *, now: int, event: str = "click") 
 
     Refused are lists without propensities (Thompson sampling has none in closed form), lists of policies that always show the same or
     only swap two positions of it (they say nothing about other lists), and lists whose window is open (their clicks are not complete).
-
-    Parameters
-    ----------
-    lists
-        Lists of the log.
-    now
-        The time of the service.
-    event
-        The type of event that counts.
     """
     kept: list[LoggedList] = []
     refused: Counter[str] = Counter()
@@ -108,19 +85,7 @@ def evidence_of(lists: Iterable[LoggedList], *, now: int, event: str = "click") 
 def candidate_value(
     evidence: Evidence, candidate: ServedPolicy, *, estimator: str = "rips", level: float = 0.95
 ) -> PolicyEstimate:
-    """The number of events per list that a candidate would have had, estimated from lists that other policies showed.
-
-    Parameters
-    ----------
-    evidence
-        The lists.
-    candidate
-        The candidate.
-    estimator
-        Name of the off-policy estimator.
-    level
-        Level of the interval.
-    """
+    """The number of events per list that a candidate would have had, estimated from lists that other policies showed."""
     return estimate_policy_value(
         evidence.log, TargetProbabilities(steps=_steps(evidence, candidate)), estimator=estimator, level=level
     )
@@ -128,21 +93,7 @@ def candidate_value(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Comparison:
-    """A candidate against another policy.
-
-    Parameters
-    ----------
-    value
-        The value of the other policy.
-    difference
-        Value of the candidate minus that of the other.
-    interval
-        Of the difference.
-    paired
-        Whether both were judged on the same lists; False: the other by the lists that it showed itself.
-    num_lists
-        Lists that the other was judged by.
-    """
+    """A candidate against another policy."""
 
     value: float
     difference: float
@@ -163,21 +114,6 @@ def compared(
     """The value of a candidate minus that of another policy, with an interval.
 
     Where the other has no probabilities in closed form, it is judged by the lists that it showed itself.
-
-    Parameters
-    ----------
-    evidence
-        The lists.
-    candidate
-        The candidate.
-    other
-        The other policy.
-    own_rewards
-        Number of events on each list that the other policy showed itself.
-    estimator
-        Name of the off-policy estimator.
-    level
-        Level of the interval.
     """
     ours = _terms(evidence, candidate, estimator)
     width = NormalDist().inv_cdf((1 + level) / 2)
@@ -206,32 +142,12 @@ def compared(
 
 
 def own_rewards(lists: Iterable[LoggedList], *, now: int, event: str = "click") -> list[float]:
-    """Number of events on each list whose window has ended.
-
-    Parameters
-    ----------
-    lists
-        Lists that a policy showed itself.
-    now
-        The time of the service.
-    event
-        The type of event that counts.
-    """
+    """Number of events on each list whose window has ended."""
     return [float(sum(one.clicks(event))) for one in lists if one.deadline < now and one.shown.items]
 
 
 def document_of(evidence: Evidence, estimate: PolicyEstimate, comparison: Comparison | None) -> dict[str, Any]:
-    """An estimate as JSON can hold it.
-
-    Parameters
-    ----------
-    evidence
-        The lists.
-    estimate
-        The value of the candidate.
-    comparison
-        The candidate against another policy; None for none.
-    """
+    """An estimate as JSON can hold it."""
     found = asdict(estimate) | {"interval": list(estimate.interval)}
     document = {
         "estimate": found,
@@ -261,15 +177,7 @@ def _without_nan(value: Any) -> Any:
 
 
 def refusal_of(one: LoggedList, *, now: int) -> str | None:
-    """Why off-policy estimates may not use a list; None where they may.
-
-    Parameters
-    ----------
-    one
-        The list.
-    now
-        The time of the service.
-    """
+    """Why off-policy estimates may not use a list; None where they may."""
     steps = one.shown.propensities
     if not one.shown.items:
         return EMPTY

@@ -28,27 +28,7 @@ def promote_model(
     detail: str = "",
     now: int,
 ) -> Change:
-    """Serve a saved ranker under the name of a policy.
-
-    Parameters
-    ----------
-    store
-        The database.
-    policy
-        Name of the policy.
-    content
-        The file of the ranker; it is checked and copied into the database.
-    share
-        Share of the traffic that it gets, above 0; 1 is all.
-    settings
-        ``order_by`` and ``temperature``; None: those of the version that serves now if it is a ranker too, else the defaults.
-    who
-        Who does it, for the audit log.
-    detail
-        Why, for the audit log.
-    now
-        The time of the service.
-    """
+    """Serve a saved ranker under the name of a policy."""
     serving = serving_version(store, policy)
     if settings is None:
         known = json.loads(serving.settings) if serving.kind == "ranker" else {}
@@ -66,25 +46,7 @@ def promote_model(
 def promote_version(
     store: Store, policy: str, number: int, *, share: float = 1.0, who: str, detail: str = "", now: int
 ) -> Change:
-    """Serve a version that the database knows.
-
-    Parameters
-    ----------
-    store
-        The database.
-    policy
-        Name of the policy.
-    number
-        Number of the version.
-    share
-        Share of the traffic that it gets, above 0; 1 is all.
-    who
-        Who does it, for the audit log.
-    detail
-        Why, for the audit log.
-    now
-        The time of the service.
-    """
+    """Serve a version that the database knows."""
     deployment = _deployment(store, policy)
     version = by_number(store.versions()).get((policy, number))
     if version is None:
@@ -97,48 +59,18 @@ def promote_version(
 
 
 def rollback(store: Store, policy: str, *, who: str, detail: str = "", now: int) -> Change:
-    """End the canary of a policy; where there is none, return to the version before the last.
-
-    Parameters
-    ----------
-    store
-        The database.
-    policy
-        Name of the policy.
-    who
-        Who does it, for the audit log.
-    detail
-        Why, for the audit log.
-    now
-        The time of the service.
-    """
+    """End the canary of a policy; where there is none, return to the version before the last."""
     _deployment(store, policy)
     return store.add_change(who, "rollback", policy, detail=detail, now=now)
 
 
 def serving_version(store: Store, policy: str) -> PolicyVersion:
-    """The version that serves all traffic that no canary gets.
-
-    Parameters
-    ----------
-    store
-        The database.
-    policy
-        Name of the policy.
-    """
+    """The version that serves all traffic that no canary gets."""
     return by_number(store.versions())[policy, _deployment(store, policy).stable[-1]]
 
 
 def checked_candidate(content: bytes, settings: Mapping[str, Any]) -> Any:
-    """A ranker from the bytes of its file, as a policy; anything else is refused with a reason that names no file of the server.
-
-    Parameters
-    ----------
-    content
-        The file.
-    settings
-        ``order_by`` and ``temperature``.
-    """
+    """A ranker from the bytes of its file, as a policy; anything else is refused with a reason that names no file of the server."""
     for name in settings:
         if name not in ("order_by", "temperature"):
             raise RankPolicyError(unknown_name("setting of a ranker:", name, ("order_by", "temperature")))

@@ -48,17 +48,6 @@ def retrain(store: Store, wanted: Retrain, *, now: int, who: str = "retraining")
     """Estimate position bias, learn a ranker, judge it, promote it if it is better; what was found, as JSON can hold it.
 
     Everything is in the audit log. The ranker is judged by the last lists with propensities, and learns from all others.
-
-    Parameters
-    ----------
-    store
-        The database.
-    wanted
-        What to learn.
-    now
-        The time of the service.
-    who
-        Who asked for it, for the audit log.
     """
     serving = serving_version(store, wanted.policy)
     since = now - round(wanted.days * _DAY)
@@ -112,15 +101,7 @@ def retrain(store: Store, wanted: Retrain, *, now: int, who: str = "retraining")
 
 
 def estimated_bias(lists: Sequence[LoggedList], wanted: Retrain) -> NDArray[np.float64] | None:
-    """How likely each rank is examined, relative to the first; None where position bias is left in.
-
-    Parameters
-    ----------
-    lists
-        The lists.
-    wanted
-        The method, and whose lists it is given.
-    """
+    """How likely each rank is examined, relative to the first; None where position bias is left in."""
     if wanted.bias == "none":
         return None
     chosen = [one for one in lists if wanted.bias_policy is None or one.shown.policy == wanted.bias_policy]
@@ -149,17 +130,6 @@ def relevances_of(
 
     relevance = (clicks + prior * mean) / (examined impressions + prior), where an impression at a rank counts as examined with the
     propensity of that rank, so that neither position bias nor how often an item was shown has an influence.
-
-    Parameters
-    ----------
-    lists
-        The lists.
-    bias
-        Propensities of the ranks; None: 1 each.
-    event
-        The type of event that counts as a click.
-    prior
-        Examined impressions in advance.
     """
     places: dict[bytes, int] = {}
     requests: list[RankRequest] = []
@@ -196,21 +166,7 @@ def training_data(
     prior: float = 1.0,
     texts: bool,
 ) -> RankingDataset:
-    """The lists as data to learn from: features or texts of the items that were shown, and their relevances.
-
-    Parameters
-    ----------
-    lists
-        The lists.
-    bias
-        Propensities of the ranks; None: 1 each.
-    event
-        The type of event that counts as a click.
-    prior
-        Examined impressions in advance.
-    texts
-        Whether the method reads texts.
-    """
+    """The lists as data to learn from: features or texts of the items that were shown, and their relevances."""
     requests, values, is_shown, counts = relevances_of(lists, bias, event=event, prior=prior)
     rows = [(number, request, item) for number, request in enumerate(requests) for item in request.items]
     rows = [row for row, shown in zip(rows, is_shown, strict=True) if shown]

@@ -63,19 +63,6 @@ def export_log(
     - items.parquet, one row per query and item with its features as they were last: what ``rankpolicy train --data items.parquet
       --clicks lists.parquet --propensities bias.json`` learns from. Its label is the plain click-through, position bias included;
     - click_table.parquet where items have texts: what rankers of texts learn from.
-
-    Parameters
-    ----------
-    lists
-        The lists.
-    folder
-        A folder that exists.
-    versions
-        Names of the kinds of versions by their keys.
-    event
-        The type of event that counts as a click.
-    now
-        The time of the service: clicks on lists whose window ends later may still come.
     """
     polars = require("polars", "An export")
     found = _Exported()

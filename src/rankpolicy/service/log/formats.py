@@ -8,13 +8,6 @@ from rankpolicy.types import RankPolicyError
 def check_format(name: str, found: int, own: int) -> None:
     """Refuse a database of another format, and say what to do with it.
 
-    Parameters
-    ----------
-    name
-        Of the database.
-    found, own
-        Its format, and the one that this version reads and writes.
-
     >>> check_format("shop.db", 2, 1)
     Traceback (most recent call last):
     rankpolicy.types.RankPolicyError: shop.db has format 2, of a newer rankpolicy; this one reads format 1. Update rankpolicy.

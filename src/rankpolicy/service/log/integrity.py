@@ -14,17 +14,7 @@ from rankpolicy.service.log.transaction import EVENT, LOG, SHOWN
 def check_all_rows(
     rows_of: Callable[[str], Iterable[Any]], hashed: Collection[str], num_deleted: int = 0
 ) -> dict[str, int]:
-    """Check every row; the number of rows of the log by table.
-
-    Parameters
-    ----------
-    rows_of
-        The rows that a statement gives, all from the same moment, so that a running server does not disturb.
-    hashed
-        Tables beside the log whose rows carry a hash.
-    num_deleted
-        Rows that were deleted because of their age.
-    """
+    """Check every row; the number of rows of the log by table."""
     counts = _check_log(rows_of, num_deleted)
     _check_lessons(rows_of)
     for table in hashed:

@@ -39,15 +39,7 @@ Done = Callable[[Any], None]
 
 
 class Piece:
-    """A list or events, from when they are handed over until they are stored or refused.
-
-    Parameters
-    ----------
-    work
-        The list, or the events.
-    done
-        Called once with the outcome.
-    """
+    """A list or events, from when they are handed over until they are stored or refused."""
 
     __slots__ = ("done", "is_answered", "is_settled", "since", "work")
 
@@ -67,23 +59,6 @@ class Journal:
 
     What a policy knows in memory is always the fold of what is committed: lessons are applied after the commit that holds them, and an
     outcome is delivered after that. After a failure nothing in memory is trusted: the log is read again.
-
-    Parameters
-    ----------
-    store
-        The log; from now on only the journal uses it.
-    policies
-        Who learns.
-    clock
-        The time of the service.
-    writer
-        Another process that writes the log; None: this one does.
-    snapshot_every
-        Lessons between snapshots of a policy.
-    list_seconds, event_seconds
-        How long the event loop lets a list, or events, wait for the disk; then they get a ``TooLateError``.
-    report
-        Called with a sentence when something fails.
     """
 
     def __init__(
@@ -147,13 +122,7 @@ class Journal:
         return 0 if self._writer is None else self._writer.num_restarts
 
     def start(self, loop: asyncio.AbstractEventLoop | None = None) -> None:
-        """Begin to write.
-
-        Parameters
-        ----------
-        loop
-            The event loop that is called back, in which this is called; None where there is none, and the thread calls back.
-        """
+        """Begin to write."""
         self._loop = loop
         if self._writer is not None and loop is not None:
             self._writer.serve(loop)
@@ -170,28 +139,14 @@ class Journal:
         self._call(self._refuse_rest)
 
     def submit(self, work: Work, done: Done) -> None:
-        """Have something stored; ``done`` is called with the outcome, or with an exception, when it is on disk or refused.
-
-        Parameters
-        ----------
-        work
-            A list, or events.
-        done
-            Called once.
-        """
+        """Have something stored; ``done`` is called with the outcome, or with an exception, when it is on disk or refused."""
         refusal = self._refusal()
         if refusal is not None:
             raise refusal
         self._waiting.put(Piece(work, done))
 
     def submit_all(self, works: Sequence[tuple[Work, Done]]) -> None:
-        """Have several things stored. Called in the event loop.
-
-        Parameters
-        ----------
-        works
-            Each a list or events, and what is called with the outcome, at once where it is refused.
-        """
+        """Have several things stored. Called in the event loop."""
         pieces = [Piece(work, done) for work, done in works]
         refusal = self._refusal()
         if refusal is not None:
@@ -211,13 +166,7 @@ class Journal:
             self._store_held()
 
     def write(self, work: Work) -> Any:
-        """Have something stored, and wait for it: the outcome.
-
-        Parameters
-        ----------
-        work
-            A list, or events.
-        """
+        """Have something stored, and wait for it: the outcome."""
         waiting: Future[Any] = Future()
         self.submit(work, waiting.set_result)
         outcome = waiting.result()

@@ -13,15 +13,7 @@ AnyStore: TypeAlias = "SqliteStore | PostgresStore"
 
 
 def open_store(place: str | os.PathLike[str], *, role: str = "server", check: str = "quick") -> AnyStore:
-    """The store.
-
-    Parameters
-    ----------
-    place
-        The path of a file, or a URL ``postgresql://...``.
-    role, check
-        As ``SqliteStore`` has them.
-    """
+    """The store."""
     if is_url(place):
         from rankpolicy.service.log.postgres import PostgresStore
 
@@ -33,11 +25,6 @@ def open_store(place: str | os.PathLike[str], *, role: str = "server", check: st
 
 def is_url(place: str | os.PathLike[str]) -> bool:
     """Whether a place is a PostgreSQL database.
-
-    Parameters
-    ----------
-    place
-        The path or URL.
 
     >>> is_url("postgresql://localhost/search"), is_url("rankpolicy.db")
     (True, False)

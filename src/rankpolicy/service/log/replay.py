@@ -29,21 +29,7 @@ _ASKED = msgspec.json.Decoder(_Asked)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReplayedPolicy:
-    """What the log says about a policy version.
-
-    Parameters
-    ----------
-    policy, number, kind
-        Name, number and kind of the version.
-    lessons
-        Lists that were learned.
-    last_lesson
-        Place of the last one in the log; 0 for none.
-    state_sha256
-        Hash of the state after all of them.
-    snapshots
-        Place of every snapshot, and whether the log leads to the same bytes there.
-    """
+    """What the log says about a policy version."""
 
     policy: str
     number: int
@@ -62,34 +48,14 @@ class ReplayedPolicy:
 def replay(
     store: Store, made: Callable[[PolicyVersion], ServedPolicy], *, until: int | None = None
 ) -> list[ReplayedPolicy]:
-    """Fold the log from its beginning, for every version of every policy that learns.
-
-    Parameters
-    ----------
-    store
-        The log.
-    made
-        Makes the policy of a version, knowing nothing.
-    until
-        The last lesson that counts; None: all.
-    """
+    """Fold the log from its beginning, for every version of every policy that learns."""
     learners = [version for version in store.versions() if SERVED.named(version.kind).learns]
     return [_replayed(store, version, made(version), until) for version in learners]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReplayedChoices:
-    """Whether every list was ranked by the version that the log of changes says.
-
-    Parameters
-    ----------
-    lists
-        Lists that were checked.
-    changes
-        Changes of what is served.
-    wrong
-        Ids of lists that another version should have ranked; at most ten.
-    """
+    """Whether every list was ranked by the version that the log of changes says."""
 
     lists: int
     changes: int
@@ -102,13 +68,7 @@ class ReplayedChoices:
 
 
 def replay_choices(store: Store) -> ReplayedChoices:
-    """Choose the version of every list again: by the changes known when it was shown, the splits, and the hash of its user or id.
-
-    Parameters
-    ----------
-    store
-        The log.
-    """
+    """Choose the version of every list again: by the changes known when it was shown, the splits, and the hash of its user or id."""
     changes, versions, secret = store.changes(), by_number(store.versions()), store.secret()
     routings: dict[int, Routing] = {}
     lists = 0

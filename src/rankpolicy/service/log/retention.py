@@ -39,17 +39,6 @@ def delete_before(store: Store, before: int, *, who: str, now: int) -> int:
 
     Lists whose window is open stay, and everything after them. The state of every version after the last deleted lesson is kept as an
     anchor, computed from the log before it is deleted; every deletion is in the audit log.
-
-    Parameters
-    ----------
-    store
-        The database.
-    before
-        Microseconds since 1970.
-    who
-        Who does it, for the audit log.
-    now
-        The time of the service.
     """
     deleted = 0
     while (change := _deleted_some(store, before, who, now)) is not None:
@@ -58,17 +47,7 @@ def delete_before(store: Store, before: int, *, who: str, now: int) -> int:
 
 
 def delete_older_than(store: Store, days: float, *, now: int) -> int:
-    """Delete what is older by the clock; the number of rows. After a jump of the clock nothing is deleted, and an error says so.
-
-    Parameters
-    ----------
-    store
-        The database.
-    days
-        How long lists are kept.
-    now
-        The time of the service.
-    """
+    """Delete what is older by the clock; the number of rows. After a jump of the clock nothing is deleted, and an error says so."""
     before = now - round(days * 86_400e6)
     silence = _longest_silence(store, before, now=now) / 86_400e6
     if silence > LONGEST_SILENCE_DAYS:

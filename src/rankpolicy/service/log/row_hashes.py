@@ -15,11 +15,6 @@ _ENCODER = msgspec.msgpack.Encoder()
 def row_hash(*columns: Any) -> bytes:
     """Eight bytes that depend on every column, in order.
 
-    Parameters
-    ----------
-    columns
-        The columns of the row, without the hash.
-
     >>> row_hash(1, "a") != row_hash("1", "a")
     True
     """
@@ -27,15 +22,7 @@ def row_hash(*columns: Any) -> bytes:
 
 
 def check_row(table: str, columns: tuple[Any, ...]) -> None:
-    """Refuse a row, its hash last, that is not as it was written.
-
-    Parameters
-    ----------
-    table
-        Its table, for the error.
-    columns
-        All columns; the first says which row it is.
-    """
+    """Refuse a row, its hash last, that is not as it was written."""
     if row_hash(*columns[:-1]) != columns[-1]:
         raise DamagedStoreError(
             f"row {columns[0]} of {table} is damaged: its content does not agree with its hash. Restore the database from a backup."

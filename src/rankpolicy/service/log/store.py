@@ -75,7 +75,15 @@ class Store(ABC):
 
     @abstractmethod
     def rows(self, statement: str, *values: Any) -> list[tuple[Any, ...]]:
-        """The rows that a statement gives."""
+        """The rows that a statement gives.
+
+        Parameters
+        ----------
+        statement
+            SQL with ``?`` where a value stands.
+        values
+            The values.
+        """
 
     @abstractmethod
     def transaction(self) -> AbstractContextManager[Any]:
@@ -342,6 +350,8 @@ class Store(ABC):
             As ``Change`` has them; a rollback finds the version itself.
         now
             The time of the service.
+        connection
+            What ``transaction`` gave; None makes a transaction.
         """
         with nullcontext(connection) if connection is not None else self.transaction() as connection:
             known = self.changes()
@@ -482,7 +492,17 @@ class Store(ABC):
         return [(int(stamp), str(what), str(detail)) for _, stamp, what, detail, *_ in rows if "key" in what]
 
     def insert(self, connection: Any, table: str, columns: tuple[Any, ...]) -> None:
-        """Write a row, with its hash where the table has hashes."""
+        """Write a row, with its hash where the table has hashes.
+
+        Parameters
+        ----------
+        connection
+            What ``transaction`` gave.
+        table
+            The table.
+        columns
+            Its columns, without the hash.
+        """
         values = (*columns, row_hash(*columns)) if table in self.hashed else columns
         connection.execute(f"INSERT INTO {table} VALUES ({', '.join('?' * len(values))})", values)
 

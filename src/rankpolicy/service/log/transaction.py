@@ -83,13 +83,7 @@ class Tables(Protocol):
 
 
 def ranking_of(row: Row) -> StoredRanking:
-    """The list in a row of ``rankings``, checked.
-
-    Parameters
-    ----------
-    row
-        Its columns.
-    """
+    """The list in a row of ``rankings``, checked."""
     check_row("rankings", row)
     seq, _, version, stamp, deadline, shown, _, request_hash, _ = row
     return StoredRanking(
@@ -98,21 +92,7 @@ def ranking_of(row: Row) -> StoredRanking:
 
 
 class Transaction:
-    """The work of one transaction; its caller begins and commits it.
-
-    Parameters
-    ----------
-    tables
-        The database, inside a transaction.
-    work
-        Lists and events, in order.
-    seq
-        The last place in the log that is taken.
-    now
-        The time of the service.
-    soon
-        Whether users wait for it: then it ends fewer windows; others that are due are left to the next transaction.
-    """
+    """The work of one transaction; its caller begins and commits it."""
 
     def __init__(
         self,

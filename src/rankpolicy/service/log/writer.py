@@ -23,15 +23,7 @@ Work = NewRanking | NewEvents
 
 
 class Writer:
-    """Another process that commits, for the event loop without waiting and for a thread that waits. One order at a time.
-
-    Parameters
-    ----------
-    place
-        The database.
-    locks
-        Files that stay open in the process: locks that are held until both have ended.
-    """
+    """Another process that commits, for the event loop without waiting and for a thread that waits. One order at a time."""
 
     def __init__(self, place: str, *, locks: Sequence[int] = ()) -> None:
         self._place, self._locks = place, tuple(locks)
@@ -55,29 +47,11 @@ class Writer:
         loop.add_reader(self._soon, self._receive)
 
     def commit(self, work: Sequence[Work], *, now: int) -> Committed:
-        """Do what ``Store.commit`` does, and wait for it. Not for the event loop.
-
-        Parameters
-        ----------
-        work
-            Lists and events, in order.
-        now
-            The time of the service.
-        """
+        """Do what ``Store.commit`` does, and wait for it. Not for the event loop."""
         return committed_in(self._asked(Order("commit", list(work), now)), work)
 
     def commit_soon(self, work: Sequence[Work], *, now: int, done: Callable[[Committed | Exception], None]) -> None:
-        """Have something committed for whom users wait. Called in the event loop.
-
-        Parameters
-        ----------
-        work
-            Lists and events, in order.
-        now
-            The time of the service.
-        done
-            Called in the event loop with what was done, or with what failed.
-        """
+        """Have something committed for whom users wait. Called in the event loop."""
         try:
             message = ENCODER.encode(Order("commit", list(work), now, True))
         except Exception as error:

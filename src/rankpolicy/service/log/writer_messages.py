@@ -19,19 +19,7 @@ Said = StoredRanking | str | list[Fate] | None
 
 
 class Order(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """What the process shall do.
-
-    Parameters
-    ----------
-    action
-        Commit the work, or begin again after a failure.
-    work
-        Lists and events, in order.
-    now
-        The time of the service.
-    soon
-        As ``Store.commit`` has it.
-    """
+    """What the process shall do."""
 
     action: Literal["commit", "reopen"]
     work: list[NewRanking | NewEvents] = []
@@ -40,18 +28,7 @@ class Order(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
 
 class Answer(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """What the process has done.
-
-    Parameters
-    ----------
-    outcomes
-        For each piece of work None where it is a list that was stored as it came, the list that was stored before under its id, what is
-        wrong with it, or the fate of each event.
-    lessons, next_deadline, sync_seconds
-        As ``Committed`` has them.
-    failure, failed
-        Why nothing was done, and which error says so.
-    """
+    """What the process has done."""
 
     outcomes: list[Said] = []
     lessons: list[Lesson] = []
@@ -71,26 +48,12 @@ _FAILURES: dict[str, type[Exception]] = {
 
 
 def order_in(message: bytes) -> Order:
-    """The order in a message.
-
-    Parameters
-    ----------
-    message
-        Its bytes.
-    """
+    """The order in a message."""
     return _ORDER.decode(message)
 
 
 def committed_in(message: bytes, work: Sequence[NewRanking | NewEvents]) -> Committed:
-    """What was committed, as a message says it; a failure is raised.
-
-    Parameters
-    ----------
-    message
-        Its bytes.
-    work
-        What was sent.
-    """
+    """What was committed, as a message says it; a failure is raised."""
     answer = _ANSWER.decode(message)
     if answer.failure is not None:
         raise _FAILURES.get(answer.failed, RuntimeError)(answer.failure)
@@ -113,15 +76,7 @@ def _outcome(piece: NewRanking | NewEvents, said: Said) -> Outcome:
 
 
 def answer_of(committed: Committed, work: Sequence[NewRanking | NewEvents]) -> Answer:
-    """What a transaction did, with as little as the server needs to know it.
-
-    Parameters
-    ----------
-    committed
-        What it did.
-    work
-        What it was given.
-    """
+    """What a transaction did, with as little as the server needs to know it."""
     outcomes = [_said(piece, outcome) for piece, outcome in zip(work, committed.outcomes, strict=True)]
     return Answer(
         outcomes=outcomes,
@@ -141,24 +96,12 @@ def _said(piece: NewRanking | NewEvents, outcome: Outcome) -> Said:
 
 
 def framed(message: bytes) -> bytes:
-    """A message with its size before it.
-
-    Parameters
-    ----------
-    message
-        Its bytes.
-    """
+    """A message with its size before it."""
     return len(message).to_bytes(_SIZE_BYTES, "little") + message
 
 
 class Incoming:
-    """Messages that come in pieces.
-
-    Parameters
-    ----------
-    end
-        An end of a pair of sockets.
-    """
+    """Messages that come in pieces."""
 
     def __init__(self, end: socket.socket) -> None:
         self._end = end

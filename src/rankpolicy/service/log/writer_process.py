@@ -18,15 +18,7 @@ from rankpolicy.types import RankPolicyError
 
 
 def write_for(place: str, ends: list[socket.socket]) -> None:
-    """Do what a server orders, until it is gone.
-
-    Parameters
-    ----------
-    place
-        The database; the server holds its lock.
-    ends
-        Sockets; on each the server waits for an answer before it sends the next order.
-    """
+    """Do what a server orders, until it is gone."""
     store: Store | None = None
     incoming = {end.fileno(): (end, Incoming(end)) for end in ends}
     watched = select.poll()

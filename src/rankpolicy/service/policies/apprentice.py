@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from copy import copy
 from dataclasses import MISSING, dataclass
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import msgspec
 import numpy as np
@@ -14,14 +13,14 @@ from rankpolicy.declarations.settings import check_settings, documented, setting
 from rankpolicy.service.domain.messages import RankRequest
 from rankpolicy.service.domain.records import Lesson, Ordered
 from rankpolicy.service.policies.compound import made_members, packed, unpacked
-from rankpolicy.service.policies.served_policy import Plain, steps_of_order
+from rankpolicy.service.policies.served_policy import ServedPolicy, steps_of_order
 
 _MAGIC = b"apprentice 1\n"
 
 
 @documented
 @dataclass(kw_only=True, eq=False)
-class Apprentice(Plain):
+class Apprentice(ServedPolicy):
     """Always answers with the caller's own order, and learns: users see no change until the match rate says that nothing is lost.
 
     [policies.search]
@@ -46,15 +45,7 @@ class Apprentice(Plain):
         self._lists = self._same_first = self._same_list = 0
 
     def order(self, request: RankRequest, *, generator: np.random.Generator) -> Ordered:
-        """The caller's own order; what the apprentice would have shown is noted.
-
-        Parameters
-        ----------
-        request
-            Query, items and cutoff.
-        generator
-            Source of randomness of the apprentice.
-        """
+        """The caller's own order; what the apprentice would have shown is noted."""
         (inner,) = self.members
         names = [item.id for item in request.items[: request.cutoff]]
         would = inner.order(request, generator=generator).items
@@ -64,44 +55,14 @@ class Apprentice(Plain):
     def step_probabilities(
         self, requests: Sequence[RankRequest], lists: Sequence[Sequence[str]]
     ) -> list[list[float]] | None:
-        """1 as long as a list follows the order of the request, then 0.
-
-        Parameters
-        ----------
-        requests
-            What was asked.
-        lists
-            The lists that were shown.
-        """
+        """1 as long as a list follows the order of the request, then 0."""
         return [
             steps_of_order([item.id for item in request.items], shown)
             for request, shown in zip(requests, lists, strict=True)
         ]
 
-    def frozen(self, request: RankRequest) -> Self:
-        """This policy with members as they are now.
-
-        Parameters
-        ----------
-        request
-            What it will be asked.
-        """
-        made = copy(self)
-        made.members = tuple(member.frozen(request) for member in self.members)
-        return made
-
-    def warm_up(self) -> None:
-        """Load what the apprentice needs."""
-        self.members[0].warm_up()
-
     def learn(self, lessons: Sequence[Lesson]) -> None:
-        """Let the apprentice learn, and count how often it agreed.
-
-        Parameters
-        ----------
-        lessons
-            In the order of the log.
-        """
+        """Let the apprentice learn, and count how often it agreed."""
         self.members[0].learn([msgspec.structs.replace(lesson, memo=lesson.memo["of"]) for lesson in lessons])
         self._lists += len(lessons)
         self._same_first += sum(bool(lesson.memo["first"]) for lesson in lessons)
@@ -113,13 +74,7 @@ class Apprentice(Plain):
         return lambda: packed(_MAGIC, counts, [inner()])
 
     def restore(self, state: bytes) -> None:
-        """Forget everything, and know what ``state`` returned.
-
-        Parameters
-        ----------
-        state
-            The bytes; others are an error.
-        """
+        """Forget everything, and know what ``state`` returned."""
         counts, (inner,) = unpacked(_MAGIC, 3, 1, state)
         self.members[0].restore(inner)
         self._lists, self._same_first, self._same_list = counts

@@ -14,15 +14,7 @@ _NOT_INSIDE = ("split", "apprentice", "interleaved", "swaps")
 
 
 def made_members(of: Any, *, number: int) -> tuple[ServedPolicy, ...]:
-    """The policies inside a compound one, from its setting ``of``.
-
-    Parameters
-    ----------
-    of
-        A table of settings with a kind, or a list of them.
-    number
-        How many there must be.
-    """
+    """The policies inside a compound one, from its setting ``of``."""
     from rankpolicy.service.policies.members import SERVED
 
     tables = as_tables(of)
@@ -43,30 +35,14 @@ def made_members(of: Any, *, number: int) -> tuple[ServedPolicy, ...]:
 
 
 def as_tables(of: Any) -> list[Any]:
-    """The setting ``of`` as a list of tables.
-
-    Parameters
-    ----------
-    of
-        A table or a list of tables.
-    """
+    """The setting ``of`` as a list of tables."""
     if isinstance(of, Mapping):
         return [of]
     return list(of) if isinstance(of, Sequence) and not isinstance(of, str) else [of]
 
 
 def packed(magic: bytes, counts: Sequence[int], states: Sequence[bytes]) -> bytes:
-    """Counts and the states of members as one state.
-
-    Parameters
-    ----------
-    magic
-        What it begins with.
-    counts
-        Numbers of the compound policy.
-    states
-        States of its members.
-    """
+    """Counts and the states of members as one state."""
     parts = [magic, struct.pack(f"<{len(counts)}q", *counts)]
     for state in states:
         parts += [struct.pack("<Q", len(state)), state]
@@ -75,15 +51,6 @@ def packed(magic: bytes, counts: Sequence[int], states: Sequence[bytes]) -> byte
 
 def unpacked(magic: bytes, num_counts: int, num_states: int, state: bytes) -> tuple[list[int], list[bytes]]:
     """What ``packed`` was given.
-
-    Parameters
-    ----------
-    magic
-        What it begins with.
-    num_counts, num_states
-        How many numbers and states it holds.
-    state
-        The bytes; others are an error.
 
     >>> unpacked(b"m", 1, 1, packed(b"m", [7], [b"ab"]))
     ([7], [b'ab'])

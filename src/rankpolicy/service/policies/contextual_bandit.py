@@ -16,7 +16,7 @@ from rankpolicy.declarations.settings import check_settings, documented, setting
 from rankpolicy.service.domain.messages import RankRequest
 from rankpolicy.service.domain.records import Lesson, Ordered
 from rankpolicy.service.errors import DamagedStoreError
-from rankpolicy.service.policies.served_policy import Plain
+from rankpolicy.service.policies.served_policy import ServedPolicy
 from rankpolicy.types import RankPolicyError
 
 CONTEXTUAL = ("dcm-lin-ts", "dcm-lin-ucb", "cascade-lin-ts", "cascade-lin-ucb")
@@ -27,7 +27,7 @@ _MAGIC = b"contextual bandit 1\n"
 
 @documented
 @dataclass(kw_only=True, eq=False)
-class ContextualBandit(Plain):
+class ContextualBandit(ServedPolicy):
     """The attraction of an item is linear in its features; clicks on any item of any query teach about all of them."""
 
     kind: ClassVar[str] = "contextual"
@@ -52,15 +52,7 @@ class ContextualBandit(Plain):
         self._bandit = self._made()
 
     def order(self, request: RankRequest, *, generator: np.random.Generator) -> Ordered:
-        """The list that the bandit shows now.
-
-        Parameters
-        ----------
-        request
-            Items with features.
-        generator
-            Source of randomness.
-        """
+        """The list that the bandit shows now."""
         if not request.items:
             return Ordered(items=[], propensities=[])
         rows = self._rows(request, [item.id for item in request.items])
@@ -76,25 +68,11 @@ class ContextualBandit(Plain):
         )
 
     def memo_for(self, request: RankRequest, shown: Sequence[str]) -> Any:
-        """Features of the items of a list.
-
-        Parameters
-        ----------
-        request
-            What was asked.
-        shown
-            The list.
-        """
+        """Features of the items of a list."""
         return {"features": self._rows(request, shown).tolist()}
 
     def frozen(self, request: RankRequest) -> Self:
-        """A copy.
-
-        Parameters
-        ----------
-        request
-            Not read: the state is small.
-        """
+        """A copy."""
         made = copy(self)
         made.restore(self.state())
         return made
@@ -107,13 +85,7 @@ class ContextualBandit(Plain):
         other.program().learn(memory, np.arange(1), np.zeros(1, np.int8), 1.0)
 
     def learn(self, lessons: Sequence[Lesson]) -> None:
-        """Learn from lists, the features of their items and their clicks.
-
-        Parameters
-        ----------
-        lessons
-            In the order of the log.
-        """
+        """Learn from lists, the features of their items and their clicks."""
         learn = self._bandit.program().learn
         for lesson in lessons:
             rows = np.array(lesson.memo["features"], np.float64).reshape(len(lesson.items), self._size)
@@ -128,13 +100,7 @@ class ContextualBandit(Plain):
         return lambda: content
 
     def restore(self, state: bytes) -> None:
-        """Forget everything, and know what ``state`` returned.
-
-        Parameters
-        ----------
-        state
-            The bytes; others are an error.
-        """
+        """Forget everything, and know what ``state`` returned."""
         fresh = self._made()
         start = len(_MAGIC) + 8
         if not state.startswith(_MAGIC) or len(state) != start + fresh.memory.statistics.nbytes:

@@ -17,19 +17,6 @@ def with_estimated_propensities(
 
     The list itself counts as a draw, so that no propensity is 0. The estimate for the whole list is (m + 1) / (draws + 1): with few draws
     or long lists it is too high.
-
-    Parameters
-    ----------
-    policy
-        The policy that showed the list.
-    request
-        What was asked.
-    ordered
-        The list.
-    num_draws
-        How many lists to draw.
-    generator
-        Source of randomness, which goes on after the list.
     """
     matches = [0] * (len(ordered.items) + 1)
     for _ in range(num_draws):

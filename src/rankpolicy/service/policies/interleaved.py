@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from copy import copy
 from dataclasses import MISSING, dataclass
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import msgspec
 import numpy as np
@@ -16,7 +15,7 @@ from rankpolicy.declarations.settings import check_settings, documented, setting
 from rankpolicy.service.domain.messages import RankRequest
 from rankpolicy.service.domain.records import Lesson, Ordered
 from rankpolicy.service.policies.compound import made_members, packed, unpacked
-from rankpolicy.service.policies.served_policy import Plain
+from rankpolicy.service.policies.served_policy import ServedPolicy
 
 _MAGIC = b"interleaved 1\n"
 _DECAY = 3.0  # of the probabilities of ranks, as its authors chose it
@@ -24,7 +23,7 @@ _DECAY = 3.0  # of the probabilities of ranks, as its authors chose it
 
 @documented
 @dataclass(kw_only=True, eq=False)
-class Interleaved(Plain):
+class Interleaved(ServedPolicy):
     """Each list holds items of two policies; clicks on the items of one count for it. Both policies learn from all lists.
 
     [policies.search]
@@ -58,15 +57,7 @@ class Interleaved(Plain):
         self._wins, self._losses, self._ties = 0, 0, 0
 
     def order(self, request: RankRequest, *, generator: np.random.Generator) -> Ordered:
-        """A list of items of both policies.
-
-        Parameters
-        ----------
-        request
-            Query, items and cutoff.
-        generator
-            Source of randomness.
-        """
+        """A list of items of both policies."""
         whole = msgspec.structs.replace(request, cutoff=max(1, len(request.items)))
         both = [member.order(whole, generator=generator) for member in self.members]
         size = min(request.cutoff, len(request.items))
@@ -84,31 +75,8 @@ class Interleaved(Plain):
         memo = {"credit": credit, "of": [member.memo_for(request, shown) for member in self.members]}
         return Ordered(items=shown, propensities=steps, no_propensities=why, mode="interleaved", memo=memo)
 
-    def frozen(self, request: RankRequest) -> Self:
-        """This policy with members as they are now.
-
-        Parameters
-        ----------
-        request
-            What it will be asked.
-        """
-        made = copy(self)
-        made.members = tuple(member.frozen(request) for member in self.members)
-        return made
-
-    def warm_up(self) -> None:
-        """Load what both policies need."""
-        for member in self.members:
-            member.warm_up()
-
     def learn(self, lessons: Sequence[Lesson]) -> None:
-        """Let both policies learn, and count who was preferred.
-
-        Parameters
-        ----------
-        lessons
-            In the order of the log.
-        """
+        """Let both policies learn, and count who was preferred."""
         for place, member in enumerate(self.members):
             if member.learns:
                 member.learn([msgspec.structs.replace(one, memo=one.memo["of"][place]) for one in lessons])
@@ -127,13 +95,7 @@ class Interleaved(Plain):
         return lambda: packed(_MAGIC, counts, [state() for state in states])
 
     def restore(self, state: bytes) -> None:
-        """Forget everything, and know what ``state`` returned.
-
-        Parameters
-        ----------
-        state
-            The bytes; others are an error.
-        """
+        """Forget everything, and know what ``state`` returned."""
         counts, states = unpacked(_MAGIC, 3, 2, state)
         for member, one in zip(self.members, states, strict=True):
             member.restore(one)
@@ -166,15 +128,6 @@ def team_draft(
 
     In each round a coin decides who chooses first; each takes its best item that is not in the list yet.
 
-    Parameters
-    ----------
-    first, second
-        The orders, of the same items.
-    size
-        Length of the list.
-    generator
-        Source of randomness.
-
     >>> team_draft("ab", "ab", size=2, generator=np.random.default_rng(0))[0]
     ['a', 'b']
     """
@@ -195,15 +148,6 @@ def probabilistic(
     """A list drawn from two orders; the probability that the first chose each item; the probability of each item given those above it.
 
     At each position a coin chooses an order, which draws an item with a probability proportional to 1 / rank^3.
-
-    Parameters
-    ----------
-    first, second
-        The orders, of the same items.
-    size
-        Length of the list.
-    generator
-        Source of randomness.
     """
     names = list(first)
     weights = np.array(

@@ -17,27 +17,13 @@ from rankpolicy.types import RankPolicyError
 
 
 class ModelInputs:
-    """Reads requests for a ranker.
-
-    Parameters
-    ----------
-    ranker
-        A fitted ranker.
-    """
+    """Reads requests for a ranker."""
 
     def __init__(self, ranker: Any) -> None:
         self._ranker = ranker
 
     def given_to(self, method: str, requests: Sequence[RankRequest]) -> Any:
-        """What ``predict`` or ``policy`` of the ranker returns for the items of requests, one query per request.
-
-        Parameters
-        ----------
-        method
-            The name of the method.
-        requests
-            Requests with at least one item each.
-        """
+        """What ``predict`` or ``policy`` of the ranker returns for the items of requests, one query per request."""
         groups = [item.group for request in requests for item in request.items]
         more = {"protected": groups} if all(group is not None for group in groups) else {}
         if self._ranker._reads_texts:

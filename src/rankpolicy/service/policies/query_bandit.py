@@ -17,7 +17,7 @@ from rankpolicy.service.domain.records import Lesson, Ordered
 from rankpolicy.service.errors import DamagedStoreError
 from rankpolicy.service.policies.compound import packed, unpacked
 from rankpolicy.service.policies.query_cap import QueryCap
-from rankpolicy.service.policies.served_policy import Plain
+from rankpolicy.service.policies.served_policy import ServedPolicy
 from rankpolicy.types import RankPolicyError
 
 _MAGIC, _CAPPED = b"query bandit 1\n", b"query bandit with a cap 1\n"
@@ -25,7 +25,7 @@ _MAGIC, _CAPPED = b"query bandit 1\n", b"query bandit with a cap 1\n"
 
 @documented
 @dataclass(kw_only=True, eq=False)
-class BanditPolicy(Plain):
+class BanditPolicy(ServedPolicy):
     """A ``QueryBandit``: each query learns on its own which of its items are clicked."""
 
     kind: ClassVar[str] = "bandit"
@@ -66,15 +66,7 @@ class BanditPolicy(Plain):
         return self._bandit.num_keys
 
     def order(self, request: RankRequest, *, generator: np.random.Generator) -> Ordered:
-        """The list that the bandit of this query shows now.
-
-        Parameters
-        ----------
-        request
-            Query, items and cutoff.
-        generator
-            Source of randomness.
-        """
+        """The list that the bandit of this query shows now."""
         names = [item.id for item in request.items]
         if self.random_lists and names and generator.random() < self.random_lists:
             shown = [names[index] for index in generator.permutation(len(names))[: request.cutoff]]
@@ -89,13 +81,7 @@ class BanditPolicy(Plain):
         return Ordered(items=shown, propensities=self._with_random_lists(propensities, len(names)))
 
     def frozen(self, request: RankRequest) -> Self:
-        """A policy that knows what this one knows about the query and its items.
-
-        Parameters
-        ----------
-        request
-            Query and items.
-        """
+        """A policy that knows what this one knows about the query and its items."""
         made = copy(self)
         made._know(*self._bandit._entries_of(request.query, [item.id for item in request.items]))
         return made
@@ -109,13 +95,7 @@ class BanditPolicy(Plain):
             other.propensities("q", ["a"], ["a", "b"])
 
     def learn(self, lessons: Sequence[Lesson]) -> None:
-        """Learn from lists and their clicks.
-
-        Parameters
-        ----------
-        lessons
-            In the order of the log.
-        """
+        """Learn from lists and their clicks."""
         taught = [lesson for lesson in lessons if lesson.items]
         if self._cap is None:
             self._learn_all(taught)
@@ -148,13 +128,7 @@ class BanditPolicy(Plain):
         return state
 
     def restore(self, state: bytes) -> None:
-        """Forget everything, and know what ``state`` returned.
-
-        Parameters
-        ----------
-        state
-            The bytes; others are an error.
-        """
+        """Forget everything, and know what ``state`` returned."""
         if self._cap is not None:
             _, (state, cap) = unpacked(_CAPPED, 0, 2, state)
             self._cap.restore(cap)

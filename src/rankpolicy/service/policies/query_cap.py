@@ -18,13 +18,7 @@ _ENCODER, _DECODER = msgspec.msgpack.Encoder(), msgspec.msgpack.Decoder(list[tup
 
 
 class QueryCap:
-    """Queries in the order in which they were last learned from, with the items that something may be known about.
-
-    Parameters
-    ----------
-    most
-        How many queries are remembered at most.
-    """
+    """Queries in the order in which they were last learned from, with the items that something may be known about."""
 
     def __init__(self, most: int) -> None:
         self._most = most
@@ -34,13 +28,7 @@ class QueryCap:
         return len(self._items)
 
     def blocks(self, lessons: Sequence[Lesson]) -> Iterator[tuple[list[Lesson], NDArray[np.uint64] | None]]:
-        """Lessons in blocks, and the keys to forget after each block; the same however lessons are cut into calls.
-
-        Parameters
-        ----------
-        lessons
-            In the order of the log.
-        """
+        """Lessons in blocks, and the keys to forget after each block; the same however lessons are cut into calls."""
         block: list[Lesson] = []
         for lesson in lessons:
             block.append(lesson)
@@ -59,13 +47,7 @@ class QueryCap:
         return lambda: _ENCODER.encode([(query, sorted(items)) for query, items in known])
 
     def restore(self, content: bytes) -> None:
-        """Know what ``copied`` made bytes of.
-
-        Parameters
-        ----------
-        content
-            The bytes; others are an error.
-        """
+        """Know what ``copied`` made bytes of."""
         try:
             found = _DECODER.decode(content)
         except (msgspec.MsgspecError, UnicodeDecodeError):

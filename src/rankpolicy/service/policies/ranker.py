@@ -16,7 +16,7 @@ from rankpolicy.loading import load
 from rankpolicy.service.domain.messages import MOST_FEATURES, Item, RankRequest
 from rankpolicy.service.domain.records import Ordered
 from rankpolicy.service.policies.model_inputs import ModelInputs
-from rankpolicy.service.policies.served_policy import Unlearning, steps_of_order
+from rankpolicy.service.policies.served_policy import ServedPolicy, steps_of_order
 from rankpolicy.types import RankPolicyError
 
 _LARGEST = 1e300  # scores beyond it are cut, so that differences of scores stay finite
@@ -26,7 +26,7 @@ _IS_SAMPLED = ReadWhen(condition="order_by is 'sampled'", holds=lambda policy: p
 
 @documented
 @dataclass(kw_only=True, eq=False)
-class RankerPolicy(Unlearning):
+class RankerPolicy(ServedPolicy):
     """A ranker that ``save`` wrote to a file: of features, of texts, or of groups. It learns nothing while it is served."""
 
     kind: ClassVar[str] = "ranker"
@@ -68,15 +68,7 @@ class RankerPolicy(Unlearning):
         return content
 
     def order(self, request: RankRequest, *, generator: np.random.Generator) -> Ordered:
-        """The list to show.
-
-        Parameters
-        ----------
-        request
-            Items with features, texts or groups, as the ranker reads them.
-        generator
-            Source of randomness.
-        """
+        """The list to show."""
         if not request.items:
             return Ordered(items=[], scores=[], propensities=[])
         if self._is_mixture and self.order_by == "sampled":
@@ -98,15 +90,7 @@ class RankerPolicy(Unlearning):
     def step_probabilities(
         self, requests: Sequence[RankRequest], lists: Sequence[Sequence[str]]
     ) -> list[list[float]] | None:
-        """The probability of each item of lists given those above it.
-
-        Parameters
-        ----------
-        requests
-            What was asked.
-        lists
-            The lists that were shown.
-        """
+        """The probability of each item of lists given those above it."""
         steps: list[list[float]] = []
         for start in range(0, len(requests), _AT_ONCE):
             part = requests[start : start + _AT_ONCE]
@@ -180,13 +164,6 @@ def log_propensities(log_weights: NDArray[np.float64], places: NDArray[Any]) -> 
     """Logarithm of the Plackett-Luce probability of each placed item given those above it.
 
     log P(position p) = s_{r(p)} - log sum_{j not placed above p} exp(s_j)
-
-    Parameters
-    ----------
-    log_weights
-        Logarithms of the weights (item,).
-    places
-        The items that were placed, first position first.
 
     >>> np.exp(log_propensities(np.log([3.0, 2.0, 1.0]), np.array([0, 1]))).round(6)  # 3/6, then 2/3
     array([0.5     , 0.666667])

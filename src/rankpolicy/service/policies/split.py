@@ -12,13 +12,13 @@ import numpy as np
 from rankpolicy.declarations.settings import check_settings, documented, setting
 from rankpolicy.service.domain.messages import RankRequest
 from rankpolicy.service.domain.records import Ordered
-from rankpolicy.service.policies.served_policy import Unlearning
+from rankpolicy.service.policies.served_policy import ServedPolicy
 from rankpolicy.types import RankPolicyError
 
 
 @documented
 @dataclass(kw_only=True, eq=False)
-class TrafficSplit(Unlearning):
+class TrafficSplit(ServedPolicy):
     """Passes each request on to one of several policies; one user, or one list where no user is known, always to the same.
 
     The list is that of the chosen policy: it is logged and learned under the name of that policy.
@@ -40,13 +40,5 @@ class TrafficSplit(Unlearning):
             )
 
     def order(self, request: RankRequest, *, generator: np.random.Generator) -> Ordered:
-        """Never called: the service asks the policy behind it.
-
-        Parameters
-        ----------
-        request
-            What was asked.
-        generator
-            Source of randomness.
-        """
+        """Never called: the service asks the policy behind it."""
         raise AssertionError("a split orders nothing itself")

@@ -19,43 +19,19 @@ Models = Callable[[str], bytes | None]  # the file of a model by its hash
 
 
 def policy_of_version(version: PolicyVersion, models: Models = lambda sha256: None) -> ServedPolicy:
-    """A policy with the settings of a version, knowing nothing.
-
-    Parameters
-    ----------
-    version
-        The version.
-    models
-        Finds the file of a model by its hash.
-    """
+    """A policy with the settings of a version, knowing nothing."""
     with _with_files(json.loads(version.settings), models) as settings:
         return SERVED.named(version.kind)(**settings)
 
 
 def policy_of_content(content: bytes, settings: Mapping[str, Any]) -> ServedPolicy:
-    """A ranker from the bytes of its file.
-
-    Parameters
-    ----------
-    content
-        The file.
-    settings
-        The other settings of the policy.
-    """
+    """A ranker from the bytes of its file."""
     with _with_files({"model": "", **settings}, lambda sha256: content) as made:
         return SERVED.named("ranker")(**made)
 
 
 def stored_settings(policy: ServedPolicy, given: Mapping[str, Any]) -> dict[str, Any]:
-    """Settings as the database keeps them: a model is named by the hash of its file, not by where it lies.
-
-    Parameters
-    ----------
-    policy
-        The policy that was made.
-    given
-        Its settings, without the kind.
-    """
+    """Settings as the database keeps them: a model is named by the hash of its file, not by where it lies."""
     stored = dict(given)
     if policy.model_sha256 is not None:
         stored["model"] = policy.model_sha256
@@ -71,13 +47,7 @@ def stored_settings(policy: ServedPolicy, given: Mapping[str, Any]) -> dict[str,
 
 
 def models_of(policy: ServedPolicy) -> list[bytes]:
-    """The files of the models in a policy.
-
-    Parameters
-    ----------
-    policy
-        The policy.
-    """
+    """The files of the models in a policy."""
     own = policy.model_content()
     return ([] if own is None else [own]) + [content for member in policy.members for content in models_of(member)]
 

@@ -13,13 +13,13 @@ from rankpolicy.declarations.settings import check_settings, documented, setting
 from rankpolicy.service.domain.messages import RankRequest
 from rankpolicy.service.domain.records import Ordered
 from rankpolicy.service.policies.compound import made_members
-from rankpolicy.service.policies.served_policy import Unlearning
+from rankpolicy.service.policies.served_policy import ServedPolicy
 from rankpolicy.types import RankPolicyError
 
 
 @documented
 @dataclass(kw_only=True, eq=False)
-class RandomSwap(Unlearning):
+class RandomSwap(ServedPolicy):
     """The caller's own order, or that of another policy, with two positions, drawn for each list, swapped with probability 1/2.
 
     Both positions then show the same items equally often (Joachims, Swaminathan & Schnabel 2017).
@@ -46,15 +46,7 @@ class RandomSwap(Unlearning):
             raise RankPolicyError("of must be a policy that does not learn: given, or a ranker.")
 
     def order(self, request: RankRequest, *, generator: np.random.Generator) -> Ordered:
-        """The order with two positions swapped, or not.
-
-        Parameters
-        ----------
-        request
-            Query, items and cutoff.
-        generator
-            Source of randomness.
-        """
+        """The order with two positions swapped, or not."""
         base = self.members[0].order(request, generator=generator)
         pairs = self._pairs(len(base.items))
         if not pairs:
@@ -71,15 +63,7 @@ class RandomSwap(Unlearning):
     def step_probabilities(
         self, requests: Sequence[RankRequest], lists: Sequence[Sequence[str]]
     ) -> list[list[float]] | None:
-        """The probability of each item of lists given those above it; None where the order behind it is drawn itself.
-
-        Parameters
-        ----------
-        requests
-            What was asked.
-        lists
-            The lists that were shown.
-        """
+        """The probability of each item of lists given those above it; None where the order behind it is drawn itself."""
         steps = []
         nothing = np.random.default_rng(0)
         for request, shown in zip(requests, lists, strict=True):

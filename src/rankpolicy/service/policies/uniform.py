@@ -11,26 +11,18 @@ import numpy as np
 from rankpolicy.declarations.settings import documented
 from rankpolicy.service.domain.messages import RankRequest
 from rankpolicy.service.domain.records import Ordered
-from rankpolicy.service.policies.served_policy import Unlearning
+from rankpolicy.service.policies.served_policy import ServedPolicy
 
 
 @documented
 @dataclass(kw_only=True, eq=False)
-class UniformLists(Unlearning):
+class UniformLists(ServedPolicy):
     """Every list of the items is equally likely: 1 / (items not yet placed) at each position."""
 
     kind: ClassVar[str] = "uniform"
 
     def order(self, request: RankRequest, *, generator: np.random.Generator) -> Ordered:
-        """A random list.
-
-        Parameters
-        ----------
-        request
-            Query, items and cutoff.
-        generator
-            Source of randomness.
-        """
+        """A random list."""
         num_items = len(request.items)
         places = generator.permutation(num_items)[: request.cutoff].tolist()
         return Ordered(
@@ -41,15 +33,7 @@ class UniformLists(Unlearning):
     def step_probabilities(
         self, requests: Sequence[RankRequest], lists: Sequence[Sequence[str]]
     ) -> list[list[float]] | None:
-        """1 / (items not yet placed), for every list.
-
-        Parameters
-        ----------
-        requests
-            What was asked.
-        lists
-            The lists that were shown.
-        """
+        """1 / (items not yet placed), for every list."""
         return [
             [1.0 / (len(request.items) - position) for position in range(len(shown))]
             for request, shown in zip(requests, lists, strict=True)

@@ -23,13 +23,7 @@ _DUE = f"""
 
 
 class PostgresTables:
-    """The tables of one database.
-
-    Parameters
-    ----------
-    connection
-        A connection inside a transaction that has locked the end of the log.
-    """
+    """The tables of one database."""
 
     def __init__(self, connection: Any) -> None:
         self._connection = connection

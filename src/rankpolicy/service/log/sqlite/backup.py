@@ -15,13 +15,6 @@ def back_up(path: Path, target: Path) -> dict[str, int]:
     """Copy a database into a new file, check every row of the copy, and return the number of rows of the log by table.
 
     The copy is of one moment, and on disk when this returns. A server that runs meanwhile goes on.
-
-    Parameters
-    ----------
-    path
-        The database.
-    target
-        Where the copy goes; a file that is there already is an error.
     """
     apsw = import_apsw()
     if target.exists():

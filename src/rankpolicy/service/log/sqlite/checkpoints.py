@@ -22,11 +22,6 @@ class Checkpoints:
 
     A thread copies what the write-ahead log has, again and again until little is left that was written meanwhile. That is copied by who
     writes: only then can the log begin again from its start.
-
-    Parameters
-    ----------
-    path
-        The database.
     """
 
     def __init__(self, path: Path) -> None:
@@ -40,13 +35,7 @@ class Checkpoints:
         self.num_copied = 0  # by the thread
 
     def follow(self, connection: Any) -> None:
-        """Watch a connection that writes; it has no automatic checkpoints from now on.
-
-        Parameters
-        ----------
-        connection
-            The connection.
-        """
+        """Watch a connection that writes; it has no automatic checkpoints from now on."""
         self._last = 0
         self._begin_again()
         connection.set_wal_hook(self._committed)

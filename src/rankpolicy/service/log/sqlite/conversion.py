@@ -12,13 +12,7 @@ from rankpolicy.service.log.sqlite.schema import APPLICATION, CONVERSIONS, FORMA
 
 
 def convert(path: Path) -> None:
-    """Bring a database to this version's format, in one transaction; before that it is copied to ``<path>.format-<number>``.
-
-    Parameters
-    ----------
-    path
-        The database, whose lock is held.
-    """
+    """Bring a database to this version's format, in one transaction; before that it is copied to ``<path>.format-<number>``."""
     apsw = import_apsw()
     connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)
     try:

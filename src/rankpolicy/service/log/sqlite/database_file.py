@@ -41,15 +41,7 @@ def import_apsw() -> Any:
 
 
 def connect(path: Path, *, read_only: bool = False) -> Any:
-    """A connection with the settings that durability depends on.
-
-    Parameters
-    ----------
-    path
-        The file.
-    read_only
-        Whether nothing may be written through it.
-    """
+    """A connection with the settings that durability depends on."""
     apsw = import_apsw()
     flags = apsw.SQLITE_OPEN_READONLY if read_only else apsw.SQLITE_OPEN_READWRITE
     try:
@@ -73,13 +65,7 @@ def connect(path: Path, *, read_only: bool = False) -> Any:
 
 
 def create_database(path: Path) -> None:
-    """Make a database with all tables. The file is there whole or not at all, so an empty one is never a new one.
-
-    Parameters
-    ----------
-    path
-        The file; nothing happens where it exists.
-    """
+    """Make a database with all tables. The file is there whole or not at all, so an empty one is never a new one."""
     if path.exists():
         return
     for remains in (f"{path}-wal", f"{path}.mark"):
@@ -102,17 +88,7 @@ def create_database(path: Path) -> None:
 
 
 def check_pages(connection: Any, path: Path, *, thorough: bool) -> None:
-    """Refuse a database whose pages do not fit together.
-
-    Parameters
-    ----------
-    connection
-        A connection.
-    path
-        The file, for the error.
-    thorough
-        Whether indexes are compared with their tables too.
-    """
+    """Refuse a database whose pages do not fit together."""
     apsw = import_apsw()
     pragma = "integrity_check" if thorough else "quick_check"
     try:
@@ -158,13 +134,7 @@ def _described(schema: str) -> dict[str, tuple[str, str | None]]:
 
 
 class FileLock:
-    """Held by the one server that writes to a database: a second one would learn without knowing of the first.
-
-    Parameters
-    ----------
-    path
-        The database; the lock is a file beside it.
-    """
+    """Held by the one server that writes to a database: a second one would learn without knowing of the first."""
 
     def __init__(self, path: Path) -> None:
         try:

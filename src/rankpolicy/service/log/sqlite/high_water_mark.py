@@ -21,13 +21,7 @@ _SLOT = struct.Struct("<Q8s")  # a number and its hash, in one sector of the dis
 
 
 class HighWaterMark:
-    """The largest acknowledged number of each kind in ``COUNTED``.
-
-    Parameters
-    ----------
-    database
-        The database file; the mark is ``<database>.mark``.
-    """
+    """The largest acknowledged number of each kind in ``COUNTED``."""
 
     def __init__(self, database: Path) -> None:
         self.path = Path(f"{database}.mark")
@@ -49,15 +43,7 @@ class HighWaterMark:
         return numbers
 
     def check(self, acknowledged: list[int], stored: list[int]) -> None:
-        """Refuse a database that has less than was acknowledged.
-
-        Parameters
-        ----------
-        acknowledged
-            ``numbers``, read before the database.
-        stored
-            What the database has.
-        """
+        """Refuse a database that has less than was acknowledged."""
         for kind, before, now in zip(COUNTED, acknowledged, stored, strict=True):
             if now < before:
                 raise DamagedStoreError(
@@ -67,13 +53,7 @@ class HighWaterMark:
                 )
 
     def begin(self, stored: list[int]) -> None:
-        """Be ready to write; a mark is made where there is none.
-
-        Parameters
-        ----------
-        stored
-            What the database has.
-        """
+        """Be ready to write; a mark is made where there is none."""
         self.close()
         try:
             if not self.path.exists():
@@ -84,15 +64,7 @@ class HighWaterMark:
             raise UnavailableError(f"{self.path} cannot be written: {error.strerror or error}.") from None
 
     def raise_to(self, kind: int, number: int) -> None:
-        """Note that something was committed; called before it is acknowledged.
-
-        Parameters
-        ----------
-        kind
-            Which of ``COUNTED``.
-        number
-            Its largest number.
-        """
+        """Note that something was committed; called before it is acknowledged."""
         if self._descriptor is not None:
             with suppress(
                 OSError

@@ -10,13 +10,7 @@ from pathlib import Path
 
 @contextmanager
 def new_file(path: Path) -> Iterator[Path]:
-    """An empty file to be filled, which gets its name and is on disk at the end; one that came meanwhile is a FileExistsError.
-
-    Parameters
-    ----------
-    path
-        The file.
-    """
+    """An empty file to be filled, which gets its name and is on disk at the end; one that came meanwhile is a FileExistsError."""
     unfinished = path.with_name(f".{path.name}.{os.getpid()}.unfinished")
     _drop(unfinished)
     try:

@@ -13,11 +13,6 @@ class OpenLists:
     """What committed transactions have stored about lists that policies will learn from. After a failure it is cleared.
 
     Only the one server that writes a database may have it: another writer would change clicks without its knowing.
-
-    Parameters
-    ----------
-    most
-        Items in all lists together.
     """
 
     def __init__(self, most: int = MOST_ITEMS) -> None:
@@ -37,24 +32,12 @@ class OpenLists:
         )
 
     def named(self, ranking_id: str) -> StoredRanking | None:
-        """The list with this id; None where it is not remembered.
-
-        Parameters
-        ----------
-        ranking_id
-            Its id.
-        """
+        """The list with this id; None where it is not remembered."""
         place = self._places.get(ranking_id)
         return None if place is None else self._lists[place][1]
 
     def at(self, seq: int) -> tuple[bytes, StoredRanking] | None:
-        """Clicks and list at a place in the log; None where it is not remembered.
-
-        Parameters
-        ----------
-        seq
-            The place.
-        """
+        """Clicks and list at a place in the log; None where it is not remembered."""
         return self._lists.get(seq)
 
     def follow(
@@ -64,19 +47,7 @@ class OpenLists:
         closed: Iterable[int],
         next_deadline: int | None,
     ) -> None:
-        """Know what a transaction has changed.
-
-        Parameters
-        ----------
-        opened
-            Clicks and lists that it stored.
-        clicks
-            Clicks on lists from before, by their places.
-        closed
-            Places of lists whose window has ended.
-        next_deadline
-            When the next window ends.
-        """
+        """Know what a transaction has changed."""
         self.next_deadline = next_deadline
         for marks, ranking in opened:
             self._lists[ranking.seq] = marks, ranking

@@ -43,17 +43,7 @@ _PENDING = f"""
 
 
 class SqliteTables:
-    """The tables of one database.
-
-    Parameters
-    ----------
-    connection
-        A connection inside a transaction.
-    remembered
-        Lists that need not be read.
-    patience
-        Microseconds for which windows that are due may wait for the next transaction, so that not every one looks for them.
-    """
+    """The tables of one database."""
 
     def __init__(self, connection: Any, remembered: OpenLists, *, patience: int = 0) -> None:
         self._connection, self._remembered, self._patience = connection, remembered, patience
@@ -149,17 +139,7 @@ class SqliteTables:
 
 
 def read_ranking(connection: Any, condition: str, value: str | int) -> StoredRanking | None:
-    """A stored list, found by its id or its place in the log.
-
-    Parameters
-    ----------
-    connection
-        A connection.
-    condition
-        ``"ranking_id = ?"`` or ``"seq = ?"``.
-    value
-        The id or the place.
-    """
+    """A stored list, found by its id or its place in the log."""
     row = connection.execute(f"SELECT {RANKING_COLUMNS} FROM rankings WHERE {condition}", (value,)).fetchone()
     return None if row is None else ranking_of(row)
 

@@ -19,11 +19,6 @@ def check_frames(database: Path) -> None:
 
     A power loss may leave any of the frames of the last transaction, but SQLite syncs each transaction before it writes the next. So where
     the checksums go on from a commit at or after the damaged frame into a further frame, that commit was on disk.
-
-    Parameters
-    ----------
-    database
-        The database; no other process writes it now.
     """
     path = Path(f"{database}-wal")
     try:
