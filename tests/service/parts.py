@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from rankpolicy.service.domain.randomness import generator_of
 from rankpolicy.service.domain.records import Committed, NewEvents, NewRanking, ShownList
 from rankpolicy.service.errors import UnavailableError
 from rankpolicy.service.learning.live import LivePolicies
+from rankpolicy.service.log.journal import Done, Journal, Piece, Work
 from rankpolicy.service.log.locations import open_store
 from rankpolicy.service.log.store import Store
 from rankpolicy.service.policies import SERVED
@@ -137,3 +139,51 @@ def break_off_once(policy: Any, monkeypatch: Any) -> None:
         raise RuntimeError("broke off")
 
     monkeypatch.setattr(policy, "learn", breaks_off)
+
+
+class WriterHere:
+    """Commits in the thread that asks for it, where a server has another process do it."""
+
+    num_restarts = 0
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def commit(self, work: Sequence[Work], *, now: int) -> Committed:
+        """In the thread that calls."""
+        return self._store.commit(work, now=now)
+
+    def reopen(self) -> None:
+        """The journal reopens the store itself."""
+
+    def kill(self) -> None:
+        """There is no process."""
+
+
+class JournalHere(Journal):
+    """A journal whose thread commits, with or without an event loop."""
+
+    def __init__(self, store: Store, policies: LivePolicies, clock: Any, **settings: Any) -> None:
+        super().__init__(store, policies, clock, writer=WriterHere(store), **settings)
+
+    def submit_all(self, works: Sequence[tuple[Work, Done]]) -> None:
+        """Leave everything to the thread."""
+        for work, done in works:
+            self._waiting.put(Piece(work, done))
+
+    def write(self, work: Work) -> Any:
+        """Have the thread store something, and wait for it: the outcome."""
+        return write(self, work)
+
+
+def write(journal: Journal, work: Work) -> Any:
+    """Have the thread of a journal store something, and wait for it: the outcome."""
+    waiting: Future[Any] = Future()
+    refusal = journal._refusal()
+    if refusal is not None:
+        raise refusal
+    journal._waiting.put(Piece(work, waiting.set_result))
+    outcome = waiting.result()
+    if isinstance(outcome, Exception):
+        raise outcome
+    return outcome

@@ -6,11 +6,12 @@ import pytest
 
 from rankpolicy.service.domain.clock import Clock
 from rankpolicy.service.errors import ConflictError, UnavailableError
-from rankpolicy.service.log.journal import Journal, Piece
+from rankpolicy.service.log.journal import Piece
 from rankpolicy.service.log.replay import replay
 from rankpolicy.service.log.sqlite import SqliteStore
 from tests.service.parts import (
     BANDIT,
+    JournalHere,
     break_off_once,
     click,
     events,
@@ -27,7 +28,7 @@ from tests.waits import wait_until
 def running(tmp_path):
     store = SqliteStore(tmp_path / "service.db")
     live = live_policies(store, {"default": BANDIT})
-    journal = Journal(store, live, Clock(not_before=store.last_stamp()), snapshot_every=50)
+    journal = JournalHere(store, live, Clock(not_before=store.last_stamp()), snapshot_every=50)
     journal.start()
     wait_until(lambda: journal.num_commits)  # the thread has looked for windows that ended while nothing ran
     yield store, live, journal

@@ -19,6 +19,7 @@ from tests.service.parts import (
     policy_of,
     ranked,
     request_of,
+    write,
 )
 from tests.waits import wait_until
 
@@ -124,7 +125,7 @@ def test_what_comes_while_the_thread_is_at_work_is_stored_when_it_is_done(beside
     with journal._writing:  # as the thread has it while it works
         answers = submitted(journal, *lists(live, "r1"))
         assert (writer.orders, journal.num_waiting) == ([], 1)
-    journal.write(events())  # the thread does something, and says when it is done
+    write(journal, events())  # the thread does something, and says when it is done
     wait_until(lambda: writer.orders)
     writer.finish()
     assert answers[0].shown.ranking_id == "r1"

@@ -9,10 +9,20 @@ from pathlib import Path
 from typing import Any
 
 from rankpolicy.service.errors import UnavailableError
-from rankpolicy.service.log.journal import Journal
 from rankpolicy.service.log.replay import replay
 from rankpolicy.service.log.sqlite import SqliteStore
-from tests.service.parts import BANDIT, WINDOW, HandClock, click, events, live_policies, policy_of, ranked, request_of
+from tests.service.parts import (
+    BANDIT,
+    WINDOW,
+    HandClock,
+    JournalHere,
+    click,
+    events,
+    live_policies,
+    policy_of,
+    ranked,
+    request_of,
+)
 
 MOST_TRIES = 40
 
@@ -33,7 +43,7 @@ class Story:
         rng, clock = random.Random(self.seed), HandClock()
         self.store = self._opened()
         self.policies = self._tried(lambda: live_policies(self.store, {"default": BANDIT}))
-        self.journal = Journal(self.store, self.policies, clock, snapshot_every=3)
+        self.journal = JournalHere(self.store, self.policies, clock, snapshot_every=3)
         for turn in range(turns):
             name = f"r{turn}"
             shown = self._stored(ranked(self.policies, name, request_of(f"q{turn % 3}", "abcdef")))

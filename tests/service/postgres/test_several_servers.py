@@ -9,13 +9,12 @@ import pytest
 from rankpolicy.service.config import ServiceConfig
 from rankpolicy.service.domain.clock import Clock
 from rankpolicy.service.errors import DamagedStoreError, UnavailableError
-from rankpolicy.service.log.journal import Journal
 from rankpolicy.service.log.locations import open_store
 from rankpolicy.service.log.replay import replay
 from rankpolicy.service.log.writer import Writer
 from rankpolicy.service.ranking_service import RankingService
 from rankpolicy.types import RankPolicyError
-from tests.service.parts import BANDIT, Parts, click, events, live_policies, policy_of, ranked, request_of
+from tests.service.parts import BANDIT, JournalHere, Parts, click, events, live_policies, policy_of, ranked, request_of
 
 
 def test_each_server_learns_what_the_other_was_told(cluster):
@@ -48,7 +47,7 @@ def test_servers_that_write_at_once_leave_one_log_without_gaps(cluster):
     for _ in range(3):
         store = open_store(url)
         live = live_policies(store, {"default": BANDIT})
-        servers.append((store, live, Journal(store, live, Clock(not_before=store.last_stamp()), snapshot_every=20)))
+        servers.append((store, live, JournalHere(store, live, Clock(not_before=store.last_stamp()), snapshot_every=20)))
     failures = []
 
     def client(number):
@@ -106,7 +105,7 @@ def test_a_database_that_crashes_is_unavailable_and_then_goes_on(cluster):
     store = open_store(cluster.new_database())
     reader = open_store(store._url, role="reader")
     live = live_policies(store, {"default": BANDIT})
-    journal = Journal(store, live, Clock(not_before=store.last_stamp()))
+    journal = JournalHere(store, live, Clock(not_before=store.last_stamp()))
     journal.start()
     journal.write(ranked(live, "r1", request_of("q", "ab")))
     cluster.crash()

@@ -8,7 +8,6 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future
 from contextlib import suppress
 from functools import partial
 from typing import Any
@@ -53,9 +52,9 @@ class Piece:
 class Journal:
     """Group commit: what comes while one transaction is written is the next.
 
-    The event loop hands lists and events over and goes on; another process writes them (``submit_all``). A thread does what has to be
-    waited for: failures and the log that is read again after them, windows that end while nobody asks anything, and snapshots; without
-    another process, everything. One of the two uses the log at a time.
+    The event loop hands lists and events over and continues; the writer process commits them (``submit_all``). A thread does what has to be
+    waited for: failures and the log that is read again after them, windows that end while no request comes, and snapshots. One of the two
+    uses the log at a time.
 
     What a policy knows in memory is always the fold of what is committed: lessons are applied after the commit that holds them, and an
     outcome is delivered after that. After a failure nothing in memory is trusted: the log is read again.
@@ -67,14 +66,14 @@ class Journal:
         policies: LivePolicies,
         clock: Clock,
         *,
-        writer: Writer | None = None,
+        writer: Writer,
         snapshot_every: int = 100_000,
         list_seconds: float = 60.0,
         event_seconds: float = 60.0,
         report: Callable[[str], None] = lambda text: None,
     ) -> None:
         self._store, self._policies, self._clock = store, policies, clock
-        self._writer, self._committer = writer, writer or store
+        self._writer = writer
         self._loop: asyncio.AbstractEventLoop | None = None
         self._report = report
         self._snapshot_every = snapshot_every
@@ -119,12 +118,12 @@ class Journal:
     @property
     def num_writer_restarts(self) -> int:
         """How often the process that writes the log was started again."""
-        return 0 if self._writer is None else self._writer.num_restarts
+        return self._writer.num_restarts
 
     def start(self, loop: asyncio.AbstractEventLoop | None = None) -> None:
         """Begin to write."""
         self._loop = loop
-        if self._writer is not None and loop is not None:
+        if loop is not None:
             self._writer.serve(loop)
         self._thread.start()
 
@@ -134,16 +133,9 @@ class Journal:
         self._waiting.put(None)
         while self._thread.is_alive():
             self._thread.join(LONGEST_END)
-            if self._thread.is_alive() and self._writer is not None:
+            if self._thread.is_alive():
                 self._writer.kill()
         self._call(self._refuse_rest)
-
-    def submit(self, work: Work, done: Done) -> None:
-        """Have something stored; ``done`` is called with the outcome, or with an exception, when it is on disk or refused."""
-        refusal = self._refusal()
-        if refusal is not None:
-            raise refusal
-        self._waiting.put(Piece(work, done))
 
     def submit_all(self, works: Sequence[tuple[Work, Done]]) -> None:
         """Have several things stored. Called in the event loop."""
@@ -158,21 +150,8 @@ class Journal:
                 self._unanswered[type(piece.work)].append(piece)
             if self._looks_at_deadlines is None:
                 self._answer_late_pieces()
-        if self._writer is None:
-            for piece in pieces:
-                self._waiting.put(piece)
-        else:
-            self._held += pieces
-            self._store_held()
-
-    def write(self, work: Work) -> Any:
-        """Have something stored, and wait for it: the outcome."""
-        waiting: Future[Any] = Future()
-        self.submit(work, waiting.set_result)
-        outcome = waiting.result()
-        if isinstance(outcome, Exception):
-            raise outcome
-        return outcome
+        self._held += pieces
+        self._store_held()
 
     def _refusal(self) -> UnavailableError | None:
         if self._stopping:
@@ -224,7 +203,6 @@ class Journal:
 
     def _store_held(self) -> None:
         """Have the other process commit what is held, unless something is being committed: who does that calls this again."""
-        assert self._writer is not None
         self._held = self._without_late(self._held)
         if not self._held or not self._writing.acquire(blocking=False):
             return
@@ -342,12 +320,11 @@ class Journal:
 
     def _committed(self, work: Sequence[Work]) -> Committed:
         if self._begin_again:
-            if self._writer is not None:
-                self._writer.reopen()
+            self._writer.reopen()
             self._store.reopen()
             self._policies.catch_up(self._store)
         self._begin_again = True  # until all of this is done
-        committed = self._committer.commit(work, now=self._clock.now())
+        committed = self._writer.commit(work, now=self._clock.now())
         self._learn(committed)
         return committed
 

@@ -31,6 +31,7 @@ from rankpolicy.service.errors import DamagedStoreError
 from rankpolicy.service.log.integrity import check_all_rows
 from rankpolicy.service.log.row_hashes import check_row, row_hash
 from rankpolicy.service.log.transaction import EVENT, LOG, RANKING_COLUMNS, SHOWN, ranking_of
+from rankpolicy.types import RankPolicyError
 
 _KEPT_SNAPSHOTS = 2
 _LESSONS_AT_ONCE = 2_000
@@ -553,3 +554,21 @@ def _logged_event(row: tuple[Any, ...]) -> LoggedEvent:
         stamp=stamp,
         in_window=fate == "accepted",
     )
+
+
+def check_format(name: str, found: int, own: int) -> None:
+    """Refuse a database of another format, and say what to do with it.
+
+    >>> check_format("shop.db", 2, 1)
+    Traceback (most recent call last):
+    rankpolicy.types.RankPolicyError: shop.db has format 2, of a newer rankpolicy; this one reads format 1. Update rankpolicy.
+    """
+    if found > own:
+        raise RankPolicyError(
+            f"{name} has format {found}, of a newer rankpolicy; this one reads format {own}. Update rankpolicy."
+        )
+    if found < own:
+        raise RankPolicyError(
+            f"{name} has format {found}, of an older rankpolicy; this one reads format {own}. "
+            "Nothing was changed. A server converts a file that it can read when it starts: rankpolicy serve."
+        )

@@ -10,10 +10,9 @@ from typing import Any
 
 from rankpolicy.service.domain.records import Committed, Lesson, NewEvents, NewRanking, PolicyVersion
 from rankpolicy.service.errors import DamagedStoreError, UnavailableError
-from rankpolicy.service.log.formats import check_format
 from rankpolicy.service.log.postgres.schema import FORMAT, SCHEMA
 from rankpolicy.service.log.postgres.tables import PostgresTables
-from rankpolicy.service.log.store import Store
+from rankpolicy.service.log.store import Store, check_format
 from rankpolicy.service.log.transaction import Transaction
 from rankpolicy.types import MissingDependencyError, RankPolicyError
 

@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Any
 
 from rankpolicy.service.errors import DamagedStoreError, UnavailableError
-from rankpolicy.service.log.formats import check_format
 from rankpolicy.service.log.row_hashes import row_hash
 from rankpolicy.service.log.sqlite.new_file import new_file
 from rankpolicy.service.log.sqlite.schema import APPLICATION, FORMAT, SCHEMA
+from rankpolicy.service.log.store import check_format
 from rankpolicy.types import MissingDependencyError, RankPolicyError
 
 _BUSY_MILLISECONDS = 5_000  # how long a commit waits for another process, such as one that makes a key
