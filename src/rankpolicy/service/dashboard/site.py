@@ -32,7 +32,7 @@ from rankpolicy.service.http.answers import ENCODER, RefusedError, refusal_of
 from rankpolicy.service.http.deployments import audit_lines, served_policy
 from rankpolicy.service.http.pages import served_policies
 from rankpolicy.service.learning.promotion import promote_version, rollback
-from rankpolicy.service.log.served_store import ServedStore
+from rankpolicy.service.log.store import Store
 from rankpolicy.service.ranking_service import RankingService
 
 HEADERS = {
@@ -195,7 +195,7 @@ class Dashboard:
         policy = served_policy(self._service, fields["policy"])
         who = LOCAL if visitor.key is None else self._access.check_key(visitor.key, "promote")
 
-        def change(store: ServedStore, now: int) -> Change:
+        def change(store: Store, now: int) -> Change:
             if action == "rollback":
                 return rollback(store, policy, who=who, now=now)
             share = _share(fields.get("share", "100"))

@@ -15,7 +15,7 @@ from starlette.routing import BaseRoute, Match, Route
 
 from rankpolicy.service.domain.messages import LONGEST
 from rankpolicy.service.http.access import Access
-from rankpolicy.service.http.answers import ENCODER, RefusedError, refusal_of
+from rankpolicy.service.http.answers import RefusedError, json_response, refusal_of
 from rankpolicy.service.http.deployments import changing_routes
 from rankpolicy.service.http.openapi import openapi
 from rankpolicy.service.http.ubi import ubi_routes
@@ -47,18 +47,18 @@ def pages(
 
     async def ranking(request: Request) -> Response:
         access.check(request.scope, "read")
-        return _json(await service.read(partial(_logged_list, request.path_params["ranking_id"])))
+        return json_response(await service.read(partial(_logged_list, request.path_params["ranking_id"])))
 
     async def policies(request: Request) -> Response:
         access.check(request.scope, "read")
-        return _json({"policies": await asyncio.to_thread(served_policies, service.policies)})
+        return json_response({"policies": await asyncio.to_thread(served_policies, service.policies)})
 
     async def health(request: Request) -> Response:
-        return _json({"status": "ok"})
+        return json_response({"status": "ok"})
 
     async def readiness(request: Request) -> Response:
         failure = service.failure
-        return _json(
+        return json_response(
             {"status": "ready"} if failure is None else {"status": "unavailable"}, 200 if failure is None else 503
         )
 
@@ -67,7 +67,7 @@ def pages(
         return PlainTextResponse(await metrics_text(), media_type="text/plain; version=0.0.4")
 
     async def description(request: Request) -> Response:
-        return _json(openapi())
+        return json_response(openapi())
 
     return Starlette(
         routes=[
@@ -148,26 +148,22 @@ def _state(live: LivePolicy) -> dict[str, Any]:
     }
 
 
-def _json(body: Any, status: int = 200) -> Response:
-    return Response(ENCODER.encode(body), status, media_type="application/json")
-
-
 def _refused(request: Request, error: Exception) -> Response:
     refusal = refusal_of(error)
     if refusal is None:
         raise error
-    answer = _json({"error": refusal.error, "message": refusal.message}, refusal.status)
+    answer = json_response({"error": refusal.error, "message": refusal.message}, refusal.status)
     for name, value in refusal.headers:
         answer.headers[name.decode()] = value.decode()
     return answer
 
 
 def _missing(request: Request, error: Exception) -> Response:
-    return _json({"error": "not_found", "message": "there is nothing here; see /openapi.json."}, 404)
+    return json_response({"error": "not_found", "message": "there is nothing here; see /openapi.json."}, 404)
 
 
 def _not_allowed(request: Request, error: Exception) -> Response:
-    answer = _json(
+    answer = json_response(
         {"error": "method_not_allowed", "message": f"{request.method} is not possible here; see /openapi.json."}, 405
     )
     # Not from the error, which knows the first route of a path only.
