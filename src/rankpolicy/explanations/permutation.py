@@ -12,7 +12,7 @@ from rankpolicy.data.dataset import check_has_labels
 from rankpolicy.declarations.arguments import checked_level, seeded, whole_number
 from rankpolicy.evaluation.bootstrap import bootstrap_interval
 from rankpolicy.evaluation.measure import evaluate_scores, mean_over_queries
-from rankpolicy.explanations.asked import dataset_to_explain, names_of
+from rankpolicy.explanations.explained_items import dataset_to_explain, names_of
 from rankpolicy.explanations.importance import FeatureImportance
 from rankpolicy.metrics import reward_to_maximise
 from rankpolicy.metrics.expression import reward_for_labels

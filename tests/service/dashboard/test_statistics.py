@@ -5,7 +5,7 @@ import random
 import pytest
 
 from rankpolicy.service.dashboard import query_table, statistics, time_course
-from rankpolicy.service.dashboard.following import LogFollower
+from rankpolicy.service.dashboard.log_follower import LogFollower
 from rankpolicy.service.dashboard.log_rows import LogRows
 from rankpolicy.service.dashboard.statistics import Statistics
 from rankpolicy.service.errors import UnavailableError

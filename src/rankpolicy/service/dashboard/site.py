@@ -18,7 +18,7 @@ from rankpolicy.reports.html import environment, rendered
 from rankpolicy.service.dashboard.alarms import alarms_of
 from rankpolicy.service.dashboard.assets import ASSETS, asset, asset_url
 from rankpolicy.service.dashboard.evaluations import detail_of, evaluations_of, plain_text
-from rankpolicy.service.dashboard.following import LogFollower
+from rankpolicy.service.dashboard.log_follower import LogFollower
 from rankpolicy.service.dashboard.log_rows import ListRow, open_rows
 from rankpolicy.service.dashboard.overview import overview
 from rankpolicy.service.dashboard.rates import Rates
@@ -30,7 +30,7 @@ from rankpolicy.service.host import disk_bytes
 from rankpolicy.service.http.access import LOCAL, Access
 from rankpolicy.service.http.answers import ENCODER, RefusedError, refusal_of
 from rankpolicy.service.http.deployments import audit_lines, served_policy
-from rankpolicy.service.http.pages import served_policies
+from rankpolicy.service.http.routes import served_policies
 from rankpolicy.service.learning.promotion import promote_version, rollback
 from rankpolicy.service.log.store import Store
 from rankpolicy.service.ranking_service import RankingService
@@ -148,7 +148,7 @@ class Dashboard:
 
     def _explained(self, counts: dict[str, Any]) -> tuple[list[dict[str, Any]], list[tuple[ListRow, list[int]]]]:
         """What each policy would do with the last request for a query; its last lists with the positions that were clicked."""
-        from rankpolicy.service.dashboard.explaining import explained  # not before: it loads compiled code
+        from rankpolicy.service.dashboard.policy_orders import explained  # not before: it loads compiled code
 
         with closing(open_rows(self._service.config)) as rows:
             found = [(rows.list_at(seq), clicked) for seq, clicked in counts["last_lists"]]

@@ -28,8 +28,8 @@ from rankpolicy.service.http.answers import (
 )
 from rankpolicy.service.http.bodies import announced_bytes, check_post, decoded, read_body
 from rankpolicy.service.http.metrics import Metrics
-from rankpolicy.service.http.pages import pages
 from rankpolicy.service.http.request_ids import REQUEST_ID, request_id_of
+from rankpolicy.service.http.routes import routed_application
 from rankpolicy.service.json_log import AccessLog
 from rankpolicy.service.log.journal import Done
 from rankpolicy.service.ranking_service import RankingService
@@ -85,7 +85,7 @@ class Application:
         self._access = Access(service.reader.valid_keys, service.reader.had_keys)
         service.at_each_look(self._access.look)
         self.dashboard = Dashboard(service, self._access, report=report)
-        self._pages = pages(service, self._access, self._metrics_text, self.dashboard.routes())
+        self._routed = routed_application(service, self._access, self._metrics_text, self.dashboard.routes())
 
     def answer(self, scope: Scope, body: bytes, send: SendWhole) -> None:
         """Answer a request for a list or with events whose whole body is there, without a task.
@@ -180,7 +180,7 @@ class Application:
         start, request_id = time.perf_counter(), request_id_of(scope)
         marked = _Marked(send, request_id)
         try:
-            await self._pages(scope, receive, marked)
+            await self._routed(scope, receive, marked)
         except Exception as error:
             if marked.status:  # the answer has begun; the connection is closed
                 raise

@@ -25,7 +25,7 @@ from rankpolicy.service.ranking_service import RankingService
 from rankpolicy.types import RankPolicyError
 
 
-def pages(
+def routed_application(
     service: RankingService,
     access: Access,
     metrics_text: Callable[[], Awaitable[str]],
