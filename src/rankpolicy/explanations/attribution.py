@@ -72,48 +72,48 @@ def explain_item(
     if over is not None and background is not None:
         raise RankPolicyError("an item is compared with over= (another item) or with background=, not with both.")
     data = dataset_to_explain(ranker, data, "data to explain", qid=qid, group=group)
-    number, place = find_item(ranker, data, query, item)
-    one, start = data[number : number + 1], int(data.query_offsets[number])
+    number, item_index = find_item(ranker, data, query, item)
+    query_items, start = data[number : number + 1], int(data.query_offsets[number])
     other = None if over is None else find_item(ranker, data, data.query_ids[number], over)[1]
-    if other == place:
+    if other == item_index:
         raise RankPolicyError("item and over are the same item; name two items of the query.")
     if other is None:
         rows = data if background is None else dataset_to_explain(ranker, background, "background")
         drawn = generator.permutation(rows.num_items)[:MOST_BACKGROUND_ROWS]
         references = rows.features_by_query[np.sort(drawn)]
     else:
-        references = one.features_by_query[[other]]
-    value = ItemValue(ranker, one, place, other, of=of)
+        references = query_items.features_by_query[[other]]
+    value = ItemValue(ranker, query_items, item_index, other, of=of)
     contrast = _Contrast(
         value=value,
-        query=one,
-        item=place,
+        query=query_items,
+        item=item_index,
         over=other,
         ranks_by_groups=ranker._ranks_by_groups,
         references=references,
     )
-    found, base, method = _attributed(ranker, contrast, of, num_samples, generator)
-    names, own = names_of(data), shown_features(one, place)
-    theirs = shown_means(data, references) if other is None else shown_features(one, other)
+    attribution, base, method = _attributed(ranker, contrast, of, num_samples, generator)
+    names, item_features = names_of(data), shown_features(query_items, item_index)
+    reference_features = shown_means(data, references) if other is None else shown_features(query_items, other)
     if contrast.has_groups:
-        assert one.groups_by_query is not None
+        assert query_items.groups_by_query is not None
         assert other is not None
-        names, own, theirs = (
+        names, item_features, reference_features = (
             (*names, GROUP),
-            (*own, str(one.groups_by_query[place])),
-            (*theirs, str(one.groups_by_query[other])),
+            (*item_features, str(query_items.groups_by_query[item_index])),
+            (*reference_features, str(query_items.groups_by_query[other])),
         )
     return Explanation(
         names=names,
-        values=found.values,
-        standard_errors=np.sqrt(found.variances),
-        item_features=own,
-        reference_features=theirs,
+        values=attribution.values,
+        standard_errors=np.sqrt(attribution.variances),
+        item_features=item_features,
+        reference_features=reference_features,
         of=of,
-        value=float(value.actual[place]),
+        value=float(value.actual[item_index]),
         base=base,
         query=str(data.query_ids[number]),
-        item=_name(data, start + place),
+        item=_name(data, start + item_index),
         over=None if other is None else _name(data, start + other),
         method=method,
         ranker=ranker.name,
@@ -132,7 +132,7 @@ class _Contrast:
     references: NDArray[np.float32]  # (reference, feature); that of ``over`` where there is one
 
     @property
-    def own(self) -> NDArray[np.float32]:
+    def item_features(self) -> NDArray[np.float32]:
         return np.asarray(self.query.features_by_query[self.item])
 
     @property
@@ -144,29 +144,29 @@ class _Contrast:
 
     @property
     def num_players(self) -> int:
-        return len(self.own) + self.has_groups
+        return len(self.item_features) + self.has_groups
 
     def players(self, reference: NDArray[np.float32]) -> NDArray[np.int64]:
         """What differs from a reference: features by number, then the protected group. All else adds nothing."""
-        same = (self.own == reference) | (np.isnan(self.own) & np.isnan(reference))
+        same = (self.item_features == reference) | (np.isnan(self.item_features) & np.isnan(reference))
         return np.flatnonzero(np.append(~same, True) if self.has_groups else ~same)
 
     def values_of(
-        self, taken: NDArray[np.bool_], reference: NDArray[np.float32], players: NDArray[np.int64]
+        self, coalitions: NDArray[np.bool_], reference: NDArray[np.float32], players: NDArray[np.int64]
     ) -> NDArray[np.float64]:
         """The value of the item for each coalition (coalition, player): its own features there, the reference's elsewhere.
 
         Against another item, the two exchange the features outside the coalition, so that no coalition is the other item's place in the
         same query.
         """
-        whole = np.ones((len(taken), self.num_players), bool)
-        whole[:, players] = taken
-        features = whole[:, : len(self.own)]
-        own = np.where(features, self.own, reference)
+        has_own = np.ones((len(coalitions), self.num_players), bool)
+        has_own[:, players] = coalitions
+        features = has_own[:, : len(self.item_features)]
+        item_features = np.where(features, self.item_features, reference)
         if self.over is None:
-            return self.value(own)
-        other = np.where(features, reference, self.own)
-        return self.value(own, other, swaps_groups=~whole[:, -1] if self.has_groups else None)
+            return self.value(item_features)
+        other_features = np.where(features, reference, self.item_features)
+        return self.value(item_features, other_features, swaps_groups=~has_own[:, -1] if self.has_groups else None)
 
 
 def _attributed(
@@ -193,14 +193,16 @@ def _attributed(
         if len(players) == 0:
             continue
 
-        def game(taken: NDArray[np.bool_], reference: Any = reference, players: Any = players) -> NDArray[np.float64]:
-            return contrast.values_of(taken, reference, players)
+        def game(
+            coalitions: NDArray[np.bool_], reference: Any = reference, players: Any = players
+        ) -> NDArray[np.float64]:
+            return contrast.values_of(coalitions, reference, players)
 
         if 2 ** len(players) <= 2 * num_orders * len(players):
-            found = enumerated_shapley(game, num_players=len(players), empty=empty, full=full)
+            shapley = enumerated_shapley(game, num_players=len(players), empty=empty, full=full)
         else:
             is_exact = False
-            found = sampled_shapley(
+            shapley = sampled_shapley(
                 game,
                 num_players=len(players),
                 empty=empty,
@@ -208,8 +210,8 @@ def _attributed(
                 num_samples=num_orders,
                 generator=generator,
             )
-        values[players] += found.values / len(empties)
-        variances[players] += found.variances / len(empties) ** 2
+        values[players] += shapley.values / len(empties)
+        variances[players] += shapley.variances / len(empties) ** 2
     return ShapleyValues(values, variances), base, "exact (all coalitions)" if is_exact else "sampled"
 
 
@@ -219,8 +221,8 @@ def _exact_values(ranker: Ranker, contrast: _Contrast) -> tuple[NDArray[np.float
 
     if isinstance(ranker, TreeRanker):
         trees = trees_of(ranker._booster, num_trees=ranker.best_iteration_)
-        return tree_values(trees, contrast.own, contrast.references), "exact (trees)"
-    linear = linear_values(ranker, contrast.own, contrast.references)
+        return tree_values(trees, contrast.item_features, contrast.references), "exact (trees)"
+    linear = linear_values(ranker, contrast.item_features, contrast.references)
     return None if linear is None else (linear, "exact (linear)")
 
 
@@ -229,9 +231,9 @@ def _shares(values: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.abs(values) / total if total else np.full(len(values), 1 / len(values))
 
 
-def _name(data: RankingDataset, place: int) -> str:
+def _name(data: RankingDataset, row_index: int) -> str:
     return (
-        f"row {int(data.row_numbers()[place])}"
+        f"row {int(data.row_numbers()[row_index])}"
         if data.item_ids_by_query is None
-        else str(data.item_ids_by_query[place])
+        else str(data.item_ids_by_query[row_index])
     )

@@ -22,19 +22,7 @@ if TYPE_CHECKING:
 def dataset_to_explain(
     ranker: Ranker, data: Any, what: str, *, y: Any = None, qid: Any = None, group: Any = None
 ) -> RankingDataset:
-    """The data with the features that the ranker was fitted on; sparse ones made dense; refuses texts.
-
-    Parameters
-    ----------
-    ranker
-        The ranker, which must be fitted.
-    data
-        What the user gave.
-    what
-        What it is for, for error messages.
-    y, qid, group
-        Labels and queries of a matrix or frame, as for ``fit``; without queries all rows are one query.
-    """
+    """The data with the features that the ranker was fitted on; sparse ones made dense; refuses texts."""
     ranker._require_fitted()
     if ranker._reads_texts:
         raise RankPolicyError(
@@ -64,19 +52,7 @@ def dataset_to_explain(
 
 
 def find_item(ranker: Ranker, data: RankingDataset, query: Any, item: Any) -> tuple[int, int]:
-    """Number of the query, and place of the item in it.
-
-    Parameters
-    ----------
-    ranker
-        The ranker, which chooses the first item where none is named.
-    data
-        The data to rank.
-    query
-        The id of the query, or None.
-    item
-        An id (text), a row (whole number), or None for the item that is ranked first.
-    """
+    """Number of the query and index of the item in it; without a name the item that is ranked first."""
     number = None if query is None else _find_query(data, query)
     if isinstance(item, int | np.integer) and not isinstance(item, bool):
         return _find_row(data, number, int(item))
@@ -90,86 +66,66 @@ def find_item(ranker: Ranker, data: RankingDataset, query: Any, item: Any) -> tu
                 f"name the query: the data has {data.num_queries}, such as {str(data.query_ids[0])!r}."
             )
         number = 0
-    one = data[number : number + 1]
+    query_items = data[number : number + 1]
     if item is None:
-        return number, int(np.argmax(ranker._scores(one)))
-    if one.item_ids_by_query is None:
+        return number, int(np.argmax(ranker._scores(query_items)))
+    if query_items.item_ids_by_query is None:
         raise RankPolicyError(
             f"the items of the data have no ids; got {item!r}. Name the item by its row in the data, a whole number from 0, as rank does."
         )
-    found = np.flatnonzero(one.item_ids_by_query == item)
-    if len(found) == 0:
-        raise RankPolicyError(_unknown(f"item of query {data.query_ids[number]}", item, one.item_ids_by_query.tolist()))
-    return number, int(found[0])
+    matching_indices = np.flatnonzero(query_items.item_ids_by_query == item)
+    if len(matching_indices) == 0:
+        raise RankPolicyError(
+            _unknown(f"item of query {data.query_ids[number]}", item, query_items.item_ids_by_query.tolist())
+        )
+    return number, int(matching_indices[0])
 
 
 def _find_query(data: RankingDataset, query: Any) -> int:
-    found = np.flatnonzero(data.query_ids == str(query))
-    if len(found) == 0:
+    matching_indices = np.flatnonzero(data.query_ids == str(query))
+    if len(matching_indices) == 0:
         raise RankPolicyError(_unknown("query", str(query), data.query_ids.tolist()))
-    return int(found[0])
+    return int(matching_indices[0])
 
 
 def _find_row(data: RankingDataset, number: int | None, row: int) -> tuple[int, int]:
-    found = np.flatnonzero(data.row_numbers() == row)
-    if len(found) == 0:
+    matching_indices = np.flatnonzero(data.row_numbers() == row)
+    if len(matching_indices) == 0:
         raise RankPolicyError(
             f"the row of an item must be from 0 to {data.num_items - 1}, a row of the data as rank gives it; got {row}."
         )
-    place = int(found[0])
-    owner = int(data.query_numbers[place])
+    row_index = int(matching_indices[0])
+    owner = int(data.query_numbers[row_index])
     if number is not None and owner != number:
         raise RankPolicyError(
             f"both items must belong to query {data.query_ids[number]}; row {row} belongs to query {data.query_ids[owner]}."
         )
-    return owner, place - int(data.query_offsets[owner])
+    return owner, row_index - int(data.query_offsets[owner])
 
 
-def _unknown(kind: str, given: str, known: list[Any]) -> str:
-    names = [str(name) for name in known]
-    close = difflib.get_close_matches(given, names, n=1)
+def _unknown(kind: str, name: str, ids: list[Any]) -> str:
+    known_names = [str(name) for name in ids]
+    close = difflib.get_close_matches(name, known_names, n=1)
     hint = f" Did you mean {close[0]!r}?" if close else ""
-    listed = ", ".join(names[:5]) + (", ..." if len(names) > 5 else "")
-    return f"there is no {kind} with the id {given!r}.{hint} There are {len(names)}: {listed}."
+    listed = ", ".join(known_names[:5]) + (", ..." if len(known_names) > 5 else "")
+    return f"there is no {kind} with the id {name!r}.{hint} There are {len(known_names)}: {listed}."
 
 
 def names_of(data: RankingDataset) -> tuple[str, ...]:
-    """Names of the features; their numbers, from 0, where the data has no names.
-
-    Parameters
-    ----------
-    data
-        The data.
-    """
+    """Names of the features; their numbers, from 0, where the data has no names."""
     return data.feature_names or tuple(f"feature {number}" for number in range(data.num_features))
 
 
-def shown_features(data: RankingDataset, place: int) -> tuple[str, ...]:
-    """The features of an item as texts: numbers in four digits, categories by name, "missing" for NaN.
-
-    Parameters
-    ----------
-    data
-        The data.
-    place
-        Place of the item in its arrays.
-    """
+def shown_features(data: RankingDataset, row_index: int) -> tuple[str, ...]:
+    """The features of an item as texts: numbers in four digits, categories by name, "missing" for NaN."""
     return tuple(
         _shown(value, categories)
-        for value, categories in zip(data.features_by_query[place].tolist(), _categories(data), strict=True)
+        for value, categories in zip(data.features_by_query[row_index].tolist(), _categories(data), strict=True)
     )
 
 
 def shown_means(data: RankingDataset, rows: NDArray[np.float32]) -> tuple[str, ...]:
-    """The means of features over rows as texts; of categories the most frequent one.
-
-    Parameters
-    ----------
-    data
-        The data, which knows the categories.
-    rows
-        Features (row, feature).
-    """
+    """The means of features over rows as texts; of categories the most frequent one."""
     texts = []
     for column, categories in zip(rows.T.astype(np.float64), _categories(data), strict=True):
         present = column[~np.isnan(column)]
@@ -183,8 +139,8 @@ def shown_means(data: RankingDataset, rows: NDArray[np.float32]) -> tuple[str, .
 
 
 def _categories(data: RankingDataset) -> list[tuple[str, ...] | None]:
-    known = data.categories or {}
-    return [known.get(name) for name in names_of(data)]
+    categories = data.categories or {}
+    return [categories.get(name) for name in names_of(data)]
 
 
 def _shown(value: float, categories: tuple[str, ...] | None) -> str:

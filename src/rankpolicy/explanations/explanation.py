@@ -93,9 +93,9 @@ class Explanation:
         order = self.by_size()
         return polars.DataFrame(
             {
-                "feature": [self.names[place] for place in order],
-                "item": [self.item_features[place] for place in order],
-                "reference": [self.reference_features[place] for place in order],
+                "feature": [self.names[feature] for feature in order],
+                "item": [self.item_features[feature] for feature in order],
+                "reference": [self.reference_features[feature] for feature in order],
                 "value": self.values[order],
                 "standard_error": self.standard_errors[order],
             }
@@ -161,8 +161,13 @@ class Explanation:
         order = self.by_size()
         most = most if len(order) > most + 1 else len(order)
         rows = [
-            (self.names[place], self.item_features[place], self.reference_features[place], float(self.values[place]))
-            for place in order[:most]
+            (
+                self.names[feature],
+                self.item_features[feature],
+                self.reference_features[feature],
+                float(self.values[feature]),
+            )
+            for feature in order[:most]
         ]
         if most < len(order):
             rows.append((f"{len(order) - most} others", "", "", float(self.values[order[most:]].sum())))

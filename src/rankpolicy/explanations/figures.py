@@ -26,17 +26,7 @@ _BETWEEN = 1 - _HALF
 
 
 def drawn(target: Any, draw: Callable[[Any], None], *, height: float) -> Any:
-    """Draw on the user's axes, or on a figure of its own that goes to a file where a path is given; returns the figure.
-
-    Parameters
-    ----------
-    target
-        A path that ends in .png or .svg, matplotlib axes, or None.
-    draw
-        Function that draws on axes.
-    height
-        Height of a figure of its own, in inches.
-    """
+    """Draw on the user's axes, or on a figure of its own that goes to a file where a path is given; returns the figure."""
     is_path = isinstance(target, str | os.PathLike)
     if not is_path and target is not None and not hasattr(target, "barh"):
         raise RankPolicyError(
@@ -58,46 +48,26 @@ def drawn(target: Any, draw: Callable[[Any], None], *, height: float) -> Any:
 
 
 def importance_bars(axes: Any, importance: FeatureImportance, *, max_features: int) -> None:
-    """Draw the most important features as horizontal bars with their intervals.
-
-    Parameters
-    ----------
-    axes
-        Matplotlib axes.
-    importance
-        The importances.
-    max_features
-        How many features to draw.
-    """
+    """Draw the most important features as horizontal bars with their intervals."""
     shown = importance.by_size()[:max_features]
     rows = np.arange(len(shown))
     axes.barh(rows, importance.importances[shown], height=2 * _HALF, color=PALETTE[0], alpha=0.55)
     axes.hlines(rows, importance.lower[shown], importance.upper[shown], color=figures.INK, linewidth=1.4)
     axes.axvline(0, color=figures.INK, linewidth=0.8)
-    axes.set_yticks(rows, [_clipped(importance.names[place]) for place in shown])
+    axes.set_yticks(rows, [_clipped(importance.names[feature]) for feature in shown])
     axes.set_ylim(len(shown) - 0.4, -0.6)
     axes.tick_params(axis="y", length=0)
     axes.grid(axis="y", visible=False)
     axes.spines["left"].set_visible(False)
     axes.locator_params(axis="x", nbins=6)
     axes.set_xlabel(importance.meaning)
-    more = len(importance.names) - len(shown)
+    num_hidden = len(importance.names) - len(shown)
     title = f"{importance.ranker}: the {len(shown)} most important of {len(importance.names)} features"
-    axes.set_title(title if more else f"{importance.ranker}: importance of features", loc="left", fontsize=11)
+    axes.set_title(title if num_hidden else f"{importance.ranker}: importance of features", loc="left", fontsize=11)
 
 
 def waterfall(axes: Any, explanation: Explanation, *, max_features: int) -> None:
-    """Draw what features add, one step per feature, from the base at the top to the value of the item at the bottom.
-
-    Parameters
-    ----------
-    axes
-        Matplotlib axes.
-    explanation
-        The explanation.
-    max_features
-        How many features have a step of their own; the others share one.
-    """
+    """Draw what features add, one step per feature, from the base at the top to the value of the item at the bottom."""
     steps = explanation._rows(max_features)
     is_score = explanation.of == "score"
     level, last = explanation.base, len(steps) + 1
@@ -121,8 +91,8 @@ def waterfall(axes: Any, explanation: Explanation, *, max_features: int) -> None
     axes.set_xlim(low - room, high + room)
     _annotate(axes, explanation, steps)
     axes.set_yticks(range(last + 1), labels)
-    for place, tick in enumerate(axes.get_yticklabels()):
-        if place in (0, last):
+    for row, tick in enumerate(axes.get_yticklabels()):
+        if row in (0, last):
             tick.set_fontweight("bold")
         else:
             tick.set_fontsize(9)
@@ -141,14 +111,14 @@ def _annotate(axes: Any, explanation: Explanation, steps: list[tuple[str, str, s
     """Write each number beside its step, on the side to which the step leads."""
     towards = 1 if explanation.of == "score" else -1  # the axis of ranks runs from high to low
     level = explanation.base
-    beside = {"textcoords": "offset points", "va": "center", "fontsize": 9}
+    style = {"textcoords": "offset points", "va": "center", "fontsize": 9}
     for row, (_, _, _, value) in enumerate(steps, 1):
         level += value
         side = 1 if value * towards >= 0 else -1
         text, align = f"{value:+.3g}", "left" if side > 0 else "right"
-        axes.annotate(text, (level, row), xytext=(4 * side, 0), ha=align, **beside)
+        axes.annotate(text, (level, row), xytext=(4 * side, 0), ha=align, **style)
     for row, value in ((0, explanation.base), (len(steps) + 1, explanation.value)):
-        axes.annotate(f"{value:.4g}", (value, row), xytext=(8, 0), ha="left", fontweight="bold", **beside)
+        axes.annotate(f"{value:.4g}", (value, row), xytext=(8, 0), ha="left", fontweight="bold", **style)
 
 
 def _title(explanation: Explanation) -> str:

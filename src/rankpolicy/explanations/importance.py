@@ -70,7 +70,7 @@ class FeatureImportance:
         order = self.by_size()
         return polars.DataFrame(
             {
-                "feature": [self.names[place] for place in order],
+                "feature": [self.names[feature] for feature in order],
                 "importance": self.importances[order],
                 "lower": self.lower[order],
                 "upper": self.upper[order],
@@ -108,24 +108,28 @@ class FeatureImportance:
 
     def __str__(self) -> str:
         shown = self.by_size()[:_MOST_ROWS]
-        width = max(len("feature"), *(len(self.names[place]) for place in shown))
+        width = max(len("feature"), *(len(self.names[feature]) for feature in shown))
         lines = [f"{'feature':<{width}}  importance  {self.level:.0%} interval"]
         lines += [
-            f"{self.names[place]:<{width}}  {self.importances[place]:10.4f}  [{self.lower[place]:.4f}, {self.upper[place]:.4f}]"
-            for place in shown
+            f"{self.names[feature]:<{width}}  {self.importances[feature]:10.4f}  [{self.lower[feature]:.4f}, {self.upper[feature]:.4f}]"
+            for feature in shown
         ]
-        more = len(self.names) - len(shown)
-        return "\n".join([*lines, *([f"and {more} more"] if more else []), self.meaning])
+        num_hidden = len(self.names) - len(shown)
+        return "\n".join([*lines, *([f"and {num_hidden} more"] if num_hidden else []), self.meaning])
 
     def __repr__(self) -> str:
-        first = ", ".join(f"{self.names[place]} {self.importances[place]:.3g}" for place in self.by_size()[:3])
-        more = ", ..." if len(self.names) > 3 else ""
-        return f"FeatureImportance({self.method}, features={len(self.names)}: {first}{more})"
+        first = ", ".join(f"{self.names[feature]} {self.importances[feature]:.3g}" for feature in self.by_size()[:3])
+        ellipsis = ", ..." if len(self.names) > 3 else ""
+        return f"FeatureImportance({self.method}, features={len(self.names)}: {first}{ellipsis})"
 
     def _repr_html_(self) -> str:
         rows = [
-            (self.names[place], f"{self.importances[place]:.4f}", f"[{self.lower[place]:.4f}, {self.upper[place]:.4f}]")
-            for place in self.by_size()[:_MOST_ROWS]
+            (
+                self.names[feature],
+                f"{self.importances[feature]:.4f}",
+                f"[{self.lower[feature]:.4f}, {self.upper[feature]:.4f}]",
+            )
+            for feature in self.by_size()[:_MOST_ROWS]
         ]
         table = html_table(rows, header=("feature", "importance", f"{self.level:.0%} interval"))
         return html_block(f"FeatureImportance, {len(self.names)} features", table, f"<small>{self.meaning}</small>")

@@ -23,19 +23,6 @@ class ItemValue:
     """The score or the expected rank of one item of a query, as a function of its features.
 
     The expected rank of item i under a Plackett-Luce policy is 1 + sum over the other items j of sigmoid(s_j - s_i); 1 is the top.
-
-    Parameters
-    ----------
-    ranker
-        A fitted ranker that reads features.
-    query
-        Its data to rank: one query.
-    item
-        Place of the item in the query.
-    over
-        Place of the item it is compared with, whose features change too; None without one.
-    of
-        "score" or "expected_rank".
     """
 
     def __init__(self, ranker: Ranker, query: RankingDataset, item: int, over: int | None, *, of: str) -> None:
@@ -49,65 +36,63 @@ class ItemValue:
                 self._log_weights = policy.scores[0].double().numpy()
 
     def __call__(
-        self, own: Rows, other: Rows | None = None, *, swaps_groups: NDArray[np.bool_] | None = None
+        self, item_features: Rows, other_features: Rows | None = None, *, swaps_groups: NDArray[np.bool_] | None = None
     ) -> NDArray[np.float64]:
-        """The value of the item in each of several worlds (world,).
-
-        Parameters
-        ----------
-        own
-            Features of the item in each world.
-        other
-            Features of the item it is compared with; None leaves them as they are.
-        swaps_groups
-            Whether the two items have exchanged their protected groups (world,); None: nowhere.
-        """
+        """The value of the item in each of several worlds (world,)."""
         by_item = not self._ranker._needs_queries and (self._of == "score" or self._log_weights is not None)
         size = len(self._query.features_by_query)
-        step = max(1, _MOST_CELLS // (own.shape[1] * (2 if by_item else size)))
-        parts = []
-        for start in range(0, len(own), step):
+        step = max(1, _MOST_CELLS // (item_features.shape[1] * (2 if by_item else size)))
+        values = []
+        for start in range(0, len(item_features), step):
             block = slice(start, start + step)
-            others = None if other is None else other[block]
+            other_block = None if other_features is None else other_features[block]
             if by_item:
-                parts.append(self._by_item(own[block], others))
+                values.append(self._by_item(item_features[block], other_block))
             else:
                 swaps = None if swaps_groups is None else swaps_groups[block]
-                parts.append(self._by_query(own[block], others, swaps))
-        return np.concatenate(parts)
+                values.append(self._by_query(item_features[block], other_block, swaps))
+        return np.concatenate(values)
 
-    def _by_item(self, own: Rows, other: Rows | None) -> NDArray[np.float64]:
+    def _by_item(self, item_features: Rows, other_features: Rows | None) -> NDArray[np.float64]:
         """Where a score depends on the item alone, only the changed items are scored."""
         if self._of == "score":
-            return np.asarray(self._ranker._scores(_one_query(self._query, own)), np.float64)
+            return np.asarray(self._ranker._scores(_one_query(self._query, item_features)), np.float64)
         assert self._log_weights is not None
-        rows = own if other is None else np.concatenate([own, other])
+        rows = item_features if other_features is None else np.concatenate([item_features, other_features])
         policy = self._ranker._policy_of(_one_query(self._query, rows))
         assert isinstance(policy, PlackettLuce)
         changed = policy.scores[0].double().numpy()
-        mine = changed[: len(own), None]
-        same = [place for place in range(len(self._log_weights)) if place not in (self._item, self._over)]
-        ranks = 1 + _sigmoid(self._log_weights[same] - mine).sum(axis=1)
+        item_scores = changed[: len(item_features), None]
+        unchanged = [index for index in range(len(self._log_weights)) if index not in (self._item, self._over)]
+        ranks = 1 + _sigmoid(self._log_weights[unchanged] - item_scores).sum(axis=1)
         if self._over is not None:
-            theirs = self._log_weights[self._over] if other is None else changed[len(own) :, None]
-            ranks += _sigmoid(theirs - mine)[:, 0]
+            other_scores = (
+                self._log_weights[self._over] if other_features is None else changed[len(item_features) :, None]
+            )
+            ranks += _sigmoid(other_scores - item_scores)[:, 0]
         return np.asarray(ranks)
 
-    def _by_query(self, own: Rows, other: Rows | None, swaps: NDArray[np.bool_] | None) -> NDArray[np.float64]:
+    def _by_query(
+        self, item_features: Rows, other_features: Rows | None, swaps: NDArray[np.bool_] | None
+    ) -> NDArray[np.float64]:
         """Where a score depends on the whole query, the query is ranked once per world."""
         query, size = self._query, self._query.num_items
-        features = np.repeat(query.features_by_query[None], len(own), axis=0)
-        features[:, self._item] = own
-        if other is not None:
-            features[:, self._over] = other
-        groups = None if query.groups_by_query is None else np.repeat(query.groups_by_query[None], len(own), axis=0)
+        features = np.repeat(query.features_by_query[None], len(item_features), axis=0)
+        features[:, self._item] = item_features
+        if other_features is not None:
+            features[:, self._over] = other_features
+        groups = (
+            None
+            if query.groups_by_query is None
+            else np.repeat(query.groups_by_query[None], len(item_features), axis=0)
+        )
         if query.groups_by_query is not None and groups is not None and swaps is not None and self._over is not None:
             item, over = query.groups_by_query[self._item], query.groups_by_query[self._over]
             groups[swaps, self._item], groups[swaps, self._over] = over, item
         worlds = _dataset(
             query,
             features.reshape(-1, features.shape[2]),
-            np.arange(len(own) + 1) * size,
+            np.arange(len(item_features) + 1) * size,
             groups=None if groups is None else groups.reshape(-1),
         )
         return self._of_all(worlds)[:, self._item]
@@ -122,20 +107,14 @@ class ItemValue:
             ranks: Any = policy.exposure(torch.arange(1, size + 1, dtype=torch.float64))
             return np.asarray(ranks.numpy(), np.float64)
         scores = policy.scores.double().numpy()
-        above = np.stack([_sigmoid(scores - scores[:, [place]]).sum(axis=1) for place in range(size)], axis=1)
+        above = np.stack([_sigmoid(scores - scores[:, [index]]).sum(axis=1) for index in range(size)], axis=1)
         return np.asarray(
             above + 0.5
         )  # an item stands above itself with probability 1/2 in this sum, and ranks count from 1
 
 
 def check_of(of: str) -> None:
-    """Refuse a quantity that cannot be explained.
-
-    Parameters
-    ----------
-    of
-        What the user asked for.
-    """
+    """Refuse a quantity that cannot be explained."""
     if not isinstance(of, str) or of not in ("score", "expected_rank"):
         raise RankPolicyError(f"of must be 'score' or 'expected_rank'; got {of!r}.")
 

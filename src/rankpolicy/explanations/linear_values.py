@@ -21,20 +21,11 @@ def linear_values(
     A feature that scaling turns into several columns (its quantile, an indicator of missing values, one column per category) has the sum
     over these. Scaling may bend a feature as it likes: as long as every column depends on one feature, the score is a sum of functions of
     single features, and this is its exact interventional Shapley value. None where the ranker is not linear in this sense.
-
-    Parameters
-    ----------
-    ranker
-        A fitted ranker.
-    item
-        Features of the item (feature,).
-    references
-        Features to compare with (reference, feature).
     """
-    parts = None if ranker._needs_queries else _weights_and_scaling(ranker)
-    if parts is None:
+    weights_and_scaling = None if ranker._needs_queries else _weights_and_scaling(ranker)
+    if weights_and_scaling is None:
         return None
-    weights, scaling = parts
+    weights, scaling = weights_and_scaling
     scaled = scaling.apply(np.concatenate([item[None], references])).astype(np.float64)
     by_column = weights * (scaled[0] - scaled[1:].mean(axis=0))
     values = np.zeros(len(item))
@@ -43,20 +34,12 @@ def linear_values(
 
 
 def features_of_columns(scaling: FeatureScaling, num_features: int) -> NDArray[np.int64]:
-    """The feature that each column of scaled features comes from (column,).
-
-    Parameters
-    ----------
-    scaling
-        A fitted scaling.
-    num_features
-        Number of features before scaling.
-    """
-    own = [np.arange(num_features)] * (2 if SCALINGS[scaling.kind].adds_quantiles else 1)
+    """The feature that each column of scaled features comes from (column,)."""
+    features = [np.arange(num_features)] * (2 if SCALINGS[scaling.kind].adds_quantiles else 1)
     if scaling.encoding is not None:
         counts = scaling.encoding.num_categories.astype(np.int64)
-        own += [np.flatnonzero(scaling.encoding.indicators), np.repeat(np.arange(num_features), counts)]
-    return np.concatenate(own)
+        features += [np.flatnonzero(scaling.encoding.indicators), np.repeat(np.arange(num_features), counts)]
+    return np.concatenate(features)
 
 
 def _weights_and_scaling(ranker: Ranker) -> tuple[NDArray[np.float64], FeatureScaling] | None:

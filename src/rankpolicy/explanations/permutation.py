@@ -59,28 +59,28 @@ def permutation_importance(
     whole_number("num_repeats", num_repeats, at_least=1)
     checked_level(level)
     generator = seeded(random_state)
-    given = dataset_to_explain(ranker, data, "data to measure on", y=y, qid=qid, group=group)
-    check_has_labels(given, "data to measure on")
-    measure = reward_for_labels(reward_to_maximise(metric), given.label_kind)
-    before = evaluate_scores(ranker._scores(given), given, [measure])[:, 0]
-    features = given.features_by_query.copy()
-    shuffled = replace(given, features_by_query=features)
-    found = np.empty((3, given.num_features))
-    for column in range(given.num_features):
-        values, drops = given.features_by_query[:, column], np.zeros(given.num_queries)
+    dataset = dataset_to_explain(ranker, data, "data to measure on", y=y, qid=qid, group=group)
+    check_has_labels(dataset, "data to measure on")
+    measure = reward_for_labels(reward_to_maximise(metric), dataset.label_kind)
+    before = evaluate_scores(ranker._scores(dataset), dataset, [measure])[:, 0]
+    features = dataset.features_by_query.copy()
+    shuffled = replace(dataset, features_by_query=features)
+    drops_with_intervals = np.empty((3, dataset.num_features))
+    for column in range(dataset.num_features):
+        values, drops = dataset.features_by_query[:, column], np.zeros(dataset.num_queries)
         for _ in range(num_repeats if _varies(values) else 0):
             # The dataset holds a read-only view of this array.
-            features[:, column] = values[generator.permutation(given.num_items)]
-            drops += before - evaluate_scores(ranker._scores(shuffled), given, [measure])[:, 0]
+            features[:, column] = values[generator.permutation(dataset.num_items)]
+            drops += before - evaluate_scores(ranker._scores(shuffled), dataset, [measure])[:, 0]
         features[:, column] = values
         drops /= num_repeats
-        interval = bootstrap_interval(drops, query_weights=given.query_weights, level=level)
-        found[:, column] = mean_over_queries(drops, given.query_weights), *interval
+        interval = bootstrap_interval(drops, query_weights=dataset.query_weights, level=level)
+        drops_with_intervals[:, column] = mean_over_queries(drops, dataset.query_weights), *interval
     return FeatureImportance(
-        names=names_of(given),
-        importances=found[0],
-        lower=found[1],
-        upper=found[2],
+        names=names_of(dataset),
+        importances=drops_with_intervals[0],
+        lower=drops_with_intervals[1],
+        upper=drops_with_intervals[2],
         method="permutation",
         metric=measure.name,
         level=level,

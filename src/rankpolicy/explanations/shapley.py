@@ -14,15 +14,7 @@ Game = Callable[[NDArray[np.bool_]], NDArray[np.float64]]
 
 
 class ShapleyValues(NamedTuple):
-    """Values of the players.
-
-    Parameters
-    ----------
-    values
-        One value per player (player,); they add up to the value of all players minus that of none.
-    variances
-        Variance of each value as an estimate (player,); 0 where it is exact.
-    """
+    """Values of the players."""
 
     values: NDArray[np.float64]
     variances: NDArray[np.float64]
@@ -46,16 +38,16 @@ def enumerated_shapley(game: Game, *, num_players: int, empty: float, full: floa
     array([2., 3.])
     """
     members = np.arange(1 << num_players)
-    taken = (members[:, None] >> np.arange(num_players)) & 1 == 1
+    coalitions = (members[:, None] >> np.arange(num_players)) & 1 == 1
     values = np.empty(len(members))
     values[0], values[-1] = empty, full
     if len(members) > 2:
-        values[1:-1] = game(taken[1:-1])
+        values[1:-1] = game(coalitions[1:-1])
     weights = 1 / np.array([num_players * comb(num_players - 1, size) for size in range(num_players)])
-    sizes = taken.sum(axis=1)
+    sizes = coalitions.sum(axis=1)
     shares = np.empty(num_players)
     for player in range(num_players):
-        without = members[~taken[:, player]]
+        without = members[~coalitions[:, player]]
         shares[player] = weights[sizes[without]] @ (values[without | 1 << player] - values[without])
     return ShapleyValues(shares, np.zeros(num_players))
 
@@ -86,11 +78,11 @@ def sampled_shapley(
     for sample in range(num_samples):
         order = generator.permutation(num_players)
         for joining in (order, order[::-1]):
-            place = np.empty(num_players, np.int64)
-            place[joining] = ranks
+            ranks_in_order = np.empty(num_players, np.int64)
+            ranks_in_order[joining] = ranks
             values = np.empty(num_players + 1)
             values[0], values[-1] = empty, full
             if num_players > 1:
-                values[1:-1] = game(place < ranks[1:, None])  # row s: the players at the first s places
+                values[1:-1] = game(ranks_in_order < ranks[1:, None])  # row s: the players at the first s places
             shares[sample, joining] += np.diff(values) / 2
     return ShapleyValues(shares.mean(axis=0), shares.var(axis=0, ddof=1) / num_samples)

@@ -13,43 +13,19 @@ _ZERO = 1e-35  # LightGBM takes smaller numbers for 0
 
 
 class Split(NamedTuple):
-    """An inner node of a tree.
-
-    Parameters
-    ----------
-    feature
-        Number of the feature that it compares.
-    threshold
-        Values up to this go left; unused for categories.
-    categories
-        Categories that go left; None for numbers.
-    missing
-        Which values count as missing: "None", "Zero" or "NaN".
-    missing_left
-        Whether missing values go left.
-    gain
-        How much the split lowered the loss in training.
-    left, right
-        The nodes below: a split, or the value of a leaf.
-    """
+    """An inner node of a tree."""
 
     feature: int
-    threshold: float
-    categories: frozenset[int] | None
-    missing: str
+    threshold: float  # values up to this go left; unused for categories
+    categories: frozenset[int] | None  # that go left; None for numbers
+    missing: str  # which values count as missing: "None", "Zero" or "NaN"
     missing_left: bool
     gain: float
     left: Split | float
     right: Split | float
 
     def goes_left(self, value: float) -> bool:
-        """Whether an item with this value of the feature goes left, as LightGBM decides it.
-
-        Parameters
-        ----------
-        value
-            The feature of the item; NaN where it is missing.
-        """
+        """Whether an item with this value of the feature goes left, as LightGBM decides it."""
         if self.categories is not None:
             return not math.isnan(value) and int(value) in self.categories
         if math.isnan(value) and self.missing != "NaN":
@@ -60,15 +36,7 @@ class Split(NamedTuple):
 
 
 def trees_of(booster: Any, *, num_trees: int) -> list[Split | float]:
-    """The roots of the first trees of a LightGBM booster.
-
-    Parameters
-    ----------
-    booster
-        The booster.
-    num_trees
-        How many trees to read.
-    """
+    """The roots of the first trees of a LightGBM booster."""
     dumped = booster.dump_model(num_iteration=num_trees)["tree_info"]
     return [_node(tree["tree_structure"]) for tree in dumped]
 
@@ -82,50 +50,41 @@ def tree_values(
     leaf if the a features on the way whose value must be the item's are in the coalition, and the b features whose value must be the
     reference's are not. A leaf of value w therefore gives w (a-1)! b! / (a+b)! to each of the former and takes w a! (b-1)! / (a+b)! from
     each of the latter.
-
-    Parameters
-    ----------
-    trees
-        Roots, from ``trees_of``.
-    item
-        Features of the item (feature,).
-    references
-        Features to compare with (reference, feature).
     """
     values = [0.0] * len(item)
-    own = item.astype(np.float64).tolist()
+    item_values = item.astype(np.float64).tolist()
     for row in references.astype(np.float64).tolist():
         for tree in trees:
-            _add_leaves(tree, own, row, (), (), values)
+            _add_leaves(tree, item_values, row, (), (), values)
     return np.array(values) / len(references)
 
 
 def _add_leaves(
     node: Split | float,
-    own: list[float],
+    item_values: list[float],
     reference: list[float],
-    taken: tuple[int, ...],
-    left_out: tuple[int, ...],
+    inside: tuple[int, ...],
+    outside: tuple[int, ...],
     values: list[float],
 ) -> None:
     """Add what the leaves below a node give, where ``taken`` must be in the coalition and ``left_out`` must not."""
     while isinstance(node, Split):
         feature = node.feature
-        if feature in taken:
-            node = node.left if node.goes_left(own[feature]) else node.right
-        elif feature in left_out:
+        if feature in inside:
+            node = node.left if node.goes_left(item_values[feature]) else node.right
+        elif feature in outside:
             node = node.left if node.goes_left(reference[feature]) else node.right
         else:
-            mine, theirs = node.goes_left(own[feature]), node.goes_left(reference[feature])
-            if mine != theirs:
-                below = node.left if theirs else node.right
-                _add_leaves(below, own, reference, taken, (*left_out, feature), values)
-                taken = (*taken, feature)
-            node = node.left if mine else node.right
-    a, b = len(taken), len(left_out)
-    for feature in taken:
+            item_left, reference_left = node.goes_left(item_values[feature]), node.goes_left(reference[feature])
+            if item_left != reference_left:
+                below = node.left if reference_left else node.right
+                _add_leaves(below, item_values, reference, inside, (*outside, feature), values)
+                inside = (*inside, feature)
+            node = node.left if item_left else node.right
+    a, b = len(inside), len(outside)
+    for feature in inside:
         values[feature] += node / (a * comb(a + b, a))
-    for feature in left_out:
+    for feature in outside:
         values[feature] -= node / (b * comb(a + b, b))
 
 

@@ -17,13 +17,7 @@ SPREAD = 0.3  # in ranks: width over which the intervals of several methods are 
 
 
 def position_bias_figure(biases: Mapping[str, PositionBias]) -> Any:
-    """A matplotlib figure of position bias by rank, on a logarithmic scale, for ``figures.svg`` and ``figures.file``.
-
-    Parameters
-    ----------
-    biases
-        Estimates of position bias by the name of their method; at least one.
-    """
+    """A matplotlib figure of position bias by rank, on a logarithmic scale, for ``figures.svg`` and ``figures.file``."""
     with figures.style():
         drawn = figures.new_figure(7.4, 4.8)
         axes = drawn.add_subplot()
@@ -57,21 +51,7 @@ def position_bias_figure(biases: Mapping[str, PositionBias]) -> Any:
 
 
 def position_bias_page(biases: Mapping[str, PositionBias], run: RunRecord, *, title: str, lead: str, unit: str) -> str:
-    """The HTML page on the position bias of a click log.
-
-    Parameters
-    ----------
-    biases
-        Estimates of position bias by the name of their method; at least one.
-    run
-        Command, seed, data and versions, for the last section.
-    title
-        Title of the page.
-    lead
-        First paragraph, below the title.
-    unit
-        What the log counts: "sessions", or "items shown" where it holds counts.
-    """
+    """The HTML page on the position bias of a click log."""
     return report(
         "position_bias",
         title=title,

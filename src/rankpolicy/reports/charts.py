@@ -93,7 +93,7 @@ def time_plane(series: Sequence[Series], span: float) -> Plane:
 
 def position_plane(series: Sequence[Series]) -> Plane:
     """The plane of values at the positions of a list, from 1."""
-    longest = max((int(point.x) for one in series for point in one.points), default=1)
+    longest = max((int(point.x) for line in series for point in line.points), default=1)
     step = -(-longest // 10)
     return Plane(_largest(series), 0.5, longest + 0.5, [(x, str(x)) for x in range(1, longest + 1, step)])
 
@@ -123,7 +123,7 @@ def interval_scale(rows: Sequence[Row]) -> Scale:
 
 
 def _largest(series: Sequence[Series]) -> float:
-    values = [point.y for one in series for point in one.points]
+    values = [point.y for line in series for point in line.points]
     # Wide intervals of few observations would flatten everything else.
-    highs = [min(point.high, 2 * max(values)) for one in series for point in one.points if point.high is not None]
+    highs = [min(point.high, 2 * max(values)) for line in series for point in line.points if point.high is not None]
     return max(values + highs, default=0.0)

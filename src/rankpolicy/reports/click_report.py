@@ -13,22 +13,16 @@ from rankpolicy.reports.run_record import RunRecord
 
 
 def click_figure(comparison: ClickComparison) -> Any:
-    """A matplotlib figure of perplexity by rank and position effect, one line per model, for ``figures.svg`` and ``figures.file``.
-
-    Parameters
-    ----------
-    comparison
-        The click models and their perplexities.
-    """
+    """A matplotlib figure of perplexity by rank and position effect, one line per model, for ``figures.svg`` and ``figures.file``."""
     with figures.style():
         drawn = figures.new_figure(10.5, 4.4)
         left, right = drawn.subplots(1, 2)
         styles = zip(figures.colours(), figures.MARKERS * 20, comparison.models.items(), strict=False)
-        for place, (colour, marker, (name, measured)) in enumerate(styles):
+        for number, (colour, marker, (name, measured)) in enumerate(styles):
             ranks = range(1, len(measured.examination) + 1)
             # Colours repeat after six: from then on lines are dashed.
             line = {"color": colour, "marker": marker, "markersize": 5, "linewidth": 1.5}
-            line["linestyle"] = "-" if place < len(PALETTE) else "--"
+            line["linestyle"] = "-" if number < len(PALETTE) else "--"
             left.plot(ranks, measured.perplexity.by_rank, **line, label=name)
             right.plot(ranks, measured.examination / measured.examination[0], **line)
         left.set_ylabel("perplexity of held-out clicks   (← better)")
@@ -42,19 +36,7 @@ def click_figure(comparison: ClickComparison) -> Any:
 
 
 def click_page(comparison: ClickComparison, run: RunRecord, *, title: str, lead: str) -> str:
-    """The HTML page that compares click models.
-
-    Parameters
-    ----------
-    comparison
-        The click models and how well each predicts held-out clicks.
-    run
-        Command, seed, data and versions, for the last section.
-    title
-        Title of the page.
-    lead
-        First paragraph, below the title.
-    """
+    """The HTML page that compares click models."""
     best = min(comparison.models, key=lambda name: comparison.models[name].perplexity.overall)
     return report(
         "clicks",
@@ -71,15 +53,7 @@ def click_page(comparison: ClickComparison, run: RunRecord, *, title: str, lead:
 
 
 def log_likelihood_text(comparison: ClickComparison, name: str) -> str:
-    """Mean log-likelihood over sessions, or the number of sessions to which the model gives probability 0.
-
-    Parameters
-    ----------
-    comparison
-        The click models and how well each predicts held-out clicks.
-    name
-        Name of the model.
-    """
+    """Mean log-likelihood over sessions, or the number of sessions to which the model gives probability 0."""
     measured = comparison.models[name]
     if measured.num_impossible:
         return f"-∞ ({measured.num_impossible} impossible)"
@@ -87,15 +61,7 @@ def log_likelihood_text(comparison: ClickComparison, name: str) -> str:
 
 
 def number(value: float, digits: int = 4) -> str:
-    """A number in fixed notation; "-" for NaN, "∞" for infinity.
-
-    Parameters
-    ----------
-    value
-        The number.
-    digits
-        Digits after the point. The default is 4.
-    """
+    """A number in fixed notation; "-" for NaN, "∞" for infinity."""
     if math.isnan(value):
         return "-"
     return f"{value:.{digits}f}" if math.isfinite(value) else "∞"

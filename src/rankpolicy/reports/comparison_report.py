@@ -70,13 +70,7 @@ def comparison_page(
 
 
 def adjustment(comparison: Comparison) -> str:
-    """A sentence that says over which comparisons p-values are adjusted, and what the stars mean.
-
-    Parameters
-    ----------
-    comparison
-        The comparison.
-    """
+    """A sentence that says over which comparisons p-values are adjusted, and what the stars mean."""
     which = (
         "all comparisons of a test"
         if comparison.baseline is None
@@ -86,23 +80,12 @@ def adjustment(comparison: Comparison) -> str:
 
 
 def stars(p: float) -> str:
-    """Marks of significance: * below 0.05, ** below 0.01, *** below 0.001.
-
-    Parameters
-    ----------
-    p
-        A p-value.
-    """
+    """Marks of significance: * below 0.05, ** below 0.01, *** below 0.001."""
     return "***" if p < 0.001 else "**" if p < 0.01 else "*" if p < 0.05 else ""
 
 
 def p_text(p: float) -> str:
     """A p-value with its marks of significance.
-
-    Parameters
-    ----------
-    p
-        A p-value.
 
     >>> p_text(0.00002), p_text(0.02), p_text(0.5)
     ('< 0.0001 ***', '0.0200 *', '0.5000')
@@ -111,15 +94,7 @@ def p_text(p: float) -> str:
 
 
 def chosen_settings(comparison: Comparison, method: str) -> list[str]:
-    """The settings chosen for a method on validation data, most frequent first, with the number of folds that chose them.
-
-    Parameters
-    ----------
-    comparison
-        The comparison.
-    method
-        Name of the method, or of the run of an outside ranker.
-    """
+    """The settings chosen for a method on validation data, most frequent first, with the number of folds that chose them."""
     if method not in comparison.selections:
         return ["a run of another ranker"]
     texts = [
@@ -134,17 +109,7 @@ def chosen_settings(comparison: Comparison, method: str) -> list[str]:
 
 
 def mean_text(comparison: Comparison, method: str, metric: str) -> str:
-    """Mean of a metric over folds, with the standard deviation between folds where there are several.
-
-    Parameters
-    ----------
-    comparison
-        The comparison.
-    method
-        Name of the method.
-    metric
-        Name of the metric.
-    """
+    """Mean of a metric over folds, with the standard deviation between folds where there are several."""
     mean, values = comparison.mean(method, metric), comparison.per_fold(method, metric)
     if math.isnan(mean):
         return "–"
@@ -163,11 +128,11 @@ def _scatters(comparison: Comparison) -> list[tuple[str, str, str]]:
     """Two methods and their values query by query: of the best or the baseline with some others."""
     metric, pooled = comparison.metrics[0], comparison.pooled
     best = comparison.baseline or comparison.best_method(metric)
-    others = [method for method in comparison.methods if method != best][:MOST_SCATTERS]
+    methods = [method for method in comparison.methods if method != best][:MOST_SCATTERS]
     if comparison.baseline is not None:
-        pairs = [(best, other) for other in others]
+        pairs = [(best, other) for other in methods]
     elif len(comparison.methods) > 2:
-        pairs = [(other, best) for other in others]
+        pairs = [(other, best) for other in methods]
     else:
         pairs = [(b, a) for a, b in combinations(comparison.methods, 2)]
     return [
@@ -179,7 +144,7 @@ def _chosen(comparison: Comparison) -> list[tuple[str, str, int | None]]:
     """Rows of the table of settings; the method and the number of candidates stand in its first row."""
     rows: list[tuple[str, str, int | None]] = []
     for method, selections in comparison.selections.items():
-        first, *others = chosen_settings(comparison, method)
-        rows.append((method, first, max(len(selection.tried) for selection in selections)))
-        rows += [("", settings, None) for settings in others]
+        first_settings, *further_settings = chosen_settings(comparison, method)
+        rows.append((method, first_settings, max(len(selection.tried) for selection in selections)))
+        rows += [("", settings, None) for settings in further_settings]
     return rows

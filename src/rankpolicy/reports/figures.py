@@ -53,33 +53,23 @@ def learning_curves(
     *,
     step: str,
 ) -> str:
-    """Training and validation values of a method by epoch or tree as SVG, one line per fold, with the best step marked.
-
-    Parameters
-    ----------
-    histories
-        ``evals_result_`` of the fitted rankers, by fold.
-    best_steps
-        ``best_iteration_`` of the fitted rankers, by fold.
-    step
-        Name of a step: "epoch" or "tree".
-    """
+    """Training and validation values of a method by epoch or tree as SVG, one line per fold, with the best step marked."""
     # The reward may be chosen fold by fold, and names its curve.
-    named = [(part, name) for history in histories.values() for part in history for name in history[part]]
-    panels = [one for one in dict.fromkeys(sorted(named)) if one[0] in ("training", "valid_0")]
+    named = [(split, name) for history in histories.values() for split in history for name in history[split]]
+    panels = [panel for panel in dict.fromkeys(sorted(named)) if panel[0] in ("training", "valid_0")]
     with style():
         figure = new_figure(4.6 * len(panels) if len(panels) > 1 else 7.0, 3.4)
-        for index, (part, name) in enumerate(panels, 1):
+        for index, (split, name) in enumerate(panels, 1):
             axes = figure.add_subplot(1, len(panels), index)
             for colour, (fold, history) in zip(colours(), histories.items(), strict=False):
-                values, best = history.get(part, {}).get(name, ()), best_steps[fold]
+                values, best = history.get(split, {}).get(name, ()), best_steps[fold]
                 if not len(values):
                     continue
                 axes.plot(range(1, len(values) + 1), values, color=colour, linewidth=1.6, label=fold)
-                if part == "valid_0" and best <= len(values):
+                if split == "valid_0" and best <= len(values):
                     axes.plot([best], [values[best - 1]], "o", color=colour, markersize=7, label=None)
             axes.set_xlabel(step)
-            axes.set_ylabel(f"training {name}" if part == "training" else f"validation {name}")
+            axes.set_ylabel(f"training {name}" if split == "training" else f"validation {name}")
             if len(histories) > 1 and index == len(panels):
                 axes.legend(fontsize=9, loc="lower right")
         return _svg(figure, f"learning curves by {step}")
@@ -93,13 +83,6 @@ def validation_curves(
 
     Each method has one colour: a pale line per fold and a strong one for the mean of the folds, up to the last step that all folds reached.
     Steps have a logarithmic axis where some methods take many more of them than others. Each metric has its own panel.
-
-    Parameters
-    ----------
-    histories
-        ``evals_result_`` of the fitted rankers of each method, one per fold.
-    best_steps
-        ``best_iteration_`` of the fitted rankers of each method, one per fold.
     """
     names = list(dict.fromkeys(name for folds in histories.values() for name in folds[0].get("valid_0", {})))
     if not names:
@@ -140,15 +123,7 @@ def validation_curves(
 
 
 def metric_intervals(tables: Mapping[str, MetricTable], *, random_state: int = 0) -> str:
-    """Mean of each metric with its 95% bootstrap interval over queries as SVG, one panel per metric and one row per method.
-
-    Parameters
-    ----------
-    tables
-        Metrics of each method, by its name.
-    random_state
-        Seed of the bootstrap.
-    """
+    """Mean of each metric with its 95% bootstrap interval over queries as SVG, one panel per metric and one row per method."""
     names = next(iter(tables.values())).names
     with style():
         columns = min(2, len(names))
@@ -172,15 +147,7 @@ def metric_intervals(tables: Mapping[str, MetricTable], *, random_state: int = 0
 
 
 def query_scatter(values: Mapping[str, NDArray[np.float64]], *, metric: str) -> str:
-    """Scatter plot of two methods query by query as SVG; above the diagonal the second is better. The title counts wins and ties.
-
-    Parameters
-    ----------
-    values
-        Values of the metric (query,) of the two methods, by their names.
-    metric
-        Name of the metric.
-    """
+    """Scatter plot of two methods query by query as SVG; above the diagonal the second is better. The title counts wins and ties."""
     (a, of_a), (b, of_b) = values.items()
     counted = ~(np.isnan(of_a) | np.isnan(of_b))
     of_a, of_b = of_a[counted], of_b[counted]
@@ -205,17 +172,7 @@ def query_scatter(values: Mapping[str, NDArray[np.float64]], *, metric: str) -> 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Curve:
-    """The points of one method in a trade-off figure, ordered by the setting that was varied.
-
-    Parameters
-    ----------
-    x, y
-        Coordinates of the points.
-    spread_of_x, spread_of_y
-        Standard deviations of the coordinates; None where there is only one run.
-    labels
-        Value of the setting that was varied, for each point; empty texts are not drawn.
-    """
+    """The points of one method in a trade-off figure, ordered by the setting that was varied."""
 
     x: Sequence[float]
     y: Sequence[float]
@@ -227,19 +184,7 @@ class Curve:
 def tradeoff_curves(
     curves: Mapping[str, Curve], front: Sequence[tuple[float, float]], *, x_name: str, y_name: str, label_name: str
 ) -> Any:
-    """A matplotlib figure of a trade-off, for ``svg`` or ``file``: one line per method with its spread, and the Pareto front ringed.
-
-    Parameters
-    ----------
-    curves
-        Points of each method, by its name.
-    front
-        Points (x, y) of the Pareto front, by ascending x.
-    x_name, y_name
-        Names of the axes.
-    label_name
-        Name of the setting whose values are written beside points.
-    """
+    """A matplotlib figure of a trade-off, for ``svg`` or ``file``: one line per method with its spread, and the Pareto front ringed."""
     with style():
         figure = new_figure(8.6, 5.4)
         axes = figure.add_subplot()
@@ -250,18 +195,20 @@ def tradeoff_curves(
             axes.plot(*zip(*front, strict=True), "o", **ring, label="Pareto front", zorder=4)
         for colour, marker, (name, curve) in zip(colours(), MARKERS * 20, curves.items(), strict=False):
             if curve.spread_of_x is not None and curve.spread_of_y is not None:
-                left = [min(x, spread) for x, spread in zip(curve.x, curve.spread_of_x, strict=True)]  # no x below 0
+                left_bars = [
+                    min(x, spread) for x, spread in zip(curve.x, curve.spread_of_x, strict=True)
+                ]  # no x below 0
                 bars = {"fmt": "none", "ecolor": colour, "alpha": 0.35, "elinewidth": 1.2}
-                axes.errorbar(curve.x, curve.y, xerr=[left, curve.spread_of_x], yerr=curve.spread_of_y, **bars)
+                axes.errorbar(curve.x, curve.y, xerr=[left_bars, curve.spread_of_x], yerr=curve.spread_of_y, **bars)
             axes.plot(curve.x, curve.y, color=colour, marker=marker, markersize=6, linewidth=1.6, label=name, zorder=3)
         axes.set_xlabel(f"{x_name}   (← better)")
         axes.set_ylabel(f"{y_name}   (better →)")
         axes.margins(0.07)
         handles, names = axes.get_legend_handles_labels()
-        order = sorted(range(len(names)), key=lambda place: names[place] == "Pareto front")  # methods first
+        order = sorted(range(len(names)), key=lambda index: names[index] == "Pareto front")  # methods first
         figure.legend(
-            [handles[place] for place in order],
-            [names[place] for place in order],
+            [handles[index] for index in order],
+            [names[index] for index in order],
             loc="outside upper left",
             ncols=4,
             fontsize=10,
@@ -280,15 +227,6 @@ def exposure_by_merit(
     """A matplotlib figure of exposure against merit, one panel per policy: one dot per item, coloured by group, with group means marked.
 
     The line runs through the origin and the mean of all items: above it, an item has more exposure for its merit than the average item.
-
-    Parameters
-    ----------
-    panels
-        Exposures (items,) of each policy, by the title of its panel.
-    merit
-        Merit of each item (items,).
-    groups
-        Protected group of each item (items,); None draws all items in one colour.
     """
     names = ["all items"] if groups is None else np.unique(groups).tolist()
     is_discrete = len(np.unique(merit)) <= 12
@@ -298,11 +236,13 @@ def exposure_by_merit(
         all_axes = figure.subplots(1, len(panels), sharex=True, sharey=True, squeeze=False)[0]
         for axes, (title, exposure) in zip(all_axes, panels.items(), strict=True):
             axes.axline((0, 0), (merit.mean(), exposure.mean()), color=INK, linewidth=1, alpha=0.5)
-            for place, (colour, marker, name) in enumerate(zip(colours(), MARKERS * 20, names, strict=False)):
+            for number, (colour, marker, name) in enumerate(zip(colours(), MARKERS * 20, names, strict=False)):
                 members = np.ones(len(merit), bool) if groups is None else groups == name
                 x, y = merit[members], exposure[members]
                 # Dots of equal merit are moved sideways at random, or they would hide one another.
-                aside = np.random.default_rng(0).uniform(0, 0.8 / len(names), len(x)) + 0.8 * (place / len(names) - 0.5)
+                aside = np.random.default_rng(0).uniform(0, 0.8 / len(names), len(x)) + 0.8 * (
+                    number / len(names) - 0.5
+                )
                 axes.scatter(
                     x + (0.5 * aside if is_discrete else 0),
                     y,
@@ -331,29 +271,13 @@ def exposure_by_merit(
 
 
 def svg(figure: Any, label: str) -> str:
-    """A figure as SVG text for use inside an HTML page.
-
-    Parameters
-    ----------
-    figure
-        A matplotlib figure.
-    label
-        Description for readers who do not see the figure.
-    """
+    """A figure as SVG text for use inside an HTML page."""
     with style():
         return _svg(figure, label)
 
 
 def file(figure: Any, format: str) -> bytes:
-    """A figure as the bytes of an image file, on a white background.
-
-    Parameters
-    ----------
-    figure
-        A matplotlib figure.
-    format
-        "png" or "svg".
-    """
+    """A figure as the bytes of an image file, on a white background."""
     buffer = io.BytesIO()
     with style():
         figure.savefig(
@@ -372,13 +296,7 @@ def style() -> Any:
 
 
 def new_figure(width: float, height: float) -> Any:
-    """An empty matplotlib figure.
-
-    Parameters
-    ----------
-    width, height
-        Size in inches.
-    """
+    """An empty matplotlib figure."""
     from matplotlib.figure import Figure
 
     return Figure(figsize=(width, height), layout="constrained")

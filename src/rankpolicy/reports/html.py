@@ -18,7 +18,7 @@ from rankpolicy.reports.run_record import RunRecord
 def environment() -> Any:
     """The one environment of templates, which are named by their path in this package. A name that no page gives them is an error."""
     jinja2 = require("jinja2", "A page of HTML")
-    made = jinja2.Environment(
+    templates = jinja2.Environment(
         loader=jinja2.PackageLoader("rankpolicy", "."),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
@@ -27,9 +27,9 @@ def environment() -> Any:
         keep_trailing_newline=True,
         auto_reload=False,
     )
-    made.filters |= numbers.FILTERS
-    made.globals |= numbers.FILTERS | {"geometry": charts}
-    return made
+    templates.filters |= numbers.FILTERS
+    templates.globals |= numbers.FILTERS | {"geometry": charts}
+    return templates
 
 
 def rendered(template: str, **values: Any) -> str:

@@ -9,13 +9,7 @@ import numpy as np
 
 
 def use_readable_log_ticks(axis: Any) -> None:
-    """Give a logarithmic axis ticks at round numbers, written as plain numbers, at most about ten. Call it when all lines are drawn.
-
-    Parameters
-    ----------
-    axis
-        ``axes.xaxis`` or ``axes.yaxis``, already on a logarithmic scale.
-    """
+    """Give a logarithmic axis ticks at round numbers, written as plain numbers, at most about ten. Call it when all lines are drawn."""
     from matplotlib.ticker import FixedLocator, NullFormatter
 
     low, high = sorted(axis.get_view_interval())
@@ -27,11 +21,6 @@ def use_readable_log_ticks(axis: Any) -> None:
 def round_numbers(low: float, high: float) -> list[float]:
     """Round numbers between two positive ones, about evenly spaced on a logarithmic scale.
 
-    Parameters
-    ----------
-    low, high
-        The ends of the axis.
-
     >>> round_numbers(0.15, 1.1)
     [0.2, 0.4, 0.6, 0.8, 1.0]
     >>> round_numbers(1, 150)
@@ -42,9 +31,9 @@ def round_numbers(low: float, high: float) -> list[float]:
     decades = math.log10(high / low)
     if decades < 0.4:
         step = 10 ** math.floor(math.log10(high - low))
-        step = next(step * part for part in (0.1, 0.2, 0.25, 0.5, 1, 2) if (high - low) / (step * part) <= 6)
+        step = next(step * factor for factor in (0.1, 0.2, 0.25, 0.5, 1, 2) if (high - low) / (step * factor) <= 6)
         first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
-        return [float(f"{step * place:.6g}") for place in range(first, last + 1)]
+        return [float(f"{step * multiple:.6g}") for multiple in range(first, last + 1)]
     leading = (1, 2, 4, 6, 8) if decades < 1.3 else (1, 2, 5) if decades < 3 else (1,)
     powers = range(math.floor(math.log10(low)) - 1, math.ceil(math.log10(high)) + 1)
     every = max(1, math.ceil(decades / 8))
@@ -54,11 +43,6 @@ def round_numbers(low: float, high: float) -> list[float]:
 
 def plain_number(value: float) -> str:
     """A number without exponent, with thousands marked.
-
-    Parameters
-    ----------
-    value
-        The number.
 
     >>> plain_number(0.00002), plain_number(0.6000000000000001), plain_number(10_000)
     ('0.00002', '0.6', '10,000')

@@ -21,21 +21,7 @@ EXPLANATION = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RankingSample:
-    """One ranking that a policy drew.
-
-    Parameters
-    ----------
-    item_ids
-        Items from the first position to the last.
-    labels
-        Labels of the items, in the same order.
-    times_drawn
-        How often the ranking was drawn.
-    probability
-        Its probability under the policy.
-    ndcg
-        Its nDCG.
-    """
+    """One ranking that a policy drew."""
 
     item_ids: tuple[str, ...]
     labels: tuple[float, ...]
@@ -46,21 +32,7 @@ class RankingSample:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PolicySample:
-    """Rankings of one query drawn from a policy, summarised.
-
-    Parameters
-    ----------
-    most_frequent
-        The rankings that were drawn most often, most frequent first.
-    num_samples
-        Number of rankings that were drawn.
-    mean_ndcg
-        Mean nDCG of all drawn rankings.
-    random_ndcg
-        Mean nDCG of as many rankings drawn uniformly at random.
-    share_ideal
-        Share of the drawn rankings whose nDCG is 1.
-    """
+    """Rankings of one query drawn from a policy, summarised."""
 
     most_frequent: tuple[RankingSample, ...]
     num_samples: int
@@ -80,21 +52,7 @@ class PolicySample:
 def sample_rankings(
     ranker: Ranker, query: RankingDataset, *, num_samples: int = 1000, most: int = 5, random_state: int = 0
 ) -> PolicySample:
-    """Draw rankings of one query from a ranker's policy: the most frequent ones, and how good all of them are.
-
-    Parameters
-    ----------
-    ranker
-        A fitted ranker.
-    query
-        A dataset with one query.
-    num_samples
-        Number of rankings drawn. The default is 1000.
-    most
-        Number of different rankings returned. The default is 5.
-    random_state
-        Seed of the draws.
-    """
+    """Draw rankings of one query from a ranker's policy: the most frequent ones, and how good all of them are."""
     policy = ranker.policy(query)
     generator = torch.Generator().manual_seed(random_state)
     drawn = policy.sample(num_samples, generator=generator)[:, 0]
@@ -126,15 +84,7 @@ def sample_rankings(
 
 
 def query_to_show(dataset: RankingDataset, *, most_items: int = 6) -> RankingDataset:
-    """A query that is easy to look at: that with the most different labels among short queries, or the shortest query.
-
-    Parameters
-    ----------
-    dataset
-        The queries to choose from.
-    most_items
-        Number of items up to which a query is short. The default is 6.
-    """
+    """A query that is easy to look at: that with the most different labels among short queries, or the shortest query."""
     labels = np.split(dataset.labels_by_query, dataset.query_offsets[1:-1])
     num_grades = [len(set(of_query.tolist())) if len(of_query) <= most_items else 0 for of_query in labels]
     return dataset[int(np.argmax(num_grades)) if any(num_grades) else int(dataset.sizes.argmin())]

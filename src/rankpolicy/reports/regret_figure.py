@@ -29,17 +29,6 @@ def regret_figure(
 
     The legend lists bandits by final regret, highest first, in the order of the lines. Theoretical curves far above all bandits are cut off
     at the top of the axis.
-
-    Parameters
-    ----------
-    simulation
-        Regrets of bandits, step by step.
-    title
-        Title of the figure.
-    log_axis
-        Whether steps have a logarithmic axis. The default is False.
-    theory
-        Theoretical regrets (step,) by name, drawn as dotted lines; None (the default) for none.
     """
     means = {name: simulation.mean(name) for name in simulation.regrets}
     with style():
@@ -47,8 +36,8 @@ def regret_figure(
         axes = figure.add_subplot()
         by_regret = sorted(means, key=lambda name: -means[name][-1])
         look = {
-            name: (colour, LINES[place // len(PALETTE) % len(LINES)])
-            for place, (name, colour) in enumerate(zip(means, colours(), strict=False))
+            name: (colour, LINES[number // len(PALETTE) % len(LINES)])
+            for number, (name, colour) in enumerate(zip(means, colours(), strict=False))
         }
         for name in by_regret:
             mean, error = means[name], simulation.standard_error(name)
@@ -82,13 +71,7 @@ def regret_figure(
 
 
 def regret_csv(simulation: Simulation) -> str:
-    """A CSV text with one row per bandit and step: bandit, step, regret, standard_error.
-
-    Parameters
-    ----------
-    simulation
-        Regrets of bandits, step by step.
-    """
+    """A CSV text with one row per bandit and step: bandit, step, regret, standard_error."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(("bandit", "step", "regret", "standard_error"))

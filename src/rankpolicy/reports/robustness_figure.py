@@ -18,13 +18,6 @@ def robustness_figure(matrix: RobustnessMatrix, *, title: str) -> Any:
 
     A cell is the regret in percent of the regret of random lists. Colours follow its square root, so that good bandits are
     distinguishable. A frame marks the users that a bandit is made for.
-
-    Parameters
-    ----------
-    matrix
-        Regrets of bandits with different kinds of users.
-    title
-        Title of the figure.
     """
     from matplotlib.patches import Rectangle
 
@@ -66,5 +59,7 @@ def robustness_figure(matrix: RobustnessMatrix, *, title: str) -> Any:
 
 def _luminance(colour: tuple[float, ...]) -> float:
     """Relative luminance of a colour (red, green, blue, opacity), as the contrast of text is measured (WCAG 2)."""
-    red, green, blue = (part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in colour[:3])
+    red, green, blue = (
+        channel / 12.92 if channel <= 0.04045 else ((channel + 0.055) / 1.055) ** 2.4 for channel in colour[:3]
+    )
     return 0.2126 * red + 0.7152 * green + 0.0722 * blue

@@ -92,15 +92,7 @@ def installed_versions() -> dict[str, str]:
 
 
 def write_json(path: str | os.PathLike[str], document: dict[str, Any]) -> None:
-    """Write a JSON file that appears whole or not at all.
-
-    Parameters
-    ----------
-    path
-        The file to write.
-    document
-        Plain values; NaN is refused.
-    """
+    """Write a JSON file that appears whole or not at all."""
     text = json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False)
     with atomic_write(path) as file:
         file.write((text + "\n").encode())

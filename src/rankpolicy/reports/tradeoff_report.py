@@ -31,22 +31,16 @@ COLUMNS = (
 
 
 def tradeoff_figure(tradeoff: Tradeoff) -> Any:
-    """A matplotlib figure of utility against disparity, one line per method, for ``figures.svg`` and ``figures.file``.
-
-    Parameters
-    ----------
-    tradeoff
-        Points of each method.
-    """
+    """A matplotlib figure of utility against disparity, one line per method, for ``figures.svg`` and ``figures.file``."""
     curves = {}
     for method, points in tradeoff.curves.items():
         spreads = [point.standard_deviation for point in points]
-        known = [spread for spread in spreads if spread is not None]
+        known_spreads = [spread for spread in spreads if spread is not None]
         curves[method] = figures.Curve(
             x=[point.mean.disparity for point in points],
             y=[point.mean.utility for point in points],
-            spread_of_x=[spread.disparity for spread in known] or None,
-            spread_of_y=[spread.utility for spread in known] or None,
+            spread_of_x=[spread.disparity for spread in known_spreads] or None,
+            spread_of_y=[spread.utility for spread in known_spreads] or None,
             labels=[_short_label(point) for point in points],
         )
     return figures.tradeoff_curves(
@@ -59,21 +53,7 @@ def tradeoff_figure(tradeoff: Tradeoff) -> Any:
 
 
 def tradeoff_page(tradeoff: Tradeoff, test: RankingDataset, run: RunRecord, *, title: str, lead: str) -> str:
-    """The HTML page on a trade-off between utility and fairness.
-
-    Parameters
-    ----------
-    tradeoff
-        Points of each method.
-    test
-        Test data of the first seed.
-    run
-        Command, seed, data and versions, for the last section.
-    title
-        Title of the page.
-    lead
-        First paragraph, below the title.
-    """
+    """The HTML page on a trade-off between utility and fairness."""
     left_out: Counter[str] = sum(map(Counter, tradeoff.left_out), Counter())
     curves = figures.svg(tradeoff_figure(tradeoff), f"{tradeoff.reward} against {tradeoff.fairness.name} disparity")
     return report(
@@ -92,13 +72,7 @@ def tradeoff_page(tradeoff: Tradeoff, test: RankingDataset, run: RunRecord, *, t
 
 
 def tradeoff_csv(tradeoff: Tradeoff) -> str:
-    """A CSV text with one row per point.
-
-    Parameters
-    ----------
-    tradeoff
-        Points of each method.
-    """
+    """A CSV text with one row per point."""
     text = io.StringIO()
     writer = csv.DictWriter(text, COLUMNS, extrasaction="ignore", lineterminator="\n")
     writer.writeheader()
@@ -108,13 +82,7 @@ def tradeoff_csv(tradeoff: Tradeoff) -> str:
 
 
 def points_to_show(curve: tuple[TradeoffPoint, ...]) -> dict[str, TradeoffPoint]:
-    """The least fair point of a curve, the middle one and the fairest, by their titles; fewer where the curve has fewer points.
-
-    Parameters
-    ----------
-    curve
-        Points of one method.
-    """
+    """The least fair point of a curve, the middle one and the fairest, by their titles; fewer where the curve has fewer points."""
     ordered = sorted(curve, key=lambda point: -point.mean.disparity)
     if len(ordered) == 1:
         return {ordered[0].label or ordered[0].method: ordered[0]}
@@ -125,17 +93,7 @@ def points_to_show(curve: tuple[TradeoffPoint, ...]) -> dict[str, TradeoffPoint]
 
 
 def mean_text(mean: float, spread: float | None, digits: int) -> str:
-    """A mean with its standard deviation, if there is one.
-
-    Parameters
-    ----------
-    mean
-        The mean.
-    spread
-        The standard deviation; None where there is none.
-    digits
-        Digits after the point.
-    """
+    """A mean with its standard deviation, if there is one."""
     return f"{mean:.{digits}f}" if spread is None else f"{mean:.{digits}f} ± {spread:.{digits}f}"
 
 

@@ -16,13 +16,7 @@ _MANY_TIMES = 20  # a range of numbers whose ends have a larger ratio has a loga
 
 
 def progress_figure(tuned: Tuned) -> str:
-    """Score of every trial and the best so far as SVG.
-
-    Parameters
-    ----------
-    tuned
-        The search.
-    """
+    """Score of every trial and the best so far as SVG."""
     with style():
         figure = new_figure(7.6, 3.8)
         axes = figure.add_subplot()
@@ -30,9 +24,9 @@ def progress_figure(tuned: Tuned) -> str:
         best = tuned.best_so_far
         axes.step(numbers, best, where="post", color=INK, linewidth=1.4, label="best so far")
         _points(axes, tuned.trials, lambda trial: trial.number)
-        given = tuned.trials[0].score
-        if given is not None:
-            axes.axhline(given, color=INK, linewidth=1, linestyle=":", alpha=0.7, label="as given")
+        first_score = tuned.trials[0].score
+        if first_score is not None:
+            axes.axhline(first_score, color=INK, linewidth=1, linestyle=":", alpha=0.7, label="as given")
         axes.set_xlabel("trial")
         axes.set_ylabel(f"validation {tuned.metric}")
         axes.legend(fontsize=9, loc="lower right")
@@ -40,13 +34,7 @@ def progress_figure(tuned: Tuned) -> str:
 
 
 def importance_figure(importance: Mapping[str, float]) -> str:
-    """Share of the variance of scores that each setting explains as SVG bars, largest first.
-
-    Parameters
-    ----------
-    importance
-        Shares by setting.
-    """
+    """Share of the variance of scores that each setting explains as SVG bars, largest first."""
     ordered = sorted(importance.items(), key=lambda pair: -pair[1])
     with style():
         figure = new_figure(7.0, 0.9 + 0.36 * len(ordered))
@@ -63,13 +51,7 @@ def importance_figure(importance: Mapping[str, float]) -> str:
 
 
 def settings_figure(tuned: Tuned) -> str:
-    """Score of every trial by the value of each setting as SVG, one panel per setting.
-
-    Parameters
-    ----------
-    tuned
-        The search.
-    """
+    """Score of every trial by the value of each setting as SVG, one panel per setting."""
     names = list(tuned.trials[0].settings)
     columns = min(3, len(names))
     rows = math.ceil(len(names) / columns)
@@ -86,8 +68,12 @@ def settings_figure(tuned: Tuned) -> str:
                     use_readable_log_ticks(axes.xaxis)
             else:
                 texts = _in_order(values)
-                places = {text: place for place, text in enumerate(texts)}
-                _points(axes, tuned.trials, lambda trial, name=name, places=places: places[_text(trial.settings[name])])
+                positions = {text: position for position, text in enumerate(texts)}
+                _points(
+                    axes,
+                    tuned.trials,
+                    lambda trial, name=name, positions=positions: positions[_text(trial.settings[name])],
+                )
                 crowded = sum(map(len, texts)) > 24
                 axes.set_xticks(
                     range(len(texts)), texts, rotation=35 if crowded else 0, ha="right" if crowded else "center"
@@ -100,12 +86,20 @@ def settings_figure(tuned: Tuned) -> str:
         return svg(figure, "validation score by the value of each setting")
 
 
-def _points(axes: Any, trials: Sequence[Trial], place: Any) -> None:
+def _points(axes: Any, trials: Sequence[Trial], position: Any) -> None:
     for state, (colour, marker, label) in _LOOKS.items():
-        own = [trial for trial in trials if trial.state == state]
-        if own:
-            where = [place(trial) for trial in own]
-            axes.plot(where, [t.score for t in own], marker, color=colour, markersize=5, alpha=0.85, label=label)
+        trials_of_state = [trial for trial in trials if trial.state == state]
+        if trials_of_state:
+            positions = [position(trial) for trial in trials_of_state]
+            axes.plot(
+                positions,
+                [t.score for t in trials_of_state],
+                marker,
+                color=colour,
+                markersize=5,
+                alpha=0.85,
+                label=label,
+            )
 
 
 def _are_numbers(values: Sequence[Any]) -> bool:

@@ -15,21 +15,7 @@ from rankpolicy.reports.tuning_figures import importance_figure, progress_figure
 def tuning_page(
     tuned: Tuned, run: RunRecord, *, title: str, lead: str, test: Mapping[str, MetricTable] | None = None
 ) -> str:
-    """The HTML page of a search.
-
-    Parameters
-    ----------
-    tuned
-        The search.
-    run
-        Command, seed, data and versions, for the last section.
-    title
-        Title of the page.
-    lead
-        First paragraph, below the title.
-    test
-        Metrics on test queries of the tuned ranker and of the ranker as given, under "tuned" and "as given".
-    """
+    """The HTML page of a search."""
     differences = []
     if test is not None:
         tuned_values, values = test["tuned"], test["as given"]

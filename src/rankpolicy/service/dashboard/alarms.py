@@ -15,29 +15,23 @@ DRIFT_SHOWN_US = 86_400_000_000  # a day
 
 
 def alarms_of(document: dict[str, Any]) -> list[dict[str, str]]:
-    """Name, level ("alarm" or "notice") and text of everything that is wrong, the worst first.
-
-    Parameters
-    ----------
-    document
-        What ``/v1/statistics`` answers, without its alarms.
-    """
+    """Name, level ("alarm" or "notice") and text of everything that is wrong, the worst first."""
     health, recent = document["health"], document["rates"]["last_minutes"]
     span = ago(recent["seconds"]).removesuffix(" ago")
-    found: list[tuple[str, str, str]] = []
+    alarms: list[tuple[str, str, str]] = []
     if health["failure"] is not None:
-        found.append(("readiness", "alarm", f"Not ready: {health['failure']}"))
+        alarms.append(("readiness", "alarm", f"Not ready: {health['failure']}"))
     free, total = health["disk_free_bytes"], health["disk_total_bytes"]
     if free is not None and free < max(FREE_BYTES, FREE_SHARE * total):
-        found.append(
+        alarms.append(
             ("disk", "alarm", f"The disk of the database has {short(free / 1e9)} GB left of {short(total / 1e9)}.")
         )
     if recent["failures"]:
         text = f"{recent['failures']:,} of {recent['requests']:,} requests failed (5xx) in the last {span}."
-        found.append(("failures", "alarm", text))
+        alarms.append(("failures", "alarm", text))
     p99 = recent["rank_p99_ms"]
     if p99 is not None and p99 > SLOW_MS:
-        found.append(
+        alarms.append(
             (
                 "slow",
                 "alarm",
@@ -47,9 +41,9 @@ def alarms_of(document: dict[str, Any]) -> list[dict[str, str]]:
     late, events = recent["late_events"], recent["events"]
     if events >= FEWEST_EVENTS and late > LATE_SHARE * events:
         text = f"{share(late / events)} of the events in the last {span} came after the window of their list: raise window_seconds."
-        found.append(("late", "alarm", text))
-    found += [_drift_alarm(policy) for policy in document["policies"] if _has_drifted(policy, document["until_us"])]
-    return [{"name": name, "level": level, "text": text} for name, level, text in found]
+        alarms.append(("late", "alarm", text))
+    alarms += [_drift_alarm(policy) for policy in document["policies"] if _has_drifted(policy, document["until_us"])]
+    return [{"name": name, "level": level, "text": text} for name, level, text in alarms]
 
 
 def _has_drifted(policy: dict[str, Any], now: int) -> bool:

@@ -28,13 +28,6 @@ class ClickDrift:
     Which of all lists so far have a click is exchangeable while nothing changes, so given their number, the clicked lists among the last
     bucket are hypergeometric. Their randomised rank is uniform, and independent from bucket to bucket (a conformal p-value; Vovk 2021):
     no click rate has to be known or estimated. After an alarm the test begins again with what comes then.
-
-    Parameters
-    ----------
-    generator
-        Source of randomness of the ranks.
-    threshold
-        What ``threshold_for`` returned.
     """
 
     def __init__(
@@ -53,15 +46,7 @@ class ClickDrift:
         self._fall = self._rise = 0.0
 
     def add(self, lists: int, clicked: int, *, end: int) -> bool:
-        """Take a bucket whose clicks have all come; whether it raises an alarm.
-
-        Parameters
-        ----------
-        lists, clicked
-            Lists of the bucket, and those of them with a click.
-        end
-            When the bucket ended, microseconds.
-        """
+        """Take a bucket whose clicks have all come; whether it raises an alarm."""
         before, clicked_before = self._lists, self._clicked
         self._lists, self._clicked = before + lists, clicked_before + clicked
         if not before:
@@ -78,15 +63,7 @@ class ClickDrift:
 
 
 class DriftBuckets:
-    """Lists of one version in buckets of time, which are tested when the windows of their lists have ended.
-
-    Parameters
-    ----------
-    drift
-        The test.
-    window
-        Microseconds in which clicks come after their list.
-    """
+    """Lists of one version in buckets of time, which are tested when the windows of their lists have ended."""
 
     def __init__(self, drift: ClickDrift, window: int) -> None:
         self.drift, self._window = drift, window

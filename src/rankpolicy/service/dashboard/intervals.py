@@ -11,11 +11,6 @@ _MEAN_WEIGHT_ERROR, _STANDARD_ERRORS = 0.2, 2.0
 def share_with_interval(successes: int, trials: int) -> dict[str, float | None]:
     """A share with its 95 % Wilson interval; None for no trials.
 
-    Parameters
-    ----------
-    successes, trials
-        The counts.
-
     >>> found = share_with_interval(5, 10)
     >>> found["rate"], round(found["low"], 3), round(found["high"], 3)
     (0.5, 0.237, 0.763)
@@ -34,13 +29,6 @@ def ratio_with_interval(
 ) -> dict[str, float | None] | None:
     """A share divided by another with a 95 % interval, normal on the scale of logarithms; None where one of them is 0.
 
-    Parameters
-    ----------
-    successes, trials
-        Counts of the share.
-    base_successes, base_trials
-        Counts of the share that it is divided by.
-
     >>> found = ratio_with_interval(50, 100, 100, 100)
     >>> found["rate"], round(found["low"], 3), round(found["high"], 3)
     (0.5, 0.411, 0.608)
@@ -55,13 +43,6 @@ def ratio_with_interval(
 
 def is_covered(mean_weight: float, effective_size: float, num_lists: int) -> bool:
     """Whether a log has the lists that another policy would show: the mean importance weight is then 1, up to chance.
-
-    Parameters
-    ----------
-    mean_weight, effective_size
-        Of the weights.
-    num_lists
-        How many there are.
 
     >>> is_covered(1.1, 900.0, 1000), is_covered(0.4, 900.0, 1000)
     (True, False)

@@ -17,17 +17,7 @@ _REST = 19  # pause after each part, in multiples of the time it took
 
 
 class LogFollower:
-    """Keeps statistics up to date. It works for a twentieth of the time at most, so that ranking goes on beside it.
-
-    Parameters
-    ----------
-    open_rows
-        Opens the log for reading; called in the thread.
-    statistics
-        What is kept up to date.
-    report
-        Called with a sentence when the log cannot be read.
-    """
+    """Keeps statistics up to date. It works for a twentieth of the time at most, so that ranking goes on beside it."""
 
     def __init__(
         self, open_rows: Callable[[], LogRows], statistics: Statistics, *, report: Callable[[str], None]
@@ -51,17 +41,17 @@ class LogFollower:
 
     def _run(self) -> None:
         rows: LogRows | None = None
-        said = ""
+        last_failure = ""
         try:
             while not self._ending.is_set():
                 try:
                     rows = self._open_rows() if rows is None else rows
                     self._catch_up(rows)
-                    said = ""
+                    last_failure = ""
                 except Exception as error:  # the dashboard stands still; the service goes on
-                    if said != str(error):  # once, however long it lasts
-                        said = str(error)
-                        self._report(f"the dashboard cannot read the log: {said}")
+                    if last_failure != str(error):  # once, however long it lasts
+                        last_failure = str(error)
+                        self._report(f"the dashboard cannot read the log: {last_failure}")
                     if rows is not None:
                         rows.close()
                         rows = None

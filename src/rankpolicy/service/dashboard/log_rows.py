@@ -13,38 +13,20 @@ from rankpolicy.service.log.store import Store
 
 
 class LoggedItem(msgspec.Struct, frozen=True, gc=False):
-    """What is read of an item of a request.
-
-    Parameters
-    ----------
-    id, group
-        As the request has them.
-    """
+    """What is read of an item of a request."""
 
     id: str
     group: str | None = None
 
 
 class LoggedRequest(msgspec.Struct, frozen=True, gc=False):
-    """What is read of a request.
-
-    Parameters
-    ----------
-    items
-        The items that could have been shown.
-    """
+    """What is read of a request."""
 
     items: list[LoggedItem] = []
 
 
 class Candidates(msgspec.Struct, gc=False):
-    """How many items could have been shown, where nothing else is asked of a request.
-
-    Parameters
-    ----------
-    items
-        Not decoded.
-    """
+    """How many items could have been shown, where nothing else is asked of a request."""
 
     items: list[msgspec.Raw]
 
@@ -55,13 +37,7 @@ class Candidates(msgspec.Struct, gc=False):
 
 
 class LoggedList(msgspec.Struct, frozen=True, gc=False):
-    """What is read of a shown list.
-
-    Parameters
-    ----------
-    policy, policy_version, query, items, propensities, no_propensities
-        As ``ShownList`` has them.
-    """
+    """What is read of a shown list."""
 
     policy: str
     policy_version: int
@@ -72,22 +48,10 @@ class LoggedList(msgspec.Struct, frozen=True, gc=False):
 
 
 class ListRow(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """A shown list of the log.
-
-    Parameters
-    ----------
-    seq, version, stamp
-        Its place, the key of the policy version, and when it was stored.
-    ranking_id
-        Its id.
-    shown
-        The list.
-    request
-        The request as it came.
-    """
+    """A shown list of the log."""
 
     seq: int
-    version: int
+    version: int  # key of the policy version
     stamp: int
     ranking_id: str
     shown: LoggedList
@@ -95,26 +59,14 @@ class ListRow(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
 
 class EventRow(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """An event of the log, at the moment at which it and its list were both known.
-
-    Parameters
-    ----------
-    seq, stamp
-        Its place, and when it was stored.
-    fate
-        ``accepted``, ``late`` or ``orphan``; ``attached`` for an orphan whose list came.
-    type
-        click, purchase, view ...
-    ranking_seq, position
-        Place of the list in the log, and of the item in the list from 0; None for orphans.
-    """
+    """An event of the log, at the moment at which it and its list were both known."""
 
     seq: int
     stamp: int
-    fate: str
+    fate: str  # accepted, late or orphan; attached for an orphan whose list came
     type: str
-    ranking_seq: int | None
-    position: int | None
+    ranking_seq: int | None  # None for orphans
+    position: int | None  # from 0
 
 
 class _Body(msgspec.Struct, frozen=True):
@@ -127,24 +79,12 @@ _COLUMNS = "seq, version, stamp, ranking_id, shown, request"
 
 
 def open_rows(config: ServiceConfig) -> LogRows:
-    """The log of a service, through a connection of its own that writes nothing.
-
-    Parameters
-    ----------
-    config
-        What the service was told.
-    """
+    """The log of a service, through a connection of its own that writes nothing."""
     return LogRows(open_store(config.place, role="reader", check="none"))
 
 
 class LogRows:
-    """Reads the log of a database while a server writes it. One thread uses it at a time.
-
-    Parameters
-    ----------
-    store
-        The database, opened as ``"reader"``.
-    """
+    """Reads the log of a database while a server writes it. One thread uses it at a time."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -158,27 +98,15 @@ class LogRows:
         return self._store.last_seq()
 
     def lists(self, *, after: int, until: int) -> list[ListRow]:
-        """Lists in a part of the log.
-
-        Parameters
-        ----------
-        after, until
-            Only rows with a larger place than ``after``, up to ``until``.
-        """
+        """Lists in a part of the log."""
         rows = self._store.rows(
             f"SELECT {_COLUMNS} FROM rankings WHERE seq > ? AND seq <= ? ORDER BY seq", after, until
         )
         return [_list_row(row) for row in rows]
 
     def events(self, *, after: int, until: int) -> list[EventRow]:
-        """Events in a part of the log, and those that found their list there.
-
-        Parameters
-        ----------
-        after, until
-            Only rows with a larger place than ``after``, up to ``until``.
-        """
-        own = self._store.rows(
+        """Events in a part of the log, and those that found their list there."""
+        new_events = self._store.rows(
             "SELECT seq, stamp, fate, body, ranking_seq, position FROM events WHERE seq > ? AND seq <= ?", after, until
         )
         attached = self._store.rows(
@@ -187,23 +115,17 @@ class LogRows:
             after,
             until,
         )
-        found = [
+        rows_of_events = [
             EventRow(
                 seq=seq, stamp=stamp, fate=fate, type=_BODY.decode(body).type, ranking_seq=ranking, position=position
             )
-            for rows in (own, attached)
+            for rows in (new_events, attached)
             for seq, stamp, fate, body, ranking, position in rows
         ]
-        return sorted(found, key=lambda row: row.seq)
+        return sorted(rows_of_events, key=lambda row: row.seq)
 
     def list_at(self, seq: int) -> ListRow | None:
-        """The list at a place; None where there is none.
-
-        Parameters
-        ----------
-        seq
-            The place.
-        """
+        """The list at a place; None where there is none."""
         rows = self._store.rows(f"SELECT {_COLUMNS} FROM rankings WHERE seq = ?", seq)
         return _list_row(rows[0]) if rows else None
 

@@ -49,7 +49,10 @@ class ShownVersion:
     @property
     def columns(self) -> list[tuple[str, float, str]]:
         """Number of items by propensity: a short name, the number, and the whole name."""
-        return [(_start(one["from"]), one["items"], _range(one)) for one in self.policy["propensities"]["bins"]]
+        return [
+            (_start(chances["from"]), chances["items"], _range(chances))
+            for chances in self.policy["propensities"]["bins"]
+        ]
 
     @property
     def groups(self) -> list[Row]:
@@ -72,7 +75,7 @@ class ShownVersion:
 
     def by_position(self) -> Series:
         """Click-through by position."""
-        points = [_position(one, f", {one['shown']:,} shown") for one in self.policy["by_position"]]
+        points = [_position(counts, f", {counts['shown']:,} shown") for counts in self.policy["by_position"]]
         return Series(self.name, self.colour, points)
 
 
@@ -86,7 +89,7 @@ def overview(document: dict[str, Any]) -> dict[str, Any]:
     buckets = [point for shown in versions for point in shown.policy["over_time"]]
     begin, end = min((b["from_us"] for b in buckets), default=0), max((b["to_us"] for b in buckets), default=0)
     keys = ("rate", "regret_proxy", "exploration_share")
-    bias_points = [_position(one) for one in bias["positions"]] if bias else []
+    bias_points = [_position(counts) for counts in bias["positions"]] if bias else []
     return {
         "document": document,
         "rates": rates,
@@ -100,9 +103,9 @@ def overview(document: dict[str, Any]) -> dict[str, Any]:
         "course_span": max(1.0, (end - begin) / 1e6),
         "course_gap": 2.5e-6 * max((bucket["to_us"] - bucket["from_us"] for bucket in buckets), default=0),
         "positions": [shown.by_position() for shown in versions],
-        "position_rows": [(shown.name, one) for shown in versions for one in shown.policy["by_position"]],
+        "position_rows": [(shown.name, counts) for shown in versions for counts in shown.policy["by_position"]],
         "examination": [Series("examination", 2, bias_points)],
-        "bias_rows": [("random lists", one) for one in bias["positions"]] if bias else [],
+        "bias_rows": [("random lists", counts) for counts in bias["positions"]] if bias else [],
     }
 
 
@@ -136,8 +139,8 @@ def _last_minutes(rates: dict[str, Any], names: Mapping[str, str]) -> list[Serie
     ]
 
 
-def _position(counts: dict[str, Any], more: str = "") -> Point:
-    label = f"position {counts['position']}{more}"
+def _position(counts: dict[str, Any], suffix: str = "") -> Point:
+    label = f"position {counts['position']}{suffix}"
     return Point(counts["position"], counts["rate"], counts["low"], counts["high"], label)
 
 
@@ -145,5 +148,5 @@ def _start(value: float) -> str:
     return "0" if value == 0 else f"{value:g}".removeprefix("0")
 
 
-def _range(one: dict[str, Any]) -> str:
-    return "1" if one["from"] == one["to"] else f"{one['from']:g} to {one['to']:g}"
+def _range(chances: dict[str, Any]) -> str:
+    return "1" if chances["from"] == chances["to"] else f"{chances['from']:g} to {chances['to']:g}"

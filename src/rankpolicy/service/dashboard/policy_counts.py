@@ -25,17 +25,7 @@ _WEIGHTS = [
 
 
 class PolicyCounts:
-    """What one version of a policy did.
-
-    Parameters
-    ----------
-    policy, version, kind
-        Which one.
-    generator
-        Source of randomness of the samples.
-    window
-        Microseconds in which clicks come after their list.
-    """
+    """What one version of a policy did."""
 
     def __init__(self, policy: str, version: int, kind: str, generator: random.Random, window: int) -> None:
         self.policy, self.version, self.kind = policy, version, kind
@@ -55,53 +45,29 @@ class PolicyCounts:
         self._why_without: str | None = None
 
     def add_list(self, stamp: int, length: int) -> tuple[Bucket, int] | None:
-        """Count a shown list; where it goes if it is one of the sample, to be told to ``keep``.
-
-        Parameters
-        ----------
-        stamp
-            When.
-        length
-            How many items it has.
-        """
+        """Count a shown list; where it goes if it is one of the sample, for ``keep``."""
         self.moments.lists += 1
         self._drift.add_list(stamp)
         for position in range(min(length, MOST_POSITIONS)):
             self.shown[position] += 1
         bucket = self.course.at(stamp)
         bucket.lists += 1
-        place = bucket.place_for_next(self._generator)
-        return None if place is None else (bucket, place)
+        index = bucket.index_for_next(self._generator)
+        return None if index is None else (bucket, index)
 
     def keep(
         self,
-        where: tuple[Bucket, int],
+        slot: tuple[Bucket, int],
         query: QueryCounts,
         shown: Sequence[ItemCounts | None],
         candidates: Sequence[ItemCounts | None],
     ) -> None:
-        """Keep a list in the sample.
-
-        Parameters
-        ----------
-        where
-            What ``add_list`` returned.
-        query
-            Counts of its query.
-        shown, candidates
-            Its items, best first, and those that could have been shown.
-        """
-        bucket, place = where
-        bucket.put(place, _sampled(query, shown, candidates))
+        """Keep a list in the sample."""
+        bucket, index = slot
+        bucket.put(index, _sampled(query, shown, candidates))
 
     def add_groups(self, groups: Sequence[str | None]) -> None:
-        """Count the exposure of groups in a list; nothing where no item has a group.
-
-        Parameters
-        ----------
-        groups
-            The group of each shown item.
-        """
+        """Count the exposure of groups in a list; nothing where no item has a group."""
         if all(group is None for group in groups):
             return
         self._lists_with_groups += 1
@@ -113,15 +79,7 @@ class PolicyCounts:
             self._exposure[name] = self._exposure.get(name, 0.0) + weight / total
 
     def add_propensities(self, propensities: Sequence[float] | None, why_none: str | None) -> None:
-        """Count the propensities of a list.
-
-        Parameters
-        ----------
-        propensities
-            One per position; None where they are not known.
-        why_none
-            Why there are none.
-        """
+        """Count the propensities of a list."""
         if propensities is None:
             self._without += 1
             self._why_without = why_none
@@ -138,17 +96,7 @@ class PolicyCounts:
         return self.moments.lists
 
     def add_click(self, stamp: int, position: int, *, before: int) -> None:
-        """Count the first click on an item of a list.
-
-        Parameters
-        ----------
-        stamp
-            When the list was shown.
-        position
-            Of the item, from 0.
-        before
-            How many items of the list were clicked before.
-        """
+        """Count the first click on an item of a list."""
         self.moments.add_click(before)
         if position < MOST_POSITIONS:
             self.clicked[position] += 1
@@ -161,10 +109,10 @@ class PolicyCounts:
         """The counts, and what follows from them."""
         estimates: dict[ItemCounts, float] = {}
         for _, bucket in self.course.all():
-            for kept in bucket.sample:
-                for item in kept.candidates:
+            for sampled in bucket.sample:
+                for item in sampled.candidates:
                     if item not in estimates:
-                        estimates[item] = kept.query.estimate(item)
+                        estimates[item] = sampled.query.estimate(item)
         course = [self._point(start, bucket, estimates) for start, bucket in self.course.all()]
         return {
             "policy": self.policy,
@@ -175,8 +123,8 @@ class PolicyCounts:
             "clicks": self.moments.clicks,
             "click_share": share_with_interval(self.lists_with_click, self.lists),
             "by_position": [
-                {"position": place + 1, "shown": shown, "clicked": clicked} | share_with_interval(clicked, shown)
-                for place, (shown, clicked) in enumerate(zip(self.shown, self.clicked, strict=True))
+                {"position": position + 1, "shown": shown, "clicked": clicked} | share_with_interval(clicked, shown)
+                for position, (shown, clicked) in enumerate(zip(self.shown, self.clicked, strict=True))
                 if shown
             ],
             "regret_proxy": _mean_of(course, "regret_proxy"),
@@ -199,8 +147,8 @@ class PolicyCounts:
         }
 
     def _point(self, start: int, bucket: Bucket, estimates: Mapping[ItemCounts, float]) -> dict[str, Any]:
-        regrets = [_regret(kept, estimates) for kept in bucket.sample]
-        explored = [kept.explored for kept in bucket.sample]
+        regrets = [_regret(sampled, estimates) for sampled in bucket.sample]
+        explored = [sampled.explored for sampled in bucket.sample]
         return {
             "from_us": start,
             "to_us": start + self.course.width,
@@ -217,11 +165,11 @@ class PolicyCounts:
         merits: dict[str, float] = {}
         num_lists = 0
         for _, bucket in self.course.all():
-            for kept in bucket.sample:
-                total = sum(estimates[item] for item in kept.candidates)
-                if total and any(item.group is not None for item in kept.candidates):
+            for sampled in bucket.sample:
+                total = sum(estimates[item] for item in sampled.candidates)
+                if total and any(item.group is not None for item in sampled.candidates):
                     num_lists += 1
-                    for item in kept.candidates:
+                    for item in sampled.candidates:
                         name = NO_GROUP if item.group is None else item.group
                         name = name if name in self._exposure else OTHER_GROUPS
                         merits[name] = merits.get(name, 0.0) + estimates[item] / total
@@ -235,17 +183,17 @@ class PolicyCounts:
         ]
 
     def _propensities(self) -> dict[str, Any]:
-        known = sum(self._bins)
+        num_items = sum(self._bins)
         ends = (*BIN_STARTS[1:], 1.0)
         return {
-            "items_with": known,
+            "items_with": num_items,
             "lists_without": self._without,
             "why_without": self._why_without,
             "bins": [
                 {"from": start, "to": end, "items": number}
                 for start, end, number in zip(BIN_STARTS, ends, self._bins, strict=True)
             ],
-            "effective_sample_size": self._weights**2 / self._squares if known else None,
+            "effective_sample_size": self._weights**2 / self._squares if num_items else None,
         }
 
 
@@ -261,13 +209,13 @@ def _sampled(
     return SampledList(query, could, were, explored)
 
 
-def _regret(kept: SampledList, estimates: Mapping[ItemCounts, float]) -> float:
+def _regret(sampled: SampledList, estimates: Mapping[ItemCounts, float]) -> float:
     """How much likelier a click would be on the best list than on this one, by the estimates of now."""
-    best = sorted([estimates[item] for item in kept.candidates], reverse=True)[: len(kept.shown)]
-    return math.prod([1 - estimates[item] for item in kept.shown]) - math.prod([1 - value for value in best])
+    best = sorted([estimates[item] for item in sampled.candidates], reverse=True)[: len(sampled.shown)]
+    return math.prod([1 - estimates[item] for item in sampled.shown]) - math.prod([1 - value for value in best])
 
 
 def _mean_of(points: list[dict[str, Any]], name: str) -> float | None:
-    known = [(point["lists"], point[name]) for point in points if point[name] is not None]
-    total = sum(lists for lists, _ in known)
-    return sum(lists * value for lists, value in known) / total if total else None
+    values = [(point["lists"], point[name]) for point in points if point[name] is not None]
+    total = sum(lists for lists, _ in values)
+    return sum(lists * value for lists, value in values) / total if total else None

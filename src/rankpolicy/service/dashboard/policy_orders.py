@@ -22,16 +22,8 @@ DRAWS = 100  # lists drawn to see how often an item is shown
 
 
 def explained(live: LivePolicy, request: RankRequest) -> dict[str, Any]:
-    """What a policy would do with a request now. Nothing is stored, nothing learned.
-
-    Parameters
-    ----------
-    live
-        The policy.
-    request
-        Query and items.
-    """
-    found: dict[str, Any] = {
+    """What a policy would do with a request now. Nothing is stored, nothing learned."""
+    facts: dict[str, Any] = {
         "policy": live.version.policy,
         "version": live.version.number,
         "kind": live.version.kind,
@@ -49,13 +41,13 @@ def explained(live: LivePolicy, request: RankRequest) -> dict[str, Any]:
             if ordered.scores is not None:
                 scores |= dict(zip(ordered.items, ordered.scores, strict=True))
     except RankPolicyError as error:  # a ranker whose features the request does not have
-        return found | {"draws": 0, "items": [], "why_none": str(error)}
+        return facts | {"draws": 0, "items": [], "why_none": str(error)}
     names = [item.id for item in request.items]
     counts, indices = live.look(lambda policy: _of_bandit(policy, request.query, names))
     items: list[dict[str, Any]] = []
     for name in names:
         clicks, seen = counts.get(name, (None, None))
-        known = (
+        estimate = (
             share_with_interval(clicks, seen)
             if seen and clicks is not None
             else {"rate": None, "low": None, "high": None}
@@ -68,11 +60,11 @@ def explained(live: LivePolicy, request: RankRequest) -> dict[str, Any]:
                 "score": scores.get(name, indices.get(name)),
                 "clicks": clicks,
                 "observations": seen,
-                **known,
+                **estimate,
             }
         )
     items.sort(key=lambda item: (-item["first"], -item["shown"], -(item["rate"] or 0.0)))
-    return found | {"draws": draws, "items": items, "why_none": None, "has_counts": bool(counts)}
+    return facts | {"draws": draws, "items": items, "why_none": None, "has_counts": bool(counts)}
 
 
 def _of_bandit(policy: Any, query: str, names: list[str]) -> tuple[dict[str, tuple[int, int]], dict[str, float]]:
@@ -81,14 +73,14 @@ def _of_bandit(policy: Any, query: str, names: list[str]) -> tuple[dict[str, tup
     if bandit is None or not names:
         return {}, {}
     counts = {name: (int(c), int(o)) for name, (c, o) in zip(names, bandit.counts_of(query, names), strict=True)}
-    one = bandit._one_list
-    index = one._used_index() if isinstance(one, AnyIndexBandit) else None
+    one_list_bandit = bandit._one_list
+    index = one_list_bandit._used_index() if isinstance(one_list_bandit, AnyIndexBandit) else None
     if not isinstance(index, CountIndex) or isinstance(index, ThompsonSampling):
         return counts, {}
     settings, unused = np.array(index.numbers(), np.float64), np.random.default_rng(0)
     threshold = index.threshold(_lists_of(bandit, query) + 1.0, settings)
-    found = {name: index.value(c, o, threshold, settings, unused) for name, (c, o) in counts.items()}
-    return counts, {name: value for name, value in found.items() if np.isfinite(value)}
+    index_values = {name: index.value(c, o, threshold, settings, unused) for name, (c, o) in counts.items()}
+    return counts, {name: value for name, value in index_values.items() if np.isfinite(value)}
 
 
 def _bandits(policy: Any) -> Iterator[QueryBandit]:
@@ -100,5 +92,5 @@ def _bandits(policy: Any) -> Iterator[QueryBandit]:
 
 def _lists_of(bandit: QueryBandit, query: str) -> float:
     arrays = bandit._arrays()
-    places = np.flatnonzero(arrays["keys"] == mixed_keys(keys_of([query]))[0])
-    return float(arrays["counts"][places[0], 0]) if len(places) else 0.0
+    rows = np.flatnonzero(arrays["keys"] == mixed_keys(keys_of([query]))[0])
+    return float(arrays["counts"][rows[0], 0]) if len(rows) else 0.0

@@ -12,13 +12,7 @@ _PRIOR = 4.0  # observations at the click rate of the query that every item begi
 
 
 class ItemCounts:
-    """Counts of an item for a query.
-
-    Parameters
-    ----------
-    name, group
-        The item.
-    """
+    """Counts of an item for a query."""
 
     __slots__ = ("clicked", "group", "name", "seen", "shown")
 
@@ -30,13 +24,7 @@ class ItemCounts:
 
 
 class QueryCounts:
-    """Counts of a query.
-
-    Parameters
-    ----------
-    query
-        The query.
-    """
+    """Counts of a query."""
 
     __slots__ = ("clicked", "items", "last_lists", "lists", "query", "seen")
 
@@ -49,29 +37,18 @@ class QueryCounts:
         self.last_lists: deque[int] = deque(maxlen=LAST_LISTS)
 
     def item(self, name: str, group: str | None = None) -> ItemCounts | None:
-        """The counts of an item; None where there are too many.
-
-        Parameters
-        ----------
-        name, group
-            The item.
-        """
-        found = self.items.get(name)
-        if found is None and len(self.items) < MOST_ITEMS:
-            found = self.items[name] = ItemCounts(name, group)
-        elif found is not None and group is not None:
-            found.group = group
-        return found
+        """The counts of an item; None where there are too many."""
+        counts = self.items.get(name)
+        if counts is None and len(self.items) < MOST_ITEMS:
+            counts = self.items[name] = ItemCounts(name, group)
+        elif counts is not None and group is not None:
+            counts.group = group
+        return counts
 
     def estimate(self, item: ItemCounts) -> float:
         """Estimated probability of a click on an item that is seen.
 
         (clicks + 4 r) / (times seen + 4), with r the click rate of the query: an item that was hardly seen is taken for an average one.
-
-        Parameters
-        ----------
-        item
-            One of this query.
 
         >>> counts = QueryCounts("shoes")
         >>> a, b = counts.item("a"), counts.item("b")
@@ -83,13 +60,7 @@ class QueryCounts:
         return (item.clicked + _PRIOR * rate) / (item.seen + _PRIOR)
 
     def mark_shown(self, shown: Sequence[ItemCounts | None]) -> None:
-        """Count a list without clicks.
-
-        Parameters
-        ----------
-        shown
-            Its items, best first.
-        """
+        """Count a list without clicks."""
         self.lists += 1
         for item in shown:
             if item is not None:
@@ -97,17 +68,7 @@ class QueryCounts:
         self._see(shown, 1)
 
     def mark_clicked(self, shown: Sequence[ItemCounts | None], position: int, *, last: int) -> None:
-        """Count the first click on an item of a list: what stands below the last click was not seen.
-
-        Parameters
-        ----------
-        shown
-            The items of the list.
-        position
-            Which was clicked, from 0.
-        last
-            The last position that was clicked before; -1 for none.
-        """
+        """Count the first click on an item of a list: what stands below the last click was not seen."""
         if last < 0:
             self._see(shown[position + 1 :], -1)
         elif position > last:
@@ -131,30 +92,18 @@ class QueryTable:
         self._queries: OrderedDict[str, QueryCounts] = OrderedDict()
 
     def asked(self, query: str) -> QueryCounts:
-        """The counts of a query that is asked now.
-
-        Parameters
-        ----------
-        query
-            The query.
-        """
-        found = self._queries.get(query)
-        if found is None:
-            found = self._queries[query] = QueryCounts(query)
+        """The counts of a query that is asked now."""
+        counts = self._queries.get(query)
+        if counts is None:
+            counts = self._queries[query] = QueryCounts(query)
             if len(self._queries) > MOST_QUERIES:
                 self._queries.popitem(last=False)
         else:
             self._queries.move_to_end(query)
-        return found
+        return counts
 
     def known(self, query: str) -> QueryCounts | None:
-        """The counts of a query; None where it is not among the last ones.
-
-        Parameters
-        ----------
-        query
-            The query.
-        """
+        """The counts of a query; None where it is not among the last ones."""
         return self._queries.get(query)
 
     def all(self) -> list[QueryCounts]:

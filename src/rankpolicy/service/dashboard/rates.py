@@ -28,13 +28,7 @@ class _Second:
 
 
 class Rates:
-    """A ring of seconds. Everything happens in the event loop.
-
-    Parameters
-    ----------
-    clock
-        Seconds that never run backwards.
-    """
+    """A ring of seconds. Everything happens in the event loop."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
@@ -42,17 +36,7 @@ class Rates:
         self._start = clock()
 
     def count(self, path: str, status: int, seconds: float) -> None:
-        """Count a request.
-
-        Parameters
-        ----------
-        path
-            Its path; only lists and events are counted.
-        status
-            The HTTP status of the answer.
-        seconds
-            How long it took.
-        """
+        """Count a request."""
         name = PATHS.get(path)
         if name is None:
             return
@@ -62,15 +46,7 @@ class Rates:
         now.failures += status >= 500
 
     def count_events(self, number: int, late: int = 0) -> None:
-        """Count events of a request.
-
-        Parameters
-        ----------
-        number
-            How many.
-        late
-            How many of them came after the window of their list.
-        """
+        """Count events of a request."""
         now = self._second()
         now.events += number
         now.late_events += late
@@ -86,8 +62,8 @@ class Rates:
             if start + SECONDS_PER_POINT > self._start:
                 inside = self._between(start, start + SECONDS_PER_POINT)
                 points.append({"seconds_ago": now - start} | _summary(inside, SECONDS_PER_POINT))
-        found = {"window_seconds": SECONDS_NOW} | _summary(recent, age) | {"points": points}
-        return found | {"last_minutes": self._last_minutes(now)}
+        document = {"window_seconds": SECONDS_NOW} | _summary(recent, age) | {"points": points}
+        return document | {"last_minutes": self._last_minutes(now)}
 
     def _last_minutes(self, now: int) -> dict[str, Any]:
         """What alarms are raised by."""
@@ -104,10 +80,10 @@ class Rates:
 
     def _second(self) -> _Second:
         at = int(self._clock())
-        found = self._ring[at % KEPT_SECONDS]
-        if found is None or found.at != at:
-            found = self._ring[at % KEPT_SECONDS] = _Second(at)
-        return found
+        second = self._ring[at % KEPT_SECONDS]
+        if second is None or second.at != at:
+            second = self._ring[at % KEPT_SECONDS] = _Second(at)
+        return second
 
     def _between(self, start: int, end: int) -> list[_Second]:
         return [second for second in self._ring if second is not None and start <= second.at < end]
@@ -115,16 +91,16 @@ class Rates:
 
 def _summary(seconds: Iterable[_Second], length: float) -> dict[str, Any]:
     seconds = list(seconds)
-    found: dict[str, Any] = {
-        "lists_per_second": sum(one.requests["rank"] for one in seconds) / length,
-        "events_per_second": sum(one.events for one in seconds) / length,
-        "failures_per_second": sum(one.failures for one in seconds) / length,
+    summary: dict[str, Any] = {
+        "lists_per_second": sum(second.requests["rank"] for second in seconds) / length,
+        "events_per_second": sum(second.events for second in seconds) / length,
+        "failures_per_second": sum(second.failures for second in seconds) / length,
     }
     for name in PATHS.values():
-        together: Counter[int] = sum((one.durations[name] for one in seconds), Counter())
+        together: Counter[int] = sum((second.durations[name] for second in seconds), Counter())
         for percent in (50, 99):
-            found[f"{name}_p{percent}_ms"] = _percentile(together, percent / 100)
-    return found
+            summary[f"{name}_p{percent}_ms"] = _percentile(together, percent / 100)
+    return summary
 
 
 def _bucket(seconds: float) -> int:
@@ -133,9 +109,9 @@ def _bucket(seconds: float) -> int:
 
 def _percentile(counts: Counter[int], share: float) -> float | None:
     """Upper bound of the bucket in which the percentile lies, in milliseconds."""
-    left = share * counts.total()
+    remaining = share * counts.total()
     for bucket in sorted(counts):
-        left -= counts[bucket]
-        if left <= 0:
+        remaining -= counts[bucket]
+        if remaining <= 0:
             return float(1e3 * _FIRST * 2.0 ** (bucket / _STEPS))
     return None

@@ -17,28 +17,14 @@ MOST_SESSIONS = 1_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Session:
-    """A browser that signed in, or on a service without keys, one that looked.
-
-    Parameters
-    ----------
-    key_id
-        Public part of the key that it signed in with; None without keys.
-    until
-        When it ends.
-    """
+    """A browser that signed in, or on a service without keys, one that looked."""
 
     key_id: str | None
     until: float
 
 
 class Sessions:
-    """Sessions in memory: a restart ends them. Only hashes of the cookies are kept.
-
-    Parameters
-    ----------
-    clock
-        Seconds that never run backwards.
-    """
+    """Sessions in memory: a restart ends them. Only hashes of the cookies are kept."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
@@ -46,13 +32,7 @@ class Sessions:
         self._sessions: OrderedDict[bytes, Session] = OrderedDict()
 
     def begin(self, key_id: str | None) -> str:
-        """A new session; the value of its cookie.
-
-        Parameters
-        ----------
-        key_id
-            Public part of the key that was given; None without keys.
-        """
+        """A new session; the value of its cookie."""
         cookie = secrets.token_urlsafe(32)
         self._sessions[_hash(cookie)] = Session(key_id=key_id, until=self._clock() + SECONDS)
         if len(self._sessions) > MOST_SESSIONS:
@@ -60,48 +40,22 @@ class Sessions:
         return cookie
 
     def known(self, cookie: str | None) -> Session | None:
-        """The session of a cookie; None where there is none or it has ended.
-
-        Parameters
-        ----------
-        cookie
-            What the browser sent.
-        """
-        found = None if cookie is None else self._sessions.get(_hash(cookie))
-        return found if found is not None and self._clock() < found.until else None
+        """The session of a cookie; None where there is none or it has ended."""
+        session = None if cookie is None else self._sessions.get(_hash(cookie))
+        return session if session is not None and self._clock() < session.until else None
 
     def end(self, cookie: str | None) -> None:
-        """End a session.
-
-        Parameters
-        ----------
-        cookie
-            What the browser sent.
-        """
+        """End a session."""
         if cookie is not None:
             self._sessions.pop(_hash(cookie), None)
 
     def token(self, cookie: str) -> str:
-        """The token that forms of a session carry: another site cannot know it, so it cannot send the form.
-
-        Parameters
-        ----------
-        cookie
-            The cookie of the session.
-        """
+        """The token that forms of a session carry: another site cannot know it, so it cannot send the form."""
         return hmac.new(self._secret, cookie.encode("utf-8", "replace"), sha256).hexdigest()
 
-    def is_token(self, cookie: str, given: str) -> bool:
-        """Whether a form carries the token of its session.
-
-        Parameters
-        ----------
-        cookie
-            The cookie of the session.
-        given
-            What the form carried.
-        """
-        return hmac.compare_digest(self.token(cookie).encode(), given.encode("utf-8", "replace"))
+    def is_token(self, cookie: str, token: str) -> bool:
+        """Whether a form carries the token of its session."""
+        return hmac.compare_digest(self.token(cookie).encode(), token.encode("utf-8", "replace"))
 
 
 def _hash(cookie: str) -> bytes:

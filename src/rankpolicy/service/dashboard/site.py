@@ -117,11 +117,11 @@ class Dashboard:
 
     def _statistics(self) -> dict[str, Any]:
         with self._lock:
-            made, found = self._kept
-            if time.monotonic() - made > _SECONDS_KEPT:
-                found = self.statistics.document() | {"health": self._disk()}
-                self._kept = (time.monotonic(), found)
-            return found
+            computed_at, statistics = self._kept
+            if time.monotonic() - computed_at > _SECONDS_KEPT:
+                statistics = self.statistics.document() | {"health": self._disk()}
+                self._kept = (time.monotonic(), statistics)
+            return statistics
 
     def _disk(self) -> dict[str, Any]:
         free, total = disk_bytes(self._service.config) or (None, None)
@@ -151,10 +151,10 @@ class Dashboard:
         from rankpolicy.service.dashboard.policy_orders import explained  # not before: it loads compiled code
 
         with closing(open_rows(self._service.config)) as rows:
-            found = [(rows.list_at(seq), clicked) for seq, clicked in counts["last_lists"]]
+            rows_with_clicks = [(rows.list_at(seq), clicked) for seq, clicked in counts["last_lists"]]
         lists = [
             (row, [position for position in range(len(row.shown.items)) if clicked >> position & 1])
-            for row, clicked in found
+            for row, clicked in rows_with_clicks
             if row is not None
         ]
         if not lists:
@@ -193,13 +193,13 @@ class Dashboard:
         action = request.url.path[1:]
         _check_fields(action, fields)
         policy = served_policy(self._service, fields["policy"])
-        who = LOCAL if visitor.key is None else self._access.check_key(visitor.key, "promote")
+        key_id = LOCAL if visitor.key is None else self._access.check_key(visitor.key, "promote")
 
         def change(store: Store, now: int) -> Change:
             if action == "rollback":
-                return rollback(store, policy, who=who, now=now)
+                return rollback(store, policy, who=key_id, now=now)
             share = _share(fields.get("share", "100"))
-            return promote_version(store, policy, int(fields["version"]), share=share, who=who, now=now)
+            return promote_version(store, policy, int(fields["version"]), share=share, who=key_id, now=now)
 
         await self._service.changed(change)
         return RedirectResponse(f"/policies?done={action}", 303)
@@ -262,8 +262,8 @@ class Dashboard:
         name = request.path_params["name"]
         if name not in ASSETS:
             raise RefusedError(404, "not_found", "there is nothing here.")
-        kept = HEADERS | {"cache-control": "public, max-age=31536000, immutable"}
-        return Response(asset(name), media_type=ASSETS[name], headers=kept)
+        headers = HEADERS | {"cache-control": "public, max-age=31536000, immutable"}
+        return Response(asset(name), media_type=ASSETS[name], headers=headers)
 
     async def _numbers(self, request: Request) -> Response:
         try:
@@ -273,8 +273,8 @@ class Dashboard:
                 self._visitors.visitor(request)
             except SignInError:
                 raise refusal from None
-        kept = {name: HEADERS[name] for name in ("x-content-type-options", "cache-control")}
-        return Response(ENCODER.encode(await self.document()), media_type="application/json", headers=kept)
+        headers = {name: HEADERS[name] for name in ("x-content-type-options", "cache-control")}
+        return Response(ENCODER.encode(await self.document()), media_type="application/json", headers=headers)
 
     async def _html(self, visitor: Visitor, name: str, status: int = 200, **values: Any) -> Response:
         token, can_leave = self._visitors.sessions.token(visitor.cookie), visitor.key is not None

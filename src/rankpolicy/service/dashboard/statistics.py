@@ -46,13 +46,7 @@ class _OpenList:
 
 
 class Statistics:
-    """What the dashboard shows about lists and clicks. One thread adds, others read.
-
-    Parameters
-    ----------
-    window
-        Microseconds in which clicks come after their list.
-    """
+    """What the dashboard shows about lists and clicks. One thread adds, others read."""
 
     def __init__(self, window: int = 60_000_000) -> None:
         self._window = window
@@ -69,15 +63,7 @@ class Statistics:
         self.queries = QueryTable()
 
     def add(self, lists: Sequence[ListRow], events: Sequence[EventRow], versions: Mapping[int, PolicyVersion]) -> None:
-        """Count a part of the log.
-
-        Parameters
-        ----------
-        lists, events
-            Its rows.
-        versions
-            The policy versions by their keys.
-        """
+        """Count a part of the log."""
         with self._lock:
             # In the order of the log, so that the statistics do not depend on where parts of it begin.
             rows: Iterable[ListRow | EventRow] = merge(lists, events, key=attrgetter("seq"))
@@ -101,7 +87,7 @@ class Statistics:
                 "events": dict(self._events),
                 "event_types": dict(self._types),
                 "clicks_on_older_lists": self._left_out,
-                "policies": sorted(policies, key=lambda one: (one["policy"], one["version"])),
+                "policies": sorted(policies, key=lambda policy: (policy["policy"], policy["version"])),
                 "position_bias": self._position_bias(),
                 "queries": [
                     {"query": counts.query, "lists": counts.lists, "clicks": counts.clicked, "items": len(counts.items)}
@@ -110,13 +96,7 @@ class Statistics:
             }
 
     def query(self, query: str) -> dict[str, Any] | None:
-        """What is known about a query; None where it is not among the last ones.
-
-        Parameters
-        ----------
-        query
-            The query.
-        """
+        """What is known about a query; None where it is not among the last ones."""
         with self._lock:
             counts = self.queries.known(query)
             if counts is None:
@@ -153,8 +133,8 @@ class Statistics:
         return None if uplift is None else {"version": before.version} | uplift
 
     def _clicks_on(self, seq: int) -> int:
-        found = self._open.get(seq)
-        return 0 if found is None else found.clicked
+        open_list = self._open.get(seq)
+        return 0 if open_list is None else open_list.clicked
 
     def _add_list(self, row: ListRow, versions: Mapping[int, PolicyVersion]) -> None:
         self._since = row.stamp if self._since is None else self._since
@@ -162,18 +142,18 @@ class Statistics:
         counts = self._counts(row, versions)
         query = self.queries.asked(row.shown.query)
         names = row.shown.items
-        where = counts.add_list(row.stamp, len(names))
-        if where is not None or any(name not in query.items for name in names):
+        slot = counts.add_list(row.stamp, len(names))
+        if slot is not None or any(name not in query.items for name in names):
             # The request is read only where something new may be in it: it is longer than everything else.
-            asked = _REQUEST.decode(row.request).items
-            candidates = [query.item(item.id, item.group) for item in asked]
-            group_of = {item.id: item.group for item in asked}
+            items = _REQUEST.decode(row.request).items
+            candidates = [query.item(item.id, item.group) for item in items]
+            group_of = {item.id: item.group for item in items}
             groups = [group_of.get(name) for name in names]
         else:
             candidates, groups = [], [query.items[name].group for name in names]
         shown = tuple(query.item(name) for name in names)
-        if where is not None:
-            counts.keep(where, query, shown, candidates)
+        if slot is not None:
+            counts.keep(slot, query, shown, candidates)
         counts.add_groups(groups)
         counts.add_propensities(row.shown.propensities, row.shown.no_propensities)
         query.mark_shown(shown)
@@ -216,28 +196,28 @@ class Statistics:
         shown.last = max(shown.last, event.position)
 
     def _counts(self, row: ListRow, versions: Mapping[int, PolicyVersion]) -> PolicyCounts:
-        found = self._versions.get(row.version)
-        if found is None:
+        counts = self._versions.get(row.version)
+        if counts is None:
             kind = versions[row.version].kind if row.version in versions else ""
-            found = PolicyCounts(row.shown.policy, row.shown.policy_version, kind, self._generator, self._window)
-            self._versions[row.version] = found
+            counts = PolicyCounts(row.shown.policy, row.shown.policy_version, kind, self._generator, self._window)
+            self._versions[row.version] = counts
             if len(self._versions) > MOST_VERSIONS:
                 self._versions.popitem(last=False)
         else:
             self._versions.move_to_end(row.version)
-        return found
+        return counts
 
     def _position_bias(self) -> dict[str, Any] | None:
         """Clicks by position of random lists, divided by those at the first: the probability that a position is examined."""
         random_ones = [counts for counts in self._versions.values() if counts.kind in RANDOM_KINDS]
-        shown = [sum(counts.shown[place] for counts in random_ones) for place in range(MOST_POSITIONS)]
-        clicked = [sum(counts.clicked[place] for counts in random_ones) for place in range(MOST_POSITIONS)]
+        shown = [sum(counts.shown[position] for counts in random_ones) for position in range(MOST_POSITIONS)]
+        clicked = [sum(counts.clicked[position] for counts in random_ones) for position in range(MOST_POSITIONS)]
         if not clicked[0]:
             return None
         points = []
-        for place in range(MOST_POSITIONS):
-            ratio = ratio_with_interval(clicked[place], shown[place], clicked[0], shown[0])
+        for position in range(MOST_POSITIONS):
+            ratio = ratio_with_interval(clicked[position], shown[position], clicked[0], shown[0])
             if ratio is not None:
-                known = {"rate": 1.0, "low": None, "high": None} if place == 0 else ratio
-                points.append({"position": place + 1, "shown": shown[place], "clicked": clicked[place]} | known)
+                bias = {"rate": 1.0, "low": None, "high": None} if position == 0 else ratio
+                points.append({"position": position + 1, "shown": shown[position], "clicked": clicked[position]} | bias)
         return {"policies": sorted({counts.policy for counts in random_ones}), "positions": points}

@@ -13,22 +13,12 @@ LISTS_PER_BUCKET = 16
 
 
 class SampledList(NamedTuple):
-    """A list that is kept to be judged by what is known later.
-
-    Parameters
-    ----------
-    query
-        Counts of its query.
-    candidates, shown
-        Items that could have been shown, and those that were, best first.
-    explored
-        Share of the shown items that were not among the best by the estimates of that moment.
-    """
+    """A list that is kept to be judged by what is known later."""
 
     query: QueryCounts
     candidates: tuple[ItemCounts, ...]
-    shown: tuple[ItemCounts, ...]
-    explored: float
+    shown: tuple[ItemCounts, ...]  # best first
+    explored: float  # share of the shown items that were not among the best by the estimates of that moment
 
 
 class Bucket:
@@ -41,58 +31,30 @@ class Bucket:
         self.with_click = 0
         self.sample: list[SampledList] = []
 
-    def place_for_next(self, generator: random.Random) -> int | None:
-        """Where in the sample the list that was just counted goes, so that all lists are equally likely to stay; None: nowhere.
-
-        Parameters
-        ----------
-        generator
-            Source of randomness.
-        """
+    def index_for_next(self, generator: random.Random) -> int | None:
+        """Where in the sample the list that was just counted goes, so that all lists are equally likely to stay; None: nowhere."""
         if len(self.sample) < LISTS_PER_BUCKET:
             return len(self.sample)
-        place = generator.randrange(self.lists)
-        return place if place < LISTS_PER_BUCKET else None
+        index = generator.randrange(self.lists)
+        return index if index < LISTS_PER_BUCKET else None
 
-    def put(self, place: int, kept: SampledList) -> None:
-        """Keep a list.
-
-        Parameters
-        ----------
-        place
-            What ``place_for_next`` returned.
-        kept
-            The list.
-        """
-        self.sample[place : place + 1] = [kept]
+    def put(self, index: int, sampled: SampledList) -> None:
+        """Keep a list."""
+        self.sample[index : index + 1] = [sampled]
 
     def merged(self, other: Bucket, generator: random.Random) -> Bucket:
-        """Both together.
-
-        Parameters
-        ----------
-        other
-            The next one.
-        generator
-            Source of randomness.
-        """
-        found = Bucket()
-        found.lists, found.with_click = self.lists + other.lists, self.with_click + other.with_click
+        """Both together."""
+        both = Bucket()
+        both.lists, both.with_click = self.lists + other.lists, self.with_click + other.with_click
         size = min(LISTS_PER_BUCKET, len(self.sample) + len(other.sample))
-        mine = round(size * self.lists / max(1, found.lists))
-        mine = min(len(self.sample), max(mine, size - len(other.sample)))
-        found.sample = generator.sample(self.sample, mine) + generator.sample(other.sample, size - mine)
-        return found
+        num_own = round(size * self.lists / max(1, both.lists))
+        num_own = min(len(self.sample), max(num_own, size - len(other.sample)))
+        both.sample = generator.sample(self.sample, num_own) + generator.sample(other.sample, size - num_own)
+        return both
 
 
 class TimeCourse:
-    """Buckets of equal width, which all fit into a chart.
-
-    Parameters
-    ----------
-    generator
-        Source of randomness of the samples.
-    """
+    """Buckets of equal width, which all fit into a chart."""
 
     def __init__(self, generator: random.Random) -> None:
         self._generator = generator
@@ -100,21 +62,15 @@ class TimeCourse:
         self._buckets: dict[int, Bucket] = {}
 
     def at(self, stamp: int) -> Bucket:
-        """The bucket of a time.
-
-        Parameters
-        ----------
-        stamp
-            Microseconds since 1970.
-        """
+        """The bucket of a time."""
         number = stamp // self.width
-        found = self._buckets.get(number)
-        if found is None:
-            found = self._buckets[number] = Bucket()
+        bucket = self._buckets.get(number)
+        if bucket is None:
+            bucket = self._buckets[number] = Bucket()
             while max(self._buckets) - min(self._buckets) >= MOST_BUCKETS:
                 self._merge()
             return self._buckets[stamp // self.width]
-        return found
+        return bucket
 
     def all(self) -> list[tuple[int, Bucket]]:
         """The buckets with their starts, the oldest first."""

@@ -65,15 +65,15 @@ class UpliftOverRandom:
     def document(self) -> dict[str, Any]:
         """The uplift with a 95 % interval; what random lists would earn; or why neither is known."""
         size = self._weights**2 / self._squares if self._squares else 0.0
-        found: dict[str, Any] = {"lists": self.lists, "effective_lists": size, "why_unknown": None}
+        document: dict[str, Any] = {"lists": self.lists, "effective_lists": size, "why_unknown": None}
         if self.lists >= FEWEST_LISTS and not is_covered(self._weights / self.lists, size, self.lists):
-            return found | {"why_unknown": UNCOVERED}
+            return document | {"why_unknown": UNCOVERED}
         if size < FEWEST_LISTS or not (self._r and self._g):
-            return found | {"why_unknown": FEW if self.lists < 100 * FEWEST_LISTS else UNCOVERED}
+            return document | {"why_unknown": FEW if self.lists < 100 * FEWEST_LISTS else UNCOVERED}
         r, g = self._r, self._g
         variance = self._rr / r**2 - 2 * self._rg / (r * g) + self._gg / g**2
-        found["random_clicks_per_list"] = g / self.lists
-        return found | _relative(r / self.lists, g / self.lists, max(0.0, variance))
+        document["random_clicks_per_list"] = g / self.lists
+        return document | _relative(r / self.lists, g / self.lists, max(0.0, variance))
 
 
 def weights_of_random(propensities: Sequence[float], num_items: int) -> array[float] | None:

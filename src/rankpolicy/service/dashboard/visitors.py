@@ -26,54 +26,26 @@ class SignInError(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Visitor:
-    """Whoever asks for a page.
-
-    Parameters
-    ----------
-    key
-        The key that they signed in with; None on a service without keys.
-    cookie
-        The cookie of their session.
-    is_new
-        Whether the cookie has to be set.
-    """
+    """Whoever asks for a page."""
 
     key: StoredKey | None
     cookie: str
     is_new: bool
 
     def may(self, scope: str) -> bool:
-        """Whether they may do something.
-
-        Parameters
-        ----------
-        scope
-            The scope that it needs.
-        """
+        """Whether they may do something."""
         return self.key is None or scope in self.key.scopes
 
 
 class Visitors:
-    """Lets visitors in.
-
-    Parameters
-    ----------
-    access
-        The keys of the service.
-    """
+    """Lets visitors in."""
 
     def __init__(self, access: Access) -> None:
         self._access = access
         self.sessions = Sessions()
 
     def visitor(self, request: Request) -> Visitor:
-        """Who asks; ``SignInError`` where they must sign in first.
-
-        Parameters
-        ----------
-        request
-            The request.
-        """
+        """Who asks; ``SignInError`` where they must sign in first."""
         keys = self._access.keys()
         cookie = _cookie(request)
         session = self.sessions.known(cookie)
@@ -84,38 +56,24 @@ class Visitors:
                 return Visitor(key=None, cookie=self.sessions.begin(None), is_new=True)
             return Visitor(key=None, cookie=cookie, is_new=False)
         key_id = None if session is None else session.key_id
-        found = next((key for key in keys if key.key_id == key_id), None)
-        if found is None or cookie is None or SCOPE not in found.scopes or found.has_expired(time.time()):
+        key = next((key for key in keys if key.key_id == key_id), None)
+        if key is None or cookie is None or SCOPE not in key.scopes or key.has_expired(time.time()):
             raise SignInError
-        return Visitor(key=found, cookie=cookie, is_new=False)
+        return Visitor(key=key, cookie=cookie, is_new=False)
 
-    def sign_in(self, given: str) -> str:
-        """Begin a session with a key; its cookie.
-
-        Parameters
-        ----------
-        given
-            The key.
-        """
-        found = matching_key(given.strip(), self._access.keys())
-        if found is None:
+    def sign_in(self, key_text: str) -> str:
+        """Begin a session with a key; its cookie."""
+        key = matching_key(key_text.strip(), self._access.keys())
+        if key is None:
             raise RefusedError(401, "unauthorized", "This is not a valid key.")
-        if found.has_expired(time.time()):
+        if key.has_expired(time.time()):
             raise RefusedError(401, "unauthorized", "This key has expired.")
-        if SCOPE not in found.scopes:
+        if SCOPE not in key.scopes:
             raise RefusedError(403, "forbidden", "This key does not have the scope 'dashboard'.")
-        return self.sessions.begin(found.key_id)
+        return self.sessions.begin(key.key_id)
 
     async def checked_form(self, request: Request, visitor: Visitor) -> dict[str, str]:
-        """The fields of a form that this site sent to this visitor.
-
-        Parameters
-        ----------
-        request
-            The request.
-        visitor
-            Who sends it.
-        """
+        """The fields of a form that this site sent to this visitor."""
         fields = await read_form(request)
         if visitor.is_new or not self.sessions.is_token(visitor.cookie, fields.get("token", "")):
             raise RefusedError(403, "forbidden", "The form is out of date. Go back, read the page again and retry.")
@@ -123,13 +81,7 @@ class Visitors:
 
 
 async def read_form(request: Request) -> dict[str, str]:
-    """The fields of a form, refused where another site sent it.
-
-    Parameters
-    ----------
-    request
-        The request.
-    """
+    """The fields of a form, refused where another site sent it."""
     origin, host = request.headers.get("origin"), request.headers.get("host")
     foreign = origin is not None and urlsplit(origin).netloc != host
     if foreign or request.headers.get("sec-fetch-site", "same-origin") not in ("same-origin", "none"):
@@ -137,8 +89,8 @@ async def read_form(request: Request) -> dict[str, str]:
     if not request.headers.get("content-type", "").startswith("application/x-www-form-urlencoded"):
         raise RefusedError(415, "unsupported_media_type", "Send a form.")
     body = b""
-    async for part in request.stream():
-        body += part
+    async for chunk in request.stream():
+        body += chunk
         if len(body) > _MOST_BYTES:
             raise RefusedError(413, "too_large", "The form is too long.")
     try:
@@ -149,17 +101,7 @@ async def read_form(request: Request) -> dict[str, str]:
 
 
 def set_cookie(request: Request, answer: Response, cookie: str | None) -> None:
-    """Give the browser the cookie of its session; None takes it away.
-
-    Parameters
-    ----------
-    request
-        The request; behind a proxy with TLS the cookie is for TLS only.
-    answer
-        Where the cookie goes.
-    cookie
-        Its value.
-    """
+    """Give the browser the cookie of its session; None takes it away."""
     is_secure = request.headers.get("x-forwarded-proto") == "https" or request.url.scheme == "https"
     common: dict[str, Any] = {"path": "/", "httponly": True, "samesite": "strict", "secure": is_secure}
     if cookie is None:
@@ -170,7 +112,7 @@ def set_cookie(request: Request, answer: Response, cookie: str | None) -> None:
 
 def _cookie(request: Request) -> str | None:
     try:
-        found = SimpleCookie(request.headers.get("cookie", "")).get(COOKIE)
+        cookie = SimpleCookie(request.headers.get("cookie", "")).get(COOKIE)
     except CookieError:
         return None
-    return None if found is None else found.value
+    return None if cookie is None else cookie.value

@@ -31,19 +31,7 @@ def routed_application(
     metrics_text: Callable[[], Awaitable[str]],
     more: Sequence[BaseRoute] = (),
 ) -> Starlette:
-    """The application of everything but /v1/rank and /v1/events.
-
-    Parameters
-    ----------
-    service
-        The service.
-    access
-        Who may read.
-    metrics_text
-        All metrics in the text format of Prometheus.
-    more
-        Further routes: the dashboard.
-    """
+    """The application of everything but /v1/rank and /v1/events."""
 
     async def ranking(request: Request) -> Response:
         access.check(request.scope, "read")

@@ -23,15 +23,7 @@ LEAVES = (0.9, 0.8, 0.7, 0.6, 0.5)  # probability that a click at each position 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorldItem:
-    """An item of the shop.
-
-    Parameters
-    ----------
-    name, group
-        As requests have them.
-    attraction
-        The probability that a user who looks at it clicks it.
-    """
+    """An item of the shop."""
 
     name: str
     group: str

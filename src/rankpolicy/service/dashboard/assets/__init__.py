@@ -15,23 +15,11 @@ ASSETS = {
 
 @cache
 def asset(name: str) -> bytes:
-    """The content of an asset.
-
-    Parameters
-    ----------
-    name
-        One of ``ASSETS``.
-    """
+    """The content of an asset."""
     return (files(__name__) / name).read_bytes()
 
 
 @cache
 def asset_url(name: str) -> str:
-    """Where a page finds an asset; another content has another address, so browsers may keep it.
-
-    Parameters
-    ----------
-    name
-        One of ``ASSETS``.
-    """
+    """Where a page finds an asset; another content has another address, so browsers may keep it."""
     return f"/assets/{name}?{sha256(asset(name)).hexdigest()[:12]}"
