@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import os
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, dataclass
-from typing import Any, ClassVar, Self, final
+from typing import Any, ClassVar, final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rankpolicy.bandits.files import generator_from_words, generator_words
-from rankpolicy.bandits.members import KnowsOtherSettings
+from rankpolicy.bandits.files import SavedBandit, generator_from_words, generator_words
 from rankpolicy.declarations.arguments import as_array, checked_kinds
 from rankpolicy.declarations.settings import (
     ReadWhen,
@@ -37,14 +35,13 @@ _ROUNDING = 1e-6  # of counts that were discounted
 
 @documented
 @dataclass(kw_only=True, eq=False)
-class Bandit(KnowsOtherSettings, ABC):
+class Bandit(SavedBandit):
     """Shows lists of items, numbered from 0, and learns from the clicks on them.
 
     Feedback may come late, in batches and in any order: most bandits keep counts, and counts do not depend on order. Steps are lists
     learned from; a list without feedback leaves no trace. Items that are not in ``available`` are remembered but not shown.
     """
 
-    name: ClassVar[str]
     made_for: ClassVar[str] = "dcm"  # the click model of the users for whom it reads clicks correctly
     is_additive: ClassVar[bool] = True  # statistics are sums over lists, so a list can be taken back
     depends_on_order: ClassVar[bool] = False  # late feedback is read differently; its docstring says how
@@ -104,10 +101,13 @@ class Bandit(KnowsOtherSettings, ABC):
         available
             Items that could have been shown; None: all.
         """
-        raise RankPolicyError(
-            f"{self.name} has no propensities: it does not draw items with probabilities in closed form. "
-            "Randomised bandits that do: epsilon-greedy, ranked-exp3, random."
-        )
+        if self.propensity_step() is None:
+            raise RankPolicyError(
+                f"{self.name} has no propensities: it does not draw items with probabilities in closed form. "
+                "Randomised bandits that do: epsilon-greedy, ranked-exp3, random."
+            )
+        items = checked_items(ranking, num_items=self.num_items, what="a list")
+        return self._filled_propensities(self.memory, self._available(available), items)
 
     def propensity_step(self) -> Callable[..., None] | None:
         """The function that fills propensities, for bandits that have them in closed form for any list; None for others."""
@@ -224,44 +224,9 @@ class Bandit(KnowsOtherSettings, ABC):
         if self.num_columns is None:
             self.memory.statistics[:, :, forgotten] = empty[:, :, forgotten]
 
-    @final
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the bandit to a file. ``rp.load(path)`` gives it back, and it decides as this one would have.
-
-        Parameters
-        ----------
-        path
-            Where the file goes; an existing file is replaced.
-        """
-        from rankpolicy.bandits.files import save_bandit
-
-        save_bandit(self, path)
-
-    @final
-    def to_dict(self) -> dict[str, Any]:
-        """Everything the bandit knows as plain values, which JSON can hold; ``from_dict`` gives the bandit back."""
-        from rankpolicy.bandits.files import bandit_to_dict
-
-        return bandit_to_dict(self)
-
-    @final
-    @classmethod
-    def from_dict(cls, document: Mapping[str, Any]) -> Self:
-        """The bandit that ``to_dict`` described; it decides as that one would have. ``Bandit.from_dict`` accepts every kind.
-
-        Parameters
-        ----------
-        document
-            What ``to_dict`` returned, also after a round trip through JSON.
-        """
-        from rankpolicy.bandits.files import bandit_from_dict
-
-        return bandit_from_dict(document, cls)
-
     # For files.py ----------------------------------------------------------------------------------------------------------------
 
     def _plain_settings(self) -> dict[str, Any]:
-        """Settings that are no arrays."""
         settings = {name: getattr(self, name) for name in setting_names(type(self))}
         return {name: plain(value) for name, value in settings.items() if not isinstance(value, np.ndarray)}
 
@@ -269,13 +234,7 @@ class Bandit(KnowsOtherSettings, ABC):
         settings = {name: getattr(self, name) for name in setting_names(type(self))}
         return {name: value for name, value in settings.items() if isinstance(value, np.ndarray)}
 
-    @classmethod
-    def _with_arrays(cls, settings: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> dict[str, Any]:
-        """Settings with the arrays among them put back in their place."""
-        return settings | arrays
-
     def _arrays(self) -> dict[str, NDArray[Any]]:
-        """What was learned, and the state of the generator."""
         return {
             "steps": self.memory.steps,
             "statistics": self.memory.statistics,
@@ -285,7 +244,6 @@ class Bandit(KnowsOtherSettings, ABC):
         }
 
     def _restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
-        """Take over arrays of the right shapes and kinds, after a check that step functions can work on them."""
         if arrays["steps"].min() < 0:
             raise RankPolicyError(f"steps must be at least 0; got {arrays['steps'].min()}.")
         if not np.isfinite(arrays["statistics"]).all():
@@ -372,6 +330,17 @@ def checked_log(
         )
     if lists.size == 0:
         return np.empty((0, 0), np.int64), np.empty((0, 0), np.int8)
+    shown = _checked_ends(lists, cutoff)
+    _check_known(lists[shown], num_items, "a list")
+    ordered = np.sort(lists, 1)
+    if ((ordered[:, 1:] == ordered[:, :-1]) & (ordered[:, 1:] >= 0)).any():
+        raise RankPolicyError("a list must hold each item once; got one twice.")
+    _check_marks(marks, shown)
+    return np.array(lists, np.int64, order="C"), np.array(marks, np.int8, order="C")
+
+
+def _checked_ends(lists: NDArray[Any], cutoff: int) -> NDArray[np.bool_]:
+    """Where lists (list, position) of checked lengths hold an item."""
     if lists.shape[1] > cutoff:
         raise RankPolicyError(
             f"a list must have at most {cutoff} items, the cutoff; got {lists.shape[1]}. Cut it, or choose a larger cutoff."
@@ -383,10 +352,10 @@ def checked_log(
         raise RankPolicyError("-1 must only come past the end of a list; got an item after one.")
     if (lists < -1).any():
         raise RankPolicyError(f"a list must hold item numbers, 0 or more; got {lists.min()}.")
-    _check_known(lists[shown], num_items, "a list")
-    ordered = np.sort(lists, 1)
-    if ((ordered[:, 1:] == ordered[:, :-1]) & (ordered[:, 1:] >= 0)).any():
-        raise RankPolicyError("a list must hold each item once; got one twice.")
+    return shown
+
+
+def _check_marks(marks: NDArray[Any], shown: NDArray[np.bool_]) -> None:
     if marks.dtype.kind not in "iufb":
         raise RankPolicyError(f"clicks must be 0 or 1; got {marks.dtype!s}.")
     is_mark = (marks == 0) | (marks == 1)
@@ -394,7 +363,6 @@ def checked_log(
         raise RankPolicyError(f"clicks must be 0 or 1; got {marks[~is_mark].flat[0]}.")
     if (marks[~shown] == 1).any():
         raise RankPolicyError("clicks must be on shown items; got one past the end of a list.")
-    return np.array(lists, np.int64, order="C"), np.array(marks, np.int8, order="C")
 
 
 def _check_known(values: NDArray[np.integer], num_items: int, what: str) -> None:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import os
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Protocol, TypeVar, cast
+from typing import Any, ClassVar, Self, cast, final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rankpolicy.bandits.members import BANDITS, COMPOSED
+from rankpolicy.bandits.members import BANDITS, COMPOSED, KnowsOtherSettings
 from rankpolicy.bundle import write_bundle
 from rankpolicy.declarations.arguments import checked_path
 from rankpolicy.types import RankPolicyError
@@ -20,34 +21,77 @@ _LARGEST_CUTOFF = 100_000  # where no array has that size
 _SMALL = 1000  # what takes little memory may be made before its arrays are compared
 
 
-class SavedBandit(Protocol):
-    """What can be saved: a Bandit or a QueryBandit."""
+class SavedBandit(KnowsOtherSettings, ABC):
+    """A bandit, or one per query, that can be saved and restored."""
 
-    @property
-    def name(self) -> str: ...
+    name: ClassVar[str]
 
-    def _plain_settings(self) -> dict[str, Any]: ...
+    @final
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the bandit to a file. ``rp.load(path)`` gives it back, and it decides as this one would have.
 
-    def _array_settings(self) -> dict[str, NDArray[Any]]: ...
+        Parameters
+        ----------
+        path
+            Where the file goes; an existing file is replaced.
+        """
+        from safetensors.numpy import save
 
-    def _arrays(self) -> dict[str, NDArray[Any]]: ...
+        arrays = {name: np.ascontiguousarray(array) for name, array in self._all_arrays().items()}
+        content = {"kind": "bandit", "bandit": self.name, "settings": self._plain_settings()}
+        write_bundle(Path(checked_path(path)), content, {_ARRAYS: save(arrays)})
 
-    def _restore(self, arrays: Mapping[str, NDArray[Any]]) -> None: ...
+    @final
+    def to_dict(self) -> dict[str, Any]:
+        """Everything the bandit knows as plain values, which JSON can hold; ``from_dict`` gives the bandit back."""
+        arrays = {name: array.tolist() for name, array in self._all_arrays().items()}
+        return {"bandit": self.name, "settings": self._plain_settings(), "arrays": arrays}
+
+    @final
+    @classmethod
+    def from_dict(cls, document: Mapping[str, Any]) -> Self:
+        """The bandit that ``to_dict`` described; it decides as that one would have. ``Bandit.from_dict`` accepts every kind.
+
+        Parameters
+        ----------
+        document
+            What ``to_dict`` returned, also after a round trip through JSON.
+        """
+        if not isinstance(document, Mapping) or not isinstance(document.get("arrays"), Mapping):
+            raise RankPolicyError(
+                "a bandit must be a mapping with bandit, settings and arrays, as to_dict() returns it."
+            )
+        bandit_class = _class_named(document.get("bandit"))
+        if not issubclass(bandit_class, cls):
+            raise RankPolicyError(
+                f"{cls.__name__}.from_dict got a {document['bandit']} bandit. "
+                f"Use {bandit_class.__name__}.from_dict, or Bandit.from_dict for any."
+            )
+        arrays = {str(name): value for name, value in document["arrays"].items()}
+        return cast(Self, _made(document["bandit"], document.get("settings"), arrays))
+
+    def _all_arrays(self) -> dict[str, NDArray[Any]]:
+        return self._array_settings() | self._arrays()
+
+    @abstractmethod
+    def _plain_settings(self) -> dict[str, Any]:
+        """Settings that are no arrays."""
+
+    def _array_settings(self) -> dict[str, NDArray[Any]]:
+        return {}
 
     @classmethod
-    def _with_arrays(cls, settings: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> dict[str, Any]: ...
+    def _with_arrays(cls, settings: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> dict[str, Any]:
+        """Settings with the arrays among them put back in their place."""
+        return settings | arrays
 
+    @abstractmethod
+    def _arrays(self) -> dict[str, NDArray[Any]]:
+        """What was learned, and the state of the generator."""
 
-SavedT = TypeVar("SavedT")
-
-
-def save_bandit(bandit: SavedBandit, path: str | os.PathLike[str]) -> None:
-    """Write a bandit to a file, whole or not at all."""
-    from safetensors.numpy import save
-
-    arrays = {name: np.ascontiguousarray(array) for name, array in _all_arrays(bandit).items()}
-    content = {"kind": "bandit", "bandit": bandit.name, "settings": bandit._plain_settings()}
-    write_bundle(Path(checked_path(path)), content, {_ARRAYS: save(arrays)})
+    @abstractmethod
+    def _restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
+        """Take over arrays of the right shapes and kinds, after a check that step functions can work on them."""
 
 
 def restore_bandit(manifest: dict[str, Any], files: dict[str, bytes], path: Path) -> Any:
@@ -60,30 +104,6 @@ def restore_bandit(manifest: dict[str, Any], files: dict[str, bytes], path: Path
         return _made(manifest.get("bandit"), manifest.get("settings"), load(files[_ARRAYS]))
     except RankPolicyError as error:
         raise RankPolicyError(f"{path} does not hold a bandit that this version can use: {error}") from None
-
-
-def bandit_to_dict(bandit: SavedBandit) -> dict[str, Any]:
-    """A bandit as plain values: name, settings and arrays as nested lists."""
-    arrays = {name: array.tolist() for name, array in _all_arrays(bandit).items()}
-    return {"bandit": bandit.name, "settings": bandit._plain_settings(), "arrays": arrays}
-
-
-def bandit_from_dict(document: Mapping[str, Any], cls: type[SavedT]) -> SavedT:
-    """The bandit that ``bandit_to_dict`` described."""
-    if not isinstance(document, Mapping) or not isinstance(document.get("arrays"), Mapping):
-        raise RankPolicyError("a bandit must be a mapping with bandit, settings and arrays, as to_dict() returns it.")
-    bandit_class = _class_named(document.get("bandit"))
-    if not issubclass(bandit_class, cls):
-        raise RankPolicyError(
-            f"{cls.__name__}.from_dict got a {document['bandit']} bandit. "
-            f"Use {bandit_class.__name__}.from_dict, or Bandit.from_dict for any."
-        )
-    arrays = {str(name): value for name, value in document["arrays"].items()}
-    return cast(SavedT, _made(document["bandit"], document.get("settings"), arrays))
-
-
-def _all_arrays(bandit: SavedBandit) -> dict[str, NDArray[Any]]:
-    return bandit._array_settings() | bandit._arrays()
 
 
 def _class_named(name: Any) -> type[Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
@@ -20,9 +21,23 @@ from rankpolicy.types import RankPolicyError
 class ExaminedBandit(Bandit):
     """An item in a list was examined with the probability e of its cell; its attraction is clicks / (sum of e over its lists).
 
-    If examination is not given, it is estimated before each list: attraction = clicks / examined and e = clicks / attracted in turn, with
+    If examination is not set, it is estimated before each list: attraction = clicks / examined and e = clicks / attracted in turn, with
     e = 1 at the top. Only counts by cell and item are kept, so feedback may come late and lists may be forgotten.
     """
+
+    num_tables: ClassVar[int | None] = None
+    best_where_examined: ClassVar[bool]  # whether the best item goes where examination is highest, or to the top
+
+    @abstractmethod
+    def _cells(self) -> tuple[float, ...]:
+        """The examination of each cell; none where it is estimated."""
+
+    @abstractmethod
+    def _index_numbers(self) -> tuple[float, float]:
+        """The settings of the index."""
+
+    def _numbers(self) -> tuple[float, ...]:
+        return *self._index_numbers(), float(self.best_where_examined), *self._cells()
 
     def _check_number(self, examination: Sequence[float] | None, num_needed: int) -> None:
         if examination is not None and len(examination) != num_needed:
@@ -31,9 +46,48 @@ class ExaminedBandit(Bandit):
             )
 
 
+@dataclass(kw_only=True, eq=False)
+class ExaminedUCB(ExaminedBandit):
+    """The index of PBM-UCB."""
+
+    radius: float = setting(0.5, "Factor of log t in the confidence radius. Larger values explore more.", at_least=0)
+
+    def _index_numbers(self) -> tuple[float, float]:
+        return self.radius, 0.0
+
+
+@dataclass(kw_only=True, eq=False)
+class ExaminedTS(BetaPrior, ExaminedBandit):
+    """A draw from the posterior of an item's attraction."""
+
+    def _index_numbers(self) -> tuple[float, float]:
+        return self.prior_clicks, self.prior_skips
+
+
+@dataclass(kw_only=True, eq=False)
+class PbmBandit(ExaminedBandit):
+    """A bandit for users who examine each position with a fixed probability; cells are positions."""
+
+    made_for: ClassVar[str] = "pbm"
+    best_where_examined: ClassVar[bool] = True
+
+    examination: tuple[float, ...] | None = setting(
+        None,
+        "Examination probability of each position; None estimates it from the bandit's own lists.",
+        above=0,
+        at_most=1,
+    )
+
+    def _cells(self) -> tuple[float, ...]:
+        return self.examination or ()
+
+    def _check(self) -> None:
+        self._check_number(self.examination, self.cutoff)
+
+
 @documented
 @dataclass(kw_only=True, eq=False)
-class PbmUCB(ExaminedBandit):
+class PbmUCB(ExaminedUCB, PbmBandit):
     """PBM-UCB (Lagrée, Vernade & Cappé 2016), for users who examine each position with a fixed probability.
 
     The index is S / E + sqrt(N / E) sqrt(radius log t / E), S clicks, N lists, E = sum of examination over them. The best item goes where
@@ -47,16 +101,6 @@ class PbmUCB(ExaminedBandit):
     """
 
     name: ClassVar[str] = "pbm-ucb"
-    made_for: ClassVar[str] = "pbm"
-    num_tables: ClassVar[int | None] = None
-
-    examination: tuple[float, ...] | None = setting(
-        None,
-        "Examination probability of each position; None estimates it from the bandit's own lists.",
-        above=0,
-        at_most=1,
-    )
-    radius: float = setting(0.5, "Factor of log t in the confidence radius. Larger values explore more.", at_least=0)
 
     def program(self) -> Program:
         """The step functions; compiled code is loaded here and not before."""
@@ -64,16 +108,10 @@ class PbmUCB(ExaminedBandit):
 
         return Program(rank_examined_by_ucb, learn_by_position)
 
-    def _numbers(self) -> tuple[float, ...]:
-        return self.radius, 0.0, 1.0, *(self.examination or ())
-
-    def _check(self) -> None:
-        self._check_number(self.examination, self.cutoff)
-
 
 @documented
 @dataclass(kw_only=True, eq=False)
-class PbmTS(BetaPrior, ExaminedBandit):
+class PbmTS(ExaminedTS, PbmBandit):
     """Thompson sampling for users who examine each position with a fixed probability (after Lagrée, Vernade & Cappé 2016).
 
     The index is a draw of Beta(prior_clicks + n m, prior_skips + n (1 - m)), m = clicks / sum of e, n = sum of e (1 - a) / (1 - e a).
@@ -84,15 +122,6 @@ class PbmTS(BetaPrior, ExaminedBandit):
     """
 
     name: ClassVar[str] = "pbm-ts"
-    made_for: ClassVar[str] = "pbm"
-    num_tables: ClassVar[int | None] = None
-
-    examination: tuple[float, ...] | None = setting(
-        None,
-        "Examination probability of each position; None estimates it from the bandit's own lists.",
-        above=0,
-        at_most=1,
-    )
 
     def program(self) -> Program:
         """The step functions; compiled code is loaded here and not before."""
@@ -100,16 +129,10 @@ class PbmTS(BetaPrior, ExaminedBandit):
 
         return Program(rank_examined_by_thompson_sampling, learn_by_position)
 
-    def _numbers(self) -> tuple[float, ...]:
-        return self.prior_clicks, self.prior_skips, 1.0, *(self.examination or ())
-
-    def _check(self) -> None:
-        self._check_number(self.examination, self.cutoff)
-
 
 @documented
 @dataclass(kw_only=True, eq=False)
-class PbmPIE(ExaminedBandit):
+class PbmPIE(ExaminedUCB, PbmBandit):
     """PBM-PIE (Lagrée, Vernade & Cappé 2016): parsimonious exploration, for users who examine each position with a fixed probability.
 
     The leaders, the items of the largest S / E, S clicks and E = sum of examination over an item's lists, are shown where examination is
@@ -128,8 +151,6 @@ class PbmPIE(ExaminedBandit):
     """
 
     name: ClassVar[str] = "pbm-pie"
-    made_for: ClassVar[str] = "pbm"
-    num_tables: ClassVar[int | None] = None
 
     examination: tuple[float, ...] | None = setting(
         None,
@@ -146,19 +167,13 @@ class PbmPIE(ExaminedBandit):
 
         return Program(rank_by_parsimonious_exploration, learn_by_position)
 
-    def _numbers(self) -> tuple[float, ...]:
-        return self.radius, 0.0, 1.0, *(self.examination or ())
-
-    def _check(self) -> None:
-        self._check_number(self.examination, self.cutoff)
-
 
 @dataclass(kw_only=True, eq=False)
 class UbmBandit(ExaminedBandit):
     """A bandit for users whose examination depends on the position and on the last click above it, one cell for each such pair."""
 
     made_for: ClassVar[str] = "ubm"
-    num_tables: ClassVar[int | None] = None
+    best_where_examined: ClassVar[bool] = False
 
     examination: tuple[tuple[float, ...], ...] | None = setting(
         None,
@@ -187,7 +202,7 @@ class UbmBandit(ExaminedBandit):
 
 @documented
 @dataclass(kw_only=True, eq=False)
-class UbmUCB(UbmBandit):
+class UbmUCB(ExaminedUCB, UbmBandit):
     """The index of PBM-UCB (Lagrée, Vernade & Cappé 2016), for users whose examination depends on the last click above too.
 
     S / E + sqrt(N / E) sqrt(radius log t / E), S clicks, N lists, E = sum of examination over the lists of an item. The bound holds here as
@@ -202,21 +217,16 @@ class UbmUCB(UbmBandit):
 
     name: ClassVar[str] = "ubm-ucb"
 
-    radius: float = setting(0.5, "Factor of log t in the confidence radius. Larger values explore more.", at_least=0)
-
     def program(self) -> Program:
         """The step functions; compiled code is loaded here and not before."""
         from rankpolicy.kernels.bandits.position import learn_by_last_click_above, rank_examined_by_ucb
 
         return Program(rank_examined_by_ucb, learn_by_last_click_above)
 
-    def _numbers(self) -> tuple[float, ...]:
-        return self.radius, 0.0, 0.0, *self._cells()
-
 
 @documented
 @dataclass(kw_only=True, eq=False)
-class UbmTS(BetaPrior, UbmBandit):
+class UbmTS(ExaminedTS, UbmBandit):
     """Thompson sampling as in PbmTS, for users whose examination depends on the position and on the last click above it.
 
     The user browsing model of Dupret & Piwowarski (2008). The best item comes first.
@@ -235,6 +245,3 @@ class UbmTS(BetaPrior, UbmBandit):
         from rankpolicy.kernels.bandits.position import learn_by_last_click_above, rank_examined_by_thompson_sampling
 
         return Program(rank_examined_by_thompson_sampling, learn_by_last_click_above)
-
-    def _numbers(self) -> tuple[float, ...]:
-        return self.prior_clicks, self.prior_skips, 0.0, *self._cells()

@@ -6,10 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar
 
-import numpy as np
-from numpy.typing import ArrayLike, NDArray
-
-from rankpolicy.bandits.bandit import Bandit, checked_items
+from rankpolicy.bandits.bandit import Bandit
 from rankpolicy.declarations.settings import documented, setting
 from rankpolicy.kernels.bandits.memory import Program
 
@@ -41,19 +38,6 @@ class EpsilonGreedy(Bandit):
 
         return Program(rank_epsilon_greedy, learn_items)
 
-    def propensities(self, ranking: ArrayLike, available: ArrayLike | None = None) -> NDArray[np.float64]:
-        """The probability (position,) of each item of a list at its position, given the items above it, if it were ranked now.
-
-        Parameters
-        ----------
-        ranking
-            Item numbers, best first.
-        available
-            Items that could have been shown; None: all.
-        """
-        items = checked_items(ranking, num_items=self.num_items, what="a list")
-        return self._filled_propensities(self.memory, self._available(available), items)
-
     def propensity_step(self) -> Callable[..., None]:
         """The function that fills propensities; compiled code is loaded here and not before."""
         from rankpolicy.kernels.bandits.uniform import fill_epsilon_greedy_propensities
@@ -81,19 +65,6 @@ class RandomLists(Bandit):
         from rankpolicy.kernels.bandits.uniform import learn_nothing, rank_at_random
 
         return Program(rank_at_random, learn_nothing)
-
-    def propensities(self, ranking: ArrayLike, available: ArrayLike | None = None) -> NDArray[np.float64]:
-        """The probability (position,) of each item of a list at its position: 1 / number of items not yet placed.
-
-        Parameters
-        ----------
-        ranking
-            Item numbers, best first.
-        available
-            Items that could have been shown; None: all.
-        """
-        items = checked_items(ranking, num_items=self.num_items, what="a list")
-        return self._filled_propensities(self.memory, self._available(available), items)
 
     def propensity_step(self) -> Callable[..., None]:
         """The function that fills propensities; compiled code is loaded here and not before."""

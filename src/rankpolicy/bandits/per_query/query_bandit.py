@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, dataclass
 from itertools import chain
-from typing import Any, ClassVar, Self, final
+from typing import Any, ClassVar, final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rankpolicy.bandits.bandit import Bandit, checked_log
-from rankpolicy.bandits.files import generator_from_words, generator_words
-from rankpolicy.bandits.members import BANDITS, KnowsOtherSettings
+from rankpolicy.bandits.files import SavedBandit, generator_from_words, generator_words
+from rankpolicy.bandits.members import BANDITS
 from rankpolicy.bandits.per_query.inputs import (
     check_distinct,
     check_ends,
@@ -39,7 +38,7 @@ LISTS_AT_ONCE = 4096  # whose keys are in memory at the same time while a log is
 @final
 @documented
 @dataclass(kw_only=True, eq=False)
-class QueryBandit(KnowsOtherSettings):
+class QueryBandit(SavedBandit):
     """A bandit for every query, each with its own items and steps, in one table of 16 bytes per (query, item) pair and free slot.
 
     Queries and items are texts or whole numbers, the same in all calls. They are kept as 64-bit hashes of the pair: with ten million pairs,
@@ -283,43 +282,9 @@ class QueryBandit(KnowsOtherSettings):
             return np.zeros((0, 2), np.uint32)
         return self._table.counts(self._keys(query, names))
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the bandit to a file. ``rp.load(path)`` gives it back, and it decides as this one would have.
-
-        Parameters
-        ----------
-        path
-            Where the file goes; an existing file is replaced.
-        """
-        from rankpolicy.bandits.files import save_bandit
-
-        save_bandit(self, path)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Everything the bandit knows as plain values, which JSON can hold; ``from_dict`` gives the bandit back."""
-        from rankpolicy.bandits.files import bandit_to_dict
-
-        return bandit_to_dict(self)
-
-    @classmethod
-    def from_dict(cls, document: Mapping[str, Any]) -> Self:
-        """The bandit that ``to_dict`` described; it decides as that one would have.
-
-        Parameters
-        ----------
-        document
-            What ``to_dict`` returned, also after a round trip through JSON.
-        """
-        from rankpolicy.bandits.files import bandit_from_dict
-
-        return bandit_from_dict(document, cls)
-
     def _plain_settings(self) -> dict[str, Any]:
         settings = {"bandit": self.bandit, "cutoff": int(self.cutoff), "random_state": int(self.random_state)}
         return settings | {"bandit_settings": plain(self.bandit_settings)}
-
-    def _array_settings(self) -> dict[str, NDArray[Any]]:
-        return {}
 
     @classmethod
     def _with_arrays(cls, settings: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> dict[str, Any]:

@@ -59,8 +59,8 @@ def learn_chain(memory, ranking, clicks, weight):
     silent = np.ones(length + 1)  # P(no click from this position on | it is examined)
     last = -1
     for k in range(length - 1, -1, -1):
-        going_on = 1.0 - after_none + after_none * silent[k + 1]
-        silent[k] = (1.0 - posterior_mean(memory, 0, ranking[k])) * going_on
+        no_more_clicks = 1.0 - after_none + after_none * silent[k + 1]
+        silent[k] = (1.0 - posterior_mean(memory, 0, ranking[k])) * no_more_clicks
         if clicks[k] == 1 and last < 0:
             last = k
     examined = 1.0  # P(the position below the last click is examined | clicks)
@@ -80,9 +80,9 @@ def learn_chain(memory, ranking, clicks, weight):
                 examined = (in_b * after_b + (1.0 - in_b) * after_a) * silent[k + 1] / evidence
     for k in range(last + 1, length):
         add_observation(memory, 0, ranking[k], 0.0, weight * examined)
-        going_on = after_none * silent[k + 1]
-        total = 1.0 - after_none + going_on
-        examined *= going_on / total if total > 0.0 else 0.0
+        continues = after_none * silent[k + 1]
+        total = 1.0 - after_none + continues
+        examined *= continues / total if total > 0.0 else 0.0
 
 
 @compiled

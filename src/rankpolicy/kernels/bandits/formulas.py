@@ -1,6 +1,6 @@
 """Formulas in plain Python that compiled code calls, and the KL-UCB index.
 
-Declaring a formula does not load numba, so it can stand beside its settings.
+Declaring a formula does not load numba, so it can stand next to its settings.
 
 KL-UCB of a Bernoulli mean (Garivier & Cappé 2011) is the largest q in [p, 1] with kl(p, q) <= d.
 kl(p, q) = p log(p / q) + (1 - p) log((1 - p) / (1 - q)) is convex in q. Newton's method from the right of the root therefore approaches it
