@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+import numpy as np
 from numpy.typing import ArrayLike
 
 from rankpolicy.declarations.arguments import checked_kinds, checked_level
-from rankpolicy.off_policy.intervals import INTERVALS, Spread
+from rankpolicy.off_policy.intervals import INTERVALS, quantile_of
 from rankpolicy.off_policy.log import OffPolicyLog, check_position_weights
 from rankpolicy.off_policy.members import OFF_POLICY_ESTIMATORS
 from rankpolicy.off_policy.moments import RatioMoments, WeightSums
 from rankpolicy.off_policy.query import EstimatorTerms, OffPolicyQuery
 from rankpolicy.off_policy.scan import ScannedOffPolicyLog
 from rankpolicy.off_policy.targets import TargetProbabilities, target_of
-from rankpolicy.off_policy.weights import ImportanceWeights
 from rankpolicy.policies import Mixture, PlackettLuce
 from rankpolicy.types import RankPolicyError, unknown_name
 
@@ -61,13 +61,13 @@ class PolicyEstimate:
 
     def __str__(self) -> str:
         low, high = self.interval
-        parts = [f"{self.estimator} {self.value:.6g}, {self.level:.0%} interval [{low:.6g}, {high:.6g}]"]
-        parts.append(f"{self.num_rounds} rounds")
+        facts = [f"{self.estimator} {self.value:.6g}, {self.level:.0%} interval [{low:.6g}, {high:.6g}]"]
+        facts.append(f"{self.num_rounds} rounds")
         if self.effective_sample_size is not None:
-            parts.append(f"effective sample size {self.effective_sample_size:.0f}, mean weight {self.mean_weight:.3g}")
+            facts.append(f"effective sample size {self.effective_sample_size:.0f}, mean weight {self.mean_weight:.3g}")
         if self.clip is not None:
-            parts.append(f"{self.num_clipped} weights clipped to {self.clip:g}")
-        return "; ".join(parts)
+            facts.append(f"{self.num_clipped} weights clipped to {self.clip:g}")
+        return "; ".join(facts)
 
 
 @checked_kinds
@@ -129,11 +129,11 @@ def estimate_policy_value(
         raise RankPolicyError(f"num_resamples must be 1 or more; got {num_resamples}.")
     position_weights = check_position_weights(position_weights, log.num_positions)
 
-    def terms_of(part: OffPolicyLog) -> EstimatorTerms:
+    def terms_of(rounds: OffPolicyLog) -> EstimatorTerms:
         return chosen(
             OffPolicyQuery(
-                log=part,
-                target=target_of(policy, part),
+                log=rounds,
+                target=target_of(policy, rounds),
                 position_weights=position_weights,
                 clip=clip,
                 tail_values=tail_values,
@@ -142,38 +142,34 @@ def estimate_policy_value(
             )
         )
 
-    weights: ImportanceWeights | WeightSums | None
     if isinstance(log, ScannedOffPolicyLog):
         _check_streamed(policy, estimator, tail_values, interval)
-        terms, moments, weights = None, RatioMoments(), None
+        moments, weights = RatioMoments(), WeightSums()
         for block in log.blocks():
-            of_block, weights_of_block = terms_of(block)
-            moments.add(of_block)
-            if weights_of_block is not None:
-                weights = WeightSums() if not isinstance(weights, WeightSums) else weights
-                weights.add(weights_of_block)
+            terms, weights_of_block = terms_of(block)
+            moments.add(terms)
+            weights.add(weights_of_block)
         value, standard_error = moments.value, moments.standard_error()
     else:
-        terms, weights = terms_of(log)
+        terms, all_weights = terms_of(log)
+        weights = WeightSums()
+        weights.add(all_weights)
         value, standard_error = terms.value, terms.standard_error()
-    spread = Spread(
-        terms=terms,
-        num_rounds=len(log),
-        value=value,
-        standard_error=standard_error,
-        level=level,
-        num_resamples=num_resamples,
-        random_state=random_state,
-    )
+    if interval == "bootstrap":  # the middle of the values of resampled rounds (Efron & Tibshirani 1993, chapter 13)
+        resampled = terms.resampled(num_resamples, random_state)
+        low, high = map(float, np.quantile(resampled, [(1 - level) / 2, (1 + level) / 2]))
+    else:
+        half = quantile_of(interval, level, len(log)) * standard_error
+        low, high = value - half, value + half
     result = PolicyEstimate(
         value=value,
         standard_error=standard_error,
-        interval=INTERVALS[interval](spread),
+        interval=(low, high),
         level=level,
         estimator=estimator,
         num_rounds=len(log),
     )
-    if weights is None:
+    if not weights.num_rounds:
         return result
     means, sizes = weights.means_and_effective_sample_sizes()
     return replace(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from statistics import NormalDist
 
@@ -77,48 +76,16 @@ class SumOfRatios:
         return np.asarray(means.sum(-1), np.float64)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Spread:
-    """The values from which an interval is computed."""
-
-    terms: SumOfRatios | None  # None: the rounds are not in memory
-    num_rounds: int
-    value: float
-    standard_error: float
-    level: float
-    num_resamples: int
-    random_state: int
-
-    def around(self, quantile: float) -> tuple[float, float]:
-        """value ± quantile standard errors."""
-        half = quantile * self.standard_error
-        return self.value - half, self.value + half
+# value ± z standard errors; ± t standard errors with n - 1 degrees of freedom, for few rounds; the middle of resampled values.
+INTERVALS = ("normal", "t", "bootstrap")
 
 
-def normal_interval(spread: Spread) -> tuple[float, float]:
-    """value ± z standard errors; not random."""
-    return spread.around(NormalDist().inv_cdf((1 + spread.level) / 2))
-
-
-def t_interval(spread: Spread) -> tuple[float, float]:
-    """value ± t standard errors with n - 1 degrees of freedom, for few rounds; not random."""
-    degrees = max(spread.num_rounds - 1, 1)
-    return spread.around(float(require("scipy.special", "The t interval").stdtrit(degrees, (1 + spread.level) / 2)))
-
-
-def bootstrap_interval(spread: Spread) -> tuple[float, float]:
-    """The middle ``level`` of the values of resampled rounds (Efron & Tibshirani 1993, chapter 13)."""
-    assert spread.terms is not None, "rounds of a scanned log are not in memory"
-    values = spread.terms.resampled(spread.num_resamples, spread.random_state)
-    low, high = np.quantile(values, [(1 - spread.level) / 2, (1 + spread.level) / 2])
-    return float(low), float(high)
-
-
-INTERVALS: dict[str, Callable[[Spread], tuple[float, float]]] = {
-    "normal": normal_interval,
-    "t": t_interval,
-    "bootstrap": bootstrap_interval,
-}
+def quantile_of(interval: str, level: float, num_rounds: int) -> float:
+    """How many standard errors an interval reaches to either side of the value."""
+    if interval == "normal":
+        return NormalDist().inv_cdf((1 + level) / 2)
+    degrees = max(num_rounds - 1, 1)
+    return float(require("scipy.special", "The t interval").stdtrit(degrees, (1 + level) / 2))
 
 
 def ratio(above: Floats, below: Floats) -> Floats:

@@ -66,15 +66,15 @@ class OffPolicyLog:
         _check_items(items, is_shown)
         if not np.isfinite(rewards).all() or (not is_shown.all() and rewards[~is_shown].any()):
             raise RankPolicyError("rewards must be finite, and 0 where no item was shown.")
-        known = {"items": items, "rewards": rewards, "contexts": contexts}
+        arrays = {"items": items, "rewards": rewards, "contexts": contexts}
         for name, shape in (
             ("propensities", items.shape),
             ("marginal_propensities", items.shape),
             ("list_propensities", contexts.shape),
         ):
-            if (given := getattr(self, name)) is not None:
-                known[name] = _probabilities(name, given, shape, is_shown)
-        for name, value in known.items():
+            if (probabilities := getattr(self, name)) is not None:
+                arrays[name] = _probabilities(name, probabilities, shape, is_shown)
+        for name, value in arrays.items():
             object.__setattr__(self, name, value)
 
     def __len__(self) -> int:

@@ -65,8 +65,8 @@ def learned_tail_values(
         for position in reversed(range(log.num_positions)):
             earned = position_weights[position] * log.rewards[:, position] + later
             table = _means(log, target, earned, position, ~is_held_out)
-            here, later = _read(log, target, table, position)
-            chosen[is_held_out, position] = here[is_held_out]
+            of_shown, later = _read(log, target, table, position)
+            chosen[is_held_out, position] = of_shown[is_held_out]
             expected[is_held_out, position] = later[is_held_out]
     return TailValues(chosen=chosen, expected=expected)
 

@@ -16,7 +16,7 @@ Floats = NDArray[np.float64]
 class RatioMoments:
     """What the value of a ``SumOfRatios`` and its standard error depend on: means and centred second moments of its columns.
 
-    Blocks are merged by the formula of Chan, Golub & LeVeque (1983), which loses no digits where means are large beside deviations.
+    Blocks are merged by the formula of Chan, Golub & LeVeque (1983), which loses no digits where means are large compared with deviations.
 
     >>> rounds = SumOfRatios(numerators=np.array([[1.0], [0.0], [2.0]]), denominators=np.array([[1.0], [3.0], [2.0]]))
     >>> moments = RatioMoments()
@@ -33,13 +33,7 @@ class RatioMoments:
         self._has_denominators = False
 
     def add(self, terms: SumOfRatios) -> None:
-        """Take some more rounds.
-
-        Parameters
-        ----------
-        terms
-            The terms of these rounds.
-        """
+        """Take some more rounds."""
         self._has_denominators = terms.denominators is not None
         columns = terms.numerators
         if terms.denominators is not None:
@@ -85,29 +79,30 @@ class RatioMoments:
 
 
 class WeightSums:
-    """What is reported about importance weights that come in blocks: mean, effective sample size, and how many were clipped."""
+    """What is reported about importance weights that come in blocks: mean, effective sample size, and how many were clipped.
+
+    >>> sums = WeightSums()
+    >>> sums.add(ImportanceWeights(values=np.array([[2.0], [1.0], [1.0]])))
+    >>> sums.means_and_effective_sample_sizes()  # 4 / 3, 16 / 6
+    (array([1.33333333]), array([2.66666667]))
+    """
 
     def __init__(self) -> None:
         self.num_rounds = self.num_clipped = 0
-        self._totals: Floats = np.zeros(0)
-        self._squares: Floats = np.zeros(0)
+        self._totals: Floats = np.zeros(1)  # each is added to the sums of all columns
+        self._squares: Floats = np.zeros(1)
 
-    def add(self, weights: ImportanceWeights) -> None:
-        """Take the weights of some more rounds.
-
-        Parameters
-        ----------
-        weights
-            The weights.
-        """
+    def add(self, weights: ImportanceWeights | None) -> None:
+        """Take the weights of some more rounds; None for an estimator without weights."""
+        if weights is None:
+            return
         totals = np.ones(len(weights.values)) @ weights.values
         squares = np.einsum("rp,rp->p", weights.values, weights.values)
-        self._totals = totals + (self._totals if self.num_rounds else 0.0)
-        self._squares = squares + (self._squares if self.num_rounds else 0.0)
+        self._totals, self._squares = self._totals + totals, self._squares + squares
         self.num_rounds += len(weights.values)
         self.num_clipped += weights.num_clipped
 
     def means_and_effective_sample_sizes(self) -> tuple[Floats, Floats]:
-        """For each column the mean of w, and the effective sample size (sum of w)² / sum of w²."""
+        """For each column the mean of w, which is 1 in expectation, and the effective sample size (sum of w)² / sum of w² (Kong 1992)."""
         sizes = np.divide(self._totals**2, self._squares, out=np.zeros_like(self._squares), where=self._squares > 0)
-        return self._totals / max(1, self.num_rounds), sizes
+        return self._totals / self.num_rounds, sizes

@@ -36,9 +36,9 @@ def read_open_bandit(
     campaign
         "all", "men" or "women".
     """
-    for name, kind, known in ((behavior, "behavior", BEHAVIORS), (campaign, "campaign", CAMPAIGNS)):
-        if name not in known:
-            raise RankPolicyError(unknown_name(kind, name, known))
+    for name, kind, choices in ((behavior, "behavior", BEHAVIORS), (campaign, "campaign", CAMPAIGNS)):
+        if name not in choices:
+            raise RankPolicyError(unknown_name(kind, name, choices))
     polars = require("polars", "The Open Bandit Dataset")
     plain = Path(folder, behavior, campaign, f"{campaign}.csv")
     path = plain if plain.is_file() else plain.with_name(f"{campaign}.csv.gz")

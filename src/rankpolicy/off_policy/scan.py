@@ -92,8 +92,8 @@ def scan_off_policy_log(
     if strangers:
         raise RankPolicyError(unknown_name("column of an off-policy log", strangers[0], (*NEEDED, *_PROPENSITIES)))
     first = _schema(files[0])
-    wanted = {name: names.get(name, name) for name in (*NEEDED, *_PROPENSITIES)}
-    chosen = {name: column for name, column in wanted.items() if column in first or name in (*NEEDED, *names)}
+    columns_by_role = {name: names.get(name, name) for name in (*NEEDED, *_PROPENSITIES)}
+    chosen = {name: column for name, column in columns_by_role.items() if column in first or name in (*NEEDED, *names)}
     if not any(name in chosen for name in _PROPENSITIES):
         raise RankPolicyError(
             f"{files[0]} must have a column propensities, marginal_propensities or list_propensity; it has {', '.join(first)}."

@@ -73,7 +73,7 @@ class TargetProbabilities:
         divisors
             One number per logged item (round, position), such as its propensity.
         """
-        return running_products(self._given("steps", log), divisors, log)
+        return running_products(self._known("steps", log), divisors, log)
 
     def marginal_probabilities(self, log: OffPolicyLog) -> Floats:
         """P(item at this position | context) of the logged items (round, position).
@@ -83,7 +83,7 @@ class TargetProbabilities:
         log
             The log.
         """
-        return self._given("marginals", log)
+        return self._known("marginals", log)
 
     def expected_next(self, log: OffPolicyLog, values: Floats, *, position: int) -> Floats:
         """Refused: it needs the probability of every item.
@@ -107,7 +107,7 @@ class TargetProbabilities:
     def num_contexts(self) -> int:
         raise RankPolicyError(_NEEDS_ALL_ITEMS)
 
-    def _given(self, name: str, log: OffPolicyLog) -> Floats:
+    def _known(self, name: str, log: OffPolicyLog) -> Floats:
         values = getattr(self, name)
         if values is None:
             raise RankPolicyError(f"this estimator needs TargetProbabilities({name}=...), and they are not given.")
@@ -120,8 +120,31 @@ class TargetProbabilities:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _PlackettLuceTarget:
-    policy: PlackettLuce  # float64
+class _PolicyTarget:
+    policy: Any  # a PlackettLuce or Mixture, float64
+
+    def marginal_probabilities(self, log: OffPolicyLog) -> Floats:
+        """Exact: the exposure of an item when only one position counts is its probability there."""
+        contexts, placed = _shown(log, self.policy.mask)
+        marginals = np.empty(log.items.shape)
+        for position in range(log.num_positions):
+            only_position = torch.zeros(self.num_items, dtype=torch.float64)
+            only_position[position] = 1.0
+            marginals[:, position] = self.policy.exposure(only_position)[contexts, placed[:, position]].numpy()
+        return marginals
+
+    @property
+    def num_items(self) -> int:
+        return int(self.policy.mask.shape[1])
+
+    @property
+    def num_contexts(self) -> int:
+        return int(self.policy.mask.shape[0])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _PlackettLuceTarget(_PolicyTarget):
+    policy: PlackettLuce
 
     def prefix_products(self, log: OffPolicyLog, divisors: Floats) -> Floats:
         if HAS_NUMBA:
@@ -130,9 +153,6 @@ class _PlackettLuceTarget:
             scores, mask = self.policy.scores.numpy(), self.policy.mask.numpy()
             return plackett_luce_products(scores, mask, log.contexts, log.items, divisors)
         return running_products(plackett_luce_steps(self.policy, log), divisors, log)
-
-    def marginal_probabilities(self, log: OffPolicyLog) -> Floats:
-        return _looked_up(self.policy, log)
 
     def expected_next(self, log: OffPolicyLog, values: Floats, *, position: int) -> Floats:
         if HAS_NUMBA:
@@ -143,18 +163,10 @@ class _PlackettLuceTarget:
             )
         return plackett_luce_expected_next(self.policy, log, values, position=position)
 
-    @property
-    def num_items(self) -> int:
-        return self.policy.scores.shape[1]
-
-    @property
-    def num_contexts(self) -> int:
-        return self.policy.scores.shape[0]
-
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _MixtureTarget:
-    policy: Mixture  # float64
+class _MixtureTarget(_PolicyTarget):
+    policy: Mixture
 
     def prefix_products(self, log: OffPolicyLog, divisors: Floats) -> Floats:
         steps = torch.ones(log.items.shape, dtype=torch.float64)
@@ -165,9 +177,6 @@ class _MixtureTarget:
             steps[:, position] = torch.where(above > 0, reached / above.clamp(min=1e-300), 0.0)
             above = reached
         return running_products(steps.clamp(max=1.0).numpy(), divisors, log)
-
-    def marginal_probabilities(self, log: OffPolicyLog) -> Floats:
-        return _looked_up(self.policy, log)
 
     def expected_next(self, log: OffPolicyLog, values: Floats, *, position: int) -> Floats:
         contexts, _ = _shown(log, self.policy.mask)
@@ -185,14 +194,6 @@ class _MixtureTarget:
             weights = weights * (self.policy.rankings[:, contexts, position] == placed[:, position])
             reaching.append(weights)
         return reaching
-
-    @property
-    def num_items(self) -> int:
-        return self.policy.mask.shape[1]
-
-    @property
-    def num_contexts(self) -> int:
-        return self.policy.mask.shape[0]
 
 
 def target_of(policy: Any, log: OffPolicyLog) -> Target:
@@ -228,9 +229,9 @@ def plackett_luce_steps(policy: PlackettLuce, log: OffPolicyLog) -> Floats:
 def plackett_luce_expected_next(policy: PlackettLuce, log: OffPolicyLog, values: Floats, *, position: int) -> Floats:
     """Mean of ``values`` over the items not placed above ``position``, weighted by exp(score) (round,); 0 where none is left."""
     contexts, placed = _shown(log, policy.mask)
-    left = policy.scores[contexts].masked_fill(~policy.mask[contexts], -torch.inf)
-    left = left.scatter(-1, placed[:, :position], -torch.inf)
-    weights = torch.where(left.isneginf(), 0.0, (left - left.amax(-1, keepdim=True)).exp())
+    unplaced = policy.scores[contexts].masked_fill(~policy.mask[contexts], -torch.inf)
+    unplaced = unplaced.scatter(-1, placed[:, :position], -torch.inf)
+    weights = torch.where(unplaced.isneginf(), 0.0, (unplaced - unplaced.amax(-1, keepdim=True)).exp())
     total = weights.sum(-1)
     mean = (weights * torch.from_numpy(values)[contexts]).sum(-1) / total
     return torch.where(total > 0, mean, 0.0).numpy()
@@ -241,17 +242,6 @@ def _shown(log: OffPolicyLog, mask: Tensor) -> tuple[Tensor, Tensor]:
     contexts, items = torch.from_numpy(log.contexts), torch.from_numpy(log.items.astype(np.int64))
     padded_items = mask.long().argmin(-1)[contexts, None]
     return contexts, torch.where(items == NOT_SHOWN, padded_items, items)
-
-
-def _looked_up(policy: PlackettLuce | Mixture, log: OffPolicyLog) -> Floats:
-    """Marginals (round, position), exact: the exposure of an item when only one position counts is its probability there."""
-    contexts, placed = _shown(log, policy.mask)
-    marginals = np.empty(log.items.shape)
-    for position in range(log.num_positions):
-        only_here = torch.zeros(policy.mask.shape[1], dtype=torch.float64)
-        only_here[position] = 1.0
-        marginals[:, position] = policy.exposure(only_here)[contexts, placed[:, position]].numpy()
-    return marginals
 
 
 def _check_fits(log: OffPolicyLog, mask: NDArray[np.bool_]) -> None:
@@ -269,9 +259,9 @@ def _check_fits(log: OffPolicyLog, mask: NDArray[np.bool_]) -> None:
         raise RankPolicyError(
             "the policy's mask must hold every item that the log shows in its context; one is masked."
         )
-    lengths, wanted = is_shown.sum(1), np.minimum(mask.sum(1), log.num_positions)[log.contexts]
-    if (lengths != wanted).any():
-        row = int(np.argmax(lengths != wanted))
+    lengths, expected = is_shown.sum(1), np.minimum(mask.sum(1), log.num_positions)[log.contexts]
+    if (lengths != expected).any():
+        row = int(np.argmax(lengths != expected))
         raise RankPolicyError(
-            f"a list may end only where its context has no more items; round {row} shows {lengths[row]} of {wanted[row]}."
+            f"a list may end only where its context has no more items; round {row} shows {lengths[row]} of {expected[row]}."
         )

@@ -22,17 +22,6 @@ class ImportanceWeights:
     values: Floats  # (round, position), or (round, 1) for whole lists
     num_clipped: int = 0
 
-    def means_and_effective_sample_sizes(self) -> tuple[Floats, Floats]:
-        """For each column the mean of w, which is 1 in expectation, and the effective sample size (sum of w)² / sum of w² (Kong 1992).
-
-        >>> ImportanceWeights(values=np.array([[2.0], [1.0], [1.0]])).means_and_effective_sample_sizes()  # 4 / 3, 16 / 6
-        (array([1.33333333]), array([2.66666667]))
-        """
-        totals = np.ones(len(self.values)) @ self.values
-        squares = np.einsum("rp,rp->p", self.values, self.values)
-        sizes = np.divide(totals**2, squares, out=np.zeros_like(squares), where=squares > 0)
-        return totals / len(self.values), sizes
-
 
 def list_weights(log: OffPolicyLog, target: Target, clip: float | None) -> ImportanceWeights:
     """w = P_target(list) / P_log(list) (round, 1)."""
