@@ -67,7 +67,7 @@ def test_the_derivative_through_the_offsets_is_that_of_small_changes():
     offsets = parity_offsets(scores, mask, groups)
     shifted = scores + offsets.values
     _, slope = exposure_gradient(shifted, mask, values, rank_weights=BIAS)
-    pull = offsets.given.of_items(offsets.multipliers(slope))
+    pull = offsets.members.of_items(offsets.multipliers(slope))
     gradient = slope - exposure_gradient(shifted, mask, pull, rank_weights=BIAS)[1]
     for query, item in [(0, 0), (1, 3), (2, 5), (3, 2)]:
         change = torch.zeros_like(scores)

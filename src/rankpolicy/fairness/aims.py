@@ -114,12 +114,12 @@ class FairnessAim(SettingsValue, ABC):
         query_weights
             Weights of the queries (query,), which an amortized disparity averages by; None weighs all alike.
         """
-        given = labels.to(exposure.dtype)
+        grades = labels.to(exposure.dtype)
         if not self.impact:
-            return self._disparity(exposure, self.merits(given), mask, groups, num_groups, query_weights)
-        relevance = merit_of(given).masked_fill(~mask, 0.0)
-        found = self._disparity(exposure * relevance, self.merits(given), mask, groups, num_groups, query_weights)
-        return replace(found, gradient=found.gradient * relevance)
+            return self._disparity(exposure, self.merits(grades), mask, groups, num_groups, query_weights)
+        relevance = merit_of(grades).masked_fill(~mask, 0.0)
+        disparity = self._disparity(exposure * relevance, self.merits(grades), mask, groups, num_groups, query_weights)
+        return replace(disparity, gradient=disparity.gradient * relevance)
 
     @abstractmethod
     def _disparity(
@@ -206,12 +206,12 @@ class IndividualExposure(FairnessAim):
         return individual_disparity(exposure, merit, mask)
 
 
-def as_aim(given: Any) -> FairnessAim:
+def as_aim(aim: Any) -> FairnessAim:
     """The aim that a setting ``fairness`` stands for.
 
     Parameters
     ----------
-    given
+    aim
         "group" or "individual", a value such as ``GroupExposure(merit="exp2")``, or what its ``to_dict()`` gave.
 
     >>> as_aim("individual")
@@ -220,7 +220,7 @@ def as_aim(given: Any) -> FairnessAim:
     Traceback (most recent call last):
     rankpolicy.types.RankPolicyError: Unknown fairness 'groups'. Did you mean 'group'? Known: group, individual.
     """
-    return FAIRNESS.of(given)
+    return FAIRNESS.of(aim)
 
 
 @dataclass(frozen=True, slots=True)
@@ -255,13 +255,13 @@ def restored_aim(saved: dict[str, Any]) -> FairnessAim:
     return as_aim(saved)
 
 
-def _measured(given: Any) -> tuple[float, ...]:
+def _measured(measured: Any) -> tuple[float, ...]:
     """Weights of ranks from an array or from an estimate of position bias, up to the last rank that the log determines."""
-    weights = np.asarray(getattr(given, "propensities", given), dtype=np.float64)
+    weights = np.asarray(getattr(measured, "propensities", measured), dtype=np.float64)
     if weights.ndim != 1 or not len(weights):
         raise RankPolicyError(f"rank_weights must be a list with one number per rank; got the shape {weights.shape}.")
-    known = np.flatnonzero(~np.isnan(weights))
-    weights = weights[: known[-1] + 1] if len(known) else weights
+    measured_ranks = np.flatnonzero(~np.isnan(weights))
+    weights = weights[: measured_ranks[-1] + 1] if len(measured_ranks) else weights
     if np.isnan(weights).any() or (np.diff(weights) > 0).any():
         raise RankPolicyError(
             "rank_weights must be known at every rank and never increase; "

@@ -51,8 +51,8 @@ def birkhoff_decomposition(matrix: ArrayLike) -> Decomposition:
     remaining = _scaled(np.asarray(matrix, dtype=np.float64))
     positions = np.arange(len(remaining))
     rankings, weights = [], []
-    left = 1.0
-    while left > RESIDUAL:
+    undistributed = 1.0
+    while undistributed > RESIDUAL:
         # Cells that are 0 up to rounding count as empty; the high cost is paid only where every ranking uses one.
         is_empty = remaining <= RESIDUAL / len(remaining)
         cost = np.where(is_empty, 1e6, -np.log(np.where(is_empty, 1.0, remaining)))
@@ -61,7 +61,7 @@ def birkhoff_decomposition(matrix: ArrayLike) -> Decomposition:
         if is_empty[ranking, positions].any():
             break
         remaining[ranking, positions] -= weight
-        left -= weight
+        undistributed -= weight
         rankings.append(ranking)
         weights.append(weight)
     order = np.argsort(weights, kind="stable")[::-1]
@@ -88,23 +88,23 @@ def mixture_of(matrices: Sequence[ArrayLike], *, dtype: torch.dtype = torch.floa
     return joint_mixture([birkhoff_decomposition(matrix) for matrix in matrices], dtype=dtype)
 
 
-def joint_mixture(parts: Sequence[Decomposition], *, dtype: torch.dtype = torch.float32) -> Mixture:
+def joint_mixture(mixtures: Sequence[Decomposition], *, dtype: torch.dtype = torch.float32) -> Mixture:
     """The mixture policy of queries with these mixtures, padded to the longest query.
 
     Parameters
     ----------
-    parts
+    mixtures
         Rankings and weights of each query.
     dtype
         Of the weights of the policy.
     """
-    sizes = [part.rankings.shape[1] for part in parts]
-    longest, most = max(sizes), max(len(part.weights) for part in parts)
-    rankings = torch.arange(longest).repeat(most, len(parts), 1)
-    weights: Tensor = torch.zeros(most, len(parts), dtype=dtype)
-    for query, (part, size) in enumerate(zip(parts, sizes, strict=True)):
-        rankings[: len(part.weights), query, :size] = torch.from_numpy(part.rankings)
-        weights[: len(part.weights), query] = torch.from_numpy(part.weights).to(dtype)
+    sizes = [mixture.rankings.shape[1] for mixture in mixtures]
+    longest, most = max(sizes), max(len(mixture.weights) for mixture in mixtures)
+    rankings = torch.arange(longest).repeat(most, len(mixtures), 1)
+    weights: Tensor = torch.zeros(most, len(mixtures), dtype=dtype)
+    for query, (mixture, size) in enumerate(zip(mixtures, sizes, strict=True)):
+        rankings[: len(mixture.weights), query, :size] = torch.from_numpy(mixture.rankings)
+        weights[: len(mixture.weights), query] = torch.from_numpy(mixture.weights).to(dtype)
     return Mixture(rankings, weights, torch.arange(longest) < torch.tensor(sizes)[:, None])
 
 

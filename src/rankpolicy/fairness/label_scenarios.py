@@ -123,11 +123,12 @@ def binary_scenarios(
             values=values, scenarios=MeritScenarios(merits=merits[0][:, None], probabilities=counts[0])
         )
     joint = np.outer(*counts)
-    zero, one = np.nonzero(joint > _RARE)
+    ones_of_0, ones_of_1 = np.nonzero(joint > _RARE)
     return UncertainQuery(
         values=values,
         scenarios=MeritScenarios(
-            merits=np.stack([merits[0][zero], merits[1][one]], axis=1), probabilities=joint[zero, one]
+            merits=np.stack([merits[0][ones_of_0], merits[1][ones_of_1]], axis=1),
+            probabilities=joint[ones_of_0, ones_of_1],
         ),
     )
 

@@ -206,11 +206,11 @@ def best_probabilities(
     n = len(u)
     # Equal exposure for all has no group disparity, so every limit can be met with it.
     matrices, exposures = [np.full((n, n), 1 / n)], [np.full(n, v.mean())]
-    known: set[tuple[int, ...]] = set()
+    mixed_rankings: set[tuple[int, ...]] = set()
     ranking = np.argsort(-u, kind="stable")
     # With equal prices a new ranking may be worth no more, yet seem so by rounding: rankings already known end the search.
-    while tuple(ranking) not in known:
-        known.add(tuple(ranking))
+    while tuple(ranking) not in mixed_rankings:
+        mixed_rankings.add(tuple(ranking))
         matrices.append(_placed(ranking))
         exposures.append(matrices[-1] @ v)
         best = _best_mixture(np.array(exposures).T, u, slacks, strength, max_disparity)
@@ -286,7 +286,7 @@ def _best_mixture(
     if max_disparity is not None:
         upper = np.vstack([upper, np.concatenate([np.zeros(num_weights), num_slacks * slacks.costs])])
         limits = np.append(limits, max_disparity * num_slacks)
-    found = linprog(
+    optimum = linprog(
         np.concatenate([-u @ exposures, strength * slacks.costs]),
         A_ub=upper,
         b_ub=limits,
@@ -295,14 +295,14 @@ def _best_mixture(
         bounds=(0, None),
         method="highs-ds",
     )
-    if found.status != 0:
+    if optimum.status != 0:
         raise RankPolicyError(
-            f"the linear program must have an optimum; HiGHS says: {found.message} Rescale relevances or bias."
+            f"the linear program must have an optimum; HiGHS says: {optimum.message} Rescale relevances or bias."
         )
     return _Mixture(
-        weights=np.clip(found.x[:num_weights], 0.0, 1.0),
-        multipliers=found.ineqlin.marginals[:num_differences],
-        worth=-float(found.eqlin.marginals[0]),
+        weights=np.clip(optimum.x[:num_weights], 0.0, 1.0),
+        multipliers=optimum.ineqlin.marginals[:num_differences],
+        worth=-float(optimum.eqlin.marginals[0]),
     )
 
 

@@ -36,14 +36,14 @@ class ParityOffsets:
     ----------
     values
         The offset of each item's group (query, item).
-    given
+    members
         The groups of the items.
     jacobian
         Change of each group's total exposure with each group's offset (query, group, group).
     """
 
     values: Tensor  # (query, item)
-    given: GroupMembers
+    members: GroupMembers
     jacobian: Tensor  # (query, group, group)
 
     __repr__ = short_repr
@@ -58,7 +58,7 @@ class ParityOffsets:
         slope
             dU/dscores (query, item) at the scores with offsets.
         """
-        return _solve(self.jacobian, self.given.sums(slope), self.given.sizes)
+        return _solve(self.jacobian, self.members.sums(slope), self.members.sizes)
 
 
 def parity_offsets(
@@ -90,32 +90,32 @@ def parity_offsets(
     """
     if scores.dtype != torch.float64:
         raise RankPolicyError(f"parity offsets are solved for in float64; got {scores.dtype}. Pass scores.double().")
-    given = group_members(groups, mask, num_groups=num_groups)
+    members = group_members(groups, mask, num_groups=num_groups)
     bias = position_bias(
         scores.shape[-1],
         kind="log2" if rank_weights is None else rank_weights,
         dtype=scores.dtype,
         device=scores.device,
     )
-    sizes = given.sizes.to(scores.dtype)
+    sizes = members.sizes.to(scores.dtype)
     offsets, jacobian = torch.zeros_like(sizes), sizes.new_zeros(*sizes.shape, sizes.shape[-1])
     longest = torch.full_like(sizes[:, :1], _LONGEST_STEP)
     last_step = torch.zeros_like(sizes)
     open_queries = torch.arange(len(scores), device=scores.device)
     for _ in range(_MOST_STEPS):
-        part = GroupMembers(given.codes[open_queries], given.sizes[open_queries])
-        shifted = scores[open_queries] + part.of_items(offsets[open_queries])
-        totals, jacobian[open_queries] = _totals_and_jacobian(shifted, mask[open_queries], part, bias)
-        fair_share = totals.sum(-1, keepdim=True) / part.sizes.sum(-1, keepdim=True).clamp(min=1)
-        residual = part.sizes * fair_share - totals
-        is_open = (residual.abs() > _TOLERANCE * part.sizes).any(-1)
+        open_members = GroupMembers(members.codes[open_queries], members.sizes[open_queries])
+        shifted = scores[open_queries] + open_members.of_items(offsets[open_queries])
+        totals, jacobian[open_queries] = _totals_and_jacobian(shifted, mask[open_queries], open_members, bias)
+        fair_share = totals.sum(-1, keepdim=True) / open_members.sizes.sum(-1, keepdim=True).clamp(min=1)
+        residual = open_members.sizes * fair_share - totals
+        is_open = (residual.abs() > _TOLERANCE * open_members.sizes).any(-1)
         open_queries, residual = open_queries[is_open], residual[is_open]
         if not len(open_queries):
             break
         # Totals increase with their offsets: a residual against the last step means that the step was too long.
         overshot = ((residual * last_step[open_queries]).sum(-1, keepdim=True)) < 0
         longest[open_queries] *= torch.where(overshot, 0.5, 1.5)
-        step = _solve(jacobian[open_queries], residual, given.sizes[open_queries])
+        step = _solve(jacobian[open_queries], residual, members.sizes[open_queries])
         step *= (longest[open_queries] / step.abs().amax(-1, keepdim=True)).clamp(max=1.0)
         offsets[open_queries] += step
         last_step[open_queries] = step
@@ -126,17 +126,17 @@ def parity_offsets(
             stacklevel=2,
         )
     offsets -= (offsets * sizes).sum(-1, keepdim=True) / sizes.sum(-1, keepdim=True).clamp(min=1)
-    return ParityOffsets(values=given.of_items(offsets), given=given, jacobian=jacobian)
+    return ParityOffsets(values=members.of_items(offsets), members=members, jacobian=jacobian)
 
 
-def _totals_and_jacobian(scores: Tensor, mask: Tensor, given: GroupMembers, bias: Tensor) -> tuple[Tensor, Tensor]:
+def _totals_and_jacobian(scores: Tensor, mask: Tensor, members: GroupMembers, bias: Tensor) -> tuple[Tensor, Tensor]:
     """Total exposure (query, group) and its derivative by offsets (query, group, group)."""
     columns = []
-    for group in range(given.sizes.shape[-1]):
-        is_member = (given.codes == group).to(scores.dtype)
+    for group in range(members.sizes.shape[-1]):
+        is_member = (members.codes == group).to(scores.dtype)
         exposure, slope = exposure_gradient(scores, mask, is_member, rank_weights=bias)
-        columns.append(given.sums(slope))
-    return given.sums(exposure), torch.stack(columns, -1)
+        columns.append(members.sums(slope))
+    return members.sums(exposure), torch.stack(columns, -1)
 
 
 def _solve(jacobian: Tensor, sums: Tensor, sizes: Tensor) -> Tensor:

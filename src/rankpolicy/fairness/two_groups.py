@@ -69,14 +69,14 @@ class ExposureFrontier:
         first, second = self.orders
         done = self.exchanges[:vertex]
         # An item of group 0 falls by one position in each of its exchanges, an item of group 1 rises.
-        places = np.concatenate(
+        positions = np.concatenate(
             [
                 np.arange(len(first)) + np.bincount(done[:, 0], minlength=len(first)),
                 np.arange(len(second)) + len(first) - np.bincount(done[:, 1], minlength=len(second)),
             ]
         )
-        ranking = np.empty(len(places), np.int64)
-        ranking[places] = np.concatenate([first, second])
+        ranking = np.empty(len(positions), np.int64)
+        ranking[positions] = np.concatenate([first, second])
         return ranking
 
     def policy(self, exposure: float) -> Decomposition:
@@ -172,9 +172,9 @@ class ExpectedDisparity:
         passed = np.searchsorted(kinks, exposure)
         sums = [_before(above), _before(above * kinks), _before(below), _before(below * kinks)]
         above_sum, above_kinks, below_sum, below_kinks = (total[passed] for total in sums)
-        left = above_sum * exposure - above_kinks
-        right = (sums[3][-1] - below_kinks) - (sums[2][-1] - below_sum) * exposure
-        return np.asarray(np.maximum(left, 0.0) + np.maximum(right, 0.0))
+        above_part = above_sum * exposure - above_kinks
+        below_part = (sums[3][-1] - below_kinks) - (sums[2][-1] - below_sum) * exposure
+        return np.asarray(np.maximum(above_part, 0.0) + np.maximum(below_part, 0.0))
 
 
 def expected_disparity(
@@ -200,11 +200,11 @@ def expected_disparity(
     ([1.5], [0.0, 0.4])
     """
     counted = scenarios.with_disparity()
-    zero, one = (counted.merits * sizes).T
-    slopes = counted.probabilities * (1 / one + 1 / zero)
+    merit_0, merit_1 = (counted.merits * sizes).T
+    slopes = counted.probabilities * (1 / merit_1 + 1 / merit_0)
     lower, higher = counted.merits[:, 0] <= counted.merits[:, 1], counted.merits[:, 0] >= counted.merits[:, 1]
     return ExpectedDisparity(
-        kinks=total * one / (one + zero),
+        kinks=total * merit_1 / (merit_1 + merit_0),
         slopes_above=np.where(lower | two_sided, slopes, 0.0),
         slopes_below=np.where(higher | two_sided, slopes, 0.0),
     )

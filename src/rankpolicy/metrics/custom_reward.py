@@ -46,12 +46,12 @@ class CustomReward:
         """Values (..., query) of rankings (..., query, position) for labels and mask (query, item)."""
         import torch
 
-        given = self.function(rankings, labels, mask)
+        returned = self.function(rankings, labels, mask)
         try:
-            values = torch.as_tensor(given)
+            values = torch.as_tensor(returned)
         except (TypeError, ValueError, RuntimeError):
             raise RankPolicyError(
-                f"reward {self.name!r} must give a tensor with one value per ranking; got {type(given).__name__}."
+                f"reward {self.name!r} must give a tensor with one value per ranking; got {type(returned).__name__}."
             ) from None
         if values.shape != rankings.shape[:-1]:
             raise RankPolicyError(

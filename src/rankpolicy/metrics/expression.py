@@ -199,9 +199,9 @@ class RewardExpression:
             True where an item is real (query, item).
         """
         if not self.is_additive:
-            known = ", ".join(name for name, metric in METRICS.items() if metric.additive is not None)
+            additive_metrics = ", ".join(name for name, metric in METRICS.items() if metric.additive is not None)
             raise RankPolicyError(
-                f"only a weighted sum of {known} is rank weights times item values; got {self.name!r}.",
+                f"only a weighted sum of {additive_metrics} is rank weights times item values; got {self.name!r}.",
                 python="Estimate its gradient by sampling: estimator='reinforce'.",
                 command_line="Estimate its gradient by sampling: --set estimator=reinforce.",
             )
@@ -335,8 +335,8 @@ def written(name: str, cutoff: int | None, options: tuple[tuple[str, float], ...
     >>> written("rbp", 10, (("persistence", 0.5),))
     'rbp(persistence=0.5)@10'
     """
-    given = ", ".join(f"{option}={written_number(value)}" for option, value in options)
-    return name + (f"({given})" if given else "") + (f"@{cutoff}" if cutoff else "")
+    settings = ", ".join(f"{option}={written_number(value)}" for option, value in options)
+    return name + (f"({settings})" if settings else "") + (f"@{cutoff}" if cutoff else "")
 
 
 def written_number(value: float) -> str:

@@ -155,10 +155,10 @@ def metric_named(name: str) -> Metric:
     """
     from rankpolicy.metrics.members import METRICS
 
-    known = name if name in METRICS else metric_aliases().get(str(name))
-    if known is None:
+    full_name = name if name in METRICS else metric_aliases().get(str(name))
+    if full_name is None:
         raise RankPolicyError(unknown_name("metric", name, METRICS, also=[*metric_aliases(), "mean"]))
-    return METRICS[known]
+    return METRICS[full_name]
 
 
 def check_range(name: str, value: float, declared: Declaration) -> None:
@@ -178,11 +178,11 @@ def documented_metric(**options: Declaration) -> Callable[[Function], Function]:
 
     def append_parameters(function: Function) -> Function:
         defaults = inspect.signature(function).parameters
-        own = "".join(
+        option_texts = "".join(
             f"{name}\n    {declared.help} The default is {defaults[name].default:g}.\n"
             for name, declared in options.items()
         )
-        function.__doc__ = inspect.cleandoc(function.__doc__ or "") + "\n" + _PARAMETERS + own
+        function.__doc__ = inspect.cleandoc(function.__doc__ or "") + "\n" + _PARAMETERS + option_texts
         return function
 
     return append_parameters

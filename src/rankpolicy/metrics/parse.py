@@ -342,13 +342,13 @@ def _expression(reward: _Sum, text: str, conventions: Conventions) -> RewardExpr
     return RewardExpression(name=name, terms=_collected(terms), conventions=conventions)
 
 
-def _product(left: tuple[Term, ...], right: tuple[Term, ...]) -> tuple[Term, ...]:
-    if len(left) * len(right) > MOST_TERMS:
+def _product(first: tuple[Term, ...], second: tuple[Term, ...]) -> tuple[Term, ...]:
+    if len(first) * len(second) > MOST_TERMS:
         raise RankPolicyError(
-            f"a reward must have at most {MOST_TERMS} terms when it is multiplied out; got {len(left)} times {len(right)}. "
+            f"a reward must have at most {MOST_TERMS} terms when it is multiplied out; got {len(first)} times {len(second)}. "
             "For more write a function of (rankings, labels, mask)."
         )
-    return _collected(tuple(Term(a.weight * b.weight, a.factors + b.factors) for a in left for b in right))
+    return _collected(tuple(Term(a.weight * b.weight, a.factors + b.factors) for a in first for b in second))
 
 
 def _scaled(terms: tuple[Term, ...], by: float) -> tuple[Term, ...]:

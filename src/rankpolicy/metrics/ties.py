@@ -43,12 +43,12 @@ def expected_value(measure: Reward, scores: Tensor, labels: Tensor, mask: Tensor
     tied = _starts_of_groups(scores, mask, rankings).logical_not().any(-1)
     if not tied.any():
         return values
-    part = scores[tied], labels[tied], mask[tied]
+    tied_queries = scores[tied], labels[tied], mask[tied]
     values = values.clone()
     values[tied] = (
-        _of_expression(measure, *part)
+        _of_expression(measure, *tied_queries)
         if isinstance(measure, RewardExpression) and measure.has_exact_expectation
-        else _over_random_orders(measure, *part)
+        else _over_random_orders(measure, *tied_queries)
     ).to(values.dtype)
     return values
 
@@ -88,7 +88,7 @@ def expected_cascade(form: CascadeForm, rankings: Tensor, starts: Tensor) -> Ten
     import torch
 
     num_queries, n = rankings.shape
-    value, keep, add = (part.gather(-1, rankings) for part in (form.item_values, form.keep, form.add))
+    value, keep, add = (values.gather(-1, rankings) for values in (form.item_values, form.keep, form.add))
     j = torch.arange(n + 1, dtype=value.dtype)
     none = value.new_zeros(num_queries, n + 1)
     A, B, H, G = none.clone(), none, none, none
@@ -102,11 +102,11 @@ def expected_cascade(form: CascadeForm, rankings: Tensor, starts: Tensor) -> Ten
         m = (p + 1 - start).to(value.dtype)[:, None]
         rho, kappa, alpha = value[:, p, None], keep[:, p, None], add[:, p, None]
 
-        def with_item(of: Tensor, marks: int, m: Tensor = m, kappa: Tensor = kappa) -> Tensor:
-            """The share of choices without the item, or with it among the keeps; ``marks`` items are chosen beside the keeps."""
-            kept = of.roll(1, -1)
-            kept[:, 0] = 0
-            return ((m - marks - j) * of + j * kappa * kept) / m
+        def with_item(means: Tensor, marks: int, m: Tensor = m, kappa: Tensor = kappa) -> Tensor:
+            """The share of choices without the item, or with it among the keeps; ``marks`` items are chosen besides the keeps."""
+            with_one_keep = means.roll(1, -1)
+            with_one_keep[:, 0] = 0
+            return ((m - marks - j) * means + j * kappa * with_one_keep) / m
 
         A, B, H, G = (
             with_item(A, 0),

@@ -88,11 +88,11 @@ class Average(nn.Module):
         """The members as one network, kept until their weights change; None where they cannot be stacked."""
         # Every change in place counts up a version; a move to another device or dtype moves the first weight too.
         state = (self._weights[0].data_ptr() if self._weights else 0, sum(weight._version for weight in self._weights))
-        known = self._stacked
-        if known is None or known[0] != state:
+        cached = self._stacked
+        if cached is None or cached[0] != state:
             layers = stacked_layers(list(self.members))
-            known = self._stacked = state, None if layers is None else layers.for_scoring()
-        return known[1]
+            cached = self._stacked = state, None if layers is None else layers.for_scoring()
+        return cached[1]
 
     def _generator(self) -> torch.Generator | None:
         """Where the members draw from."""
@@ -102,18 +102,18 @@ class Average(nn.Module):
 def scores_of_all(network: nn.Module, inputs: NetworkRows) -> Tensor:
     """Flat scores (items,): plain tensors of features all at once, others in blocks."""
     if isinstance(inputs, Tensor):
-        scores: Tensor = network(inputs)
-        return scores
-    found: Tensor | None = None
+        all_at_once: Tensor = network(inputs)
+        return all_at_once
+    scores: Tensor | None = None
     start = 0
     # Into one tensor: many small ones between the large ones of a block would keep the allocator from using the memory of those again.
     for block in inputs.blocks():
         of_block = network(block)
-        found = of_block.new_empty(len(inputs)) if found is None else found
-        found[start : start + len(of_block)] = of_block
+        scores = of_block.new_empty(len(inputs)) if scores is None else scores
+        scores[start : start + len(of_block)] = of_block
         start += len(of_block)
-    assert found is not None, "a dataset has items"
-    return found
+    assert scores is not None, "a dataset has items"
+    return scores
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -167,14 +167,16 @@ class StackedLayers:
         product = torch.addmm(bias[0, 0], features[0], weights[0]) if is_one else torch.baddbmm(bias, features, weights)
         by_item = product.view(num_groups, num_rows, self.num_members // num_groups, -1)
         layer = by_item.transpose(1, 2).reshape(self.num_members, num_rows, -1) if num_groups > 1 else by_item[0]
-        for place, (inner, biases) in enumerate(self.later):
-            is_by_item = place == 0 and num_groups == 1
-            own = None if draws is None else draws.of_layers[place]
-            if own is None:
+        for index, (inner, biases) in enumerate(self.later):
+            is_by_item = index == 0 and num_groups == 1
+            layer_draws = None if draws is None else draws.of_layers[index]
+            if layer_draws is None:
                 layer = (layer.transpose(0, 1) if is_by_item else layer).relu()
             else:
                 assert draws is not None
-                layer = relu_dropout(layer, own, draws.rows, thresholds=self.thresholds[place], by_item=is_by_item)
+                layer = relu_dropout(
+                    layer, layer_draws, draws.rows, thresholds=self.thresholds[index], by_item=is_by_item
+                )
             layer = torch.baddbmm(biases, layer, inner)
         if not self.later and num_groups == 1:
             layer = layer.transpose(0, 1)
@@ -239,9 +241,9 @@ def stacked_layers(members: Sequence[nn.Module]) -> StackedLayers | None:
     first = layers[0]
     if first is None or any(other is None or layer_shapes(other) != layer_shapes(first) for other in layers):
         return None
-    by_place = list(zip(*(own for own in layers if own is not None), strict=True))
-    weights = [[layer.weight for layer, _ in place] for place in by_place]
-    biases = [[layer.bias for layer, _ in place] for place in by_place]
+    by_layer = list(zip(*(shapes for shapes in layers if shapes is not None), strict=True))
+    weights = [[linear.weight for linear, _ in members_of_layer] for members_of_layer in by_layer]
+    biases = [[linear.bias for linear, _ in members_of_layer] for members_of_layer in by_layer]
     device = weights[0][0].device
     return StackedLayers(
         first=(torch.cat(weights[0]).t()[None], torch.cat(biases[0])[None, None]),
@@ -250,8 +252,8 @@ def stacked_layers(members: Sequence[nn.Module]) -> StackedLayers | None:
             for w, b in zip(weights[1:], biases[1:], strict=True)
         ),
         thresholds=tuple(
-            torch.tensor([threshold for _, threshold in place], dtype=torch.uint8, device=device)
-            for place in by_place[:-1]
+            torch.tensor([threshold for _, threshold in members_of_layer], dtype=torch.uint8, device=device)
+            for members_of_layer in by_layer[:-1]
         ),
     )
 
@@ -283,20 +285,25 @@ def dropout_draws(
         return None
     device, most = layers.first[0].device, max(num_items)
     widths = [weights.shape[1] for weights, _ in layers.later]
-    found: list[list[Tensor]] = [[] for _ in widths]
+    bytes_of_layers: list[list[Tensor]] = [[] for _ in widths]
     for rows, generator in zip(num_items, generators, strict=True):
         counts = [(rows * width + 7) // 8 if drops else 0 for width, drops in zip(widths, is_dropping, strict=True)]
         numbers = torch.empty(num_networks, sum(counts), dtype=torch.int64, device=device)
         # The whole range of int64, so that all eight bytes are random.
         numbers.view(-1).random_(-(2**63), None, generator=generator)
-        for place, own in enumerate(numbers.split(counts, 1)):
-            width = widths[place]
-            drawn = own.contiguous().view(torch.uint8)[:, : rows * width]
-            found[place].append(nn.functional.pad(drawn, (0, (most - rows) * width)) if rows < most else drawn)
+        for index, of_layer in enumerate(numbers.split(counts, 1)):
+            width = widths[index]
+            drawn = of_layer.contiguous().view(torch.uint8)[:, : rows * width]
+            bytes_of_layers[index].append(
+                nn.functional.pad(drawn, (0, (most - rows) * width)) if rows < most else drawn
+            )
     per_group = layers.num_members // len(num_items)
     members = torch.arange(layers.num_members, device=device)
     return DropoutDraws(
-        [torch.cat(own).contiguous() if drops else None for own, drops in zip(found, is_dropping, strict=True)],
+        [
+            torch.cat(of_layer).contiguous() if drops else None
+            for of_layer, drops in zip(bytes_of_layers, is_dropping, strict=True)
+        ],
         members // per_group * num_networks + members % num_networks,
     )
 
@@ -358,17 +365,17 @@ def check_weights(network: nn.Module, weights: Mapping[str, Tensor], *, what: st
             f"the file says {what}, but holds the weights of another network: {differ[0]} is "
             f"{'missing' if differ[0] in expected else 'not part of it'}. Train the model again."
         )
-    for name, own in expected.items():
-        given = weights[name]
-        if name.endswith("words.weight") and own.shape != given.shape:
+    for name, expected_weights in expected.items():
+        weight = weights[name]
+        if name.endswith("words.weight") and expected_weights.shape != weight.shape:
             raise RankPolicyError(
-                f"the vocabulary must be the one the network was trained with: it has {own.shape[0]} numbers, "
-                f"the network vectors for {given.shape[0]}. Copy or train the model again."
+                f"the vocabulary must be the one the network was trained with: it has {expected_weights.shape[0]} numbers, "
+                f"the network vectors for {weight.shape[0]}. Copy or train the model again."
             )
-        if own.shape != given.shape or own.dtype != given.dtype:
+        if expected_weights.shape != weight.shape or expected_weights.dtype != weight.dtype:
             raise RankPolicyError(
-                f"the file says {what}, but {name} is {given.dtype} of shape {tuple(given.shape)}; that network has "
-                f"{own.dtype} of shape {tuple(own.shape)}. Copy or train the model again."
+                f"the file says {what}, but {name} is {weight.dtype} of shape {tuple(weight.shape)}; that network has "
+                f"{expected_weights.dtype} of shape {tuple(expected_weights.shape)}. Copy or train the model again."
             )
-        if given.is_floating_point() and not given.isfinite().all():
+        if weight.is_floating_point() and not weight.isfinite().all():
             raise RankPolicyError(f"the weights must be finite; {name} holds NaN or infinity. Train the model again.")

@@ -117,7 +117,7 @@ class MatchNetwork(SideNetwork):
 @documented
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Match(TextAndSideModel):
-    """A network over the elementwise product of query and item, with side information beside it."""
+    """A network over the elementwise product of query and item, with side information next to it."""
 
     name: ClassVar[str] = "match"
     core: ClassVar[type[nn.Module]] = MatchNetwork

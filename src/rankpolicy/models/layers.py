@@ -174,8 +174,8 @@ def relu_dropout(inputs: Tensor, draws: Tensor, draws_of: Tensor, *, thresholds:
         compiled: Tensor = _CompiledReluDropout.apply(inputs, draws, draws_of, thresholds, scales, by_item)  # type: ignore[no-untyped-call]
         return compiled
     activations = inputs.transpose(0, 1) if by_item else inputs
-    own = draws[draws_of].view(activations.shape)
-    return activations.relu() * ((own >= thresholds[:, None, None]) * scales[:, None, None])
+    member_draws = draws[draws_of].view(activations.shape)
+    return activations.relu() * ((member_draws >= thresholds[:, None, None]) * scales[:, None, None])
 
 
 class _CompiledReluDropout(torch.autograd.Function):

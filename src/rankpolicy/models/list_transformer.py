@@ -98,8 +98,8 @@ class AttentionBlock(nn.Module):
     def forward(self, items: Tensor, groups: list[SimilarQueries]) -> Tensor:
         """items (items, width) in the order of the groups -> (items, width)"""
         projected = self.query_key_value(self.attention_norm(items))
-        parts = projected.split([group.num_items for group in groups])
-        attended = torch.cat([self._attend(part, group) for part, group in zip(parts, groups, strict=True)])
+        by_group = projected.split([group.num_items for group in groups])
+        attended = torch.cat([self._attend(rows, group) for rows, group in zip(by_group, groups, strict=True)])
         items = items + self.dropout(self.heads_output(attended))
         changed: Tensor = items + self.dropout(self.narrow(self.dropout(torch.relu(self.wide(self.norm(items))))))
         return changed

@@ -72,7 +72,7 @@ class AttentionMatch(Match):
     def forward(self, query: Tensor, item: Tensor, tokens: PairTokens | None) -> Tensor:
         assert tokens is not None, "this match reads tokens"
         vectors: Tensor = tokens.words(tokens.item)  # (..., token, size)
-        # Beside the tokens a zero vector with weight exp(-100): a text without tokens stays the zero vector.
+        # Next to the tokens a zero vector with weight exp(-100): a text without tokens stays the zero vector.
         logits = (vectors @ query[..., None]).squeeze(-1) / self.size**0.5
         logits = logits.masked_fill(tokens.item == 0, -100.0)
         nothing = logits.new_full((*logits.shape[:-1], 1), -100.0)
@@ -97,12 +97,12 @@ class FoundMatch(Match):
         is_token = tokens.query != 0
         is_found = (tokens.query[..., :, None] == tokens.item[..., None, :]).any(-1) & is_token
         weights = is_found.to(query.dtype) / is_token.sum(-1, keepdim=True).clamp(min=1)
-        found = (weights[..., None, :] @ tokens.words(tokens.query)).squeeze(-2)
-        return torch.cat([found, weights.sum(-1, keepdim=True)], -1)
+        vector = (weights[..., None, :] @ tokens.words(tokens.query)).squeeze(-2)
+        return torch.cat([vector, weights.sum(-1, keepdim=True)], -1)
 
 
 class ProductFoundMatch(FoundMatch):
-    """[query * item; found; share]: the match of meanings beside the exact one."""
+    """[query * item; found; share]: the match of meanings and the exact one."""
 
     def __init__(self, embedding_size: int, *, generator: torch.Generator | None = None) -> None:
         super().__init__(embedding_size)

@@ -141,16 +141,16 @@ class MCANNetwork(nn.Module):
         return words[texts.of_pair], texts.mask[texts.of_pair], attended[texts.of_pair]
 
     def _summary(
-        self, words: Tensor, others: Tensor, mask: Tensor, others_mask: Tensor, affinity: Tensor, intra: Tensor
+        self, words: Tensor, other_words: Tensor, mask: Tensor, other_mask: Tensor, affinity: Tensor, intra: Tensor
     ) -> Tensor:
         """One text of each pair as a vector (pair, 2 * recurrent); affinity is (pair, word, other word)."""
-        pair_mask = others_mask[:, None, :]
+        pair_mask = other_mask[:, None, :]
         highest = affinity.masked_fill(~pair_mask, -torch.inf).amax(2)
-        average = affinity.masked_fill(~pair_mask, 0.0).sum(2) / others_mask.sum(1, keepdim=True)
+        average = affinity.masked_fill(~pair_mask, 0.0).sum(2) / other_mask.sum(1, keepdim=True)
         attended = (
             (_softmax(highest, mask)[:, None, :] @ words).expand_as(words),
             (_softmax(average, mask)[:, None, :] @ words).expand_as(words),
-            _softmax(affinity, pair_mask) @ others,
+            _softmax(affinity, pair_mask) @ other_words,
             intra,
         )
         hints = [cast(vectors, words) for cast, vectors in zip(self.casts, attended, strict=True)]

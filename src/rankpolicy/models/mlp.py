@@ -29,14 +29,14 @@ class MLPNetwork(nn.Module):
     ) -> None:
         super().__init__()
         widths = (num_features, *hidden)
-        parts: list[nn.Module] = []
+        modules: list[nn.Module] = []
         for width_in, width_out in zip(widths, hidden, strict=False):
-            parts += [
+            modules += [
                 layers.linear(width_in, width_out, generator=generator),
                 activation(),
                 ByteDropout(dropout),
             ]
-        self.hidden = nn.Sequential(*parts)
+        self.hidden = nn.Sequential(*modules)
         self.output = layers.linear(widths[-1], 1, generator=generator)
 
     def forward(self, features: Tensor) -> Tensor:

@@ -117,12 +117,12 @@ class FeatureModel(Model):
         return self.new_network_of(inputs.num_columns, generator=generator)
 
 
-def as_model(given: Any, *, reads: Collection[str] = ("features", "texts")) -> Model:
+def as_model(model: Any, *, reads: Collection[str] = ("features", "texts")) -> Model:
     """The model that a ranker's setting ``model`` stands for.
 
     Parameters
     ----------
-    given
+    model
         A name of ``MODELS``, a value such as ``MLP(hidden=(32,))``, what its ``to_dict()`` gave, a torch module, or a function of the
         number of features that makes one.
     reads
@@ -138,27 +138,27 @@ def as_model(given: Any, *, reads: Collection[str] = ("features", "texts")) -> M
     """
     from rankpolicy.models.members import MODELS
 
-    if isinstance(given, str) or (isinstance(given, dict) and "name" in given):
-        name, settings = (given, {}) if isinstance(given, str) else (given["name"], given)
+    if isinstance(model, str) or (isinstance(model, dict) and "name" in model):
+        name, settings = (model, {}) if isinstance(model, str) else (model["name"], model)
         if name not in MODELS or MODELS[name].reads not in reads:
-            known = [name for name in MODELS if len(reads) > 1 or MODELS[name].reads in reads]
-            raise RankPolicyError(unknown_name("model", name, known))
-        if isinstance(given, str):
+            names = [name for name in MODELS if len(reads) > 1 or MODELS[name].reads in reads]
+            raise RankPolicyError(unknown_name("model", name, names))
+        if isinstance(model, str):
             return with_defaults(MODELS[name])
         return MODELS[name](**{key: value for key, value in settings.items() if key != "name"})
-    if isinstance(given, Model):
-        if given.reads not in reads:
+    if isinstance(model, Model):
+        if model.reads not in reads:
             raise RankPolicyError(
-                f"this ranker needs a model that reads {' or '.join(reads)}; {given} reads {given.reads}."
+                f"this ranker needs a model that reads {' or '.join(reads)}; {model} reads {model.reads}."
             )
-        return given
-    if isinstance(given, type) and issubclass(given, Model):
-        raise RankPolicyError(f"model must be a value, with parentheses: rp.models.{given.__name__}(); got the class.")
-    if callable(given):
+        return model
+    if isinstance(model, type) and issubclass(model, Model):
+        raise RankPolicyError(f"model must be a value, with parentheses: rp.models.{model.__name__}(); got the class.")
+    if callable(model):
         from rankpolicy.models.user_network import OwnNetwork
 
-        return OwnNetwork(network=given)
+        return OwnNetwork(network=model)
     raise RankPolicyError(
         f"model must be a name ({', '.join(MODELS)}), a value of rankpolicy.models, a torch module, or a function that makes one; "
-        f"got {given!r:.80}."
+        f"got {model!r:.80}."
     )

@@ -80,23 +80,25 @@ class Stack:
         assert first is not None
         self.is_dropping = [threshold > 0 for _, threshold in first[:-1]]
         stacked = [
-            torch.stack([getattr(linear, name).detach() for linear, _ in place])
-            for place in self._linears
+            torch.stack([getattr(linear, name).detach() for linear, _ in layer_of_each])
+            for layer_of_each in self._linears
             for name in ("weight", "bias")
         ]
         # The memory of all weights: of each layer the weights (member, outputs, inputs), then the biases (member, outputs).
         self.flat = torch.cat([tensor.view(-1) for tensor in stacked])
-        parts = self.flat.split([tensor.numel() for tensor in stacked])
-        self.weights = [part.view(tensor.shape).requires_grad_() for part, tensor in zip(parts, stacked, strict=True)]
-        for together, (place, name) in zip(
-            self.weights, ((place, name) for place in self._linears for name in ("weight", "bias")), strict=True
+        slices = self.flat.split([tensor.numel() for tensor in stacked])
+        self.weights = [flat.view(tensor.shape).requires_grad_() for flat, tensor in zip(slices, stacked, strict=True)]
+        for together, (layer_of_each, name) in zip(
+            self.weights,
+            ((layer_of_each, name) for layer_of_each in self._linears for name in ("weight", "bias")),
+            strict=True,
         ):
-            for (linear, _), own in zip(place, together.detach(), strict=True):
-                getattr(linear, name).data = own
+            for (linear, _), weights in zip(layer_of_each, together.detach(), strict=True):
+                getattr(linear, name).data = weights
         device = self.weights[0].device
         self.thresholds = tuple(
-            torch.tensor([threshold for _, threshold in place], dtype=torch.uint8, device=device)
-            for place in self._linears[:-1]
+            torch.tensor([threshold for _, threshold in layer_of_each], dtype=torch.uint8, device=device)
+            for layer_of_each in self._linears[:-1]
         )
 
     @property
@@ -134,9 +136,9 @@ class Stack:
         return layers.scores(features, draws=draws)
 
     def release(self) -> None:
-        """Give every network weights of its own again."""
-        for place in self._linears:
-            for linear, _ in place:
+        """Give every network its separate weights again."""
+        for layer_of_each in self._linears:
+            for linear, _ in layer_of_each:
                 for name in ("weight", "bias"):
                     parameter = getattr(linear, name)
                     parameter.data = parameter.data.clone()

@@ -55,7 +55,7 @@ class TextAndSide(nn.Module):
 
     @property
     def reads_tokens(self) -> bool:
-        """Whether the core reads the tokens of the texts beside their means."""
+        """Whether the core reads the tokens of the texts as well as their means."""
         return bool(getattr(self.core, "reads_tokens", False))
 
     def _tokens(self, pairs: TextPairs) -> tuple[PairTokens, ...]:
@@ -80,7 +80,7 @@ class TextAndSide(nn.Module):
         """numbers (..., numbers), codes (..., categories) -> (..., side)"""
         assert numbers.shape[-1] == self.num_numbers, "as many numbers as the network was built for"
         assert categories.shape[-1] == len(self.num_categories), "as many categories as the network was built for"
-        columns = [column(categories[..., place]) for place, column in enumerate(self.categories)]
+        columns = [column(categories[..., index]) for index, column in enumerate(self.categories)]
         return torch.cat([numbers, *columns], -1)
 
     def _means(self, table: TokenTable, text_of_pair: Tensor) -> Tensor:
@@ -88,8 +88,8 @@ class TextAndSide(nn.Module):
         texts, of_pair = torch.unique(text_of_pair, return_inverse=True)
         lengths = table.lengths[texts]
         starts = lengths.cumsum(0) - lengths
-        places = torch.arange(int(lengths.sum()), device=lengths.device)
-        tokens = table.tokens[places + torch.repeat_interleave(table.starts[texts] - starts, lengths)]
+        token_indices = torch.arange(int(lengths.sum()), device=lengths.device)
+        tokens = table.tokens[token_indices + torch.repeat_interleave(table.starts[texts] - starts, lengths)]
         return nn.functional.embedding_bag(tokens, self.words.weight, starts, mode="mean")[of_pair]
 
 
@@ -114,7 +114,7 @@ class TextAndSideModel(Model):
     )
     ngrams: tuple[int, ...] = setting(
         (3,),
-        "Lengths of the letter n-grams read beside words; they help with typing errors and rare words. () reads words only.",
+        "Lengths of the letter n-grams read besides words; they help with typing errors and rare words. () reads words only.",
         at_least=2,
     )
     num_buckets: int = setting(65536, "How many vectors all words and n-grams share, by their hash.", at_least=1)
@@ -149,9 +149,9 @@ class TextAndSideModel(Model):
             Where initial weights are drawn from; None: from torch's global generator.
         """
         shared = set(setting_names(TextAndSideModel))
-        own = {name: getattr(self, name) for name in setting_names(type(self)) if name not in shared}
+        core_settings = {name: getattr(self, name) for name in setting_names(type(self)) if name not in shared}
         return self.core(
-            embedding_size, side_size, hidden=self.hidden, dropout=self.dropout, generator=generator, **own
+            embedding_size, side_size, hidden=self.hidden, dropout=self.dropout, generator=generator, **core_settings
         )
 
     def fit_inputs(self, train: RankingDataset, *, scaling: str, device: str) -> MatchInputs:

@@ -304,7 +304,7 @@ class FairPolicyGradient(FairPolicyGradientSettings):
         offsets = self._offsets(scores, batch)
         value = self._estimate(scores + self._parity * offsets.values.to(scores.dtype), batch, generator, guess)
         # Offsets depend on scores such that the exposure of every group stays equal: the part that would change it is removed.
-        pull = offsets.given.of_items(offsets.multipliers(value.gradient.double()))
+        pull = offsets.members.of_items(offsets.multipliers(value.gradient.double()))
         bias = self._bias(scores)
         answer = self._exposure_gradient(scores.double() + offsets.values, batch.mask, pull, bias)[1]
         return replace(value, gradient=value.gradient - self._parity * answer.to(scores.dtype))

@@ -9,10 +9,9 @@ from torch import Tensor
 from torch.nn.functional import logsigmoid
 
 from rankpolicy.display import short_repr
-from rankpolicy.metrics.ranked import rank_by_score
+from rankpolicy.metrics.ranked import full_rank_weights, rank_by_score
 from rankpolicy.policies.choices import add_gumbel_noise, log_remaining_weights, sequential_choices, summed_shares
 from rankpolicy.policies.plackett_luce import PlackettLuce, check_scores
-from rankpolicy.policies.rank_weights import full_rank_weights
 from rankpolicy.types import RankPolicyError
 
 _CELLS_AT_ONCE = 1 << 22  # samples x queries x items that exposure holds in memory

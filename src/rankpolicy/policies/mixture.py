@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from rankpolicy.display import short_repr
-from rankpolicy.policies.rank_weights import full_rank_weights
+from rankpolicy.metrics.ranked import full_rank_weights
 from rankpolicy.types import RankPolicyError
 
 TOLERANCE = 1e-4  # of the sum of a query's weights: float32 weights of many rankings miss 1 by this much

@@ -8,10 +8,9 @@ import torch
 from torch import Tensor
 
 from rankpolicy.display import short_repr
-from rankpolicy.metrics.ranked import rank_by_score
+from rankpolicy.metrics.ranked import full_rank_weights, rank_by_score
 from rankpolicy.policies.choices import add_gumbel_noise, log_remaining_weights, ranked_log_weights
 from rankpolicy.policies.race import exact_exposure
-from rankpolicy.policies.rank_weights import full_rank_weights
 from rankpolicy.types import RankPolicyError
 
 

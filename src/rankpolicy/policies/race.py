@@ -58,8 +58,8 @@ def exact_exposure(scores: Tensor, mask: Tensor, rank_weights: Tensor, *, quadra
     if on_gpu(scores) and not scores.requires_grad:
         from rankpolicy.kernels.triton.race import race as race_on_gpu
 
-        found = race_on_gpu(scores, mask, rank_weights, scores, quadrature=quadrature, up_to="exposure")
-        return found.exposure.to(scores.dtype)
+        race = race_on_gpu(scores, mask, rank_weights, scores, quadrature=quadrature, up_to="exposure")
+        return race.exposure.to(scores.dtype)
     return race_exposure(scores, mask, rank_weights.to(scores), quadrature=quadrature)
 
 

@@ -98,8 +98,8 @@ class RandomSwaps(Reordering):
         """The pairs of positions (pair, 2) that lists of ``depth`` items are drawn from."""
         width = min(self.depth, self.scores.shape[-1])
         first, second = torch.triu_indices(width, width, 1, device=self.scores.device)
-        kept = {"any": first >= 0, "first": first == 0, "adjacent": second == first + 1}[self.pairs]
-        return torch.stack([first[kept], second[kept]], -1)
+        is_drawn = {"any": first >= 0, "first": first == 0, "adjacent": second == first + 1}[self.pairs]
+        return torch.stack([first[is_drawn], second[is_drawn]], -1)
 
     def _chances(self) -> Tensor:
         """P(pair) of each query (query, pair): equal for pairs within its list, all 0 where it has fewer than two items."""

@@ -11,9 +11,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from rankpolicy.display import short_repr
-from rankpolicy.metrics.ranked import rank_by_score, ranks_of
+from rankpolicy.metrics.ranked import full_rank_weights, rank_by_score, ranks_of
 from rankpolicy.policies.plackett_luce import check_scores
-from rankpolicy.policies.rank_weights import full_rank_weights
 from rankpolicy.types import RankPolicyError
 
 
@@ -179,8 +178,8 @@ class Reordering(ABC):
         positions = torch.arange(rankings.shape[-1], device=rankings.device).expand(rankings.shape)
         queries = torch.arange(len(self.mask), device=rankings.device)[:, None].expand(rankings.shape)
         inside = placement[queries, base.clamp(max=width - 1), positions.clamp(max=width - 1)]
-        found = torch.where((base < width) & (positions < width), inside, (base == positions).to(inside.dtype))
-        return torch.where(self._is_item(rankings), found, 1.0).to(self.scores.dtype)
+        chances = torch.where((base < width) & (positions < width), inside, (base == positions).to(inside.dtype))
+        return torch.where(self._is_item(rankings), chances, 1.0).to(self.scores.dtype)
 
     def _tops(self) -> Tensor:
         """How many items change places in each query (query,)."""
@@ -191,8 +190,8 @@ class Reordering(ABC):
 
     def _base_positions(self, rankings: Tensor) -> Tensor:
         """Where the items of rankings stand in the base ranking (..., query, position), from 0."""
-        places = ranks_of(self.mode()) - 1
-        return places.expand(*rankings.shape[:-1], -1).gather(-1, rankings)
+        positions = ranks_of(self.mode()) - 1
+        return positions.expand(*rankings.shape[:-1], -1).gather(-1, rankings)
 
     def _is_item(self, rankings: Tensor) -> Tensor:
         return torch.arange(rankings.shape[-1], device=rankings.device) < self.mask.sum(-1, keepdim=True)

@@ -32,20 +32,20 @@ def rank_items(scores, depth, ranking):
 @njit()
 def _select_items(scores, depth, ranking):
     """Insertion into the best ``depth`` items so far; most items are refused after one comparison with the last of them."""
-    kept = 0
+    num_ranked = 0
     last = -np.inf
     for i in range(len(scores)):
         score = scores[i]
-        if kept < depth:
-            kept += 1
+        if num_ranked < depth:
+            num_ranked += 1
         elif score <= last:
             continue
-        p = kept - 1
+        p = num_ranked - 1
         while p > 0 and scores[ranking[p - 1]] < score:
             ranking[p] = ranking[p - 1]
             p -= 1
         ranking[p] = i
-        last = scores[ranking[kept - 1]]
+        last = scores[ranking[num_ranked - 1]]
 
 
 @njit()

@@ -62,17 +62,17 @@ def tied_term_value(t, terms, statistics, keys, ranking, num_ranked):
             for p in range(start, end):
                 relevant += statistics.relevant[ranking[p]]
             if kind == AP:
-                others = (relevant - 1.0) / (size - 1.0) if size > 1.0 else 0.0
+                other_hits = (relevant - 1.0) / (size - 1.0) if size > 1.0 else 0.0
                 for j in range(num_counted):
-                    total += relevant / size * (hits + 1.0 + j * others) / (start + j + 1.0)
+                    total += relevant / size * (hits + 1.0 + j * other_hits) / (start + j + 1.0)
                 hits += relevant
             elif kind in (RR, SUCCESS):
                 if relevant > 0.0:
                     none_above = 1.0
                     for j in range(num_counted):
-                        first_here = none_above * relevant / (size - j)
-                        total += first_here if kind == SUCCESS else first_here / (start + j + 1.0)
-                        none_above = max(0.0, none_above - first_here)
+                        stops_first = none_above * relevant / (size - j)
+                        total += stops_first if kind == SUCCESS else stops_first / (start + j + 1.0)
+                        none_above = max(0.0, none_above - stops_first)
                         if size - j - 1.0 < relevant:
                             break
                     return total
@@ -95,9 +95,9 @@ def _stopping_value(stops, ranking, start, end, num_counted):
     means[0] = 1.0
     for p in range(start, end):
         size = p - start + 1.0
-        going_on = 1.0 - stops[ranking[p]]
+        continues = 1.0 - stops[ranking[p]]
         for j in range(min(num_counted, p - start + 1), 0, -1):
-            means[j] = ((size - j) * means[j] + j * going_on * means[j - 1]) / size
+            means[j] = ((size - j) * means[j] + j * continues * means[j - 1]) / size
     total = 0.0
     for j in range(num_counted):
         total += (means[j] - means[j + 1]) / (start + j + 1.0)

@@ -38,9 +38,9 @@ class WordInputs:
         texts = [*given_texts.queries, *(given_texts.distinct[index] for index in np.unique(given_texts.of_item))]
         if embeddings is None:
             return cls(Vocabulary.of(texts, min_count=min_count), max_tokens, embedding_size)
-        given = read_glove(embeddings)
-        vocabulary = Vocabulary.of(texts, min_count=min_count, also=given.words)
-        vectors = torch.from_numpy(given.rows_for(vocabulary))
+        vectors_of_file = read_glove(embeddings)
+        vocabulary = Vocabulary.of(texts, min_count=min_count, also=vectors_of_file.words)
+        vectors = torch.from_numpy(vectors_of_file.rows_for(vocabulary))
         return cls(vocabulary, max_tokens, vectors.shape[1], vectors)
 
     @classmethod

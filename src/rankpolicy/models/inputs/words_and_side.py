@@ -152,10 +152,12 @@ def _warn_of_lost_texts(train: RankingDataset, vocabulary: HashingVocabulary, mi
 def _given_vectors(embeddings: str | None, encoder: str | None, vocabulary: HashingVocabulary) -> Tensor | None:
     """Vectors (numbers, size) from a file or a pretrained model; what has none there gets a small random vector."""
     if embeddings is not None:
-        given = read_glove(embeddings)
-        rows = given.rows_for(vocabulary)
+        vectors_of_file = read_glove(embeddings)
+        rows = vectors_of_file.rows_for(vocabulary)
         has_vector = np.zeros(len(rows), bool)
-        has_vector[[vocabulary.number_of[word] for word in given.words if word in vocabulary.number_of]] = True
+        has_vector[[vocabulary.number_of[word] for word in vectors_of_file.words if word in vocabulary.number_of]] = (
+            True
+        )
         rows[~has_vector] *= _SCALE_WITHOUT_VECTOR
         return torch.from_numpy(rows)
     if encoder is not None:

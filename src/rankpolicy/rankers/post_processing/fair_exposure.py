@@ -126,7 +126,7 @@ class FairExposure(FairRanker):
     )
     group_feature: bool = setting(
         True,
-        "Whether the estimators of relevance see the protected group, as one column per group beside the features.",
+        "Whether the estimators of relevance see the protected group, as one column per group next to the features.",
     )
     label_model: str = setting(
         "auto",
@@ -369,8 +369,8 @@ class FairExposure(FairRanker):
         for fold in np.unique(fold_of_query):
             queries = chosen[fold_of_query == fold]
             rows = np.concatenate([np.arange(train.query_offsets[q], train.query_offsets[q + 1]) for q in queries])
-            others = model.without(folds == fold) if hides_queries else model
-            policies = self._policies_by_query(rows_of(train, rows), model.predictions[rows], others, strengths)
+            label_model = model.without(folds == fold) if hides_queries else model
+            policies = self._policies_by_query(rows_of(train, rows), model.predictions[rows], label_model, strengths)
             by_query |= zip(queries.tolist(), policies, strict=True)
         in_order = [by_query[query] for query in chosen.tolist()]
         return [joint_mixture(policies, dtype=torch.float64) for policies in zip(*in_order, strict=True)]

@@ -69,13 +69,13 @@ class LabelModel:
         """
         if self.kind == "binary":
             return (levels > 1 - self.probabilities(relevances)[:, None]).astype(np.float64)
-        found = np.empty(levels.shape)
+        quantiles = np.empty(levels.shape)
         for code in np.unique(codes):
             rows, count = self._rows_by_prediction(int(code))
-            asked = np.flatnonzero(codes == code)
-            near = rows[_nearest(self.predictions[rows], relevances[asked], count)]
-            found[asked] = self._of_neighbours(near, relevances[asked], levels[asked])
-        return found
+            members = np.flatnonzero(codes == code)
+            near = rows[_nearest(self.predictions[rows], relevances[members], count)]
+            quantiles[members] = self._of_neighbours(near, relevances[members], levels[members])
+        return quantiles
 
     def _rows_by_prediction(self, code: int) -> tuple[NDArray[np.int64], int]:
         """The rows of a group, or all if it has none, by ascending prediction; and how many of them are neighbours."""
@@ -88,11 +88,11 @@ class LabelModel:
         return self._sorted[code]
 
     def _of_neighbours(self, near: NDArray[np.int64], relevances: Floats, levels: Floats) -> Floats:
-        place = np.minimum((levels * near.shape[1]).astype(np.int64), near.shape[1] - 1)
+        rank = np.minimum((levels * near.shape[1]).astype(np.int64), near.shape[1] - 1)
         if self.kind == "neighbours":
-            return np.take_along_axis(np.sort(self.labels[near], axis=1), place, axis=1)
+            return np.take_along_axis(np.sort(self.labels[near], axis=1), rank, axis=1)
         errors = np.sort(self.labels[near] - self.predictions[near], axis=1)
-        shifted = relevances[:, None] + np.take_along_axis(errors, place, axis=1)
+        shifted = relevances[:, None] + np.take_along_axis(errors, rank, axis=1)
         return np.clip(shifted, max(0.0, self.labels.min()), self.labels.max())
 
     def without(self, rows: NDArray[np.bool_]) -> LabelModel:
@@ -175,15 +175,15 @@ def sample_levels(num_items: int, num_samples: int, seed: int) -> Floats:
     return levels
 
 
-def _nearest(known: Floats, asked: Floats, count: int) -> NDArray[np.int64]:
+def _nearest(predictions: Floats, relevances: Floats, count: int) -> NDArray[np.int64]:
     """Places (asked, count) of the nearest among sorted numbers; all of them if there are not more.
 
     >>> _nearest(np.array([0.0, 1.0, 2.0, 9.0]), np.array([8.0]), 2).tolist()
     [[3, 2]]
     """
-    count = min(count, len(known))
-    width = min(2 * count, len(known))
-    first = np.clip(np.searchsorted(known, asked) - count, 0, len(known) - width)
+    count = min(count, len(predictions))
+    width = min(2 * count, len(predictions))
+    first = np.clip(np.searchsorted(predictions, relevances) - count, 0, len(predictions) - width)
     window = first[:, None] + np.arange(width)
-    order = np.argsort(np.abs(known[window] - asked[:, None]), axis=1, kind="stable")[:, :count]
+    order = np.argsort(np.abs(predictions[window] - relevances[:, None]), axis=1, kind="stable")[:, :count]
     return np.take_along_axis(window, order, axis=1)

@@ -59,10 +59,10 @@ def out_of_fold_scores(
     scores = np.empty((train.num_items, len(new_estimators())))
     for fold in range(int(folds.max()) + 1):
         held_out = folds == fold
-        others = train if held_out.all() else rows_of(train, np.flatnonzero(~held_out))
-        asked = rows_of(train, np.flatnonzero(held_out))
+        other_folds = train if held_out.all() else rows_of(train, np.flatnonzero(~held_out))
+        held_out_items = rows_of(train, np.flatnonzero(held_out))
         for column, estimator in enumerate(new_estimators()):
-            scores[held_out, column] = estimator.fit(others, progress=False)._scores(asked)
+            scores[held_out, column] = estimator.fit(other_folds, progress=False)._scores(held_out_items)
     return scores
 
 
@@ -143,8 +143,10 @@ def _distinct_rows(features: Any) -> NDArray[np.int64]:
     """A number per row, the same for rows of equal features."""
     if isinstance(features, SparseFeatures) or is_sparse(features):
         matrix = features.matrix
-        parts = [slice(start, stop) for start, stop in zip(matrix.indptr[:-1], matrix.indptr[1:], strict=True)]
-        keys = np.array([blake2b(matrix.indices[p].tobytes() + matrix.data[p].tobytes()).hexdigest() for p in parts])
+        row_slices = [slice(start, stop) for start, stop in zip(matrix.indptr[:-1], matrix.indptr[1:], strict=True)]
+        keys = np.array(
+            [blake2b(matrix.indices[row].tobytes() + matrix.data[row].tobytes()).hexdigest() for row in row_slices]
+        )
     else:
         rows = np.ascontiguousarray(features)
         keys = rows.view(np.dtype((np.void, rows.dtype.itemsize * rows.shape[1])))[:, 0]
