@@ -225,15 +225,9 @@ def as_aim(aim: Any) -> FairnessAim:
 
 @dataclass(frozen=True, slots=True)
 class SavedMerit:
-    """A function of the user's own of which a file holds the name only; it is needed again when the ranker is trained further.
+    """A function of the user's own of which a file holds the name only; it is needed again when the ranker is trained further."""
 
-    Parameters
-    ----------
-    name
-        The name of the function.
-    """
-
-    name: str
+    name: str  # the name of the function
 
     def __call__(self, labels: Tensor) -> Tensor:
         raise RankPolicyError(
@@ -242,13 +236,7 @@ class SavedMerit:
 
 
 def restored_aim(saved: dict[str, Any]) -> FairnessAim:
-    """The aim whose ``to_dict()`` a file holds.
-
-    Parameters
-    ----------
-    saved
-        Name and settings.
-    """
+    """The aim whose ``to_dict()`` a file holds."""
     merit = saved.get("merit")
     if isinstance(merit, str) and merit not in MERITS:
         return as_aim(saved | {"merit": SavedMerit(merit)})

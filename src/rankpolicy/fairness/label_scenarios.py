@@ -37,42 +37,21 @@ class MeritScenarios:
 
 
 class UncertainQuery(NamedTuple):
-    """What a fair policy needs to know of a query whose labels are uncertain.
-
-    Parameters
-    ----------
-    values
-        E[gain / ideal DCG] of each item (item,): times exposure it sums to the expected NDCG.
-    scenarios
-        The distribution of the groups' mean merits.
-    """
+    """What a fair policy needs to know of a query whose labels are uncertain."""
 
     values: Floats  # (item,)
-    scenarios: MeritScenarios
+    scenarios: MeritScenarios  # the distribution of the groups' mean merits
 
 
 def sampled_scenarios(
-    labels: Floats,
-    codes: NDArray[np.int64],
-    bias: Floats,
+    labels: Floats,  # (sample, item)
+    codes: NDArray[np.int64],  # (item,)
+    bias: Floats,  # (position,)
     *,
     gain: str = "exp2",
     merit: str | MeritFunction = "identity",
 ) -> UncertainQuery:
     """Equally likely scenarios, one per sample of the labels.
-
-    Parameters
-    ----------
-    labels
-        Sampled labels (sample, item), 0 or more.
-    codes
-        Group 0, 1, ... of each item (item,).
-    bias
-        Position bias of DCG (position,), one per item.
-    gain
-        "exp2": 2^label - 1; "linear": the label.
-    merit
-        Merit of an item as a function of its label, as in ``merit_of``.
 
     >>> query = sampled_scenarios(np.array([[1.0, 0.0], [1.0, 1.0]]), np.array([0, 1]), np.array([1.0, 0.5]))
     >>> query.values.round(4).tolist(), query.scenarios.merits.tolist()  # (1 + 1 / 1.5) / 2 and (0 + 1 / 1.5) / 2
@@ -95,17 +74,6 @@ def binary_scenarios(
     probabilities: Floats, codes: NDArray[np.int64], bias: Floats, *, merit: str | MeritFunction = "identity"
 ) -> UncertainQuery:
     """All scenarios of independent labels 0 and 1 in one or two groups, exactly: merits depend on the number of ones per group only.
-
-    Parameters
-    ----------
-    probabilities
-        P(label = 1) of each item (item,).
-    codes
-        Group 0 or 1 of each item (item,).
-    bias
-        Position bias of DCG (position,), one per item.
-    merit
-        Merit of an item as a function of its label, as in ``merit_of``.
 
     >>> query = binary_scenarios(np.array([1.0, 0.5]), np.array([0, 1]), np.array([1.0, 0.5]))
     >>> query.values.round(4).tolist(), query.scenarios.merits.tolist()
@@ -136,11 +104,6 @@ def binary_scenarios(
 def poisson_binomial(probabilities: Floats) -> Floats:
     """Distribution of the number of ones (count,) among independent labels, from 0 to all.
 
-    Parameters
-    ----------
-    probabilities
-        P(label = 1) of each item (item,).
-
     >>> poisson_binomial(np.array([0.5, 0.5])).tolist()
     [0.25, 0.5, 0.25]
     """
@@ -155,11 +118,6 @@ def counts_without_each(probabilities: Floats) -> Floats:
 
     With f the distribution among all and g that among the others, f[k] = (1 - p) g[k] + p g[k - 1]. It is solved for g from the lower end
     where p <= 0.5 and from the upper end elsewhere, so that rounding errors shrink from step to step.
-
-    Parameters
-    ----------
-    probabilities
-        P(label = 1) of each item (item,).
 
     >>> counts_without_each(np.array([0.5, 0.25])).tolist()
     [[0.75, 0.25], [0.5, 0.5]]
@@ -179,13 +137,5 @@ def counts_without_each(probabilities: Floats) -> Floats:
 
 
 def gain_of(labels: Floats, gain: str) -> Floats:
-    """The gain of labels in DCG.
-
-    Parameters
-    ----------
-    labels
-        In any shape.
-    gain
-        "exp2": 2^label - 1; "linear": the label.
-    """
+    """The gain of labels in DCG."""
     return np.exp2(labels) - 1 if gain == "exp2" else np.array(labels, dtype=np.float64)

@@ -143,21 +143,11 @@ def _solve(
 
 
 class Slacks(NamedTuple):
-    """A disparity that is convex in exposure e, for a linear program: D = sum of costs * ξ, ξ >= 0, ξ[slack_of] >= differences @ e.
+    """A disparity that is convex in exposure e, for a linear program: D = sum of costs * ξ, ξ >= 0, ξ[slack_of] >= differences @ e."""
 
-    Parameters
-    ----------
-    differences
-        (difference, item).
-    slack_of
-        The slack that a difference limits from below (difference,).
-    costs
-        (slack,), 0 or more.
-    """
-
-    differences: Floats
-    slack_of: NDArray[np.int64]
-    costs: Floats
+    differences: Floats  # (difference, item)
+    slack_of: NDArray[np.int64]  # the slack that a difference limits from below (difference,)
+    costs: Floats  # (slack,), 0 or more
 
 
 def _slacks(codes: NDArray[np.int64], M: Floats) -> Slacks:
@@ -184,19 +174,6 @@ def best_probabilities(
 
     The program has one variable per matrix known so far, not one per cell. Its multipliers give a price per unit of each item's exposure;
     the ranking by price is added, until it is worth no more than those that are mixed already.
-
-    Parameters
-    ----------
-    u
-        Value of each item's exposure (item,).
-    v
-        Position bias (position,).
-    slacks
-        The disparity.
-    strength
-        Weight of the disparity, 0 or more.
-    max_disparity
-        A bound on the disparity, which equal exposure of all items must meet; None: no bound.
     """
     if max_disparity is None and len(slacks.costs) == 1:
         is_both_ways = len(slacks.differences) == 2

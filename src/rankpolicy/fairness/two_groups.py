@@ -28,44 +28,19 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class ExposureFrontier:
-    """The function U*(t) of one query, and the policies that reach it.
-
-    Parameters
-    ----------
-    exposures
-        Total exposure t of group 1 at each vertex (vertex,), ascending.
-    utilities
-        U*(t) there (vertex,).
-    orders
-        Items of group 0 and of group 1, each best first.
-    exchanges
-        Which item of group 0 and which of group 1, by their place in ``orders``, change places between a vertex and the next
-        (vertex - 1, 2).
-    """
+    """The function U*(t) of one query, and the policies that reach it."""
 
     exposures: Floats  # (vertex,)
     utilities: Floats  # (vertex,)
-    orders: tuple[NDArray[np.int64], NDArray[np.int64]]
+    orders: tuple[NDArray[np.int64], NDArray[np.int64]]  # items of group 0 and of group 1, each best first
     exchanges: NDArray[np.int64]  # (vertex - 1, 2)
 
     def utility(self, exposure: Floats) -> Floats:
-        """U*(t) at any total exposures of group 1.
-
-        Parameters
-        ----------
-        exposure
-            Values of t, between the lowest and the highest of ``exposures``.
-        """
+        """U*(t) at any total exposures of group 1."""
         return np.interp(exposure, self.exposures, self.utilities)
 
     def ranking(self, vertex: int) -> NDArray[np.int64]:
-        """The ranking (position,) at a vertex.
-
-        Parameters
-        ----------
-        vertex
-            Its number, from 0: group 0 stands first there.
-        """
+        """The ranking (position,) at a vertex."""
         first, second = self.orders
         done = self.exchanges[:vertex]
         # An item of group 0 falls by one position in each of its exchanges, an item of group 1 rises.
@@ -80,13 +55,7 @@ class ExposureFrontier:
         return ranking
 
     def policy(self, exposure: float) -> Decomposition:
-        """The policy with utility U*(t): a ranking, or a mixture of two.
-
-        Parameters
-        ----------
-        exposure
-            The total exposure t of group 1.
-        """
+        """The policy with utility U*(t): a ranking, or a mixture of two."""
         above = int(np.clip(np.searchsorted(self.exposures, exposure), 1, max(1, len(self.exposures) - 1)))
         low, high = above - 1, min(above, len(self.exposures) - 1)
         gap = self.exposures[high] - self.exposures[low]
@@ -99,15 +68,6 @@ class ExposureFrontier:
 
 def exposure_frontier(values: Floats, is_group_1: NDArray[np.bool_], bias: Floats) -> ExposureFrontier:
     """All vertices of U*(t) for one query.
-
-    Parameters
-    ----------
-    values
-        Value w of each item's exposure (item,).
-    is_group_1
-        Which items belong to group 1 (item,).
-    bias
-        Position bias v (position,), never increasing.
 
     >>> frontier = exposure_frontier(np.array([3.0, 2.0]), np.array([False, True]), np.array([1.0, 0.5]))
     >>> frontier.exposures.tolist(), frontier.utilities.tolist()  # item 0 first; item 1 first
@@ -144,29 +104,14 @@ class ExpectedDisparity:
     it has at most that. With n_g members per group and T the total exposure of the query,
 
         kink = T n1 M1 / (n1 M1 + n0 M0),    slope = p (1 / (n1 M1) + 1 / (n0 M0))
-
-    Parameters
-    ----------
-    kinks
-        (scenario,).
-    slopes_above
-        Slope to the right of the kink (scenario,); 0 where more exposure of group 1 is never unfair.
-    slopes_below
-        Slope to the left, as a positive number (scenario,).
     """
 
-    kinks: Floats
-    slopes_above: Floats
-    slopes_below: Floats
+    kinks: Floats  # (scenario,)
+    slopes_above: Floats  # slope to the right of the kink (scenario,); 0 where more exposure of group 1 is never unfair
+    slopes_below: Floats  # slope to the left, as a positive number (scenario,)
 
     def __call__(self, exposure: Floats) -> Floats:
-        """E[D] at total exposures t of group 1.
-
-        Parameters
-        ----------
-        exposure
-            Values of t, in any order.
-        """
+        """E[D] at total exposures t of group 1."""
         order = np.argsort(self.kinks)
         kinks, above, below = self.kinks[order], self.slopes_above[order], self.slopes_below[order]
         passed = np.searchsorted(kinks, exposure)
@@ -181,18 +126,6 @@ def expected_disparity(
     scenarios: MeritScenarios, sizes: NDArray[np.int64], total: float, *, two_sided: bool = False
 ) -> ExpectedDisparity:
     """E[D] of two groups as a function of the exposure of group 1.
-
-    Parameters
-    ----------
-    scenarios
-        The distribution of the groups' merits.
-    sizes
-        Number of items of group 0 and of group 1.
-    total
-        Total exposure of the query, the sum of its position bias.
-    two_sided
-        Whether exposure above merit is unfair to both sides, D = abs(E1 / M1 - E0 / M0), instead of the paper's D, in which only the
-        group of higher merit can have too much.
 
     >>> half = MeritScenarios(merits=np.array([[1.0, 3.0]]), probabilities=np.array([1.0]))
     >>> disparity = expected_disparity(half, np.array([1, 1]), 2.0)

@@ -130,17 +130,7 @@ def _by_program(
 
 
 def disparity_slacks(scenarios: MeritScenarios, codes: NDArray[np.int64], *, two_sided: bool = False) -> Slacks | None:
-    """E[D] of any number of groups for the linear program: one slack per scenario and pair; None where no scenario has a disparity.
-
-    Parameters
-    ----------
-    scenarios
-        The distribution of the groups' merits.
-    codes
-        Group 0, 1, ... of each item (item,).
-    two_sided
-        As in ``expected_disparity``.
-    """
+    """E[D] of any number of groups for the linear program: one slack per scenario and pair; None where no scenario has a disparity."""
     counted = scenarios.with_disparity()
     if len(counted.merits) == 0:
         return None

@@ -14,18 +14,10 @@ if TYPE_CHECKING:
 
 
 class JudgedItems(NamedTuple):
-    """The items of queries and their labels.
+    """The items of queries and their labels."""
 
-    Parameters
-    ----------
-    labels
-        Labels as floats (query, item), 0 at padded items.
-    mask
-        True where an item is real (query, item).
-    """
-
-    labels: Tensor
-    mask: Tensor
+    labels: Tensor  # labels as floats (query, item), 0 at padded items
+    mask: Tensor  # True where an item is real (query, item)
 
     def gains(self, conventions: Conventions) -> Tensor:
         """Gain of each item (query, item); 0 at padded items."""
@@ -37,18 +29,10 @@ class JudgedItems(NamedTuple):
 
 
 class Ranked(NamedTuple):
-    """Rankings of judged items, cut to the positions that count.
+    """Rankings of judged items, cut to the positions that count."""
 
-    Parameters
-    ----------
-    rankings
-        Items in ranked order (..., query, position).
-    items
-        The items of each query.
-    """
-
-    rankings: Tensor
-    items: JudgedItems
+    rankings: Tensor  # items in ranked order (..., query, position)
+    items: JudgedItems  # the items of each query
 
     def placed(self, values: Tensor) -> Tensor:
         """Values (query, item) of the items in ranking order (..., query, position)."""

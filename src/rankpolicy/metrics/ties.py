@@ -21,17 +21,6 @@ def expected_value(measure: Reward, scores: Tensor, labels: Tensor, mask: Tensor
 
     Exact for metrics and their weighted sums. Products of metrics and functions of one's own are averaged over 64 random orders.
 
-    Parameters
-    ----------
-    measure
-        A metric or reward, from ``parse_metric`` or ``as_reward``.
-    scores
-        Score of each item (query, item); higher is better.
-    labels
-        Relevance grades (query, item).
-    mask
-        True where an item is real (query, item).
-
     >>> import torch
     >>> from rankpolicy.metrics import all_items, parse_metric
     >>> labels = torch.tensor([[1.0, 0.0, 0.0]])
@@ -75,15 +64,6 @@ def expected_cascade(form: CascadeForm, rankings: Tensor, starts: Tensor) -> Ten
     A group of m items at positions a, a + 1, ... adds Σ_j θ_{a+j} E[ρ c_{a+j}], and E[ρ c_{a+j}] = c_a B_j + Σ_{t < j} G_t with means over
     all choices of different items of the group: A_j of the product of j keeps κ, B_j of ρ times j keeps, H_j of α times j keeps, G_j of ρ
     times α times j keeps. The group below starts with c = c_a A_m + Σ_t H_t. Each mean over m items follows from those over m - 1.
-
-    Parameters
-    ----------
-    form
-        The cascade form of the metric.
-    rankings
-        Items by descending score (query, position).
-    starts
-        True where a group of equal scores starts (query, position).
     """
     import torch
 

@@ -118,20 +118,15 @@ def scores_of_all(network: nn.Module, inputs: NetworkRows) -> Tensor:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class StackedLayers:
-    """The weights of several networks, layer by layer. Networks come in groups: those of one group read the same features.
+    """The weights of several networks, layer by layer. Networks come in groups: those of one group read the same features."""
 
-    Parameters
-    ----------
-    first
-        Weights (group, inputs, member of the group * outputs) and biases (group, 1, member of the group * outputs) of the first layer.
-    later
-        Weights (member, inputs, outputs) and biases (member, 1, outputs) of the other layers, group by group.
-    thresholds
-        Of each layer but the last: how many of 256 random bytes zero an activation of each member (member,), uint8 (``ByteDropout``).
-    """
-
+    # weights (group, inputs, member of the group * outputs) and biases (group, 1, member of the group * outputs) of
+    # the first layer
     first: tuple[Tensor, Tensor]
+    # weights (member, inputs, outputs) and biases (member, 1, outputs) of the other layers, group by group
     later: tuple[tuple[Tensor, Tensor], ...]
+    # of each layer but the last: how many of 256 random bytes zero an activation of each member (member,), uint8
+    # (``ByteDropout``)
     thresholds: tuple[Tensor, ...]
 
     @property
@@ -152,15 +147,7 @@ class StackedLayers:
         )
 
     def scores(self, features: Tensor, *, draws: DropoutDraws | None = None) -> Tensor:
-        """Scores (member, row) of features (group, row, feature).
-
-        Parameters
-        ----------
-        features
-            What the members of each group read.
-        draws
-            The random bytes of dropout; by default nothing is dropped.
-        """
+        """Scores (member, row) of features (group, row, feature)."""
         num_groups, num_rows = features.shape[:2]
         weights, bias = self.first
         is_one = num_groups == 1
@@ -185,46 +172,25 @@ class StackedLayers:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DropoutDraws:
-    """The random bytes of one step. Networks of one group and one place in their policy share them, as policies of equal seeds do.
+    """The random bytes of one step. Networks of one group and one place in their policy share them, as policies of equal seeds do."""
 
-    Parameters
-    ----------
-    of_layers
-        For each layer but the last, the random bytes (row, item * output), or None where it drops nothing.
-    rows
-        The row that each member reads (member,).
-    """
-
+    # for each layer but the last, the random bytes (row, item * output), or None where it drops nothing
     of_layers: Sequence[Tensor | None]
-    rows: Tensor
+    rows: Tensor  # the row that each member reads (member,)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ScoringLayers:
-    """Stacked layers for scores without gradients, in as few operations as possible: the last layer takes the mean over members.
+    """Stacked layers for scores without gradients, in as few operations as possible: the last layer takes the mean over members."""
 
-    Parameters
-    ----------
-    first
-        Weights (inputs, member * outputs) and biases (member * outputs,) of the first layer.
-    hidden
-        Weights (member, inputs, outputs) and biases (member, 1, outputs) of the layers between.
-    last
-        Weights (member, inputs, 1) and bias (1, 1) of the last layer; None where the first is the last.
-    """
-
-    first: tuple[Tensor, Tensor]
+    first: tuple[Tensor, Tensor]  # weights (inputs, member * outputs) and biases (member * outputs,) of the first layer
+    # weights (member, inputs, outputs) and biases (member, 1, outputs) of the layers between
     hidden: tuple[tuple[Tensor, Tensor], ...]
+    # weights (member, inputs, 1) and bias (1, 1) of the last layer; None where the first is the last
     last: tuple[Tensor, Tensor] | None
 
     def mean_scores(self, features: Tensor) -> Tensor:
-        """The mean score over members (item,).
-
-        Parameters
-        ----------
-        features
-            What every member reads.
-        """
+        """The mean score over members (item,)."""
         layer = torch.addmm(self.first[1], features, self.first[0])
         if self.last is None:
             return layer.view(-1)
@@ -266,21 +232,7 @@ def dropout_draws(
     is_dropping: Sequence[bool],
     generators: Sequence[torch.Generator | None],
 ) -> DropoutDraws | None:
-    """The random bytes of one step, drawn from the generator of each group as if it had one policy; None where no layer drops anything.
-
-    Parameters
-    ----------
-    layers
-        The networks.
-    num_items
-        The number of rows of each group.
-    num_networks
-        How many networks a policy has.
-    is_dropping
-        For each layer but the last, whether it drops activations.
-    generators
-        One per group.
-    """
+    """The random bytes of one step, drawn from the generator of each group as if it had one policy; None where no layer drops anything."""
     if not any(is_dropping):
         return None
     device, most = layers.first[0].device, max(num_items)
@@ -329,15 +281,7 @@ def layer_shapes(layers: list[tuple[nn.Linear, int]]) -> tuple[tuple[torch.Size,
 
 
 def check_num_networks(num_networks: int, weights: Mapping[str, Tensor]) -> None:
-    """Refuse another number of networks than the weights are of.
-
-    Parameters
-    ----------
-    num_networks
-        The setting of the ranker.
-    weights
-        The weights by name: ``members.0.output.bias`` is of the first network.
-    """
+    """Refuse another number of networks than the weights are of."""
     members = {name.split(".")[1] for name in weights if name.startswith("members.")}
     if len(members) != num_networks:
         raise RankPolicyError(
@@ -347,17 +291,7 @@ def check_num_networks(num_networks: int, weights: Mapping[str, Tensor]) -> None
 
 
 def check_weights(network: nn.Module, weights: Mapping[str, Tensor], *, what: str) -> None:
-    """Refuse weights of another network or vocabulary, of another kind, and weights that are not finite.
-
-    Parameters
-    ----------
-    network
-        The network; it may be on the device "meta", which has shapes only.
-    weights
-        The weights by name.
-    what
-        What the file says it holds, for error messages.
-    """
+    """Refuse weights of another network or vocabulary, of another kind, and weights that are not finite."""
     expected = network.state_dict()
     differ = sorted(set(expected) ^ set(weights))
     if differ:

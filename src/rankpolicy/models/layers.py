@@ -156,18 +156,8 @@ def joined_pair(query: Tensor, item: Tensor) -> Tensor:
 def relu_dropout(inputs: Tensor, draws: Tensor, draws_of: Tensor, *, thresholds: Tensor, by_item: bool) -> Tensor:
     """relu(inputs) where a draw is at least the threshold, else 0, scaled up to keep the mean: (member, item, output).
 
-    Parameters
-    ----------
-    inputs
-        Activations (item, member, output) with ``by_item``, else (member, item, output).
-    draws
-        Random bytes (row, item * output).
-    draws_of
-        The row of draws that each member reads (member,).
-    thresholds
-        How many of 256 draws zero an activation of each member (member,), uint8.
-    by_item
-        Whether the first axis of the inputs is the item.
+    Inputs are (item, member, output) with ``by_item``, else (member, item, output); draws random bytes (row, item * output);
+    member m reads the row ``draws_of[m]``; thresholds (member,) of 256.
     """
     scales = 256 / (256 - thresholds.to(inputs.dtype))
     if inputs.device.type == "cpu" and inputs.dtype == torch.float32 and HAS_NUMBA:

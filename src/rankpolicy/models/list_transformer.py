@@ -24,21 +24,11 @@ _FEW_ITEMS = 16  # queries of up to so many items are padded together
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SimilarQueries:
-    """Queries that are padded to one length: their items follow one another in the arrays that attention reads.
+    """Queries that are padded to one length: their items follow one another in the arrays that attention reads."""
 
-    Parameters
-    ----------
-    num_items
-        Number of their items.
-    shape
-        Shape (query, item) of the padded array.
-    padding
-        How flat items and padded cells correspond; None where all queries have the same length.
-    """
-
-    num_items: int
-    shape: tuple[int, int]
-    padding: Padding | None
+    num_items: int  # number of their items
+    shape: tuple[int, int]  # shape (query, item) of the padded array
+    padding: Padding | None  # how flat items and padded cells correspond; None where all queries have the same length
 
     @classmethod
     def of(cls, sizes: NDArray[np.int64], device: torch.device) -> SimilarQueries:

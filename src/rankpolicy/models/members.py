@@ -29,13 +29,7 @@ MODELS: Members[type[Model]] = Members(
 
 
 def models_with_setting(name: str) -> list[type[Model]]:
-    """The models that have a setting of this name.
-
-    Parameters
-    ----------
-    name
-        The name of the setting.
-    """
+    """The models that have a setting of this name."""
     from rankpolicy.declarations.settings import setting_names
 
     return [model for model in MODELS.values() if name in setting_names(model)]

@@ -21,13 +21,7 @@ from rankpolicy.models.average import (
 
 
 def stack_shape(network: nn.Module) -> object | None:
-    """What networks must have in common to be stacked; None for a network that cannot be.
-
-    Parameters
-    ----------
-    network
-        A network of linear layers, or an ``Average`` of several.
-    """
+    """What networks must have in common to be stacked; None for a network that cannot be."""
     shapes = []
     for member in _members(network):
         layers = linear_layers(member)
@@ -38,15 +32,7 @@ def stack_shape(network: nn.Module) -> object | None:
 
 
 def scores_of_each(networks: Sequence[nn.Module], inputs: NetworkRows) -> Tensor:
-    """Flat scores (network, item) of several networks that read the same, without dropout; those of equal shape in one product per layer.
-
-    Parameters
-    ----------
-    networks
-        A single network, or networks of equal ``stack_shape``.
-    inputs
-        What they read.
-    """
+    """Flat scores (network, item) of networks of equal ``stack_shape`` that read the same, without dropout."""
     if len(networks) == 1:
         return scores_of_all(networks[0], inputs)[None]
     layers = stacked_layers([member for network in networks for member in _members(network)])
@@ -61,13 +47,6 @@ class Stack:
     """Networks whose weights are slices of shared tensors: a single product per layer scores the items with all of them.
 
     The parameters of the networks are views of the shared tensors until ``release``.
-
-    Parameters
-    ----------
-    networks
-        Networks of equal ``stack_shape``: those of the first group, then those of the second. Those of one group read the same items.
-    num_groups
-        How many groups there are.
     """
 
     def __init__(self, networks: Sequence[nn.Module], *, num_groups: int = 1) -> None:
@@ -118,17 +97,7 @@ class Stack:
     def training_scores(
         self, features: Tensor, num_items: Sequence[int], *, generators: Sequence[torch.Generator | None]
     ) -> Tensor:
-        """Scores (member, row) of features (group, row, feature), with dropout.
-
-        Parameters
-        ----------
-        features
-            What the networks of each group read.
-        num_items
-            How many rows of each group are items.
-        generators
-            Where dropout is drawn from, one per group.
-        """
+        """Scores (member, row) of features (group, row, feature), with dropout."""
         layers = self.layers
         draws: DropoutDraws | None = dropout_draws(
             layers, num_items, num_networks=self.num_networks, is_dropping=self.is_dropping, generators=generators

@@ -40,15 +40,6 @@ def exact_exposure(scores: Tensor, mask: Tensor, rank_weights: Tensor, *, quadra
     """E[θ_{rank(i)}] (query, item) by the kernel of the device, or by ``race_exposure`` where there is none.
 
     Autograd follows on a GPU only.
-
-    Parameters
-    ----------
-    scores, mask
-        Padded batch (query, item).
-    rank_weights
-        Weight θ of each rank (position,), 0 past its end.
-    quadrature
-        Nodes of the integral.
     """
     if scores.device.type == "cpu" and HAS_NUMBA:
         from rankpolicy.kernels.plackett_luce.race import exposure

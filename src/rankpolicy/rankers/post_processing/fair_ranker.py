@@ -53,17 +53,7 @@ def relevance_estimators() -> list[str]:
 
 
 def new_estimator(name: str, settings: Mapping[str, Any], *, random_state: int | None) -> Ranker:
-    """An unfitted estimator of relevance; refuses settings that it does not have or would not read.
-
-    Parameters
-    ----------
-    name
-        Its method name.
-    settings
-        Settings that differ from the defaults.
-    random_state
-        Its seed, unless the settings have one.
-    """
+    """An unfitted estimator of relevance; refuses settings that it does not have or would not read."""
     defaults = {"random_state": random_state, **_DEFAULTS.get(name, {})}
     return RANKERS.named(name)().set_params(**defaults | dict(settings))
 

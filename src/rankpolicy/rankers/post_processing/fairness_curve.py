@@ -24,28 +24,12 @@ _MOST_QUERIES, _FEW_QUERIES = 2000, 30
 
 
 def curve_strengths(num_groups: int) -> list[float]:
-    """The strengths of a curve, ascending, from 0 to infinity (equal exposure); fewer where there are more than two groups.
-
-    Parameters
-    ----------
-    num_groups
-        Number of groups in the training data.
-    """
+    """The strengths of a curve, ascending, from 0 to infinity (equal exposure); fewer where there are more than two groups."""
     return [0.0, *(_STRENGTHS if num_groups <= 2 else _FEW_STRENGTHS), math.inf]
 
 
 def queries_to_measure(train: RankingDataset, num_groups: int, generator: np.random.Generator) -> NDArray[np.int64]:
-    """Numbers of the queries that are measured: all, or some at random where there are many.
-
-    Parameters
-    ----------
-    train
-        The training data.
-    num_groups
-        Number of groups in it.
-    generator
-        Source of randomness.
-    """
+    """Numbers of the queries that are measured: all, or some at random where there are many."""
     most = _MOST_QUERIES if num_groups <= 2 else _FEW_QUERIES
     if train.num_queries <= most:
         return np.arange(train.num_queries)
@@ -53,19 +37,7 @@ def queries_to_measure(train: RankingDataset, num_groups: int, generator: np.ran
 
 
 def measure_policy(policy: Mixture, dataset: RankingDataset, *, merit: str, gain: str) -> dict[str, Any]:
-    """Utility and disparities of a policy on labelled queries; None where no query has one.
-
-    Parameters
-    ----------
-    policy
-        The policy over these queries.
-    dataset
-        Labels and protected groups.
-    merit
-        Merit of an item as a function of its label, as in ``merit_of``.
-    gain
-        Gain of a label in NDCG: "exp2" or "linear".
-    """
+    """Utility and disparities of a policy on labelled queries; None where no query has one."""
     assert dataset.groups_by_query is not None
     padding = dataset.padding()
     labels = padding.pad(torch.from_numpy(dataset.labels_by_query.astype(np.float64)))
@@ -85,40 +57,20 @@ def measure_policy(policy: Mixture, dataset: RankingDataset, *, merit: str, gain
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FairnessCurve:
-    """What policies of ascending strengths measure.
+    """What policies of ascending strengths measure."""
 
-    Parameters
-    ----------
-    strengths
-        Ascending, infinity last.
-    measured
-        The results of ``measure_policy``, one per strength.
-    two_sided
-        Whether the policies are those of the two-sided aim, and "treatment_difference" is what is bound instead of "disparity".
-    """
-
-    strengths: tuple[float, ...]
-    measured: tuple[Mapping[str, Any], ...]
+    strengths: tuple[float, ...]  # ascending, infinity last
+    measured: tuple[Mapping[str, Any], ...]  # the results of ``measure_policy``, one per strength
+    # whether the policies are those of the two-sided aim, and "treatment_difference" is what is bound instead of
+    # "disparity"
     two_sided: bool = False
 
     def row_at(self, strength: float) -> dict[str, Any]:
-        """What was measured at one of the strengths.
-
-        Parameters
-        ----------
-        strength
-            The strength.
-        """
+        """What was measured at one of the strengths."""
         return self.to_rows()[self.strengths.index(strength)]
 
     def strength_for(self, max_disparity: float) -> float:
-        """The lowest strength from which on the disparity is at most the wanted one; infinity if no other is.
-
-        Parameters
-        ----------
-        max_disparity
-            The disparity that is wanted.
-        """
+        """The lowest strength from which on the disparity is at most the wanted one; infinity if no other is."""
         name = "treatment_difference" if self.two_sided else "disparity"
         values = [math.inf if row[name] is None else row[name] for row in self.measured]
         if all(math.isinf(value) for value in values):
@@ -137,15 +89,7 @@ class FairnessCurve:
 
     @classmethod
     def from_rows(cls, rows: Sequence[Mapping[str, Any]], *, two_sided: bool = False) -> FairnessCurve:
-        """Read what ``to_rows`` gave.
-
-        Parameters
-        ----------
-        rows
-            One per strength.
-        two_sided
-            As in the curve.
-        """
+        """Read what ``to_rows`` gave."""
         strengths = tuple(float(row["strength"]) for row in rows)
         if list(strengths) != sorted(strengths) or not strengths or not strengths[0] >= 0:
             raise RankPolicyError("the strengths of a curve must be ascending. Copy or train the model again.")

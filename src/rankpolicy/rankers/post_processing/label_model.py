@@ -23,50 +23,25 @@ class LabelModel:
     - "binary": P(label = 1) = r, cut to [0, 1];
     - "neighbours": the labels of the nearest predictions in the group, equally likely;
     - "residuals": r plus the errors (label - prediction) of these, cut to the range of labels: real labels, and means that follow r.
-
-    Parameters
-    ----------
-    kind
-        One of the three.
-    predictions
-        Relevances that were predicted out of fold (row,).
-    labels
-        The labels of these items (row,).
-    codes
-        The groups of these items (row,), as numbers. An item of a group that is not among them has neighbours in all groups.
-    num_neighbours
-        How many neighbours, counted in different predictions: where items recur in many queries, so do their predictions.
     """
 
-    kind: str
-    predictions: Floats
-    labels: Floats
+    kind: str  # one of the three
+    predictions: Floats  # relevances that were predicted out of fold (row,)
+    labels: Floats  # the labels of these items (row,)
+    # the groups of these items (row,), as numbers. An item of a group that is not among them has neighbours in all
+    # groups
     codes: NDArray[np.int64]
+    # how many neighbours, counted in different predictions: where items recur in many queries, so do their
+    # predictions
     num_neighbours: int
     _sorted: dict[int, tuple[NDArray[np.int64], int]] = field(default_factory=dict, init=False)
 
     def probabilities(self, relevances: Floats) -> Floats:
-        """P(label = 1) of binary labels.
-
-        Parameters
-        ----------
-        relevances
-            Predicted relevances (item,).
-        """
+        """P(label = 1) of binary labels."""
         return np.clip(relevances, 0.0, 1.0)
 
     def quantiles(self, relevances: Floats, codes: NDArray[np.int64], levels: Floats) -> Floats:
-        """Quantiles of the labels of each item at given levels, in the shape of levels (item, level).
-
-        Parameters
-        ----------
-        relevances
-            Predicted relevances (item,).
-        codes
-            Groups of the items (item,).
-        levels
-            Between 0 and 1 (item, level).
-        """
+        """Quantiles of the labels of each item at given levels, in the shape of levels (item, level)."""
         if self.kind == "binary":
             return (levels > 1 - self.probabilities(relevances)[:, None]).astype(np.float64)
         quantiles = np.empty(levels.shape)
@@ -96,13 +71,7 @@ class LabelModel:
         return np.clip(shifted, max(0.0, self.labels.min()), self.labels.max())
 
     def without(self, rows: NDArray[np.bool_]) -> LabelModel:
-        """The distribution that is learned without some rows.
-
-        Parameters
-        ----------
-        rows
-            Which to leave out (row,).
-        """
+        """The distribution that is learned without some rows."""
         if rows.all():
             return self
         return LabelModel(
@@ -126,15 +95,7 @@ class LabelModel:
 
     @classmethod
     def from_bytes(cls, content: bytes, *, num_neighbours: int) -> LabelModel:
-        """Read what ``to_bytes`` wrote; refuses what it did not write.
-
-        Parameters
-        ----------
-        content
-            The bytes.
-        num_neighbours
-            How many neighbours.
-        """
+        """Read what ``to_bytes`` wrote; refuses what it did not write."""
         state = json.loads(content)
         numbers = [np.array(state[name], dtype=np.float64) for name in ("predictions", "labels", "codes")]
         same_shape = len({array.shape for array in numbers}) == 1 and numbers[0].ndim == 1 and len(numbers[0]) > 0
@@ -158,15 +119,6 @@ def sample_levels(num_items: int, num_samples: int, seed: int) -> Floats:
     """Levels (item, sample) of a Latin hypercube (McKay et al. 1979): each item has one level in each of num_samples equal intervals.
 
     So the samples of an item have nearly the mean of its distribution, and different items are independent.
-
-    Parameters
-    ----------
-    num_items
-        Items of the query.
-    num_samples
-        Samples of each.
-    seed
-        Of the random order.
     """
     generator = np.random.default_rng((seed, num_items))
     orders = generator.permuted(np.tile(np.arange(num_samples), (num_items, 1)), axis=1)

@@ -24,15 +24,6 @@ def folds_of_rows(train: RankingDataset, num_folds: int, generator: np.random.Ge
 
     Where most items occur in several queries (people drawn into many lists, as in German Credit), other queries would show a model the
     very items it is to predict. Then folds are over distinct items, told apart by their features. With one query they are too.
-
-    Parameters
-    ----------
-    train
-        The training data.
-    num_folds
-        How many folds, at most one per query or distinct item.
-    generator
-        Source of randomness.
     """
     item = _distinct_rows(train.features_by_query)
     queries_of_item = np.unique(np.stack([item, train.query_numbers]), axis=1)[0]
@@ -45,17 +36,7 @@ def folds_of_rows(train: RankingDataset, num_folds: int, generator: np.random.Ge
 def out_of_fold_scores(
     new_estimators: Callable[[], Sequence[Ranker]], train: RankingDataset, folds: NDArray[np.int64]
 ) -> Floats:
-    """Scores (items, estimator) of each item by estimators fitted on the other folds; by those fitted on all data if there is one fold.
-
-    Parameters
-    ----------
-    new_estimators
-        Gives unfitted estimators.
-    train
-        The training data.
-    folds
-        The fold of each item (items,).
-    """
+    """Scores (items, estimator) of each item by estimators fitted on the other folds; by those fitted on all data if there is one fold."""
     scores = np.empty((train.num_items, len(new_estimators())))
     for fold in range(int(folds.max()) + 1):
         held_out = folds == fold
@@ -67,15 +48,7 @@ def out_of_fold_scores(
 
 
 def rows_of(dataset: RankingDataset, rows: NDArray[np.int64]) -> RankingDataset:
-    """The dataset of some of its items; queries without any are gone.
-
-    Parameters
-    ----------
-    dataset
-        A dataset of features.
-    rows
-        Ascending numbers of items.
-    """
+    """The dataset of some of its items; queries without any are gone."""
     sizes = np.bincount(dataset.query_numbers[rows], minlength=dataset.num_queries)
     return RankingDataset(
         features_by_query=dataset.features_by_query[rows],
@@ -91,15 +64,7 @@ def rows_of(dataset: RankingDataset, rows: NDArray[np.int64]) -> RankingDataset:
 
 
 def with_group_features(dataset: RankingDataset, names: Sequence[str]) -> RankingDataset:
-    """The dataset with one more column per group: 1 for its members, else 0. An item without a group, or of another, has 0 in all.
-
-    Parameters
-    ----------
-    dataset
-        A dataset of features.
-    names
-        The groups of the training data, as texts.
-    """
+    """The dataset with one more column per group: 1 for its members, else 0. An item without a group, or of another, has 0 in all."""
     groups = (
         np.full(dataset.num_items, "")
         if dataset.groups_by_query is None
@@ -121,13 +86,6 @@ def stacking_weights(scores: Floats, labels: Floats) -> tuple[Floats, float]:
     """The weights a >= 0 (estimator,) and the intercept b with the least sum of (labels - scores @ a - b)².
 
     A negative weight would turn the order of an estimator round.
-
-    Parameters
-    ----------
-    scores
-        (items, estimator), best out of fold.
-    labels
-        (items,).
 
     >>> weights, intercept = stacking_weights(np.array([[1.0], [2.0], [3.0]]), np.array([3.0, 5.0, 7.0]))
     >>> weights.round(6).tolist(), round(intercept, 6)
