@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from rankpolicy.data.dataset import RankingDataset
     from rankpolicy.metrics.expression import Leaf
-    from rankpolicy.metrics.forms import AdditiveForm
+    from rankpolicy.metrics.metric import AdditiveForm
 
 
 class RankPolicyError(ValueError):

@@ -17,8 +17,7 @@ from rankpolicy.optional import lazy_imports
 if TYPE_CHECKING:
     from rankpolicy.metrics.custom_reward import CustomReward
     from rankpolicy.metrics.expression import Leaf, RewardExpression, Term, TermTable, additive_form, term_table
-    from rankpolicy.metrics.forms import AdditiveForm, CascadeForm
-    from rankpolicy.metrics.metric import Metric, metric_named
+    from rankpolicy.metrics.metric import AdditiveForm, CascadeForm, Metric, metric_named
     from rankpolicy.metrics.parse import as_reward, parse_metric, parse_metrics, reward_to_maximise
     from rankpolicy.metrics.ranked import all_items, rank_by_score, ranks_of
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from numpy.typing import NDArray
 
 from rankpolicy.metrics.expression import Leaf
-from rankpolicy.metrics.forms import AdditiveForm
+from rankpolicy.metrics.metric import AdditiveForm
 from rankpolicy.types import Conventions, RankPolicyError
 
 if TYPE_CHECKING:

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rankpolicy.kernels.metrics import codes
-from rankpolicy.metrics.forms import AdditiveForm
-from rankpolicy.metrics.metric import Metric, documented_metric
+from rankpolicy.metrics.metric import AdditiveForm, Metric, documented_metric
 from rankpolicy.metrics.ranked import (
     JudgedItems,
     check_exp2_gain,

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rankpolicy.kernels.metrics import codes
-from rankpolicy.metrics.forms import CascadeForm
-from rankpolicy.metrics.metric import Metric, documented_metric
+from rankpolicy.metrics.metric import CascadeForm, Metric, documented_metric
 from rankpolicy.metrics.ranked import JudgedItems, cut_weights, fill_empty, rank_numbers, ranked
 from rankpolicy.types import Conventions, RankPolicyError
 

@@ -16,9 +16,8 @@ from numpy.typing import NDArray
 from rankpolicy.data.click_evidence import LabelKind
 from rankpolicy.kernels import HAS_NUMBA, can_read
 from rankpolicy.kernels.metrics.codes import NO_CUTOFF
-from rankpolicy.metrics.forms import AdditiveForm
 from rankpolicy.metrics.members import METRICS
-from rankpolicy.metrics.metric import metric_named
+from rankpolicy.metrics.metric import AdditiveForm, metric_named
 from rankpolicy.metrics.ranked import judged_items
 from rankpolicy.types import Conventions, RankPolicyError, Reward
 

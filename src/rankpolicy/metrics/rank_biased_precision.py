@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rankpolicy.declarations.settings import Declaration
-from rankpolicy.metrics.forms import AdditiveForm
-from rankpolicy.metrics.metric import Metric, check_range, documented_metric
+from rankpolicy.metrics.metric import AdditiveForm, Metric, check_range, documented_metric
 from rankpolicy.metrics.ranked import JudgedItems, cut_weights, rank_numbers, ranked, skip_empty
 from rankpolicy.types import Conventions
 

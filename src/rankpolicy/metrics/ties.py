@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rankpolicy.metrics.expression import Leaf, RewardExpression
-from rankpolicy.metrics.forms import CascadeForm
 from rankpolicy.metrics.members import METRICS
+from rankpolicy.metrics.metric import CascadeForm
 from rankpolicy.metrics.ranked import judged_items, rank_by_score
 from rankpolicy.types import Reward
 

@@ -15,17 +15,17 @@ from rankpolicy.data.texts.text_pairs import Padded, TextPairs
 from rankpolicy.data.texts.token_features import TextFeatures
 from rankpolicy.declarations.settings import documented, setting
 from rankpolicy.models import layers
-from rankpolicy.models.declarations import (
+from rankpolicy.models.inputs.pretrained_texts import TokenFeatureInputs, encoder_in, saved_encoder
+from rankpolicy.models.layers import ByteDropout, joined_pair, masked_mean, run_lstm
+from rankpolicy.models.mlp import MLPNetwork
+from rankpolicy.models.model import Model
+from rankpolicy.models.shared_settings import (
     dropout_rate,
     encoder_folder,
     hidden_layers,
     longest_text,
     recurrent_width,
 )
-from rankpolicy.models.inputs.pretrained_texts import TokenFeatureInputs, encoder_in, saved_encoder
-from rankpolicy.models.layers import ByteDropout, joined_pair, masked_mean, run_lstm
-from rankpolicy.models.mlp import MLPNetwork
-from rankpolicy.models.model import Model
 
 
 class BiLSTMNetwork(nn.Module):

@@ -12,11 +12,11 @@ from torch import Tensor, nn
 from rankpolicy.data.dataset import RankingDataset
 from rankpolicy.data.texts.text_pairs import TextPairs
 from rankpolicy.declarations.settings import ReadWhen, documented, setting
-from rankpolicy.models.declarations import dropout_rate, encoder_folder, hidden_layers, longest_text
 from rankpolicy.models.inputs.pretrained_texts import SubwordInputs, encoder_in, saved_encoder
 from rankpolicy.models.layers import ByteDropout, RandomModule, global_generator_seeded_by, masked_mean
 from rankpolicy.models.mlp import MLPNetwork
 from rankpolicy.models.model import Model
+from rankpolicy.models.shared_settings import dropout_rate, encoder_folder, hidden_layers, longest_text
 
 ENCODINGS = ("apart", "together", "both")
 _TEXTS_AT_A_TIME = 64

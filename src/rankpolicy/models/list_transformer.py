@@ -14,9 +14,9 @@ from rankpolicy.data.padding import Padding
 from rankpolicy.data.rows import QueryRows
 from rankpolicy.declarations.settings import documented, setting
 from rankpolicy.models import layers
-from rankpolicy.models.declarations import dropout_rate
 from rankpolicy.models.layers import ByteDropout
 from rankpolicy.models.model import FeatureModel
+from rankpolicy.models.shared_settings import dropout_rate
 from rankpolicy.types import RankPolicyError
 
 _FEW_ITEMS = 16  # queries of up to so many items are padded together

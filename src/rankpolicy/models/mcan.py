@@ -13,11 +13,11 @@ from rankpolicy.data.dataset import RankingDataset
 from rankpolicy.data.texts.text_pairs import Padded, PaddedPairs, TextPairs
 from rankpolicy.declarations.settings import ReadWhen, documented, setting
 from rankpolicy.models import layers
-from rankpolicy.models.declarations import dropout_rate, hidden_layers, longest_text, recurrent_width
 from rankpolicy.models.highway import HighwayLayer, HighwayNetwork, check_equal_widths
 from rankpolicy.models.inputs.words import WordInputs
 from rankpolicy.models.layers import ByteDropout, joined_pair, masked_max, masked_mean, run_lstm
 from rankpolicy.models.model import Model
+from rankpolicy.models.shared_settings import dropout_rate, hidden_layers, longest_text, recurrent_width
 
 NUM_CASTS = 4  # max, mean, alignment, intra
 HINTS_OF_A_CAST = 3  # of the concatenation, the product and the difference

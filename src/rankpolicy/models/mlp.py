@@ -10,9 +10,9 @@ from torch import Tensor, nn
 
 from rankpolicy.declarations.settings import documented
 from rankpolicy.models import layers
-from rankpolicy.models.declarations import HAS_LAYERS, context_of_query, dropout_rate, hidden_layers
 from rankpolicy.models.layers import ByteDropout
 from rankpolicy.models.model import FeatureModel
+from rankpolicy.models.shared_settings import HAS_LAYERS, context_of_query, dropout_rate, hidden_layers
 
 
 class MLPNetwork(nn.Module):
