@@ -138,6 +138,15 @@ class TextAndSideModel(Model):
         """A new network: query (rows, embedding), item (rows, embedding), side (rows, side) -> scores (rows,).
 
         Settings that a model adds to the shared ones are settings of its network.
+
+        Parameters
+        ----------
+        embedding_size
+            Size of the vectors of query and item.
+        side_size
+            Size of the vector of side information.
+        generator
+            Where initial weights are drawn from; None: from torch's global generator.
         """
         shared = set(setting_names(TextAndSideModel))
         core_settings = {name: getattr(self, name) for name in setting_names(type(self)) if name not in shared}
