@@ -136,13 +136,10 @@ class Explanation:
         )
 
     def __str__(self) -> str:
-        rows = [(name, item, other, f"{value:+.4f}") for name, item, other, value in self._rows()]
-        header = ("feature", "item", self.reference_name, "adds")
-        widths = [max(len(row[column]) for row in (header, *rows)) for column in range(4)]
-        lines = [
-            "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in (header, *rows)
-        ]
-        return "\n".join([f"{self.title}: {self.difference}", *lines])
+        lines = self._cells()
+        widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+        texts = ["  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)) for line in lines]
+        return "\n".join([f"{self.title}: {self.difference}", *texts])
 
     def __repr__(self) -> str:
         first = ", ".join(f"{name} {value:+.3g}" for name, _, _, value in self._rows()[:3])
@@ -151,24 +148,21 @@ class Explanation:
         )
 
     def _repr_html_(self) -> str:
-        rows = [(name, item, other, f"{value:+.4f}") for name, item, other, value in self._rows()]
-        table = html_table(rows, header=("feature", "item", self.reference_name, "adds"))
+        header, *rows = self._cells()
         note = f"<small>{self.difference}; Shapley values, {self.method}</small>"
-        return html_block(f"Explanation: {self.title}", table, note)
+        return html_block(f"Explanation: {self.title}", html_table(rows, header=header), note)
+
+    def _cells(self) -> list[tuple[str, str, str, str]]:
+        """The rows as texts, after a header."""
+        rows = [(name, item, other, f"{value:+.4f}") for name, item, other, value in self._rows()]
+        return [("feature", "item", self.reference_name, "adds"), *rows]
 
     def _rows(self, most: int = _MOST_ROWS) -> list[tuple[str, str, str, float]]:
         """Name, features and value of the features with the largest values, and the sum of the others."""
         order = self.by_size()
         most = most if len(order) > most + 1 else len(order)
-        rows = [
-            (
-                self.names[feature],
-                self.item_features[feature],
-                self.reference_features[feature],
-                float(self.values[feature]),
-            )
-            for feature in order[:most]
-        ]
+        features = list(zip(self.names, self.item_features, self.reference_features, self.values.tolist(), strict=True))
+        rows = [features[number] for number in order[:most]]
         if most < len(order):
             rows.append((f"{len(order) - most} others", "", "", float(self.values[order[most:]].sum())))
         return rows

@@ -107,29 +107,25 @@ class FeatureImportance:
         )
 
     def __str__(self) -> str:
-        shown = self.by_size()[:_MOST_ROWS]
-        width = max(len("feature"), *(len(self.names[feature]) for feature in shown))
+        rows = self._rows()
+        width = max(len("feature"), *(len(name) for name, _, _, _ in rows))
         lines = [f"{'feature':<{width}}  importance  {self.level:.0%} interval"]
-        lines += [
-            f"{self.names[feature]:<{width}}  {self.importances[feature]:10.4f}  [{self.lower[feature]:.4f}, {self.upper[feature]:.4f}]"
-            for feature in shown
-        ]
-        num_hidden = len(self.names) - len(shown)
+        lines += [f"{name:<{width}}  {value:10.4f}  [{low:.4f}, {high:.4f}]" for name, value, low, high in rows]
+        num_hidden = len(self.names) - len(rows)
         return "\n".join([*lines, *([f"and {num_hidden} more"] if num_hidden else []), self.meaning])
 
     def __repr__(self) -> str:
-        first = ", ".join(f"{self.names[feature]} {self.importances[feature]:.3g}" for feature in self.by_size()[:3])
+        first = ", ".join(f"{name} {value:.3g}" for name, value, _, _ in self._rows()[:3])
         ellipsis = ", ..." if len(self.names) > 3 else ""
         return f"FeatureImportance({self.method}, features={len(self.names)}: {first}{ellipsis})"
 
     def _repr_html_(self) -> str:
-        rows = [
-            (
-                self.names[feature],
-                f"{self.importances[feature]:.4f}",
-                f"[{self.lower[feature]:.4f}, {self.upper[feature]:.4f}]",
-            )
-            for feature in self.by_size()[:_MOST_ROWS]
-        ]
+        rows = [(name, f"{value:.4f}", f"[{low:.4f}, {high:.4f}]") for name, value, low, high in self._rows()]
         table = html_table(rows, header=("feature", "importance", f"{self.level:.0%} interval"))
         return html_block(f"FeatureImportance, {len(self.names)} features", table, f"<small>{self.meaning}</small>")
+
+    def _rows(self) -> list[tuple[str, float, float, float]]:
+        """Name, importance and interval of the most important features."""
+        columns = self.importances.tolist(), self.lower.tolist(), self.upper.tolist()
+        features = list(zip(self.names, *columns, strict=True))
+        return [features[number] for number in self.by_size()[:_MOST_ROWS]]

@@ -36,55 +36,51 @@ class ItemValue:
                 self._log_weights = policy.scores[0].double().numpy()
 
     def __call__(
-        self, item_features: Rows, other_features: Rows | None = None, *, swaps_groups: NDArray[np.bool_] | None = None
+        self, item_rows: Rows, other_rows: Rows | None = None, *, swaps_groups: NDArray[np.bool_] | None = None
     ) -> NDArray[np.float64]:
         """The value of the item in each of several worlds (world,)."""
         by_item = not self._ranker._needs_queries and (self._of == "score" or self._log_weights is not None)
         size = len(self._query.features_by_query)
-        step = max(1, _MOST_CELLS // (item_features.shape[1] * (2 if by_item else size)))
+        step = max(1, _MOST_CELLS // (item_rows.shape[1] * (2 if by_item else size)))
         values = []
-        for start in range(0, len(item_features), step):
+        for start in range(0, len(item_rows), step):
             block = slice(start, start + step)
-            other_block = None if other_features is None else other_features[block]
+            other_block = None if other_rows is None else other_rows[block]
             if by_item:
-                values.append(self._by_item(item_features[block], other_block))
+                values.append(self._by_item(item_rows[block], other_block))
             else:
                 swaps = None if swaps_groups is None else swaps_groups[block]
-                values.append(self._by_query(item_features[block], other_block, swaps))
+                values.append(self._by_query(item_rows[block], other_block, swaps))
         return np.concatenate(values)
 
-    def _by_item(self, item_features: Rows, other_features: Rows | None) -> NDArray[np.float64]:
+    def _by_item(self, item_rows: Rows, other_rows: Rows | None) -> NDArray[np.float64]:
         """Where a score depends on the item alone, only the changed items are scored."""
         if self._of == "score":
-            return np.asarray(self._ranker._scores(_one_query(self._query, item_features)), np.float64)
+            return np.asarray(self._ranker._scores(_one_query(self._query, item_rows)), np.float64)
         assert self._log_weights is not None
-        rows = item_features if other_features is None else np.concatenate([item_features, other_features])
+        rows = item_rows if other_rows is None else np.concatenate([item_rows, other_rows])
         policy = self._ranker._policy_of(_one_query(self._query, rows))
         assert isinstance(policy, PlackettLuce)
         changed = policy.scores[0].double().numpy()
-        item_scores = changed[: len(item_features), None]
+        item_scores = changed[: len(item_rows), None]
         unchanged = [index for index in range(len(self._log_weights)) if index not in (self._item, self._over)]
         ranks = 1 + _sigmoid(self._log_weights[unchanged] - item_scores).sum(axis=1)
         if self._over is not None:
-            other_scores = (
-                self._log_weights[self._over] if other_features is None else changed[len(item_features) :, None]
-            )
+            other_scores = self._log_weights[self._over] if other_rows is None else changed[len(item_rows) :, None]
             ranks += _sigmoid(other_scores - item_scores)[:, 0]
         return np.asarray(ranks)
 
     def _by_query(
-        self, item_features: Rows, other_features: Rows | None, swaps: NDArray[np.bool_] | None
+        self, item_rows: Rows, other_rows: Rows | None, swaps: NDArray[np.bool_] | None
     ) -> NDArray[np.float64]:
         """Where a score depends on the whole query, the query is ranked once per world."""
         query, size = self._query, self._query.num_items
-        features = np.repeat(query.features_by_query[None], len(item_features), axis=0)
-        features[:, self._item] = item_features
-        if other_features is not None:
-            features[:, self._over] = other_features
+        features = np.repeat(query.features_by_query[None], len(item_rows), axis=0)
+        features[:, self._item] = item_rows
+        if other_rows is not None:
+            features[:, self._over] = other_rows
         groups = (
-            None
-            if query.groups_by_query is None
-            else np.repeat(query.groups_by_query[None], len(item_features), axis=0)
+            None if query.groups_by_query is None else np.repeat(query.groups_by_query[None], len(item_rows), axis=0)
         )
         if query.groups_by_query is not None and groups is not None and swaps is not None and self._over is not None:
             item, over = query.groups_by_query[self._item], query.groups_by_query[self._over]
@@ -92,7 +88,7 @@ class ItemValue:
         worlds = _dataset(
             query,
             features.reshape(-1, features.shape[2]),
-            np.arange(len(item_features) + 1) * size,
+            np.arange(len(item_rows) + 1) * size,
             groups=None if groups is None else groups.reshape(-1),
         )
         return self._of_all(worlds)[:, self._item]

@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankpolicy.evaluation import MetricTable
+from rankpolicy.optional import require
 from rankpolicy.reports.log_ticks import use_readable_log_ticks
 from rankpolicy.reports.point_labels import label_points
-from rankpolicy.types import MissingDependencyError
 
 # Okabe & Ito 2008: distinguishable with colour vision deficiencies. Pages replace them by their own c0 to c5.
 PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
@@ -72,7 +72,7 @@ def learning_curves(
             axes.set_ylabel(f"training {name}" if split == "training" else f"validation {name}")
             if len(histories) > 1 and index == len(panels):
                 axes.legend(fontsize=9, loc="lower right")
-        return _svg(figure, f"learning curves by {step}")
+        return svg(figure, f"learning curves by {step}")
 
 
 def validation_curves(
@@ -119,7 +119,7 @@ def validation_curves(
             for handle, label in zip(*axes.get_legend_handles_labels(), strict=True)
         }
         figure.legend(handles.values(), handles.keys(), loc="outside upper left", ncols=4, fontsize=10)
-        return _svg(figure, f"validation scores of {', '.join(histories)} by epoch or tree")
+        return svg(figure, f"validation scores of {', '.join(histories)} by epoch or tree")
 
 
 def metric_intervals(tables: Mapping[str, MetricTable], *, random_state: int = 0) -> str:
@@ -143,7 +143,7 @@ def metric_intervals(tables: Mapping[str, MetricTable], *, random_state: int = 0
             axes.locator_params(axis="x", nbins=5)
             axes.grid(axis="y", visible=False)
             axes.set_xlabel(f"{name}, mean over queries")
-        return _svg(figure, f"{', '.join(names)} of {', '.join(tables)} with 95% intervals")
+        return svg(figure, f"{', '.join(names)} of {', '.join(tables)} with 95% intervals")
 
 
 def query_scatter(values: Mapping[str, NDArray[np.float64]], *, metric: str) -> str:
@@ -167,7 +167,7 @@ def query_scatter(values: Mapping[str, NDArray[np.float64]], *, metric: str) -> 
         axes.set_xlabel(f"{metric} of {a}")
         axes.set_ylabel(f"{metric} of {b}")
         axes.set_title(f"{b} better {wins_of_b} · equal {ties} · {a} better {wins_of_a}", fontsize=11)
-        return _svg(figure, f"{metric} of {a} and {b} query by query")
+        return svg(figure, f"{metric} of {a} and {b} query by query")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -271,9 +271,20 @@ def exposure_by_merit(
 
 
 def svg(figure: Any, label: str) -> str:
-    """A figure as SVG text for use inside an HTML page."""
+    """A figure as SVG text for use inside an HTML page; ``label`` describes it to readers who do not see it."""
+    buffer = io.StringIO()
     with style():
-        return _svg(figure, label)
+        figure.savefig(buffer, format="svg", transparent=True, metadata={"Date": None})
+    text = buffer.getvalue()
+    text = text[text.index("<svg") :]
+    # Inside an HTML page SVG needs neither namespaces nor metadata; without them the page holds no web address.
+    text = re.sub(r"<metadata>.*?</metadata>", "", text, flags=re.S)
+    text = re.sub(r'\sxmlns(:\w+)?="[^"]*"', "", text)
+    text = text.replace(INK, "currentColor")
+    for number, colour in enumerate(PALETTE):  # matplotlib writes colours in lower case
+        text = text.replace(colour.lower(), f"var(--c{number}, {colour.lower()})")
+    narrowest = SMALLEST_SCALE * 72 * figure.get_figwidth()
+    return text.replace("<svg", f'<svg role="img" aria-label="{escape(label)}" style="min-width: {narrowest:.0f}pt"', 1)
 
 
 def file(figure: Any, format: str) -> bytes:
@@ -288,11 +299,7 @@ def file(figure: Any, format: str) -> bytes:
 
 def style() -> Any:
     """Context in which matplotlib draws in the style of reports; an error where matplotlib is not installed."""
-    try:
-        import matplotlib
-    except ImportError:
-        raise MissingDependencyError("Figures need matplotlib: pip install matplotlib.") from None
-    return matplotlib.rc_context(STYLE)
+    return require("matplotlib", "A figure").rc_context(STYLE)
 
 
 def new_figure(width: float, height: float) -> Any:
@@ -305,18 +312,3 @@ def new_figure(width: float, height: float) -> Any:
 def colours() -> Sequence[str]:
     """The colours of lines, repeated for figures with many lines."""
     return PALETTE * 20
-
-
-def _svg(figure: Any, label: str) -> str:
-    buffer = io.StringIO()
-    figure.savefig(buffer, format="svg", transparent=True, metadata={"Date": None})
-    text = buffer.getvalue()
-    text = text[text.index("<svg") :]
-    # Inside an HTML page SVG needs neither namespaces nor metadata; without them the page holds no web address.
-    text = re.sub(r"<metadata>.*?</metadata>", "", text, flags=re.S)
-    text = re.sub(r'\sxmlns(:\w+)?="[^"]*"', "", text)
-    text = text.replace(INK, "currentColor")
-    for number, colour in enumerate(PALETTE):  # matplotlib writes colours in lower case
-        text = text.replace(colour.lower(), f"var(--c{number}, {colour.lower()})")
-    narrowest = SMALLEST_SCALE * 72 * figure.get_figwidth()
-    return text.replace("<svg", f'<svg role="img" aria-label="{escape(label)}" style="min-width: {narrowest:.0f}pt"', 1)

@@ -23,7 +23,7 @@ def progress_figure(tuned: Tuned) -> str:
         numbers = [trial.number for trial in tuned.trials]
         best = tuned.best_so_far
         axes.step(numbers, best, where="post", color=INK, linewidth=1.4, label="best so far")
-        _points(axes, tuned.trials, lambda trial: trial.number)
+        _points(axes, tuned.trials, numbers)
         first_score = tuned.trials[0].score
         if first_score is not None:
             axes.axhline(first_score, color=INK, linewidth=1, linestyle=":", alpha=0.7, label="as given")
@@ -61,19 +61,14 @@ def settings_figure(tuned: Tuned) -> str:
             axes = figure.add_subplot(rows, columns, index)
             values = [trial.settings[name] for trial in tuned.trials]
             if _are_numbers(values) and len(set(values)) > 6:
-                _points(axes, tuned.trials, lambda trial, name=name: trial.settings[name])
+                _points(axes, tuned.trials, values)
                 positive = [value for value in values if value > 0]
                 if len(positive) == len(values) and max(values) > _MANY_TIMES * min(values):
                     axes.set_xscale("log")
                     use_readable_log_ticks(axes.xaxis)
             else:
                 texts = _in_order(values)
-                positions = {text: position for position, text in enumerate(texts)}
-                _points(
-                    axes,
-                    tuned.trials,
-                    lambda trial, name=name, positions=positions: positions[_text(trial.settings[name])],
-                )
+                _points(axes, tuned.trials, [texts.index(_text(value)) for value in values])
                 crowded = sum(map(len, texts)) > 24
                 axes.set_xticks(
                     range(len(texts)), texts, rotation=35 if crowded else 0, ha="right" if crowded else "center"
@@ -86,20 +81,12 @@ def settings_figure(tuned: Tuned) -> str:
         return svg(figure, "validation score by the value of each setting")
 
 
-def _points(axes: Any, trials: Sequence[Trial], position: Any) -> None:
+def _points(axes: Any, trials: Sequence[Trial], positions: Sequence[float]) -> None:
+    """Scores of trials, at a position each, in the look of their state."""
     for state, (colour, marker, label) in _LOOKS.items():
-        trials_of_state = [trial for trial in trials if trial.state == state]
-        if trials_of_state:
-            positions = [position(trial) for trial in trials_of_state]
-            axes.plot(
-                positions,
-                [t.score for t in trials_of_state],
-                marker,
-                color=colour,
-                markersize=5,
-                alpha=0.85,
-                label=label,
-            )
+        points = [(x, trial.score) for x, trial in zip(positions, trials, strict=True) if trial.state == state]
+        if points:
+            axes.plot(*zip(*points, strict=True), marker, color=colour, markersize=5, alpha=0.85, label=label)
 
 
 def _are_numbers(values: Sequence[Any]) -> bool:

@@ -18,32 +18,28 @@ def alarms_of(document: dict[str, Any]) -> list[dict[str, str]]:
     """Name, level ("alarm" or "notice") and text of everything that is wrong, the worst first."""
     health, recent = document["health"], document["rates"]["last_minutes"]
     span = ago(recent["seconds"]).removesuffix(" ago")
-    alarms: list[tuple[str, str, str]] = []
+    alarms = {}
     if health["failure"] is not None:
-        alarms.append(("readiness", "alarm", f"Not ready: {health['failure']}"))
+        alarms["readiness"] = f"Not ready: {health['failure']}"
     free, total = health["disk_free_bytes"], health["disk_total_bytes"]
     if free is not None and free < max(FREE_BYTES, FREE_SHARE * total):
-        alarms.append(
-            ("disk", "alarm", f"The disk of the database has {short(free / 1e9)} GB left of {short(total / 1e9)}.")
-        )
+        alarms["disk"] = f"The disk of the database has {short(free / 1e9)} GB left of {short(total / 1e9)}."
     if recent["failures"]:
-        text = f"{recent['failures']:,} of {recent['requests']:,} requests failed (5xx) in the last {span}."
-        alarms.append(("failures", "alarm", text))
+        alarms["failures"] = (
+            f"{recent['failures']:,} of {recent['requests']:,} requests failed (5xx) in the last {span}."
+        )
     p99 = recent["rank_p99_ms"]
     if p99 is not None and p99 > SLOW_MS:
-        alarms.append(
-            (
-                "slow",
-                "alarm",
-                f"p99 of a list is {short(p99)} ms in the last {span}; it should stay below {SLOW_MS:g} ms.",
-            )
-        )
+        alarms["slow"] = f"p99 of a list is {short(p99)} ms in the last {span}; it should stay below {SLOW_MS:g} ms."
     late, events = recent["late_events"], recent["events"]
     if events >= FEWEST_EVENTS and late > LATE_SHARE * events:
-        text = f"{share(late / events)} of the events in the last {span} came after the window of their list: raise window_seconds."
-        alarms.append(("late", "alarm", text))
-    alarms += [_drift_alarm(policy) for policy in document["policies"] if _has_drifted(policy, document["until_us"])]
-    return [{"name": name, "level": level, "text": text} for name, level, text in alarms]
+        alarms["late"] = (
+            f"{share(late / events)} of the events in the last {span} came after the window of their list: raise window_seconds."
+        )
+    drifted = [policy for policy in document["policies"] if _has_drifted(policy, document["until_us"])]
+    return [{"name": name, "level": "alarm", "text": text} for name, text in alarms.items()] + [
+        _drift_alarm(policy) for policy in drifted
+    ]
 
 
 def _has_drifted(policy: dict[str, Any], now: int) -> bool:
@@ -51,7 +47,7 @@ def _has_drifted(policy: dict[str, Any], now: int) -> bool:
     return drift is not None and now - drift["changed_at_us"] < DRIFT_SHOWN_US
 
 
-def _drift_alarm(policy: dict[str, Any]) -> tuple[str, str, str]:
+def _drift_alarm(policy: dict[str, Any]) -> dict[str, str]:
     drift = policy["click_drift"]
     fell = drift["rate_after"] < drift["rate_before"]
     text = (
@@ -59,4 +55,4 @@ def _drift_alarm(policy: dict[str, Any]) -> tuple[str, str, str]:
         f"{share(drift['rate_after'])} at {moment(drift['changed_at_us'])} (change-point test, at most one false alarm in "
         f"{DAYS_PER_FALSE_ALARM:g} days on average)."
     )
-    return "drift", "alarm" if fell else "notice", text
+    return {"name": "drift", "level": "alarm" if fell else "notice", "text": text}

@@ -98,14 +98,14 @@ class LogRows:
         return self._store.last_seq()
 
     def lists(self, *, after: int, until: int) -> list[ListRow]:
-        """Lists in a part of the log."""
+        """Lists with a place in the log above ``after``, up to ``until``."""
         rows = self._store.rows(
             f"SELECT {_COLUMNS} FROM rankings WHERE seq > ? AND seq <= ? ORDER BY seq", after, until
         )
         return [_list_row(row) for row in rows]
 
     def events(self, *, after: int, until: int) -> list[EventRow]:
-        """Events in a part of the log, and those that found their list there."""
+        """Events with a place above ``after``, up to ``until``, and older ones that found their list there."""
         new_events = self._store.rows(
             "SELECT seq, stamp, fate, body, ranking_seq, position FROM events WHERE seq > ? AND seq <= ?", after, until
         )

@@ -7,7 +7,7 @@ import random
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -125,9 +125,8 @@ class Playground:
                     self._drop(error)
                 self._ending.wait(_SECONDS_AFTER_FAILURE)
                 due = time.monotonic()
-            due = max(
-                due + self._users.expovariate(self._rate), time.monotonic() - 1
-            )  # a slow server is not flooded later
+            # A slow server is not flooded later.
+            due = max(due + self._users.expovariate(self._rate), time.monotonic() - 1)
             self._ending.wait(max(0.0, due - time.monotonic()))
 
 
@@ -145,20 +144,16 @@ def simulated_users(
     config: ServiceConfig, *, rate: float, seed: int | None, report: Callable[[str], None]
 ) -> Iterator[Callable[[str], None]]:
     """Gives a function that lets users come to the address it is called with; they leave at the end."""
-    started: list[Playground] = []
     # Before the server reads the keys for the first time: it would refuse the first users otherwise.
     key = _new_key(config)
+    with ExitStack() as at_end:
 
-    def start(url: str) -> None:
-        users = Playground(url, list(config.policies), rate=rate, key=key, seed=seed, report=report)
-        users.start()
-        started.append(users)
+        def start(url: str) -> None:
+            users = Playground(url, list(config.policies), rate=rate, key=key, seed=seed, report=report)
+            users.start()
+            at_end.callback(users.stop)
 
-    try:
         yield start
-    finally:
-        for users in started:
-            users.stop()
 
 
 def _new_key(config: ServiceConfig) -> str | None:
