@@ -190,29 +190,19 @@ def tradeoff_curves(
         axes = figure.add_subplot()
         if len(front) > 1:
             axes.step(*zip(*front, strict=True), where="post", color=INK, linewidth=1, linestyle=":", alpha=0.7)
-        if front:
-            ring = {"markersize": 13, "markerfacecolor": "none", "markeredgecolor": INK, "markeredgewidth": 1.1}
-            axes.plot(*zip(*front, strict=True), "o", **ring, label="Pareto front", zorder=4)
         for colour, marker, (name, curve) in zip(colours(), MARKERS * 20, curves.items(), strict=False):
             if curve.spread_of_x is not None and curve.spread_of_y is not None:
-                left_bars = [
-                    min(x, spread) for x, spread in zip(curve.x, curve.spread_of_x, strict=True)
-                ]  # no x below 0
+                left_bars = np.minimum(curve.x, curve.spread_of_x)  # no x below 0
                 bars = {"fmt": "none", "ecolor": colour, "alpha": 0.35, "elinewidth": 1.2}
                 axes.errorbar(curve.x, curve.y, xerr=[left_bars, curve.spread_of_x], yerr=curve.spread_of_y, **bars)
             axes.plot(curve.x, curve.y, color=colour, marker=marker, markersize=6, linewidth=1.6, label=name, zorder=3)
+        if front:  # after the methods, which come first in the legend
+            ring = {"markersize": 13, "markerfacecolor": "none", "markeredgecolor": INK, "markeredgewidth": 1.1}
+            axes.plot(*zip(*front, strict=True), "o", **ring, label="Pareto front", zorder=4)
         axes.set_xlabel(f"{x_name}   (← better)")
         axes.set_ylabel(f"{y_name}   (better →)")
         axes.margins(0.07)
-        handles, names = axes.get_legend_handles_labels()
-        order = sorted(range(len(names)), key=lambda index: names[index] == "Pareto front")  # methods first
-        figure.legend(
-            [handles[index] for index in order],
-            [names[index] for index in order],
-            loc="outside upper left",
-            ncols=4,
-            fontsize=10,
-        )
+        figure.legend(*axes.get_legend_handles_labels(), loc="outside upper left", ncols=4, fontsize=10)
         if any(label for curve in curves.values() for label in curve.labels):
             axes.set_title(f"numbers beside points: {label_name}", fontsize=9, loc="right")
         label_points(figure, axes, curves)
@@ -240,18 +230,10 @@ def exposure_by_merit(
                 members = np.ones(len(merit), bool) if groups is None else groups == name
                 x, y = merit[members], exposure[members]
                 # Dots of equal merit are moved sideways at random, or they would hide one another.
-                aside = np.random.default_rng(0).uniform(0, 0.8 / len(names), len(x)) + 0.8 * (
-                    number / len(names) - 0.5
-                )
-                axes.scatter(
-                    x + (0.5 * aside if is_discrete else 0),
-                    y,
-                    s=9,
-                    color=colour,
-                    alpha=0.45 if len(x) < 300 else 0.25,
-                    linewidths=0,
-                    rasterized=many,
-                )
+                lanes = np.random.default_rng(0).uniform(0, 0.8 / len(names), len(x)) + 0.8 * number / len(names)
+                shifted = x + 0.5 * (lanes - 0.4) if is_discrete else x
+                opacity = 0.45 if len(x) < 300 else 0.25
+                axes.scatter(shifted, y, s=9, color=colour, alpha=opacity, linewidths=0, rasterized=many)
                 mean = {"markersize": 10, "markeredgecolor": INK, "markeredgewidth": 1.2, "zorder": 5}
                 axes.plot([x.mean()], [y.mean()], marker, color=colour, linestyle="none", label=str(name), **mean)
             axes.set_title(title, fontsize=10)
