@@ -27,7 +27,7 @@ from rankpolicy.service.dashboard.visitors import SignInError, Visitor, Visitors
 from rankpolicy.service.domain.deployments import Change
 from rankpolicy.service.domain.messages import LONGEST, RankRequest
 from rankpolicy.service.host import disk_bytes
-from rankpolicy.service.http.access import LOCAL, Access
+from rankpolicy.service.http.access import KEY_ID, LOCAL, Access
 from rankpolicy.service.http.answers import ENCODER, RefusedError, refusal_of
 from rankpolicy.service.http.deployments import audit_lines, served_policy
 from rankpolicy.service.http.routes import served_policies
@@ -193,7 +193,9 @@ class Dashboard:
         action = request.url.path[1:]
         _check_fields(action, fields)
         policy = served_policy(self._service, fields["policy"])
-        key_id = LOCAL if visitor.key is None else self._access.check_key(visitor.key, "promote")
+        key_id = request.scope[KEY_ID]
+        if visitor.key is not None:
+            self._access.check_key(visitor.key, "promote")
 
         def change(store: Store, now: int) -> Change:
             if action == "rollback":
@@ -235,6 +237,7 @@ class Dashboard:
 
         async def shown(request: Request) -> Response:
             visitor = self._visitors.visitor(request)
+            request.scope[KEY_ID] = LOCAL if visitor.key is None else visitor.key.key_id  # for the access log
             answer = await page(request, visitor)
             if visitor.is_new:
                 set_cookie(request, answer, visitor.cookie)
