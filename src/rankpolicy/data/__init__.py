@@ -10,11 +10,10 @@ if TYPE_CHECKING:
     from rankpolicy.data.click_table.table import from_click_table, read_click_table
     from rankpolicy.data.dataset import RankingDataset
     from rankpolicy.data.folds import Fold, read_folds
-    from rankpolicy.data.formats.any_file import read_dataset
-    from rankpolicy.data.formats.csv import read_csv
+    from rankpolicy.data.formats.dataset_files import read_dataset
+    from rankpolicy.data.formats.feature_tables import read_csv, read_parquet, write_parquet
     from rankpolicy.data.formats.frames import from_frame, to_frame
     from rankpolicy.data.formats.letor import read_letor, write_letor
-    from rankpolicy.data.formats.parquet import read_parquet, write_parquet
     from rankpolicy.data.formats.trec import read_qrels, read_run, scores_of_run, write_qrels, write_run
     from rankpolicy.data.sets.fair_synthetic import make_fair_synthetic
     from rankpolicy.data.sets.german_credit import read_german_credit

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankpolicy.clicks.log.click_log import NOT_SHOWN
-from rankpolicy.data.formats.parquet import parquet_files, unreadable
+from rankpolicy.data.formats.table_files import parquet_files, unreadable
 from rankpolicy.declarations.arguments import checked_kinds, checked_path
 from rankpolicy.display import short_repr
 from rankpolicy.files import checked_file

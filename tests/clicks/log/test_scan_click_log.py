@@ -8,7 +8,6 @@ import pytest
 
 import rankpolicy as rp
 from rankpolicy.clicks import make_click_log, make_click_model, read_click_log, scan_click_log
-from rankpolicy.clicks.log import counted_sessions
 from rankpolicy.clicks.log import scanned_log as scan
 from rankpolicy.executors import Processes
 from rankpolicy.types import RankPolicyError
@@ -18,7 +17,6 @@ from rankpolicy.types import RankPolicyError
 def small_blocks(monkeypatch):
     monkeypatch.setattr(scan, "_BLOCK_ROWS", 70)
     monkeypatch.setattr(scan, "_LEAST_PENDING", 50)
-    monkeypatch.setattr(counted_sessions, "_LEAST_PENDING", 50)
 
 
 def sessions(log):
@@ -167,6 +165,7 @@ def test_the_log_does_not_depend_on_where_its_files_are_read(frame, tmp_path, ex
 
 def test_sessions_are_counted_before_they_are_read(frame, tmp_path, monkeypatch):
     numbered(frame).write_parquet(tmp_path / "log.parquet")
+    monkeypatch.setattr(scan, "_BLOCK_ROWS", 1000)
     seen = []
     read = scan.clicks_of_frame
     monkeypatch.setattr(scan, "clicks_of_frame", lambda rows, *a, **k: (seen.append(len(rows)), read(rows, *a, **k))[1])

@@ -7,7 +7,7 @@ import polars
 import pytest
 
 from rankpolicy.data import from_click_table, read_click_table
-from rankpolicy.data.formats.any_file import read_dataset
+from rankpolicy.data.formats.dataset_files import read_dataset
 from rankpolicy.types import RankPolicyError
 
 ROWS = {

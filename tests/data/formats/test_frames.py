@@ -3,7 +3,7 @@ import polars
 import pytest
 
 from rankpolicy.data import from_arrays, from_frame, read_parquet, to_frame, write_parquet
-from rankpolicy.data.formats.any_file import read_dataset
+from rankpolicy.data.formats.dataset_files import read_dataset
 from rankpolicy.types import RankPolicyError
 
 COLUMNS = {

@@ -11,7 +11,7 @@ import rankpolicy as rp
 from rankpolicy.data.click_table.shown import Shown
 from rankpolicy.data.click_table.side_columns import SideColumns
 from rankpolicy.data.fingerprints import fingerprint
-from rankpolicy.data.formats.any_file import read_dataset
+from rankpolicy.data.formats.dataset_files import read_dataset
 
 HEADER = "QuestionID\tQuestion\tDocumentID\tDocumentTitle\tSentenceID\tSentence\tLabel\n"
 REAL = pytest.mark.skipif("RANKPOLICY_DATA" not in os.environ, reason="RANKPOLICY_DATA is not set")

@@ -7,13 +7,14 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from rankpolicy.clicks.log.click_log import ClickLog
-from rankpolicy.clicks.log.log_tables import COLUMNS, checked_columns, layout_of, read_table_clicks, table_columns
+from rankpolicy.clicks.log.from_dataset import click_log_of
+from rankpolicy.clicks.log.log_tables import CLICK_TABLE, COLUMNS, checked_columns, layout_of, read_table_clicks
 from rankpolicy.clicks.log.scanned_log import scan_click_log
 from rankpolicy.clicks.log.yandex import read_yandex_clicks
+from rankpolicy.data.click_table.table import read_click_table
 from rankpolicy.declarations.arguments import checked_kinds
 from rankpolicy.types import RankPolicyError, unknown_name
 
-CLICK_TABLE = "click-table"
 FORMATS = ("yandex", CLICK_TABLE, *COLUMNS)
 
 
@@ -59,9 +60,6 @@ def read_click_log(
     if chosen == "yandex":
         return read_yandex_clicks(path, lenient=lenient)
     if chosen == CLICK_TABLE:
-        from rankpolicy.clicks.log.from_dataset import click_log_of
-        from rankpolicy.data.click_table.table import read_click_table
-
         if lenient:
             raise RankPolicyError(
                 "a click table cannot be read with lenient: leave it out, and correct malformed rows."
@@ -72,18 +70,4 @@ def read_click_log(
 
 def _guessed(path: str | os.PathLike[str], names: Mapping[str, str]) -> str:
     is_table = any(suffix in (".parquet", ".csv") for suffix in Path(path).suffixes)
-    if not is_table:
-        return "yandex"
-    columns = table_columns(path)
-    layout = layout_of(columns, names)
-    if layout is None:
-        from rankpolicy.data.click_table.table import NEEDED, is_click_table
-
-        if is_click_table([*columns, *names]):
-            return CLICK_TABLE
-        wanted = "; ".join(f"{name}: {', '.join(needed)}" for name, needed in {**COLUMNS, CLICK_TABLE: NEEDED}.items())
-        raise RankPolicyError(
-            f"{path} must have the columns of a click log ({wanted}); it has {', '.join(columns[:20])}. "
-            'Say what they are called: columns={"item": "document"}, on the command line --columns item=document.'
-        )
-    return layout
+    return layout_of(path, names) if is_table else "yandex"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import os
 from collections.abc import Mapping
 from pathlib import Path
@@ -12,7 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankpolicy.clicks.log.click_log import NOT_SHOWN, ClickLog, padded_log, repeated_items
-from rankpolicy.files import checked_file, read_text_bytes
+from rankpolicy.data.click_table.table import NEEDED, is_click_table
+from rankpolicy.data.formats.table_files import is_parquet, table_columns, table_frame
+from rankpolicy.files import checked_file
 from rankpolicy.optional import require
 from rankpolicy.types import RankPolicyError, unknown_name
 
@@ -22,6 +23,7 @@ COLUMNS = {
     "sessions": ("query", "items", "clicks"),
     "counts": ("query", "item", "position", "impressions", "clicks"),
 }
+CLICK_TABLE = "click-table"  # what read_click_table reads
 OTHER_NAMES = {
     "session": ("session_id",),
     "query": ("qid", "query_id"),
@@ -63,25 +65,20 @@ def clicks_of_frame(
     )
 
 
-def table_columns(path: str | os.PathLike[str]) -> list[str]:
-    """The names of the columns of a Parquet or CSV file, in lower case."""
-    polars = require("polars", "A table of clicks")
-    file = checked_file(path)
-    if file.suffix == ".parquet":
-        try:
-            return [name.lower() for name in polars.read_parquet_schema(file)]
-        except (polars.exceptions.PolarsError, OSError) as error:
-            raise RankPolicyError(f"{file} must be a Parquet file; it cannot be read ({error}).") from None
-    head = read_text_bytes(file).tobytes().split(b"\n", 1)[0].decode("utf-8", "backslashreplace")
-    return [name.strip().lower() for name in next(csv.reader([head]), [])]
-
-
-def layout_of(columns: list[str], names: Mapping[str, str]) -> str | None:
-    """The layout of a table with these columns, where ``names`` says what some are called in it; None if it has none of them."""
+def layout_of(path: str | os.PathLike[str], names: Mapping[str, str]) -> str:
+    """The layout of a table, where ``names`` says what some columns are called in it; "click-table" for one of texts."""
+    require("polars", "A table of clicks")
+    columns = [name.strip().lower() for name in table_columns(path)]
     for layout, needed in COLUMNS.items():
         if all(name in names or _found(name, columns) for name in needed):
             return layout
-    return None
+    if is_click_table([*columns, *names]):
+        return CLICK_TABLE
+    layouts = "; ".join(f"{name}: {', '.join(needed)}" for name, needed in {**COLUMNS, CLICK_TABLE: NEEDED}.items())
+    raise RankPolicyError(
+        f"{path} must have the columns of a click log ({layouts}); it has {', '.join(columns[:20])}. "
+        'Say what they are called: columns={"item": "document"}, on the command line --columns item=document.'
+    )
 
 
 def checked_columns(columns: Mapping[str, str] | None) -> dict[str, str]:
@@ -134,20 +131,9 @@ class _Table:
 
     @classmethod
     def read(cls, path: str | os.PathLike[str], layout: str, names: dict[str, str], lenient: bool) -> _Table:
-        polars = require("polars", "A table of clicks")
         file = checked_file(path)
-        is_parquet = file.suffix == ".parquet"
-        try:
-            if is_parquet:
-                frame = polars.read_parquet(file)
-            else:
-                text = read_text_bytes(file).tobytes()
-                frame = polars.read_csv(text, infer_schema=False, truncate_ragged_lines=lenient)
-        except (polars.exceptions.PolarsError, OSError) as error:
-            problem = "it cannot be read" if is_parquet else _uneven_line(text)
-            kind = "Parquet" if is_parquet else "CSV"
-            raise RankPolicyError(f"{file} must be a {kind} file; {problem} ({str(error).splitlines()[0]}).") from None
-        return cls.of_frame(frame, layout, names, file=file, lenient=lenient, first_line=1 if is_parquet else 2)
+        frame = table_frame(file, infer_types=False, lenient=lenient)
+        return cls.of_frame(frame, layout, names, file=file, lenient=lenient, first_line=1 if is_parquet(file) else 2)
 
     @classmethod
     def of_frame(
@@ -174,7 +160,7 @@ class _Table:
             return
         if not self.lenient:
             row = self.frame.row(int(np.argmax(is_bad)), named=True)
-            kind = "row" if self.path.suffix == ".parquet" else "line"
+            kind = "row" if is_parquet(self.path) else "line"
             place = f"{kind} {row.pop('_row') + self.first_line}"
             shown = ", ".join(f"{name}={value!r}" for name, value in row.items())
             raise RankPolicyError(
@@ -333,11 +319,3 @@ def _counts(table: _Table) -> ClickLog:
 
 
 _READERS = {"rows": _rows, "sessions": _sessions, "counts": _counts}
-
-
-def _uneven_line(text: bytes) -> str:
-    """Describe the first line of CSV whose number of fields differs from that of the header."""
-    rows = csv.reader(text.decode("utf-8", "replace").splitlines())
-    width = len(next(rows, []))
-    line = next((rows.line_num for row in rows if row and len(row) != width), None)
-    return "it cannot be read" if line is None else f"line {line} has another number of fields than the header, {width}"

@@ -7,6 +7,7 @@ import io
 import os
 from collections.abc import Callable, Mapping, Sequence
 from itertools import islice
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from numpy.typing import NDArray
 from rankpolicy.data.click_table.columns import FEATURE, ClickColumns, as_polars, inferred_kinds
 from rankpolicy.data.click_table.shown import Shown
 from rankpolicy.data.dataset import RankingDataset
+from rankpolicy.data.formats.table_files import is_parquet, table_columns, table_frame
 from rankpolicy.data.texts.texts import Texts
 from rankpolicy.declarations.arguments import checked_kinds
 from rankpolicy.files import checked_file, read_text_bytes
@@ -96,22 +98,15 @@ def read_click_table(
     needs_clicks
         Whether ``clicked`` must be there; False for data still to be ranked.
     """
-    polars = require("polars", FEATURE)
     file = checked_file(path)
-    is_parquet = file.suffix == ".parquet"
-    text = b"" if is_parquet else read_text_bytes(file).tobytes()
-    try:
-        frame = polars.read_parquet(file) if is_parquet else polars.read_csv(text, infer_schema=False)
-    except (polars.exceptions.PolarsError, OSError) as error:
-        kind, reason = "Parquet" if is_parquet else "CSV", str(error).splitlines()[0]
-        raise RankPolicyError(f"{file} must be a {kind} file; it cannot be read ({reason}).") from None
-    if not is_parquet:
-        _check_header(text, str(file))
+    frame = table_frame(file, infer_types=False)
+    if not is_parquet(file):
+        _check_header(table_columns(file), str(file))
         names = [(columns or {}).get(role, role) for role in _TEXT_ROLES]
         frame = inferred_kinds(frame, keep_as_texts=[*names, *categories])
 
     def place_of(row: int) -> str:
-        return f"{file}, row {row}" if is_parquet else f"{file}, line {_line_of(text, row)}"
+        return f"{file}, row {row}" if is_parquet(file) else f"{file}, line {_line_of(file, row)}"
 
     return _dataset(frame, str(file), place_of, columns, side, categories, needs_clicks)
 
@@ -271,17 +266,16 @@ def _as_array(texts: Any, rows: NDArray[np.int64]) -> NDArray[Any]:
     return np.array(texts.gather(rows).to_list(), dtype=str)
 
 
-def _check_header(text: bytes, what: str) -> None:
-    head = text.split(b"\n", 1)[0].decode("utf-8", "replace")
-    names = next(csv.reader([head]), [])
+def _check_header(names: list[str], what: str) -> None:
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:
         raise RankPolicyError(f"{what}: column names must differ; {twice!r} occurs more than once.")
 
 
-def _line_of(text: bytes, row: int) -> int:
+def _line_of(file: Path, row: int) -> int:
     """The line on which a row of CSV starts; a quoted text may span several lines."""
-    records = csv.reader(io.StringIO(text.decode("utf-8", "replace"), newline=""))
+    text = read_text_bytes(file).tobytes().decode("utf-8", "replace")
+    records = csv.reader(io.StringIO(text, newline=""))
     for _ in islice(records, row + 1):
         pass
     return records.line_num + 1

@@ -13,11 +13,10 @@ from numpy.typing import NDArray
 
 from rankpolicy.data.dataset import RankingDataset
 from rankpolicy.data.formats.frames import frame_names, frame_numbers, listed
-from rankpolicy.data.formats.parquet import parquet_files, unreadable
+from rankpolicy.data.formats.table_files import parquet_blocks, parquet_files, parquet_schema
 from rankpolicy.data.stored.scan import StoredAs, scanned
 from rankpolicy.data.stored.source import Block
 from rankpolicy.declarations.arguments import checked_kinds, checked_path
-from rankpolicy.files import checked_file
 from rankpolicy.optional import require
 from rankpolicy.types import RankPolicyError
 
@@ -73,7 +72,7 @@ def scan_parquet(
         Whether to show progress on stderr.
     """
     files = parquet_files(Path(path))
-    protected = "group" if protected is None and "group" in _schema(files[0]) else protected
+    protected = "group" if protected is None and "group" in parquet_schema(files[0]) else protected
     given: dict[str, str | None] = {"qid": qid, "label": label, "item_id": item_id, "protected": protected}
     source = _ParquetFiles(files, _chosen_features(files, given, features, ignore), given)
     folder = None if cache is None else Path(checked_path(cache))
@@ -91,20 +90,16 @@ class _ParquetFiles:
         return {"format": "parquet", "features": list(self.feature_names), **self.roles}
 
     def blocks(self) -> Iterator[Block]:
-        polars = require("polars", "A Parquet file")
         columns = dict.fromkeys(
             [*self.feature_names, *(column for column in self.roles.values() if column is not None)]
         )
         for file in self.files:
-            try:
-                rows = polars.scan_parquet(file).select(list(columns))
-                # Slices, because a stream of batches reads ahead without bound where they are used more slowly than they are read.
-                for start in range(0, rows.select(polars.len()).collect().item(), _BLOCK_ROWS):
-                    yield self._block(rows.slice(start, _BLOCK_ROWS).collect())
-            except (polars.exceptions.PolarsError, OSError) as error:
-                raise unreadable(file, error) from None
-            except RankPolicyError as error:
-                raise error.within(f"{file}") from None
+            for _, frame in parquet_blocks(file, list(columns), block_rows=_BLOCK_ROWS):
+                try:
+                    block = self._block(frame)
+                except RankPolicyError as error:
+                    raise error.within(f"{file}") from None
+                yield block
 
     def _block(self, frame: Any) -> Block:
         columns = np.empty((len(self.feature_names), len(frame)), np.float32)
@@ -131,7 +126,7 @@ def _chosen_features(
     files: Sequence[Path], roles: dict[str, str | None], features: Sequence[str] | None, ignore: Sequence[str]
 ) -> tuple[str, ...]:
     """The feature columns, if all files have them and they are numbers."""
-    first = _schema(files[0])
+    first = parquet_schema(files[0])
     for role, column in roles.items():
         if column is not None and column not in first:
             is_label = role == "label"
@@ -150,7 +145,7 @@ def _chosen_features(
     if not chosen:
         raise RankPolicyError(f"{files[0]} must have at least one feature column; it has {listed(list(first))}.")
     for file in files:
-        schema = _schema(file)
+        schema = parquet_schema(file)
         for name in (*chosen, *(column for column in roles.values() if column is not None)):
             if name not in schema:
                 raise RankPolicyError(f"{file} must have the columns of {files[0]}; it has no {name!r}.")
@@ -166,11 +161,3 @@ def _chosen_features(
                     "which reads categories."
                 )
     return chosen
-
-
-def _schema(file: Path) -> dict[str, Any]:
-    polars = require("polars", "A Parquet file")
-    try:
-        return dict(polars.read_parquet_schema(checked_file(file)))
-    except (polars.exceptions.PolarsError, OSError) as error:
-        raise unreadable(file, error) from None

@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 
 from rankpolicy.data.dataset import RankingDataset
+from rankpolicy.data.formats.table_files import is_parquet, table_frame
 from rankpolicy.data.texts.texts import Texts
 from rankpolicy.declarations.arguments import checked_kinds
 from rankpolicy.files import checked_file, read_text_bytes
-from rankpolicy.optional import require
 from rankpolicy.types import RankPolicyError
 
 
@@ -83,7 +83,7 @@ def read_question_answering(path: str | os.PathLike[str]) -> RankingDataset:
         A Parquet file (ending in .parquet), or JSON lines, plain or compressed with gzip or zstandard.
     """
     file = checked_file(path)
-    rows = list(_parquet_rows(file) if file.suffix == ".parquet" else _json_rows(file))
+    rows = list(_parquet_rows(file) if is_parquet(file) else _json_rows(file))
     if not rows:
         raise RankPolicyError(f"{file} must hold at least one question; it is empty.")
     for where, row in rows:
@@ -131,12 +131,7 @@ def _json_rows(file: Path) -> Iterable[tuple[str, dict[str, Any]]]:
 
 
 def _parquet_rows(file: Path) -> Iterable[tuple[str, dict[str, Any]]]:
-    polars = require("polars", "A Parquet file")
-    try:
-        frame = polars.read_parquet(file)
-    except (polars.exceptions.PolarsError, OSError) as error:
-        raise RankPolicyError(f"{file} must be a Parquet file; it cannot be read ({error}).") from None
-    return ((f"{file}, row {index}", row) for index, row in enumerate(frame.iter_rows(named=True)))
+    return ((f"{file}, row {index}", row) for index, row in enumerate(table_frame(file).iter_rows(named=True)))
 
 
 def _check(row: dict[str, Any], where: str) -> None:

@@ -1,4 +1,4 @@
-"""Parquet files with one row per item."""
+"""CSV and Parquet files of features with one row per item."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ import json
 import os
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 from rankpolicy.data.click_evidence import ClickEvidence
 from rankpolicy.data.dataset import RankingDataset
 from rankpolicy.data.formats.frames import from_frame, to_frame
+from rankpolicy.data.formats.table_files import parquet_errors, table_frame
 from rankpolicy.declarations.arguments import checked_kinds
 from rankpolicy.files import atomic_write, checked_file
 from rankpolicy.optional import require
@@ -19,6 +19,52 @@ from rankpolicy.types import RankPolicyError
 
 _METADATA = "rankpolicy"  # key of the file's metadata: the kind of labels, and the evidence behind clicks
 _WEIGHT = "query_weight"
+
+
+@checked_kinds
+def read_csv(
+    path: str | os.PathLike[str],
+    *,
+    qid: str = "qid",
+    label: str | None = "label",
+    features: Sequence[str] | None = None,
+    item_id: str | None = None,
+    protected: str | None = None,
+    ignore: Sequence[str] = (),
+) -> RankingDataset:
+    """Read a CSV file with a line of column names. An empty field is a missing value; columns of text are categories.
+
+    Parameters
+    ----------
+    path
+        The file, plain or compressed (.csv.gz, .csv.bz2, .csv.zst).
+    qid
+        Name of the column with the query id of each row; rows may be in any order.
+    label
+        Name of the column of labels; None for data still to be ranked.
+    features
+        Names of the feature columns; None: all remaining columns.
+    item_id
+        Name of the column of item ids; None: the column item_id if there is one.
+    protected
+        Name of the column of protected groups; None: the column group if there is one.
+    ignore
+        Names of columns to leave out.
+    """
+    frame = table_frame(path)
+    try:
+        return from_frame(
+            frame,
+            qid=qid,
+            label=label,
+            features=features,
+            item_id=item_id,
+            protected=protected,
+            ignore=ignore,
+            text_is="categories",
+        )
+    except RankPolicyError as error:
+        raise error.within(f"{path}") from None
 
 
 @checked_kinds
@@ -53,13 +99,10 @@ def read_parquet(
     ignore
         Names of columns to leave out.
     """
-    polars = require("polars", "A Parquet file")
     file = checked_file(path)
-    try:
+    with parquet_errors(file) as polars:
         frame = polars.read_parquet(file)
         about = polars.read_parquet_metadata(file).get(_METADATA)
-    except (polars.exceptions.PolarsError, OSError) as error:
-        raise unreadable(file, error) from None
     roles: dict[str, Any] = {"qid": qid, "label": label, "item_id": item_id, "protected": protected}
     try:
         if about is None:
@@ -80,22 +123,6 @@ def _with_meaning(dataset: RankingDataset, about: dict[str, Any], weights: Any) 
         click_evidence=None if evidence is None else ClickEvidence(**evidence),
         query_weights=None if weights is None else weights[dataset.source_rows_by_query[dataset.query_offsets[:-1]]],
     )
-
-
-def parquet_columns(path: str | os.PathLike[str]) -> list[str]:
-    """The names of the columns of a Parquet file, without reading the columns.
-
-    Parameters
-    ----------
-    path
-        The file.
-    """
-    polars = require("polars", "A Parquet file")
-    file = checked_file(path)
-    try:
-        return list(polars.read_parquet_schema(file))
-    except (polars.exceptions.PolarsError, OSError) as error:
-        raise unreadable(file, error) from None
 
 
 @checked_kinds
@@ -127,18 +154,3 @@ def write_parquet(dataset: RankingDataset, path: str | os.PathLike[str]) -> None
         frame = frame.with_columns(polars.Series(_WEIGHT, dataset.query_weights[dataset.query_numbers]))
     with atomic_write(path) as file:
         frame.write_parquet(file, metadata=metadata)
-
-
-def parquet_files(path: Path) -> tuple[Path, ...]:
-    """The file at a path, or the ``.parquet`` files of a folder in the order of their names."""
-    if not path.is_dir():
-        return (checked_file(path),)
-    files = tuple(sorted(path.glob("*.parquet")))
-    if not files:
-        raise RankPolicyError(f"{path} must hold Parquet files; it has none that ends in .parquet.")
-    return files
-
-
-def unreadable(file: Path, error: Exception) -> RankPolicyError:
-    """The error of a file that is no Parquet file."""
-    return RankPolicyError(f"{file} must be a Parquet file; it cannot be read ({error}).")

@@ -6,10 +6,12 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
+from rankpolicy.data.click_table.table import is_click_table, read_click_table
 from rankpolicy.data.dataset import RankingDataset
-from rankpolicy.data.formats.csv import csv_columns, read_csv
+from rankpolicy.data.formats.feature_tables import read_csv, read_parquet
 from rankpolicy.data.formats.letor import read_letor
-from rankpolicy.data.formats.parquet import parquet_columns, read_parquet
+from rankpolicy.data.formats.table_files import is_parquet, table_columns
+from rankpolicy.data.sets.wikiqa import read_wikiqa
 from rankpolicy.data.stored.letor import scan_letor
 from rankpolicy.data.stored.parquet import scan_parquet
 from rankpolicy.data.texts.question_answering import read_question_answering
@@ -62,24 +64,28 @@ def read_dataset(
     on_disk
         Whether features stay on disk (``scan_parquet``, ``scan_letor``); the path may then be a folder of Parquet or of LETOR files.
     """
-    if on_disk:
-        return _scanned(path, num_features, feature_names, needs_labels, qid, label, protected, ignore)
-    suffixes = Path(path).suffixes[-2:]
-    if ".jsonl" in suffixes or (suffixes[-1:] == [".parquet"] and {"query", "items"} <= set(parquet_columns(path))):
-        return read_question_answering(path)
-    from rankpolicy.data.click_table.table import is_click_table, read_click_table
-
-    is_parquet, is_csv = suffixes[-1:] == [".parquet"], ".csv" in suffixes
-    columns = parquet_columns(path) if is_parquet else csv_columns(path) if is_csv else []
-    if is_click_table(columns) or (columns and num_features == 0):  # a model without features reads texts
-        return read_click_table(path, needs_clicks=needs_labels)
-    if ".tsv" in suffixes:
-        from rankpolicy.data.sets.wikiqa import read_wikiqa
-
-        return read_wikiqa(path, needs_answer=needs_labels)
-    if not is_parquet and not is_csv:
-        return read_letor(path, num_features=num_features)
-    dataset = (read_parquet if is_parquet else read_csv)(
+    example = Path(path)
+    if on_disk and example.is_dir():
+        example = next(iter(sorted(example.glob("*.parquet"))), example)
+    suffixes = example.suffixes[-2:]
+    has_rows = is_parquet(example) or ".csv" in suffixes
+    if on_disk and not is_parquet(example):
+        if {".csv", ".tsv", ".jsonl"} & set(suffixes):
+            raise RankPolicyError(
+                f"only Parquet and LETOR data can stay on disk; got {example.name!r}. Leave on_disk out."
+            )
+        return scan_letor(path, num_features=num_features)
+    columns = table_columns(example) if has_rows else []
+    if not on_disk:
+        if ".jsonl" in suffixes or (is_parquet(example) and {"query", "items"} <= set(columns)):
+            return read_question_answering(path)
+        if is_click_table(columns) or (columns and num_features == 0):  # a model without features reads texts
+            return read_click_table(path, needs_clicks=needs_labels)
+        if ".tsv" in suffixes:
+            return read_wikiqa(path, needs_answer=needs_labels)
+        if not has_rows:
+            return read_letor(path, num_features=num_features)
+    dataset = (scan_parquet if on_disk else read_parquet if is_parquet(example) else read_csv)(
         path,
         qid=qid,
         label=label if needs_labels or label in columns else None,
@@ -87,41 +93,6 @@ def read_dataset(
         protected=protected,
         ignore=[name for name in ignore if feature_names is None or name in columns],
     )
-    return _of_width(dataset, num_features, path)
-
-
-def _scanned(
-    path: str | os.PathLike[str],
-    num_features: int | None,
-    feature_names: Sequence[str] | None,
-    needs_labels: bool,
-    qid: str,
-    label: str,
-    protected: str | None,
-    ignore: Sequence[str],
-) -> RankingDataset:
-    file = Path(path)
-    example = next(iter(sorted(file.glob("*.parquet"))), file) if file.is_dir() else file
-    if example.suffix != ".parquet":
-        if {".csv", ".tsv", ".jsonl"} & set(example.suffixes[-2:]):
-            raise RankPolicyError(
-                f"only Parquet and LETOR data can stay on disk; got {example.name!r}. Leave on_disk out."
-            )
-        return scan_letor(file, num_features=num_features)
-    columns = parquet_columns(example)
-    dataset = scan_parquet(
-        file,
-        qid=qid,
-        label=label if needs_labels or label in columns else None,
-        features=feature_names,
-        protected=protected,
-        ignore=[name for name in ignore if feature_names is None or name in columns],
-    )
-    return _of_width(dataset, num_features, path)
-
-
-def _of_width(dataset: RankingDataset, num_features: int | None, path: str | os.PathLike[str]) -> RankingDataset:
-    """The dataset, if it has as many features as a model expects."""
     if num_features is not None and dataset.num_features != num_features:
         raise RankPolicyError(f"{path} must have {num_features} feature columns; it has {dataset.num_features}.")
     return dataset
