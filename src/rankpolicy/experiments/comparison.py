@@ -3,30 +3,33 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rankpolicy.data.folds import Fold
+from rankpolicy.data.formats.trec import read_run, scores_of_run
 from rankpolicy.declarations.arguments import checked_kinds
 from rankpolicy.declarations.settings import plain
 from rankpolicy.display import short_repr
 from rankpolicy.evaluation import MetricTable, PairedComparison, compare_tables, evaluate
 from rankpolicy.executors import Executor, Shared, opened
-from rankpolicy.experiments.methods import Methods, methods_to_run
-from rankpolicy.experiments.outside_runs import Runs, scores_of_runs
+from rankpolicy.experiments.methods import Methods, MethodToRun, methods_to_run
 from rankpolicy.experiments.selection import Selection, fit_best, settings_to_try
 from rankpolicy.metrics import as_reward, parse_metric, parse_metrics
 from rankpolicy.optional import require
-from rankpolicy.rankers.base import Ranker
 from rankpolicy.types import Conventions, RankPolicyError, unknown_name
 
 if TYPE_CHECKING:
     import polars
 
+# The file of a run, or its scores by query id and item id, by a name of the user's choice.
+Runs = Mapping[str, str | os.PathLike[str] | Mapping[str, Mapping[str, float]]]
 ReportFit = Callable[[str, str, MetricTable], None]  # called with the method, the fold and its test metrics
 
 
@@ -200,18 +203,19 @@ def compare_rankers(
     """
     if len(folds) == 0:
         raise RankPolicyError("a comparison needs at least one fold; got none.")
-    given = methods_to_run(methods)
-    settings = {name: {"random_state": random_state, **method.settings} for name, method in given.items()}
-    classes = {name: method.ranker_class for name, method in given.items()}
+    to_run = {
+        name: replace(method, settings={"random_state": random_state, **method.settings})
+        for name, method in methods_to_run(methods).items()
+    }
     if isinstance(metrics, str):
         measures: Sequence[object] = parse_metrics(metrics, conventions)
     else:
         measures = [as_reward(metric, conventions) for metric in metrics]
-    for method, ranker_class in classes.items():
-        settings_to_try(ranker_class, settings[method])
-    outside = scores_of_runs(runs or {}, folds, taken=classes)
-    if baseline is not None and baseline not in {*classes, *outside}:
-        raise RankPolicyError(unknown_name("baseline", baseline, [*classes, *outside]))
+    for method in to_run.values():
+        settings_to_try(method.ranker_class, method.settings)
+    outside = _scores_of_runs(runs or {}, folds, methods=to_run)
+    if baseline is not None and baseline not in {*to_run, *outside}:
+        raise RankPolicyError(unknown_name("baseline", baseline, [*to_run, *outside]))
     # With any scores: a metric that these labels do not allow is refused before the training.
     for fold in folds:
         evaluate(np.zeros(fold.test.num_items), fold.test, measures, conventions=conventions)
@@ -219,70 +223,76 @@ def compare_rankers(
     measured: dict[tuple[int, str], tuple[Selection, MetricTable]] = {}
     with opened(executor) as chosen:
         shared = [chosen.share(fold) for fold in folds]
-        tasks = [
-            _Task(shared[place], place, method, ranker_class, settings[method])
-            for place in range(len(folds))
-            for method, ranker_class in classes.items()
-        ]
+        tasks = [_Task(fold, index, method) for index, fold in enumerate(shared) for method in to_run.values()]
 
-        def keep(number: int, found: tuple[Selection, MetricTable]) -> None:
-            place, method = tasks[number].place, tasks[number].method
-            measured[place, method] = found
+        def keep(number: int, result: tuple[Selection, MetricTable]) -> None:
+            task = tasks[number]
+            measured[task.fold_index, task.method.name] = result
             if report_fit is not None:
-                report_fit(method, folds[place].name, found[1])
+                report_fit(task.method.name, folds[task.fold_index].name, result[1])
 
-        options = _Options(measures, conventions, None if tune else 1, progress if chosen.name == "serial" else False)
-        chosen.map(partial(_fit_and_measure, options), tasks, report=keep)
-    places = range(len(folds))
-    selections = {method: [measured[place, method][0] for place in places] for method in classes}
-    tables = {method: [measured[place, method][1] for place in places] for method in classes}
+        fit_progress = progress if chosen.name == "serial" else False
+        fit = partial(_fit_and_measure, measures, conventions, None if tune else 1, fit_progress)
+        chosen.map(fit, tasks, report=keep)
+    indices = range(len(folds))
+    tables = {method: tuple(measured[index, method][1] for index in indices) for method in to_run}
     for name, scores in outside.items():
-        tables[name] = [
-            evaluate(scores[place], fold.test, measures, conventions=conventions) for place, fold in enumerate(folds)
-        ]
+        tables[name] = tuple(
+            evaluate(of_fold, fold.test, measures, conventions=conventions)
+            for of_fold, fold in zip(scores, folds, strict=True)
+        )
     pooled = {method: _pooled(of_folds) for method, of_folds in tables.items()}
+    tests = compare_tables(pooled, baseline=baseline, random_state=random_state) if len(pooled) > 1 else ()
     return Comparison(
         fold_names=tuple(fold.name for fold in folds),
-        tables={method: tuple(of_folds) for method, of_folds in tables.items()},
-        selections={method: tuple(of_folds) for method, of_folds in selections.items()},
-        significance=tuple(compare_tables(pooled, baseline=baseline, random_state=random_state))
-        if len(pooled) > 1
-        else (),
+        tables=tables,
+        selections={method: tuple(measured[index, method][0] for index in indices) for method in to_run},
+        significance=tuple(tests),
         conventions=conventions,
         baseline=baseline,
     )
-
-
-class _Options(NamedTuple):
-    """What all fits share."""
-
-    measures: Sequence[object]
-    conventions: Conventions
-    max_candidates: int | None
-    progress: bool | None
 
 
 class _Task(NamedTuple):
     """One method on one fold."""
 
     fold: Shared[Fold]
-    place: int
-    method: str
-    ranker_class: type[Ranker]
-    settings: dict[str, Any]
+    fold_index: int
+    method: MethodToRun
 
 
-def _fit_and_measure(options: _Options, task: _Task) -> tuple[Selection, MetricTable]:
-    fold = task.fold.get()
+def _fit_and_measure(
+    measures: Sequence[object],
+    conventions: Conventions,
+    max_candidates: int | None,
+    progress: bool | None,
+    task: _Task,
+) -> tuple[Selection, MetricTable]:
+    fold, method = task.fold.get(), task.method
     selection = fit_best(
-        task.ranker_class,
-        task.settings,
+        method.ranker_class,
+        method.settings,
         fold.train,
         fold.valid,
-        max_candidates=options.max_candidates,
-        progress=options.progress,
+        max_candidates=max_candidates,
+        progress=progress,
     )
-    return selection, evaluate(selection.ranker, fold.test, options.measures, conventions=options.conventions)
+    return selection, evaluate(selection.ranker, fold.test, measures, conventions=conventions)
+
+
+def _scores_of_runs(
+    runs: Runs, folds: Sequence[Fold], *, methods: Mapping[str, MethodToRun]
+) -> dict[str, list[NDArray[np.float64]]]:
+    """Scores of the test items of every fold by the name of the run."""
+    scores_by_run = {}
+    for name, run in runs.items():
+        if name in methods:
+            raise RankPolicyError(f"a run must have a name of its own; {name!r} is a method of this comparison.")
+        scores = run if isinstance(run, Mapping) else read_run(run)
+        scores_by_run[name] = [
+            scores_of_run(scores, fold.test, name=f"the run {name!r} in {fold.name}") for fold in folds
+        ]
+    return scores_by_run
 
 
 def _pooled(tables: Sequence[MetricTable]) -> MetricTable:

@@ -53,11 +53,11 @@ def methods_to_run(methods: Methods) -> dict[str, MethodToRun]:
         raise RankPolicyError("an experiment needs at least one method, such as 'pg-rank'; got none.")
     if not isinstance(methods, Mapping):
         methods = {method: {} for method in methods}
-    found = {}
-    for name, given in methods.items():
-        method, settings = given if isinstance(given, tuple) else (name, given)
-        found[name] = MethodToRun(name=name, ranker_class=ranker_class_named(method), settings=dict(settings))
-    return found
+    to_run = {}
+    for name, value in methods.items():
+        method, settings = value if isinstance(value, tuple) else (name, value)
+        to_run[name] = MethodToRun(name=name, ranker_class=ranker_class_named(method), settings=dict(settings))
+    return to_run
 
 
 def new_ranker(ranker_class: type[Ranker], settings: Mapping[str, Any]) -> Ranker:

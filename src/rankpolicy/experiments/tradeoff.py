@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -100,47 +100,40 @@ def sweep_tradeoff(
         valids=None if valid is None else _one_per_seed(valid, seeds, "valid"),
         measured=measured,
     )
-    given = methods_to_run(methods)
+    to_run = methods_to_run(methods)
     uniform = [policy_value(UniformPolicy(), test_data, **measured) for test_data in data.tests]
     _check_counted(uniform, aim.name)
-    found: dict[tuple[str, int], dict[int, _Fitted]] = {}  # by method and number of the point, then by seed
-    points: dict[tuple[str, int], _Point] = {}
-    with opened(executor, default=_default_executor(given.values())) as chosen:
-        tasks = [
-            task
-            for method in given.values()
-            for task in _tasks(method, measured, strengths, bounds, seeds, num_jobs=chosen.jobs)
-        ]
-        if bounds is not None and not any(
-            BOUND in point.swept for task in tasks for fit in task.fits for point in fit.points
-        ):
-            raise RankPolicyError(
-                f"bounds need a method that can be bound, such as 'fair-pg-rank'; got {', '.join(given)}, and bounds {list(bounds)}."
-            )
-        total = sum(len(fit.points) for task in tasks for fit in task.fits)
-        done = 0
+    points = {name: _points(method, measured, strengths, bounds) for name, method in to_run.items()}
+    if bounds is not None and not any(BOUND in point.swept for curve in points.values() for point in curve):
+        raise RankPolicyError(
+            f"bounds need a method that can be bound, such as 'fair-pg-rank'; got {', '.join(to_run)}, and bounds {list(bounds)}."
+        )
+    fitted: dict[tuple[str, int, int], _Fitted] = {}  # by method, number of the point and index of the seed
+    total = len(seeds) * sum(map(len, points.values()))
+    with opened(executor, default=_default_executor(to_run.values())) as chosen:
+        tasks = [task for name, method in to_run.items() for task in _tasks(method, points[name], seeds, chosen.jobs)]
 
         def keep(number: int, of_fits: list[list[_Fitted]]) -> None:
-            nonlocal done
             name = tasks[number].method.name
             for fit, of_points in zip(tasks[number].fits, of_fits, strict=True):
-                for point, fitted in zip(fit.points, of_points, strict=True):
-                    done += 1
-                    points[name, point.number] = point
-                    found.setdefault((name, point.number), {})[fit.place] = fitted
+                for point, result in zip(fit.points, of_points, strict=True):
+                    fitted[name, point.number, fit.seed_index] = result
                     if report_point is not None:
-                        report_point(done, total, f"{name} {point.label}".strip(), fitted.value)
+                        report_point(len(fitted), total, f"{name} {point.label}".strip(), result.value)
 
         chosen.map(partial(_fit_and_measure, data), tasks, report=keep)
 
-    curves: dict[str, list[TradeoffPoint]] = {name: [] for name in given}
-    for name in given:
-        for key in sorted(key for key in points if key[0] == name):
-            curves[name].append(_point(name, points[key], [found[key][place] for place in range(len(seeds))]))
+    curves = {
+        name: tuple(
+            _curve_point(name, point, [fitted[name, point.number, index] for index in range(len(seeds))])
+            for point in points[name]
+        )
+        for name in to_run
+    }
     means = [point.mean for curve in curves.values() for point in curve]
     return Tradeoff(
-        curves={name: tuple(curve) for name, curve in curves.items()},
-        settings={name: _shared_settings(method, measured) | method.settings for name, method in given.items()},
+        curves=curves,
+        settings={name: _shared_settings(method, measured) | method.settings for name, method in to_run.items()},
         reward=reward_to_maximise(reward).name,
         fairness=aim,
         uniform=UtilityDisparity(
@@ -165,8 +158,7 @@ class _Data:
     measured: dict[str, Any]  # the arguments of policy_value
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class _Point:
+class _Point(NamedTuple):
     """A point of a curve: the settings of its ranker."""
 
     number: int
@@ -178,25 +170,22 @@ class _Point:
         return swept_setting_in_words(self.swept.get(STRENGTH), self.swept.get(BOUND))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class _Fit:
+class _Fit(NamedTuple):
     """One ranker to fit, and to measure at one point or, if it ranks at any strength, at several."""
 
-    points: tuple[_Point, ...]
-    place: int  # index of the seed, and of its data
+    points: list[_Point]
+    seed_index: int  # also that of its data
     seed: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class _Task:
+class _Task(NamedTuple):
     """Rankers of one method that are fitted together."""
 
     method: MethodToRun
-    fits: tuple[_Fit, ...]
+    fits: list[_Fit]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class _Fitted:
+class _Fitted(NamedTuple):
     """What was measured at one point."""
 
     value: SeedValue
@@ -204,43 +193,34 @@ class _Fitted:
     notes: tuple[str, ...]
 
 
-def _tasks(
-    method: MethodToRun,
-    measured: dict[str, Any],
-    strengths: Strengths,
-    bounds: Sequence[float] | None,
-    seeds: Sequence[int],
-    *,
-    num_jobs: int,
-) -> list[_Task]:
-    """The rankers to fit for one curve, in as many parts as keep all processes busy."""
+def _points(
+    method: MethodToRun, measured: dict[str, Any], strengths: Strengths, bounds: Sequence[float] | None
+) -> list[_Point]:
+    """The points of the curve of one method."""
     shared = _shared_settings(method, measured)
     swept = swept_values(method, shared | method.settings, strengths, bounds)
     settings = settings_of_points(method, shared, swept)
-    points = [
-        _Point(number=number, settings=each, swept=change)
-        for number, (change, each) in enumerate(zip(swept, settings, strict=True))
-    ]
-    of_fits = [points] if method.ranker_class.ranks_at_any_strength else [[point] for point in points]
-    fits = [[_Fit(points=tuple(own), place=place, seed=seed) for own in of_fits] for place, seed in enumerate(seeds)]
-    return [_Task(method=method, fits=part) for part in _parts(fits, num_jobs, method)]
+    return [_Point(*point) for point in zip(range(len(swept)), settings, swept, strict=True)]
 
 
-def _parts(fits: list[list[_Fit]], num_jobs: int, method: MethodToRun) -> list[tuple[_Fit, ...]]:
-    """The fits of one method (seed, point) in parts that run side by side.
+def _tasks(method: MethodToRun, points: list[_Point], seeds: Sequence[int], num_jobs: int) -> list[_Task]:
+    """The rankers to fit for one curve, in tasks that run side by side.
 
-    Networks are trained together, and training many at once costs little more than training one: as many parts as there are jobs, of
+    Networks are trained together, and training many at once costs little more than training one: as many tasks as there are jobs, of
     whole seeds or of the same points of all seeds, whichever are more even. Trees and linear rankers are fitted one after the other anyway.
     """
-    num_seeds, num_points = len(fits), len(fits[0])
+    per_fit = [points] if method.ranker_class.ranks_at_any_strength else [[point] for point in points]
+    fits = [[_Fit(of_fit, index, seed) for of_fit in per_fit] for index, seed in enumerate(seeds)]
+    num_seeds, num_fits = len(seeds), len(per_fit)
     if issubclass(method.ranker_class, TreeRanker | LinearRanker):
-        return [(fit,) for of_seed in fits for fit in of_seed]
-    by_seeds = math.ceil(num_seeds / num_jobs) * num_points <= num_seeds * math.ceil(num_points / num_jobs)
-    num_parts = min(num_jobs, num_seeds if by_seeds else num_points)
-    places = range(num_parts)
+        return [_Task(method, [fit]) for of_seed in fits for fit in of_seed]
+    by_seeds = math.ceil(num_seeds / num_jobs) * num_fits <= num_seeds * math.ceil(num_fits / num_jobs)
+    num_tasks = min(num_jobs, num_seeds if by_seeds else num_fits)
     if by_seeds:
-        return [tuple(fit for of_seed in fits[place::num_parts] for fit in of_seed) for place in places]
-    return [tuple(fit for of_seed in fits for fit in of_seed[place::num_parts]) for place in places]
+        return [
+            _Task(method, [fit for of_seed in fits[start::num_tasks] for fit in of_seed]) for start in range(num_tasks)
+        ]
+    return [_Task(method, [fit for of_seed in fits for fit in of_seed[start::num_tasks]]) for start in range(num_tasks)]
 
 
 def _default_executor(methods: Iterable[MethodToRun]) -> str:
@@ -260,8 +240,8 @@ def _fit_and_measure(data: _Data, task: _Task) -> list[list[_Fitted]]:
     rankers = [
         new_ranker(task.method.ranker_class, {"random_state": fit.seed, **fit.points[0].settings}) for fit in task.fits
     ]
-    trains = [data.trains[fit.place] for fit in task.fits]
-    valids = [None if data.valids is None else data.valids[fit.place] for fit in task.fits]
+    trains = [data.trains[fit.seed_index] for fit in task.fits]
+    valids = [None if data.valids is None else data.valids[fit.seed_index] for fit in task.fits]
     try:
         notes = fit_together(rankers, trains, valids)
         return _measured(data, rankers, task.fits, notes)
@@ -277,31 +257,31 @@ def _measured(
     data: _Data, rankers: Sequence[Ranker], fits: Sequence[_Fit], notes: Sequence[tuple[str, ...]]
 ) -> list[list[_Fitted]]:
     """What each fitted ranker is worth at each of its points; rankers of one point and the same test data are measured together."""
-    found: dict[tuple[int, int], PolicyValue] = {}  # by number of the fit and of the point
+    values: dict[tuple[int, int], PolicyValue] = {}  # by number of the fit and of the point
     together: dict[int, list[int]] = {}
     for number, (ranker, fit) in enumerate(zip(rankers, fits, strict=True)):
         if len(fit.points) == 1 and not ranker.ranks_by_sorting:
-            together.setdefault(fit.place, []).append(number)
+            together.setdefault(fit.seed_index, []).append(number)
             continue
         policy = SortedPolicy(ranker) if ranker.ranks_by_sorting else ranker
-        for place, point in enumerate(fit.points):
-            if place > 0:
+        for index, point in enumerate(fit.points):
+            if index > 0:
                 ranker.set_params(**point.swept)
-            found[number, place] = policy_value(policy, data.tests[fit.place], **data.measured)
-    for seed, numbers in together.items():
-        exposures = partial(exposures_of, [rankers[number] for number in numbers], data.tests[seed])
-        values = policy_values(exposures, data.tests[seed], **data.measured)
-        found |= {(number, 0): value for number, value in zip(numbers, values, strict=True)}
+            values[number, index] = policy_value(policy, data.tests[fit.seed_index], **data.measured)
+    for seed_index, numbers in together.items():
+        exposures = partial(exposures_of, [rankers[number] for number in numbers], data.tests[seed_index])
+        of_rankers = policy_values(exposures, data.tests[seed_index], **data.measured)
+        values |= {(number, 0): value for number, value in zip(numbers, of_rankers, strict=True)}
     return [
         [
             _Fitted(
                 value=SeedValue(seed=fit.seed, utility=value.utility, disparity=value.disparity),
-                exposure=value.exposure if fit.place == 0 else None,
-                notes=own,
+                exposure=value.exposure if fit.seed_index == 0 else None,
+                notes=notes[number],
             )
-            for value in (found[number, place] for place in range(len(fit.points)))
+            for value in (values[number, index] for index in range(len(fit.points)))
         ]
-        for number, (fit, own) in enumerate(zip(fits, notes, strict=True))
+        for number, fit in enumerate(fits)
     ]
 
 
@@ -313,16 +293,16 @@ def _in_words(method: MethodToRun, fits: Sequence[_Fit]) -> str:
     return " ".join(word for word in words if word)
 
 
-def _one_per_seed(given: Datasets, seeds: Sequence[int], what: str) -> tuple[RankingDataset, ...]:
+def _one_per_seed(data: Datasets, seeds: Sequence[int], what: str) -> tuple[RankingDataset, ...]:
     if len(seeds) == 0 or len(set(seeds)) < len(seeds):
         raise RankPolicyError(f"seeds must be one or more different whole numbers; got {list(seeds)}.")
-    if isinstance(given, RankingDataset):
-        return (given,) * len(seeds)
-    if len(given) != len(seeds):
+    if isinstance(data, RankingDataset):
+        return (data,) * len(seeds)
+    if len(data) != len(seeds):
         raise RankPolicyError(
-            f"{what} must be one dataset, or a list with one per seed, {len(seeds)} here; got {len(given)}."
+            f"{what} must be one dataset, or a list with one per seed, {len(seeds)} here; got {len(data)}."
         )
-    return tuple(given)
+    return tuple(data)
 
 
 def _check_counted(values: Sequence[PolicyValue], fairness: str) -> None:
@@ -335,7 +315,7 @@ def _check_counted(values: Sequence[PolicyValue], fairness: str) -> None:
             )
 
 
-def _point(method: str, point: _Point, of_seeds: Sequence[_Fitted]) -> TradeoffPoint:
+def _curve_point(method: str, point: _Point, of_seeds: Sequence[_Fitted]) -> TradeoffPoint:
     exposure = of_seeds[0].exposure
     assert exposure is not None
     return TradeoffPoint(

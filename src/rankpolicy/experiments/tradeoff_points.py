@@ -47,17 +47,16 @@ def settings_of_points(
     ``measured`` are settings that the ranker shares with the measurement. A setting that a ranker does not read at one point (such as
     ``fairness`` at strength 0) is left out there; one given by the user that no point reads is refused.
     """
-    given = {**measured, **method.settings}
-    points = [{**given, **change} for change in swept]
+    points = [{**measured, **method.settings, **change} for change in swept]
     unread = [_unread(method.ranker_class, settings) for settings in points]
     read_nowhere = set.intersection(*unread) - (set(measured) - set(method.settings))
-    kept = [
+    settings_read = [
         {name: value for name, value in settings.items() if name.partition("__")[0] not in names - read_nowhere}
         for settings, names in zip(points, unread, strict=True)
     ]
-    for settings in kept:
+    for settings in settings_read:
         new_ranker(method.ranker_class, settings)
-    return kept
+    return settings_read
 
 
 def _unread(ranker_class: type[Ranker], settings: Mapping[str, Any]) -> set[str]:

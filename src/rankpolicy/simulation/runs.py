@@ -20,7 +20,6 @@ from rankpolicy.kernels import HAS_NUMBA
 from rankpolicy.simulation.problems import Problem
 from rankpolicy.simulation.reference import run_step_by_step
 from rankpolicy.simulation.users import draw_clicks
-from rankpolicy.simulation.walks import simulated_users
 from rankpolicy.types import RankPolicyError, unknown_name
 
 MakeBandit = Callable[..., Bandit]  # called with num_items, cutoff and random_state
@@ -227,13 +226,25 @@ class _Run:
     @cached_property
     def _arrays(self) -> Any:
         from rankpolicy.kernels.bandits.loop import ProblemArrays
+        from rankpolicy.kernels.clicks.walk import SimulatedUsers
 
         problem = self.problem
         available = np.zeros((len(problem.phases), problem.num_items), bool)
         for row, phase in zip(available, problem.phases, strict=True):
             row[phase.available] = True
+        # Every item at every position.
+        length = min(problem.cutoff, max(len(phase.available) for phase in problem.phases))
+        table = np.broadcast_to(np.arange(problem.num_items)[:, None], (problem.num_items, length))
+        users = [phase.user for phase in problem.phases]
+        walks = [user.walk(table) for user in users]
         return ProblemArrays(
-            users=simulated_users(problem),
+            users=SimulatedUsers(
+                np.stack([user.attraction for user in users]),
+                walks[0].examination,
+                np.stack([walk.after_click for walk in walks]),
+                walks[0].after_skip,
+                np.stack([user.click_rewards(table) for user in users]),
+            ),
             available=available,
             starts=np.array([phase.start for phase in problem.phases], np.int64),
             best=problem.best_rewards(),

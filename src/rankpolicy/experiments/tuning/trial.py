@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from rankpolicy.data.dataset import RankingDataset
@@ -19,19 +19,7 @@ from rankpolicy.types import RankPolicyError
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class TrialTask:
-    """What a trial is given; its outcome depends on nothing else.
-
-    Parameters
-    ----------
-    number
-        Its number in the search, from 0.
-    settings
-        The settings to change on the ranker.
-    seed
-        The random state of the ranker; None leaves the ranker's own.
-    cutoffs
-        The validation score to reach by each iteration of successive halving.
-    """
+    """What a trial is given; its outcome depends on nothing else."""
 
     number: int
     settings: Mapping[str, Any]
@@ -84,40 +72,23 @@ class Trial:
 
 
 def run_trial(shared: Shared[tuple[Ranker, RankingDataset, RankingDataset]], task: TrialTask) -> Trial:
-    """Fit the ranker with the settings of a trial.
-
-    Parameters
-    ----------
-    shared
-        A handle of the ranker as it was given, training and validation data.
-    task
-        The trial.
-    """
-    given, train, valid = shared.get()
+    """Fit the ranker with the settings of a trial."""
+    unfitted, train, valid = shared.get()
     rungs, start = Rungs(task.cutoffs), time.perf_counter()
+    trial = Trial(number=task.number, settings=dict(task.settings), seed=task.seed, state="failed", score=None)
     try:
-        ranker = trial_ranker(given, task.settings, task.seed)
+        ranker = trial_ranker(unfitted, task.settings, task.seed)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # the same note thirty times over; the last fit shows it
             ranker.fit(train, valid=valid, callbacks=[rungs], progress=False)
     except RankPolicyError as error:
-        seconds = time.perf_counter() - start
-        return Trial(
-            number=task.number,
-            settings=dict(task.settings),
-            seed=task.seed,
-            state="failed",
-            score=None,
-            seconds=seconds,
-            error=str(error),
-        )
+        return replace(trial, seconds=time.perf_counter() - start, error=str(error))
     if ranker.best_score_ is None:
         raise RankPolicyError(
-            f"{type(given).__name__} must measure validation data to be tuned by it; it has no best_score_."
+            f"{type(ranker).__name__} must measure validation data to be tuned by it; it has no best_score_."
         )
-    return Trial(
-        number=task.number,
-        settings=dict(task.settings),
+    return replace(
+        trial,
         seed=ranker.get_params().get("random_state"),
         state="stopped" if rungs.was_stopped else "complete",
         score=float(ranker.best_score_),
@@ -128,17 +99,7 @@ def run_trial(shared: Shared[tuple[Ranker, RankingDataset, RankingDataset]], tas
     )
 
 
-def trial_ranker(given: Ranker, settings: Mapping[str, Any], seed: int | None) -> Ranker:
-    """The unfitted ranker of a trial.
-
-    Parameters
-    ----------
-    given
-        The ranker as it was given.
-    settings
-        The settings to change.
-    seed
-        Its random state; None leaves its own.
-    """
-    has_seed = "random_state" in given.get_params()
-    return fresh(given, {**settings, **({"random_state": seed} if has_seed and seed is not None else {})})
+def trial_ranker(ranker: Ranker, settings: Mapping[str, Any], seed: int | None) -> Ranker:
+    """The unfitted ranker of a trial."""
+    has_seed = "random_state" in ranker.get_params()
+    return fresh(ranker, {**settings, **({"random_state": seed} if has_seed and seed is not None else {})})
