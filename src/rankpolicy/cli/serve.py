@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -14,6 +14,9 @@ from rankpolicy.cli.support import options
 from rankpolicy.cli.support.output import print_json
 from rankpolicy.service.json_log import log_line
 from rankpolicy.types import MissingDependencyError, RankPolicyError
+
+if TYPE_CHECKING:
+    from rankpolicy.service.config import ServiceConfig
 
 EXAMPLES = """
 [bold]Examples[/bold]
@@ -73,25 +76,17 @@ def serve(
     With --playground, users whose tastes are known click on lists of a bandit and on random ones; without --db and --window the data goes
     to playground.db and a list is learned after two seconds.
     """
-    with _errors_as_json(), ExitStack() as beside:
+    with _errors_as_json(), ExitStack() as stack:
         need_serve()
         if rate is not None and not playground:
             raise RankPolicyError("--rate is of the simulated users: give --playground too.")
         users = _USERS_PER_SECOND if rate is None else rate
-        from rankpolicy.service.config import ServiceConfig, read_config
-        from rankpolicy.service.playground.traffic import simulated_users, with_playground_defaults
+        from rankpolicy.service.playground.traffic import simulated_users
         from rankpolicy.service.server import serve as serve_forever
 
-        typed: dict[str, Any] = {
-            "host": host,
-            "port": port,
-            "db": None if db is None else str(db),
-            "window_seconds": window,
-            "seed": seed,
-        }
-        told = {} if config is None else read_config(config)
-        told |= {name: value for name, value in typed.items() if value is not None}
-        chosen = ServiceConfig(**with_playground_defaults(told) if playground else told)
+        database = None if db is None else str(db)
+        typed = {"host": host, "port": port, "db": database, "window_seconds": window, "seed": seed}
+        chosen = _configuration(config, typed, playground=playground)
 
         def announce(url: str) -> None:
             if as_json:
@@ -101,19 +96,28 @@ def serve(
                 print(
                     f"serving {', '.join(chosen.policies)} at {url}, data in {chosen.place_in_words}. Ctrl-C ends it."
                 )
-                more = f", with {users:g} simulated users per second" if playground else ""
-                print(f"dashboard at {url}/{more}", flush=True)
+                users_text = f", with {users:g} simulated users per second" if playground else ""
+                print(f"dashboard at {url}/{users_text}", flush=True)
 
-        let_users_come: Callable[[str], None] | None = None
         if playground:
-            let_users_come = beside.enter_context(simulated_users(chosen, rate=users, seed=seed, report=log_line))
+            let_users_come = stack.enter_context(simulated_users(chosen, rate=users, seed=seed, report=log_line))
 
         def announce_and_start(url: str) -> None:
             announce(url)
-            if let_users_come is not None:
+            if playground:
                 let_users_come(url)
 
         serve_forever(chosen, announce=announce_and_start)
+
+
+def _configuration(config: Path | None, typed: dict[str, Any], *, playground: bool) -> ServiceConfig:
+    """The configuration of the file, with the options that were typed in the place of its settings."""
+    from rankpolicy.service.config import ServiceConfig, read_config
+    from rankpolicy.service.playground.traffic import with_playground_defaults
+
+    settings = {} if config is None else read_config(config)
+    settings |= {name: value for name, value in typed.items() if value is not None}
+    return ServiceConfig(**with_playground_defaults(settings) if playground else settings)
 
 
 @contextmanager

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from rankpolicy.cli.support import options
+from rankpolicy.cli.support.chosen_aim import AimOptions
 from rankpolicy.cli.support.method_settings import parse_by_method, parse_methods
 from rankpolicy.cli.support.output import Run, images, print_json
 from rankpolicy.cli.support.terminal import show, show_table
@@ -51,9 +52,6 @@ def tradeoff(
         float, typer.Option(help="Without --test: share of the queries to test on, drawn again for each seed.")
     ] = 0.3,
     columns: GroupColumns,
-    fairness: Annotated[
-        str, typer.Option(metavar="group|individual", help="Disparity between groups, or between single items.")
-    ] = "group",
     methods: Annotated[
         str, typer.Option(help="Methods, comma-separated; see: rankpolicy methods.")
     ] = "fair-pg-rank,fair-lp,deltr",
@@ -78,28 +76,7 @@ def tradeoff(
     reward: Annotated[
         str, typer.Option(help="The utility, a sum of rank weights times item values: ndcg@10, dcg, p@5.")
     ] = "ndcg",
-    merit: Annotated[
-        str, typer.Option(metavar="identity|exp2|binary|log1p", help="The merit of an item as a function of its label.")
-    ] = "identity",
-    rank_weights: Annotated[
-        str,
-        typer.Option(
-            metavar="log2|inverse|geometric|NUMBERS",
-            help="How likely each rank is looked at, the weight of exposure: a formula, or one number per rank, such as 1,0.5,0.3; "
-            "or measured, --propensities.",
-        ),
-    ] = "log2",
-    bias: options.MeasuredBias,
-    impact: Annotated[
-        bool, typer.Option("--impact", help="Compare expected clicks, exposure times label, instead of exposure.")
-    ] = False,
-    amortized: Annotated[
-        bool, typer.Option("--amortized", help="Average over queries before groups are compared.")
-    ] = False,
-    cross_multiplied: Annotated[
-        bool,
-        typer.Option("--cross-multiplied", help="Compare groups without division, so that groups may have no merit."),
-    ] = False,
+    aim: AimOptions,
     seeds: Annotated[int, typer.Option(min=1, help="Number of seeds, counted from --seed.")] = 1,
     settings: options.Set = None,
     work: options.ParallelWork,
@@ -117,20 +94,13 @@ def tradeoff(
     --set epochs=50 is for every method that has this setting, --set deltr.epochs=50 for one method. To run one method with two settings,
     give it a second name: --variant equal=fair-pg-rank --set equal.fairness.parity=1.
     """
-    from rankpolicy.cli.support.chosen_aim import chosen_aim
     from rankpolicy.experiments.tradeoff import sweep_tradeoff
     from rankpolicy.optional import require
     from rankpolicy.rankers import RANKERS
 
     run = Run(ctx)
     named = parse_methods(methods, variant, settings, RANKERS)
-    aim = chosen_aim(
-        fairness,
-        merit=merit,
-        rank_weights=rank_weights,
-        measured=bias.read(),
-        flags={"impact": impact, "amortized": amortized, "cross_multiplied": cross_multiplied},
-    )
+    measured_aim = aim.value()
     chosen_strengths = _strengths_by_method(strengths, strengths_of or [], named.classes)
     chosen_bounds = None if bounds is None else options.numbers_in(bounds, "--bounds", such_as="0,0.1,1")
     run.make_directory(out)
@@ -139,7 +109,7 @@ def tradeoff(
         data,
         test,
         columns=columns,
-        fairness=fairness,
+        fairness=aim.fairness,
         test_fraction=test_fraction,
         seeds=range(seed, seed + seeds),
     )
@@ -160,7 +130,7 @@ def tradeoff(
             bounds=chosen_bounds,
             seeds=list(datasets.seeds),
             reward=reward,
-            fairness=aim,
+            fairness=measured_aim,
             executor=executor,
             report_point=report_point,
         )

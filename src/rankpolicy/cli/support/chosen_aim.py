@@ -3,14 +3,55 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any
 
+import typer
+
+from rankpolicy.cli.support.options import MeasuredBias
 from rankpolicy.declarations.setting_texts import parse_setting
 from rankpolicy.declarations.settings import setting_names
 from rankpolicy.types import RankPolicyError
 
 if TYPE_CHECKING:
     from rankpolicy.fairness import FairnessAim
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AimOptions(MeasuredBias):
+    """The options that say which disparity is measured and lowered."""
+
+    fairness: Annotated[
+        str, typer.Option(metavar="group|individual", help="Disparity between groups, or between single items.")
+    ] = "group"
+    merit: Annotated[
+        str, typer.Option(metavar="identity|exp2|binary|log1p", help="The merit of an item as a function of its label.")
+    ] = "identity"
+    rank_weights: Annotated[
+        str,
+        typer.Option(
+            metavar="log2|inverse|geometric|NUMBERS",
+            help="How likely each rank is looked at, the weight of exposure: a formula, or one number per rank, such as 1,0.5,0.3; "
+            "or measured, --propensities.",
+        ),
+    ] = "log2"
+    impact: Annotated[
+        bool, typer.Option("--impact", help="Compare expected clicks, exposure times label, instead of exposure.")
+    ] = False
+    amortized: Annotated[bool, typer.Option("--amortized", help="Average over queries before groups are compared.")] = (
+        False
+    )
+    cross_multiplied: Annotated[
+        bool,
+        typer.Option("--cross-multiplied", help="Compare groups without division, so that groups may have no merit."),
+    ] = False
+
+    def value(self) -> FairnessAim:
+        """The aim that the options describe."""
+        flags = {"impact": self.impact, "amortized": self.amortized, "cross_multiplied": self.cross_multiplied}
+        return chosen_aim(
+            self.fairness, merit=self.merit, rank_weights=self.rank_weights, measured=self.read(), flags=flags
+        )
 
 
 def chosen_aim(
