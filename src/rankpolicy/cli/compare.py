@@ -163,7 +163,7 @@ def _write_report(run: Run, comparison: Comparison, data_name: str) -> None:
 def _parsed_runs(texts: list[str], methods: Mapping[str, Any]) -> dict[str, Path]:
     runs: dict[str, Path] = {}
     for text in texts:
-        name, equals, file = (part.strip() for part in text.partition("="))
+        name, equals, file = (word.strip() for word in text.partition("="))
         if not (name and equals and file):
             raise RankPolicyError(f"--run must be NAME=FILE, such as bm25=bm25.trec; got {text!r}.")
         if name in runs or name in methods:
@@ -184,7 +184,7 @@ def _folds(data: Path, num_folds: int, seed: int, columns: options.Columns) -> l
             )
         return read_folds(data)
     folds = []
-    for number, (others, test) in enumerate(k_fold(columns.read(data), num_folds, random_state=seed), 1):
-        train, valid = split_queries(others, (0.75, 0.25), random_state=seed)
+    for number, (remaining, test) in enumerate(k_fold(columns.read(data), num_folds, random_state=seed), 1):
+        train, valid = split_queries(remaining, (0.75, 0.25), random_state=seed)
         folds.append(Fold(name=f"Fold{number}", train=train, valid=valid, test=test))
     return folds

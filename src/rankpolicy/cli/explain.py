@@ -163,5 +163,5 @@ def _show(result: Explanation | FeatureImportance) -> None:
         rows = [[row["feature"], row["item"], row["reference"], f"{row['value']:+.4f}"] for row in shown]
         closing = f"{result.title}: {result.difference}; Shapley values, {result.method}"
     show_table(header, rows)
-    more = len(result.names) - len(rows)
-    show(closing + (f"; {more} more features" if more > 0 else ""), dim=True)
+    num_hidden = len(result.names) - len(rows)
+    show(closing + (f"; {num_hidden} more features" if num_hidden > 0 else ""), dim=True)

@@ -156,7 +156,7 @@ def main() -> NoReturn:
     sys.exit(run())
 
 
-def _say_warning(message: Warning | str, *where: object, **more: object) -> None:
+def _say_warning(message: Warning | str, *location: object, **options: object) -> None:
     """Print a warning in one line, without its place in the code."""
     note(f"warning: {' '.join(str(message).split())}")
 

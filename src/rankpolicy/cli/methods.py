@@ -100,8 +100,8 @@ def _show(member: Described, *, is_first: bool) -> None:
     out = console()
     if not is_first:
         out.print()
-    out.print(Text.assemble((member.name, "bold cyan"), f"  {member.kind}  ", (member.place, "dim")))
-    show(member.about)
+    out.print(Text.assemble((member.name, "bold cyan"), f"  {member.kind}  ", (member.location, "dim")))
+    show(member.summary)
     show(f"used in: {KINDS[member.kind].used}", dim=True)
     if not member.settings:
         show(KINDS[member.kind].without_settings)
@@ -142,8 +142,8 @@ def _as_json(member: Described) -> dict[str, Any]:
 
     return {
         "kind": member.kind,
-        "class": member.place,
-        "summary": member.about,
+        "class": member.location,
+        "summary": member.summary,
         "settings": [
             {
                 "name": setting.name,

@@ -11,7 +11,7 @@ import typer
 
 from rankpolicy.cli.support import options
 from rankpolicy.cli.support.datasets import read_alike
-from rankpolicy.cli.support.method_settings import parse_assignments, parse_settings
+from rankpolicy.cli.support.method_settings import parse_assignments, unfitted_ranker
 from rankpolicy.cli.support.output import (
     Run,
     check_can_write,
@@ -113,10 +113,10 @@ def train(
 
     _check_files(ctx, out, checkpoint)
     ranker = _ranker(ctx, method, settings, seed)
-    place, num_workers = _workers(executor, address)
+    executor_name, num_workers = _workers(executor, address)
     if num_workers > 1 or current_num_workers() > 1:
         _check_trains_network(ranker)
-        if current_num_workers() == 1 and place == "processes":
+        if current_num_workers() == 1 and executor_name == "processes":
             _train_in_processes(ctx, num_workers)
     run = Run(ctx)
     evidence = clicks.read()
@@ -128,7 +128,7 @@ def train(
         "checkpoint": checkpoint,
         "resume": resume,
     }
-    if place == "ray":
+    if executor_name == "ray":
         _fit_on_ray(ranker, num_workers, address, fit_arguments)
     elif not _fit_here(ranker, **fit_arguments):
         return  # the first of the processes that train together writes the model
@@ -152,28 +152,25 @@ def _check_files(ctx: typer.Context, out: Path, checkpoint: Path | None) -> None
 
 
 def _ranker(ctx: typer.Context, method: str, settings: list[str] | None, seed: int) -> Ranker:
-    from rankpolicy.rankers import ranker_class_named
-
-    ranker_class = ranker_class_named(method)
     texts = settings_in_run_file(ctx) | parse_assignments(settings or [])
     seed_source = ctx.get_parameter_source("seed")
     if "random_state" in texts and seed_source is not None and seed_source.name == "COMMANDLINE":
         raise RankPolicyError(
             "the seed is given twice: by --seed and as the setting random_state. Leave one of them out."
         )
-    return ranker_class().set_params(**{"random_state": seed, **parse_settings(ranker_class, texts)})
+    return unfitted_ranker(method, texts, seed)
 
 
 def _workers(executor: str | None, address: str | None) -> tuple[str | None, int]:
     """Where a network is trained by several workers, and how many they are; one in this process without ``--executor``."""
-    place, num_workers = options.ParallelWork(executor=executor, address=address).name_and_size()
-    if place not in (None, "processes", "ray"):
+    executor_name, num_workers = options.ParallelWork(executor=executor, address=address).name_and_size()
+    if executor_name not in (None, "processes", "ray"):
         raise RankPolicyError(f"--executor of training must be processes:N or ray:N; got {executor!r}.")
-    if place is not None and (num_workers is None or num_workers < 2):
+    if executor_name is not None and (num_workers is None or num_workers < 2):
         raise RankPolicyError(
-            f"--executor {place}:N starts N workers that train together: give 2 or more, as in {place}:2."
+            f"--executor {executor_name}:N starts N workers that train together: give 2 or more, as in {executor_name}:2."
         )
-    return place, num_workers or 1
+    return executor_name, num_workers or 1
 
 
 def _check_trains_network(ranker: Ranker) -> None:

@@ -9,7 +9,7 @@ import typer
 
 from rankpolicy.cli.support import options
 from rankpolicy.cli.support.datasets import check_ranked_alike, read_alike
-from rankpolicy.cli.support.method_settings import parse_assignments, parse_settings
+from rankpolicy.cli.support.method_settings import parse_assignments, parse_settings, unfitted_ranker
 from rankpolicy.cli.support.output import Run, facts_of_file, print_json
 from rankpolicy.cli.support.terminal import show
 from rankpolicy.interruption import interruption_left_to_caller
@@ -95,7 +95,7 @@ def tune(
     from rankpolicy.metrics import parse_metrics
 
     run = Run(ctx)
-    ranker = _ranker(method, settings, seed)
+    ranker = unfitted_ranker(method, parse_assignments(settings or []), seed)
     searched = _checked_space(ranker, space, scheduler)
     measures = parse_metrics(metrics)
     with work.opened() as executor:
@@ -141,16 +141,6 @@ def tune(
         print_json(document)
     else:
         _show(tuned, document["test"], out)
-
-
-def _ranker(method: str, settings: list[str] | None, seed: int) -> Ranker:
-    """The unfitted ranker as the options describe it."""
-    from rankpolicy.rankers import ranker_class_named
-
-    ranker_class = ranker_class_named(method)
-    return ranker_class().set_params(
-        **{"random_state": seed, **parse_settings(ranker_class, parse_assignments(settings or []))}
-    )
 
 
 def _checked_space(ranker: Ranker, texts: list[str] | None, scheduler: str) -> dict[str, Any]:
@@ -208,7 +198,9 @@ def parse_space(ranker_class: type[Ranker], texts: list[str]) -> dict[str, Any]:
     for name, text in parse_assignments(texts, option="--space").items():
         ends = text.split(":")
         if len(ends) == 1:
-            values = [parse_settings(ranker_class, {name: part.strip().replace("+", ",")}) for part in text.split(",")]
+            values = [
+                parse_settings(ranker_class, {name: choice.strip().replace("+", ",")}) for choice in text.split(",")
+            ]
             key = next(iter(values[0]))
             space[key] = [value[key] for value in values]
             continue

@@ -110,12 +110,12 @@ def compare_tables(
 def _check_comparable(tables: Mapping[str, MetricTable]) -> None:
     if len(tables) < 2:
         raise RankPolicyError(f"a comparison needs at least two tables; got {len(tables)}.")
-    (first, reference), *others = tables.items()
+    (first, reference), *remaining = tables.items()
     if any(table.query_weights is not None for table in tables.values()):
         raise RankPolicyError(
             "paired tests do not support query weights; compare the intervals of the weighted means instead."
         )
-    for name, table in others:
+    for name, table in remaining:
         if not np.array_equal(table.query_ids, reference.query_ids):
             num_shared = len(np.intersect1d(table.query_ids, reference.query_ids))
             raise RankPolicyError(

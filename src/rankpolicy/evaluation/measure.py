@@ -119,9 +119,9 @@ def _measured_dataset(ranker_or_scores: Any, data: Any, y: Any, qid: Any, group:
         return dataset_of_labels(data, y, qid=qid, group=group)
     if y is None:
         raise RankPolicyError("evaluate needs labels: y=, one per row or the name of a column of the frame.")
-    known = {name: getattr(ranker_or_scores, f"{name}_", None) for name in ("feature_names", "categories")}
+    fitted = {name: getattr(ranker_or_scores, f"{name}_", None) for name in ("feature_names", "categories")}
     return dataset_of_rows(
-        data, y, qid=qid, group=group, features=known["feature_names"], categorical=known["categories"] or ()
+        data, y, qid=qid, group=group, features=fitted["feature_names"], categorical=fitted["categories"] or ()
     )
 
 
@@ -170,13 +170,6 @@ def evaluate_scores(
 
 def mean_over_queries(values: NDArray[np.float64], query_weights: NDArray[np.float64] | None) -> float:
     """sum of weight * value / sum of weights over the queries whose value is not NaN; NaN where there are none.
-
-    Parameters
-    ----------
-    values
-        One value per query (query,).
-    query_weights
-        Weight of each query (query,); None for the plain mean.
 
     >>> mean_over_queries(np.array([1.0, 0.5, np.nan]), np.array([3.0, 1.0, 9.0]))
     0.875

@@ -28,15 +28,6 @@ def mean_of_scores(dataset: RankingDataset, measure: Reward, device: torch.devic
 
     It runs on the device of the scores where there is a kernel for the metric. Scores with ties whose order matters are left to the host,
     and so are all that come after them.
-
-    Parameters
-    ----------
-    dataset
-        Queries, their items and labels.
-    measure
-        A metric or reward.
-    device
-        Where the scores will lie.
     """
 
     def on_host(scores: Tensor) -> float:
@@ -61,17 +52,7 @@ def mean_of_scores(dataset: RankingDataset, measure: Reward, device: torch.devic
 
 
 class DeviceMeans:
-    """The mean of a metric over the queries of a dataset whose labels lie on a CUDA device.
-
-    Parameters
-    ----------
-    dataset
-        Queries, their items and labels.
-    measure
-        A metric whose parts all have a kernel.
-    device
-        A CUDA device.
-    """
+    """The mean of a metric over the queries of a dataset whose labels lie on a CUDA device."""
 
     def __init__(self, dataset: RankingDataset, measure: RewardExpression, device: torch.device) -> None:
         import torch
@@ -86,21 +67,15 @@ class DeviceMeans:
         lengths = 2 ** np.ceil(np.log2(np.maximum(dataset.sizes, 16))).astype(np.int64)
         order = np.argsort(lengths, kind="stable")
         self.queries = [
-            (torch.from_numpy(own).to(device), int(dataset.sizes[own].max()))
-            for own in np.split(order, np.flatnonzero(np.diff(lengths[order])) + 1)
+            (torch.from_numpy(queries).to(device), int(dataset.sizes[queries].max()))
+            for queries in np.split(order, np.flatnonzero(np.diff(lengths[order])) + 1)
         ]
         weights = dataset.query_weights
         self.weights = None if weights is None else torch.tensor(weights[order], device=device)
 
     @classmethod
     def of(cls, dataset: RankingDataset, measure: RewardExpression, device: torch.device) -> DeviceMeans | None:
-        """These means; None where no kernel computes the metric, or lists are too long.
-
-        Parameters
-        ----------
-        dataset, measure, device
-            As the class has them.
-        """
+        """These means; None where no kernel computes the metric, or lists are too long."""
         table = leaf_table(measure.leaves) if measure.has_exact_expectation else None
         longest = int(dataset.sizes.max(initial=0))
         if table is None or measure.conventions.ties != "expected" or not 0 < longest <= MOST_ITEMS:
@@ -110,18 +85,12 @@ class DeviceMeans:
         return cls(dataset, measure, device)
 
     def __call__(self, scores: Tensor) -> tuple[float, int]:
-        """The mean over queries whose value is not NaN, and how many queries equal scores leave open.
-
-        Parameters
-        ----------
-        scores
-            One score per item (items,).
-        """
+        """The mean over queries whose value is not NaN, and how many queries equal scores leave open."""
         import torch
 
         from rankpolicy.kernels.triton.metrics import metric_values
 
-        parts = [
+        blocks = [
             metric_values(
                 scores,
                 self.labels,
@@ -134,11 +103,11 @@ class DeviceMeans:
             )
             for queries, longest in self.queries
         ]
-        leaf_values = torch.cat([part.values for part in parts]).double()
+        leaf_values = torch.cat([block.values for block in blocks]).double()
         values: Any = self.measure.combine(dict(zip(self.measure.leaves, leaf_values.T, strict=True)))
         is_counted = ~values.isnan()
         weights = is_counted.double() if self.weights is None else self.weights * is_counted
         total = (values.nan_to_num() * weights).sum()
-        num_open = torch.stack([part.are_open.sum() for part in parts]).sum()
-        total, whole, num_open = torch.stack([total, weights.sum(), num_open.double()]).tolist()
-        return (total / whole if whole else math.nan), int(num_open)
+        num_open = torch.stack([block.are_open.sum() for block in blocks]).sum()
+        total, weight_sum, num_open = torch.stack([total, weights.sum(), num_open.double()]).tolist()
+        return (total / weight_sum if weight_sum else math.nan), int(num_open)

@@ -36,19 +36,7 @@ class Scorer(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class PolicyValue:
-    """Utility and disparity of a policy, query by query.
-
-    Parameters
-    ----------
-    utilities
-        Expected reward of each query (query,).
-    disparities
-        Disparity of exposure of each query, and which queries have one.
-    exposure
-        Exposure of each item (items,), in the order of the rows that the dataset was made from.
-    merit
-        Merit of each item (items,), in the same order.
-    """
+    """Utility and disparity of a policy, query by query."""
 
     utilities: NDArray[np.float64]
     disparities: Disparity
@@ -79,13 +67,7 @@ class UniformPolicy:
 
 @dataclass(frozen=True, slots=True)
 class SortedPolicy:
-    """The deterministic policy that ranks by descending score; equal scores keep the order of items.
-
-    Parameters
-    ----------
-    ranker
-        The ranker whose scores are sorted.
-    """
+    """The deterministic policy that ranks by descending score; equal scores keep the order of items."""
 
     ranker: Scorer
 
@@ -113,18 +95,6 @@ def policy_value(
     is ``individual_disparity`` or ``group_disparity`` of the exposures with the position bias of ``fairness``, by default
     1 / log2(1 + rank).
 
-    Parameters
-    ----------
-    ranker
-        A ranker, or any object with ``exposure(dataset, rank_weights=...)``.
-    dataset
-        Queries, their items and labels, and for fairness between groups the protected group of each item.
-    reward
-        An additive reward: a weighted sum of dcg, ndcg, p, recall, rbp and -avg_rank. The default is "ndcg".
-    fairness
-        "group" (the default) compares the mean exposures of protected groups, "individual" those of single items; a value such as
-        ``rp.fairness.GroupExposure(merit="exp2", rank_weights=bias)`` chooses merit, measured position bias and more, as in FairPGRank.
-
     >>> from rankpolicy.data.arrays import from_arrays
     >>> two = from_arrays([[0.0], [1.0]], [2, 1], group=[2], protected=["a", "b"])
     >>> value = policy_value(UniformPolicy(), two, reward="dcg")
@@ -145,27 +115,16 @@ def policy_values(
     reward: Any = "ndcg",
     fairness: Any = "group",
 ) -> list[PolicyValue]:
-    """What ``policy_value`` gives for each of several policies over the same queries.
-
-    Parameters
-    ----------
-    exposures
-        A function of the weights of ranks (position,): the exposures of all items under each policy (policy, items), in the order of the
-        rows that the dataset was made from.
-    dataset
-        Queries, their items and labels, and for fairness between groups the protected group of each item.
-    reward
-        An additive reward.
-    fairness
-        Which disparity is measured.
-    """
+    """What ``policy_value`` gives for each of several policies over the same queries."""
     measure, aim = _additive(reward), as_aim(fairness)
     padding = dataset.padding()
     labels = padding.pad(torch.from_numpy(dataset.labels_by_query.astype(np.float64)))
 
     def exposure_of(rank_weights: Tensor) -> Tensor:
         flat = np.asarray(exposures(rank_weights.numpy()), dtype=np.float64)
-        return padding.pad(torch.from_numpy(np.stack([dataset.in_query_order(own) for own in flat])))
+        return padding.pad(
+            torch.from_numpy(np.stack([dataset.in_query_order(policy_exposure) for policy_exposure in flat]))
+        )
 
     bias = aim.position_bias(labels.shape[-1], dtype=torch.float64)
     exposure = exposure_of(bias).view(-1, *labels.shape)  # (policy, query, item)
@@ -217,13 +176,16 @@ def _disparities(exposure: Tensor, labels: Tensor, dataset: RankingDataset, aim:
         groups, num_groups = dataset.padding().pad(codes), len(names)
     mask = dataset.padding().mask
     if getattr(aim, "amortized", False):  # an average over the queries of one policy
-        return [aim.disparity(own, labels, mask, groups=groups, num_groups=num_groups) for own in exposure]
+        return [
+            aim.disparity(policy_exposure, labels, mask, groups=groups, num_groups=num_groups)
+            for policy_exposure in exposure
+        ]
     times = len(exposure)
-    found = aim.disparity(
+    disparities = aim.disparity(
         exposure.reshape(-1, exposure.shape[-1]),
         labels.repeat(times, 1),
         mask.repeat(times, 1),
         groups=None if groups is None else groups.repeat(times, 1),
         num_groups=num_groups,
     )
-    return found.of_policies(times)
+    return disparities.of_policies(times)

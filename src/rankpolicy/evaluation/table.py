@@ -76,10 +76,10 @@ class MetricTable:
         """Values (query,) of one metric, by its name or an equivalent one: "map" is "ap"."""
         if isinstance(metric, str) and metric in self.names:
             return self.values[:, self.names.index(metric)]
-        known = {name: _parsed(name) for name in self.names}
-        wanted = _parsed(metric)
+        expressions = {name: _parsed(name) for name in self.names}
+        expression = _parsed(metric)
         for column, name in enumerate(self.names):
-            if wanted is not None and known[name] == wanted:
+            if expression is not None and expressions[name] == expression:
                 return self.values[:, column]
         raise RankPolicyError(
             f"the table has no metric {metric!r}; it has {', '.join(self.names)}. "

@@ -82,5 +82,5 @@ def _shares(num_metrics: int, parts: int) -> Iterator[tuple[int, ...]]:
         yield (parts,)
         return
     for first in range(parts, -1, -1):
-        for rest in _shares(num_metrics - 1, parts - first):
-            yield (first, *rest)
+        for remaining in _shares(num_metrics - 1, parts - first):
+            yield (first, *remaining)

@@ -137,10 +137,10 @@ def fit_best_of(
     chosen: dict[str, Any] = {}
     tried: list[tuple[dict[str, Any], float]] = []
     with opened(executor) as chosen_executor:
-        parts = _parts(ranker_class, candidates, chosen_executor.jobs)
+        tasks = _tasks(ranker_class, candidates, chosen_executor.jobs)
         shown = progress if chosen_executor.name == "serial" else False
-        rankers = chosen_executor.map(partial(_fitted, ranker_class, train, valid, shown), parts)
-    for candidate, ranker in zip(candidates, (ranker for part in rankers for ranker in part), strict=True):
+        rankers = chosen_executor.map(partial(_fitted, ranker_class, train, valid, shown), tasks)
+    for candidate, ranker in zip(candidates, (ranker for fitted in rankers for ranker in fitted), strict=True):
         score = _validation_score(ranker)
         tried.append((dict(candidate), score))
         if best is None or score > _validation_score(best):
@@ -149,7 +149,7 @@ def fit_best_of(
     return Selection(ranker=best, settings=chosen, tried=tuple(tried))
 
 
-def _parts(
+def _tasks(
     ranker_class: type[Ranker], candidates: Sequence[Mapping[str, Any]], num_jobs: int
 ) -> list[Sequence[Mapping[str, Any]]]:
     """Candidates that are fitted in one task: networks learn together, in as many parts as there are jobs; others one by one."""

@@ -28,9 +28,9 @@ class Kind:
 
     def summaries(self) -> dict[str, str]:
         """One line about each member, by name; read from source text where the table allows it."""
-        places = read_table(*self.table.split(":"))
-        if places is not None:
-            return {name: read_summary(place) for name, place in places.items()}
+        locations = read_table(*self.table.split(":"))
+        if locations is not None:
+            return {name: read_summary(location) for name, location in locations.items()}
         return {name: _summary_of(member) for name, member in self.members().items()}
 
     def names(self) -> list[str]:
@@ -107,23 +107,23 @@ class Described:
 
     kind: str
     name: str
-    place: str
-    about: str
+    location: str
+    summary: str
     settings: tuple[SettingDescription, ...]
 
 
 def describe(name: str) -> list[Described]:
     """Every member of this name; several kinds may share a name."""
-    return [_described(kind, name, known.members()[name]) for kind, known in KINDS.items() if name in known.names()]
+    return [_described(kind, name, table.members()[name]) for kind, table in KINDS.items() if name in table.names()]
 
 
 def _described(kind: str, name: str, member: Any) -> Described:
-    about = member if isinstance(member, type) or inspect.isfunction(member) else _made_by(member)
+    definition = member if isinstance(member, type) or inspect.isfunction(member) else _made_by(member)
     return Described(
         kind=kind,
         name=name,
-        place=f"{getattr(about, '__module__', '')}.{getattr(about, '__qualname__', '')}",
-        about=KINDS[kind].summaries()[name],
+        location=f"{getattr(definition, '__module__', '')}.{getattr(definition, '__qualname__', '')}",
+        summary=KINDS[kind].summaries()[name],
         settings=() if KINDS[kind].members_are_fitted else tuple(_settings_of(member)),
     )
 

@@ -52,7 +52,7 @@ def parse_methods(
 ) -> NamedMethods:
     """The methods that the options name: those listed, then the variants that are not listed."""
     method_of = _parse_variants(variants or (), members)
-    listed = [name for name in (part.strip() for part in text.split(",")) if name]
+    listed = [name for name in (word.strip() for word in text.split(",")) if name]
     names = dict.fromkeys([*listed, *method_of])
     if not names:
         raise RankPolicyError(f"--{kind}s must name at least one {kind}; see: rankpolicy methods.")
@@ -70,7 +70,7 @@ def parse_by_method(texts: Sequence[str], methods: Mapping[str, Any], *, option:
     """
     values = {}
     for text in texts:
-        name, equals, value = (part.strip() for part in text.partition("="))
+        name, equals, value = (word.strip() for word in text.partition("="))
         if not equals or not value:
             raise RankPolicyError(f"{option} must be METHOD=VALUE; got {text!r}.")
         if name not in methods:
@@ -82,7 +82,7 @@ def parse_by_method(texts: Sequence[str], methods: Mapping[str, Any], *, option:
 def _parse_variants(texts: Sequence[str], members: Members[Any]) -> dict[str, str]:
     method_of: dict[str, str] = {}
     for text in texts:
-        name, equals, method = (part.strip() for part in text.partition("="))
+        name, equals, method = (word.strip() for word in text.partition("="))
         if not equals or not _NAME.fullmatch(name) or not method:
             raise RankPolicyError(
                 f"--variant must be NAME=METHOD, such as wide=pg-rank, NAME of letters, digits, - and _; got {text!r}."
@@ -130,6 +130,14 @@ def parse_settings(ranker_class: type[Ranker], texts: Mapping[str, str]) -> dict
         check_names(value_class, [nested])
         settings[f"{owner}__{nested}"] = parse_setting(value_class, nested, text)
     return settings
+
+
+def unfitted_ranker(method: str, texts: Mapping[str, str], seed: int) -> Ranker:
+    """The ranker of a method with settings from text; ``seed`` is its random state unless a setting says another."""
+    from rankpolicy.rankers import ranker_class_named
+
+    ranker_class = ranker_class_named(method)
+    return ranker_class().set_params(**{"random_state": seed, **parse_settings(ranker_class, texts)})
 
 
 def settings_of_methods(

@@ -123,15 +123,15 @@ class Columns:
         ignored = [name.strip() for names in self.ignore or () for name in names.split(",") if name.strip()]
         return {"qid": self.qid, "label": self.label, "protected": self.protected, "ignore": ignored}
 
-    def read(self, data: Path, **more: Any) -> RankingDataset:
+    def read(self, data: Path, **arguments: Any) -> RankingDataset:
         """The dataset in a file."""
         from rankpolicy.data import read_dataset
 
-        return read_dataset(data, **self.arguments(), **more)
+        return read_dataset(data, **self.arguments(), **arguments)
 
-    def read_for(self, ranker: Ranker, data: Path, **more: Any) -> RankingDataset:
+    def read_for(self, ranker: Ranker, data: Path, **arguments: Any) -> RankingDataset:
         """The dataset in a file, with the features that a ranker was fitted on."""
-        return self.read(data, num_features=ranker.num_features_, feature_names=ranker.feature_names_, **more)
+        return self.read(data, num_features=ranker.num_features_, feature_names=ranker.feature_names_, **arguments)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -315,7 +315,7 @@ Log = Annotated[
 
 def names_in(text: str, option: str, *, such_as: str) -> list[str]:
     """The names in a list separated by commas, each once."""
-    names = list(dict.fromkeys(name for name in (part.strip() for part in text.split(",")) if name))
+    names = list(dict.fromkeys(name for name in (word.strip() for word in text.split(",")) if name))
     if not names:
         raise RankPolicyError(f"{option} must name at least one {such_as}.")
     return names
@@ -324,7 +324,7 @@ def names_in(text: str, option: str, *, such_as: str) -> list[str]:
 def numbers_in(text: str, option: str, *, such_as: str) -> list[float]:
     """The numbers in a list separated by commas."""
     try:
-        return [float(part) for part in text.split(",") if part.strip()]
+        return [float(word) for word in text.split(",") if word.strip()]
     except ValueError:
         raise RankPolicyError(
             f"{option} must be numbers separated by commas, such as {such_as}; got {text!r}."

@@ -23,22 +23,22 @@ def read_table(module: str, name: str) -> dict[str, str] | None:
         value = value.args[-1]
     if not isinstance(value, ast.Dict):
         return None
-    places = {}
+    locations = {}
     for key, member in zip(value.keys, value.values, strict=True):
-        place = _place(module, member)
-        if not isinstance(key, ast.Constant) or place is None:
+        location = _place(module, member)
+        if not isinstance(key, ast.Constant) or location is None:
             return None
-        places[str(key.value)] = place
-    return places
+        locations[str(key.value)] = location
+    return locations
 
 
-def read_summary(place: str) -> str:
+def read_summary(location: str) -> str:
     """The first line of the docstring of a class or function; the ``title`` of a value, or the first line about its ``function``.
 
     >>> read_summary("rankpolicy.cli.support.source:read_table")
     'The places of the members of a table by name; None where the source is no plain table.'
     """
-    module, _, attribute = place.partition(":")
+    module, _, attribute = location.partition(":")
     module, attribute = _definition(module, attribute)
     tree = _tree(module)
     if tree is None:
@@ -80,7 +80,7 @@ def _tree(module: str) -> ast.Module | None:
 def _imports(module: str) -> dict[str, str]:
     """Place of every name that a module imports from this package, also under ``if TYPE_CHECKING:``."""
     tree = _tree(module)
-    nodes = [] if tree is None else [*tree.body, *(each for node in tree.body for each in getattr(node, "body", ()))]
+    nodes = [] if tree is None else [*tree.body, *(piece for node in tree.body for piece in getattr(node, "body", ()))]
     return {
         alias.asname or alias.name: f"{node.module}:{alias.name}"
         for node in nodes
@@ -111,7 +111,7 @@ def _assignments(module: str) -> dict[str, ast.expr]:
                 values[target.id] = node.value
             elif isinstance(target, ast.Tuple) and isinstance(node.value, ast.Tuple):
                 pairs = zip(target.elts, node.value.elts, strict=True)
-                values |= {each.id: value for each, value in pairs if isinstance(each, ast.Name)}
+                values |= {piece.id: value for piece, value in pairs if isinstance(piece, ast.Name)}
     return values
 
 
@@ -132,8 +132,10 @@ def _text(module: str, value: ast.expr | None) -> str | None:
     if isinstance(value, ast.Constant) and isinstance(value.value, str):
         return value.value
     if isinstance(value, ast.JoinedStr):
-        parts = [_text(module, each.value if isinstance(each, ast.FormattedValue) else each) for each in value.values]
-        return None if None in parts else "".join(map(str, parts))
+        pieces = [
+            _text(module, piece.value if isinstance(piece, ast.FormattedValue) else piece) for piece in value.values
+        ]
+        return None if None in pieces else "".join(map(str, pieces))
     if isinstance(value, ast.Name):
         return _text(module, _assignments(module).get(value.id))
     return None

@@ -133,13 +133,13 @@ def _of_files(
     return [(learned, tested) for learned, tested in splits]
 
 
-def _read(path: Path, columns: GroupColumns, **more: Any) -> RankingDataset:
+def _read(path: Path, columns: GroupColumns, **arguments: Any) -> RankingDataset:
     if columns.protected is not None and not {".csv", ".parquet"} & set(path.suffixes[-2:]):
         raise RankPolicyError(
             f"--protected {columns.protected} names a column, and {path} has none: use --protected-feature NUMBER, or a .csv or .parquet "
             "file."
         )
-    dataset = columns.read(path, **more)
+    dataset = columns.read(path, **arguments)
     return (
         dataset if columns.protected_feature is None else _grouped_by_feature(dataset, columns.protected_feature, path)
     )

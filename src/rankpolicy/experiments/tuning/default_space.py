@@ -44,22 +44,22 @@ def default_space(ranker: Ranker) -> dict[str, Any]:
     >>> sorted(default_space(LambdaMART()))
     ['bagging_fraction', 'feature_fraction', 'l2', 'learning_rate', 'min_items_in_leaf', 'num_leaves']
     """
-    wanted = _TREES if isinstance(ranker, TreeRanker) else _NETWORKS if isinstance(ranker, NetworkRanker) else _LINEAR
-    found = {name: values for name, values in wanted.items() if _is_taken(ranker, name, values)}
-    if not found:
+    defaults = _TREES if isinstance(ranker, TreeRanker) else _NETWORKS if isinstance(ranker, NetworkRanker) else _LINEAR
+    space = {name: values for name, values in defaults.items() if _is_taken(ranker, name, values)}
+    if not space:
         raise RankPolicyError(
             f"{ranker.name} has no settings that are searched by default.",
             python="Name some, as in space={'name': Between(low, high)}.",
             command_line="Name some: --space NAME=LOW:HIGH.",
         )
-    return found
+    return space
 
 
 def _is_taken(ranker: Ranker, name: str, values: Any) -> bool:
     tried = (values.low, values.high) if isinstance(values, Between) else values
     try:
-        for each in tried:
-            fresh(ranker, {name: each})
+        for value in tried:
+            fresh(ranker, {name: value})
     except RankPolicyError:
         return False
     return True

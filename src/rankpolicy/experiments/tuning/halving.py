@@ -14,11 +14,6 @@ NUM_RUNGS = 3
 def rungs(num_iterations: int) -> tuple[int, ...]:
     """After how many iterations (epochs, trees) trials are compared: a third of all, a ninth, and so on, in ascending order.
 
-    Parameters
-    ----------
-    num_iterations
-        How many iterations a trial has at most.
-
     >>> rungs(100), rungs(2)
     ((4, 12, 34), (1,))
     """
@@ -30,34 +25,21 @@ def cutoffs(curves: Sequence[Sequence[float]], num_iterations: int) -> dict[int,
 
     A trial that ended before a rung counts there with its best score; one that was stopped before, with what it had.
 
-    Parameters
-    ----------
-    curves
-        Validation scores of each earlier trial after each of its iterations.
-    num_iterations
-        How many iterations a trial has at most.
-
     >>> cutoffs([[0.1, 0.2], [0.3, 0.3], [0.5, 0.4]], 3)
     {1: 0.5}
     """
-    known = [curve for curve in curves if len(curve)]
-    if len(known) < REDUCTION:
+    scored = [curve for curve in curves if len(curve)]
+    if len(scored) < REDUCTION:
         return {}
-    found = {}
+    lowest = {}
     for rung in rungs(num_iterations):
-        reached = sorted((max(curve[:rung]) for curve in known), reverse=True)
-        found[rung] = reached[max(1, len(reached) // REDUCTION) - 1]
-    return found
+        reached = sorted((max(curve[:rung]) for curve in scored), reverse=True)
+        lowest[rung] = reached[max(1, len(reached) // REDUCTION) - 1]
+    return lowest
 
 
 class Rungs(Callback):
-    """Records the validation score after every iteration, and stops training at a rung where it is below the cutoff.
-
-    Parameters
-    ----------
-    cutoffs
-        The score to reach by the iteration of each rung; empty: never stop.
-    """
+    """Records the validation score after every iteration, and stops training at a rung where it is below the cutoff."""
 
     def __init__(self, cutoffs: Mapping[int, float]) -> None:
         self.cutoffs = dict(cutoffs)
@@ -66,13 +48,7 @@ class Rungs(Callback):
         self.was_stopped = False
 
     def on_iteration(self, progress: TrainingProgress) -> bool:
-        """Take the validation score; whether to stop.
-
-        Parameters
-        ----------
-        progress
-            The state after the iteration.
-        """
+        """Take the validation score; whether to stop."""
         self.num_iterations = progress.num_iterations
         score = next((value for name, value in progress.metrics.items() if name.startswith("validation ")), None)
         if score is None:

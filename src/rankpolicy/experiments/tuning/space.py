@@ -67,15 +67,7 @@ Space = Mapping[str, Between | Sequence[Any]]
 
 
 def checked_space(ranker: Ranker, space: Space) -> dict[str, Between | tuple[Any, ...]]:
-    """The space, with lists of choices as tuples, if the ranker takes every end and choice of it.
-
-    Parameters
-    ----------
-    ranker
-        The ranker whose settings are searched.
-    space
-        For each setting ``Between(low, high)`` or a list of values.
-    """
+    """The space, with lists of choices as tuples, if the ranker takes every end and choice of it."""
     if not space:
         raise RankPolicyError(
             "space must name at least one setting to search, such as {'learning_rate': [1e-3, 3e-3]}."
@@ -90,28 +82,20 @@ def checked_space(ranker: Ranker, space: Space) -> dict[str, Between | tuple[Any
             checked[name] = values
             tried: tuple[Any, ...] = (values.low, values.high)
         elif isinstance(values, Sequence) and not isinstance(values, str) and len(values):
-            checked[name] = tried = tuple(tuple(each) if isinstance(each, list) else each for each in values)
+            checked[name] = tried = tuple(tuple(value) if isinstance(value, list) else value for value in values)
         else:
             raise RankPolicyError(
                 f"space[{name!r}] must be Between(low, high) or a list of values; got {values!r:.60}. For one value set it on the ranker."
             )
-        if len({text_of(each) for each in tried}) < len(tried):
+        if len({text_of(value) for value in tried}) < len(tried):
             raise RankPolicyError(f"space[{name!r}] must hold different values; got {values!r:.80}.")
-        for each in tried:
-            fresh(ranker, {name: each})
+        for value in tried:
+            fresh(ranker, {name: value})
     return checked
 
 
 def fresh(ranker: Ranker, settings: Mapping[str, Any]) -> Ranker:
-    """An unfitted copy of a ranker with some settings changed.
-
-    Parameters
-    ----------
-    ranker
-        The ranker.
-    settings
-        The settings to change.
-    """
+    """An unfitted copy of a ranker with some settings changed."""
     copy = type(ranker)().set_params(**ranker.get_params(deep=False)).set_params(**settings)
     copy._check_settings()
     return copy
@@ -130,77 +114,51 @@ def text_of(value: Any) -> str:
 
 
 def described(space: Mapping[str, Between | tuple[Any, ...]]) -> dict[str, Any]:
-    """The space as JSON can hold it.
-
-    Parameters
-    ----------
-    space
-        A checked space.
-    """
+    """The space as JSON can hold it."""
     return {
         name: {"low": values.low, "high": values.high, "log": values.log}
         if isinstance(values, Between)
-        else [text_of(each) for each in values]
+        else [text_of(value) for value in values]
         for name, values in space.items()
     }
 
 
 def distributions(space: Mapping[str, Between | tuple[Any, ...]]) -> dict[str, Any]:
-    """The space as Optuna's distributions; choices are known by their texts.
-
-    Parameters
-    ----------
-    space
-        A checked space.
-    """
+    """The space as Optuna's distributions; choices are known by their texts."""
     kinds = require("optuna.distributions", "Tuning")
-    found: dict[str, Any] = {}
+    by_name: dict[str, Any] = {}
     for name, values in space.items():
         if not isinstance(values, Between):
-            found[name] = kinds.CategoricalDistribution([text_of(each) for each in values])
+            by_name[name] = kinds.CategoricalDistribution([text_of(value) for value in values])
         elif values.is_whole:
-            found[name] = kinds.IntDistribution(values.low, values.high, log=values.log)
+            by_name[name] = kinds.IntDistribution(values.low, values.high, log=values.log)
         else:
-            found[name] = kinds.FloatDistribution(values.low, values.high, log=values.log)
-    return found
+            by_name[name] = kinds.FloatDistribution(values.low, values.high, log=values.log)
+    return by_name
 
 
 def to_parameters(space: Mapping[str, Between | tuple[Any, ...]], settings: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Settings as Optuna knows them; None where one is outside the space.
-
-    Parameters
-    ----------
-    space
-        A checked space.
-    settings
-        A value for each setting of the space.
-    """
-    found: dict[str, Any] = {}
+    """Settings as Optuna knows them; None where one is outside the space."""
+    by_name: dict[str, Any] = {}
     for name, values in space.items():
         value = settings[name]
         if isinstance(values, Between):
             if not values.holds(value):
                 return None
-            found[name] = value
+            by_name[name] = value
         elif text_of(value) in map(text_of, values):
-            found[name] = text_of(value)
+            by_name[name] = text_of(value)
         else:
             return None
-    return found
+    return by_name
 
 
 def to_settings(space: Mapping[str, Between | tuple[Any, ...]], parameters: Mapping[str, Any]) -> dict[str, Any]:
-    """Settings of a ranker from what Optuna drew.
-
-    Parameters
-    ----------
-    space
-        A checked space.
-    parameters
-        The values as Optuna knows them.
-    """
-    found: dict[str, Any] = {}
+    """Settings of a ranker from what Optuna drew."""
+    by_name: dict[str, Any] = {}
     for name, value in parameters.items():
         values = space[name]
-        found[name] = value if isinstance(values, Between) else next(each for each in values if text_of(each) == value)
-    return found
+        by_name[name] = (
+            value if isinstance(values, Between) else next(choice for choice in values if text_of(choice) == value)
+        )
+    return by_name

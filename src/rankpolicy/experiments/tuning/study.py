@@ -26,42 +26,29 @@ class Study:
     Settings are drawn by the tree-structured Parzen estimator (Bergstra et al. 2011; Falkner et al. 2018 for its multivariate form). What a
     trial draws depends on the seed, on its number and on the trials of earlier generations only, so a search that was interrupted ends as
     it would have without.
-
-    Parameters
-    ----------
-    space
-        The checked space.
-    given
-        The values that the ranker has for the settings of the space, which trial 0 tries.
-    purpose
-        What the search is about, as JSON can hold it; a file that was written for something else is refused.
-    seed
-        Seed of the search.
-    path
-        The file; None keeps the study in memory.
     """
 
     def __init__(
         self,
         space: Mapping[str, Between | tuple[Any, ...]],
-        given: Mapping[str, Any],
+        start_settings: Mapping[str, Any],
         *,
         purpose: dict[str, Any],
         seed: int,
         path: Path | None,
     ) -> None:
         self._optuna = require("optuna", "Tuning")
-        self._space, self._given, self._seed = space, given, seed
+        self._space, self._given, self._seed = space, start_settings, seed
         self._distributions = distributions(space)
         self._lock = None if path is None else _locked(path)
         try:
             with _quiet(self._optuna):
                 self._study = self._opened(path)
-                known = self._study.user_attrs.get(_PURPOSE)
-                if known is None:
+                purpose_of_file = self._study.user_attrs.get(_PURPOSE)
+                if purpose_of_file is None:
                     self._study.set_user_attr(_PURPOSE, purpose)
-                elif known != purpose:
-                    changed = ", ".join(sorted(name for name in purpose if known.get(name) != purpose[name]))
+                elif purpose_of_file != purpose:
+                    changed = ", ".join(sorted(name for name in purpose if purpose_of_file.get(name) != purpose[name]))
                     raise RankPolicyError(
                         f"{path} is the study of another search (not the same: {changed}). Repeat the call that made it, or name "
                         "another file."
@@ -97,27 +84,23 @@ class Study:
     def finished(self) -> list[Trial]:
         """The trials that have ended, by number."""
         return [
-            _trial(each.number, self._settings_of(each), each.user_attrs[_OUTCOME])
-            for each in self._study.get_trials(deepcopy=False)
-            if each.state.is_finished() and _OUTCOME in each.user_attrs
+            _trial(trial.number, self._settings_of(trial), trial.user_attrs[_OUTCOME])
+            for trial in self._study.get_trials(deepcopy=False)
+            if trial.state.is_finished() and _OUTCOME in trial.user_attrs
         ]
 
     def next_settings(self, numbers: Sequence[int]) -> dict[int, dict[str, Any]]:
-        """The settings of these trials, all of one generation: drawn, or as they were drawn before an interruption.
-
-        Parameters
-        ----------
-        numbers
-            Their numbers, ascending and without gaps; all trials before them have ended.
-        """
+        """The settings of these trials, all of one generation: drawn, or as they were drawn before an interruption."""
         with _quiet(self._optuna):
-            known = {each.number: each for each in self._study.get_trials(deepcopy=False)}
+            trials = {trial.number: trial for trial in self._study.get_trials(deepcopy=False)}
             for number in numbers:
-                if number not in known:
+                if number not in trials:
                     self._draw(number)
-            known = {each.number: each for each in self._study.get_trials(deepcopy=False)}
+            trials = {trial.number: trial for trial in self._study.get_trials(deepcopy=False)}
             return {
-                number: self._settings_of(known[number]) for number in numbers if not known[number].state.is_finished()
+                number: self._settings_of(trials[number])
+                for number in numbers
+                if not trials[number].state.is_finished()
             }
 
     def _draw(self, number: int) -> None:
@@ -144,13 +127,7 @@ class Study:
         return to_settings(self._space, trial.params)
 
     def tell(self, trial: Trial) -> None:
-        """Write down what came of a trial.
-
-        Parameters
-        ----------
-        trial
-            The trial.
-        """
+        """Write down what came of a trial."""
         state = self._optuna.trial.TrialState
         with _quiet(self._optuna):
             frozen = self._study.get_trials(deepcopy=False)[trial.number]
@@ -169,38 +146,28 @@ class Study:
 
         A stopped trial counts with the score it had.
         """
-        trials = [each for each in self._study.get_trials(deepcopy=False) if each.params and each.value is not None]
-        scores = {each.value for each in trials}
+        trials = [trial for trial in self._study.get_trials(deepcopy=False) if trial.params and trial.value is not None]
+        scores = {trial.value for trial in trials}
         if len(trials) < 4 or len(scores) < 2:
             return None
         with _quiet(self._optuna):
             copy = self._optuna.create_study(direction="maximize")
-            for each in trials:
+            for trial in trials:
                 copy.add_trial(
                     self._optuna.trial.create_trial(
-                        params=each.params, distributions=each.distributions, value=each.value
+                        params=trial.params, distributions=trial.distributions, value=trial.value
                     )
                 )
             try:
                 evaluator = self._optuna.importance.FanovaImportanceEvaluator(seed=self._seed)
-                found = self._optuna.importance.get_param_importances(copy, evaluator=evaluator)
+                shares = self._optuna.importance.get_param_importances(copy, evaluator=evaluator)
             except ImportError:
                 return None
-        return {name: float(share) for name, share in found.items()}
+        return {name: float(share) for name, share in shares.items()}
 
 
 def trial_seed(seed: int, number: int, *, of_sampler: bool = False) -> int:
-    """The seed of a trial, or of the draw of its settings.
-
-    Parameters
-    ----------
-    seed
-        Seed of the search.
-    number
-        Number of the trial.
-    of_sampler
-        Whether the seed is that of the draw.
-    """
+    """The seed of a trial, or of the draw of its settings."""
     return int(np.random.SeedSequence([seed, number, int(of_sampler)]).generate_state(1)[0] >> 1)
 
 
@@ -218,7 +185,7 @@ def _check_journal(path: Path) -> None:
     if path.is_dir():
         raise RankPolicyError(f"study must name a file; {path} is a directory. Name a file in it.")
     with open(path, "rb+") as file:
-        whole = 0
+        num_intact_bytes = 0
         for line in file:
             try:
                 entry = json.loads(line)
@@ -226,12 +193,12 @@ def _check_journal(path: Path) -> None:
             except ValueError:
                 is_entry = False
             if not is_entry:
-                rest = file.read(1)
-                if whole == 0 or rest:
+                next_byte = file.read(1)
+                if num_intact_bytes == 0 or next_byte:
                     raise _damaged(path)
-                file.truncate(whole)
+                file.truncate(num_intact_bytes)
                 return
-            whole += len(line)
+            num_intact_bytes += len(line)
 
 
 def _damaged(path: Path) -> RankPolicyError:

@@ -93,7 +93,7 @@ def tune(
         data, valid = split_queries(data, (0.8, 0.2), random_state=random_state)
     checked = checked_space(ranker, default_space(ranker) if space is None else space)
     parameters = ranker.get_params(deep=True)
-    given = {name: parameters[name] for name in checked}
+    start_settings = {name: parameters[name] for name in checked}
     purpose = {
         "method": ranker.name,
         "settings": ranker.to_dict()["settings"],
@@ -104,19 +104,19 @@ def tune(
         "random_state": random_state,
     }
     path = None if study is None else Path(checked_path(study))
-    kept = Study(checked, given, purpose=purpose, seed=random_state, path=path)
+    store = Study(checked, start_settings, purpose=purpose, seed=random_state, path=path)
     shown = sys.stderr.isatty() if progress is None else progress
-    trials = {trial.number: trial for trial in kept.finished()}
+    trials = {trial.number: trial for trial in store.finished()}
 
     def tell(trial: Trial) -> None:
-        kept.tell(trial)
+        store.tell(trial)
         trials[trial.number] = trial
         if shown:
             print(_line(trial, num_trials, trials), file=sys.stderr, flush=True)
         if report_trial is not None:
             report_trial(trial)
 
-    with closing(kept), opened(executor, default="serial") as chosen:
+    with closing(store), opened(executor, default="serial") as chosen:
         work = partial(run_trial, chosen.share((ranker, data, valid)))
         for start in range(0, num_trials, GENERATION):
             numbers = range(start, min(start + GENERATION, num_trials))
@@ -128,12 +128,12 @@ def tune(
                     seed=None if number == 0 else trial_seed(random_state, number),
                     cutoffs=_cutoffs(earlier) if scheduler == "asha" else {},
                 )
-                for number, settings in kept.next_settings(numbers).items()
+                for number, settings in store.next_settings(numbers).items()
             ]
             chosen.map(work, tasks, report=lambda _, trial: tell(trial))
             if all(trial.score is None for trial in trials.values()):
                 break  # it is not the settings
-        importance = kept.importance()
+        importance = store.importance()
     return _best(ranker, data, valid, list(trials.values()), importance, scheduler, shown)
 
 
@@ -145,7 +145,7 @@ def _cutoffs(earlier: Sequence[Trial]) -> dict[int, float]:
 
 
 def _best(
-    given: Ranker,
+    unfitted: Ranker,
     data: RankingDataset,
     valid: RankingDataset,
     trials: Sequence[Trial],
@@ -158,7 +158,7 @@ def _best(
     if not scored:
         raise RankPolicyError(f"no trial could be fitted. The first one failed: {ordered[0].error}")
     best = max(scored, key=lambda trial: (trial.score or 0.0, -trial.number))
-    ranker = trial_ranker(given, best.settings, None if best.number == 0 else best.seed)
+    ranker = trial_ranker(unfitted, best.settings, None if best.number == 0 else best.seed)
     ranker.fit(data, valid=valid, progress=shown)
     return Tuned(
         ranker=ranker,
@@ -174,6 +174,6 @@ def _best(
 def _line(trial: Trial, num_trials: int, trials: dict[int, Trial]) -> str:
     if trial.score is None:
         return f"trial {trial.number} ({len(trials)} of {num_trials})  failed: {trial.error}"
-    best = max(each.score for each in trials.values() if each.score is not None)
+    best = max(trial.score for trial in trials.values() if trial.score is not None)
     ended = f"stopped after {len(trial.curve)} iterations" if trial.state == "stopped" else "complete"
     return f"trial {trial.number} ({len(trials)} of {num_trials})  {trial.score:.4f}  best {best:.4f}  {ended}  {trial.seconds:.1f} s"

@@ -47,11 +47,11 @@ class Tuned:
     @property
     def best_so_far(self) -> list[float]:
         """The best validation score up to each trial."""
-        found: list[float] = []
+        scores: list[float] = []
         for trial in self.trials:
             score = float("-inf") if trial.score is None else trial.score
-            found.append(max(score, found[-1] if found else score))
-        return found
+            scores.append(max(score, scores[-1] if scores else score))
+        return scores
 
     @property
     def score(self) -> float:
