@@ -28,7 +28,7 @@ from rankpolicy.models.bilstm import BiLSTMNetwork
 from rankpolicy.models.encoder import FineTunedEncoder
 from rankpolicy.models.mcan import MCANNetwork
 from rankpolicy.objectives import Hybrid
-from rankpolicy.training import NetworkFit, TrainingSettings, text_steps
+from rankpolicy.training import NetworkFit, TrainingSettings, device_texts
 
 EPOCHS = 3
 NUM_WIKI = 873
@@ -147,12 +147,12 @@ def fits() -> Iterator[tuple[str, int, NetworkFit]]:
 @contextmanager
 def without_graphs() -> Iterator[None]:
     """Batches of the host, operation by operation."""
-    serve = vars(text_steps.TextSteps)["serve"]
-    text_steps.TextSteps.serve = staticmethod(lambda *_: False)  # type: ignore[method-assign]
+    serve = vars(device_texts.DeviceTexts)["serve"]
+    device_texts.DeviceTexts.serve = staticmethod(lambda *_: False)  # type: ignore[method-assign]
     try:
         yield
     finally:
-        text_steps.TextSteps.serve = serve  # type: ignore[method-assign]
+        device_texts.DeviceTexts.serve = serve  # type: ignore[method-assign]
 
 
 def rows() -> Iterator[dict[str, Any]]:
@@ -168,7 +168,7 @@ def rows() -> Iterator[dict[str, Any]]:
             "reward": round(reward, 4),
             "measured": f"on {timed} of {num_queries} questions",
         }
-        if text_steps.TextSteps.serve(fit.network, fit.train.features):
+        if device_texts.DeviceTexts.serve(fit.network, fit.train.features):
             with without_graphs():
                 eager, _, _ = seconds_per_epoch([replace(fit)])
             row["step_ms_without_graphs"] = round(1000 * eager / num_steps, 2)

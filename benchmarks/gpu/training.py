@@ -20,7 +20,7 @@ from rankpolicy.data.batches import RaggedTensors
 from rankpolicy.kernels import TRITON_SWITCH
 from rankpolicy.models import MLP, Average
 from rankpolicy.objectives import PolicyGradient
-from rankpolicy.training import NetworkFit, TrainingSettings, fit_networks, together
+from rankpolicy.training import NetworkFit, TrainingSettings, ensemble, fit_networks
 
 BATCH, EPOCHS = 64, 5
 BYTES_PER_SECOND = 4.8e12  # memory of an H200
@@ -106,14 +106,14 @@ def shares(profiled: dict[str, Any], *, num_steps: int) -> dict[str, Any]:
 def torch_path(name: str, num_items: int, num_features: int, num_queries: int) -> dict[str, Any]:
     """The same epoch without kernels, graphs and device-side batches, from a few hundred queries."""
     train = data(384, num_items, num_features)
-    before, switch = together.stays_on_device, os.environ.get(TRITON_SWITCH)
-    together.stays_on_device, os.environ[TRITON_SWITCH] = (lambda fit: False), "0"
+    before, switch = ensemble.stays_on_device, os.environ.get(TRITON_SWITCH)
+    ensemble.stays_on_device, os.environ[TRITON_SWITCH] = (lambda fit: False), "0"
     try:
         fit = new_fit(train)
         fit.settings = replace(fit.settings, epochs=2)
         seconds, _, _ = seconds_per_epoch([fit])
     finally:
-        together.stays_on_device = before
+        ensemble.stays_on_device = before
         os.environ.pop(TRITON_SWITCH)
         if switch is not None:
             os.environ[TRITON_SWITCH] = switch

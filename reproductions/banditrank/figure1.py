@@ -16,7 +16,7 @@ from rankpolicy.evaluation import MetricTable, evaluate
 from rankpolicy.rankers import BanditRank
 from rankpolicy.rankers.networks.bandit_rank import PAPER_REWARDS
 from reproductions.banditrank.comparing import above, by_run, once_per_query
-from reproductions.banditrank.web_search import PAPER_BETAS, PAPER_SETTINGS, adam_with, random_splits
+from reproductions.banditrank.web_search import PAPER_BETAS, PAPER_SETTINGS, random_splits
 from reproductions.paired import PairedInterval, t_interval
 from reproductions.target import Claim, Outcome, Row, Setup
 
@@ -75,9 +75,10 @@ def run(setup: Setup) -> Outcome:
 def _test_curve(study: Study, task: tuple[int, str]) -> list[MetricTable]:
     """The test queries after every epoch. No data choose an epoch: training goes on from a checkpoint, one epoch at a time."""
     split = study.splits[task[0]]
-    settings = study.settings | {"reward": PAPER_REWARDS[task[1]], "random_state": study.seed + task[0]}
+    of_task = {"reward": PAPER_REWARDS[task[1]], "random_state": study.seed + task[0], "betas": PAPER_BETAS}
+    settings = study.settings | of_task
     tables = []
-    with adam_with(PAPER_BETAS), TemporaryDirectory() as folder:
+    with TemporaryDirectory() as folder:
         for epoch in range(1, study.num_epochs + 1):
             ranker = BanditRank().set_params(**settings | {"epochs": epoch})
             ranker.fit(split.train, checkpoint=Path(folder) / "state", resume=epoch > 1, progress=False)

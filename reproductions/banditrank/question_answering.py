@@ -16,7 +16,7 @@ from rankpolicy.evaluation import MetricTable, evaluate
 from rankpolicy.models import Encoder
 from rankpolicy.rankers import BanditRank
 from rankpolicy.rankers.networks.bandit_rank import PAPER_REWARDS
-from reproductions.banditrank.web_search import PAPER_BETAS, adam_with
+from reproductions.banditrank.web_search import PAPER_BETAS
 from reproductions.target import Row, Setup
 
 NUM_SEEDS = 5
@@ -79,9 +79,11 @@ def run_fits(setup: Setup, study: Study, fits: Sequence[Fit]) -> dict[str, list[
 def fit_and_measure(study: Study, fit: Fit) -> Measured:
     """Train, keep the best epoch on the validation questions, measure."""
     started = time.perf_counter()
-    ranker = BanditRank(**study.settings[fit.row], valid_metric=study.metrics[0], random_state=fit.seed)
-    with adam_with(PAPER_BETAS if fit.row in study.with_paper_betas else None):
-        ranker.fit(study.train, valid=study.valid, progress=False)
+    settings = dict(study.settings[fit.row])
+    if fit.row in study.with_paper_betas:
+        settings["betas"] = PAPER_BETAS
+    ranker = BanditRank(**settings, valid_metric=study.metrics[0], random_state=fit.seed)
+    ranker.fit(study.train, valid=study.valid, progress=False)
     scores = ranker.predict(study.test)
     return Measured(
         evaluate(ranker, study.valid, study.metrics),

@@ -23,7 +23,6 @@ from reproductions.banditrank.web_search import (
     PAPER_BETAS,
     PAPER_SETTINGS,
     PLAIN_SAME_WEIGHTS,
-    adam_with,
     random_splits,
 )
 from reproductions.target import Claim, Outcome, Setup
@@ -157,20 +156,20 @@ def _fit(study: Study, task: tuple[int, str]) -> Fitted:
     few = SMOKE_SETTINGS[name] if study.is_smoke else {}
     # BanditRank's settings are given; the others choose theirs.
     max_candidates = 1 if name == "bandit-rank" or study.is_smoke else None
-    given = {"valid_metric": "map", "random_state": study.seed + task[0], **settings, **few}
+    betas = {"betas": PAPER_BETAS} if task[1] in WITH_PAPER_BETAS else {}
+    given = {"valid_metric": "map", "random_state": study.seed + task[0], **settings, **betas, **few}
     if name == "lambdamart":
         ranker: Ranker | AveragedTrees = best_average(split, given, max_candidates=max_candidates)
         best_epoch = 0
     else:
-        with adam_with(PAPER_BETAS if task[1] in WITH_PAPER_BETAS else None):
-            ranker = fit_best(
-                ranker_class_named(name),
-                given,
-                split.train,
-                split.valid,
-                max_candidates=max_candidates,
-                progress=False,
-            ).ranker
+        ranker = fit_best(
+            ranker_class_named(name),
+            given,
+            split.train,
+            split.valid,
+            max_candidates=max_candidates,
+            progress=False,
+        ).ranker
         best_epoch = int(ranker.best_iteration_) if name in ("bandit-rank", "listnet") else 0
     return Fitted(evaluate(ranker, split.test, METRICS), best_epoch, time.perf_counter() - started)
 

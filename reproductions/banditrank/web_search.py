@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-from functools import partial
 from typing import Any
-from unittest import mock
 
 import numpy as np
-import torch
 
 from rankpolicy.data import read_folds, split_queries
 from rankpolicy.data.arrays import concatenate
 from rankpolicy.data.folds import Fold
 from rankpolicy.models import MLP, Highway
 from rankpolicy.rankers.networks.bandit_rank import PAPER_REWARDS
-from rankpolicy.training import optimizer
 from reproductions.target import Setup
 
 FOLDER = "letor_mq2007"
@@ -26,7 +20,7 @@ NUM_SMOKE_QUERIES = 20
 # layer were set to 92." "Adam optimizer with the beta parameters set to (0, 0.999), and a weight decay of 1e-6"; "A dropout of 0.4 was
 # applied to all layers. An initial learning rate of 7e-5 was used for all models. We set M', B to M' = 40 and B = 30"; "ε = 0.1 for all the
 # experiments"; "all the best results of BanditRank were achieved in less than 30 epochs"; "We directly use those vectors". The paper names
-# no batch size; one query per step is how eq. 8 reads (README). The betas are no setting of the library: see ``adam_with``.
+# no batch size; one query per step is how eq. 8 reads (README).
 PAPER_SETTINGS: dict[str, Any] = {
     "reward": PAPER_REWARDS["R4"],
     "model": Highway(hidden=(92, 92, 92), dropout=0.4),
@@ -47,19 +41,6 @@ PLAIN_SAME_WEIGHTS = MLP(hidden=(128, 128, 128, 128), dropout=0.4)
 
 
 PAPER_BETAS = (0.0, 0.999)
-
-
-@contextmanager
-def adam_with(betas: tuple[float, float] | None) -> Iterator[None]:
-    """Train networks by AdamW with these betas; None leaves torch's own, (0.9, 0.999), as they are."""
-    if betas is None:
-        yield
-        return
-    with (
-        mock.patch.object(torch.optim, "AdamW", partial(torch.optim.AdamW, betas=betas)),
-        mock.patch.object(optimizer, "BETAS", betas),
-    ):
-        yield
 
 
 def random_splits(setup: Setup, *, num_splits: int, with_empty_queries: bool = False) -> list[Fold]:

@@ -2,6 +2,7 @@
 
 import json
 import os
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,6 +12,8 @@ from rankpolicy import BanditRank, LambdaMART, make_web_search
 from rankpolicy.cli.main import run
 from rankpolicy.data.folds import Fold
 from rankpolicy.evaluation import MetricTable, evaluate
+from rankpolicy.training import TrainingSettings
+from rankpolicy.training.loop import new_adamw
 from reproductions.banditrank import comparing, exploration, figure1, statistics, table6, web_search
 
 REAL = pytest.mark.skipif(
@@ -253,25 +256,25 @@ def test_a_reward_with_another_curve_makes_its_claims_fail(reward, level, failin
     assert {claim.claim.partition(": test")[0] for claim in claims if not claim.holds} == failing
 
 
-def test_adam_takes_the_paper_s_betas_and_then_its_own_again():
-    weight = torch.nn.Parameter(torch.zeros(1))
+def test_adam_takes_the_paper_s_betas():
+    weight = torch.nn.Linear(1, 1, bias=False)
 
-    def two_steps():
+    def two_steps(**settings):
         """Where a weight ends whose gradient is 1, then -1: AdamW divides both by 1."""
-        optimizer = torch.optim.AdamW([weight.detach_().zero_().requires_grad_()], lr=0.1, weight_decay=0.0)
+        torch.nn.init.zeros_(weight.weight)
+        optimizer = new_adamw(weight, TrainingSettings(learning_rate=0.1, **settings))
         for gradient in (1.0, -1.0):
-            weight.grad = torch.full((1,), gradient)
+            weight.weight.grad = torch.full((1, 1), gradient)
             optimizer.step()
-        return float(weight.detach())
+        return float(weight.weight.detach())
 
-    with web_search.adam_with(web_search.PAPER_BETAS):
-        assert two_steps() == pytest.approx(0.0, abs=1e-6)  # -0.1, then 0.1: the first direction is forgotten
+    # -0.1, then 0.1: the first direction is forgotten
+    assert two_steps(betas=web_search.PAPER_BETAS) == pytest.approx(0.0, abs=1e-6)
     assert two_steps() == pytest.approx(-0.1 + 0.1 * (0.1 - 0.09) / 0.19, abs=1e-6)
 
     data = make_web_search(6, random_state=0)
     ranker = BanditRank(epochs=2, num_samples=2, num_networks=1)
-    with web_search.adam_with(web_search.PAPER_BETAS):
-        theirs = ranker.fit(data, progress=False).predict(data)
+    theirs = replace(ranker, betas=web_search.PAPER_BETAS).fit(data, progress=False).predict(data)
     assert not np.allclose(theirs, ranker.fit(data, progress=False).predict(data))
 
 
@@ -281,9 +284,9 @@ def test_a_curve_is_that_of_one_uninterrupted_training():
     settings = web_search.PAPER_SETTINGS | {"num_samples": 2, "gamma": 1.0}
     study = figure1.Study([split], 0, settings, 3)
     tables = figure1._test_curve(study, (0, "R1"))
-    whole = BanditRank().set_params(**settings | {"reward": "ap", "epochs": 3, "random_state": 0})
-    with web_search.adam_with(web_search.PAPER_BETAS):
-        expected = evaluate(whole.fit(data, progress=False), data, figure1.METRICS)
+    own = {"reward": "ap", "epochs": 3, "random_state": 0, "betas": web_search.PAPER_BETAS}
+    whole = BanditRank().set_params(**settings | own)
+    expected = evaluate(whole.fit(data, progress=False), data, figure1.METRICS)
     np.testing.assert_array_equal(tables[-1].values, expected.values)
     assert not np.array_equal(tables[0].values, tables[-1].values)
 

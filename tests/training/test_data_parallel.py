@@ -37,7 +37,11 @@ def test_two_workers_train_what_one_process_would(name, trained):
     ranker, valid = rankers()[name]
     ranker.fit(TRAIN, valid=valid, progress=False)
     found = np.load(trained / f"{name}.npz")
-    np.testing.assert_allclose(found["scores"], ranker.predict(DATA), rtol=1e-4, atol=2e-5)
+    scores = np.array([found["scores"], ranker.predict(DATA)])
+    if name != "regression":
+        # A constant for all items has no gradient but for rounding, which Adam scales up.
+        scores -= scores.mean(1, keepdims=True)
+    np.testing.assert_allclose(*scores, rtol=1e-4, atol=2e-5)
     np.testing.assert_allclose(found["training"], reports(ranker), rtol=1e-5)
 
 

@@ -5,8 +5,8 @@ import pytest
 import torch
 
 from rankpolicy.objectives import Hybrid, PolicyGradient
-from rankpolicy.training import fit_networks, resident
-from tests.training.test_together import new_fit, ranking_scores, tensors
+from rankpolicy.training import device_batches, fit_networks
+from tests.training.test_ensemble import new_fit, ranking_scores, tensors
 
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
 
@@ -27,7 +27,7 @@ def test_sampled_steps_are_captured(monkeypatch, caplog, estimator, reward):
     captured, state = fitted()
     assert "without a CUDA graph" not in caplog.text
     assert state.reports[-1] > state.reports[0]
-    monkeypatch.setattr(resident.ResidentSteps, "capture", lambda *_: None)
+    monkeypatch.setattr(device_batches.DeviceBatches, "capture", lambda *_: None)
     eager, same = fitted()
     np.testing.assert_allclose(state.reports, same.reports, rtol=1e-3)
     np.testing.assert_allclose(ranking_scores(captured), ranking_scores(eager), rtol=0, atol=1e-2)

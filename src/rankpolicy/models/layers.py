@@ -9,13 +9,10 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
 
 import torch
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
-
-from rankpolicy.kernels import HAS_NUMBA
 
 
 def linear(num_inputs: int, num_outputs: int, *, bias: bool = True, generator: torch.Generator | None) -> nn.Linear:
@@ -159,42 +156,7 @@ def relu_dropout(inputs: Tensor, draws: Tensor, draws_of: Tensor, *, thresholds:
     Inputs are (item, member, output) with ``by_item``, else (member, item, output); draws random bytes (row, item * output);
     member m reads the row ``draws_of[m]``; thresholds (member,) of 256.
     """
-    scales = 256 / (256 - thresholds.to(inputs.dtype))
-    if inputs.device.type == "cpu" and inputs.dtype == torch.float32 and HAS_NUMBA:
-        compiled: Tensor = _CompiledReluDropout.apply(inputs, draws, draws_of, thresholds, scales, by_item)  # type: ignore[no-untyped-call]
-        return compiled
     activations = inputs.transpose(0, 1) if by_item else inputs
-    member_draws = draws[draws_of].view(activations.shape)
-    return activations.relu() * ((member_draws >= thresholds[:, None, None]) * scales[:, None, None])
-
-
-class _CompiledReluDropout(torch.autograd.Function):
-    @staticmethod
-    def forward(
-        ctx: Any, inputs: Tensor, draws: Tensor, draws_of: Tensor, thresholds: Tensor, scales: Tensor, by_item: bool
-    ) -> Tensor:
-        from rankpolicy.kernels import relu_dropout as kernel
-
-        outputs = torch.from_numpy(
-            kernel.relu_dropout(
-                inputs.detach().contiguous().numpy(),
-                draws.numpy(),
-                draws_of.numpy(),
-                thresholds=thresholds.numpy(),
-                scales=scales.numpy(),
-                by_item=by_item,
-            )
-        )
-        ctx.save_for_backward(outputs)
-        ctx.scales, ctx.by_item = scales, by_item
-        return outputs
-
-    @staticmethod
-    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
-        from rankpolicy.kernels import relu_dropout as kernel
-
-        (outputs,) = ctx.saved_tensors
-        passed = kernel.relu_dropout_gradient(
-            gradient.contiguous().numpy(), outputs.numpy(), scales=ctx.scales.numpy(), by_item=ctx.by_item
-        )
-        return torch.from_numpy(passed), None, None, None, None, None
+    is_kept = draws[draws_of].view(activations.shape) >= thresholds[:, None, None]
+    scales = 256 / (256 - thresholds.to(inputs.dtype))
+    return activations.relu() * is_kept.to(inputs.dtype).mul_(scales[:, None, None])

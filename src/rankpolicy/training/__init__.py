@@ -2,7 +2,7 @@
 
 from rankpolicy.training.callbacks import Callback, TrainingProgress
 from rankpolicy.training.data_parallel import Worker, data_parallel
-from rankpolicy.training.fit import fit_network, fit_networks
+from rankpolicy.training.ensemble import fit_network, fit_networks
 from rankpolicy.training.network_fit import NetworkFit, TrainingSettings, TrainingState, Validation
 from rankpolicy.training.progress import ReportOptions, epoch_progress
 from rankpolicy.training.trackers import MLflow, TensorBoard, WeightsAndBiases

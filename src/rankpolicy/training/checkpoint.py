@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import warnings
+from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,11 +16,23 @@ from rankpolicy.types import RankPolicyError
 from rankpolicy.writing import atomic_write, checked_target, is_special
 
 if TYPE_CHECKING:
-    from rankpolicy.training.network_fit import TrainingState
+    from rankpolicy.training.network_fit import NetworkFit, TrainingState
 
 
-def write_checkpoint(path: Path, state: TrainingState, *, purpose: str, data: str) -> None:
-    """Write a checkpoint, whole or not at all. ``purpose`` describes the run, ``data`` is the fingerprint of its data."""
+def open_checkpoint(fit: NetworkFit, state: TrainingState) -> None:
+    """Continue from the checkpoint of a fit if it is to be resumed; refuse, before training, a file that one cannot or must not replace."""
+    assert fit.checkpoint is not None
+    if fit.resume:
+        if os.path.exists(fit.checkpoint):
+            _read_checkpoint(fit, state)
+        else:  # the same command may be meant to start and to continue
+            warnings.warn(f"nothing to resume: {fit.checkpoint} does not exist. Training starts afresh.", stacklevel=6)
+    _check_target(fit, fit.checkpoint)
+
+
+def write_checkpoint(fit: NetworkFit, state: TrainingState) -> None:
+    """Write a checkpoint, whole or not at all."""
+    assert fit.checkpoint is not None
     save = require("safetensors.torch", "A checkpoint").save
     optimizer = state.optimizer.state_dict()
     tensors: dict[str, torch.Tensor] = {"generator": state.generator.get_state()}
@@ -34,19 +47,36 @@ def write_checkpoint(path: Path, state: TrainingState, *, purpose: str, data: st
         "parts": state.parts,
         "scores": state.scores,
         "other_scores": state.other_scores,
-        "purpose": purpose,
-        "data": data,
+        "purpose": _purpose(fit),
+        "data": fit.data,
     }
     # clone: safetensors refuses tensors that share memory
     content = save(
         {name: tensor.clone().contiguous() for name, tensor in tensors.items()}, {"state": json.dumps(numbers)}
     )
-    with atomic_write(path) as file:
+    with atomic_write(fit.checkpoint) as file:
         file.write(content)
 
 
-def check_place(path: Path, *, purpose: str, data: str, resume: bool) -> None:
-    """Refuse, before training, a file that a checkpoint cannot or must not replace; make its folder where it is missing."""
+def _purpose(fit: NetworkFit) -> str:
+    """What must not change between a checkpoint and its resumption; how long to train may."""
+    objective, settings = fit.objective, fit.settings
+    reward = getattr(getattr(objective, "reward", None), "name", "")
+    values = {field.name: getattr(settings, field.name) for field in fields(settings)}
+    values = {name: value for name, value in values.items() if name not in ("epochs", "patience")}
+    if is_dataclass(objective):
+        of_objective = {field.name: getattr(objective, field.name) for field in fields(objective)}
+        values |= {
+            name: value
+            for name, value in of_objective.items()
+            if name not in ("epoch", "report_name") and (value is None or isinstance(value, int | float | str))
+        }
+    listed = ", ".join(f"{name}={value}" for name, value in values.items())
+    return f"{type(objective).__name__}({reward}) with {listed}, validation {fit.validation.name if fit.validation else 'none'}"
+
+
+def _check_target(fit: NetworkFit, path: Path) -> None:
+    """Refuse a file that a checkpoint cannot or must not replace; make its folder where it is missing."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -57,14 +87,14 @@ def check_place(path: Path, *, purpose: str, data: str, resume: bool) -> None:
     writable = target if is_special(target) else target.resolve().parent
     if not os.access(writable, os.W_OK):
         raise RankPolicyError(f"checkpoint must be writable; {writable} is not. Choose another place.")
-    if resume or not target.is_file() or not target.stat().st_size:
+    if fit.resume or not target.is_file() or not target.stat().st_size:
         return
     made_by = _training_of(target)
     if made_by is None:
         raise RankPolicyError(
             f"checkpoint must not replace another file; {path} is there and is no checkpoint. Choose another name, or delete it."
         )
-    if made_by != (purpose, data):
+    if made_by != (_purpose(fit), fit.data):
         raise RankPolicyError(
             f"checkpoint must not replace that of another training; {path} was made with other settings or data. Choose another name, or "
             "delete it."
@@ -83,8 +113,10 @@ def _training_of(path: Path) -> tuple[Any, Any] | None:
         return None
 
 
-def read_checkpoint(path: Path, state: TrainingState, *, purpose: str, data: str) -> None:
+def _read_checkpoint(fit: NetworkFit, state: TrainingState) -> None:
     """Put ``state``, a new one of the same network and optimizer, where the checkpoint left off, its generator included."""
+    assert fit.checkpoint is not None
+    path, purpose = fit.checkpoint, _purpose(fit)
     safetensors = require("safetensors", "A checkpoint")
     try:
         with safetensors.safe_open(path, framework="pt") as file:
@@ -92,7 +124,7 @@ def read_checkpoint(path: Path, state: TrainingState, *, purpose: str, data: str
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - a handle, not a dict
         if numbers["purpose"] != purpose:
             raise KeyError(f"it was made by {numbers['purpose']}, this is {purpose}")
-        if numbers["data"] != data:
+        if numbers["data"] != fit.data:
             raise RankPolicyError(
                 f"cannot resume from {path}: it was made with other training or validation data.",
                 python="Resume with the data it was made with, or train without resume.",

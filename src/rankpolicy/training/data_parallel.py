@@ -12,14 +12,12 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
 from datetime import timedelta
-from typing import Any
 
 import torch
 from torch import Tensor, distributed
 
 from rankpolicy.data.batches import Batch, RaggedTensors
 from rankpolicy.training.network_fit import NetworkFit
-from rankpolicy.training.optimizer import StackedAdamW
 from rankpolicy.types import RankPolicyError
 
 RENDEZVOUS = (
@@ -190,34 +188,15 @@ class _PartOfBatch(Batch):
         return Batch.mean_over_items(self, values) * self.share_of_items
 
 
-class SummedAdamW(StackedAdamW):
-    """AdamW on the sum of the gradients of all workers."""
-
-    def step(self, gradients: Sequence[Tensor]) -> None:
-        summed = [gradient.contiguous() for gradient in gradients]
-        sum_over_workers(summed)
-        super().step(summed)
-
-
-def with_summed_gradients(optimizer: torch.optim.Optimizer) -> torch.optim.Optimizer:
-    """The optimizer, which sums the gradients of all workers before each step; unchanged where there is one worker.
-
-    Parameters
-    ----------
-    optimizer
-        An optimizer of torch.
-    """
-    if _current is not None:
-
-        def sum_gradients(*_: Any) -> None:
-            weights = [weight for group in optimizer.param_groups for weight in group["params"]]
-            for weight in weights:
-                if weight.grad is None:
-                    weight.grad = torch.zeros_like(weight)
-            sum_over_workers([weight.grad for weight in weights])
-
-        optimizer.register_step_pre_hook(sum_gradients)
-    return optimizer
+def sum_gradients(optimizer: torch.optim.Optimizer) -> None:
+    """Replace the gradients of all weights by their sums over all workers; nothing changes where there is one worker."""
+    if _current is None:
+        return
+    weights = [weight for group in optimizer.param_groups for weight in group["params"]]
+    for weight in weights:
+        if weight.grad is None:
+            weight.grad = torch.zeros_like(weight)
+    sum_over_workers([weight.grad for weight in weights])
 
 
 def sum_over_workers(tensors: Sequence[Tensor]) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,7 @@ from rankpolicy.data.rows import NetworkRows
 from rankpolicy.declarations.settings import check_settings, documented, setting
 from rankpolicy.display import short_repr
 from rankpolicy.objectives.value import Objective
+from rankpolicy.types import RankPolicyError
 
 # Flat validation scores (items,) -> higher is better
 ScoreValidation = Callable[[Tensor], float]
@@ -45,6 +46,12 @@ class TrainingSettings:
         "How strongly weights are pulled towards 0; 1e-4 to 1e-2 helps against overfitting on little data.",
         at_least=0,
     )
+    betas: tuple[float, ...] = setting(
+        (0.9, 0.999),
+        "How much AdamW remembers: the share of the mean gradient, and of the mean square, that a step keeps. (0, 0.999) has no momentum.",
+        at_least=0,
+        below=1,
+    )
     patience: int | None = setting(
         15,
         "With validation data: epochs without a better score before training stops. None: never stop early.",
@@ -56,6 +63,13 @@ class TrainingSettings:
 
     def __post_init__(self) -> None:
         check_settings(self)
+        check_betas(self.betas)
+
+
+def check_betas(betas: Sequence[float]) -> None:
+    """Refuse betas that are not two."""
+    if len(betas) != 2:
+        raise RankPolicyError(f"betas must be two numbers, such as (0.9, 0.999); got {tuple(betas)}.")
 
 
 @dataclass(slots=True)

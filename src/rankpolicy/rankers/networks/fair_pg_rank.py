@@ -96,6 +96,7 @@ class FairPGRank(NetworkRanker, FairPolicyGradientSettings):
     )
     batch_queries: int = setting_of(NetworkRanker, "batch_queries", read_when=_IN_BATCHES)
     learning_rate: float = setting_of(NetworkRanker, "learning_rate", read_when=_IN_BATCHES)
+    betas: tuple[float, ...] = setting_of(NetworkRanker, "betas", read_when=_IN_BATCHES)
     patience: int | None = setting_of(
         NetworkRanker,
         "patience",

@@ -39,6 +39,7 @@ from rankpolicy.rankers.base import DECISIVE, FitOptions, Ranker
 from rankpolicy.rankers.fitting import FitSteps, complete_alone
 from rankpolicy.rankers.networks.fine_tuning import check_network_init
 from rankpolicy.training import NetworkFit, TrainingSettings, TrainingState, Validation, epoch_progress
+from rankpolicy.training.network_fit import check_betas
 from rankpolicy.types import NetworkInputs, RankPolicyError
 
 if TYPE_CHECKING:
@@ -93,6 +94,7 @@ class NetworkRanker(Ranker, TrainingSettings):
     def _check_settings(self) -> None:
         as_model(self.model, reads=self._readable)
         super()._check_settings()
+        check_betas(self.betas)
 
     @property
     def _readable(self) -> tuple[str, ...]:

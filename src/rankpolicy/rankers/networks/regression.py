@@ -47,6 +47,7 @@ class Regression(NetworkRanker):
     epochs: int = setting_of(NetworkRanker, "epochs", read_when=_IS_TRAINED)
     batch_queries: int = setting_of(NetworkRanker, "batch_queries", read_when=_IS_TRAINED)
     learning_rate: float = setting_of(NetworkRanker, "learning_rate", read_when=_IS_TRAINED)
+    betas: tuple[float, ...] = setting_of(NetworkRanker, "betas", read_when=_IS_TRAINED)
     patience: int | None = setting_of(NetworkRanker, "patience", read_when=_IS_TRAINED)
     num_networks: int = setting_of(NetworkRanker, "num_networks", read_when=_IS_TRAINED)
     device: str = setting_of(NetworkRanker, "device", read_when=_IS_TRAINED)

@@ -1,6 +1,7 @@
 """Networks that are trained together end as they would alone: on the CPU, with the steps of a device, and on a device."""
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -11,8 +12,8 @@ from rankpolicy.data.batches import RaggedTensors
 from rankpolicy.data.dataset import RankingDataset
 from rankpolicy.models import MLP, Average
 from rankpolicy.objectives import FairPolicyGradient, ListNetCrossEntropy, PolicyGradient
-from rankpolicy.training import NetworkFit, TrainingSettings, Validation, fit_networks, resident, together
-from rankpolicy.training.optimizer import StackedAdamW
+from rankpolicy.training import NetworkFit, TrainingSettings, Validation, device_batches, ensemble, fit_networks
+from rankpolicy.training.optimizer import FlatAdamW
 
 DATA = make_web_search(40, random_state=0)
 DEVICES = ["cpu", pytest.param("cuda", marks=pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU"))]
@@ -66,7 +67,7 @@ def check_same(make, *, tolerance=2e-3):
 
 @pytest.fixture(params=["batches of the host", "steps of a device"])
 def device(request, monkeypatch):
-    monkeypatch.setattr(together, "stays_on_device", lambda fit: request.param == "steps of a device")
+    monkeypatch.setattr(ensemble, "stays_on_device", lambda fit: request.param == "steps of a device")
     return "cpu"
 
 
@@ -77,7 +78,7 @@ def test_settings_seeds_and_dropout(device):
     def make():
         return [new_fit(train, seed=s, rate=r, decay=w, dropout=d) for s, r, w, d in numbers]
 
-    assert together.stacks_of(make()) == [[0, 1, 2, 3]]
+    assert ensemble.ensembles_of(make()) == [[0, 1, 2, 3]]
     check_same(make)
 
 
@@ -91,7 +92,7 @@ def test_strengths_of_fairness(device):
             for strength in strengths
         ]
 
-    assert together.stacks_of(make()) == [[0, 1, 2]]
+    assert ensemble.ensembles_of(make()) == [[0, 1, 2]]
     check_same(make)
 
 
@@ -132,12 +133,12 @@ def test_networks_that_differ_in_more_than_numbers_are_trained_apart():
         new_fit(train, dropout=0.0),
         new_fit(train, seed=3),
     ]
-    assert together.stacks_of(fits) == [[0, 5], [1], [2], [3], [4]]
+    assert ensemble.ensembles_of(fits) == [[0, 5], [1], [2], [3], [4]]
 
 
 def test_buckets_hold_every_query_once_and_queries_of_similar_length_together():
     sizes = np.random.default_rng(0).integers(1, 200, 500)
-    buckets = resident._buckets([sizes, sizes[::-1]], 16)
+    buckets = device_batches._buckets([sizes, sizes[::-1]], 16)
     for dataset, lengths in enumerate((sizes, sizes[::-1])):
         queries = np.concatenate([bucket[dataset] for bucket in buckets])
         assert sorted(queries) == list(range(500))
@@ -148,7 +149,7 @@ def test_buckets_hold_every_query_once_and_queries_of_similar_length_together():
 
 def test_steps_of_a_device_take_every_query_once():
     train = tensors()
-    steps = resident.ResidentSteps(
+    steps = device_batches.DeviceBatches(
         [train], 7, generators=[torch.Generator().manual_seed(0)], members_per_group=1, num_policies=1
     )
     seen = []
@@ -167,8 +168,12 @@ def test_steps_of_a_device_take_every_query_once():
 def test_adamw_moves_each_member_as_torch_would(device):
     generator = torch.Generator().manual_seed(0)
     start, rates, decays = torch.randn(3, 4, 5, generator=generator), [1e-2, 3e-3, 0.1], [0.0, 0.5, 0.01]
-    weights = start.clone().to(device).requires_grad_()
-    ours = StackedAdamW([weights], learning_rates=rates, weight_decays=decays)
+    flat = start.flatten().to(device)
+    weights = flat.view(start.shape)
+    settings = [
+        TrainingSettings(learning_rate=rate, weight_decay=decay) for rate, decay in zip(rates, decays, strict=True)
+    ]
+    ours = FlatAdamW(SimpleNamespace(flat=flat, weights=[weights], num_networks=1), settings)
     members = [start[member].clone().requires_grad_() for member in range(3)]
     theirs = [
         torch.optim.AdamW([member], lr=rate, weight_decay=decay)
@@ -176,7 +181,7 @@ def test_adamw_moves_each_member_as_torch_would(device):
     ]
     for _ in range(30):
         gradient = torch.randn(start.shape, generator=generator)
-        ours.step([gradient.to(device)])
+        ours.step(gradient.flatten().to(device))
         for member, own, optimizer in zip(members, gradient, theirs, strict=True):
             member.grad = own.clone()
             optimizer.step()
@@ -197,7 +202,7 @@ def test_captured_steps_train_as_eager_ones(monkeypatch, fair, caplog):
     assert "without a CUDA graph" not in caplog.text
     captured = make()
     fit_networks(captured)
-    monkeypatch.setattr(resident.ResidentSteps, "capture", lambda *_: None)
+    monkeypatch.setattr(device_batches.DeviceBatches, "capture", lambda *_: None)
     eager = make()
     fit_networks(eager)
     for one, other in zip(captured, eager, strict=True):

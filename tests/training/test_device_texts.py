@@ -12,7 +12,7 @@ from rankpolicy.models.average import Average
 from rankpolicy.models.mcan import MCANNetwork
 from rankpolicy.objectives import Hybrid, ListNetCrossEntropy
 from rankpolicy.objectives.deltr import DELTRLoss
-from rankpolicy.training import NetworkFit, TrainingSettings, fit_networks, text_steps, together
+from rankpolicy.training import NetworkFit, TrainingSettings, device_texts, ensemble, fit_networks
 
 SIZES = np.random.default_rng(0).integers(1, 7, 30)
 NEEDS_GPU = pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
@@ -57,35 +57,34 @@ def new_fit(train, *, objective, dropout=0.2, epochs=4) -> NetworkFit:
 
 def test_batches_hold_every_query_once_and_score_as_ragged_ones():
     train = texts()
-    steps = text_steps.TextSteps(train, 7, generator=torch.Generator().manual_seed(0), num_networks=1)
+    steps = device_texts.DeviceTexts(new_fit(train, objective=ListNetCrossEntropy()))
     scorer = network().eval()
     with torch.no_grad():
         expected = scorer(train.features)
     found = torch.full_like(expected, torch.nan)
 
-    def step(batch):
-        # The last program that has written its queries is the one of this batch.
-        (program,) = [
-            own for own in steps.programs if own.program.num_queries == batch.num_queries and is_of(own, batch)
-        ]
-        rows = program.program.bucket.rows[program.queries][batch.queries.mask]
-        assert found[rows].isnan().all()
-        with torch.no_grad():
-            scores = scorer(batch.features).view(batch.queries.mask.shape)
-        found[rows] = scores[batch.queries.mask]
-        assert torch.equal(batch.queries.labels[batch.queries.mask], train.labels[rows])
-
     def is_of(own, batch):
         return torch.equal(steps.texts(own).items.tokens, batch.features.items.tokens)
 
-    steps.run_epoch(step, epoch=0)
+    for batch in steps.shuffled_batches(0):
+        # The last program that has written its queries is the one of this batch.
+        (program,) = [
+            own for own in steps.programs if own.program.num_queries == len(batch.labels) and is_of(own, batch)
+        ]
+        rows = program.program.bucket.rows[program.queries][batch.mask]
+        assert found[rows].isnan().all()
+        with torch.no_grad():
+            scores = batch.padding.pad(scorer(batch.features))
+        found[rows] = scores[batch.mask]
+        assert torch.equal(batch.labels[batch.mask], train.labels[rows])
+
     torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-5)
 
 
 def test_buckets_are_whole_steps_of_texts_of_similar_length():
     random = np.random.default_rng(0)
     sizes, longest = random.integers(1, 40, 333), random.integers(1, 128, 333)
-    buckets = text_steps.text_buckets(sizes, longest, 16)
+    buckets = device_texts.text_buckets(sizes, longest, 16)
     assert sorted(np.concatenate(buckets)) == list(range(333))
     assert [len(own) % 16 for own in buckets] == [0] * (len(buckets) - 1) + [333 % 16]
     cells = sum(len(own) * sizes[own].max() * longest[own].max() for own in buckets)
@@ -97,7 +96,7 @@ def test_buckets_are_whole_steps_of_texts_of_similar_length():
 
 @pytest.mark.parametrize("objective", [ListNetCrossEntropy(), DELTRLoss(strength=1.0, protected=1)])
 def test_training_learns(monkeypatch, objective):
-    monkeypatch.setattr(together, "stays_on_device", lambda fit: True)
+    monkeypatch.setattr(ensemble, "stays_on_device", lambda fit: True)
     train = texts()
     weights = torch.linspace(0.5, 1.5, len(SIZES))
     train = replace(train, groups=torch.arange(len(train.labels)) % 2, query_weights=weights)
@@ -114,7 +113,7 @@ def test_graphs_train_as_single_operations(monkeypatch, caplog, objective):
     captured = new_fit(train, objective=objective)
     (state,) = fit_networks([captured])
     assert "without a CUDA graph" not in caplog.text
-    monkeypatch.setattr(text_steps.TextSteps, "capture", lambda *_: None)
+    monkeypatch.setattr(device_texts.DeviceTexts, "capture", lambda *_: None)
     eager = new_fit(train, objective=objective)
     (same,) = fit_networks([eager])
     np.testing.assert_allclose(state.reports, same.reports, rtol=1e-2)
