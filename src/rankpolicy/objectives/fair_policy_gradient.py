@@ -219,33 +219,13 @@ class FairPolicyGradient(FairPolicyGradientSettings):
         batch
             The queries.
         """
-        return self.reports(scores, batch, strengths=[self.strength])[0]
-
-    def reports(self, scores: Tensor, batch: Batch, *, strengths: Sequence[float]) -> list[dict[str, Any]]:
-        """The same for each policy of a batch that several policies rank.
-
-        Parameters
-        ----------
-        scores
-            Scores (query, item), those of one policy after those of another.
-        batch
-            The queries.
-        strengths
-            The strength of each policy.
-        """
         value = replace(self, quadrature=FINE).measure(scores, batch)
-        utilities = batch.mean_over_queries(value.utility).reshape(-1).tolist()
-        disparities = value.disparity.of_policies(batch.num_policies)
-        weights = None if batch.query_weights is None else batch.query_weights[: len(scores) // batch.num_policies]
-        return [
-            {
-                "utility": utility,
-                "disparity": disparity.weighted_mean(weights),
-                "strength": strength,
-                "queries_left_out": dict(disparity.left_out),
-            }
-            for utility, disparity, strength in zip(utilities, disparities, strengths, strict=True)
-        ]
+        return {
+            "utility": float(batch.mean_over_queries(value.utility)),
+            "disparity": value.disparity.weighted_mean(batch.query_weights),
+            "strength": self.strength,
+            "queries_left_out": dict(value.disparity.left_out),
+        }
 
     def measure(self, scores: Tensor, batch: Batch) -> FairValue:
         """Utility and disparity at these scores, for reports and validation.

@@ -6,9 +6,8 @@ import warnings
 from collections.abc import Callable, Generator, Hashable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from rankpolicy.training import NetworkFit, TrainingState, fit_networks
+from rankpolicy.training import NetworkFit, fit_networks
 from rankpolicy.training.full_batch import FullBatchFit, fit_full_batches
-from rankpolicy.training.policy_reports import PolicyReport, report_policies
 from rankpolicy.types import RankPolicyError
 
 if TYPE_CHECKING:
@@ -17,8 +16,8 @@ if TYPE_CHECKING:
 
 Made = TypeVar("Made")
 
-# What a fit asks for, and is sent the outcome of: a TrainingState, the values of a full-batch training, or a report.
-Asked = NetworkFit | FullBatchFit | PolicyReport
+# What a fit asks for, and is sent the outcome of: a TrainingState, or the values of a full-batch training.
+Asked = NetworkFit | FullBatchFit
 FitSteps = Generator[Asked, Any, None]
 
 
@@ -138,12 +137,8 @@ def complete_alone(fit: FitSteps) -> None:
 
 
 def _done(asked: dict[int, Asked]) -> dict[int, Any]:
-    """The outcome of each training and report that was asked for."""
-    networks = {place: fit for place, fit in asked.items() if isinstance(fit, NetworkFit)}
-    whole = {place: fit for place, fit in asked.items() if isinstance(fit, FullBatchFit)}
-    policies = {place: policy for place, policy in asked.items() if isinstance(policy, PolicyReport)}
-    states: list[TrainingState] = fit_networks(list(networks.values()))
-    values = fit_full_batches(list(whole.values()))
-    reports = report_policies(list(policies.values()))
-    parts = ((networks, states), (whole, values), (policies, reports))
-    return {place: outcome for places, own in parts for place, outcome in zip(places, own, strict=True)}
+    """The outcome of each training that was asked for."""
+    networks = {index: fit for index, fit in asked.items() if isinstance(fit, NetworkFit)}
+    full_batches = {index: fit for index, fit in asked.items() if isinstance(fit, FullBatchFit)}
+    outcomes: dict[int, Any] = dict(zip(networks, fit_networks(list(networks.values())), strict=True))
+    return outcomes | dict(zip(full_batches, fit_full_batches(list(full_batches.values())), strict=True))

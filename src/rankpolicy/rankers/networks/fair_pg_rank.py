@@ -31,7 +31,6 @@ from rankpolicy.rankers.networks.dual_ascent import LEAST_TOLERANCE, TOLERANCE, 
 from rankpolicy.rankers.networks.network import NetworkRanker, usable_device
 from rankpolicy.training import Validation, epoch_progress
 from rankpolicy.training.full_batch import FullBatchFit
-from rankpolicy.training.policy_reports import PolicyReport
 from rankpolicy.types import NetworkInputs, RankPolicyError
 
 _MOST_ROUNDS = 20
@@ -163,7 +162,8 @@ class FairPGRank(NetworkRanker, FairPolicyGradientSettings):
             self._fit_bounded_network(train, valid, options, everything, inputs, self.max_disparity)
         else:
             yield from super()._training(train, valid, options)
-        self.report_ = yield PolicyReport(self._network, everything, self._objective(train))
+        scores = everything.padding.pad(self._network_scores(everything.features))
+        self.report_ = self._objective(train).report(scores, everything)
 
     def _fit_linear(
         self, objective: FairPolicyGradient, batch: Batch, inputs: NetworkInputs, options: FitOptions
