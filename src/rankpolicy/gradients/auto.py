@@ -21,15 +21,7 @@ _RANKINGS_PER_DRAW = 8
 
 
 def takes_exact(reward: Reward, num_items: int) -> bool:
-    """Whether ``auto`` takes the exact gradient for lists of this length.
-
-    Parameters
-    ----------
-    reward
-        What a ranking earns.
-    num_items
-        Items of the longest list.
-    """
+    """Whether ``auto`` takes the exact gradient for lists of this length."""
     return reward.is_additive and num_items * min(num_items, reward.cutoff or num_items) <= _MOST_EXACT_CELLS
 
 

@@ -67,15 +67,7 @@ def check_control(control: str, num_samples: int) -> None:
 
 
 def check_rewards(reward: Reward, values: Tensor) -> None:
-    """Refuse rewards of a user's function that are not finite, which training would take for a network that diverged.
-
-    Parameters
-    ----------
-    reward
-        The reward.
-    values
-        What it gave, of any shape.
-    """
+    """Refuse rewards of a user's function that are not finite, which training would take for a network that diverged."""
     wrong = ~values.isfinite()
     if wrong.any():
         raise RankPolicyError(

@@ -84,13 +84,6 @@ def num_ranks(rank_weights: Tensor, *, of: Hashable) -> int:
     """How many ranks there are up to the last whose weight is not 0; weights are (..., position).
 
     They depend on the reward and the number of positions alone, so that a device is asked once and training steps wait for nothing.
-
-    Parameters
-    ----------
-    rank_weights
-        Weights of ranks.
-    of
-        What they are: all that they depend on beside the number of positions.
     """
     if not rank_weights.is_cuda:
         return _last_nonzero(rank_weights)

@@ -21,21 +21,7 @@ def encode_columns(
     *,
     missing: int,
 ) -> None:
-    """Write the code of each value: the number of cuts below it.
-
-    Parameters
-    ----------
-    columns
-        Values (columns, rows).
-    cuts
-        Ascending cuts of each column (columns, most cuts), filled up with infinity.
-    num_cuts
-        How many there are of each column (columns,).
-    codes
-        Where the codes go (rows, columns).
-    missing
-        The code of NaN.
-    """
+    """Write the code of each value: the number of cuts below it."""
     num_rows = columns.shape[1]
     num_blocks = (num_rows + _BLOCK_ROWS - 1) // _BLOCK_ROWS
     _encode(columns, cuts, num_cuts, missing, codes, num_tasks=num_blocks, nanoseconds=15 * columns.size)
@@ -65,19 +51,7 @@ def _encode(columns, cuts, num_cuts, missing, codes):
 def values_of_rows(
     codes: NDArray[Any], rows: NDArray[np.int64], table: NDArray[np.float32], source: NDArray[np.int64]
 ) -> NDArray[np.float32]:
-    """The values (rows, columns) of some rows of codes.
-
-    Parameters
-    ----------
-    codes
-        All codes (items, features).
-    rows
-        Which rows.
-    table
-        The value of each code in each column (columns, codes).
-    source
-        The feature that each column is a function of (columns,).
-    """
+    """The values (rows, columns) of some rows of codes."""
     values = np.empty((len(rows), len(table)), np.float32)
     num_blocks = (len(rows) + _BLOCK_ROWS - 1) // _BLOCK_ROWS
     _decode(codes, rows, table, source, values, num_tasks=num_blocks, nanoseconds=1.5 * values.size)

@@ -32,17 +32,6 @@ def njit(
 
     Results that travel in a NamedTuple must be written by a function that the body of a ``prange`` loop calls, not by the body itself:
     there numba does not see that a field of the tuple is used later, and drops the assignment.
-
-    Parameters
-    ----------
-    parallel
-        Whether ``prange`` loops run on all threads; the result is then a ``ParallelKernel``, to be called from Python.
-    fastmath
-        Liberties with floating-point arithmetic, by their LLVM names: ``{"reassoc", "contract"}``. By default none.
-    nogil
-        Whether other Python threads may run meanwhile.
-    error_model
-        ``"numpy"``: division by zero gives inf or NaN. ``"python"``: it raises, at the cost of a test per division.
     """
     options: dict[str, Any] = {"cache": True, "fastmath": fastmath, "nogil": nogil, "error_model": error_model}
     if parallel:
@@ -84,17 +73,7 @@ class ParallelKernel:
         return compiled
 
     def __call__(self, *arguments: Any, num_tasks: int, nanoseconds: float) -> Any:
-        """Run the kernel.
-
-        Parameters
-        ----------
-        arguments
-            The arguments of the function.
-        num_tasks
-            The length of its ``prange`` loop.
-        nanoseconds
-            About how long one thread takes for the whole loop.
-        """
+        """Run the kernel."""
         if num_tasks < 2 or nanoseconds < _ENOUGH_NANOSECONDS or is_alone():
             return self.on_one_thread(*arguments)
         allowed = numba.get_num_threads()

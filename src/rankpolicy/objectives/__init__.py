@@ -9,12 +9,14 @@ from rankpolicy.objectives.exploration import (
 )
 from rankpolicy.objectives.fair_policy_gradient import FairPolicyGradient
 from rankpolicy.objectives.hybrid import Hybrid
-from rankpolicy.objectives.list_net import ListNetCrossEntropy
+from rankpolicy.objectives.label_losses import (
+    ListNetCrossEntropy,
+    SigmoidCrossEntropy,
+    SoftmaxCrossEntropy,
+    SquaredError,
+)
 from rankpolicy.objectives.members import EXPLORATIONS, SUPERVISED_LOSSES
 from rankpolicy.objectives.policy_gradient import PolicyGradient
-from rankpolicy.objectives.sigmoid_cross_entropy import SigmoidCrossEntropy
-from rankpolicy.objectives.softmax_cross_entropy import SoftmaxCrossEntropy
-from rankpolicy.objectives.squared_error import SquaredError
 from rankpolicy.objectives.supervised_losses import (
     CrossEntropyLoss,
     ListNetLoss,

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from rankpolicy.data.batches import Batch
 from rankpolicy.declarations.settings import check_settings, documented, setting
-from rankpolicy.objectives.list_net import ListNetCrossEntropy
+from rankpolicy.objectives.label_losses import ListNetCrossEntropy
 from rankpolicy.objectives.value import ObjectiveValue
 from rankpolicy.types import RankPolicyError
 
@@ -58,7 +58,7 @@ class DELTRLoss(DELTRSettings):
             raise RankPolicyError(
                 "DELTR needs the protected group of each item: pass protected= to fit or to the dataset."
             )
-        accuracy = ListNetCrossEntropy()(scores, batch).loss
+        accuracy = ListNetCrossEntropy().loss(scores, batch)
         choice = scores.masked_fill(~batch.mask, -torch.inf).softmax(-1)
         is_protected = batch.mask & (batch.groups == self.protected)
         is_other = batch.mask & ~is_protected

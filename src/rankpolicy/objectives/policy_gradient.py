@@ -36,17 +36,7 @@ def subtracts_control(settings: Any) -> bool:
 
 
 def check_estimator(estimator: str, reward: Any, *, known: Collection[str] = ESTIMATORS) -> None:
-    """Refuse an estimator that cannot give the gradient of a reward.
-
-    Parameters
-    ----------
-    estimator
-        A name of ``ESTIMATORS``.
-    reward
-        A reward, or what stands for one in the settings.
-    known
-        The estimators to choose from, for the error message.
-    """
+    """Refuse an estimator that cannot give the gradient of a reward."""
     found = reward_to_maximise(reward)
     works = {"exact": found.is_additive, "pl_rank": found.is_additive, "gumbel": found.has_cascade}
     if not works.get(estimator, True):

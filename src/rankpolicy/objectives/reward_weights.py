@@ -23,11 +23,6 @@ LEAST_SHORTFALL = 1e-3  # a metric at its highest value would take all the weigh
 def trained_weights(means: Sequence[float]) -> list[float]:
     """Weights, summing to 1, for metrics that are at most 1 and had these means.
 
-    Parameters
-    ----------
-    means
-        Mean of each metric over the queries of the last epoch.
-
     >>> trained_weights([0.5, 0.75])  # shortfalls 1/2 and 1/4
     [0.3333333333333333, 0.6666666666666666]
     """
@@ -36,15 +31,7 @@ def trained_weights(means: Sequence[float]) -> list[float]:
 
 
 def with_trained_weights(reward: RewardExpression, parts: Mapping[str, Sequence[float]]) -> RewardExpression:
-    """The reward with the weights that the last epoch suggests; before the first, as it is.
-
-    Parameters
-    ----------
-    reward
-        A reward with trained weights.
-    parts
-        Means of each metric, one per epoch, by name.
-    """
+    """The reward with the weights that the last epoch suggests; before the first, as it is."""
     leaves = reward.leaves
     if not all(parts.get(str(leaf)) for leaf in leaves):
         return reward

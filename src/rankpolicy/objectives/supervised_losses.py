@@ -16,11 +16,13 @@ from torch.nn.functional import logsigmoid
 from rankpolicy.data.batches import Batch
 from rankpolicy.declarations.settings import documented, setting
 from rankpolicy.declarations.values import SettingsValue, ValueKind
-from rankpolicy.objectives.list_net import ListNetCrossEntropy
+from rankpolicy.objectives.label_losses import (
+    ListNetCrossEntropy,
+    SigmoidCrossEntropy,
+    SoftmaxCrossEntropy,
+    SquaredError,
+)
 from rankpolicy.objectives.members import SUPERVISED_LOSSES
-from rankpolicy.objectives.sigmoid_cross_entropy import SigmoidCrossEntropy
-from rankpolicy.objectives.softmax_cross_entropy import SoftmaxCrossEntropy
-from rankpolicy.objectives.squared_error import SquaredError
 
 
 @documented
@@ -62,7 +64,7 @@ class CrossEntropyLoss(SupervisedLoss):
     is_bounded: ClassVar[bool] = False
 
     def loss(self, scores: Tensor, batch: Batch, relevance: Tensor) -> Tensor:
-        return SigmoidCrossEntropy()(scores, replace(batch, labels=relevance)).loss
+        return SigmoidCrossEntropy().loss(scores, replace(batch, labels=relevance))
 
 
 @final
@@ -74,7 +76,7 @@ class SoftmaxLoss(SupervisedLoss):
     name: ClassVar[str] = "softmax"
 
     def loss(self, scores: Tensor, batch: Batch, relevance: Tensor) -> Tensor:
-        return SoftmaxCrossEntropy()(logsigmoid(scores), replace(batch, labels=relevance)).loss
+        return SoftmaxCrossEntropy().loss(logsigmoid(scores), replace(batch, labels=relevance))
 
 
 @final
@@ -86,7 +88,7 @@ class ListNetLoss(SupervisedLoss):
     name: ClassVar[str] = "list_net"
 
     def loss(self, scores: Tensor, batch: Batch, relevance: Tensor) -> Tensor:
-        return ListNetCrossEntropy()(logsigmoid(scores), batch).loss
+        return ListNetCrossEntropy().loss(logsigmoid(scores), batch)
 
 
 @final
@@ -98,7 +100,7 @@ class SquaredLoss(SupervisedLoss):
     name: ClassVar[str] = "squared"
 
     def loss(self, scores: Tensor, batch: Batch, relevance: Tensor) -> Tensor:
-        return SquaredError()(torch.sigmoid(scores), replace(batch, labels=relevance)).loss
+        return SquaredError().loss(torch.sigmoid(scores), replace(batch, labels=relevance))
 
 
 SUPERVISED: ValueKind[SupervisedLoss] = ValueKind(

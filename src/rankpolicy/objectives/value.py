@@ -81,19 +81,7 @@ class AscentObjective(Objective, Protocol):
 def value_and_slope(
     objective: Objective, scores: Tensor, batch: Batch, *, generator: torch.Generator | None = None
 ) -> tuple[ObjectiveValue, Tensor]:
-    """The value of an objective and dloss/dscores (query, item), summed over policies.
-
-    Parameters
-    ----------
-    objective
-        What training minimises.
-    scores
-        Scores (query, item), without a gradient.
-    batch
-        The queries.
-    generator
-        Where rankings are drawn from.
-    """
+    """The value of an objective and dloss/dscores (query, item), summed over policies."""
     if isinstance(objective, AscentObjective):
         return objective.with_slope(scores, batch, generator=generator)
     leaf = scores.detach().requires_grad_()
@@ -103,13 +91,7 @@ def value_and_slope(
 
 
 def can_merge(one: Objective, other: Objective) -> bool:
-    """Whether policies with these objectives can be trained in one batch: the objectives differ in numbers of a policy only.
-
-    Parameters
-    ----------
-    one, other
-        The objectives.
-    """
+    """Whether policies with these objectives can be trained in one batch: the objectives differ in numbers of a policy only."""
     own = getattr(one, "per_policy", None)
     if own is None or type(one) is not type(other):
         return False
@@ -123,15 +105,7 @@ def can_merge(one: Objective, other: Objective) -> bool:
 
 
 def merged(objectives: Sequence[Objective], like: Tensor) -> Objective:
-    """One objective for a batch that is ranked by several policies, each with its own numbers.
-
-    Parameters
-    ----------
-    objectives
-        One per policy; each pair of them can be merged.
-    like
-        A tensor of the dtype and on the device of the scores.
-    """
+    """One objective for a batch that is ranked by several policies, each with its own numbers."""
     first = objectives[0]
     numbers = {name: [getattr(each, name) for each in objectives] for name in getattr(first, "per_policy", ())}
     differing = {name: values for name, values in numbers.items() if len(set(values)) > 1}

@@ -22,15 +22,7 @@ FitSteps = Generator[Asked, Any, None]
 
 
 class FitError(RankPolicyError):
-    """The error of one of several fits.
-
-    Parameters
-    ----------
-    message
-        What is wrong.
-    place
-        The number of the fit.
-    """
+    """The error of one of several fits."""
 
     def __init__(self, message: str, place: int) -> None:
         super().__init__(message)
@@ -47,17 +39,7 @@ class SharedParts:
         self._made: dict[Hashable, tuple[Any, Any]] = {}
 
     def once(self, key: Hashable, of: Any, make: Callable[[], Made]) -> Made:
-        """What ``make`` gives, called once for each key and object.
-
-        Parameters
-        ----------
-        key
-            What is made, and all that it depends on beside the object.
-        of
-            The object that it is made of, compared by identity.
-        make
-            Makes it.
-        """
+        """What ``make`` gives, called once for each key and object."""
         whole = (key, id(of))
         if whole not in self._made:
             self._made[whole] = (make(), of)  # the object is kept, so that no other gets its identity
@@ -75,15 +57,6 @@ def fit_together(
     """Fit rankers, each as ``ranker.fit(train, valid=valid)`` would; networks that differ in numbers and seeds only are trained together.
 
     Returns the warnings of each fit.
-
-    Parameters
-    ----------
-    rankers
-        Unfitted rankers.
-    trains, valids
-        The training data of each, and its validation data or None.
-    progress
-        Whether to show the progress of the first of them, as ``fit`` does.
     """
     shared = SharedParts()
     steps = []
@@ -95,13 +68,7 @@ def fit_together(
 
 
 def complete(fits: Sequence[FitSteps]) -> list[tuple[str, ...]]:
-    """Run fits to their ends, in step with each other, and return the warnings of each.
-
-    Parameters
-    ----------
-    fits
-        What ``Ranker._fitting`` gave.
-    """
+    """Run fits to their ends, in step with each other, and return the warnings of each."""
     notes: list[list[str]] = [[] for _ in fits]
     outcomes: dict[int, Any] = dict.fromkeys(range(len(fits)))
     while outcomes:
@@ -121,13 +88,7 @@ def complete(fits: Sequence[FitSteps]) -> list[tuple[str, ...]]:
 
 
 def complete_alone(fit: FitSteps) -> None:
-    """Run a single fit to its end; its warnings are shown where they arise.
-
-    Parameters
-    ----------
-    fit
-        What ``Ranker._fitting`` gave.
-    """
+    """Run a single fit to its end; its warnings are shown where they arise."""
     outcomes: dict[int, Any] = {0: None}
     while outcomes:
         try:

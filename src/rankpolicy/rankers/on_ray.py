@@ -32,25 +32,7 @@ def fit_on_ray(
     resume: bool,
     retries: int,
 ) -> NetworkRanker:
-    """A fitted copy of a ranker, trained by workers of a cluster with one core each, or one GPU each where ``ranker.device`` is one.
-
-    Parameters
-    ----------
-    ranker
-        An unfitted ranker over networks.
-    train, valid
-        Training and validation data.
-    workers
-        Number of workers.
-    executor
-        The cluster.
-    checkpoint
-        A file that all machines can read, written after every epoch; None: training that lost a worker starts afresh.
-    resume
-        Whether to go on from the checkpoint at the first start, too.
-    retries
-        How often the workers may start again.
-    """
+    """A fitted copy of a ranker, trained by workers of a cluster with one core each, or one GPU each where ``ranker.device`` is one."""
     ray = executor.connect()
     for package in ("pandas", "pyarrow"):  # which Ray Train loads
         require(package, "Training on Ray")

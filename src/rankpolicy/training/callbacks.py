@@ -90,13 +90,7 @@ class _FunctionCallback(Callback):
 
 
 def as_callbacks(given: Any) -> tuple[Callback, ...]:
-    """The callbacks that a user gave to ``fit``: a list of ``Callback`` objects and functions; None has none.
-
-    Parameters
-    ----------
-    given
-        The list.
-    """
+    """The callbacks that a user gave to ``fit``: a list of ``Callback`` objects and functions; None has none."""
     if given is None:
         return ()
     if isinstance(given, Callback) or not isinstance(given, Sequence):

@@ -127,13 +127,7 @@ def data_parallel() -> Iterator[Worker]:
 
 
 def for_this_worker(fit: NetworkFit) -> NetworkFit:
-    """The same training on this worker's part of every batch; unchanged where there is one worker.
-
-    Parameters
-    ----------
-    fit
-        The network to train.
-    """
+    """The same training on this worker's part of every batch; unchanged where there is one worker."""
     if _current is None:
         return fit
     joint = getattr(fit.objective, "exactly", None)
@@ -200,13 +194,7 @@ def sum_gradients(optimizer: torch.optim.Optimizer) -> None:
 
 
 def sum_over_workers(tensors: Sequence[Tensor]) -> None:
-    """Replace tensors by their sums over all workers, in one message; all workers get the same bits.
-
-    Parameters
-    ----------
-    tensors
-        The tensors, of the same shapes in all workers.
-    """
+    """Replace tensors by their sums over all workers, in one message; all workers get the same bits."""
     if _current is None or not tensors:
         return
     flat = torch.cat([tensor.detach().reshape(-1) for tensor in tensors])
@@ -220,13 +208,7 @@ def sum_over_workers(tensors: Sequence[Tensor]) -> None:
 
 
 def decided_by_first(flag: bool) -> bool:
-    """What the first worker decided, such as to stop; all workers must do the same.
-
-    Parameters
-    ----------
-    flag
-        What this worker would decide.
-    """
+    """What the first worker decided, such as to stop; all workers must do the same."""
     if _current is None:
         return flag
     decision = torch.tensor([int(flag)])

@@ -24,19 +24,6 @@ class FullBatchFit:
     """A linear model to train, and all that it needs: it maximises the report minus weight_decay / 2 times the sum of squared weights.
 
     No step is random, so that a curve over many strengths is smooth.
-
-    Parameters
-    ----------
-    network
-        The mean of linear networks, in float64.
-    batch
-        All queries, in float64.
-    objective
-        What is maximised.
-    max_iterations
-        How many steps of L-BFGS at most.
-    weight_decay
-        How strongly weights are pulled towards 0.
     """
 
     network: nn.Module
@@ -49,13 +36,7 @@ class FullBatchFit:
 
 
 def fit_full_batches(fits: Sequence[FullBatchFit]) -> list[list[float]]:
-    """Train the models in place and return, for each, the report after each evaluation. Models of the same data are evaluated together.
-
-    Parameters
-    ----------
-    fits
-        The models to train.
-    """
+    """Train the models in place and return, for each, the report after each evaluation. Models of the same data are evaluated together."""
     searches = [_OneSearch(fit) for fit in fits]
     waiting = [search for search in searches if search.point is not None]
     while waiting:

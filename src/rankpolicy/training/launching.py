@@ -32,17 +32,6 @@ def run_workers(
 
     The processes talk over the loopback device alone. When one of them is lost, the others end and all start again; those that keep a
     checkpoint go on from it. Ctrl-C ends all of them.
-
-    Parameters
-    ----------
-    command
-        The command, which trains within ``data_parallel``.
-    num_workers
-        How many processes.
-    retries
-        How often all may start again.
-    report
-        Called with a line when a worker was lost.
     """
     whole_number("workers", num_workers, at_least=1)
     whole_number("retries", retries, at_least=0)

@@ -33,15 +33,7 @@ class _Trial(NamedTuple):
 
 
 def lbfgs(start: Vector, *, max_iterations: int) -> Search:
-    """Minimise a function from a starting point; returns the best point found.
-
-    Parameters
-    ----------
-    start
-        The starting point.
-    max_iterations
-        How many steps at most; a quarter more evaluations are allowed.
-    """
+    """Minimise a function from a starting point; returns the best point found."""
     x, (value, gradient) = start, (yield start)
     pairs: deque[tuple[Vector, Vector, float]] = deque(maxlen=_HISTORY)
     evaluations, most = 1, int(max_iterations * _EVALUATIONS_PER_ITERATION)

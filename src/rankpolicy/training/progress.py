@@ -55,19 +55,7 @@ class ReportOptions:
 def report_options(
     progress: bool | None, verbose: bool | int | None, callbacks: Any, *, settings: Mapping[str, Any]
 ) -> ReportOptions:
-    """Who hears of training, from what a user gave to ``fit``.
-
-    Parameters
-    ----------
-    progress
-        Whether to show progress on stderr; None: yes, as it suits the place.
-    verbose
-        The same in the words of other libraries: a truth value, or after how many iterations to show a line.
-    callbacks
-        A list of functions and ``Callback`` objects.
-    settings
-        The settings of the ranker.
-    """
+    """Who hears of training, from what a user gave to ``fit``."""
     every = None
     if progress is not None and not isinstance(progress, bool | int):
         raise RankPolicyError(f"progress must be True, False or None; got {progress!r:.60}.")

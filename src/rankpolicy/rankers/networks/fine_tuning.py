@@ -15,17 +15,7 @@ if TYPE_CHECKING:
 
 
 def check_network_init(ranker: NetworkRanker, init: Any, train: RankingDataset) -> None:
-    """Refuse a ranker that this one cannot continue from: not a fitted network, another network, or other features.
-
-    Parameters
-    ----------
-    ranker
-        The ranker that is to be fitted.
-    init
-        The ranker to continue from.
-    train
-        The new training data.
-    """
+    """Refuse a ranker that this one cannot continue from: not a fitted network, another network, or other features."""
     from rankpolicy.rankers.networks.network import NetworkRanker
 
     name = type(ranker).__name__
