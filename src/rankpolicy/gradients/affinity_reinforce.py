@@ -118,9 +118,9 @@ def _on_gpu(
         epsilons = share.to(scores.device, torch.float32).expand(len(scores))
     else:
         epsilons = torch.full((len(scores),), float(share), device=scores.device)  # no copy that the device waits for
-    found = on_device(
+    estimate = on_device(
         scores, labels, policy.mask, epsilons=epsilons, terms=terms, conventions=reward.conventions,
         max_positions=policy.max_positions, num_samples=num_samples, control=CONTROLS[control].code,
         seed=draw_seed_on(scores.device, generator),
     )  # fmt: skip
-    return estimate_of_terms(found.gradient, found.values, reward, scores.dtype)
+    return estimate_of_terms(estimate.gradient, estimate.values, reward, scores.dtype)

@@ -39,9 +39,9 @@ def cascade_form(reward: Reward, labels: Tensor, mask: Tensor) -> RewardCascade:
     ([[1.0, 0.5, 0.0]], [[[0.0, 1.0, 1.0]]], [[[1.0, 0.0, 0.0]]])
     """
     if not isinstance(reward, RewardExpression) or not reward.has_cascade:
-        known = ", ".join(name for name, metric in METRICS.items() if metric.has_cascade)
+        metrics = ", ".join(name for name, metric in METRICS.items() if metric.has_cascade)
         raise RankPolicyError(
-            f"estimator='gumbel' needs a weighted sum of {known}; got {reward.name!r}.",
+            f"estimator='gumbel' needs a weighted sum of {metrics}; got {reward.name!r}.",
             python="Estimate its gradient by sampling whole rankings: estimator='reinforce'.",
             command_line="Estimate its gradient by sampling whole rankings: --set estimator=reinforce.",
         )

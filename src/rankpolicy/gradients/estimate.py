@@ -96,5 +96,5 @@ def num_ranks(rank_weights: Tensor, *, of: Hashable) -> int:
 
 
 def _last_nonzero(rank_weights: Tensor) -> int:
-    places = rank_weights.nonzero()[:, -1]
-    return int(places.max()) + 1 if len(places) else 0
+    indices = rank_weights.nonzero()[:, -1]
+    return int(indices.max()) + 1 if len(indices) else 0

@@ -64,15 +64,17 @@ def exact_of_forms(
         The name of the reward.
     """
     if on_gpu(scores) and forms:
-        found = [_term_on_gpu(scores, mask, *form, name=name, term=term) for term, form in enumerate(forms)]
-        gradient, utility = found[0]
-        for more, value in found[1:]:
-            gradient, utility = gradient + more, utility + value
+        terms = [_term_on_gpu(scores, mask, *form, name=name, term=term) for term, form in enumerate(forms)]
+        gradient, utility = terms[0]
+        for slope, value in terms[1:]:
+            gradient, utility = gradient + slope, utility + value
         return GradientEstimate(gradient, utility)
     gradient, utility = torch.zeros_like(scores), scores.new_zeros(len(scores))
     for rank_weights, item_values in forms:
-        exposure, part = exposure_gradient(scores, mask, item_values, rank_weights=rank_weights, quadrature=COARSE)
-        gradient += part
+        exposure, term_gradient = exposure_gradient(
+            scores, mask, item_values, rank_weights=rank_weights, quadrature=COARSE
+        )
+        gradient += term_gradient
         utility += (item_values * exposure).sum(-1)
     return GradientEstimate(gradient, utility)
 
@@ -83,9 +85,9 @@ def _term_on_gpu(
     """Gradient (query, item) and value (query,) of one term."""
     from rankpolicy.kernels.triton.race import race
 
-    own = rank_weights[: max(1, num_ranks(rank_weights, of=(name, term)))]
-    found = race(scores, mask, own, item_values, quadrature=COARSE, up_to="gradient")
-    return found.gradient.to(scores.dtype), found.total.to(scores.dtype)
+    weights = rank_weights[: max(1, num_ranks(rank_weights, of=(name, term)))]
+    result = race(scores, mask, weights, item_values, quadrature=COARSE, up_to="gradient")
+    return result.gradient.to(scores.dtype), result.total.to(scores.dtype)
 
 
 def exposure_gradient(
@@ -112,10 +114,10 @@ def exposure_gradient(
     if scores.device.type == "cpu" and HAS_NUMBA:
         from rankpolicy.kernels.plackett_luce.race import race
 
-        found = race(
+        result = race(
             scores.detach().numpy(), mask.numpy(), rank_weights.numpy(), coefficients.numpy(), quadrature=quadrature
         )
-        return torch.from_numpy(found.exposure), torch.from_numpy(found.gradient)
+        return torch.from_numpy(result.exposure), torch.from_numpy(result.gradient)
     if on_gpu(scores):
         from rankpolicy.kernels.triton.race import race as race_on_gpu
 

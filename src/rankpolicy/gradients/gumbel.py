@@ -65,16 +65,16 @@ def gumbel(
 
     from rankpolicy.kernels.plackett_luce.gumbel import Cascade, gumbel_queries
 
-    found = gumbel_queries(
+    result = gumbel_queries(
         scores.detach().numpy(),
         mask.numpy(),
-        Cascade(*(part.contiguous().numpy() for part in form[:4])),
+        Cascade(*(array.contiguous().numpy() for array in form[:4])),
         num_swaps=form.slopes.shape[-1],
         num_samples=num_samples,
         seed=draw_seed(generator),
     )
-    utility = torch.from_numpy(found.utility) + form.constant
-    return GradientEstimate(torch.from_numpy(found.gradient).to(scores.dtype), utility.to(scores.dtype))
+    utility = torch.from_numpy(result.utility) + form.constant
+    return GradientEstimate(torch.from_numpy(result.gradient).to(scores.dtype), utility.to(scores.dtype))
 
 
 def _fits(scores: Tensor, form: RewardCascade) -> bool:
@@ -89,7 +89,7 @@ def _gumbel_on_gpu(
 ) -> GradientEstimate:
     from rankpolicy.kernels.triton.gumbel import gumbel as on_device
 
-    found = on_device(
+    result = on_device(
         scores,
         mask,
         rank_weights=form.rank_weights,
@@ -100,7 +100,7 @@ def _gumbel_on_gpu(
         num_samples=num_samples,
         seed=draw_seed_on(scores.device, generator),
     )
-    return GradientEstimate(found.gradient.to(scores.dtype), (found.utility + form.constant).to(scores.dtype))
+    return GradientEstimate(result.gradient.to(scores.dtype), (result.utility + form.constant).to(scores.dtype))
 
 
 def gumbel_of_draws(
@@ -132,8 +132,8 @@ def gumbel_of_draws(
     gradient, utility = torch.zeros(shape, dtype=torch.float64, device=scores.device), form.constant
     slopes = form.slopes
     for term in range(len(slopes)):
-        values, keep, add = (part[term].expand(shape) for part in (form.item_values, form.keep, form.add))
-        ranked_values, ranked_keep, ranked_add = (part.gather(-1, rankings) for part in (values, keep, add))
+        values, keep, add = (array[term].expand(shape) for array in (form.item_values, form.keep, form.add))
+        ranked_values, ranked_keep, ranked_add = (array.gather(-1, rankings) for array in (values, keep, add))
         factor = torch.ones(shape, dtype=torch.float64, device=scores.device)  # c of the others
         for k in range(slopes.shape[-1]):
             position = k + (ranks <= k + 1).long()  # of the k-th of the others
@@ -205,8 +205,8 @@ def gumbel_exposure_of_draws(
     exposure = rank_weights[-1].expand(ranks.shape)
     for k in range(min(rankings.shape[-1], scores.shape[-1] - 1)):
         if rank_weights[k] != rank_weights[k + 1]:
-            others = noisy_scores.gather(-1, k + (ranks <= k + 1).long())
-            above = -torch.expm1(-(scores.double() - others).clamp(max=_LARGEST_LOG).exp())
+            rival_scores = noisy_scores.gather(-1, k + (ranks <= k + 1).long())
+            above = -torch.expm1(-(scores.double() - rival_scores).clamp(max=_LARGEST_LOG).exp())
             exposure = exposure + (rank_weights[k] - rank_weights[k + 1]) * above
     return torch.where(mask, exposure.mean(0), 0.0).to(scores.dtype)
 

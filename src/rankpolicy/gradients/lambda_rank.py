@@ -46,7 +46,7 @@ def lambda_rank(scores: Tensor, labels: Tensor, mask: Tensor, *, reward: Reward,
 def _of_query(scores: Tensor, labels: Tensor, reward: Reward, sigma: float, size: int) -> Tensor:
     """The direction (item,) of one query without padding."""
     order = scores.argsort(descending=True, stable=True)
-    place = torch.empty_like(order).scatter(0, order, torch.arange(size, device=order.device))
+    position = torch.empty_like(order).scatter(0, order, torch.arange(size, device=order.device))
     better, worse = (labels[:, None] > labels[None, :]).nonzero().unbind(-1)
     gradient = torch.zeros_like(scores)
     mask = torch.ones(1, size, dtype=torch.bool, device=scores.device)
@@ -56,7 +56,7 @@ def _of_query(scores: Tensor, labels: Tensor, reward: Reward, sigma: float, size
         i, j = better[first : first + step], worse[first : first + step]
         pairs = torch.arange(len(i), device=order.device)
         swapped = order.repeat(len(i), 1)
-        swapped[pairs, place[i]], swapped[pairs, place[j]] = j, i
+        swapped[pairs, position[i]], swapped[pairs, position[j]] = j, i
         change = (reward(swapped[:, None], labels[None], mask)[:, 0] - value).abs().nan_to_num(nan=0.0)
         pull = (sigma * change * torch.sigmoid(sigma * (scores[j] - scores[i]))).to(scores.dtype)
         gradient = gradient.index_add(0, i, pull).index_add(0, j, -pull)

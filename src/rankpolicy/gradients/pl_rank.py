@@ -49,7 +49,7 @@ def pl_rank(
     """
     check_scores(scores, mask)
     check_control("none", num_samples)
-    weights, values = (torch.stack(parts) for parts in zip(*reward.additive_forms(labels, mask), strict=True))
+    weights, values = (torch.stack(terms) for terms in zip(*reward.additive_forms(labels, mask), strict=True))
     cutoff = max(1, num_ranks(weights, of=(reward.name, "additive")))
     if on_gpu(scores) and _fits(scores, cutoff):
         from rankpolicy.kernels.triton.pl_rank import pl_rank as on_device
@@ -69,7 +69,7 @@ def pl_rank(
 
     from rankpolicy.kernels.plackett_luce.pl_rank import pl_rank_queries
 
-    found = pl_rank_queries(
+    result = pl_rank_queries(
         scores.detach().numpy(),
         mask.numpy(),
         rank_weights=weights[:, :cutoff].double().numpy(),
@@ -77,7 +77,7 @@ def pl_rank(
         num_samples=num_samples,
         seed=draw_seed(generator),
     )
-    gradient, utility = (torch.from_numpy(array).to(scores.dtype) for array in (found.gradient, found.utility))
+    gradient, utility = (torch.from_numpy(array).to(scores.dtype) for array in (result.gradient, result.utility))
     return GradientEstimate(gradient, utility)
 
 

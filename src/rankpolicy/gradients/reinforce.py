@@ -116,11 +116,11 @@ def _reinforce_on_gpu(
     from rankpolicy.kernels.triton import reinforce as on_device
 
     reward.check_labels(labels)
-    found = on_device.reinforce(
+    result = on_device.reinforce(
         scores, labels, mask, terms=terms, conventions=reward.conventions, num_samples=num_samples,
         control=CONTROLS[control].code, seed=draw_seed_on(scores.device, generator),
     )  # fmt: skip
-    return estimate_of_terms(found.gradient, found.values, reward, scores.dtype)
+    return estimate_of_terms(result.gradient, result.values, reward, scores.dtype)
 
 
 def compiled_reinforce(
@@ -143,7 +143,7 @@ def compiled_reinforce(
 
     reward.check_labels(labels)
     arrays = (log_weights, scores, labels.double(), mask, epsilons)
-    found = reinforce_queries(
+    result = reinforce_queries(
         WeightedQueries(*(array.contiguous().numpy() for array in arrays)),
         terms=metric_terms(*terms, conventions=reward.conventions, num_positions=scores.shape[-1]),
         max_positions=max_positions,
@@ -153,6 +153,6 @@ def compiled_reinforce(
     )
     metrics = {
         str(term.factors[0]): torch.from_numpy(values)
-        for term, values in zip(reward.terms, found.values.T, strict=True)
+        for term, values in zip(reward.terms, result.values.T, strict=True)
     }
-    return torch.from_numpy(found.gradient), torch.from_numpy(found.values @ terms.weights), metrics
+    return torch.from_numpy(result.gradient), torch.from_numpy(result.values @ terms.weights), metrics

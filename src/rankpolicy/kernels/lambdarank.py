@@ -67,11 +67,11 @@ def _add_query(scores, labels, gradient, hessian, truncation, discounts, weight)
             if labels[a] == labels[b]:
                 continue
             high, low = (a, b) if labels[a] > labels[b] else (b, a)
-            apart = float(scores[high]) - float(scores[low])
+            distance = float(scores[high]) - float(scores[low])
             change = (gains[high] - gains[low]) * (discounts[i] - discounts[j]) / ideal
             if is_spread:
-                change /= 0.01 + abs(apart)
-            chance = 1.0 / (1.0 + math.exp(min(apart, 500.0)))  # exp overflows float64 above 709
+                change /= 0.01 + abs(distance)
+            chance = 1.0 / (1.0 + math.exp(min(distance, 500.0)))  # exp overflows float64 above 709
             pull, curve = change * chance, change * chance * (1.0 - chance)
             g[high] -= pull
             g[low] += pull

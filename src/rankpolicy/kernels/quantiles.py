@@ -41,8 +41,11 @@ def quantile_table(knots: Floats) -> QuantileTable:
     num_steps = max(num_knots - 1, 1)
     filled, ties = np.full((num_features, _ROOM), np.inf, np.float32), np.zeros((num_features, _ROOM), np.uint16)
     filled[:, :num_knots] = knots
-    for feature, own in enumerate(knots):
-        first, past = np.searchsorted(own, own, side="left"), np.searchsorted(own, own, side="right")
+    for feature, of_feature in enumerate(knots):
+        first, past = (
+            np.searchsorted(of_feature, of_feature, side="left"),
+            np.searchsorted(of_feature, of_feature, side="right"),
+        )
         ties[feature, :num_knots] = first + past - 1
     every_16th = np.ascontiguousarray(filled[:, _WIDTH - 1 : MOST_KNOTS - 1 : _WIDTH])
     return QuantileTable(filled.ravel(), every_16th.ravel(), ties.ravel(), num_steps)
@@ -82,13 +85,13 @@ def _scale_block(first, last, features, table, center, spread, scaled):
             value = lowest if value < lowest else value
             value = highest if value > highest else value
             group = _count_below(every_16th, start_16th, value)
-            place = group * _WIDTH + _count_below(knots, start + group * _WIDTH, value)
+            knot = group * _WIDTH + _count_below(knots, start + group * _WIDTH, value)
             values[i] = value
-            steps_below[i] = place - 1
-            above[i] = knots[start + place]
-            below[i] = knots[start + place - (place > 0)]
+            steps_below[i] = knot - 1
+            above[i] = knots[start + knot]
+            below[i] = knots[start + knot - (knot > 0)]
             # The middle of the knots that the value may equal.
-            tied[i] = 0.5 * ties[start + place]
+            tied[i] = 0.5 * ties[start + knot]
         own_center, own_spread = center[feature], spread[feature]
         quantile_center, quantile_spread = center[num_features + feature], spread[num_features + feature]
         for i in range(num_items):

@@ -93,12 +93,12 @@ class EntropyExploration(Exploration):
         return torch.pow(self.share, (entropy / highest).clamp(0.0, 1.0))
 
 
-def _from_number(given: Any) -> Exploration | None:
-    if not isinstance(given, Real) or isinstance(given, bool):
+def _from_number(value: Any) -> Exploration | None:
+    if not isinstance(value, Real) or isinstance(value, bool):
         return None
-    if not 0 <= float(given) <= 1:
-        raise RankPolicyError(f"epsilon must be at least 0 and at most 1; got {given!r}.")
-    return ConstantExploration(share=float(given))
+    if not 0 <= float(value) <= 1:
+        raise RankPolicyError(f"epsilon must be at least 0 and at most 1; got {value!r}.")
+    return ConstantExploration(share=float(value))
 
 
 def _shortest(value: Exploration) -> Any:

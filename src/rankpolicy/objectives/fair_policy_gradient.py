@@ -347,9 +347,9 @@ class FairPolicyGradient(FairPolicyGradientSettings):
                 coefficients = coefficients + item_values
                 utility += (item_values * exposure).sum(-1)
             else:
-                weighed, part = self._exposure_gradient(scores, batch.mask, item_values, rank_weights)
+                weighed, term_gradient = self._exposure_gradient(scores, batch.mask, item_values, rank_weights)
                 utility += (item_values * weighed).sum(-1)
-                gradient += part
+                gradient += term_gradient
         if guess is None:
             gradient += self._exposure_gradient(scores, batch.mask, coefficients, bias)[1]
         else:
@@ -359,8 +359,8 @@ class FairPolicyGradient(FairPolicyGradientSettings):
         return FairValue(utility, disparity, gradient, coefficients)
 
     def _forms(self, batch: Batch) -> Sequence[tuple[Tensor, Tensor]]:
-        known = batch.reward_forms
-        return self.reward.additive_forms(batch.labels, batch.mask) if known is None else known
+        forms = batch.reward_forms
+        return self.reward.additive_forms(batch.labels, batch.mask) if forms is None else forms
 
     def _is_bias(self, rank_weights: Tensor, bias: Tensor, term: int) -> bool:
         """Whether a term of the reward weighs ranks as exposure does; a device is asked once, so that training steps wait for nothing."""

@@ -37,12 +37,12 @@ def subtracts_control(settings: Any) -> bool:
 
 def check_estimator(estimator: str, reward: Any, *, known: Collection[str] = ESTIMATORS) -> None:
     """Refuse an estimator that cannot give the gradient of a reward."""
-    found = reward_to_maximise(reward)
-    works = {"exact": found.is_additive, "pl_rank": found.is_additive, "gumbel": found.has_cascade}
+    metric = reward_to_maximise(reward)
+    works = {"exact": metric.is_additive, "pl_rank": metric.is_additive, "gumbel": metric.has_cascade}
     if not works.get(estimator, True):
         able = [name for name in known if works.get(name, True) and name != "auto"]
         raise RankPolicyError(
-            f"estimator {estimator!r} does not work for the reward {found.name!r}; these do: {', '.join(able)}."
+            f"estimator {estimator!r} does not work for the reward {metric.name!r}; these do: {', '.join(able)}."
         )
 
 

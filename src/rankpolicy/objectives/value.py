@@ -90,24 +90,26 @@ def value_and_slope(
     return value, slope
 
 
-def can_merge(one: Objective, other: Objective) -> bool:
+def can_merge(first: Objective, second: Objective) -> bool:
     """Whether policies with these objectives can be trained in one batch: the objectives differ in numbers of a policy only."""
-    own = getattr(one, "per_policy", None)
-    if own is None or type(one) is not type(other):
+    per_policy = getattr(first, "per_policy", None)
+    if per_policy is None or type(first) is not type(second):
         return False
-    if not (getattr(one, "is_separable", True) and getattr(other, "is_separable", True)):
+    if not (getattr(first, "is_separable", True) and getattr(second, "is_separable", True)):
         return False
     return all(
-        getattr(one, each.name) == getattr(other, each.name)
-        for each in fields(one)  # type: ignore[arg-type]
-        if each.name not in own
+        getattr(first, field.name) == getattr(second, field.name)
+        for field in fields(first)  # type: ignore[arg-type]
+        if field.name not in per_policy
     )
 
 
 def merged(objectives: Sequence[Objective], like: Tensor) -> Objective:
     """One objective for a batch that is ranked by several policies, each with its own numbers."""
     first = objectives[0]
-    numbers = {name: [getattr(each, name) for each in objectives] for name in getattr(first, "per_policy", ())}
+    numbers = {
+        name: [getattr(objective, name) for objective in objectives] for name in getattr(first, "per_policy", ())
+    }
     differing = {name: values for name, values in numbers.items() if len(set(values)) > 1}
     if not differing:
         return first

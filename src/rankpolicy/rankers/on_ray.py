@@ -52,13 +52,13 @@ def fit_on_ray(
             torch_config=torch_api.TorchConfig(backend="cpu:gloo,cuda:nccl" if on_gpus else "gloo"),
         )
         try:
-            found = pickle.loads(trainer.fit().return_value)
+            outcome = pickle.loads(trainer.fit().return_value)
         except (train_api.TrainingFailedError, ray.exceptions.RayError) as error:
             raise RankPolicyError(_reason(error)) from None
-    if isinstance(found, RankPolicyError):
-        raise found
-    assert isinstance(found, NetworkRanker)
-    return found
+    if isinstance(outcome, RankPolicyError):
+        raise outcome
+    assert isinstance(outcome, NetworkRanker)
+    return outcome
 
 
 def _fit_here(config: dict[str, Any]) -> bytes:
@@ -98,8 +98,8 @@ def _check_room(ray: Any, workers: int) -> None:
 def _reason(error: Exception) -> str:
     failures = getattr(error, "worker_failures", {})
     texts = {rank: first_line(getattr(failure, "cause", None) or failure) for rank, failure in failures.items()}
-    told = "; ".join(f"worker {rank}: {text}" for rank, text in sorted(texts.items())) or first_line(error)
-    return f"the workers on Ray ended early, again and again ({told}). Check the machines, or take fewer workers."
+    reasons = "; ".join(f"worker {rank}: {text}" for rank, text in sorted(texts.items())) or first_line(error)
+    return f"the workers on Ray ended early, again and again ({reasons}). Check the machines, or take fewer workers."
 
 
 @contextmanager

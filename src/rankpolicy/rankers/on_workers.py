@@ -64,14 +64,21 @@ def fit_on_workers(
     whole_number("retries", retries, at_least=0)
     if resume and checkpoint is None:
         raise RankPolicyError("resume=True needs checkpoint=, the file to go on from.")
-    place = None if checkpoint is None else os.path.abspath(checkpoint)
+    checkpoint_path = None if checkpoint is None else os.path.abspath(checkpoint)
     with opened(executor, default=Processes.name) as chosen:
         if isinstance(chosen, Ray):
             fitted = fit_on_ray(
-                ranker, train, valid, workers=workers, executor=chosen, checkpoint=place, resume=resume, retries=retries
+                ranker,
+                train,
+                valid,
+                workers=workers,
+                executor=chosen,
+                checkpoint=checkpoint_path,
+                resume=resume,
+                retries=retries,
             )
         elif isinstance(chosen, Processes):
-            fitted = _fitted_here(ranker, train, valid, workers, place, resume, retries)
+            fitted = _fitted_here(ranker, train, valid, workers, checkpoint_path, resume, retries)
         else:
             raise RankPolicyError(f"workers are processes or run on Ray; got executor={chosen.name!r}.")
     ranker.__dict__.update(fitted.__dict__)
@@ -94,8 +101,8 @@ def _fitted_here(
         command = [sys.executable, "-m", __name__, str(folder)]
         status = run_workers(command, workers, retries=retries, report=lambda text: warnings.warn(text, stacklevel=4))
         if status != 0:
-            told = [file for file in (folder / _ERROR, folder / _LOST) if file.exists()]
-            raise RankPolicyError(told[0].read_text() if told else f"the workers ended with status {status}.")
+            reasons = [file for file in (folder / _ERROR, folder / _LOST) if file.exists()]
+            raise RankPolicyError(reasons[0].read_text() if reasons else f"the workers ended with status {status}.")
         fitted: NetworkRanker = pickle.loads((folder / "fitted.pickle").read_bytes())
     return fitted
 

@@ -136,7 +136,7 @@ def for_this_worker(fit: NetworkFit) -> NetworkFit:
             "several workers need an objective that is a mean over queries; amortized fairness, max_disparity and parity look at all "
             "queries of a batch. Train with one worker."
         )
-    values = {each.name: getattr(fit.train, each.name) for each in fields(RaggedTensors)}
+    values = {field.name: getattr(fit.train, field.name) for field in fields(RaggedTensors)}
     return replace(fit, train=_ShardedTensors(**values))
 
 
@@ -154,15 +154,15 @@ class _ShardedTensors(RaggedTensors):
         seed = int(torch.randint(2**62, (), generator=generator, device=generator.device))
         generator.manual_seed(seed + rank)
         for start in range(0, len(order), batch_queries):
-            whole = order[start : start + batch_queries]
-            own = whole[len(whole) * rank // num_workers : len(whole) * (rank + 1) // num_workers]
-            part = self.batch(own if len(own) else whole[:1])
-            num_items = int((self.offsets[whole + 1] - self.offsets[whole]).sum())
+            queries = order[start : start + batch_queries]
+            share = queries[len(queries) * rank // num_workers : len(queries) * (rank + 1) // num_workers]
+            shard = self.batch(share if len(share) else queries[:1])
+            num_items = int((self.offsets[queries + 1] - self.offsets[queries]).sum())
             yield _PartOfBatch(
-                **{each.name: getattr(part, each.name) for each in fields(Batch)},
-                num_queries_of_step=len(whole),
-                share_of_queries=len(own) / len(whole),
-                share_of_items=len(part.padding.cells) / num_items if len(own) else 0.0,
+                **{field.name: getattr(shard, field.name) for field in fields(Batch)},
+                num_queries_of_step=len(queries),
+                share_of_queries=len(share) / len(queries),
+                share_of_items=len(shard.padding.cells) / num_items if len(share) else 0.0,
             )
         generator.set_state(common)
 

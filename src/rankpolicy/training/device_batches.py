@@ -115,7 +115,9 @@ class DeviceBatches:
             padding=_NO_PADDING,
             groups=groups,
             query_weights=query_weights,
-            reward_forms=None if forms is None else [(form[0], own) for form, own in zip(forms, values, strict=True)],
+            reward_forms=None
+            if forms is None
+            else [(form[0], item_values) for form, item_values in zip(forms, values, strict=True)],
             num_policies=self.num_policies,
         )
         features = self.features

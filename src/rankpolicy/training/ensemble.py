@@ -182,8 +182,8 @@ def _train(ensemble: Ensemble) -> None:
             for smaller in ensemble.split(active):
                 _train(smaller)
             return
-        reports, parts = ensemble.train_epoch()
-        of_each = {index: {name: means[index] for name, means in parts.items()} for index in active}
+        reports, part_means = ensemble.train_epoch()
+        of_each = {index: {name: means[index] for name, means in part_means.items()} for index in active}
         ended = [index for index in active if end_epoch(fits[index], states[index], reports[index], of_each[index])]
         active = [index for index in active if index not in ended]
         if active:  # the weights of those that have finished change with the others'

@@ -79,25 +79,25 @@ class _OneSearch:
         """Write the weights that were found into the network, and give the reports."""
         sizes = [p.numel() for p in self.parameters]
         with torch.no_grad():
-            for parameter, own in zip(self.parameters, np.split(self.found, np.cumsum(sizes)[:-1]), strict=True):
-                parameter.copy_(torch.from_numpy(own).view(parameter.shape))
+            for parameter, weights in zip(self.parameters, np.split(self.found, np.cumsum(sizes)[:-1]), strict=True):
+                parameter.copy_(torch.from_numpy(weights).view(parameter.shape))
         return self.reports
 
 
 def _parts(waiting: Sequence[_OneSearch]) -> list[list[_OneSearch]]:
     """The searches whose next points are evaluated together: on the same queries, with objectives that differ in numbers only."""
-    parts: list[list[_OneSearch]] = []
+    groups: list[list[_OneSearch]] = []
     for search in waiting:
         fit = search.fit
         most = max(1, _MOST_CELLS // max(1, fit.batch.mask.numel()))
-        for part in parts:
-            first = part[0].fit
-            if len(part) < most and first.batch is fit.batch and can_merge(first.objective, fit.objective):
-                part.append(search)
+        for group in groups:
+            first = group[0].fit
+            if len(group) < most and first.batch is fit.batch and can_merge(first.objective, fit.objective):
+                group.append(search)
                 break
         else:
-            parts.append([search])
-    return parts
+            groups.append([search])
+    return groups
 
 
 def _evaluate(searches: Sequence[_OneSearch]) -> None:

@@ -46,14 +46,14 @@ def lbfgs(start: Vector, *, max_iterations: int) -> Search:
             break
         step = min(1.0, 1.0 / float(np.abs(gradient).sum())) if iteration == 0 else 1.0
         origin = _Trial(0.0, value, gradient, slope)
-        found, trials = yield from _line_search(x, direction, origin, step)
+        best, trials = yield from _line_search(x, direction, origin, step)
         evaluations += trials
-        moved = found.step * direction
-        change, before = found.gradient - gradient, value
+        moved = best.step * direction
+        change, before = best.gradient - gradient, value
         curvature = float(change @ moved)
         if curvature > 1e-10:
             pairs.append((moved, change, curvature))
-        x, value, gradient = x + moved, found.value, found.gradient
+        x, value, gradient = x + moved, best.value, best.gradient
         if np.abs(moved).max(initial=0.0) <= _LEAST_CHANGE or abs(value - before) < _LEAST_CHANGE:
             break
     return x
@@ -86,8 +86,8 @@ def _line_search(
             if not too_high and abs(now.slope) <= -_CURVATURE * origin.slope:
                 return now, trial + 1
             low, high = (before, now) if too_high else (now, before)
-            found, trials = yield from _zoom(x, direction, origin, low, high, _MOST_TRIALS - trial - 1)
-            return found, trial + 1 + trials
+            best, trials = yield from _zoom(x, direction, origin, low, high, _MOST_TRIALS - trial - 1)
+            return best, trial + 1 + trials
         if abs(now.slope) <= -_CURVATURE * origin.slope:
             return now, trial + 1
         # At least twice as long: where the slope hardly changes, rounding decides where the cubic has its minimum.
@@ -100,12 +100,12 @@ def _zoom(
 ) -> Generator[Vector, tuple[float, Vector], tuple[_Trial, int]]:
     """A step between two of which the first is the better one, and between which a good one must lie."""
     for trial in range(most):
-        left, right = sorted((low.step, high.step))
-        if (right - left) * float(np.abs(direction).max()) < _LEAST_CHANGE:
+        lower, upper = sorted((low.step, high.step))
+        if (upper - lower) * float(np.abs(direction).max()) < _LEAST_CHANGE:
             return low, trial
         # Off the ends, so that the interval shrinks.
-        margin = 0.1 * (right - left)
-        step = float(np.clip(_cubic_minimum(low, high), left + margin, right - margin))
+        margin = 0.1 * (upper - lower)
+        step = float(np.clip(_cubic_minimum(low, high), lower + margin, upper - margin))
         now = _at(step, direction, (yield x + step * direction))
         if now.value > origin.value + _DECREASE * step * origin.slope or now.value >= low.value:
             high = now
@@ -118,19 +118,19 @@ def _zoom(
     return low, most
 
 
-def _at(step: float, direction: Vector, found: tuple[float, Vector]) -> _Trial:
-    value, gradient = found
+def _at(step: float, direction: Vector, value_and_gradient: tuple[float, Vector]) -> _Trial:
+    value, gradient = value_and_gradient
     return _Trial(step, value, gradient, float(gradient @ direction))
 
 
-def _cubic_minimum(one: _Trial, other: _Trial) -> float:
+def _cubic_minimum(first: _Trial, second: _Trial) -> float:
     """Where the cubic through two values and slopes is lowest; the middle where it has no minimum.
 
     >>> from numpy import zeros
     >>> _cubic_minimum(_Trial(0.0, 1.0, zeros(1), -2.0), _Trial(2.0, 1.0, zeros(1), 2.0))
     1.0
     """
-    a, b = (one, other) if one.step <= other.step else (other, one)
+    a, b = (first, second) if first.step <= second.step else (second, first)
     width = b.step - a.step
     if width == 0:
         return a.step

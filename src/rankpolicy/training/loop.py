@@ -42,8 +42,8 @@ def train_network(fit: NetworkFit, batches_of_epoch: Callable[[int], Iterable[Ba
             open_checkpoint(fit, state)
         is_finished = has_run_its_epochs(fit, state)
         while not is_finished:
-            reports, parts = train_epoch(fit, state, batches_of_epoch(state.epoch))
-            is_finished = end_epoch(fit, state, reports[0], {name: values[0] for name, values in parts.items()})
+            reports, part_means = train_epoch(fit, state, batches_of_epoch(state.epoch))
+            is_finished = end_epoch(fit, state, reports[0], {name: values[0] for name, values in part_means.items()})
     load_best_weights(fit, state)
     return state
 
@@ -88,10 +88,10 @@ def train_epoch(
     return sums.means(num_queries)
 
 
-def end_epoch(fit: NetworkFit, state: TrainingState, report: float, parts: Mapping[str, float]) -> bool:
+def end_epoch(fit: NetworkFit, state: TrainingState, report: float, part_means: Mapping[str, float]) -> bool:
     """Record an epoch, validate, write the checkpoint, and tell the caller of the fit; returns whether training is finished."""
     state.reports.append(report)
-    for name, mean in parts.items():
+    for name, mean in part_means.items():
         state.parts.setdefault(name, []).append(mean)
     latest = {fit.objective.report_name: report}
     if fit.validation is not None:

@@ -28,10 +28,10 @@ class FlatAdamW:
 
     def __init__(self, stack: Stack, settings: Sequence[TrainingSettings]) -> None:
         self.flat, self.shapes = stack.flat.detach(), [weight.shape for weight in stack.weights]
-        of_members = [own for own in settings for _ in range(stack.num_networks)]
+        of_members = [policy for policy in settings for _ in range(stack.num_networks)]
         self.betas = settings[0].betas
-        self.rates = self.flat.new_tensor([own.learning_rate for own in of_members])
-        self.keeps = self.flat.new_tensor([1 - own.learning_rate * own.weight_decay for own in of_members])
+        self.rates = self.flat.new_tensor([policy.learning_rate for policy in of_members])
+        self.keeps = self.flat.new_tensor([1 - policy.learning_rate * policy.weight_decay for policy in of_members])
         self.first, self.second = torch.zeros_like(self.flat), torch.zeros_like(self.flat)
         # float64 on the device, where a CUDA graph counts on; 1 - 0.999^t is a small difference of numbers near 1.
         self.steps = torch.zeros((), dtype=torch.float64, device=self.flat.device)

@@ -79,12 +79,12 @@ class BanditRank(NetworkRanker, HybridSettings):
             check_loss_is_bounded(
                 train, loss="the cross entropy", instead="weight by='query', or choose gamma=1 or another loss"
             )
-        kept, num_dropped = train, 0
+        with_relevant, num_dropped = train, 0
         # A function may reward rankings whatever the labels are.
         if not supervised.empty_penalty and not isinstance(reward, CustomReward):
-            kept, num_dropped = train.drop_queries_without_relevant_items(reward.conventions.relevant_from)
+            with_relevant, num_dropped = train.drop_queries_without_relevant_items(reward.conventions.relevant_from)
         self.report_ = {"queries_left_out": {"no relevant item": num_dropped}}
-        return kept
+        return with_relevant
 
     def _policy_over(self, scores: Tensor, mask: Tensor) -> RankingPolicy:
         # Without random choices and over whole lists, the affinity policy is Plackett-Luce with log weights log sigmoid(score).

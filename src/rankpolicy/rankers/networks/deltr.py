@@ -37,14 +37,14 @@ class DELTR(NetworkRanker, DELTRSettings):
             )
 
     def _training(self, train: RankingDataset, valid: RankingDataset | None, options: FitOptions) -> FitSteps:
-        known = [] if train.groups_by_query is None else np.unique(train.groups_by_query).tolist()
-        if self.protected_group not in known:
+        groups = [] if train.groups_by_query is None else np.unique(train.groups_by_query).tolist()
+        if self.protected_group not in groups:
             raise RankPolicyError(
-                f"protected_group must be one of the groups of the training data, {known or 'which has none'}; "
+                f"protected_group must be one of the groups of the training data, {groups or 'which has none'}; "
                 f"got {self.protected_group!r}. "
                 "Pass protected= (one value per row) to fit, and the protected one of them as protected_group=."
             )
-        self._protected_code = known.index(self.protected_group)
+        self._protected_code = groups.index(self.protected_group)
         yield from super()._training(train, valid, options)
 
     def _objective(self, train: RankingDataset) -> DELTRLoss:

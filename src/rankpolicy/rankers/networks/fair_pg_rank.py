@@ -227,13 +227,13 @@ class FairPGRank(NetworkRanker, FairPolicyGradientSettings):
                 validation=validation,
                 report_epoch=report_epoch,
             )
-        kept = epochs[best - 1]
+        best_epoch = epochs[best - 1]
         # No warning if disparity was below the bound all the time.
         if max(epoch.disparity for epoch in epochs) > bound and not any(epoch.is_close for epoch in epochs):
-            warnings.warn(self._missed(bound, kept.disparity), stacklevel=4)
+            warnings.warn(self._missed(bound, best_epoch.disparity), stacklevel=4)
         self._network, self._inputs = network, inputs
-        self._used_strength, self.best_iteration_ = kept.price, best
-        self.best_score_ = None if validation is None else kept.utility
+        self._used_strength, self.best_iteration_ = best_epoch.price, best
+        self.best_score_ = None if validation is None else best_epoch.utility
         utilities = [epoch.utility for epoch in epochs]
         self.evals_result_ = {"training": {"disparity": [epoch.disparity for epoch in epochs]}}
         if validation is None:

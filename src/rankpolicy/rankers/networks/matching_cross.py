@@ -63,8 +63,8 @@ class MatchingCross(NetworkRanker):
     def _trainable(self, train: RankingDataset) -> RankingDataset:
         if self.loss == "sigmoid":
             check_loss_is_bounded(train, loss="the sigmoid loss", instead="weight by='query', or choose loss='softmax'")
-        kept, num_dropped = train.drop_queries_without_relevant_items(relevant_from=1e-9)
+        with_click, num_dropped = train.drop_queries_without_relevant_items(relevant_from=1e-9)
         # Weighting has left out the queries without a click already.
         before = 0 if train.click_evidence is None else train.click_evidence.queries_left_out.get(NO_CLICK, 0)
         self.report_ = {"queries_left_out": {NO_CLICK: before + num_dropped}}
-        return kept
+        return with_click

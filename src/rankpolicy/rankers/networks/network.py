@@ -105,8 +105,8 @@ class NetworkRanker(Ranker, TrainingSettings):
         return as_model(self.model, reads=self._readable)
 
     def _nested_settings(self) -> Mapping[str, Any]:
-        others = super()._nested_settings()
-        return others if isinstance(self._model, OwnNetwork) else {"model": self._model, **others}
+        nested = super()._nested_settings()
+        return nested if isinstance(self._model, OwnNetwork) else {"model": self._model, **nested}
 
     def _plain_settings(self) -> dict[str, Any]:
         return super()._plain_settings() | {"model": self._model.to_dict()}
@@ -122,10 +122,10 @@ class NetworkRanker(Ranker, TrainingSettings):
         """
         name = name.removeprefix("model__")  # set_params takes model__hidden, the constructor a model
         models = [] if cls.value_with_setting(name) else models_with_setting(name)
-        own = [model for model in models if model.name == cls.model]
+        default_models = [model for model in models if model.name == cls.model]
         if not models:
             return super().where_setting_belongs(name)
-        return f"it belongs to the model: model=rp.models.{(own or models)[0].__name__}({name}=...)"
+        return f"it belongs to the model: model=rp.models.{(default_models or models)[0].__name__}({name}=...)"
 
     @abstractmethod
     def _objective(self, train: RankingDataset) -> Objective:
@@ -376,15 +376,15 @@ def scores_of_rankers(rankers: Sequence[NetworkRanker], dataset: RankingDataset)
 def _scores_of_networks(networks: Sequence[nn.Module], features: NetworkRows) -> Tensor:
     """Scores (network, item) of features or texts on any device, in float64 on the CPU."""
     weight = next(networks[0].parameters())
-    there = features.to(weight) if isinstance(features, Tensor | QueryRows) else features.to(weight.device)
+    on_device = features.to(weight) if isinstance(features, Tensor | QueryRows) else features.to(weight.device)
     with torch.no_grad():
-        return scores_of_each(networks, there).double().cpu()
+        return scores_of_each(networks, on_device).double().cpu()
 
 
-def _shared_dataset(kept: RankingDataset, train: RankingDataset, options: FitOptions) -> RankingDataset:
+def _shared_dataset(dataset: RankingDataset, train: RankingDataset, options: FitOptions) -> RankingDataset:
     """The queries that are kept of the training data; the same object in all fits that keep the same."""
-    known = options.shared.once(("kept", kept.num_queries, kept.num_items), train, lambda: kept)
-    return known if np.array_equal(known.query_ids, kept.query_ids) else kept
+    first_of_these = options.shared.once(("kept", dataset.num_queries, dataset.num_items), train, lambda: dataset)
+    return first_of_these if np.array_equal(first_of_these.query_ids, dataset.query_ids) else dataset
 
 
 def _fingerprint(*datasets: RankingDataset | None) -> str:
