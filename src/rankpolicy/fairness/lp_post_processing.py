@@ -138,7 +138,8 @@ def _solve(
             probabilities=sorted_by_relevance, utility=float(u @ sorted_by_relevance @ v), disparity=math.nan
         )
     P = best_probabilities(u, v, _slacks(codes, M), strength=strength, max_disparity=max_disparity)
-    reached = group_disparity(*(torch.from_numpy(x)[None] for x in (P @ v, _merits(codes, M), codes, np.ones(n, bool))))
+    # The group's merit for each member: estimated relevances of single items may be negative, where their mean is not.
+    reached = group_disparity(*(torch.from_numpy(x)[None] for x in (P @ v, M[codes], codes, np.ones(n, bool))))
     return FairRanking(probabilities=P, utility=float(u @ P @ v), disparity=reached.mean)
 
 
@@ -160,11 +161,6 @@ def _slacks(codes: NDArray[np.int64], M: Floats) -> Slacks:
         slack_of=np.array([unordered.index(tuple(sorted(pair))) for pair in pairs]),
         costs=np.full(len(unordered), 1 / len(unordered)),
     )
-
-
-def _merits(codes: NDArray[np.int64], M: Floats) -> Floats:
-    # The group's merit for each member: estimated relevances of single items may be negative, where their mean is not.
-    return M[codes]
 
 
 def best_probabilities(

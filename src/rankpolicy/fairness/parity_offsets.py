@@ -91,12 +91,8 @@ def parity_offsets(
     if scores.dtype != torch.float64:
         raise RankPolicyError(f"parity offsets are solved for in float64; got {scores.dtype}. Pass scores.double().")
     members = group_members(groups, mask, num_groups=num_groups)
-    bias = position_bias(
-        scores.shape[-1],
-        kind="log2" if rank_weights is None else rank_weights,
-        dtype=scores.dtype,
-        device=scores.device,
-    )
+    kind = "log2" if rank_weights is None else rank_weights
+    bias = position_bias(scores.shape[-1], kind=kind, dtype=scores.dtype, device=scores.device)
     sizes = members.sizes.to(scores.dtype)
     offsets, jacobian = torch.zeros_like(sizes), sizes.new_zeros(*sizes.shape, sizes.shape[-1])
     longest = torch.full_like(sizes[:, :1], _LONGEST_STEP)
@@ -105,9 +101,7 @@ def parity_offsets(
     for _ in range(_MOST_STEPS):
         open_members = GroupMembers(members.codes[open_queries], members.sizes[open_queries])
         shifted = scores[open_queries] + open_members.of_items(offsets[open_queries])
-        totals, jacobian[open_queries] = _totals_and_jacobian(shifted, mask[open_queries], open_members, bias)
-        fair_share = totals.sum(-1, keepdim=True) / open_members.sizes.sum(-1, keepdim=True).clamp(min=1)
-        residual = open_members.sizes * fair_share - totals
+        residual, jacobian[open_queries] = _residual_and_jacobian(shifted, mask[open_queries], open_members, bias)
         is_open = (residual.abs() > _TOLERANCE * open_members.sizes).any(-1)
         open_queries, residual = open_queries[is_open], residual[is_open]
         if not len(open_queries):
@@ -129,14 +123,16 @@ def parity_offsets(
     return ParityOffsets(values=members.of_items(offsets), members=members, jacobian=jacobian)
 
 
-def _totals_and_jacobian(scores: Tensor, mask: Tensor, members: GroupMembers, bias: Tensor) -> tuple[Tensor, Tensor]:
-    """Total exposure (query, group) and its derivative by offsets (query, group, group)."""
+def _residual_and_jacobian(scores: Tensor, mask: Tensor, members: GroupMembers, bias: Tensor) -> tuple[Tensor, Tensor]:
+    """What each group lacks of its share of exposure (query, group), and the derivative of exposure by offsets (query, group, group)."""
     columns = []
     for group in range(members.sizes.shape[-1]):
         is_member = (members.codes == group).to(scores.dtype)
         exposure, slope = exposure_gradient(scores, mask, is_member, rank_weights=bias)
         columns.append(members.sums(slope))
-    return members.sums(exposure), torch.stack(columns, -1)
+    totals = members.sums(exposure)
+    fair_share = totals.sum(-1, keepdim=True) / members.sizes.sum(-1, keepdim=True).clamp(min=1)
+    return members.sizes * fair_share - totals, torch.stack(columns, -1)
 
 
 def _solve(jacobian: Tensor, sums: Tensor, sizes: Tensor) -> Tensor:

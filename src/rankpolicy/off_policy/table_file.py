@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rankpolicy.clicks.log.click_log import NOT_SHOWN
 from rankpolicy.clicks.log.log_tables import column_of
@@ -43,17 +44,47 @@ def read_off_policy_log(
     if strangers:
         raise RankPolicyError(unknown_name("column of an off-policy log", strangers[0], _ROLES))
     frame = source if hasattr(source, "columns") else _frame_of_file(source)
-    chosen = {name: column_of(name, list(frame.columns), names) for name in _ROLES}
-    for name, column in chosen.items():
+    chosen = _columns(frame, names)
+    if len(frame) == 0 or dataset.item_ids_by_query is None:
+        raise RankPolicyError("an off-policy log must have at least one row, and the dataset item ids.")
+    sessions, queries, items = (frame_names(frame, chosen[name], name).astype(str) for name in _ROLES[:3])
+    positions, rewards, propensities = (as_float64(name, np.asarray(frame[chosen[name]])) for name in _ROLES[3:])
+    order, starts = _rows_by_session(sessions, queries, positions)
+    contexts, indices = _numbered(dataset, queries[order], items[order])
+    lengths = np.diff(starts, append=len(order))
+    is_shown = np.arange(lengths.max()) < lengths[:, None]
+
+    def padded(values: NDArray[Any], filling: float) -> NDArray[Any]:
+        lists = np.full(is_shown.shape, filling, values.dtype)
+        lists[is_shown] = values
+        return lists
+
+    return OffPolicyLog(
+        items=padded(indices, NOT_SHOWN),
+        rewards=padded(rewards[order], 0.0),
+        contexts=contexts[starts],
+        propensities=padded(propensities[order], 1.0),
+    )
+
+
+def _columns(frame: Any, names: dict[str, str]) -> dict[str, str]:
+    """The column of each role."""
+    chosen: dict[str, str] = {}
+    for name in _ROLES:
+        column = column_of(name, list(frame.columns), names)
         if column is None:
             raise RankPolicyError(
                 f"an off-policy log must have the column {names.get(name, name)!r}; it has {', '.join(frame.columns[:20])}. "
                 'Say what it is called: columns={"item": "shown_item"}.'
             )
-    if len(frame) == 0 or dataset.item_ids_by_query is None:
-        raise RankPolicyError("an off-policy log must have at least one row, and the dataset item ids.")
-    sessions, queries, items = (frame_names(frame, chosen[name], name).astype(str) for name in _ROLES[:3])  # type: ignore[arg-type]
-    positions, rewards, propensities = (as_float64(name, np.asarray(frame[chosen[name]])) for name in _ROLES[3:])
+        chosen[name] = column
+    return chosen
+
+
+def _rows_by_session(
+    sessions: NDArray[Any], queries: NDArray[Any], positions: NDArray[np.float64]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The rows session by session, each from the top, and where sessions start among them."""
     _, numbers = np.unique(sessions, return_inverse=True)
     order = np.lexsort((positions, numbers))
     starts = np.flatnonzero(np.diff(numbers[order], prepend=-1))
@@ -66,6 +97,14 @@ def read_off_policy_log(
             f"the positions of a session must be 1, 2, 3, ... of one query; session {str(sessions[row])!r:.80} has position "
             f"{positions[row]:g} of query {str(queries[row])!r:.80}."
         )
+    return order, starts
+
+
+def _numbered(
+    dataset: RankingDataset, queries: NDArray[Any], items: NDArray[Any]
+) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+    """The context of each row and the index of its item in the dataset's query, from their names."""
+    assert dataset.item_ids_by_query is not None, "checked by the caller"
     context_of = {str(name): context for context, name in enumerate(dataset.query_ids.tolist())}
     index_of = {
         (query, str(name)): index
@@ -76,23 +115,13 @@ def read_off_policy_log(
             strict=True,
         )
     }
-    pairs = [(context_of.get(queries[row], -1), items[row]) for row in order.tolist()]
-    unknown = [pair not in index_of for pair in pairs]
-    if any(unknown):
-        row = order[np.argmax(unknown)]
+    pairs = [(context_of.get(query, -1), item) for query, item in zip(queries.tolist(), items.tolist(), strict=True)]
+    row = next((row for row, pair in enumerate(pairs) if pair not in index_of), None)
+    if row is not None:
         missing = f"item {str(items[row])!r:.80} of query {str(queries[row])!r:.80}"
         raise RankPolicyError(f"the dataset must have all queries and items of the log; it has no {missing}.")
-    is_shown = np.arange(lengths.max()) < lengths[:, None]
-    lists = np.full(is_shown.shape, NOT_SHOWN, np.int32)
-    lists[is_shown] = [index_of[pair] for pair in pairs]
-    padded_rewards, padded_propensities = np.zeros(is_shown.shape), np.ones(is_shown.shape)
-    padded_rewards[is_shown], padded_propensities[is_shown] = rewards[order], propensities[order]
-    return OffPolicyLog(
-        items=lists,
-        rewards=padded_rewards,
-        contexts=np.array([pairs[start][0] for start in starts.tolist()], np.int64),
-        propensities=padded_propensities,
-    )
+    contexts = np.array([context for context, _ in pairs], np.int64)
+    return contexts, np.array([index_of[pair] for pair in pairs], np.int32)
 
 
 def _frame_of_file(source: Any) -> Any:
