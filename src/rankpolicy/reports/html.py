@@ -25,7 +25,7 @@ def environment() -> Any:
         trim_blocks=True,
         lstrip_blocks=True,
         keep_trailing_newline=True,
-        auto_reload=False,
+        auto_reload=False,  # no look at the file of a template for every page that a service answers
     )
     templates.filters |= numbers.FILTERS
     templates.globals |= numbers.FILTERS | {"geometry": charts}

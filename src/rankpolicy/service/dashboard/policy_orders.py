@@ -47,11 +47,6 @@ def explained(live: LivePolicy, request: RankRequest) -> dict[str, Any]:
     items: list[dict[str, Any]] = []
     for name in names:
         clicks, seen = counts.get(name, (None, None))
-        estimate = (
-            share_with_interval(clicks, seen)
-            if seen and clicks is not None
-            else {"rate": None, "low": None, "high": None}
-        )
         items.append(
             {
                 "id": name,
@@ -60,7 +55,7 @@ def explained(live: LivePolicy, request: RankRequest) -> dict[str, Any]:
                 "score": scores.get(name, indices.get(name)),
                 "clicks": clicks,
                 "observations": seen,
-                **estimate,
+                **share_with_interval(clicks or 0, seen or 0),
             }
         )
     items.sort(key=lambda item: (-item["first"], -item["shown"], -(item["rate"] or 0.0)))

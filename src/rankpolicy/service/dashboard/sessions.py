@@ -6,35 +6,32 @@ import hmac
 import secrets
 import time
 from collections import OrderedDict
-from collections.abc import Callable
-from dataclasses import dataclass
 from hashlib import sha256
+from typing import NamedTuple
 
 COOKIE = "rankpolicy_session"
 SECONDS = 12 * 3600
 MOST_SESSIONS = 1_000
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Session:
+class Session(NamedTuple):
     """A browser that signed in, or on a service without keys, one that looked."""
 
-    key_id: str | None
-    until: float
+    key_id: str | None  # None without keys
+    until: float  # when it ends
 
 
 class Sessions:
     """Sessions in memory: a restart ends them. Only hashes of the cookies are kept."""
 
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        self._clock = clock
+    def __init__(self) -> None:
         self._secret = secrets.token_bytes(32)
         self._sessions: OrderedDict[bytes, Session] = OrderedDict()
 
     def begin(self, key_id: str | None) -> str:
         """A new session; the value of its cookie."""
         cookie = secrets.token_urlsafe(32)
-        self._sessions[_hash(cookie)] = Session(key_id=key_id, until=self._clock() + SECONDS)
+        self._sessions[_hash(cookie)] = Session(key_id=key_id, until=time.monotonic() + SECONDS)
         if len(self._sessions) > MOST_SESSIONS:
             self._sessions.popitem(last=False)
         return cookie
@@ -42,7 +39,7 @@ class Sessions:
     def known(self, cookie: str | None) -> Session | None:
         """The session of a cookie; None where there is none or it has ended."""
         session = None if cookie is None else self._sessions.get(_hash(cookie))
-        return session if session is not None and self._clock() < session.until else None
+        return session if session is not None and time.monotonic() < session.until else None
 
     def end(self, cookie: str | None) -> None:
         """End a session."""

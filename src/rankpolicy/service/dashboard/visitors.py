@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
-from http.cookies import CookieError, SimpleCookie
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
@@ -47,7 +46,7 @@ class Visitors:
     def visitor(self, request: Request) -> Visitor:
         """Who asks; ``SignInError`` where they must sign in first."""
         keys = self._access.keys()
-        cookie = _cookie(request)
+        cookie = request.cookies.get(COOKIE)
         session = self.sessions.known(cookie)
         if self._access.needs_no_key():
             if not is_local(request.scope):
@@ -108,11 +107,3 @@ def set_cookie(request: Request, answer: Response, cookie: str | None) -> None:
         answer.delete_cookie(COOKIE, **common)
     else:
         answer.set_cookie(COOKIE, cookie, max_age=SECONDS, **common)
-
-
-def _cookie(request: Request) -> str | None:
-    try:
-        cookie = SimpleCookie(request.headers.get("cookie", "")).get(COOKIE)
-    except CookieError:
-        return None
-    return None if cookie is None else cookie.value
