@@ -23,35 +23,18 @@ from rankpolicy.display import short_repr
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Batch:
-    """Some queries of a dataset: features (or texts) of their items flat, labels and groups padded.
+    """Some queries of a dataset: features (or texts) of their items flat, labels and groups padded."""
 
-    Parameters
-    ----------
-    features
-        Input of the network, one row per item: a tensor (items, features), QueryRows, or TextPairs.
-    labels
-        Labels (query, item).
-    mask
-        Which cells hold an item (query, item).
-    padding
-        How flat items and padded cells correspond.
-    groups
-        Codes of protected groups (query, item), or None.
-    query_weights
-        Weights (query,) whose mean over all training queries is 1; None: all equal.
-    reward_forms
-        The reward as rank weights (position,) and item values (query, item), where they were computed beforehand.
-    num_policies
-        How many policies the queries are ranked by, those of one policy after those of another: 1 but where policies are trained together.
-    """
-
-    features: Any
-    labels: Tensor
-    mask: Tensor
-    padding: Padding
-    groups: Tensor | None = None
-    query_weights: Tensor | None = None
+    features: Any  # Input of the network, one row per item: a tensor (items, features), QueryRows, or TextPairs
+    labels: Tensor  # Labels (query, item)
+    mask: Tensor  # Which cells hold an item (query, item)
+    padding: Padding  # How flat items and padded cells correspond
+    groups: Tensor | None = None  # Codes of protected groups (query, item), or None
+    query_weights: Tensor | None = None  # Weights (query,) whose mean over all training queries is 1; None: all equal
+    # The reward as rank weights (position,) and item values (query, item), where they were computed beforehand
     reward_forms: Sequence[tuple[Tensor, Tensor]] | None = None
+    # How many policies the queries are ranked by, those of one policy after those of another: 1 but where policies
+    # are trained together
     num_policies: int = 1
 
     __repr__ = short_repr
@@ -62,13 +45,7 @@ class Batch:
         return len(self.labels)
 
     def mean_over_queries(self, values: Tensor) -> Tensor:
-        """Mean of values (query,), weighted by the query weights: a scalar, or (policy,) where there are several.
-
-        Parameters
-        ----------
-        values
-            One value per query.
-        """
+        """Mean of values (query,), weighted by the query weights: a scalar, or (policy,) where there are several."""
         weighted = values if self.query_weights is None else values * self.query_weights
         return weighted.mean() if self.num_policies == 1 else weighted.view(self.num_policies, -1).mean(-1)
 
@@ -76,11 +53,6 @@ class Batch:
         """Mean over real items of values (query, item), weighted by the query weights: a scalar, or (policy,) where there are several.
 
         Sums are divided by the number of items, not by the sum of weights, so that a batch of low-weight queries counts less.
-
-        Parameters
-        ----------
-        values
-            One value per cell.
         """
         weighted = values if self.query_weights is None else values * self.query_weights[:, None]
         weighted = weighted.masked_fill(~self.mask, 0.0)
@@ -89,25 +61,13 @@ class Batch:
         return weighted.view(self.num_policies, -1).sum(-1) / self.mask.view(self.num_policies, -1).sum(-1)
 
     def of_queries(self, numbers: float | Tensor) -> float | Tensor:
-        """A number of each policy (policy,) as one per query (query, 1); one number for all stays as it is.
-
-        Parameters
-        ----------
-        numbers
-            A number, or one per policy.
-        """
+        """A number of each policy (policy,) as one per query (query, 1); one number for all stays as it is."""
         if not isinstance(numbers, Tensor):
             return numbers
         return numbers.repeat_interleave(len(self.labels) // self.num_policies)[:, None]
 
     def repeated(self, times: int) -> Batch:
-        """The batch with its queries repeated, for networks that are trained side by side; features are not repeated.
-
-        Parameters
-        ----------
-        times
-            The number of networks.
-        """
+        """The batch with its queries repeated, for networks that are trained side by side; features are not repeated."""
         if times == 1:
             return self
         return replace(
@@ -121,30 +81,14 @@ class Batch:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RaggedTensors:
-    """A dataset as tensors on a device, from which batches are cut.
+    """A dataset as tensors on a device, from which batches are cut."""
 
-    Parameters
-    ----------
-    features
-        Scaled features (items, features), features that are scaled when a batch is made, or one pair of texts per item.
-    labels
-        Labels (items,).
-    offsets
-        Where the items of each query start (queries + 1,).
-    groups
-        Codes of protected groups (items,), or None.
-    query_weights
-        Weights (queries,) with mean 1; None: all equal.
-    label_pages
-        Where the labels are those of a mapped file: its pages.
-    """
-
-    features: NetworkRows
-    labels: Tensor
-    offsets: NDArray[np.int64]
-    groups: Tensor | None = None
-    query_weights: Tensor | None = None
-    label_pages: MappedPages | None = None
+    features: NetworkRows  # Scaled features (items, features), features that are scaled when a batch is made, or one pair of texts per item
+    labels: Tensor  # Labels (items,)
+    offsets: NDArray[np.int64]  # Where the items of each query start (queries + 1,)
+    groups: Tensor | None = None  # Codes of protected groups (items,), or None
+    query_weights: Tensor | None = None  # Weights (queries,) with mean 1; None: all equal
+    label_pages: MappedPages | None = None  # Where the labels are those of a mapped file: its pages
 
     __repr__ = short_repr
 
@@ -155,17 +99,7 @@ class RaggedTensors:
         features: NDArray[np.float32] | NetworkRows,
         device: torch.device,
     ) -> RaggedTensors:
-        """The tensors of a dataset.
-
-        Parameters
-        ----------
-        dataset
-            Labels, groups and weights are taken from here.
-        features
-            Scaled features or texts of its items.
-        device
-            Where the tensors go.
-        """
+        """The tensors of a dataset."""
         groups = None
         if dataset.groups_by_query is not None:
             groups = torch.from_numpy(np.unique(dataset.groups_by_query, return_inverse=True)[1]).to(device)
@@ -187,13 +121,7 @@ class RaggedTensors:
         )
 
     def batch(self, queries: NDArray[np.int64]) -> Batch:
-        """A batch of these queries.
-
-        Parameters
-        ----------
-        queries
-            Indices of queries.
-        """
+        """A batch of these queries."""
         rows = torch.from_numpy(rows_of_queries(self.offsets, queries)).to(self.features.device)
         padding = Padding.of_sizes(self.offsets[queries + 1] - self.offsets[queries]).to(self.features.device)
         labels = self.labels[rows]
@@ -209,15 +137,7 @@ class RaggedTensors:
         )
 
     def shuffled_batches(self, batch_queries: int, *, generator: torch.Generator | None = None) -> Iterator[Batch]:
-        """All queries once, in random order; of data on disk the next batch is read while one is used.
-
-        Parameters
-        ----------
-        batch_queries
-            Queries per batch.
-        generator
-            Source of the random order; None: torch's global one.
-        """
+        """All queries once, in random order; of data on disk the next batch is read while one is used."""
         device = None if generator is None else generator.device
         order = torch.randperm(len(self.offsets) - 1, generator=generator, device=device).cpu().numpy()
         batches = (self.batch(order[start : start + batch_queries]) for start in range(0, len(order), batch_queries))

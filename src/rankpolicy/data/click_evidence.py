@@ -65,13 +65,6 @@ class ClickEvidence:
 def effective_sample_size(weights: NDArray[np.float64], counts: NDArray[Any] | None = None) -> float:
     """(sum of weights)^2 / sum of squared weights: the number of equally weighted observations with the same precision (Kish 1965).
 
-    Parameters
-    ----------
-    weights
-        Weight of each observation.
-    counts
-        How often each occurred; None: once.
-
     >>> effective_sample_size(np.array([1.0, 1.0, 2.0]))
     2.6666666666666665
     """

@@ -504,15 +504,7 @@ def _check_finite(data: RankingDataset) -> None:
 
 
 def check_has_labels(dataset: RankingDataset, what: str) -> None:
-    """Refuse data without labels, on which every metric would be 0.
-
-    Parameters
-    ----------
-    dataset
-        The data.
-    what
-        What it is for, for error messages.
-    """
+    """Refuse data without labels, on which every metric would be 0."""
     if dataset.label_kind == "none":
         raise RankPolicyError(
             f"{what} must have labels; it has none.",

@@ -24,20 +24,11 @@ class FeatureEncoding:
       Columns that were complete in training have no such extra column.
     - A categorical column becomes 0, with one extra column of 0 and 1 per category; an item whose category is missing or was not seen in
       training has 0 in all of them.
-
-    Parameters
-    ----------
-    fill
-        What replaces missing values of each feature (features,).
-    indicators
-        1 for the features that have an indicator of missing values (features,).
-    num_categories
-        Number of categories of each feature, 0 for numbers (features,).
     """
 
-    fill: NDArray[np.float32]
-    indicators: NDArray[np.float32]
-    num_categories: NDArray[np.float32]
+    fill: NDArray[np.float32]  # What replaces missing values of each feature (features,)
+    indicators: NDArray[np.float32]  # 1 for the features that have an indicator of missing values (features,)
+    num_categories: NDArray[np.float32]  # Number of categories of each feature, 0 for numbers (features,)
 
     @property
     def num_extra(self) -> int:
@@ -45,13 +36,7 @@ class FeatureEncoding:
         return int(self.indicators.sum() + self.num_categories.sum())
 
     def split(self, features: Features) -> tuple[Features, Features]:
-        """Features without missing values (items, features), and the extra columns (items, extra).
-
-        Parameters
-        ----------
-        features
-            Features (items, features), NaN where a value is missing.
-        """
+        """Features without missing values (items, features), and the extra columns (items, extra)."""
         extra = np.zeros((len(features), self.num_extra), np.float32)
         marked = np.flatnonzero(self.indicators)
         extra[:, : len(marked)] = np.isnan(features[:, marked])
@@ -70,13 +55,7 @@ class FeatureEncoding:
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, NDArray[np.float32]]) -> FeatureEncoding:
-        """The encoding whose arrays ``to_arrays`` returned.
-
-        Parameters
-        ----------
-        arrays
-            The saved arrays by name.
-        """
+        """The encoding whose arrays ``to_arrays`` returned."""
         encoding = cls(**arrays)
         counts = encoding.num_categories
         if (
@@ -94,13 +73,7 @@ ARRAY_NAMES = {"fill", "indicators", "num_categories"}
 
 
 def fit_encoding(dataset: RankingDataset) -> FeatureEncoding | None:
-    """The encoding of training data; None where nothing is missing and nothing is categorical.
-
-    Parameters
-    ----------
-    dataset
-        The training data.
-    """
+    """The encoding of training data; None where nothing is missing and nothing is categorical."""
     categories = dataset.categories or {}
     names = dataset.feature_names or ()
     num_categories = np.zeros(dataset.num_features, np.float32)

@@ -15,25 +15,13 @@ from rankpolicy.files import checked_file
 
 
 def sha256_of_file(path: str | os.PathLike[str]) -> str:
-    """The sha256 of the bytes of a file, as hexadecimal digits.
-
-    Parameters
-    ----------
-    path
-        The file.
-    """
+    """The sha256 of the bytes of a file, as hexadecimal digits."""
     with open(checked_file(path), "rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def fingerprint(dataset: RankingDataset) -> str:
-    """The sha256 of the content of a dataset, as hexadecimal digits; ``source_rows`` are left out.
-
-    Parameters
-    ----------
-    dataset
-        The dataset.
-    """
+    """The sha256 of the content of a dataset, as hexadecimal digits; ``source_rows`` are left out."""
     digest = hashlib.sha256()
     for part in _parts(dataset):
         # The length goes first, so that two different lists of parts never give the same bytes.

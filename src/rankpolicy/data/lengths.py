@@ -11,13 +11,6 @@ _SHORT = 16  # lists up to this length are padded together
 def queries_by_length(sizes: NDArray[np.int64], *, most_cells: int | None = None) -> list[NDArray[np.int64]]:
     """Indices of queries in groups, in each of which the longest list is at most twice the shortest (or short itself).
 
-    Parameters
-    ----------
-    sizes
-        Number of items of each query (queries,).
-    most_cells
-        A group that padding would make larger than this is divided; None: no group is.
-
     >>> [group.tolist() for group in queries_by_length(np.array([3, 8000, 10, 40]))]
     [[0, 2], [3], [1]]
     """

@@ -27,19 +27,6 @@ def dataset_of_rows(
 
     Where they are, the frame is read as by ``from_frame``: the columns item_id and group have their roles. Otherwise all columns are
     features.
-
-    Parameters
-    ----------
-    X
-        Features (rows, features), or a frame.
-    y
-        Labels (rows,), or the name of a column; None: data to rank.
-    qid, group
-        Query ids (rows,), or the name of a column; or the sizes of queries that follow one another.
-    features
-        Names of the feature columns that are read of a frame; None: all that have no other role.
-    categorical
-        Columns whose text is read as categories.
     """
     if not is_frame(X):
         _refuse_column_names(X, y=y, qid=qid, group=group)
@@ -54,17 +41,7 @@ def dataset_of_rows(
 
 
 def dataset_of_labels(rows: Any, y: Any = None, *, qid: Any = None, group: Any = None) -> RankingDataset:
-    """A dataset without features, to measure scores: from labels, or from a frame and the name of its column of labels.
-
-    Parameters
-    ----------
-    rows
-        A frame whose columns ``y`` and ``qid`` may name; or the labels (rows,) themselves.
-    y
-        Labels (rows,) or the name of a column of the frame; None: ``rows`` are the labels.
-    qid, group
-        As for ``dataset_of_rows``.
-    """
+    """A dataset without features, to measure scores: from labels, or from a frame and the name of its column of labels."""
     item_ids = None
     if is_frame(rows):
         if y is None:

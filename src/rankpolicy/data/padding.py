@@ -19,13 +19,6 @@ from rankpolicy.display import short_repr
 class Padding:
     """The place of each flat item in a padded ``(query, item)`` array.
 
-    Parameters
-    ----------
-    mask
-        Which cells of the padded array hold an item (query, item).
-    cells
-        Index of each flat item in the flattened padded array (items,).
-
     >>> padding = Padding.of_sizes(np.array([2, 1]))
     >>> padding.pad(torch.tensor([5.0, 6.0, 7.0]))
     tensor([[5., 6.],
@@ -41,13 +34,7 @@ class Padding:
 
     @classmethod
     def of_sizes(cls, sizes: NDArray[np.int64]) -> Padding:
-        """The padding of queries with these numbers of items, to the length of the longest.
-
-        Parameters
-        ----------
-        sizes
-            Number of items of each query (queries,).
-        """
+        """The padding of queries with these numbers of items, to the length of the longest."""
         longest = int(sizes.max(initial=0))
         query_of_item = np.repeat(np.arange(len(sizes)), sizes)
         starts = np.repeat(np.cumsum(sizes) - sizes, sizes)
@@ -56,34 +43,16 @@ class Padding:
         return cls(mask, torch.from_numpy(query_of_item * longest + column))
 
     def pad(self, flat: Tensor) -> Tensor:
-        """Flat values (items,) as a padded array (query, item), with 0 in the padding; several rows (row, items) one after the other.
-
-        Parameters
-        ----------
-        flat
-            One value per item, or several rows of them.
-        """
+        """Flat values (items,) as a padded array (query, item), with 0 in the padding; several rows (row, items) one after the other."""
         if flat.dim() == 2:
             padded = flat.new_zeros(len(flat), self.mask.numel()).index_copy(1, self.cells, flat)
             return padded.view(-1, self.mask.shape[1])
         return flat.new_zeros(self.mask.numel()).index_put((self.cells,), flat).view(self.mask.shape)
 
     def unpad(self, padded: Tensor) -> Tensor:
-        """The values of a padded array (query, item) as a flat one (items,).
-
-        Parameters
-        ----------
-        padded
-            One value per cell.
-        """
+        """The values of a padded array (query, item) as a flat one (items,)."""
         return padded.reshape(-1)[self.cells]
 
     def to(self, device: torch.device | str) -> Padding:
-        """The same padding on another device.
-
-        Parameters
-        ----------
-        device
-            Where its tensors go.
-        """
+        """The same padding on another device."""
         return Padding(self.mask.to(device), self.cells.to(device))

@@ -14,11 +14,6 @@ Value = TypeVar("Value")
 def read_ahead(values: Iterator[Value]) -> Iterator[Value]:
     """The same values in the same order; while one is used, a thread makes the next.
 
-    Parameters
-    ----------
-    values
-        Where they come from. Nothing is read before the first is asked for, and nothing more once the last was, or this is closed.
-
     >>> list(read_ahead(iter("abc")))
     ['a', 'b', 'c']
     """

@@ -22,21 +22,11 @@ _BLOCK_CELLS = 1 << 22  # of sparse features, which may have many columns
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ScaledRows:
-    """Rows of features, for a scaling that takes every item on its own.
+    """Rows of features, for a scaling that takes every item on its own."""
 
-    Parameters
-    ----------
-    features
-        Features before scaling (items, features).
-    scaling
-        How they are scaled.
-    device
-        Where the scaled rows go.
-    """
-
-    features: NDArray[np.float32]
-    scaling: FeatureScaling
-    device: torch.device
+    features: NDArray[np.float32]  # Features before scaling (items, features)
+    scaling: FeatureScaling  # How they are scaled
+    device: torch.device  # Where the scaled rows go
     _scaled_codes: CodeTable | None = field(default=None, init=False)
 
     __repr__ = short_repr
@@ -58,13 +48,7 @@ class ScaledRows:
         return torch.from_numpy(self.scaling.apply(features)).to(self.device)
 
     def to(self, device: torch.device) -> ScaledRows:
-        """The same rows, scaled onto another device.
-
-        Parameters
-        ----------
-        device
-            Where the scaled rows go.
-        """
+        """The same rows, scaled onto another device."""
         return ScaledRows(self.features, self.scaling, device)
 
     @property
@@ -85,13 +69,6 @@ class ScaledRows:
 class QueryRows:
     """The features of whole queries, one row per item; it is indexed like a tensor of features, by rows of whole queries.
 
-    Parameters
-    ----------
-    features
-        Scaled features (items, features), or features that are scaled when rows of them are read.
-    is_first
-        Whether an item is the first of its query (items,).
-
     >>> rows = QueryRows.of(torch.tensor([[1.0], [3.0], [5.0]]), np.array([0, 2, 3]))
     >>> rows.sizes().tolist()
     [2, 1]
@@ -99,22 +76,14 @@ class QueryRows:
     [1, 2]
     """
 
-    features: Tensor | ScaledRows
-    is_first: Tensor
+    features: Tensor | ScaledRows  # (items, features): scaled already, or scaled when rows of them are read
+    is_first: Tensor  # Whether an item is the first of its query (items,)
 
     __repr__ = short_repr
 
     @classmethod
     def of(cls, features: Tensor | ScaledRows, offsets: NDArray[np.int64]) -> QueryRows:
-        """The rows of all queries of a dataset.
-
-        Parameters
-        ----------
-        features
-            Features of its items (items, features).
-        offsets
-            Where the items of each query start (queries + 1,).
-        """
+        """The rows of all queries of a dataset."""
         is_first = torch.zeros(len(features), dtype=torch.bool)
         is_first[torch.tensor(offsets[:-1])] = True
         return cls(features, is_first.to(features.device))
@@ -131,13 +100,7 @@ class QueryRows:
         return self.is_first.device
 
     def to(self, where: torch.device | Tensor) -> QueryRows:
-        """The same rows on another device; given a tensor, with features of its kind.
-
-        Parameters
-        ----------
-        where
-            A device, or a tensor on it.
-        """
+        """The same rows on another device; given a tensor, with features of its kind."""
         device = where.device if isinstance(where, Tensor) else where
         features = self.features
         # Rows that are scaled when they are read are always float32.
@@ -173,15 +136,9 @@ class QueryRows:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RowsWithDeviations:
-    """Rows of whole queries that are read as features followed by their deviations from the query (``with_deviations``).
+    """Rows of whole queries that are read as features followed by their deviations from the query (``with_deviations``)."""
 
-    Parameters
-    ----------
-    rows
-        The rows; features are scaled, and deviations added, when rows are read.
-    """
-
-    rows: QueryRows
+    rows: QueryRows  # The rows; features are scaled, and deviations added, when rows are read
 
     __repr__ = short_repr
 
@@ -197,13 +154,7 @@ class RowsWithDeviations:
         return self.rows.device
 
     def to(self, where: torch.device | Tensor) -> RowsWithDeviations:
-        """The same rows on another device.
-
-        Parameters
-        ----------
-        where
-            A device, or a tensor on it.
-        """
+        """The same rows on another device."""
         return RowsWithDeviations(self.rows.to(where))
 
     def blocks(self) -> Iterator[Tensor]:
@@ -214,11 +165,6 @@ class RowsWithDeviations:
 
 def with_deviations(rows: QueryRows) -> Tensor:
     """Features (items, 2 * features): each value, then its difference from the mean over the items of its query.
-
-    Parameters
-    ----------
-    rows
-        Rows of whole queries.
 
     >>> with_deviations(QueryRows.of(torch.tensor([[1.0], [3.0], [5.0]]), np.array([0, 2, 3])))
     tensor([[ 1., -1.],
@@ -237,13 +183,7 @@ def with_deviations(rows: QueryRows) -> Tensor:
 
 
 def joined(parts: Sequence[Tensor] | Sequence[QueryRows]) -> Tensor | QueryRows:
-    """Rows that were read, one part after the other.
-
-    Parameters
-    ----------
-    parts
-        The parts, all of one kind.
-    """
+    """Rows that were read, one part after the other."""
     rows = [part for part in parts if isinstance(part, QueryRows)]
     if not rows:
         return torch.cat([part for part in parts if isinstance(part, Tensor)])
@@ -255,13 +195,7 @@ NetworkRows = Tensor | ScaledRows | QueryRows | RowsWithDeviations | TextPairs
 
 
 def is_on_disk(rows: NetworkRows) -> bool:
-    """Whether rows are read from disk when they are asked for.
-
-    Parameters
-    ----------
-    rows
-        What a network reads.
-    """
+    """Whether rows are read from disk when they are asked for."""
     if isinstance(rows, RowsWithDeviations):
         rows = rows.rows
     if isinstance(rows, QueryRows):

@@ -17,15 +17,6 @@ def rows_of_queries(
 ) -> NDArray[np.int64]:
     """Rows of the items of these queries, query by query.
 
-    Parameters
-    ----------
-    offsets
-        Where the items of each query start (queries + 1,).
-    queries
-        Indices of queries.
-    beside
-        Stored codes of the dataset: the numbers of many rows are then mapped as well.
-
     >>> rows_of_queries(np.array([0, 2, 3, 6]), np.array([2, 0]))
     array([3, 4, 5, 0, 1])
     """

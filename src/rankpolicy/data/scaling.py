@@ -76,24 +76,13 @@ def with_quantiles(features: Features, knots: NDArray[np.float32]) -> Features:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScalingKind:
-    """One kind of scaling: a transformation, optionally followed by quantiles and standardisation with the training data.
+    """One kind of scaling: a transformation, optionally followed by quantiles and standardisation with the training data."""
 
-    Parameters
-    ----------
-    transform
-        The transformation, a function of features (items, features) and offsets (queries + 1,).
-    adds_quantiles
-        Whether the quantile of each value is added as a further feature.
-    standardizes
-        Whether features are then shifted and scaled to mean 0 and standard deviation 1.
-    needs_queries
-        Whether the transformation looks at all items of a query.
-    """
-
+    # The transformation, a function of features (items, features) and offsets (queries + 1,)
     transform: Callable[[Features, Offsets | None], Features]
-    adds_quantiles: bool = False
-    standardizes: bool = False
-    needs_queries: bool = False
+    adds_quantiles: bool = False  # Whether the quantile of each value is added as a further feature
+    standardizes: bool = False  # Whether features are then shifted and scaled to mean 0 and standard deviation 1
+    needs_queries: bool = False  # Whether the transformation looks at all items of a query
 
     @property
     def array_names(self) -> set[str]:
@@ -117,18 +106,6 @@ _MANY_VALUES = 1 << 20  # whose columns are fitted by several threads
 class FeatureScaling:
     """A fitted scaling.
 
-    Parameters
-    ----------
-    kind
-        A name of ``SCALINGS``.
-    knots
-        Evenly spaced quantiles of the training data (features, knots), where the kind adds quantiles.
-    center, spread
-        Mean and standard deviation of the training data (scaled features,), where the kind standardises; the spread of a constant feature
-        is infinite, so that it becomes 0.
-    encoding
-        How missing values and categories were encoded before; None where the training data had none. Its extra columns come last, unscaled.
-
     >>> from rankpolicy.data.arrays import from_arrays
     >>> train = from_arrays([[1.0, 7.0], [3.0, 7.0]], group=[2])
     >>> fit_scaling("standardize", train).apply(np.array([[1.0, 7.0], [5.0, 8.0]], np.float32))
@@ -136,10 +113,17 @@ class FeatureScaling:
            [ 3.,  0.]], dtype=float32)
     """
 
-    kind: str
+    kind: str  # A name of ``SCALINGS``
+    # Evenly spaced quantiles of the training data (features, knots), where the kind adds quantiles
     knots: NDArray[np.float32] | None = None
+    # Mean and standard deviation of the training data (scaled features,), where the kind standardises; the spread
+    # of a constant feature is infinite, so that it becomes 0
     center: NDArray[np.float32] | None = None
+    # Mean and standard deviation of the training data (scaled features,), where the kind standardises; the spread
+    # of a constant feature is infinite, so that it becomes 0
     spread: NDArray[np.float32] | None = None
+    # How missing values and categories were encoded before; None where the training data had none. Its extra
+    # columns come last, unscaled
     encoding: FeatureEncoding | None = None
 
     __repr__ = short_repr
@@ -165,27 +149,12 @@ class FeatureScaling:
         return SCALINGS[self.kind].needs_queries
 
     def num_scaled(self, num_features: int) -> int:
-        """Number of columns of the scaled features.
-
-        Parameters
-        ----------
-        num_features
-            Number of columns before scaling.
-        """
+        """Number of columns of the scaled features."""
         extra = 0 if self.encoding is None else self.encoding.num_extra
         return (2 * num_features if SCALINGS[self.kind].adds_quantiles else num_features) + extra
 
     def apply(self, features: Features, offsets: Offsets | None = None) -> Features:
-        """Scaled features (items, scaled features).
-
-        Parameters
-        ----------
-        features
-            Features (items, features), with the columns of the training data. A missing value in a column that was complete in training
-            becomes the middle of the training data: its median with quantiles, else its mean, or 0 where nothing is standardised.
-        offsets
-            Where the items of each query start (queries + 1,), for kinds that need queries.
-        """
+        """Scaled features (items, scaled features)."""
         features = np.asarray(features)
         width = features.shape[1] * (2 if SCALINGS[self.kind].adds_quantiles else 1)
         if self.center is not None and width != len(self.center):
@@ -217,13 +186,7 @@ class FeatureScaling:
         return np.require(scaled, np.float32, ["C", "W"])
 
     def of_finite_rows(self, features: Features) -> Features | None:
-        """The scaled features where nothing is to be prepared: all values are finite and every item is scaled on its own; else None.
-
-        Parameters
-        ----------
-        features
-            Features (items, features) of the width that was fitted, contiguous.
-        """
+        """The scaled features where nothing is to be prepared: all values are finite and every item is scaled on its own; else None."""
         if self.encoding is not None or self.needs_queries or not np.isfinite(features).all():
             return None
         if self._quantile_table is None or self.center is None or self.spread is None:
@@ -239,15 +202,7 @@ class FeatureScaling:
 
     @classmethod
     def from_arrays(cls, kind: str, arrays: Mapping[str, NDArray[np.float32]]) -> FeatureScaling:
-        """The scaling whose arrays ``to_arrays`` returned.
-
-        Parameters
-        ----------
-        kind
-            A name of ``SCALINGS``.
-        arrays
-            The saved arrays by name.
-        """
+        """The scaling whose arrays ``to_arrays`` returned."""
         encoding = None
         if set(arrays) >= ARRAY_NAMES:
             encoding = FeatureEncoding.from_arrays({name: arrays[name] for name in ARRAY_NAMES})
@@ -261,15 +216,7 @@ class FeatureScaling:
 
 
 def fit_scaling(kind: str, dataset: RankingDataset) -> FeatureScaling:
-    """Fit a scaling to training data.
-
-    Parameters
-    ----------
-    kind
-        A name of ``SCALINGS``: "none", "query_minmax", "standardize", "log1p" or "quantile".
-    dataset
-        The training data.
-    """
+    """Fit a scaling to training data."""
     is_plain = dataset.categories is None and _is_complete(dataset.features_by_query)
     encoding = None if is_plain else fit_encoding(dataset)
     given, counts = dataset.features_by_query, None
@@ -302,17 +249,7 @@ def fit_scaling(kind: str, dataset: RankingDataset) -> FeatureScaling:
 
 
 def restored_scaling(kind: str, arrays: Mapping[str, NDArray[Any]], *, num_features: int) -> FeatureScaling:
-    """The scaling whose arrays a file holds, if they are such as a fit gives.
-
-    Parameters
-    ----------
-    kind
-        A name of ``SCALINGS``.
-    arrays
-        The saved arrays by name.
-    num_features
-        How many features are scaled.
-    """
+    """The scaling whose arrays a file holds, if they are such as a fit gives."""
     scaling = FeatureScaling.from_arrays(kind, arrays)
     # The extra columns of an encoding are not scaled.
     num_extra = 0 if scaling.encoding is None else scaling.encoding.num_extra
@@ -389,13 +326,7 @@ def _moments(column: NDArray[np.float32], counts: NDArray[np.int64] | None) -> t
 
 
 def scaling_kind(kind: str) -> ScalingKind:
-    """The kind of scaling with this name.
-
-    Parameters
-    ----------
-    kind
-        A name of ``SCALINGS``.
-    """
+    """The kind of scaling with this name."""
     if kind not in SCALINGS:
         raise RankPolicyError(unknown_name("scaling", kind, SCALINGS))
     return SCALINGS[kind]

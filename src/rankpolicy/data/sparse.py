@@ -15,11 +15,6 @@ class SparseFeatures:
     """A scipy matrix in the place of an array (items, features): trees read it as it is, networks some rows at a time.
 
     Rows and columns are taken from it as from an array, and stay sparse. ``np.asarray`` makes all of it dense.
-
-    Parameters
-    ----------
-    matrix
-        A CSR matrix of float32 in canonical form; it must not be changed afterwards.
     """
 
     ndim = 2
@@ -57,25 +52,13 @@ class SparseFeatures:
         return dense if dtype is None else dense.astype(dtype)
 
     def mapped(self, function: Callable[[NDArray[np.float32]], NDArray[np.float32]]) -> SparseFeatures:
-        """The features with a function, for which f(0) = 0, applied to all values.
-
-        Parameters
-        ----------
-        function
-            The function of an array of values.
-        """
+        """The features with a function, for which f(0) = 0, applied to all values."""
         changed = self.matrix.copy()
         changed.data = function(changed.data)
         return SparseFeatures(changed)
 
     def places_where(self, test: Callable[[NDArray[np.float32]], NDArray[np.bool_]]) -> NDArray[np.int64]:
-        """Row and column (places, 2) of the stored values for which the test holds.
-
-        Parameters
-        ----------
-        test
-            A function of an array of values, such as ``np.isnan``.
-        """
+        """Row and column (places, 2) of the stored values for which the test holds."""
         stored = self.matrix.tocoo()
         found = test(stored.data)
         return np.stack([stored.row[found], stored.col[found]], axis=1).astype(np.int64)
@@ -93,24 +76,12 @@ class DenseColumns:
 
 
 def is_sparse(values: Any) -> bool:
-    """Whether this is a sparse matrix or array of scipy.
-
-    Parameters
-    ----------
-    values
-        Anything.
-    """
+    """Whether this is a sparse matrix or array of scipy."""
     return hasattr(values, "tocsr") and hasattr(values, "toarray")
 
 
 def sparse_features(values: Any) -> NDArray[np.float32]:
-    """The features of a dataset, from a sparse matrix of scipy; typed as the array in whose place they stand.
-
-    Parameters
-    ----------
-    values
-        A sparse matrix or array (items, features) of any format.
-    """
+    """The features of a dataset, from a sparse matrix of scipy; typed as the array in whose place they stand."""
     if values.dtype.kind not in "biuf":
         raise RankPolicyError(f"features must be real numbers; got a sparse matrix of {values.dtype}.")
     with np.errstate(over="ignore"):  # infinity is reported by the check of the dataset
@@ -121,13 +92,7 @@ def sparse_features(values: Any) -> NDArray[np.float32]:
 
 
 def joined_features(parts: Sequence[Any]) -> NDArray[np.float32]:
-    """All rows of several feature matrices; sparse if all are.
-
-    Parameters
-    ----------
-    parts
-        The features of datasets, with equal numbers of columns.
-    """
+    """All rows of several feature matrices; sparse if all are."""
     matrices = [part.matrix for part in parts if isinstance(part, SparseFeatures)]
     if len(matrices) < len(parts):
         return np.concatenate([np.asarray(part) for part in parts])

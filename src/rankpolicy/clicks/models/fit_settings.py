@@ -58,15 +58,7 @@ class ClickFitSettings:
 def settings_by_model(
     names: Sequence[str], *, prior: PriorChoice, iterations: int, tolerance: float
 ) -> dict[str, ClickFitSettings]:
-    """The settings of several models: each is given those that it reads; a changed one that none of them reads is an error.
-
-    Parameters
-    ----------
-    names
-        Names of click models.
-    prior, iterations, tolerance
-        As in ``ClickFitSettings``.
-    """
+    """The settings of several models: each is given those that it reads; a changed one that none of them reads is an error."""
     if len(names) == 0:
         raise RankPolicyError("names must hold at least one click model, such as 'pbm'; got none.")
     given: dict[str, Any] = {"prior": prior, "iterations": iterations, "tolerance": tolerance}

@@ -27,17 +27,7 @@ MOST_SHARDS = 64
 
 
 class Shard:
-    """Sessions of some queries, in numbers of their own pairs.
-
-    Parameters
-    ----------
-    kind
-        The click model.
-    view
-        The sessions.
-    first_pair
-        The number, in the whole log, of the first pair.
-    """
+    """Sessions of some queries, in numbers of their own pairs."""
 
     def __init__(self, kind: type[ClickModel], view: LogView, first_pair: int) -> None:
         self.kind, self.view, self.first_pair = kind, view, first_pair

@@ -44,39 +44,19 @@ CREDITWORTHY = {"1": 1.0, "2": 0.0}
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class People:
-    """The people of german.data, in the order of the file.
+    """The people of german.data, in the order of the file."""
 
-    Parameters
-    ----------
-    features
-        Features (person, feature): numbers as they are, codes one-hot.
-    is_number
-        Whether each feature is a number (feature,).
-    labels
-        1 for creditworthy people, 0 for others (person,).
-    groups
-        1 for women, 0 for men (person,).
-    feature_names
-        Name of each feature.
-    """
-
-    features: NDArray[np.float64]
-    is_number: NDArray[np.bool_]
-    labels: NDArray[np.float64]
-    groups: NDArray[np.int64]
-    feature_names: tuple[str, ...]
+    features: NDArray[np.float64]  # Features (person, feature): numbers as they are, codes one-hot
+    is_number: NDArray[np.bool_]  # Whether each feature is a number (feature,)
+    labels: NDArray[np.float64]  # 1 for creditworthy people, 0 for others (person,)
+    groups: NDArray[np.int64]  # 1 for women, 0 for men (person,)
+    feature_names: tuple[str, ...]  # Name of each feature
 
     __repr__ = short_repr
 
 
 def read_people(path: str | Path) -> People:
-    """Read ``german.data``; a line without 20 attributes and a class is an error that names the line.
-
-    Parameters
-    ----------
-    path
-        The file.
-    """
+    """Read ``german.data``; a line without 20 attributes and a class is an error that names the line."""
     try:
         lines = Path(path).read_text(encoding="ascii").splitlines()
     except (OSError, UnicodeDecodeError) as error:
@@ -106,13 +86,7 @@ def read_people(path: str | Path) -> People:
 
 
 def parse_person(fields: Sequence[str]) -> tuple[list[float], float, bool]:
-    """Features, label and whether the person is female.
-
-    Parameters
-    ----------
-    fields
-        The words of one line.
-    """
+    """Features, label and whether the person is female."""
     if len(fields) != len(ATTRIBUTES) + 1:
         raise RankPolicyError(f"expected 20 attributes and a class, 21 fields; got {len(fields)}.")
     features: list[float] = []

@@ -31,30 +31,14 @@ def default_folder() -> Path:
 
 
 def cache_key(files: Sequence[Path], reading: dict[str, Any]) -> str:
-    """The name of the cache of these files, from their content and from how they are read.
-
-    Parameters
-    ----------
-    files
-        The files, in order.
-    reading
-        How they are read.
-    """
+    """The name of the cache of these files, from their content and from how they are read."""
     about = {"version": VERSION, "files": [sha256_of_file(file) for file in files], **reading}
     return hashlib.sha256(json.dumps(about, sort_keys=True).encode()).hexdigest()[:32]
 
 
 @contextmanager
 def new_cache(folder: Path, key: str) -> Iterator[Path]:
-    """A folder to fill, which becomes the cache with this key when the block ends without an error, and is removed otherwise.
-
-    Parameters
-    ----------
-    folder
-        Where caches are kept; made if it is not there.
-    key
-        The name of the cache.
-    """
+    """A folder to fill, which becomes the cache with this key when the block ends without an error, and is removed otherwise."""
     unfinished = folder / f".unfinished-{key[:8]}-{secrets.token_hex(4)}"
     try:
         unfinished.mkdir(parents=True)
@@ -77,15 +61,7 @@ def new_cache(folder: Path, key: str) -> Iterator[Path]:
 
 
 def room_for_codes(unfinished: Path, shape: tuple[int, int], dtype: Any) -> NDArray[Any]:
-    """A writable, memory-mapped array on disk; a full disk is an error here, not a crash at the first write.
-
-    Parameters
-    ----------
-    unfinished
-        The folder of the cache.
-    shape, dtype
-        Shape and type of the array.
-    """
+    """A writable, memory-mapped array on disk; a full disk is an error here, not a crash at the first write."""
     file = unfinished / _CODES
     with open(file, "wb") as stream:
         _fill(stream, max(1, int(np.prod(shape)) * np.dtype(dtype).itemsize))
@@ -93,15 +69,7 @@ def room_for_codes(unfinished: Path, shape: tuple[int, int], dtype: Any) -> NDAr
 
 
 def room_for_rows(unfinished: Path, num_rows: int) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
-    """Writable, memory-mapped arrays on disk for labels and source rows (rows,), all 0.
-
-    Parameters
-    ----------
-    unfinished
-        The folder of the cache.
-    num_rows
-        How many rows there are.
-    """
+    """Writable, memory-mapped arrays on disk for labels and source rows (rows,), all 0."""
     labels = _room_for_numbers(unfinished / _MAPPED["labels"], num_rows, np.float32)
     return labels, _room_for_numbers(unfinished / _MAPPED["source_rows"], num_rows, np.int64)
 
@@ -128,19 +96,7 @@ def _fill(stream: BinaryIO, num_bytes: int) -> None:
 def finish(
     unfinished: Path, codes: NDArray[Any], values: NDArray[np.float32] | None, rows: dict[str, NDArray[Any]]
 ) -> None:
-    """Write what is kept beside the codes.
-
-    Parameters
-    ----------
-    unfinished
-        The folder of the cache.
-    codes
-        The array of ``room_for_codes``, filled.
-    values
-        The value of each code (features, codes); None where the array holds the values themselves.
-    rows
-        The arrays of queries, ids and groups by name.
-    """
+    """Write what is kept beside the codes."""
     assert isinstance(codes, np.memmap)
     codes.flush()
     if values is not None:
@@ -154,15 +110,7 @@ def finish(
 def open_cache(
     folder: Path, key: str
 ) -> tuple[NDArray[Any], NDArray[np.float32] | None, dict[str, NDArray[Any]]] | None:
-    """Codes (memory-mapped), values of the codes and arrays of the rows (those of one number per row mapped); None: no such cache.
-
-    Parameters
-    ----------
-    folder
-        Where caches are kept.
-    key
-        The name of the cache.
-    """
+    """Codes (memory-mapped), values of the codes and arrays of the rows (those of one number per row mapped); None: no such cache."""
     cache = folder / key
     try:
         if not (cache / _MANIFEST).exists():

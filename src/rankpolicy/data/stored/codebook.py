@@ -18,35 +18,17 @@ MOST_CODES = {"uint8": 255, "uint16": 4095}  # of values; one more is the code o
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Cuts:
-    """Where the values of each feature are cut into bins, each of which has one code.
+    """Where the values of each feature are cut into bins, each of which has one code."""
 
-    Parameters
-    ----------
-    cuts
-        Ascending cuts (features, most cuts), filled up with infinity. A value has as its code the number of cuts below it.
-    num_cuts
-        How many cuts each feature has (features,).
-    dtype
-        Type of the codes, uint8 or uint16.
-    """
-
-    cuts: Floats
-    num_cuts: NDArray[np.int64]
-    dtype: np.dtype[Any]
+    cuts: Floats  # Ascending cuts (features, most cuts), filled up with infinity. A value has as its code the number of cuts below it
+    num_cuts: NDArray[np.int64]  # How many cuts each feature has (features,)
+    dtype: np.dtype[Any]  # Type of the codes, uint8 or uint16
 
     __repr__ = short_repr
 
     @classmethod
     def of_sketch(cls, sketch: QuantileSketch, dtype: str) -> Cuts:
-        """The cuts into bins of about equally many rows; where a feature has few different values, each has its own bin.
-
-        Parameters
-        ----------
-        sketch
-            Its quantiles.
-        dtype
-            "uint8" or "uint16".
-        """
+        """The cuts into bins of about equally many rows; where a feature has few different values, each has its own bin."""
         chosen = []
         for column in range(sketch.num_columns):
             values = sketch.distinct(column)
@@ -65,11 +47,6 @@ class Cuts:
     def codes(self, columns: Floats) -> NDArray[Any]:
         """The codes (rows, features) of values (features, rows).
 
-        Parameters
-        ----------
-        columns
-            The values, NaN where one is missing.
-
         >>> cuts = Cuts(np.array([[0.0, 2.0]], np.float32), np.array([2]), np.dtype("uint8"))
         >>> cuts.codes(np.array([[-1.0, 0.0, 0.5, 3.0, np.nan]], np.float32))[:, 0]
         array([0, 0, 1, 2, 3], dtype=uint8)
@@ -87,30 +64,14 @@ class Cuts:
 
 
 class BinMeans:
-    """The mean of the values that have each code, over rows that come in blocks: what a code stands for.
-
-    Parameters
-    ----------
-    num_features
-        How many features there are.
-    num_codes
-        How many codes their values can have.
-    """
+    """The mean of the values that have each code, over rows that come in blocks: what a code stands for."""
 
     def __init__(self, num_features: int, num_codes: int) -> None:
         self._sums = np.zeros((num_features, num_codes))
         self._counts = np.zeros((num_features, num_codes), np.int64)
 
     def add(self, columns: Floats, codes: NDArray[Any]) -> None:
-        """Count some more rows.
-
-        Parameters
-        ----------
-        columns
-            Values (features, rows).
-        codes
-            Their codes (rows, features).
-        """
+        """Count some more rows."""
         size = self._sums.shape[1]
         for feature, values in enumerate(columns):
             present = ~np.isnan(values)

@@ -34,19 +34,7 @@ _SECONDS_BETWEEN_LINES = 2.0
 
 
 def scanned(source: Source, *, stored_as: StoredAs, cache: Path | None, progress: bool) -> RankingDataset:
-    """A dataset whose features are codes on disk; they are made if there is no cache of the same content yet.
-
-    Parameters
-    ----------
-    source
-        The files.
-    stored_as
-        Type of the stored features.
-    cache
-        The folder of caches; None: the default.
-    progress
-        Whether to show progress on stderr.
-    """
+    """A dataset whose features are codes on disk; they are made if there is no cache of the same content yet."""
     if stored_as not in (*MOST_CODES, "float32"):
         raise RankPolicyError(unknown_name("type of stored features", stored_as, (*MOST_CODES, "float32")))
     folder = default_folder() if cache is None else cache.expanduser()

@@ -16,15 +16,6 @@ class QuantileSketch:
     for 16 million rows, and typically by far less, because the values kept alternate between the odd and the even ones. The values of a
     column that has few different ones are known exactly.
 
-    Parameters
-    ----------
-    num_columns
-        How many columns there are.
-    most_distinct
-        Columns with at most so many different values are known exactly.
-    block_rows
-        Rows per block; more are more exact.
-
     >>> sketch = QuantileSketch(1, block_rows=64)
     >>> for start in range(0, 10_000, 500):
     ...     sketch.add(np.arange(start, start + 500, dtype=np.float32)[None])
@@ -42,13 +33,7 @@ class QuantileSketch:
         self._distinct: list[NDArray[np.float32] | None] = [np.empty(0, np.float32)] * num_columns
 
     def add(self, columns: NDArray[np.float32]) -> None:
-        """Read some more rows.
-
-        Parameters
-        ----------
-        columns
-            Their values (columns, rows); NaN is a missing value.
-        """
+        """Read some more rows."""
         size, start = self._buffer.shape[1], 0
         while start < columns.shape[1]:
             taken = min(size - self._num_buffered, columns.shape[1] - start)
@@ -61,13 +46,7 @@ class QuantileSketch:
                 self._num_buffered = 0
 
     def distinct(self, column: int) -> NDArray[np.float32] | None:
-        """The different values of a column in ascending order, without NaN; None where they are too many.
-
-        Parameters
-        ----------
-        column
-            Which column.
-        """
+        """The different values of a column in ascending order, without NaN; None where they are too many."""
         known = self._distinct[column]
         if known is None:
             return None
@@ -75,15 +54,7 @@ class QuantileSketch:
         return found if len(found) <= self.most_distinct else None
 
     def cuts(self, column: int, num_bins: int) -> NDArray[np.float32]:
-        """Values that cut a column into bins of about equally many rows, ascending and different; at most ``num_bins - 1``.
-
-        Parameters
-        ----------
-        column
-            Which column.
-        num_bins
-            How many bins are wanted.
-        """
+        """Values that cut a column into bins of about equally many rows, ascending and different; at most ``num_bins - 1``."""
         parts = [self._buffer[column, : self._num_buffered]]
         weights = [np.ones(self._num_buffered)]
         for level, block in enumerate(self._levels):

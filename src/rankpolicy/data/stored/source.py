@@ -15,27 +15,13 @@ from rankpolicy.display import short_repr
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Block:
-    """Some consecutive rows of the files.
+    """Some consecutive rows of the files."""
 
-    Parameters
-    ----------
-    columns
-        Feature values (features, rows), NaN where one is missing.
-    labels
-        One label per row; None for data still to be ranked.
-    query_ids
-        The query of each row.
-    item_ids
-        The id of each row, or None.
-    groups
-        The protected group of each row, or None.
-    """
-
-    columns: NDArray[np.float32]
-    labels: NDArray[np.float32] | None
-    query_ids: NDArray[Any]
-    item_ids: NDArray[Any] | None = None
-    groups: NDArray[Any] | None = None
+    columns: NDArray[np.float32]  # Feature values (features, rows), NaN where one is missing
+    labels: NDArray[np.float32] | None  # One label per row; None for data still to be ranked
+    query_ids: NDArray[Any]  # The query of each row
+    item_ids: NDArray[Any] | None = None  # The id of each row, or None
+    groups: NDArray[Any] | None = None  # The protected group of each row, or None
 
     __repr__ = short_repr
 

@@ -23,27 +23,16 @@ CONFIG, TOKENIZER, WEIGHTS = "config.json", "tokenizer.json", "model.safetensors
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PretrainedEncoder:
-    """A pretrained language model as the content of its files.
+    """A pretrained language model as the content of its files."""
 
-    Parameters
-    ----------
-    files
-        Content of config.json and tokenizer.json, and of model.safetensors where the weights are needed, by file name.
-    """
-
+    # Content of config.json and tokenizer.json, and of model.safetensors where the weights are needed, by file name
     files: Mapping[str, bytes]
 
     __repr__ = short_repr
 
     @classmethod
     def from_folder(cls, folder: str | os.PathLike[str]) -> PretrainedEncoder:
-        """Read a model from a folder; nothing is downloaded.
-
-        Parameters
-        ----------
-        folder
-            A folder with config.json, tokenizer.json and model.safetensors.
-        """
+        """Read a model from a folder; nothing is downloaded."""
         missing = [name for name in (CONFIG, TOKENIZER, WEIGHTS) if not (Path(folder) / name).is_file()]
         if missing:
             raise RankPolicyError(
@@ -71,13 +60,7 @@ class PretrainedEncoder:
         return int(json.loads(self.files[CONFIG]).get("max_position_embeddings", 512))
 
     def new_network(self, *, with_weights: bool) -> nn.Module:
-        """A new network of the configured kind.
-
-        Parameters
-        ----------
-        with_weights
-            Load the pretrained weights; False leaves random ones, for weights that are loaded later.
-        """
+        """A new network of the configured kind."""
         transformers = require("transformers", "A pretrained language model")
         settings = json.loads(self.files[CONFIG])
         import torch
@@ -100,15 +83,7 @@ class PretrainedEncoder:
         return network
 
     def token_numbers(self, texts: Sequence[str | tuple[str, str]], *, max_tokens: int) -> list[list[int]]:
-        """The token numbers of each text, including the special tokens of the model.
-
-        Parameters
-        ----------
-        texts
-            Texts, or pairs of texts that are read together.
-        max_tokens
-            Tokens to keep per text at most.
-        """
+        """The token numbers of each text, including the special tokens of the model."""
         tokenizer = require("tokenizers", "A pretrained language model").Tokenizer.from_str(
             self.files[TOKENIZER].decode()
         )

@@ -15,15 +15,6 @@ from rankpolicy.display import short_repr
 class TokenTable:
     """The tokens of many texts in one array: text t has ``lengths[t]`` tokens from ``starts[t]`` on.
 
-    Parameters
-    ----------
-    tokens
-        Numbers of tokens (tokens,), or their features (tokens, features).
-    starts
-        Index of the first token of each text (texts,).
-    lengths
-        Number of tokens of each text (texts,).
-
     >>> table = TokenTable.of([[5, 6, 7], [8]])
     >>> table.padded(torch.tensor([1, 0]))
     (tensor([[8, 0, 0],
@@ -31,48 +22,26 @@ class TokenTable:
             [ True,  True,  True]]))
     """
 
-    tokens: Tensor
-    starts: Tensor
-    lengths: Tensor
+    tokens: Tensor  # Numbers of tokens (tokens,), or their features (tokens, features)
+    starts: Tensor  # Index of the first token of each text (texts,)
+    lengths: Tensor  # Number of tokens of each text (texts,)
 
     __repr__ = short_repr
 
     @classmethod
     def of(cls, numbers: Sequence[Sequence[int]]) -> TokenTable:
-        """A table from the token numbers of each text.
-
-        Parameters
-        ----------
-        numbers
-            For each text the numbers of its tokens.
-        """
+        """A table from the token numbers of each text."""
         flat = torch.tensor([number for text in numbers for number in text], dtype=torch.int64)
         return cls.end_to_end(flat, [len(text) for text in numbers])
 
     @classmethod
     def end_to_end(cls, tokens: Tensor, lengths: Sequence[int]) -> TokenTable:
-        """A table from the tokens of all texts, one text after the other.
-
-        Parameters
-        ----------
-        tokens
-            The tokens of all texts.
-        lengths
-            Number of tokens of each text.
-        """
+        """A table from the tokens of all texts, one text after the other."""
         sizes = torch.tensor(lengths, dtype=torch.int64)
         return cls(tokens, sizes.cumsum(0) - sizes, sizes)
 
     def padded(self, texts: Tensor, *, longest: int | None = None) -> tuple[Tensor, Tensor]:
-        """Tokens of some texts (text, token, ...), padded with 0 to the longest of them, and their mask (text, token).
-
-        Parameters
-        ----------
-        texts
-            Indices of the texts.
-        longest
-            How many tokens to pad to, where it is known; None counts them.
-        """
+        """Tokens of some texts (text, token, ...), padded with 0 to the longest of them, and their mask (text, token)."""
         lengths = self.lengths[texts]
         columns = torch.arange(int(lengths.max()) if longest is None else longest, device=lengths.device)
         mask = columns < lengths[:, None]
@@ -82,51 +51,27 @@ class TokenTable:
         return tokens.masked_fill(~mask, 0), mask
 
     def to(self, device: torch.device | str) -> TokenTable:
-        """The same table on another device.
-
-        Parameters
-        ----------
-        device
-            Where its tensors go.
-        """
+        """The same table on another device."""
         return TokenTable(self.tokens.to(device), self.starts.to(device), self.lengths.to(device))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Padded:
-    """The distinct texts of a batch, padded.
+    """The distinct texts of a batch, padded."""
 
-    Parameters
-    ----------
-    tokens
-        Tokens (text, token, ...).
-    mask
-        Which tokens are real (text, token).
-    of_pair
-        For each pair the index of its text (pairs,).
-    """
-
-    tokens: Tensor
-    mask: Tensor
-    of_pair: Tensor
+    tokens: Tensor  # Tokens (text, token, ...)
+    mask: Tensor  # Which tokens are real (text, token)
+    of_pair: Tensor  # For each pair the index of its text (pairs,)
 
     __repr__ = short_repr
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SideTensors:
-    """Side information of pairs, for networks that read it in addition to the texts.
+    """Side information of pairs, for networks that read it in addition to the texts."""
 
-    Parameters
-    ----------
-    numbers
-        Scaled numbers (pairs, numbers).
-    categories
-        Codes of categories (pairs, categories).
-    """
-
-    numbers: Tensor
-    categories: Tensor
+    numbers: Tensor  # Scaled numbers (pairs, numbers)
+    categories: Tensor  # Codes of categories (pairs, categories)
 
     __repr__ = short_repr
 
@@ -134,37 +79,19 @@ class SideTensors:
         return SideTensors(self.numbers[rows], self.categories[rows])
 
     def to(self, device: torch.device | str) -> SideTensors:
-        """The same values on another device.
-
-        Parameters
-        ----------
-        device
-            Where the tensors go.
-        """
+        """The same values on another device."""
         return SideTensors(self.numbers.to(device), self.categories.to(device))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TextPairs:
-    """The input of a text network, one row per item; it can be indexed like a tensor of features.
+    """The input of a text network, one row per item; it can be indexed like a tensor of features."""
 
-    Parameters
-    ----------
-    queries
-        Texts of queries; None if a pretrained model has read query and item together.
-    items
-        Texts of items, or of pairs of query and item read together.
-    query_of_pair, item_of_pair
-        For each pair the indices of its texts (pairs,).
-    side
-        Side information, or None.
-    """
-
-    queries: TokenTable | None
-    items: TokenTable
-    query_of_pair: Tensor
-    item_of_pair: Tensor
-    side: SideTensors | None = None
+    queries: TokenTable | None  # Texts of queries; None if a pretrained model has read query and item together
+    items: TokenTable  # Texts of items, or of pairs of query and item read together
+    query_of_pair: Tensor  # For each pair the indices of its texts (pairs,)
+    item_of_pair: Tensor  # For each pair the indices of its texts (pairs,)
+    side: SideTensors | None = None  # Side information, or None
 
     __repr__ = short_repr
 
@@ -185,13 +112,7 @@ class TextPairs:
         return self.item_of_pair.device
 
     def to(self, device: torch.device | str) -> TextPairs:
-        """The same pairs on another device.
-
-        Parameters
-        ----------
-        device
-            Where the tensors go.
-        """
+        """The same pairs on another device."""
         return TextPairs(
             None if self.queries is None else self.queries.to(device),
             self.items.to(device),
@@ -210,34 +131,18 @@ class TextPairs:
         return _padded(self.items, self.item_of_pair)
 
     def blocks(self, pairs_per_block: int = 1024) -> Iterator[TextPairs]:
-        """All pairs in blocks, because attention over all at once would not fit into memory.
-
-        Parameters
-        ----------
-        pairs_per_block
-            Pairs per block.
-        """
+        """All pairs in blocks, because attention over all at once would not fit into memory."""
         for first in range(0, len(self), pairs_per_block):
             yield self[first : first + pairs_per_block]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PaddedPairs:
-    """Pairs whose texts are padded already: for a network, the same as ``TextPairs``.
+    """Pairs whose texts are padded already: for a network, the same as ``TextPairs``."""
 
-    Parameters
-    ----------
-    queries
-        Texts of queries; None if a pretrained model has read query and item together.
-    items
-        Texts of items.
-    side
-        Side information, or None.
-    """
-
-    queries: Padded | None
-    items: Padded
-    side: SideTensors | None = None
+    queries: Padded | None  # Texts of queries; None if a pretrained model has read query and item together
+    items: Padded  # Texts of items
+    side: SideTensors | None = None  # Side information, or None
 
     __repr__ = short_repr
 

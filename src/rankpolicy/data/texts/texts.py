@@ -85,13 +85,7 @@ class Texts:
 
 
 def joined(parts: Sequence[Texts]) -> Texts:
-    """The texts of several datasets, concatenated.
-
-    Parameters
-    ----------
-    parts
-        The texts of each dataset.
-    """
+    """The texts of several datasets, concatenated."""
     if all(part.distinct is parts[0].distinct for part in parts):
         distinct, of_item = parts[0].distinct, [part.of_item for part in parts]
     else:
