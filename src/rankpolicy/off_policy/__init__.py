@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from rankpolicy.off_policy.log import OffPolicyLog
     from rankpolicy.off_policy.members import OFF_POLICY_ESTIMATORS
     from rankpolicy.off_policy.open_bandit import read_open_bandit
-    from rankpolicy.off_policy.scan import ScannedOffPolicyLog, scan_off_policy_log
+    from rankpolicy.off_policy.scanned_log import ScannedOffPolicyLog, scan_off_policy_log
     from rankpolicy.off_policy.table_file import read_off_policy_log
     from rankpolicy.off_policy.targets import TargetProbabilities
 

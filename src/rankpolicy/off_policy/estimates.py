@@ -13,7 +13,7 @@ from rankpolicy.off_policy.log import OffPolicyLog, check_position_weights
 from rankpolicy.off_policy.members import OFF_POLICY_ESTIMATORS
 from rankpolicy.off_policy.moments import RatioMoments, WeightSums
 from rankpolicy.off_policy.query import EstimatorTerms, OffPolicyQuery
-from rankpolicy.off_policy.scan import ScannedOffPolicyLog
+from rankpolicy.off_policy.scanned_log import ScannedOffPolicyLog
 from rankpolicy.off_policy.targets import TargetProbabilities, target_of
 from rankpolicy.policies import Mixture, PlackettLuce
 from rankpolicy.types import RankPolicyError, unknown_name

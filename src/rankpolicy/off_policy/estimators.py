@@ -50,7 +50,7 @@ def snrips(query: OffPolicyQuery) -> EstimatorTerms:
 def cascade_dr(query: OffPolicyQuery) -> EstimatorTerms:
     """mean of Σ_p w_p (θ_p r_p - Q_p(item at p)) + w_{p-1} E_π[Q_p | items above], w_p as in rips, w_0 = 1 (Kiyohara et al. 2022).
 
-    Q_p is the reward of the list from position p on (model.py). Unbiased where rips is, however bad Q is; a better Q gives less variance.
+    Q_p is the reward of the list from position p on. Unbiased where rips is, however bad Q is; a better Q gives less variance.
     """
     weights = prefix_weights(query.log, query.target, query.clip)
     tails = query.tails()

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from rankpolicy.off_policy.intervals import SumOfRatios
 from rankpolicy.off_policy.log import OffPolicyLog
-from rankpolicy.off_policy.model import TailValues, given_tail_values, learned_tail_values
+from rankpolicy.off_policy.tail_values import TailValues, given_tail_values, learned_tail_values
 from rankpolicy.off_policy.targets import Target
 from rankpolicy.off_policy.weights import ImportanceWeights
 

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankpolicy.kernels.compile import njit
-from rankpolicy.kernels.metrics.sorting import rank_items
+from rankpolicy.kernels.metrics.item_order import rank_items
 from rankpolicy.kernels.plackett_luce.random_stream import exponential, uniform
 
 # exp(-500) is far above the smallest float64, so rates, their sums and the inverses of these keep their precision.

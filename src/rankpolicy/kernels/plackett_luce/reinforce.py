@@ -15,7 +15,7 @@ from numba import prange
 from numpy.typing import NDArray
 
 from rankpolicy.kernels.compile import njit
-from rankpolicy.kernels.metrics.sorting import rank_items
+from rankpolicy.kernels.metrics.item_order import rank_items
 from rankpolicy.kernels.metrics.values import MetricTerms, fill_values, query_statistics, weighted_sum
 from rankpolicy.kernels.plackett_luce.codes import GREEDY, LEAVE_ONE_OUT, MEAN
 from rankpolicy.kernels.plackett_luce.draws import (
