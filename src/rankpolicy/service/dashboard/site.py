@@ -7,6 +7,9 @@ import threading
 import time
 from collections.abc import Awaitable, Callable
 from contextlib import closing
+from functools import cache
+from hashlib import sha256
+from importlib.resources import files
 from typing import Any
 
 import msgspec
@@ -16,7 +19,6 @@ from starlette.routing import BaseRoute, Route
 
 from rankpolicy.reports.html import environment, rendered
 from rankpolicy.service.dashboard.alarms import alarms_of
-from rankpolicy.service.dashboard.assets import ASSETS, asset, asset_url
 from rankpolicy.service.dashboard.evaluations import detail_of, evaluations_of, plain_text
 from rankpolicy.service.dashboard.log_follower import LogFollower
 from rankpolicy.service.dashboard.log_rows import ListRow, open_rows
@@ -43,6 +45,11 @@ HEADERS = {
     "cross-origin-opener-policy": "same-origin",
     "cross-origin-resource-policy": "same-origin",
     "cache-control": "no-store",
+}
+ASSETS = {
+    "dashboard.css": "text/css; charset=utf-8",
+    "dashboard.js": "text/javascript; charset=utf-8",
+    "icon.svg": "image/svg+xml",
 }
 _SECONDS_KEPT = 1.0  # statistics are computed once for all who ask meanwhile
 _MOST_AUDIT = 500
@@ -266,7 +273,7 @@ class Dashboard:
         if name not in ASSETS:
             raise RefusedError(404, "not_found", "there is nothing here.")
         headers = HEADERS | {"cache-control": "public, max-age=31536000, immutable"}
-        return Response(asset(name), media_type=ASSETS[name], headers=headers)
+        return Response(_asset_bytes(name), media_type=ASSETS[name], headers=headers)
 
     async def _numbers(self, request: Request) -> Response:
         try:
@@ -283,6 +290,17 @@ class Dashboard:
         token, can_leave = self._visitors.sessions.token(visitor.cookie), visitor.key is not None
         # Several milliseconds, in which others are served.
         return await asyncio.to_thread(_response, name, status, token=token, can_leave=can_leave, **values)
+
+
+@cache
+def _asset_bytes(name: str) -> bytes:
+    return (files("rankpolicy.service.dashboard") / "assets" / name).read_bytes()
+
+
+@cache
+def _asset_url(name: str) -> str:
+    """Where a page finds an asset; another content has another address, so browsers may keep it."""
+    return f"/assets/{name}?{sha256(_asset_bytes(name)).hexdigest()[:12]}"
 
 
 def _check_fields(action: str, fields: dict[str, str]) -> None:
@@ -307,7 +325,7 @@ def _share(percent: str) -> float:
 def _response(name: str, status: int = 200, *, can_leave: bool = False, token: str = "", **values: Any) -> Response:
     """The page of a template."""
     template = f"service/dashboard/templates/{name}.html.jinja"
-    page = rendered(template, can_leave=can_leave, token=token, asset_url=asset_url, **values)
+    page = rendered(template, can_leave=can_leave, token=token, asset_url=_asset_url, **values)
     # Half of a surrogate pair cannot be sent, and U+0000 is not allowed in HTML.
     content = page.replace("\0", "�").encode("utf-8", "replace")
     return Response(content, status, media_type="text/html; charset=utf-8")
