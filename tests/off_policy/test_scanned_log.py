@@ -7,7 +7,13 @@ import polars
 import pytest
 import torch
 
-from rankpolicy.off_policy import OffPolicyLog, TargetProbabilities, estimate_policy_value, scan, scan_off_policy_log
+from rankpolicy.off_policy import (
+    OffPolicyLog,
+    TargetProbabilities,
+    estimate_policy_value,
+    scan_off_policy_log,
+    scanned_log,
+)
 from rankpolicy.off_policy.intervals import SumOfRatios
 from rankpolicy.off_policy.moments import RatioMoments
 from rankpolicy.policies import Mixture, PlackettLuce
@@ -63,7 +69,7 @@ def frame_of(log, rows=slice(None)):
 
 @pytest.fixture
 def shards(log, tmp_path, monkeypatch):
-    monkeypatch.setattr(scan, "_BLOCK_ROWS", 64)
+    monkeypatch.setattr(scanned_log, "_BLOCK_ROWS", 64)
     for number, rows in enumerate((slice(0, 170), slice(170, 400), slice(400, None))):
         frame_of(log, rows).write_parquet(tmp_path / f"part{number}.parquet")
     return tmp_path
