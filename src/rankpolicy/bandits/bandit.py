@@ -18,6 +18,7 @@ from rankpolicy.declarations.settings import (
     check_settings,
     documented,
     plain,
+    seed_setting,
     setting,
     setting_names,
 )
@@ -50,7 +51,7 @@ class Bandit(SavedBandit):
 
     num_items: int = setting(MISSING, "Number of items. More can come later by add_items.", at_least=1)
     cutoff: int = setting(MISSING, "Length of the lists that are shown.", at_least=1)
-    random_state: int = setting(0, "Seed of the bandit's own random generator.")
+    random_state: int = seed_setting(0, "Seed of the bandit's own random generator.")
     discount: float = setting(
         1.0,
         "Factor on all earlier observations each time a list is learned; 1 forgets nothing. 0.999 or so for users who change slowly.",

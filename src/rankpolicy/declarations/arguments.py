@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import collections.abc
 import functools
 import inspect
 import os
-import typing
 from collections.abc import Callable
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
-from rankpolicy.declarations.settings import is_of_kind, is_union, kind_in_words
+from rankpolicy.declarations.kinds import as_numbers, is_array_of_one, kind_of
 from rankpolicy.types import RankPolicyError
 
 if TYPE_CHECKING:
@@ -20,8 +18,6 @@ if TYPE_CHECKING:
 
 P = ParamSpec("P")
 R = TypeVar("R")
-_SIMPLE = (int, float, str, bool, type(None))
-_LISTS = (collections.abc.Sequence, collections.abc.Mapping)
 
 
 def checked_kinds(function: Callable[P, R]) -> Callable[P, R]:
@@ -53,29 +49,21 @@ def checked_kinds(function: Callable[P, R]) -> Callable[P, R]:
     return checked
 
 
-def checked_kind(name: str, value: Any, kind: Any) -> Any:
-    """The value, if it is of the kind that an annotation says; a list where an array of numbers is expected becomes one.
-
-    Parameters
-    ----------
-    name
-        What it is called, for error messages.
-    value
-        The value.
-    kind
-        The annotation, not as a text.
-    """
-    if not _fits(value, kind):
-        hint = f" Write [{value!r:.40}]." if isinstance(value, str) and _fits([value], kind) else ""
-        raise RankPolicyError(f"{name} must be {_in_words(kind)}; got {_shown(value)}.{hint}")
+def checked_kind(name: str, value: Any, annotation: Any) -> Any:
+    """The value, if it is of this kind; a list where an array of numbers is expected becomes one, an array of one number the number."""
+    kind = kind_of(annotation)
+    number = value.item() if is_array_of_one(value) else value
+    choices = kind.choices or (kind,)
+    choice = next((choice for choice in choices if choice.fits(number if choice.is_number else value)), kind)
+    value = number if choice.is_number else value
+    if not choice.fits(value):
+        hint = f" Write [{value!r:.40}]." if isinstance(value, str) and kind.fits([value]) else ""
+        raise RankPolicyError(f"{name} must be {kind.words}; got {_shown(value)}.{hint}")
     if name == "random_state" and isinstance(value, Integral):
         return checked_seed(value)
     if isinstance(value, Integral) and not -(2**63) <= int(value) < 2**63:
         raise RankPolicyError(f"{name} must be a number of at most 64 bits; got {value!r:.80}.")
-    found = next((each for each in _choices_of(kind) if _fits(value, each)), kind)
-    if _dtype_of(found):
-        return _as_numbers(value)
-    return value.item() if found in (int, float) and getattr(value, "ndim", None) == 0 else value
+    return as_numbers(value) if choice.is_array else value
 
 
 def _kinds_of(function: Callable[..., Any]) -> dict[str, Any]:
@@ -89,128 +77,6 @@ def _kinds_of(function: Callable[..., Any]) -> dict[str, Any]:
         except (NameError, TypeError):
             kinds[name] = Any
     return kinds
-
-
-def _choices_of(kind: Any) -> tuple[Any, ...]:
-    return typing.get_args(kind) if is_union(kind) else (kind,)
-
-
-def _fits(value: Any, kind: Any) -> bool:
-    origin, members = typing.get_origin(kind), typing.get_args(kind)
-    if is_union(kind):
-        others = [member for member in members if not _dtype_of(member) and member is not type(None)]
-        if 0 < len(others) < len(members) and any(map(_dtype_of, members)):
-            return True  # an array or something else: the function knows better what to advise
-        return any(_fits(value, member) for member in members)
-    if origin is os.PathLike:
-        return isinstance(value, os.PathLike)
-    if origin is typing.Literal:
-        return any(type(value) is type(member) for member in members)  # an unknown name is the function's to refuse
-    if origin is collections.abc.Callable:
-        return callable(value)
-    if origin is type:
-        return isinstance(value, type) and (not isinstance(members[0], type) or issubclass(value, members[0]))
-    if origin is collections.abc.Mapping:
-        return isinstance(value, collections.abc.Mapping) and all(
-            _fits(key, members[0]) and _fits(each, members[1]) for key, each in value.items()
-        )
-    if origin is collections.abc.Iterable:
-        is_list = _is_sequence(value) and _members_fit(value, members[0])
-        return is_list or isinstance(value, collections.abc.Set | collections.abc.Iterator)
-    if origin is collections.abc.Sequence:
-        return _is_sequence(value) and _members_fit(value, members[0])
-    if dtype := _dtype_of(kind):
-        numbers = _as_numbers(value)
-        return numbers is not None and (numbers.size == 0 or numbers.dtype.kind in ("biu" if dtype == "i" else "biuf"))
-    if origin is tuple and members[-1] is Ellipsis:
-        return is_of_kind(value, kind)
-    if origin is not None:
-        return True
-    if _is_ours(kind):
-        return isinstance(value, kind)
-    if kind in (int, float) and getattr(value, "ndim", None) == 0:
-        value = value.item()  # an array of one number
-    return is_of_kind(value, kind) if kind in _SIMPLE else True
-
-
-def _members_fit(values: Any, kind: Any) -> bool:
-    if kind in (int, float):
-        numbers = _as_numbers(values)
-        return numbers is not None and numbers.ndim == 1 and (numbers.size == 0 or numbers.dtype.kind in "biuf")
-    is_checked = kind is str or _is_ours(kind) or typing.get_origin(kind) in _LISTS
-    return not is_checked or all(_fits(each, kind) for each in values)
-
-
-def _dtype_of(kind: Any) -> str:
-    """What an array annotation holds: "i" for whole numbers, "f" for numbers; empty where it is anything, or no array."""
-    import numpy as np
-
-    if typing.get_origin(kind) is not np.ndarray:
-        return ""
-    (held,) = typing.get_args(typing.get_args(kind)[1]) or (None,)
-    if not isinstance(held, type) or not issubclass(held, np.number):
-        return ""
-    return "i" if issubclass(held, np.integer) else "f"
-
-
-def _as_numbers(value: Any) -> NDArray[Any] | None:
-    import numpy as np
-
-    if isinstance(value, str | bytes | collections.abc.Mapping | collections.abc.Set):
-        return None
-    try:
-        return np.asarray(value)
-    except (TypeError, ValueError, RuntimeError, OverflowError):
-        return None
-
-
-def _is_ours(kind: Any) -> bool:
-    """Whether this is a class of this package, and not a protocol, which other classes may satisfy."""
-    return (
-        isinstance(kind, type)
-        and kind.__module__.startswith("rankpolicy.")
-        and not getattr(kind, "_is_protocol", False)
-    )
-
-
-def _is_sequence(value: Any) -> bool:
-    """Lists, tuples, arrays and columns; no text, no frame or sparse matrix, and no set, whose order is not known."""
-    if (
-        isinstance(value, str | bytes | dict | set | frozenset | type)
-        or hasattr(value, "columns")
-        or hasattr(value, "getnnz")
-    ):
-        return False
-    return hasattr(value, "__len__") and hasattr(value, "__getitem__") and getattr(value, "ndim", 1) > 0
-
-
-def _in_words(kind: Any) -> str:
-    if is_union(kind):
-        return " or ".join(dict.fromkeys(_in_words(member) for member in typing.get_args(kind)))
-    origin, members = typing.get_origin(kind), typing.get_args(kind)
-    if origin is os.PathLike:
-        return "a path"
-    if origin is typing.Literal:
-        return " or ".join(dict.fromkeys(kind_in_words(type(member)) for member in members))
-    if origin is collections.abc.Callable:
-        return "a function"
-    if origin is type:
-        return f"a class of {getattr(members[0], '__name__', members[0])}"
-    if origin is collections.abc.Mapping:
-        return "a mapping" if members[1] in (Any, object) else f"a mapping to {_many(members[1])}"
-    if origin in (collections.abc.Sequence, collections.abc.Iterable):
-        return "a list" if members[0] in (Any, object) else f"a list of {_many(members[0])}"
-    if dtype := _dtype_of(kind):
-        return "an array of whole numbers" if dtype == "i" else "an array of numbers"
-    return f"a {kind.__name__}" if _is_ours(kind) else kind_in_words(kind)
-
-
-def _many(kind: Any) -> str:
-    if is_union(kind) or typing.get_origin(kind) not in (None, collections.abc.Sequence):
-        return "values"
-    if kind is str or kind in (int, float):
-        return {str: "texts", int: "whole numbers", float: "numbers"}[kind]
-    return "lists" if typing.get_origin(kind) else str(getattr(kind, "__name__", kind))
 
 
 def _shown(value: Any) -> str:

@@ -10,14 +10,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from rankpolicy.declarations.settings import (
-    allows_none,
-    declaration_of,
-    is_union,
-    kind_in_words,
-    kinds_of,
-    setting_names,
-)
+from rankpolicy.declarations.kinds import allows_none, is_union, kind_of
+from rankpolicy.declarations.settings import declaration_of, kinds_of, setting_names
 from rankpolicy.types import RankPolicyError, unknown_name
 
 _LINE = 110
@@ -53,7 +47,7 @@ def describe_settings(cls: type) -> list[SettingDescription]:
         described.append(
             SettingDescription(
                 name=field.name,
-                kind=kind_in_words(kinds[field.name]),
+                kind=kind_of(kinds[field.name]).words,
                 default=field.default,
                 help=declared.help,
                 range=declared.range_in_words(),
@@ -138,4 +132,4 @@ def _first_parsed(name: str, text: str, kinds: Iterable[Any], whole: Any) -> Any
 
 
 def _wrong_kind(name: str, text: str, kind: Any) -> RankPolicyError:
-    return RankPolicyError(f"setting {name} must be {kind_in_words(kind)}; got {text!r}.")
+    return RankPolicyError(f"setting {name} must be {kind_of(kind).words}; got {text!r}.")

@@ -20,17 +20,15 @@ import dataclasses
 import functools
 import inspect
 import sys
-import types
 import typing
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import Any, TypeVar
 
+from rankpolicy.declarations.kinds import allows_none, kind_of
 from rankpolicy.types import RankPolicyError, unknown_name
 
-KINDS: dict[Any, str] = {int: "a whole number", float: "a number", bool: "true or false", str: "a string"}
-_HIGHEST: Any = sys.float_info.max
 HIGHEST_SEED = 2**31 - 1  # LightGBM keeps seeds as 32-bit integers
 _DECLARATION = "rankpolicy setting"
 
@@ -64,6 +62,7 @@ class Declaration:
     below: float | None = None
     choices: Collection[str] | Callable[[], Collection[str]] | None = None
     read_when: ReadWhen | None = None
+    is_seed: bool = False
 
     def known_choices(self) -> list[str]:
         """The names that the setting may have; empty where it is not a choice among names."""
@@ -73,6 +72,8 @@ class Declaration:
 
     def range_in_words(self) -> str:
         """The allowed range, such as "at least 1" or "above 0 and at most 1"; empty where there is none."""
+        if self.is_seed:
+            return f"a seed from 0 to {HIGHEST_SEED}"
         bounds = (
             ("at least", self.at_least),
             ("above", self.above),
@@ -130,6 +131,12 @@ def setting(
     if default is dataclasses.MISSING:
         return dataclasses.field(metadata=metadata)
     return dataclasses.field(default=default, metadata=metadata)
+
+
+def seed_setting(default: int | None, help: str) -> Any:
+    """Declare a setting that seeds random numbers."""
+    declaration = Declaration(help=help, at_least=0, at_most=HIGHEST_SEED, is_seed=True)
+    return dataclasses.field(default=default, metadata={_DECLARATION: declaration})
 
 
 def setting_of(
@@ -227,19 +234,25 @@ def _declarations(cls: type) -> dict[str, Declaration]:
     return {field.name: field.metadata.get(_DECLARATION) or Declaration(help="") for field in dataclasses.fields(cls)}
 
 
+@functools.cache
+def setting_fields(cls: type) -> tuple[dataclasses.Field[Any], ...]:
+    """The settings of a dataclass as its fields, in order."""
+    return tuple(field for field in dataclasses.fields(cls) if field.init)
+
+
 def setting_names(cls: type) -> tuple[str, ...]:
     """The names of the settings of a dataclass, in order."""
-    return tuple(field.name for field in dataclasses.fields(cls) if field.init)
+    return tuple(field.name for field in setting_fields(cls))
 
 
 def changed_settings(owner: Any) -> dict[str, Any]:
     """The settings of an object that differ from their defaults; those without a default are always there."""
-    changed = {}
-    for field in dataclasses.fields(owner):
-        value = getattr(owner, field.name) if field.init else field.default
-        if field.init and not _same(value, field.default):
-            changed[field.name] = value
-    return changed
+    cls: type = type(owner)
+    return {
+        field.name: getattr(owner, field.name)
+        for field in setting_fields(cls)
+        if not _same(getattr(owner, field.name), field.default)
+    }
 
 
 def check_settings(owner: Any, *, name_of_owner: str | None = None) -> None:
@@ -253,49 +266,35 @@ def check_settings(owner: Any, *, name_of_owner: str | None = None) -> None:
         What error messages call it; by default its class.
     """
     cls: type = type(owner)
-    kinds = kinds_of(cls)
-    for name in setting_names(cls):
-        check_setting(cls, name, getattr(owner, name), kind=kinds[name])
-    for name, value in changed_settings(owner).items():
-        read_when = declaration_of(cls, name).read_when
-        if read_when is not None and not read_when.holds(owner):
+    # Most settings have their defaults, which need no check; a fit makes many objects.
+    assigned = [field for field in setting_fields(cls) if getattr(owner, field.name) is not field.default]
+    for field in assigned:
+        check_setting(cls, field.name, getattr(owner, field.name))
+    for field in assigned:
+        value, read_when = getattr(owner, field.name), declaration_of(cls, field.name).read_when
+        if read_when is not None and not _same(value, field.default) and not read_when.holds(owner):
             raise RankPolicyError(
-                f"{name_of_owner or cls.__name__}: {name}={value!r:.60} would not be read: it is read only when {read_when.condition}. "
-                "Leave it out."
+                f"{name_of_owner or cls.__name__}: {field.name}={value!r:.60} would not be read: it is read only when "
+                f"{read_when.condition}. Leave it out."
             )
 
 
-def check_setting(cls: type, name: str, value: Any, *, kind: Any = None) -> None:
-    """Refuse a value that one setting of a class cannot have.
-
-    Parameters
-    ----------
-    cls
-        The dataclass that declares the setting.
-    name
-        The setting.
-    value
-        The value to check.
-    kind
-        Its annotation, where the caller has looked it up already.
-    """
-    kind = kinds_of(cls)[name] if kind is None else kind
-    declared = declaration_of(cls, name)
-    if not is_of_kind(value, kind):
-        single = typing.get_origin(kind) is tuple and is_of_kind((value,), kind)
-        hint = f" For a single one write ({value!r},)." if single else ""
-        raise RankPolicyError(f"{name} must be {kind_in_words(kind)}; got {value!r:.80}.{hint}")
-    members = value if isinstance(value, tuple | list) else (value,)
-    for member in members:
+def check_setting(cls: type, name: str, value: Any) -> None:
+    """Refuse a value that one setting of a class cannot have."""
+    annotation, declared = kinds_of(cls)[name], declaration_of(cls, name)
+    kind = kind_of(annotation)
+    if not kind.fits(value):
+        is_single = typing.get_origin(annotation) is tuple and kind.fits((value,))
+        hint = f" For a single one write ({value!r},)." if is_single else ""
+        raise RankPolicyError(f"{name} must be {kind.words}; got {value!r:.80}.{hint}")
+    for member in value if isinstance(value, tuple | list) else (value,):
         if isinstance(member, str) and declared.choices is not None and member not in declared.known_choices():
             raise RankPolicyError(unknown_name(name, member, declared.known_choices()))
         if isinstance(member, Real) and not isinstance(member, bool) and not declared.allows(member):
-            or_none = " or None" if allows_none(kind) else ""
+            or_none = " or None" if allows_none(annotation) and not declared.is_seed else ""
             raise RankPolicyError(f"{name} must be {declared.range_in_words()}{or_none}; got {value!r:.80}.")
-        if isinstance(member, Integral) and name != "random_state" and abs(int(member)) > HIGHEST_SEED:
+        if isinstance(member, Integral) and abs(int(member)) > HIGHEST_SEED:
             raise RankPolicyError(f"{name} must be at most {HIGHEST_SEED}; got {value!r:.80}.")
-    if name == "random_state" and isinstance(value, Integral) and not 0 <= int(value) <= HIGHEST_SEED:
-        raise RankPolicyError(f"random_state must be a seed from 0 to {HIGHEST_SEED}; got {value}.")
 
 
 def share_settings(target: Callable[..., T], source: Any, **others: Any) -> T:
@@ -340,45 +339,6 @@ def plain(value: Any) -> Any:
     return value
 
 
-def is_of_kind(value: Any, kind: Any) -> bool:
-    """Whether a value is of the kind that an annotation names; what is annotated as anything else may be anything."""
-    for each in typing.get_args(kind) if is_union(kind) else (kind,):
-        if each is bool:
-            fits = isinstance(value, bool) or _is_numpy(value, "bool_")
-        elif each is int:
-            fits = isinstance(value, Integral) and not isinstance(value, bool)
-        elif each is float:
-            fits = isinstance(value, Real) and not isinstance(value, bool) and -_HIGHEST <= value <= _HIGHEST
-        elif each in (str, type(None)):
-            fits = isinstance(value, each)
-        elif typing.get_origin(each) is tuple:
-            member = typing.get_args(each)[0]
-            fits = isinstance(value, tuple | list) and all(map(functools.partial(is_of_kind, kind=member), value))
-        else:
-            fits = True
-        if fits:
-            return True
-    return False
-
-
-def kind_in_words(kind: Any) -> str:
-    """An annotation in words, such as "a whole number or None"."""
-    if is_union(kind):
-        return " or ".join(map(kind_in_words, typing.get_args(kind)))
-    if typing.get_origin(kind) is tuple:
-        return f"a list of {kind_in_words(typing.get_args(kind)[0]).removeprefix('a ')}s"
-    if kind is type(None):
-        return "None"
-    if kind is Any:
-        return "any"
-    return KINDS.get(kind) or str(getattr(kind, "__name__", kind))
-
-
-def is_union(kind: Any) -> bool:
-    """Whether an annotation leaves a choice, as ``int | None`` does."""
-    return isinstance(kind, types.UnionType) or typing.get_origin(kind) is typing.Union
-
-
 def _is_numpy(value: Any, kind: str) -> bool:
     # Not imported here: help pages read settings too, and no value is numpy's before it is loaded.
     numpy = sys.modules.get("numpy")
@@ -396,8 +356,3 @@ def _same(value: Any, default: Any) -> bool:
         return bool(value is default or value == default)
     except Exception:  # arrays compare element by element, and other libraries refuse to compare in their own ways
         return False
-
-
-def allows_none(kind: Any) -> bool:
-    """Whether None is of this kind."""
-    return is_union(kind) and type(None) in typing.get_args(kind)

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from rankpolicy.data.batches import RaggedTensors
 from rankpolicy.data.rows import NetworkRows
-from rankpolicy.declarations.settings import check_settings, documented, setting
+from rankpolicy.declarations.settings import check_settings, documented, seed_setting, setting
 from rankpolicy.display import short_repr
 from rankpolicy.objectives.value import Objective
 from rankpolicy.types import RankPolicyError
@@ -57,7 +57,7 @@ class TrainingSettings:
         "With validation data: epochs without a better score before training stops. None: never stop early.",
         at_least=1,
     )
-    random_state: int | None = setting(
+    random_state: int | None = seed_setting(
         0, "Seed of initial weights, order of queries, dropout and sampled rankings. None draws a new one each time."
     )
 

@@ -27,7 +27,7 @@ from rankpolicy.bandits.per_query.inputs import (
 from rankpolicy.bandits.per_query.key_counts import KeyCounts
 from rankpolicy.bandits.per_query.keys import Keys, KnownTexts, as_names, keys_of, text_key
 from rankpolicy.declarations.arguments import as_array, whole_number
-from rankpolicy.declarations.settings import check_settings, documented, plain, setting
+from rankpolicy.declarations.settings import check_settings, documented, plain, seed_setting, setting
 from rankpolicy.display import html_block, html_table, short
 from rankpolicy.kernels.bandits.memory import Table
 from rankpolicy.types import RankPolicyError, unknown_name
@@ -59,7 +59,7 @@ class QueryBandit(SavedBandit):
         "Name of the bandit of each query, one that counts clicks and observations: dcm-ts, cascade-kl-ucb, ...",
     )
     cutoff: int = setting(MISSING, "Length of the lists that are shown.", at_least=1)
-    random_state: int = setting(0, "Seed of the random generator.")
+    random_state: int = seed_setting(0, "Seed of the random generator.")
     bandit_settings: Mapping[str, Any] | None = setting(
         None, "Settings of the bandit by name, such as {'log_log_weight': 1.0}, except discount and window."
     )

@@ -16,7 +16,7 @@ import torch
 from numpy.typing import NDArray
 
 from rankpolicy.data.dataset import RankingDataset
-from rankpolicy.declarations.settings import HIGHEST_SEED, documented, setting
+from rankpolicy.declarations.settings import HIGHEST_SEED, documented, seed_setting, setting
 from rankpolicy.evaluation.bootstrap import bootstrap_interval
 from rankpolicy.evaluation.measure import evaluate_scores, mean_over_queries
 from rankpolicy.metrics import reward_to_maximise
@@ -101,7 +101,7 @@ class AutoRanker(Ranker):
         "Whether networks read only the features that matter to trees; False: all features. Without LightGBM, all.",
     )
     num_folds: int = setting(5, "Folds of the training data where there is no validation data.", at_least=2)
-    random_state: int | None = setting(0, "Seed of folds and members. None draws a new one each time.")
+    random_state: int | None = seed_setting(0, "Seed of folds and members. None draws a new one each time.")
     device: str = setting("cpu", """Torch device of the networks, such as "cpu", "cuda" or "auto".""")
     jobs: int | None = setting(
         None, "Members that are fitted at once, each on one thread; None: as many as torch may use threads.", at_least=1

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from rankpolicy.data.dataset import RankingDataset
 from rankpolicy.data.scaling import SCALINGS, restored_scaling
-from rankpolicy.declarations.settings import setting
+from rankpolicy.declarations.settings import seed_setting, setting
 from rankpolicy.optional import require
 from rankpolicy.rankers.base import FitOptions, Ranker
 from rankpolicy.types import RankPolicyError
@@ -30,7 +30,7 @@ class LinearRanker(Ranker):
         choices=SCALINGS,
     )
     valid_metric: Any = setting("ndcg@10", "Metric measured on validation data, by name or as a metric.")
-    random_state: int | None = setting(
+    random_state: int | None = seed_setting(
         0, "Seed of random choices, for the rankers that make any (CoordinateAscent). None draws a new one each time."
     )
 

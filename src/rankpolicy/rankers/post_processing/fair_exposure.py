@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from rankpolicy.data.dataset import RankingDataset
 from rankpolicy.declarations.arguments import as_float64
-from rankpolicy.declarations.settings import HIGHEST_SEED, ReadWhen, documented, setting
+from rankpolicy.declarations.settings import HIGHEST_SEED, ReadWhen, documented, seed_setting, setting
 from rankpolicy.evaluation.measure import evaluate_scores, mean_over_queries
 from rankpolicy.fairness import MERITS, encode_groups, fair_policies, joint_mixture, position_bias
 from rankpolicy.fairness.birkhoff import Decomposition
@@ -156,7 +156,7 @@ class FairExposure(FairRanker):
         choices=("exp2", "linear"),
     )
     merit: str = setting("identity", "Merit of an item, as a function of its label.", choices=MERITS)
-    random_state: int | None = setting(
+    random_state: int | None = seed_setting(
         0, "Seed of folds, samples and estimators, unless their settings have one. None draws a new one each time."
     )
 

@@ -13,7 +13,7 @@ import torch
 from numpy.typing import NDArray
 
 from rankpolicy.data.dataset import RankingDataset
-from rankpolicy.declarations.settings import ReadWhen, documented, setting
+from rankpolicy.declarations.settings import ReadWhen, documented, seed_setting, setting
 from rankpolicy.fairness import (
     MERITS,
     FairRanking,
@@ -88,7 +88,7 @@ class FairLP(FairRanker):
         choices=("exp2", "linear"),
     )
     merit: str = setting("identity", "Merit of an item, as a function of its estimate.", choices=MERITS)
-    random_state: int | None = setting(
+    random_state: int | None = seed_setting(
         0, "Seed of the ranker that estimates relevance, unless its settings have one. None draws a new one each time."
     )
 

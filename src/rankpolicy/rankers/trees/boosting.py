@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankpolicy.data.dataset import RankingDataset
-from rankpolicy.declarations.settings import setting
+from rankpolicy.declarations.settings import seed_setting, setting
 from rankpolicy.evaluation.measure import evaluate_scores, mean_over_queries
 from rankpolicy.metrics import reward_to_maximise
 from rankpolicy.optional import require
@@ -86,7 +86,7 @@ class TreeRanker(Ranker):
     valid_metric: Any = setting(
         "ndcg@10", "Metric that chooses the best number of trees on validation data, by name or as a metric."
     )
-    random_state: int | None = setting(
+    random_state: int | None = seed_setting(
         0, "Seed of the random choice of features and items. None draws a new one each time."
     )
 
