@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from rankpolicy.data.dataset import RankingDataset
 from rankpolicy.data.formats.frames import frame_names
-from rankpolicy.rankers.inputs import training_dataset
+from rankpolicy.rankers.fit_inputs import training_dataset
 from rankpolicy.types import RankPolicyError
 
 if TYPE_CHECKING:

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import os
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
@@ -19,31 +17,38 @@ from torch import Tensor
 from rankpolicy.bundle import check_fitted, write_bundle
 from rankpolicy.data.dataset import RankingDataset, check_has_labels
 from rankpolicy.data.sparse import is_sparse
-from rankpolicy.declarations.arguments import checked_path
+from rankpolicy.declarations.arguments import as_float64, checked_path, checked_seed, whole_number
 from rankpolicy.declarations.settings import check_settings, plain, setting_names
 from rankpolicy.evaluation.measure import evaluate_scores, mean_over_queries
+from rankpolicy.fairness import position_bias
 from rankpolicy.metrics import CustomReward, reward_to_maximise
 from rankpolicy.metrics.expression import reward_for_labels
 from rankpolicy.policies.plackett_luce import PlackettLuce
 from rankpolicy.rankers.explained import ExplainedRanker
 from rankpolicy.rankers.familiar_names import refusing_unknown_arguments, what_is_meant
-from rankpolicy.rankers.fitting import FitSteps, SharedParts, complete_alone
+from rankpolicy.rankers.fit_inputs import (
+    DECISIVE,
+    FitOptions,
+    check_can_learn,
+    check_clicks,
+    checked_checkpoint,
+    read_eval_sets,
+    rows_to_learn_from,
+    training_dataset,
+    with_sample_weight,
+)
+from rankpolicy.rankers.fitting import FitSteps, complete_alone
 from rankpolicy.rankers.inputs import (
     Groups,
-    check_can_learn,
     check_kind_of_data,
     dataset_to_rank,
     dense_blocks,
     matched_features,
-    named_eval_sets,
-    training_dataset,
     with_groups,
 )
 from rankpolicy.rankers.notebook import ranker_html
-from rankpolicy.rankers.policy_methods import RanksAsPolicy
-from rankpolicy.rankers.query_weights import with_sample_weight
 from rankpolicy.rankers.scikit_learn import ScikitLearnEstimator, not_fitted_error
-from rankpolicy.training import Callback, ReportOptions, TrainingProgress
+from rankpolicy.training import Callback, TrainingProgress
 from rankpolicy.training.data_parallel import current_worker
 from rankpolicy.training.progress import report_options
 from rankpolicy.types import RankingPolicy, RankPolicyError
@@ -51,39 +56,11 @@ from rankpolicy.types import RankingPolicy, RankPolicyError
 if TYPE_CHECKING:
     from rankpolicy.rankers.exporting.graph import Graph
 
-# The key under which ``_fit`` records the validation data that decides; ``fit`` then gives it the name that the user knows.
-DECISIVE = "(decisive)"
+
+MOST_SAMPLES = 100_000  # rankings per query in one call: they are held in memory together
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FitOptions:
-    """Options of one call of ``fit`` beside the data.
-
-    Parameters
-    ----------
-    report
-        How progress is shown, and the callbacks.
-    checkpoint
-        A file that is written after every epoch; None: none.
-    resume
-        Whether to continue from the checkpoint if it exists.
-    init
-        A fitted ranker to start from; None: start afresh.
-    other_sets
-        Further validation sets by name, which are only measured.
-    shared
-        What fits on the same data have in common.
-    """
-
-    report: ReportOptions = field(default_factory=ReportOptions)
-    checkpoint: Path | None = None
-    resume: bool = False
-    init: Ranker | None = None
-    other_sets: Mapping[str, RankingDataset] = field(default_factory=dict)
-    shared: SharedParts = field(default_factory=SharedParts)
-
-
-class Ranker(ScikitLearnEstimator, RanksAsPolicy, ExplainedRanker, ABC):
+class Ranker(ScikitLearnEstimator, ExplainedRanker, ABC):
     """A method that learns scores; its policy is Plackett-Luce over these scores, or a mixture of rankings.
 
     Every ranker is a dataclass whose settings are declared with ``setting`` and checked when it is made. Constructors only store
@@ -230,29 +207,27 @@ class Ranker(ScikitLearnEstimator, RanksAsPolicy, ExplainedRanker, ABC):
             Whether to continue from ``checkpoint``; where the file does not exist yet, training starts afresh with a warning. The
             settings and the data must be those that the checkpoint was made with.
         """
-        prepared = self._prepared(
-            X,
-            y,
-            qid=qid,
-            group=group,
-            protected=protected,
-            sample_weight=sample_weight,
-            valid=valid,
-            eval_set=eval_set,
-            eval_qid=eval_qid,
-            eval_group=eval_group,
-            eval_names=eval_names,
-            init=init,
-            callbacks=callbacks,
-            verbose=verbose,
-            progress=progress,
-            checkpoint=checkpoint,
+        self._check_settings()
+        train = rows_to_learn_from(X, y, qid, group, protected=protected, sample_weight=sample_weight)
+        train = self._readable_training_data(train, init)
+        eval_sets = read_eval_sets(valid, eval_set, eval_qid, eval_group, eval_names, y=y, qid=qid, train=train)
+        for name, validation in eval_sets.items():
+            with_protected = with_groups(validation, protected) if callable(protected) else validation
+            eval_sets[name] = self._readable_validation_data(with_protected, train)
+        # Of several sets the last one decides.
+        valid_name, decisive = eval_sets.popitem() if eval_sets else (None, None)
+        options = FitOptions(
+            report=report_options(progress, verbose, callbacks, settings=self._plain_settings()),
+            checkpoint=checked_checkpoint(checkpoint, resume),
             resume=resume,
+            init=init,
+            valid_name=valid_name,
+            other_sets=eval_sets,
         )
-        interruption = prepared[-1].report.interruption
+        interruption = options.report.interruption
         # Of workers that train one network together none may stop alone.
         with interruption.caught() if current_worker() is None else nullcontext():
-            complete_alone(self._fitting(*prepared))
+            complete_alone(self._fitting(train, decisive, options))
         self.interrupted_ = interruption.is_requested
         if self.interrupted_:
             warnings.warn(
@@ -262,38 +237,11 @@ class Ranker(ScikitLearnEstimator, RanksAsPolicy, ExplainedRanker, ABC):
             )
         return self
 
-    def _prepared(
-        self,
-        X: Any,
-        y: str | ArrayLike | None = None,
-        *,
-        qid: str | ArrayLike | None = None,
-        group: ArrayLike | None = None,
-        protected: Groups | None = None,
-        sample_weight: ArrayLike | None = None,
-        valid: Any = None,
-        eval_set: Sequence[tuple[Any, Any]] | tuple[Any, Any] | None = None,
-        eval_qid: Any = None,
-        eval_group: Any = None,
-        eval_names: Sequence[str] | None = None,
-        init: Ranker | None = None,
-        callbacks: Sequence[Callback | Callable[[TrainingProgress], Any]] | None = None,
-        verbose: bool | int | None = None,
-        progress: bool | None = None,
-        checkpoint: str | Path | None = None,
-        resume: bool = False,
-        shared: SharedParts | None = None,
-    ) -> tuple[RankingDataset, dict[str, RankingDataset], FitOptions]:
-        """The arguments of ``fit``, checked: training data, validation sets by name, the one that decides last, and options."""
-        self._check_settings()
-        train = training_dataset(X, y, qid, group)
-        if protected is not None:
-            train = with_groups(train, protected)
-        if sample_weight is not None:
-            train = with_sample_weight(train, sample_weight)
+    def _readable_training_data(self, train: RankingDataset, init: Ranker | None) -> RankingDataset:
+        """The training data, with the columns of ``init`` where training continues from it; refuses what nothing can be learned from."""
         check_has_labels(train, "training data")
         check_kind_of_data(train, reads_texts=self._reads_texts, what="training data")
-        self._check_clicks(train)
+        check_clicks(train, type(self))
         check_can_learn(
             train,
             learns_from_single_items=self.learns_from_single_items,
@@ -301,56 +249,29 @@ class Ranker(ScikitLearnEstimator, RanksAsPolicy, ExplainedRanker, ABC):
             compares_groups=self.compares_groups,
         )
         self.click_report_ = None if train.click_evidence is None else train.click_evidence.to_dict()
-        if init is not None:
-            self._check_init(init, train)
-            if train.texts_by_query is None:
-                what = "training data, to continue from init,"
-                train = matched_features(train, init.num_features_, init.feature_names_, init.categories_, what=what)
-        eval_sets = named_eval_sets(
-            valid,
-            eval_set,
-            eval_qid,
-            eval_group,
-            eval_names,
-            y=y,
-            qid=qid,
-            feature_names=train.feature_names,
-            categorical=train.categories or (),
-        )
-        for name, validation in eval_sets.items():
-            if callable(protected):
-                validation = with_groups(validation, protected)
-            check_has_labels(validation, "validation data")
-            check_kind_of_data(validation, reads_texts=self._reads_texts, what="validation data")
-            eval_sets[name] = matched_features(
-                validation, train.num_features, train.feature_names, train.categories, what="validation data"
-            )
-        if not isinstance(resume, bool | np.bool_):
-            raise RankPolicyError(f"resume must be True or False; got {resume!r:.60}.")
-        if resume and checkpoint is None:
-            raise RankPolicyError("resume=True needs checkpoint=, the file to go on from.")
-        if checkpoint is not None and os.path.isdir(checked_path(checkpoint)):
-            raise RankPolicyError(f"checkpoint must name a file; {checkpoint} is a directory. Name a file in it.")
-        decisive = next(reversed(eval_sets), None)
-        options = FitOptions(
-            report=report_options(progress, verbose, callbacks, settings=self._plain_settings()),
-            checkpoint=None if checkpoint is None else Path(checkpoint),
-            resume=resume,
-            init=init,
-            other_sets={name: data for name, data in eval_sets.items() if name != decisive},
-            shared=shared or SharedParts(),
-        )
-        return train, eval_sets, options
+        if init is None:
+            return train
+        self._check_init(init, train)
+        if train.texts_by_query is not None:
+            return train
+        what = "training data, to continue from init,"
+        return matched_features(train, init.num_features_, init.feature_names_, init.categories_, what=what)
 
-    def _fitting(self, train: RankingDataset, eval_sets: dict[str, RankingDataset], options: FitOptions) -> FitSteps:
-        """The fit, step by step, from what ``_prepared`` gave."""
-        decisive = next(reversed(eval_sets), None)
-        yield from self._training(train, None if decisive is None else eval_sets[decisive], options)
+    def _readable_validation_data(self, valid: RankingDataset, train: RankingDataset) -> RankingDataset:
+        """The validation data with the columns of the training data."""
+        what = "validation data"
+        check_has_labels(valid, what)
+        check_kind_of_data(valid, reads_texts=self._reads_texts, what=what)
+        return matched_features(valid, train.num_features, train.feature_names, train.categories, what=what)
+
+    def _fitting(self, train: RankingDataset, valid: RankingDataset | None, options: FitOptions) -> FitSteps:
+        """The fit, step by step, on data that can be read."""
+        yield from self._training(train, valid, options)
         self.num_features_ = train.num_features
         self.feature_names_ = None if train.feature_names is None else list(train.feature_names)
         self.categories_ = None if train.categories is None else {k: list(v) for k, v in train.categories.items()}
-        if decisive is not None:
-            self.evals_result_ = self._named_curves(decisive, options.other_sets)
+        if options.valid_name is not None:
+            self.evals_result_ = self._named_curves(options.valid_name, options.other_sets)
 
     def _training(self, train: RankingDataset, valid: RankingDataset | None, options: FitOptions) -> FitSteps:
         """Training, step by step: yields the networks to be trained and is sent the outcome."""
@@ -425,6 +346,110 @@ class Ranker(ScikitLearnEstimator, RanksAsPolicy, ExplainedRanker, ABC):
         dataset = self._to_rank(X, qid, group, protected)
         order = np.lexsort((np.arange(dataset.num_items), -self._scores(dataset), dataset.query_numbers))
         return np.split(dataset.row_numbers()[order], dataset.query_offsets[1:-1])
+
+    def sample(
+        self,
+        X: Any,
+        *,
+        qid: str | ArrayLike | None = None,
+        group: ArrayLike | None = None,
+        protected: Groups | None = None,
+        num_samples: int = 1,
+        random_state: int | None = None,
+    ) -> list[NDArray[np.int64]]:
+        """For each query, rankings drawn from the policy: rows of X (sample, position), numbered as ``predict`` counts them.
+
+        Parameters
+        ----------
+        X
+            A RankingDataset, a matrix or frame of features (rows, features), or a click table.
+        qid
+            The query of each row, where X is a matrix or frame, or the name of a column; None: all rows are one query.
+        group
+            Sizes of the queries, where the rows of X stand query by query; give ``qid`` or ``group``.
+        protected
+            The protected group of each row, or a function of the dataset that gives it; for rankers that rank by groups.
+        num_samples
+            How many rankings to draw per query.
+        random_state
+            Seed; the same seed gives the same rankings. None draws new ones each time.
+        """
+        num_samples = whole_number("num_samples", num_samples, at_least=1, at_most=MOST_SAMPLES)
+        dataset = self._to_rank(X, qid, group, protected)
+        generator = torch.Generator()
+        if random_state is None:
+            generator.seed()
+        else:
+            generator.manual_seed(checked_seed(random_state))
+        rankings = self._policy_of(dataset).sample(num_samples, generator=generator).numpy()
+        rows = dataset.row_numbers()
+        return [
+            rows[start + rankings[:, query, :size]]
+            for query, (start, size) in enumerate(zip(dataset.query_offsets[:-1], dataset.sizes, strict=True))
+        ]
+
+    def exposure(
+        self,
+        X: Any,
+        *,
+        qid: str | ArrayLike | None = None,
+        group: ArrayLike | None = None,
+        protected: Groups | None = None,
+        rank_weights: ArrayLike | None = None,
+        cutoff: int | None = None,
+    ) -> NDArray[np.float64]:
+        """Expected exposure of each row of X under the policy, in its order, computed exactly: E[weight of its rank].
+
+        Parameters
+        ----------
+        X
+            A RankingDataset, a matrix or frame of features (rows, features), or a click table.
+        qid
+            The query of each row, where X is a matrix or frame, or the name of a column; None: all rows are one query.
+        group
+            Sizes of the queries, where the rows of X stand query by query; give ``qid`` or ``group``.
+        protected
+            The protected group of each row, or a function of the dataset that gives it; for rankers that rank by groups.
+        rank_weights
+            Weights of the ranks, from the first; by default 1 / log2(1 + rank).
+        cutoff
+            How many ranks count; None: all.
+        """
+        dataset = self._to_rank(X, qid, group, protected)
+        weights = None if rank_weights is None else torch.from_numpy(as_float64("rank_weights", rank_weights))
+        if weights is not None and (weights.ndim != 1 or not weights.isfinite().all()):
+            raise RankPolicyError(
+                f"rank_weights must be finite numbers, one per rank from the first; got shape {tuple(weights.shape)}, {rank_weights!r:.60}."
+            )
+        if cutoff is not None:
+            cutoff = whole_number("cutoff", cutoff, at_least=1)
+        if weights is None:
+            weights = position_bias(int(dataset.sizes.max()), dtype=torch.float64)
+        exposure = self._policy_of(dataset).exposure(weights[:cutoff])
+        return dataset.in_row_order(dataset.padding().unpad(exposure).numpy())
+
+    def policy(
+        self,
+        X: Any,
+        *,
+        qid: str | ArrayLike | None = None,
+        group: ArrayLike | None = None,
+        protected: Groups | None = None,
+    ) -> RankingPolicy:
+        """The policy over the queries of X, padded to (query, item): items of a query as a RankingDataset of X holds them.
+
+        Parameters
+        ----------
+        X
+            A RankingDataset, a matrix or frame of features (rows, features), or a click table.
+        qid
+            The query of each row, where X is a matrix or frame, or the name of a column; None: all rows are one query.
+        group
+            Sizes of the queries, where the rows of X stand query by query; give ``qid`` or ``group``.
+        protected
+            The protected group of each row, or a function of the dataset that gives it; for rankers that rank by groups.
+        """
+        return self._policy_of(self._to_rank(X, qid, group, protected))
 
     def score(
         self,
@@ -571,28 +596,6 @@ class Ranker(ScikitLearnEstimator, RanksAsPolicy, ExplainedRanker, ABC):
             f"{type(self).__name__} cannot continue from a fitted ranker: it has no state to train further. Leave init out; "
             "rankers over networks and trees can continue."
         )
-
-    def _check_clicks(self, train: RankingDataset) -> None:
-        """Refuse weighted clicks where weights have no effect; warn of position bias in clicks without weights."""
-        from rankpolicy.rankers import RANKERS
-
-        if self.uses_query_weights and not self.learns_from_relevances and train.label_kind == "relevances":
-            able = ", ".join(ranker.__name__ for ranker in RANKERS.values() if ranker.learns_from_relevances)
-            raise RankPolicyError(
-                f"{type(self).__name__} does not learn from relevances that were estimated from clicks. These rankers do: {able}."
-            )
-        if not self.uses_query_weights and (train.query_weights is not None or train.label_kind == "relevances"):
-            able = ", ".join(ranker.__name__ for ranker in RANKERS.values() if ranker.uses_query_weights)
-            raise RankPolicyError(
-                f"{type(self).__name__} does not use query weights, which weighted data and clicks need. These rankers use them: {able}."
-            )
-        has_ranks = train.shown_by_query is not None and train.shown_by_query.ranks is not None
-        if train.label_kind == "clicks" and has_ranks and train.query_weights is None:
-            warnings.warn(
-                "this learns from clicks as they are, position bias included. Weight them: weighted_by_propensity(train, propensities), "
-                "with those of estimate_position_bias, or with propensities of 1 to keep position bias on purpose.",
-                stacklevel=3,
-            )
 
     def _to_rank(
         self,

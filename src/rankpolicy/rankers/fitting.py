@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Generator, Hashable, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar
+from collections.abc import Generator, Sequence
+from typing import TYPE_CHECKING, Any
 
+from rankpolicy.rankers.fit_inputs import FitOptions, SharedParts
 from rankpolicy.training import NetworkFit, fit_networks
 from rankpolicy.training.full_batch import FullBatchFit, fit_full_batches
+from rankpolicy.training.progress import report_options
 from rankpolicy.types import RankPolicyError
 
 if TYPE_CHECKING:
     from rankpolicy.data.dataset import RankingDataset
     from rankpolicy.rankers.base import Ranker
-
-Made = TypeVar("Made")
 
 # What a fit asks for, and is sent the outcome of: a TrainingState, or the values of a full-batch training.
 Asked = NetworkFit | FullBatchFit
@@ -32,21 +32,6 @@ class FitError(RankPolicyError):
         return FitError, (str(self), self.place)
 
 
-class SharedParts:
-    """What fits on the same data have in common, made once: scaled features, tensors on the device."""
-
-    def __init__(self) -> None:
-        self._made: dict[Hashable, tuple[Any, Any]] = {}
-
-    def once(self, key: Hashable, of: Any, make: Callable[[], Made]) -> Made:
-        """What ``make`` gives, called once for each key and object."""
-        whole = (key, id(of))
-        if whole not in self._made:
-            self._made[whole] = (make(), of)  # the object is kept, so that no other gets its identity
-        made: Made = self._made[whole][0]
-        return made
-
-
 def fit_together(
     rankers: Sequence[Ranker],
     trains: Sequence[RankingDataset],
@@ -62,8 +47,12 @@ def fit_together(
     steps = []
     for ranker, train, valid in zip(rankers, trains, valids, strict=True):
         shown = progress if ranker is rankers[0] else False
-        prepared = ranker._prepared(train, valid=valid, progress=shown, shared=shared)
-        steps.append(ranker._fitting(*prepared))
+        ranker._check_settings()
+        train = ranker._readable_training_data(train, None)
+        valid = None if valid is None else ranker._readable_validation_data(valid, train)
+        report = report_options(shown, None, None, settings=ranker._plain_settings())
+        name = None if valid is None else "valid_0"
+        steps.append(ranker._fitting(train, valid, FitOptions(report=report, valid_name=name, shared=shared)))
     return complete(steps)
 
 

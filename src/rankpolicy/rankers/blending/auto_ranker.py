@@ -21,7 +21,7 @@ from rankpolicy.evaluation.bootstrap import bootstrap_interval
 from rankpolicy.evaluation.measure import evaluate_scores, mean_over_queries
 from rankpolicy.metrics import reward_to_maximise
 from rankpolicy.metrics.expression import reward_for_labels
-from rankpolicy.rankers.base import DECISIVE, FitOptions, Ranker
+from rankpolicy.rankers.base import Ranker
 from rankpolicy.rankers.blending.blend import chosen_share, chosen_sharpness, is_better
 from rankpolicy.rankers.blending.gating import Columns, features_that_matter
 from rankpolicy.rankers.blending.member_fits import Clock, Member, Part, Stop, Task, fit_rounds, mean_scores
@@ -38,6 +38,7 @@ from rankpolicy.rankers.blending.recipe import (
     ranker_class_of,
     why_left_out,
 )
+from rankpolicy.rankers.fit_inputs import DECISIVE, FitOptions
 from rankpolicy.rankers.method_settings import settings_by_method
 from rankpolicy.training import epoch_progress
 from rankpolicy.types import RankPolicyError, Reward

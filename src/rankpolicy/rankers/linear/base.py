@@ -13,7 +13,8 @@ from rankpolicy.data.dataset import RankingDataset
 from rankpolicy.data.scaling import SCALINGS, restored_scaling
 from rankpolicy.declarations.settings import seed_setting, setting
 from rankpolicy.optional import require
-from rankpolicy.rankers.base import FitOptions, Ranker
+from rankpolicy.rankers.base import Ranker
+from rankpolicy.rankers.fit_inputs import FitOptions
 from rankpolicy.types import RankPolicyError
 
 if TYPE_CHECKING:

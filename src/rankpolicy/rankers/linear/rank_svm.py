@@ -14,7 +14,7 @@ from rankpolicy.declarations.settings import documented, setting
 from rankpolicy.evaluation.measure import evaluate_scores, mean_over_queries
 from rankpolicy.metrics import reward_to_maximise
 from rankpolicy.optional import require
-from rankpolicy.rankers.base import DECISIVE, FitOptions
+from rankpolicy.rankers.fit_inputs import DECISIVE, FitOptions
 from rankpolicy.rankers.linear.base import LinearRanker
 
 

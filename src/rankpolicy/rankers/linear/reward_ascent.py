@@ -15,7 +15,7 @@ from rankpolicy.data.scaling import FeatureScaling, fit_scaling
 from rankpolicy.declarations.settings import setting
 from rankpolicy.evaluation.measure import evaluate_scores, mean_over_queries
 from rankpolicy.metrics import CustomReward, reward_to_maximise, term_table
-from rankpolicy.rankers.base import DECISIVE, FitOptions
+from rankpolicy.rankers.fit_inputs import DECISIVE, FitOptions
 from rankpolicy.rankers.linear.base import LinearRanker
 from rankpolicy.training import epoch_progress
 from rankpolicy.types import RankPolicyError, Reward

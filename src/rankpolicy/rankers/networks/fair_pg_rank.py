@@ -24,7 +24,7 @@ from rankpolicy.models.average import Average
 from rankpolicy.models.linear import Linear
 from rankpolicy.objectives.fair_policy_gradient import FairPolicyGradient, FairPolicyGradientSettings
 from rankpolicy.policies.race import FINE
-from rankpolicy.rankers.base import DECISIVE, FitOptions
+from rankpolicy.rankers.fit_inputs import DECISIVE, FitOptions
 from rankpolicy.rankers.fitting import FitSteps
 from rankpolicy.rankers.inputs import num_groups_of
 from rankpolicy.rankers.networks.dual_ascent import LEAST_TOLERANCE, TOLERANCE, fit_by_dual_ascent

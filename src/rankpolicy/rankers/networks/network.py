@@ -35,7 +35,8 @@ from rankpolicy.models.stack import scores_of_each
 from rankpolicy.models.user_network import OwnNetwork
 from rankpolicy.objectives import Objective
 from rankpolicy.optional import require
-from rankpolicy.rankers.base import DECISIVE, FitOptions, Ranker
+from rankpolicy.rankers.base import Ranker
+from rankpolicy.rankers.fit_inputs import DECISIVE, FitOptions
 from rankpolicy.rankers.fitting import FitSteps, complete_alone
 from rankpolicy.rankers.networks.fine_tuning import check_network_init
 from rankpolicy.training import NetworkFit, TrainingSettings, TrainingState, Validation, epoch_progress

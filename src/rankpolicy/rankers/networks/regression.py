@@ -13,7 +13,7 @@ from rankpolicy.data.dataset import RankingDataset
 from rankpolicy.declarations.settings import ReadWhen, documented, setting_of
 from rankpolicy.models.linear import Linear, LinearNetwork
 from rankpolicy.objectives import SquaredError
-from rankpolicy.rankers.base import DECISIVE, FitOptions
+from rankpolicy.rankers.fit_inputs import DECISIVE, FitOptions
 from rankpolicy.rankers.fitting import FitSteps
 from rankpolicy.rankers.networks.network import NetworkRanker
 from rankpolicy.types import RankPolicyError

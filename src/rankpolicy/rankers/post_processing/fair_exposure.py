@@ -22,7 +22,8 @@ from rankpolicy.fairness.birkhoff import Decomposition
 from rankpolicy.fairness.label_scenarios import UncertainQuery, binary_scenarios, sampled_scenarios
 from rankpolicy.metrics import reward_to_maximise
 from rankpolicy.policies.mixture import Mixture
-from rankpolicy.rankers.base import DECISIVE, FitOptions, Ranker
+from rankpolicy.rankers.base import Ranker
+from rankpolicy.rankers.fit_inputs import DECISIVE, FitOptions
 from rankpolicy.rankers.inputs import Groups
 from rankpolicy.rankers.method_settings import settings_by_method
 from rankpolicy.rankers.post_processing.fair_ranker import (

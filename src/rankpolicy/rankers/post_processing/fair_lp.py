@@ -23,7 +23,8 @@ from rankpolicy.fairness import (
     penalized_ranking,
 )
 from rankpolicy.policies.mixture import Mixture
-from rankpolicy.rankers.base import DECISIVE, FitOptions, Ranker
+from rankpolicy.rankers.base import Ranker
+from rankpolicy.rankers.fit_inputs import DECISIVE, FitOptions
 from rankpolicy.rankers.method_settings import settings_from
 from rankpolicy.rankers.post_processing.fair_ranker import (
     FairRanker,

@@ -15,7 +15,8 @@ from rankpolicy.declarations.settings import seed_setting, setting
 from rankpolicy.evaluation.measure import evaluate_scores, mean_over_queries
 from rankpolicy.metrics import reward_to_maximise
 from rankpolicy.optional import require
-from rankpolicy.rankers.base import DECISIVE, FitOptions, Ranker
+from rankpolicy.rankers.base import Ranker
+from rankpolicy.rankers.fit_inputs import DECISIVE, FitOptions
 from rankpolicy.rankers.trees.lightgbm_data import as_matrix, layout, lightgbm_data, make_bins
 from rankpolicy.rankers.trees.model_text import checked_model_text
 from rankpolicy.threads import is_alone
