@@ -171,7 +171,9 @@ def _datasets_of_lists(eval_set: Any, eval_qid: Any, eval_group: Any, train: Ran
             f"eval_set has {len(eval_set)} pairs, so eval_qid or eval_group must have {len(eval_set)} entries; got {lengths}."
         )
     if not all(isinstance(pair, tuple | list) and len(pair) == 2 for pair in eval_set):
-        raise RankPolicyError("eval_set must hold one pair of features and labels per validation set: eval_set=[(Xv, yv)].")
+        raise RankPolicyError(
+            "eval_set must hold one pair of features and labels per validation set: eval_set=[(Xv, yv)]."
+        )
     ((name, values),) = lists.items()
     try:
         return [
