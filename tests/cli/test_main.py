@@ -186,3 +186,25 @@ def test_as_a_process_it_prints_the_error_and_no_traceback():
     assert done.returncode == 2
     assert done.stdout == ""
     assert done.stderr == "error: no model file at none.rp.\n"
+
+
+@pytest.mark.parametrize(
+    ("call", "answer"),
+    [
+        (["evaluate", "model.rp", "--group", "gender"], "--group is now --protected."),
+        (["tradeoff", "--groups", "gender"], "--groups is now --protected."),
+        (["tradeoff", "--group-feature", "3"], "--group-feature is now --protected-feature."),
+        (["compare", "--jobs", "2"], "--jobs is now --executor, as in --executor processes:4."),
+        (["train", "--workers", "2"], "--workers is now --executor, as in --executor processes:2."),
+        (["predict", "--jobs", "2"], "No such option: --jobs"),
+        (["tune", "--method", "regression"], "tune needs --data."),
+    ],
+)
+def test_an_option_of_another_name_or_a_missing_one_is_one_line(refused, call, answer):
+    assert answer in refused(*call)
+
+
+@pytest.mark.parametrize("executor", ["processes:", "processes:0", "processes:two", "serial:1:2"])
+def test_an_executor_is_a_name_and_a_number(refused, folder, tmp_path, executor):
+    call = ["simulate", "--steps", 1, "--runs", 1, "--out", tmp_path, "--executor", executor]
+    assert "--executor must be a name or NAME:N, as in processes:4" in refused(*call)

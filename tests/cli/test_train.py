@@ -166,6 +166,8 @@ def test_malformed_data(refused, tmp_path, line, message):
     [
         ("metod = 'pg-rank'", "Did you mean 'method'?"),
         ("seed = 'one'", "seed must be a whole number; got 'one'"),
+        ("group = 'gender'", "group is now protected."),
+        ("on_disk = 'yes'", "on_disk must be true or false; got 'yes'"),
         ("method = ", "must be TOML"),
     ],
 )
