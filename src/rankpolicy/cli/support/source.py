@@ -25,7 +25,7 @@ def read_table(module: str, name: str) -> dict[str, str] | None:
         return None
     locations = {}
     for key, member in zip(value.keys, value.values, strict=True):
-        location = _place(module, member)
+        location = _text(module, member)
         if not isinstance(key, ast.Constant) or location is None:
             return None
         locations[str(key.value)] = location
@@ -113,18 +113,6 @@ def _assignments(module: str) -> dict[str, ast.expr]:
                 pairs = zip(target.elts, node.value.elts, strict=True)
                 values |= {piece.id: value for piece, value in pairs if isinstance(piece, ast.Name)}
     return values
-
-
-def _place(module: str, value: ast.expr) -> str | None:
-    text = _text(module, value)
-    if text is not None:
-        return text
-    if isinstance(value, ast.Call):
-        named = [keyword.value for keyword in value.keywords if isinstance(keyword.value, ast.Name)]
-        value = named[0] if named else value
-    if isinstance(value, ast.Name):
-        return ":".join(_definition(module, value.id))
-    return None
 
 
 def _text(module: str, value: ast.expr | None) -> str | None:
