@@ -9,6 +9,7 @@ The same value says what is lowered in training and what ``policy_value`` and ``
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, final
 
@@ -23,6 +24,8 @@ from rankpolicy.fairness.exposure import MERITS, POSITION_BIASES, merit_of, posi
 from rankpolicy.fairness.individual_disparity import individual_disparity
 from rankpolicy.fairness.members import AIMS
 from rankpolicy.types import RankPolicyError
+
+Comparison = Callable[[Tensor, Tensor, Tensor], Disparity]
 
 
 @documented
@@ -114,23 +117,17 @@ class FairnessAim(SettingsValue, ABC):
         query_weights
             Weights of the queries (query,), which an amortized disparity averages by; None weighs all alike.
         """
+        compare = self._comparison(groups, num_groups, query_weights)
         grades = labels.to(exposure.dtype)
         if not self.impact:
-            return self._disparity(exposure, self.merits(grades), mask, groups, num_groups, query_weights)
+            return compare(exposure, self.merits(grades), mask)
         relevance = merit_of(grades).masked_fill(~mask, 0.0)
-        disparity = self._disparity(exposure * relevance, self.merits(grades), mask, groups, num_groups, query_weights)
+        disparity = compare(exposure * relevance, self.merits(grades), mask)
         return replace(disparity, gradient=disparity.gradient * relevance)
 
     @abstractmethod
-    def _disparity(
-        self,
-        exposure: Tensor,
-        merit: Tensor,
-        mask: Tensor,
-        groups: Tensor | None,
-        num_groups: int | None,
-        query_weights: Tensor | None,
-    ) -> Disparity: ...
+    def _comparison(self, groups: Tensor | None, num_groups: int | None, query_weights: Tensor | None) -> Comparison:
+        """The function (exposure, merit, mask), each (query, item), that gives the disparity of the batch with these groups."""
 
 
 @final
@@ -160,20 +157,12 @@ class GroupExposure(FairnessAim):
         at_most=1,
     )
 
-    def _disparity(
-        self,
-        exposure: Tensor,
-        merit: Tensor,
-        mask: Tensor,
-        groups: Tensor | None,
-        num_groups: int | None,
-        query_weights: Tensor | None,
-    ) -> Disparity:
+    def _comparison(self, groups: Tensor | None, num_groups: int | None, query_weights: Tensor | None) -> Comparison:
         if groups is None:
             raise RankPolicyError(
                 "fairness='group' needs the protected group of each item: pass protected= to fit or to the dataset."
             )
-        return group_disparity(
+        return lambda exposure, merit, mask: group_disparity(
             exposure,
             merit,
             groups,
@@ -194,16 +183,8 @@ class IndividualExposure(FairnessAim):
     name: ClassVar[str] = "individual"
     needs_groups: ClassVar[bool] = False
 
-    def _disparity(
-        self,
-        exposure: Tensor,
-        merit: Tensor,
-        mask: Tensor,
-        groups: Tensor | None,
-        num_groups: int | None,
-        query_weights: Tensor | None,
-    ) -> Disparity:
-        return individual_disparity(exposure, merit, mask)
+    def _comparison(self, groups: Tensor | None, num_groups: int | None, query_weights: Tensor | None) -> Comparison:
+        return individual_disparity
 
 
 def as_aim(aim: Any) -> FairnessAim:
