@@ -26,6 +26,12 @@ def test_every_exported_name_is_there_and_is_no_module_of_the_same_name(package)
             assert package == "rankpolicy", f"{package}.{name} is a module where a function or class was meant"
 
 
+def test_what_users_type_is_listed_and_helpers_are_not():
+    assert {"tune", "Client", "scan_parquet", "scan_letor"} <= set(rankpolicy.__all__)
+    shown = {name for name in dir(rankpolicy) if not name.startswith("__")}
+    assert shown == {name for name in rankpolicy.__all__ if not name.startswith("__")} | {"executors"}
+
+
 def test_an_unknown_name_is_an_attribute_error():
     with pytest.raises(AttributeError, match="has no attribute 'PGRnk'"):
         _ = rankpolicy.PGRnk

@@ -49,13 +49,13 @@ if TYPE_CHECKING:
         read_click_table,
         read_letor,
         read_parquet,
+        scan_letor,
+        scan_parquet,
         split_by_time,
         split_queries,
     )
-    from rankpolicy.data import scan_letor as scan_letor
-    from rankpolicy.data import scan_parquet as scan_parquet
     from rankpolicy.evaluation import evaluate
-    from rankpolicy.experiments import tune as tune
+    from rankpolicy.experiments import tune
     from rankpolicy.loading import load
     from rankpolicy.off_policy import estimate_policy_value
     from rankpolicy.rankers import (
@@ -76,7 +76,7 @@ if TYPE_CHECKING:
         RankSVM,
         Regression,
     )
-    from rankpolicy.service import Client as Client
+    from rankpolicy.service import Client
 
 prepare_threads()
 
@@ -89,6 +89,7 @@ __all__ = [
     "BanditRank",
     "BoostedPolicy",
     "BoostedRegression",
+    "Client",
     "Conventions",
     "CoordinateAscent",
     "FairExposure",
@@ -129,8 +130,11 @@ __all__ = [
     "read_click_table",
     "read_letor",
     "read_parquet",
+    "scan_letor",
+    "scan_parquet",
     "simulation",
     "split_by_time",
     "split_queries",
+    "tune",
     "weighted_by_propensity",
 ]

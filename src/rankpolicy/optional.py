@@ -20,13 +20,6 @@ hidden_from: dict[str, tuple[str, ...]] = {}
 def require(module: str, feature: str) -> Any:
     """Import ``module``; where its package is missing, raise an error that names the feature and the package.
 
-    Parameters
-    ----------
-    module
-        Name of the module to import, such as ``"scipy.optimize"``.
-    feature
-        What needs it, as the subject of the error message.
-
     >>> require("json", "Nothing").dumps([1])
     '[1]'
     >>> require("no_such_package.part", "Telepathy")
@@ -50,13 +43,6 @@ def lazy_imports(package: str, file: str) -> tuple[Callable[[str], Any], Callabl
 
     Type checkers, editors and readers see ordinary imports; at run time each name is imported when it is first used. A name that is
     exported this way must differ from the names of the package's own modules, which would replace it once they are imported.
-
-    Parameters
-    ----------
-    package
-        ``__name__`` of the package.
-    file
-        ``__file__`` of the package; its imports are read from there.
     """
     module_of = _imports_for_type_checkers(Path(file))
 
@@ -75,7 +61,9 @@ def lazy_imports(package: str, file: str) -> tuple[Callable[[str], Any], Callabl
         return value
 
     def names() -> list[str]:
-        return sorted({*importlib.import_module(package).__dict__, *module_of})
+        loaded = vars(importlib.import_module(package))
+        public = loaded.get("__all__", loaded)  # helpers that a package imports for itself are not shown
+        return sorted({*public, *module_of, *(name for name in loaded if name.startswith("__"))})
 
     return get, names
 
