@@ -32,17 +32,7 @@ def is_bundle(path: Path) -> bool:
 
 
 def write_bundle(path: Path, content: Mapping[str, Any], files: Mapping[str, bytes]) -> None:
-    """Write a model file, whole or not at all.
-
-    Parameters
-    ----------
-    path
-        Where it goes.
-    content
-        What the manifest says beside versions and checksums: the ``kind`` ("ranker", "bandit"), its name, its settings, what was fitted.
-    files
-        The parts, by name.
-    """
+    """Write a model file, whole or not at all."""
     manifest = {
         "format": FORMAT,
         **content,
@@ -61,11 +51,6 @@ def read_bundle(path: Path) -> tuple[dict[str, Any], dict[str, bytes]]:
 
     A file may come from a stranger. Parts are stored as they are, so that none is larger than the file, and only parts that the manifest
     lists may be there.
-
-    Parameters
-    ----------
-    path
-        The file.
     """
     if not path.is_file():
         raise RankPolicyError(f"no model file at {path}." + (" It is a folder." if path.is_dir() else ""))
@@ -138,13 +123,7 @@ def _check_manifest(manifest: Any) -> None:
 
 
 def check_fitted(fitted: Mapping[str, Any]) -> None:
-    """Refuse what training recorded beside weights and trees where it is not of its kind.
-
-    Parameters
-    ----------
-    fitted
-        What the manifest of a ranker holds under this name.
-    """
+    """Refuse what training recorded beside weights and trees where it is not of its kind."""
     num_features, names = fitted.get("num_features_"), fitted.get("feature_names_")
     best, curves = fitted.get("best_iteration_"), fitted.get("evals_result_")
     is_right = {

@@ -14,13 +14,7 @@ _CELL = "padding:2px 10px 2px 0;text-align:left;border:0"
 
 
 def short_repr(owner: Any) -> str:
-    """A dataclass in one line: the fields that differ from their defaults, with arrays by kind and shape and long lists by length.
-
-    Parameters
-    ----------
-    owner
-        An instance of a dataclass.
-    """
+    """A dataclass in one line: the fields that differ from their defaults, with arrays by kind and shape and long lists by length."""
     shown = []
     for field in dataclasses.fields(owner):
         value = getattr(owner, field.name)
@@ -42,11 +36,6 @@ class ShortRepr:
 
 def short(value: Any) -> str:
     """A value in few characters.
-
-    Parameters
-    ----------
-    value
-        Any value: an array or tensor is shown by its kind and shape, a long list by its length.
 
     >>> short([1, 2]), short(list(range(500))), short({"a": 0.25})
     ('[1, 2]', '<500 values>', "{'a': 0.25}")
@@ -74,13 +63,6 @@ def short(value: Any) -> str:
 def html_table(rows: Iterable[Sequence[Any]], *, header: Sequence[str] = ()) -> str:
     """A table for notebooks; all texts are escaped.
 
-    Parameters
-    ----------
-    rows
-        The cells of each row.
-    header
-        Names of the columns; empty: no header.
-
     >>> html_table([("a<b", 1)]).count("&lt;")
     1
     """
@@ -95,28 +77,12 @@ def html_table(rows: Iterable[Sequence[Any]], *, header: Sequence[str] = ()) -> 
 
 
 def html_block(title: str, *parts: str) -> str:
-    """A titled block for notebooks.
-
-    Parameters
-    ----------
-    title
-        Its title, which is escaped.
-    parts
-        HTML below the title.
-    """
+    """A titled block for notebooks."""
     return f"<div><strong>{html.escape(title)}</strong>{''.join(parts)}</div>"
 
 
 def html_curve(values: Sequence[float], *, label: str) -> str:
-    """A small line of numbers over iterations, as inline SVG in the colour of the text around it.
-
-    Parameters
-    ----------
-    values
-        One number per iteration; those that are not finite are left out.
-    label
-        What the numbers are, shown beside the line with the last of them.
-    """
+    """A small line of numbers over iterations, as inline SVG in the colour of the text around it."""
     finite = [(place, value) for place, value in enumerate(values) if math.isfinite(value)]
     if len(finite) < 2:
         return f"<div>{html.escape(label)}: {finite[0][1]:.4f}</div>" if finite else ""

@@ -28,15 +28,7 @@ BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
 def read_text_bytes(path: str | os.PathLike[str], *, largest: int | None = None) -> NDArray[np.uint8]:
-    """The text of a file, unpacked if its first bytes say gzip, bzip2 or zstandard; read-only, and ends in a newline.
-
-    Parameters
-    ----------
-    path
-        The file.
-    largest
-        The most bytes that a packed file may unpack to, where it may come from a stranger; None: any number.
-    """
+    """The text of a file, unpacked if its first bytes say gzip, bzip2 or zstandard; read-only, and ends in a newline."""
     file = checked_file(path)
     text = _read(file)
     head = text[:4].tobytes()
@@ -55,15 +47,7 @@ def read_text_bytes(path: str | os.PathLike[str], *, largest: int | None = None)
 
 
 def text_blocks(path: str | os.PathLike[str], *, block_bytes: int = 1 << 25) -> Iterator[NDArray[np.uint8]]:
-    """The text of a file in blocks of whole lines, unpacked if its first bytes say gzip, bzip2 or zstandard.
-
-    Parameters
-    ----------
-    path
-        The file.
-    block_bytes
-        About how many bytes a block has; a line is never cut.
-    """
+    """The text of a file in blocks of whole lines, unpacked if its first bytes say gzip, bzip2 or zstandard."""
     file, rest = checked_file(path), b""
     with open(file, "rb") as raw:
         head = raw.read(4)

@@ -28,11 +28,6 @@ def prepare_threads(environment: MutableMapping[str, str] = os.environ) -> None:
 
     Libraries read these variables when they are loaded, so ``import rankpolicy`` calls this before it loads any. A torch that is loaded
     already is told the number of threads directly.
-
-    Parameters
-    ----------
-    environment
-        The environment variables.
     """
     if not any(name in environment for name in _WAITING_POLICIES):
         environment["OMP_WAIT_POLICY"] = "PASSIVE"
@@ -112,11 +107,6 @@ def cpu_quota(root: Path = Path("/")) -> float | None:
     """CPU time per time that the control groups of this process allow, such as 1.5; None without a limit.
 
     Reads version 2 (``cpu.max``) and version 1 (``cpu.cfs_quota_us``) of control groups; a limit on a parent holds for its children.
-
-    Parameters
-    ----------
-    root
-        The root of the file system, for tests.
     """
     try:
         lines = (root / "proc/self/cgroup").read_text().splitlines()

@@ -36,11 +36,6 @@ def atomic_write(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     It is written under a unique name in the same folder, flushed to disk and renamed; a link is followed, and owner and permissions of the
     file that is replaced are kept. Devices and pipes stay what they are: they are written to.
     Names that end in .gz, .bz2 or .zst are compressed.
-
-    Parameters
-    ----------
-    path
-        The file to write; its folder must exist.
     """
     target = checked_target(path)
     refuse_input(target)
@@ -58,13 +53,7 @@ def atomic_write(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
 
 
 def checked_target(path: str | os.PathLike[str]) -> Path:
-    """The path, if a file can be written there.
-
-    Parameters
-    ----------
-    path
-        The file to write.
-    """
+    """The path, if a file can be written there."""
     if isinstance(path, str) and not path:
         raise RankPolicyError("the name of a file to write must not be empty. Name a file, such as 'model.rp'.")
     target = Path(checked_path(path))
@@ -90,13 +79,7 @@ def checked_target(path: str | os.PathLike[str]) -> Path:
 
 
 def is_special(path: Path) -> bool:
-    """Whether this is a device, a pipe or an open descriptor (/dev/stdout), which are written to and never replaced.
-
-    Parameters
-    ----------
-    path
-        The file to write.
-    """
+    """Whether this is a device, a pipe or an open descriptor (/dev/stdout), which are written to and never replaced."""
     if os.path.abspath(path).startswith(_DESCRIPTORS):
         return True
     return path.exists() and not path.is_file()
@@ -113,13 +96,7 @@ def inputs_kept() -> Iterator[None]:
 
 
 def note_input(path: str | os.PathLike[str]) -> None:
-    """Remember that a file is read, for ``inputs_kept``.
-
-    Parameters
-    ----------
-    path
-        The file.
-    """
+    """Remember that a file is read, for ``inputs_kept``."""
     known = _INPUTS.get()
     if known is not None:
         with contextlib.suppress(OSError):
@@ -128,13 +105,7 @@ def note_input(path: str | os.PathLike[str]) -> None:
 
 
 def refuse_input(path: Path) -> None:
-    """Refuse a file to write that was read before, where ``inputs_kept`` says so.
-
-    Parameters
-    ----------
-    path
-        The file to write.
-    """
+    """Refuse a file to write that was read before, where ``inputs_kept`` says so."""
     known = _INPUTS.get()
     if known and path.is_file() and not is_special(path):
         at = path.stat()

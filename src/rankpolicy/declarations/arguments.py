@@ -25,11 +25,6 @@ def checked_kinds(function: Callable[P, R]) -> Callable[P, R]:
 
     Numbers, texts, True and False, None, paths, choices, lists, mappings, functions, arrays and the classes of this package are checked;
     other annotations are not. What is annotated as an array of numbers arrives as one, also where a list was given.
-
-    Parameters
-    ----------
-    function
-        The function.
     """
     signature = inspect.signature(function)
     kinds: dict[str, Any] = {}
@@ -88,13 +83,7 @@ def _shown(value: Any) -> str:
 
 
 def seeded(random_state: Any) -> np.random.Generator:
-    """A generator of random numbers from a seed.
-
-    Parameters
-    ----------
-    random_state
-        A whole number, 0 or more; None: another seed each time.
-    """
+    """A generator of random numbers from a seed."""
     import numpy as np
 
     if random_state is None:
@@ -103,13 +92,7 @@ def seeded(random_state: Any) -> np.random.Generator:
 
 
 def checked_seed(random_state: Any) -> int:
-    """A seed, if it is a whole number from 0 to 2^63 - 1.
-
-    Parameters
-    ----------
-    random_state
-        The seed.
-    """
+    """A seed, if it is a whole number from 0 to 2^63 - 1."""
     if not isinstance(random_state, Integral) or isinstance(random_state, bool) or not 0 <= int(random_state) < 2**63:
         raise RankPolicyError(
             f"random_state must be a seed, a whole number from 0 to 2^63 - 1; got {random_state!r:.80}."
@@ -118,19 +101,7 @@ def checked_seed(random_state: Any) -> int:
 
 
 def whole_number(name: str, value: Any, *, at_least: int, at_most: int | None = None) -> int:
-    """The value, if it is a whole number in this range.
-
-    Parameters
-    ----------
-    name
-        What it is called, for error messages.
-    value
-        The value.
-    at_least
-        The lowest that is allowed.
-    at_most
-        The highest that is allowed; None: any.
-    """
+    """The value, if it is a whole number in this range."""
     if isinstance(value, Integral) and not isinstance(value, bool) and at_least <= int(value):
         if at_most is None or int(value) <= at_most:
             return int(value)
@@ -139,28 +110,14 @@ def whole_number(name: str, value: Any, *, at_least: int, at_most: int | None = 
 
 
 def checked_level(level: Any) -> float:
-    """The level of an interval, if it lies between 0 and 1.
-
-    Parameters
-    ----------
-    level
-        The level.
-    """
+    """The level of an interval, if it lies between 0 and 1."""
     if not isinstance(level, Real) or not 0 < float(level) < 1:
         raise RankPolicyError(f"level must lie between 0 and 1, such as 0.95; got {level!r:.60}.")
     return float(level)
 
 
 def as_array(name: str, values: Any) -> NDArray[Any]:
-    """The values as an array.
-
-    Parameters
-    ----------
-    name
-        What they are called, for error messages.
-    values
-        An array, or lists of equal lengths.
-    """
+    """The values as an array."""
     import numpy as np
 
     try:
@@ -185,15 +142,7 @@ def without_mask(values: Any) -> Any:
 
 
 def as_float64(name: str, values: Any) -> NDArray[np.float64]:
-    """A copy of the values as float64 numbers.
-
-    Parameters
-    ----------
-    name
-        What they are called, for error messages.
-    values
-        Numbers, in lists or an array.
-    """
+    """A copy of the values as float64 numbers."""
     import numpy as np
 
     try:
@@ -203,15 +152,7 @@ def as_float64(name: str, values: Any) -> NDArray[np.float64]:
 
 
 def as_whole_numbers(name: str, values: Any) -> NDArray[np.int64]:
-    """The values as an array of whole numbers.
-
-    Parameters
-    ----------
-    name
-        What they are called, for error messages.
-    values
-        Whole numbers, in lists or an array.
-    """
+    """The values as an array of whole numbers."""
     import numpy as np
 
     array = as_array(name, values)
@@ -223,13 +164,7 @@ def as_whole_numbers(name: str, values: Any) -> NDArray[np.int64]:
 
 
 def checked_path(path: Any) -> str:
-    """A path that is a text or a path object and not empty.
-
-    Parameters
-    ----------
-    path
-        The path.
-    """
+    """A path that is a text or a path object and not empty."""
     if not isinstance(path, str | os.PathLike) or not os.fspath(path):
         raise RankPolicyError(f"a path must be a text or a pathlib.Path that names a file; got {path!r:.80}.")
     return str(os.fspath(path))

@@ -16,13 +16,6 @@ class Members(Mapping[str, Member], Generic[Member]):
 
     Names, error texts and help therefore cost nothing; the command line and the contract tests read the same table.
 
-    Parameters
-    ----------
-    kind
-        What the members are, for error messages: "ranker", "click model".
-    places
-        The place of every member by its name: ``{"ndcg": "rankpolicy.metrics.discounted_gain:NDCG"}``.
-
     >>> colours = Members("separator", {"comma": "string:punctuation"})
     >>> list(colours), "," in colours.named("comma")
     (['comma'], True)
@@ -52,13 +45,7 @@ class Members(Mapping[str, Member], Generic[Member]):
         return isinstance(name, str) and name in self._places
 
     def named(self, name: Any) -> Member:
-        """The member of this name; an unknown name is an error that lists the known ones.
-
-        Parameters
-        ----------
-        name
-            The name the command line and the settings use.
-        """
+        """The member of this name; an unknown name is an error that lists the known ones."""
         if name not in self:
             raise RankPolicyError(unknown_name(self.kind, name, self))
         return self[name]

@@ -31,13 +31,7 @@ class SettingDescription:
 
 
 def describe_settings(cls: type) -> list[SettingDescription]:
-    """The settings of a dataclass, in order: name, kind, default, help, range and choices.
-
-    Parameters
-    ----------
-    cls
-        A dataclass whose fields are declared with ``setting``.
-    """
+    """The settings of a dataclass, in order: name, kind, default, help, range and choices."""
     kinds = kinds_of(cls)
     described = []
     for field in dataclasses.fields(cls):
@@ -59,13 +53,7 @@ def describe_settings(cls: type) -> list[SettingDescription]:
 
 
 def parameter_section(cls: type) -> str:
-    """The settings of a dataclass as the parameter section of its docstring.
-
-    Parameters
-    ----------
-    cls
-        A dataclass whose fields are declared with ``setting``.
-    """
+    """The settings of a dataclass as the parameter section of its docstring."""
     lines = ["Parameters", "----------"]
     for described in describe_settings(cls):
         facts = [described.kind]
@@ -82,17 +70,7 @@ def parameter_section(cls: type) -> str:
 
 
 def parse_setting(cls: type, name: str, text: str) -> Any:
-    """The value of a setting from text, as ``--set name=text`` gives it, read as the kind of the setting.
-
-    Parameters
-    ----------
-    cls
-        The dataclass that declares the setting.
-    name
-        The setting.
-    text
-        Its value in words: ``none`` for None, numbers, ``true`` or ``false``, lists separated by commas.
-    """
+    """The value of a setting from text, as ``--set name=text`` gives it, read as the kind of the setting."""
     kinds = kinds_of(cls)
     if name not in kinds or name not in setting_names(cls):
         raise RankPolicyError(unknown_name(f"setting of {cls.__name__}:", name, setting_names(cls)))

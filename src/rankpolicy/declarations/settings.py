@@ -37,18 +37,10 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadWhen:
-    """The condition under which a setting has an effect.
+    """The condition under which a setting has an effect."""
 
-    Parameters
-    ----------
-    condition
-        The condition in words, completing "read only when ...".
-    holds
-        Whether it holds, a function of the object whose setting it is.
-    """
-
-    condition: str
-    holds: Callable[[Any], bool]
+    condition: str  # completes "read only when ..."
+    holds: Callable[[Any], bool]  # called with the object whose setting it is
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -147,21 +139,7 @@ def setting_of(
     help: str | None = None,
     read_when: ReadWhen | None = None,
 ) -> Any:
-    """A setting declared as that of another class, with another default, help text or condition.
-
-    Parameters
-    ----------
-    cls
-        The dataclass that declares the setting, usually a base class.
-    name
-        The setting.
-    default
-        Another default; by default that of ``cls``.
-    help
-        Another help text; by default that of ``cls``.
-    read_when
-        Another condition under which the setting has an effect; by default that of ``cls``.
-    """
+    """A setting declared as that of another class, with another default, help text or condition."""
     field = next(field for field in dataclasses.fields(cls) if field.name == name)
     declared = declaration_of(cls, name)
     changed = dataclasses.replace(
@@ -203,13 +181,6 @@ def check_names(cls: type, names: Iterable[str]) -> None:
 
     The error says where a setting belongs if the class has a function ``where_setting_belongs(name)`` that knows; a text ``other_settings``
     of the class is appended to the list of known settings.
-
-    Parameters
-    ----------
-    cls
-        A dataclass whose fields are declared with ``setting``.
-    names
-        Names that should be settings of it.
     """
     known = setting_names(cls)
     for name in names:
@@ -256,15 +227,7 @@ def changed_settings(owner: Any) -> dict[str, Any]:
 
 
 def check_settings(owner: Any, *, name_of_owner: str | None = None) -> None:
-    """Refuse a setting of the wrong kind, out of its range, not among its choices, or changed although nothing reads it.
-
-    Parameters
-    ----------
-    owner
-        An instance of a dataclass whose fields are declared with ``setting``.
-    name_of_owner
-        What error messages call it; by default its class.
-    """
+    """Refuse a setting of the wrong kind, out of its range, not among its choices, or changed although nothing reads it."""
     cls: type = type(owner)
     # Most settings have their defaults, which need no check; a fit makes many objects.
     assigned = [field for field in setting_fields(cls) if getattr(owner, field.name) is not field.default]
@@ -298,17 +261,7 @@ def check_setting(cls: type, name: str, value: Any) -> None:
 
 
 def share_settings(target: Callable[..., T], source: Any, **others: Any) -> T:
-    """A ``target`` made from the settings of the same names that ``source`` has, and from ``others``.
-
-    Parameters
-    ----------
-    target
-        A dataclass, such as the objective of a ranker.
-    source
-        The object whose settings are taken over.
-    others
-        Settings of the target that the source does not have, or has in another form.
-    """
+    """A ``target`` made from the settings of the same names that ``source`` has, and from ``others``."""
     fields = dataclasses.fields(typing.cast(Any, target))
     shared = {
         field.name: getattr(source, field.name)
@@ -319,13 +272,7 @@ def share_settings(target: Callable[..., T], source: Any, **others: Any) -> T:
 
 
 def plain(value: Any) -> Any:
-    """A setting as JSON can hold it: numpy numbers as Python's, a function or class by its name, a model as its ``to_dict()``.
-
-    Parameters
-    ----------
-    value
-        The value of a setting.
-    """
+    """A setting as JSON can hold it: numpy numbers as Python's, a function or class by its name, a model as its ``to_dict()``."""
     if _is_numpy(value, "generic"):
         return value.item()
     if dataclasses.is_dataclass(value) and hasattr(value, "to_dict"):

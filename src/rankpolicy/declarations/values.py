@@ -51,13 +51,7 @@ Value = TypeVar("Value", bound=SettingsValue)
 
 
 def with_defaults(kind: type[Value]) -> Value:
-    """The value with default settings; it is frozen, so that all who ask for it can have the same.
-
-    Parameters
-    ----------
-    kind
-        The class of the value.
-    """
+    """The value with default settings; it is frozen, so that all who ask for it can have the same."""
     of_kind: Any = kind
     value: Value = _made_once(of_kind)
     return value
@@ -70,23 +64,7 @@ def _made_once(kind: Any) -> Any:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ValueKind(Generic[Value]):
-    """A setting whose values have settings.
-
-    Parameters
-    ----------
-    setting
-        The name of the setting.
-    members
-        The table of its classes by name.
-    package
-        Where its values are found, such as "rp.fairness"; for error messages.
-    read
-        Makes a value from what is neither a name, a value nor a saved value, or returns None where it cannot.
-    restore
-        Makes a value from what ``to_dict()`` gave and a file held; None: by the constructor.
-    shorten
-        The shortest form that stands for a value; None: its name where all settings have their defaults, else the value.
-    """
+    """A setting whose values have settings."""
 
     setting: str
     members: Members[type[Value]]
@@ -96,13 +74,7 @@ class ValueKind(Generic[Value]):
     shorten: Callable[[Value], Any] | None = None
 
     def of(self, given: Any) -> Value:
-        """The value that a setting stands for.
-
-        Parameters
-        ----------
-        given
-            A name of the table, for the defaults; a value of one of its classes; or what the ``to_dict()`` of one gave.
-        """
+        """The value that a setting stands for."""
         if isinstance(given, str):
             return with_defaults(self.members.named(given))
         if isinstance(given, dict) and "name" in given:
@@ -123,47 +95,23 @@ class ValueKind(Generic[Value]):
         )
 
     def restored(self, saved: Any) -> Any:
-        """What a ranker has as its setting after it was loaded: a value, or its name where all settings have their defaults.
-
-        Parameters
-        ----------
-        saved
-            What a file holds: what ``to_dict()`` gave.
-        """
+        """What a ranker has as its setting after it was loaded: a value, or its name where all settings have their defaults."""
         if not isinstance(saved, dict):
             return saved
         value = self.of(saved) if self.restore is None else self.restore(saved)
         return shortest(value) if self.shorten is None else self.shorten(value)
 
     def with_setting(self, name: str) -> list[type[Value]]:
-        """The classes that have a setting of this name.
-
-        Parameters
-        ----------
-        name
-            The name of the setting, such as "merit" or "fairness__merit".
-        """
+        """The classes that have a setting of this name."""
         bare = name.removeprefix(f"{self.setting}__")
         return [self.members[each] for each in self.members if bare in setting_names(self.members[each])]
 
     def owner_in_words(self, name: str) -> str:
-        """Where a setting that a ranker does not have belongs, for error messages.
-
-        Parameters
-        ----------
-        name
-            The name of a setting of one of the classes.
-        """
+        """Where a setting that a ranker does not have belongs, for error messages."""
         bare = name.removeprefix(f"{self.setting}__")
         return f"it belongs to {self.setting}: {self.setting}={self.package}.{self.with_setting(name)[0].__name__}({bare}=...)"
 
 
 def shortest(value: SettingsValue) -> Any:
-    """The value, or its name where all settings have their defaults.
-
-    Parameters
-    ----------
-    value
-        A value of a table.
-    """
+    """The value, or its name where all settings have their defaults."""
     return value if changed_settings(value) else value.name

@@ -118,13 +118,7 @@ class Shared(ABC, Generic[Value]):
 
 
 class InPlace(Shared[Value]):
-    """A value of this process.
-
-    Parameters
-    ----------
-    value
-        The value.
-    """
+    """A value of this process."""
 
     def __init__(self, value: Value) -> None:
         self._value = value

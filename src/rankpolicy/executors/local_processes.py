@@ -122,13 +122,7 @@ class Processes(Executor):
 
 
 class SharedFile(Shared[Value]):
-    """A value in a file that only processes of this user read.
-
-    Parameters
-    ----------
-    path
-        The file.
-    """
+    """A value in a file that only processes of this user read."""
 
     def __init__(self, path: str) -> None:
         self._path = path

@@ -19,17 +19,7 @@ _MOST_ITEMS = 1 << 17  # of all rankers that score together
 def exposures_of(
     rankers: Sequence[Ranker], dataset: RankingDataset, rank_weights: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """What ``ranker.exposure`` gives for each ranker (ranker, items).
-
-    Parameters
-    ----------
-    rankers
-        Fitted rankers.
-    dataset
-        The queries.
-    rank_weights
-        Weights of the ranks, from the first.
-    """
+    """What ``ranker.exposure`` gives for each ranker (ranker, items)."""
     exposures = np.empty((len(rankers), dataset.num_items))
     for places in _scoring_together(rankers, dataset.num_items):
         chosen = [rankers[place] for place in places]

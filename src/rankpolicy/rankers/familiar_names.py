@@ -68,15 +68,6 @@ ADVICE: dict[str, str] = {
 def what_is_meant(name: str, settings: tuple[str, ...], *, owner: str | None = None) -> str | None:
     """What a familiar name is called here, as the end of an error message; None for a name that is not familiar.
 
-    Parameters
-    ----------
-    name
-        The name that was given.
-    settings
-        The settings of the ranker.
-    owner
-        Class of the ranker, to be named where the setting was looked for elsewhere, in an argument of ``fit``.
-
     >>> what_is_meant("n_estimators", ("num_trees", "learning_rate"))
     "here it is called 'num_trees'"
     """

@@ -214,15 +214,7 @@ def _names_of_eval_sets(given: Sequence[str] | None, num_sets: int) -> list[str]
 
 
 def with_sample_weight(dataset: RankingDataset, sample_weight: ArrayLike) -> RankingDataset:
-    """The dataset with these query weights.
-
-    Parameters
-    ----------
-    dataset
-        The dataset; it must not have weights already.
-    sample_weight
-        One weight per query, in the order of the dataset, or one per row, equal within each query.
-    """
+    """The dataset with these query weights."""
     if dataset.query_weights is not None:
         raise RankPolicyError(
             "sample_weight must not be given for data that has query weights already, such as weighted clicks. Leave it out."
@@ -258,19 +250,7 @@ def _of_queries(weights: NDArray[np.float64], dataset: RankingDataset) -> NDArra
 def check_can_learn(
     train: RankingDataset, *, learns_from_single_items: bool, has_custom_reward: bool, compares_groups: bool
 ) -> None:
-    """Refuse training data whose rankings are all equally good, or warn where a method can still learn from items one by one.
-
-    Parameters
-    ----------
-    train
-        The training data.
-    learns_from_single_items
-        Whether the method predicts labels item by item, so that labels may be equal within queries.
-    has_custom_reward
-        Whether a function of the user rewards rankings, which may differ whatever the labels are.
-    compares_groups
-        Whether the method makes rankings fair between protected groups.
-    """
+    """Refuse training data whose rankings are all equally good, or warn where a method can still learn from items one by one."""
     if compares_groups and train.groups_by_query is not None and len(encode_groups(train.groups_by_query).names) < 2:
         raise RankPolicyError(
             f"fairness between protected groups needs two or more of them in the training data; all {train.num_items} items are in group "

@@ -10,17 +10,7 @@ from rankpolicy.types import RankPolicyError
 
 
 def settings_from(given: Any, *, name: str, example: str) -> dict[str, Any]:
-    """Settings as a dict, from a dict, None, or the text of a dict.
-
-    Parameters
-    ----------
-    given
-        The value of the setting.
-    name
-        The setting, for the error.
-    example
-        A right value, for the error.
-    """
+    """Settings as a dict, from a dict, None, or the text of a dict."""
     try:
         settings = ast.literal_eval(given) if isinstance(given, str) else given
     except (ValueError, SyntaxError):
@@ -34,19 +24,6 @@ def settings_by_method(
     given: Any, methods: Sequence[str], *, name: str, of: str, example: str
 ) -> dict[str, dict[str, Any]]:
     """The settings of each method, empty where none are given; refuses a method that is not there.
-
-    Parameters
-    ----------
-    given
-        The value of the setting: settings by the name of their method.
-    methods
-        The methods.
-    name
-        The setting, for the error.
-    of
-        The setting that names the methods, for the error.
-    example
-        A right value, for the error.
 
     >>> settings_by_method("{'pg-rank': {'epochs': 3}}", ["pg-rank", "regression"], name="settings", of="methods", example="{}")
     {'pg-rank': {'epochs': 3}, 'regression': {}}

@@ -13,13 +13,7 @@ _MOST_CURVES = 6
 
 
 def ranker_html(ranker: Ranker) -> str:
-    """The HTML of a ranker.
-
-    Parameters
-    ----------
-    ranker
-        The ranker, fitted or not.
-    """
+    """The HTML of a ranker."""
     default = type(ranker)()
     # Compared as JSON holds them: a model that was loaded from a file is a value, the default a name.
     now, before = ranker._plain_settings(), default._plain_settings()

@@ -16,19 +16,7 @@ _MAY_BE_FUNCTIONS = ("reward", "valid_metric", "model")
 
 
 def restored_ranker(manifest: Mapping[str, Any], files: dict[str, bytes], *, what: str, model: Any = None) -> Ranker:
-    """The ranker that ``to_dict`` and the parts of a file describe.
-
-    Parameters
-    ----------
-    manifest
-        Its name, its settings and what training recorded, as ``to_dict`` gives them.
-    files
-        The parts of the file that hold the fitted state.
-    what
-        What is read, for errors: the path.
-    model
-        The torch module of a ranker that was trained with one of the user's own.
-    """
+    """The ranker that ``to_dict`` and the parts of a file describe."""
     name = str(manifest.get("ranker"))
     if name not in RANKERS:
         raise RankPolicyError(f"{what} holds a {name!r:.80} ranker. This version knows: {', '.join(RANKERS)}.")

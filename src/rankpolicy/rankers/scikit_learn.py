@@ -201,13 +201,7 @@ class ScikitLearnEstimator(ABC):
 
 
 def not_fitted_error(message: str) -> RankPolicyError:
-    """The error of a ranker that is not fitted; where scikit-learn is loaded, it is a ``NotFittedError`` too.
-
-    Parameters
-    ----------
-    message
-        The text of the error.
-    """
+    """The error of a ranker that is not fitted; where scikit-learn is loaded, it is a ``NotFittedError`` too."""
     exceptions = sys.modules.get("sklearn.exceptions")
     if exceptions is None:
         return RankPolicyError(message)

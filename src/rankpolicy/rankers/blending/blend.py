@@ -38,34 +38,14 @@ def spread_within_queries(scores: Floats, dataset: RankingDataset) -> float:
 
 
 def chosen_share(first: Floats, second: Floats, dataset: RankingDataset, reward: Reward) -> float:
-    """The share of ``second`` in (1 - share) * first + share * second: of about equally good ones the nearest to one half.
-
-    Parameters
-    ----------
-    first, second
-        Scores (items,) on one scale.
-    dataset
-        Validation queries with labels.
-    reward
-        What rankings are worth.
-    """
+    """The share of ``second`` in (1 - share) * first + share * second: of about equally good ones the nearest to one half."""
     rewards = [_rewards((1 - share) * first + share * second, dataset, reward) for share in SHARES]
     near = _about_best(rewards, dataset.query_weights)
     return min((SHARES[place] for place in near), key=lambda share: abs(share - 0.5))
 
 
 def is_better(scores: Floats, others: Floats, dataset: RankingDataset, reward: Reward) -> bool:
-    """Whether sorting by ``scores`` is worth more than sorting by ``others``, by more than ``TOLERANCE`` standard errors of the difference.
-
-    Parameters
-    ----------
-    scores, others
-        (items,).
-    dataset
-        Validation queries with labels.
-    reward
-        What rankings are worth.
-    """
+    """Whether sorting by ``scores`` is worth more than by ``others``, by more than ``TOLERANCE`` standard errors of the difference."""
     mean, error = _difference(
         _rewards(scores, dataset, reward), _rewards(others, dataset, reward), dataset.query_weights
     )
@@ -77,15 +57,6 @@ def chosen_sharpness(scores: Floats, dataset: RankingDataset, reward: Reward) ->
 
     The expected reward of a policy is highest, or nearly so, where it sorts: then it never explores, and its propensities say nothing. A
     lower factor gives up little reward for a policy that says how sure it is of an order.
-
-    Parameters
-    ----------
-    scores
-        (items,).
-    dataset
-        Validation queries with labels.
-    reward
-        What rankings are worth: a sum of rank weights times item values.
     """
     padding = dataset.padding()
     padded = padding.pad(torch.from_numpy(scores))

@@ -47,17 +47,6 @@ def features_that_matter(
 
     Every feature is given to the trees a second time, in the order of another item: as a shuffled feature says nothing about labels,
     what its splits gain is chance. None where all features matter, or none does.
-
-    Parameters
-    ----------
-    train
-        The data to learn from.
-    valid
-        What says when to stop; None: nothing does.
-    trees
-        An unfitted ranker over trees, which is fitted here.
-    stop
-        Called after every tree: whether time is over. Then the answer is None, unless there are ``_ENOUGH_TREES``.
     """
     num_grown, is_stopped = 0, False
 

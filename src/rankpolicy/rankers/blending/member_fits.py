@@ -30,15 +30,7 @@ _SHARE_OF_GATE = 0.1  # of the time that is left, to choose the features that ne
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Part:
-    """Training and validation data of a member.
-
-    Parameters
-    ----------
-    train
-        What it learns from.
-    valid
-        What says when to stop; None: nothing does.
-    """
+    """Training and validation data of a member."""
 
     train: RankingDataset
     valid: RankingDataset | None
@@ -46,23 +38,7 @@ class Part:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Member:
-    """A fitted ranker and its place in the blend.
-
-    Parameters
-    ----------
-    method
-        Its method.
-    part
-        The number of the part of the data it was fitted on.
-    ranker
-        The fitted ranker.
-    columns
-        The features that it reads; None: all.
-    spread
-        Standard deviation of its scores within the queries it was validated on; 0 where it orders nothing.
-    seconds
-        How long the fit took.
-    """
+    """A fitted ranker and its place in the blend."""
 
     method: str
     part: int
@@ -84,19 +60,7 @@ class Member:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Task:
-    """A member to fit.
-
-    Parameters
-    ----------
-    method
-        Its method.
-    part
-        The number of the part of the data.
-    ranker
-        The unfitted ranker.
-    is_gated
-        Whether it reads only the features that matter.
-    """
+    """A member to fit."""
 
     method: str
     part: int
@@ -105,13 +69,7 @@ class Task:
 
 
 class Stop(Callback):
-    """Ends a training, also within an epoch.
-
-    Parameters
-    ----------
-    is_over
-        Whether to end it.
-    """
+    """Ends a training, also within an epoch."""
 
     def __init__(self, is_over: Callable[[], bool]) -> None:
         self._is_over = is_over
@@ -121,13 +79,7 @@ class Stop(Callback):
         return self._is_over()
 
     def on_iteration(self, progress: TrainingProgress) -> bool:
-        """Whether to end the training.
-
-        Parameters
-        ----------
-        progress
-            The state after the iteration.
-        """
+        """Whether to end the training."""
         return self._is_over()
 
 
@@ -136,15 +88,7 @@ Found = Member | tuple[Task, RankPolicyError]
 
 
 class Clock:
-    """A time limit, shared out over the fits that are still to come.
-
-    Parameters
-    ----------
-    limit
-        Seconds for everything; None: no limit.
-    interruption
-        Ctrl-C, which ends all trainings.
-    """
+    """A time limit, shared out over the fits that are still to come."""
 
     def __init__(self, limit: float | None, interruption: Interruption | None = None) -> None:
         self._interruption = interruption or Interruption()
@@ -180,19 +124,6 @@ def fit_rounds(
     Each fit may take its share of the time that is left to the tasks of its round. A further round is begun when a worker has nothing else
     to do, and only if there is time for it, by what the fits of its methods took before. Members do not depend on the number of workers,
     unless time is short.
-
-    Parameters
-    ----------
-    rounds
-        The tasks; all tasks of a round belong together.
-    parts
-        The parts of the data that tasks refer to by number.
-    clock
-        The time limit.
-    num_workers
-        How many are fitted at once, each on one thread if there is more than one.
-    choose_columns
-        The features that gated tasks read, given the part of the data and a callback that says when to stop; called once for each part.
     """
     work = _Rounds(rounds, parts, clock, num_workers, choose_columns)
     threads_before = torch.get_num_threads()

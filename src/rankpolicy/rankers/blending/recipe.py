@@ -62,25 +62,7 @@ def new_member(
     device: str,
     is_validated: bool = True,
 ) -> Ranker:
-    """An unfitted member of a blend.
-
-    Parameters
-    ----------
-    method
-        Its name in ``METHODS``.
-    variant
-        Which of the settings of the method to take; they repeat.
-    given
-        Settings of the user, which go before those of the variant.
-    reward
-        What the blend maximises.
-    random_state
-        Its seed.
-    device
-        The torch device of networks.
-    is_validated
-        Whether validation data says when to stop; if not, few trees are grown.
-    """
+    """An unfitted member of a blend."""
     ranker = ranker_class_of(method)
     names = ranker.setting_names()
     settings: dict[str, Any] = {"valid_metric": reward, "random_state": random_state}
@@ -95,17 +77,7 @@ def new_member(
 
 
 def new_gate(*, reward: Any, random_state: int, is_validated: bool) -> TreeRanker | None:
-    """Unfitted trees that find the features which networks read; None without LightGBM.
-
-    Parameters
-    ----------
-    reward
-        What the blend maximises.
-    random_state
-        Their seed.
-    is_validated
-        Whether validation data says when to stop.
-    """
+    """Unfitted trees that find the features which networks read; None without LightGBM."""
     if not has_lightgbm():
         return None
     found = new_member(GATE, 0, {}, reward=reward, random_state=random_state, device="cpu", is_validated=is_validated)

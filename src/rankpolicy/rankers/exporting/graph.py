@@ -24,13 +24,7 @@ _IR_VERSION = (
 
 
 class Graph:
-    """Nodes from the input ``features`` (row, feature), float32, to the output ``scores`` (row,), float32.
-
-    Parameters
-    ----------
-    num_features
-        How many features a row has.
-    """
+    """Nodes from the input ``features`` (row, feature), float32, to the output ``scores`` (row,), float32."""
 
     def __init__(self, num_features: int) -> None:
         require_onnx()
