@@ -169,7 +169,7 @@ def concatenate(datasets: Sequence[RankingDataset]) -> RankingDataset:
             "Make both from clicks in the same way, or learn from one of them."
         )
     categories = {
-        name: tuple(sorted({each for dataset in datasets for each in (dataset.categories or {}).get(name, ())}))
+        name: tuple(sorted({member for dataset in datasets for member in (dataset.categories or {}).get(name, ())}))
         for name in datasets[0].categories or {}
     }
     if any(set(dataset.categories or {}) != set(categories) for dataset in datasets):
@@ -183,13 +183,13 @@ def concatenate(datasets: Sequence[RankingDataset]) -> RankingDataset:
     row_starts = np.cumsum([0] + [int(dataset.source_rows_by_query.max()) + 1 for dataset in datasets])
 
     def optional(name: str, join: Callable[[list[Any]], Any] = np.concatenate) -> Any:
-        parts = [getattr(dataset, name) for dataset in datasets]
-        present = [part is not None for part in parts]
+        values = [getattr(dataset, name) for dataset in datasets]
+        present = [value is not None for value in values]
         if any(present) and not all(present):
             raise RankPolicyError(
                 f"either all or none of the datasets to concatenate must have {name.removesuffix('_by_query')}."
             )
-        return join(parts) if all(present) else None
+        return join(values) if all(present) else None
 
     return RankingDataset(
         features_by_query=joined_features([dataset.features_by_query for dataset in datasets]),

@@ -22,11 +22,11 @@ def encoded(values: Sequence[Any]) -> tuple[Codes, tuple[str, ...]]:
     (array([ 1., nan,  0.,  1.], dtype=float32), ('blue', 'red'))
     """
     present = np.array([value is not None and value == value for value in values], np.bool_)
-    names, places = np.unique(
-        [str(value) for value, there in zip(values, present, strict=True) if there], return_inverse=True
+    names, codes_of_present = np.unique(
+        [str(value) for value, is_present in zip(values, present, strict=True) if is_present], return_inverse=True
     )
     codes = np.full(len(present), np.nan, np.float32)
-    codes[present] = places
+    codes[present] = codes_of_present
     return codes, tuple(names.tolist())
 
 
@@ -41,28 +41,28 @@ def category_text(value: Any, names: Sequence[str] = ()) -> Any:
     return str(int(value))
 
 
-def recoded(codes: Codes, names: Sequence[str], wanted: Sequence[str]) -> Codes:
+def recoded(codes: Codes, names: Sequence[str], new_names: Sequence[str]) -> Codes:
     """Codes among other names; a category that is not among them becomes missing.
 
     >>> recoded(np.array([0, 1, np.nan], np.float32), ["blue", "red"], ["green", "red"])
     array([nan,  1., nan], dtype=float32)
     """
-    place_of = {name: place for place, name in enumerate(wanted)}
-    places = np.array([*(place_of.get(name, np.nan) for name in names), np.nan], np.float32)
-    return np.asarray(places[np.where(np.isnan(codes), len(names), codes).astype(np.int64)])
+    code_of = {name: code for code, name in enumerate(new_names)}
+    new_codes = np.array([*(code_of.get(name, np.nan) for name in names), np.nan], np.float32)
+    return np.asarray(new_codes[np.where(np.isnan(codes), len(names), codes).astype(np.int64)])
 
 
-def with_categories(dataset: RankingDataset, wanted: Mapping[str, Sequence[str]]) -> RankingDataset:
+def with_categories(dataset: RankingDataset, categories: Mapping[str, Sequence[str]]) -> RankingDataset:
     """The dataset with its categorical columns in the codes of ``wanted``, the categories of each column by name."""
     has = dataset.categories or {}
-    if {name: tuple(names) for name, names in wanted.items()} == has:
+    if {name: tuple(names) for name, names in categories.items()} == has:
         return dataset
     features = dataset.features_by_query.copy()
-    for name, names in wanted.items():
+    for name, names in categories.items():
         column = (dataset.feature_names or ()).index(name)
         features[:, column] = recoded(features[:, column], has[name], names)
     return replace(
-        dataset, features_by_query=features, categories={name: tuple(names) for name, names in wanted.items()}
+        dataset, features_by_query=features, categories={name: tuple(names) for name, names in categories.items()}
     )
 
 

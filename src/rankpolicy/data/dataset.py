@@ -222,14 +222,14 @@ class RankingDataset:
         texts = "" if self.texts_by_query is None else "texts, "
         labels = "labels" if self.label_kind == "grades" else self.label_kind
         weighted = "" if self.query_weights is None else ", weighted"
-        known = (
+        label_text = (
             "no labels"
             if self.label_kind == "none"
             else f"{labels} {self.labels_by_query.min():g}..{self.labels_by_query.max():g}"
         )
         return (
             f"RankingDataset(queries={self.num_queries}, items={self.num_items}, features={self.num_features}, {texts}"
-            f"{known}{weighted})"
+            f"{label_text}{weighted})"
         )
 
     def _repr_html_(self) -> str:
@@ -258,8 +258,8 @@ class RankingDataset:
             raise IndexError(
                 f"queries must be an index, a slice, a list of indices or a boolean array; got {queries!r}."
             )
-        wanted = [queries] if isinstance(queries, int | np.integer) else queries
-        index = wanted if isinstance(wanted, slice) else as_array("queries", wanted)
+        indices = [queries] if isinstance(queries, int | np.integer) else queries
+        index = indices if isinstance(indices, slice) else as_array("queries", indices)
         is_empty = not isinstance(index, slice) and index.size == 0
         chosen = np.arange(self.num_queries)[slice(0) if is_empty else index]
         if chosen.ndim != 1:
@@ -276,11 +276,11 @@ class RankingDataset:
             rows = slice(int(self.query_offsets[chosen[0]]), int(self.query_offsets[chosen[-1] + 1]))
             labels, source_rows = self.labels_by_query[rows], self.source_rows_by_query[rows]
         else:
-            rows = rows_of_queries(self.query_offsets, chosen, beside=codes)
+            rows = rows_of_queries(self.query_offsets, chosen, folder_of=codes)
             first = first_of_range(self.source_rows_by_query)
             numbers = self.source_rows_by_query if first is None else range(first, first + self.num_items)
             labels, source_rows = (
-                numbers_of_rows(array, rows, beside=codes) for array in (self.labels_by_query, numbers)
+                numbers_of_rows(array, rows, folder_of=codes) for array in (self.labels_by_query, numbers)
             )
         return RankingDataset(
             features_by_query=self.features_by_query[rows],
@@ -356,14 +356,14 @@ class RankingDataset:
         relevant_from
             The lowest label that counts as relevant.
         """
-        kept = self.has_relevant_items(relevant_from)
-        if not kept.any():
+        has_relevant = self.has_relevant_items(relevant_from)
+        if not has_relevant.any():
             raise RankPolicyError(
                 f"no query has an item with label >= {relevant_from:g} (the highest label is {self.labels_by_query.max():g}). "
                 "Check the labels, or lower relevant_from."
             )
         # Without a copy of the features where nothing is dropped.
-        return (self, 0) if kept.all() else (self[kept], int((~kept).sum()))
+        return (self, 0) if has_relevant.all() else (self[has_relevant], int((~has_relevant).sum()))
 
     def in_row_order(self, values: NDArray[Any]) -> NDArray[Any]:
         """Values of the items in the order of the rows that the dataset was made from: the order in which rankers give scores.

@@ -23,10 +23,10 @@ def sha256_of_file(path: str | os.PathLike[str]) -> str:
 def fingerprint(dataset: RankingDataset) -> str:
     """The sha256 of the content of a dataset, as hexadecimal digits; ``source_rows`` are left out."""
     digest = hashlib.sha256()
-    for part in _parts(dataset):
+    for content in _parts(dataset):
         # The length goes first, so that two different lists of parts never give the same bytes.
-        digest.update(len(part).to_bytes(8, "little"))
-        digest.update(part)
+        digest.update(len(content).to_bytes(8, "little"))
+        digest.update(content)
     return digest.hexdigest()
 
 

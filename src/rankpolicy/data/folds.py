@@ -63,25 +63,25 @@ def read_folds(directory: str | os.PathLike[str]) -> list[Fold]:
         )
     folders = sorted((path for path in root.glob("Fold*") if path.is_dir()), key=_natural_order)
     if not folders and any((root / f"S1{suffix}").is_file() for suffix in SUFFIXES):
-        return _folds_of_parts([read_letor(_find(root, (f"S{part + 1}",))) for part in range(NUM_LETOR_PARTS)])
+        return _folds_of_parts([read_letor(_find(root, (f"S{number + 1}",))) for number in range(NUM_LETOR_PARTS)])
     if not folders:
         raise RankPolicyError(
             f"{root} must hold directories Fold1, Fold2, ... with train, vali and test files, or the parts S1 to S5; it holds none."
         )
     # All paths first, so that a missing file is reported before minutes of reading.
-    files = [{part: _find(folder, names) for part, names in PARTS.items()} for folder in folders]
-    read = [{part: read_letor(file) for part, file in parts.items()} for parts in files]
-    width = max(dataset.num_features for parts in read for dataset in parts.values())
+    files = [{role: _find(folder, names) for role, names in PARTS.items()} for folder in folders]
+    read = [{role: read_letor(file) for role, file in by_role.items()} for by_role in files]
+    width = max(dataset.num_features for by_role in read for dataset in by_role.values())
     return [
-        Fold(name=folder.name, **{part: _widened(dataset, width) for part, dataset in parts.items()})
-        for folder, parts in zip(folders, read, strict=True)
+        Fold(name=folder.name, **{role: _widened(dataset, width) for role, dataset in by_role.items()})
+        for folder, by_role in zip(folders, read, strict=True)
     ]
 
 
-def _folds_of_parts(parts: list[RankingDataset]) -> list[Fold]:
-    width = max(part.num_features for part in parts)
-    parts = [_widened(part, width) for part in parts]
-    rotated = [parts[first:] + parts[:first] for first in range(len(parts))]
+def _folds_of_parts(datasets: list[RankingDataset]) -> list[Fold]:
+    width = max(dataset.num_features for dataset in datasets)
+    datasets = [_widened(dataset, width) for dataset in datasets]
+    rotated = [datasets[first:] + datasets[:first] for first in range(len(datasets))]
     return [
         Fold(name=f"Fold{number}", train=concatenate(train), valid=valid, test=test)
         for number, (*train, valid, test) in enumerate(rotated, 1)
@@ -109,4 +109,4 @@ def _widened(dataset: RankingDataset, width: int) -> RankingDataset:
 
 
 def _natural_order(path: Path) -> list[tuple[int, str]]:
-    return [(int(part), "") if part.isdigit() else (-1, part) for part in re.split(r"(\d+)", path.name)]
+    return [(int(piece), "") if piece.isdigit() else (-1, piece) for piece in re.split(r"(\d+)", path.name)]

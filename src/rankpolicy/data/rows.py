@@ -99,12 +99,12 @@ class QueryRows:
         """Where the tensors are."""
         return self.is_first.device
 
-    def to(self, where: torch.device | Tensor) -> QueryRows:
+    def to(self, target: torch.device | Tensor) -> QueryRows:
         """The same rows on another device; given a tensor, with features of its kind."""
-        device = where.device if isinstance(where, Tensor) else where
+        device = target.device if isinstance(target, Tensor) else target
         features = self.features
         # Rows that are scaled when they are read are always float32.
-        moved = features.to(where) if isinstance(features, Tensor) else features.to(device)
+        moved = features.to(target) if isinstance(features, Tensor) else features.to(device)
         return QueryRows(moved, self.is_first.to(device))
 
     def float(self) -> QueryRows:
@@ -128,8 +128,8 @@ class QueryRows:
         start = 0
         while start < len(self):
             # As many queries as fit; a longer query is a block of its own.
-            place = np.searchsorted(ends, start + step, side="right") - 1
-            end = int(ends[place]) if place >= 0 and ends[place] > start else int(ends[ends > start][0])
+            last_query = np.searchsorted(ends, start + step, side="right") - 1
+            end = int(ends[last_query]) if last_query >= 0 and ends[last_query] > start else int(ends[ends > start][0])
             yield self[torch.arange(start, end, device=self.device)]
             start = end
 
@@ -153,9 +153,9 @@ class RowsWithDeviations:
         """Where the tensors are."""
         return self.rows.device
 
-    def to(self, where: torch.device | Tensor) -> RowsWithDeviations:
+    def to(self, target: torch.device | Tensor) -> RowsWithDeviations:
         """The same rows on another device."""
-        return RowsWithDeviations(self.rows.to(where))
+        return RowsWithDeviations(self.rows.to(target))
 
     def blocks(self) -> Iterator[Tensor]:
         """All rows in order, some thousands at a time."""
@@ -182,13 +182,13 @@ def with_deviations(rows: QueryRows) -> Tensor:
     return torch.cat([features, features - means[query]], 1)
 
 
-def joined(parts: Sequence[Tensor] | Sequence[QueryRows]) -> Tensor | QueryRows:
+def joined(blocks: Sequence[Tensor] | Sequence[QueryRows]) -> Tensor | QueryRows:
     """Rows that were read, one part after the other."""
-    rows = [part for part in parts if isinstance(part, QueryRows)]
+    rows = [block for block in blocks if isinstance(block, QueryRows)]
     if not rows:
-        return torch.cat([part for part in parts if isinstance(part, Tensor)])
-    features = [part.features for part in rows if isinstance(part.features, Tensor)]
-    return QueryRows(torch.cat(features), torch.cat([part.is_first for part in rows]))
+        return torch.cat([block for block in blocks if isinstance(block, Tensor)])
+    features = [block.features for block in rows if isinstance(block.features, Tensor)]
+    return QueryRows(torch.cat(features), torch.cat([block.is_first for block in rows]))
 
 
 NetworkRows = Tensor | ScaledRows | QueryRows | RowsWithDeviations | TextPairs

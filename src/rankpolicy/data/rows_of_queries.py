@@ -13,7 +13,7 @@ _ROWS_AT_ONCE = 1 << 20
 
 
 def rows_of_queries(
-    offsets: NDArray[np.int64], queries: NDArray[np.int64], *, beside: NDArray[Any] | None = None
+    offsets: NDArray[np.int64], queries: NDArray[np.int64], *, folder_of: NDArray[Any] | None = None
 ) -> NDArray[np.int64]:
     """Rows of the items of these queries, query by query.
 
@@ -24,7 +24,7 @@ def rows_of_queries(
     num_rows = int(ends[-1]) if len(ends) else 0
     if num_rows <= _ROWS_AT_ONCE:
         return _numbers(offsets, queries)
-    rows = new_numbers(num_rows, np.int64, beside=beside)
+    rows = new_numbers(num_rows, np.int64, folder_of=folder_of)
     pages, start = MappedPages(rows), 0
     for some in np.split(queries, np.searchsorted(ends, np.arange(_ROWS_AT_ONCE, num_rows, _ROWS_AT_ONCE))):
         numbers = _numbers(offsets, some)

@@ -219,17 +219,17 @@ def fit_scaling(kind: str, dataset: RankingDataset) -> FeatureScaling:
     """Fit a scaling to training data."""
     is_plain = dataset.categories is None and _is_complete(dataset.features_by_query)
     encoding = None if is_plain else fit_encoding(dataset)
-    given, counts = dataset.features_by_query, None
-    if isinstance(given, StoredFeatures) and not scaling_kind(kind).needs_queries:
+    raw_features, counts = dataset.features_by_query, None
+    if isinstance(raw_features, StoredFeatures) and not scaling_kind(kind).needs_queries:
         # Every value is one of few, each of which counts as often as it occurs.
-        given, counts = given.values.T, given.counts()
-    complete = given if encoding is None else encoding.split(np.asarray(given))[0]
+        raw_features, counts = raw_features.values.T, raw_features.counts()
+    complete = raw_features if encoding is None else encoding.split(np.asarray(raw_features))[0]
     features = scaling_kind(kind).transform(complete, dataset.query_offsets)
     arrays: dict[str, NDArray[np.float32]] = {}
     # One column at a time: sums in float64 and sorted values without a second copy of all features.
     levels = np.linspace(0, 1, _NUM_KNOTS)
-    places = np.rint(levels * (len(dataset.features_by_query) - 1)).astype(np.int64)
-    fit_column = partial(_fitted_column, SCALINGS[kind], places)
+    knot_ranks = np.rint(levels * (len(dataset.features_by_query) - 1)).astype(np.int64)
+    fit_column = partial(_fitted_column, SCALINGS[kind], knot_ranks)
     if counts is not None:
         columns = [fit_column(column, of_column) for column, of_column in zip(features.T, counts, strict=True)]
     elif isinstance(features, np.ndarray) and features.size > _MANY_VALUES:
@@ -237,11 +237,11 @@ def fit_scaling(kind: str, dataset: RankingDataset) -> FeatureScaling:
             columns = list(threads.map(fit_column, features.T))
     else:
         columns = [fit_column(column) for column in features.T]
-    knots, own, of_quantiles = zip(*columns, strict=True)
+    knots, of_values, of_quantiles = zip(*columns, strict=True)
     if SCALINGS[kind].adds_quantiles:
         arrays["knots"] = np.array(knots, dtype=np.float32)
     if SCALINGS[kind].standardizes:
-        moments = [*own, *of_quantiles] if SCALINGS[kind].adds_quantiles else own
+        moments = [*of_values, *of_quantiles] if SCALINGS[kind].adds_quantiles else of_values
         center, spread, constant = (np.array(values) for values in zip(*moments, strict=True))
         arrays["center"] = center.astype(np.float32)
         arrays["spread"] = np.where(constant | (spread.astype(np.float32) == 0), np.inf, spread).astype(np.float32)
@@ -287,7 +287,7 @@ def _is_complete(features: Any) -> bool:
 
 def _fitted_column(
     kind: ScalingKind,
-    places: NDArray[np.int64],
+    knot_ranks: NDArray[np.int64],
     column: NDArray[np.float32],
     counts: NDArray[np.int64] | None = None,
 ) -> tuple[Any, Any, Any]:
@@ -301,10 +301,10 @@ def _fitted_column(
     if not kind.adds_quantiles:
         return None, moments, None
     if counts is None:
-        knots = np.sort(values)[places]
+        knots = np.sort(values)[knot_ranks]
     else:
         order = np.argsort(values)
-        knots = values[order][np.searchsorted(np.cumsum(counts[order]), places, side="right")]
+        knots = values[order][np.searchsorted(np.cumsum(counts[order]), knot_ranks, side="right")]
     return knots, moments, _moments(_quantiles(values, knots), counts) if kind.standardizes else None
 
 

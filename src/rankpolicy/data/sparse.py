@@ -60,8 +60,8 @@ class SparseFeatures:
     def places_where(self, test: Callable[[NDArray[np.float32]], NDArray[np.bool_]]) -> NDArray[np.int64]:
         """Row and column (places, 2) of the stored values for which the test holds."""
         stored = self.matrix.tocoo()
-        found = test(stored.data)
-        return np.stack([stored.row[found], stored.col[found]], axis=1).astype(np.int64)
+        holds = test(stored.data)
+        return np.stack([stored.row[holds], stored.col[holds]], axis=1).astype(np.int64)
 
 
 class DenseColumns:
@@ -71,8 +71,8 @@ class DenseColumns:
         self._by_column = by_column
 
     def __iter__(self) -> Iterator[NDArray[np.float32]]:
-        for place in range(self._by_column.shape[1]):
-            yield self._by_column[:, [place]].toarray()[:, 0]
+        for column in range(self._by_column.shape[1]):
+            yield self._by_column[:, [column]].toarray()[:, 0]
 
 
 def is_sparse(values: Any) -> bool:
@@ -91,11 +91,11 @@ def sparse_features(values: Any) -> NDArray[np.float32]:
     return cast(NDArray[np.float32], SparseFeatures(matrix))
 
 
-def joined_features(parts: Sequence[Any]) -> NDArray[np.float32]:
+def joined_features(blocks: Sequence[Any]) -> NDArray[np.float32]:
     """All rows of several feature matrices; sparse if all are."""
-    matrices = [part.matrix for part in parts if isinstance(part, SparseFeatures)]
-    if len(matrices) < len(parts):
-        return np.concatenate([np.asarray(part) for part in parts])
+    matrices = [block.matrix for block in blocks if isinstance(block, SparseFeatures)]
+    if len(matrices) < len(blocks):
+        return np.concatenate([np.asarray(block) for block in blocks])
     from scipy import sparse
 
     return cast(NDArray[np.float32], SparseFeatures(sparse.vstack(matrices, "csr")))

@@ -77,10 +77,10 @@ def split_by_time(dataset: RankingDataset, fractions: Sequence[float] = (0.8, 0.
         )
     else:
         lowest = 0
-        for part, cut in enumerate(cuts):
-            possible = between[lowest : len(between) - (len(cuts) - part - 1)]
+        for index, cut in enumerate(cuts):
+            possible = between[lowest : len(between) - (len(cuts) - index - 1)]
             lowest += int(np.argmin(np.abs(possible - cut)))
-            cuts[part] = between[lowest]
+            cuts[index] = between[lowest]
             lowest += 1
     return [dataset[queries] for queries in np.split(order, cuts)]
 
@@ -190,9 +190,9 @@ def _cuts(dataset: RankingDataset, fractions: Sequence[float]) -> NDArray[np.int
         )
     cuts = np.round(np.cumsum(shares)[:-1] * dataset.num_queries).astype(int)
     # A small share of few queries may round to 0.
-    for part in range(len(cuts)):
-        cuts[part] = max(cuts[part], 1 + (cuts[part - 1] if part else 0))
-        cuts[part] = min(cuts[part], dataset.num_queries - (len(cuts) - part))
+    for index in range(len(cuts)):
+        cuts[index] = max(cuts[index], 1 + (cuts[index - 1] if index else 0))
+        cuts[index] = min(cuts[index], dataset.num_queries - (len(cuts) - index))
     return cuts
 
 

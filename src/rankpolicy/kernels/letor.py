@@ -25,81 +25,81 @@ POWERS_OF_TEN = np.array([float(f"1e{exponent}") for exponent in range(309)])
 
 
 @njit(nogil=True)
-def skip_space(text, place):
-    while text[place] == SPACE or text[place] == TAB:
-        place += ONE
-    return place
+def skip_space(text, at):
+    while text[at] == SPACE or text[at] == TAB:
+        at += ONE
+    return at
 
 
 @njit(nogil=True)
-def digit_at(text, place):
+def digit_at(text, at):
     """The digit at this place, 0 to 9; a larger number where there is none (below "0", unsigned numbers wrap)."""
-    return np.uint64(text[place]) - ZERO_SIGN
+    return np.uint64(text[at]) - ZERO_SIGN
 
 
 @njit(nogil=True)
-def parse_number(text, place):
+def parse_number(text, at):
     """A decimal number: its value as float32(float64(text)), where it ends, and whether it was understood."""
-    start = place
-    negative = text[place] == MINUS
-    if negative or text[place] == PLUS:
-        place += ONE
-    first, mantissa, fraction = place, np.uint64(0), np.uint64(0)
-    digit = digit_at(text, place)
+    start = at
+    negative = text[at] == MINUS
+    if negative or text[at] == PLUS:
+        at += ONE
+    first, mantissa, fraction = at, np.uint64(0), np.uint64(0)
+    digit = digit_at(text, at)
     while digit < TEN:
         mantissa = TEN * mantissa + digit
-        place += ONE
-        digit = digit_at(text, place)
-    digits = place - first
-    if text[place] == POINT:
-        place += ONE
-        first = place
-        digit = digit_at(text, place)
+        at += ONE
+        digit = digit_at(text, at)
+    digits = at - first
+    if text[at] == POINT:
+        at += ONE
+        first = at
+        digit = digit_at(text, at)
         while digit < TEN:
             mantissa = TEN * mantissa + digit
-            place += ONE
-            digit = digit_at(text, place)
-        fraction = place - first
+            at += ONE
+            digit = digit_at(text, at)
+        fraction = at - first
         digits += fraction
-    if digits == 0 or digits > EXACT_DIGITS or text[place] == SMALL_E or text[place] == CAPITAL_E:
+    if digits == 0 or digits > EXACT_DIGITS or text[at] == SMALL_E or text[at] == CAPITAL_E:
         return parse_long_number(text, start)
     value = np.float64(mantissa) / POWERS_OF_TEN[fraction]  # both exact, so the quotient is rounded once
-    return np.float32(-value if negative else value), place, True
+    return np.float32(-value if negative else value), at, True
 
 
 @njit(nogil=True)
-def parse_long_number(text, place):
+def parse_long_number(text, at):
     """As parse_number, for numbers with an exponent or many digits."""
-    negative = text[place] == MINUS
-    if negative or text[place] == PLUS:
-        place += ONE
+    negative = text[at] == MINUS
+    if negative or text[at] == PLUS:
+        at += ONE
     mantissa, exponent, digits, exact, after_point = 0, 0, 0, True, False
-    while digit_at(text, place) < TEN or (text[place] == POINT and not after_point):
-        if text[place] == POINT:
+    while digit_at(text, at) < TEN or (text[at] == POINT and not after_point):
+        if text[at] == POINT:
             after_point = True
         else:
             digits += 1
             if mantissa < MANTISSA_LIMIT:
-                mantissa = 10 * mantissa + int(digit_at(text, place))
+                mantissa = 10 * mantissa + int(digit_at(text, at))
                 exponent -= after_point
             else:
                 exact = False
                 exponent += not after_point
-        place += ONE
-    if text[place] == SMALL_E or text[place] == CAPITAL_E:
-        place += ONE
-        sign = -1 if text[place] == MINUS else 1
-        if text[place] == MINUS or text[place] == PLUS:
-            place += ONE
+        at += ONE
+    if text[at] == SMALL_E or text[at] == CAPITAL_E:
+        at += ONE
+        sign = -1 if text[at] == MINUS else 1
+        if text[at] == MINUS or text[at] == PLUS:
+            at += ONE
         written, has_exponent = 0, False
-        while digit_at(text, place) < TEN:
-            written = min(10 * written + int(digit_at(text, place)), 10_000)
+        while digit_at(text, at) < TEN:
+            written = min(10 * written + int(digit_at(text, at)), 10_000)
             has_exponent = True
-            place += ONE
+            at += ONE
         exponent += sign * written
         digits = digits if has_exponent else 0
     if digits == 0 or abs(exponent) > 308:
-        return np.float32(0), place, False
+        return np.float32(0), at, False
     value = np.float64(mantissa)
     value = value * POWERS_OF_TEN[exponent] if exponent >= 0 else value / POWERS_OF_TEN[-exponent]
     rounded = np.float32(-value if negative else value)
@@ -107,26 +107,26 @@ def parse_long_number(text, place):
         # value is within 2 ulp of the decimal: float32 is certain unless a rounding boundary lies in that narrow gap.
         margin = value * 2.0**-50
         if np.float32(value - margin) != np.float32(value + margin):
-            return rounded, place, False
-    return rounded, place, np.isfinite(rounded)
+            return rounded, at, False
+    return rounded, at, np.isfinite(rounded)
 
 
 @njit(nogil=True)
-def find_item_id(text, place):
+def find_item_id(text, at):
     """Start and end of the item id in a comment, and whether it was understood."""
-    start = skip_space(text, place)
-    place = start
+    start = skip_space(text, at)
+    at = start
     named = True
     for letter in b"docid":
-        if named and text[place] == letter:
-            place += ONE
+        if named and text[at] == letter:
+            at += ONE
         else:
             named = False
     if named:
-        place = skip_space(text, place)
-        named = text[place] == EQUALS
+        at = skip_space(text, at)
+        named = text[at] == EQUALS
     if named:
-        start = skip_space(text, place + ONE)
+        start = skip_space(text, at + ONE)
         end = start
         while text[end] > SPACE:
             end += ONE
@@ -137,68 +137,68 @@ def find_item_id(text, place):
         while end > start and (text[end - ONE] == SPACE or text[end - ONE] == TAB or text[end - ONE] == RETURN):
             end -= ONE
     understood = not (named and start == end)
-    place = start
-    while text[place] != NEWLINE:
-        is_text = text[place] >= SPACE or text[place] == TAB or (text[place] == RETURN and place >= end)
+    at = start
+    while text[at] != NEWLINE:
+        is_text = text[at] >= SPACE or text[at] == TAB or (text[at] == RETURN and at >= end)
         understood = understood and is_text
-        place += ONE
+        at += ONE
     return start, end, understood
 
 
 @njit(nogil=True)
-def parse_line(text, place, row, lines, first_id, has_query_ids):
+def parse_line(text, at, row, lines, first_id, has_query_ids):
     """Parse the line that starts at place into the arrays of lines; what it is."""
-    place = skip_space(text, place)
-    if text[place] == NEWLINE or (text[place] == RETURN and text[place + ONE] == NEWLINE):
+    at = skip_space(text, at)
+    if text[at] == NEWLINE or (text[at] == RETURN and text[at + ONE] == NEWLINE):
         return IGNORED
-    label, place, understood = parse_number(text, place)
-    if not understood or label < 0 or (text[place] != SPACE and text[place] != TAB):
+    label, at, understood = parse_number(text, at)
+    if not understood or label < 0 or (text[at] != SPACE and text[at] != TAB):
         return NOT_UNDERSTOOD
     lines.labels[row] = label
-    place = skip_space(text, place)
+    at = skip_space(text, at)
     if has_query_ids:
         for letter in b"qid:":
-            if text[place] != letter:
+            if text[at] != letter:
                 return NOT_UNDERSTOOD
-            place += ONE
-        start = place
-        while text[place] > SPACE and text[place] != HASH:
-            place += ONE
-        if start == place or (text[place] != SPACE and text[place] != TAB):
+            at += ONE
+        start = at
+        while text[at] > SPACE and text[at] != HASH:
+            at += ONE
+        if start == at or (text[at] != SPACE and text[at] != TAB):
             return NOT_UNDERSTOOD
         lines.query_ids[row, 0] = start
-        lines.query_ids[row, 1] = place
-        place = skip_space(text, place)
+        lines.query_ids[row, 1] = at
+        at = skip_space(text, at)
     previous, lowest, width = -1, HIGHEST_FEATURE_ID, lines.features.shape[1]
-    while digit_at(text, place) < TEN:
+    while digit_at(text, at) < TEN:
         feature = 0
-        while digit_at(text, place) < TEN:
-            feature = 10 * feature + int(digit_at(text, place))
+        while digit_at(text, at) < TEN:
+            feature = 10 * feature + int(digit_at(text, at))
             if feature > HIGHEST_FEATURE_ID:
                 return NOT_UNDERSTOOD
-            place += ONE
+            at += ONE
         # Rising ids show that none comes twice; other orders are left to the specification.
-        if text[place] != COLON or feature <= previous:
+        if text[at] != COLON or feature <= previous:
             return NOT_UNDERSTOOD
-        value, place, understood = parse_number(text, place + ONE)
-        if not understood or (text[place] > SPACE and text[place] != HASH):
+        value, at, understood = parse_number(text, at + ONE)
+        if not understood or (text[at] > SPACE and text[at] != HASH):
             return NOT_UNDERSTOOD
         lowest = min(lowest, feature)
         previous = feature
         column = feature - first_id
         if 0 <= column < width:
             lines.features[row, column] = value
-        place = skip_space(text, place)
+        at = skip_space(text, at)
     lines.lowest[row] = lowest
     lines.highest[row] = previous
-    if text[place] == HASH:
-        start, end, understood = find_item_id(text, place + ONE)
+    if text[at] == HASH:
+        start, end, understood = find_item_id(text, at + ONE)
         lines.item_ids[row, 0] = start
         lines.item_ids[row, 1] = end
         return ITEM if understood else NOT_UNDERSTOOD
-    if text[place] == RETURN:
-        place += ONE
-    return ITEM if text[place] == NEWLINE else NOT_UNDERSTOOD
+    if text[at] == RETURN:
+        at += ONE
+    return ITEM if text[at] == NEWLINE else NOT_UNDERSTOOD
 
 
 @njit(nogil=True)
@@ -209,11 +209,11 @@ def parse_lines(text, first_row, last_row, lines, first_id, has_query_ids):
 
 
 @njit(nogil=True)
-def copy_texts(text, places, letters):
+def copy_texts(text, spans, letters):
     """Copy the bytes at each place into a row of letters (rows, longest) uint32; False when one is not ASCII."""
-    for row in range(len(places)):
-        for offset in range(places[row, 1] - places[row, 0]):
-            letter = text[places[row, 0] + offset]
+    for row in range(len(spans)):
+        for offset in range(spans[row, 1] - spans[row, 0]):
+            letter = text[spans[row, 0] + offset]
             if letter >= 128:
                 return False
             letters[row, offset] = letter

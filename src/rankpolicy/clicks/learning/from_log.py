@@ -117,15 +117,15 @@ def _relevances(
         estimates = ratio(sums, sessions_of_item)
     else:
         examined, extra = _of_positions(table, trust, matched.log.num_positions)
-        found = matched.shown_and_clicked()
+        counts = matched.shown_and_clicked()
         if predicted is None:
-            estimates = ratio((found.clicks - found.shown * extra) @ at_most(1 / examined, clip), sessions_of_item)
+            estimates = ratio((counts.clicks - counts.shown * extra) @ at_most(1 / examined, clip), sessions_of_item)
         else:
-            exposure = ratio(found.shown @ examined, sessions_of_item)
+            exposure = ratio(counts.shown @ examined, sessions_of_item)
             weights = clipped_weights(1 / exposure[matched.items], matched.sessions, weights.counts, clip=clip)
             estimates = doubly_robust_relevance(
-                found.shown,
-                found.clicks,
+                counts.shown,
+                counts.clicks,
                 _by_query(np.asarray(predicted, np.float64), dataset),
                 propensities=examined,
                 trust=extra,
@@ -137,11 +137,13 @@ def _relevances(
     labels = np.maximum(estimates, 0.0).astype(np.float32)
     has_session = sessions_of_query > 0
     has_relevance = np.maximum.reduceat(labels, dataset.query_offsets[:-1]) > 0
-    kept = has_session & has_relevance
-    if not kept.any():
+    is_used = has_session & has_relevance
+    if not is_used.any():
         raise RankPolicyError("no item has a relevance above 0 after the correction; there is nothing to learn.")
     reason = NO_CLICK if trust is None and predicted is None else NO_RELEVANCE
-    learned = replace(dataset, labels_by_query=labels, query_weights=sessions_of_query, label_kind="relevances")[kept]
+    learned = replace(dataset, labels_by_query=labels, query_weights=sessions_of_query, label_kind="relevances")[
+        is_used
+    ]
     evidence = ClickEvidence(
         weighted="item",
         num_sessions=int(matched.counts.sum()),
@@ -180,11 +182,11 @@ def _sessions(matched: MatchedClicks, table: Array, clip: float | None) -> Ranki
 
 def _clicked_items(matched: MatchedClicks) -> NDArray[np.int64]:
     """The clicked items of each session with a click, in ascending order; -1 fills rows of fewer clicks."""
-    _, place, num_clicks = np.unique(matched.sessions, return_inverse=True, return_counts=True)
-    order = np.lexsort((matched.items, place))
+    _, row_of_click, num_clicks = np.unique(matched.sessions, return_inverse=True, return_counts=True)
+    order = np.lexsort((matched.items, row_of_click))
     column = np.arange(len(order)) - np.repeat(np.cumsum(num_clicks) - num_clicks, num_clicks)
     rows = np.full((len(num_clicks), num_clicks.max()), -1)
-    rows[place[order], column] = matched.items[order]
+    rows[row_of_click[order], column] = matched.items[order]
     return rows
 
 

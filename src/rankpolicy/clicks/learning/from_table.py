@@ -62,24 +62,24 @@ def weighted_by_propensity(
     if len(items) == 0:
         raise RankPolicyError("the click table must hold at least one click; it has none.")
     queries = dataset.query_numbers[items]
-    found = click_weights(table, queries, ranks[items] - 1, np.ones(dataset.num_queries), by=by, clip=clip)
+    of_clicks = click_weights(table, queries, ranks[items] - 1, np.ones(dataset.num_queries), by=by, clip=clip)
     has_click = np.bincount(queries, minlength=dataset.num_queries) > 0
     num_left_out = int((~has_click).sum())
     before = np.ones(dataset.num_queries) if dataset.query_weights is None else dataset.query_weights
-    weights = before[found.sessions] * found.values
+    weights = before[of_clicks.sessions] * of_clicks.values
     evidence = ClickEvidence(
         weighted=by,
         num_sessions=int(has_click.sum()),
         num_clicks=len(items),
         effective_sample_size=effective_sample_size(weights),
-        num_clipped=found.num_clipped,
-        clipped_share=found.clipped_share,
+        num_clipped=of_clicks.num_clipped,
+        clipped_share=of_clicks.clipped_share,
         queries_left_out={NO_CLICK: num_left_out} if num_left_out else {},
     )
     if by == "query":
         return replace(dataset[has_click], query_weights=weights, label_kind="clicks", click_evidence=evidence)
     labels = np.zeros(dataset.num_items, np.float32)
-    labels[items] = found.values
+    labels[items] = of_clicks.values
     relevances = replace(dataset, labels_by_query=labels, label_kind="relevances")[has_click]
     return replace(relevances, click_evidence=evidence)
 

@@ -65,15 +65,15 @@ def ips_weights(
     """
     marks, counts = _marks(clicks)
     sessions, positions = np.nonzero(marks)
-    found = click_weights(propensity_table(propensities), sessions, positions, counts, by=by, clip=clip)
+    of_clicks = click_weights(propensity_table(propensities), sessions, positions, counts, by=by, clip=clip)
     weights = np.zeros(marks.shape if by == "item" else len(marks))
-    weights[(sessions, positions) if by == "item" else found.sessions] = found.values
+    weights[(sessions, positions) if by == "item" else of_clicks.sessions] = of_clicks.values
     return IPSWeights(
         weights=weights,
-        effective_sample_size=found.effective_sample_size,
-        num_weights=int(found.counts.sum()),
-        num_clipped=found.num_clipped,
-        clipped_share=found.clipped_share,
+        effective_sample_size=of_clicks.effective_sample_size,
+        num_weights=int(of_clicks.counts.sum()),
+        num_clipped=of_clicks.num_clipped,
+        clipped_share=of_clicks.clipped_share,
     )
 
 

@@ -22,7 +22,7 @@ class MatchedClicks:
 
     dataset: RankingDataset
     log: ClickLog
-    kept: NDArray[np.intp]  # (session,) place in the whole log
+    log_rows: NDArray[np.intp]  # (session,) place in the whole log
     queries: NDArray[np.int64]  # (session,) index in the dataset
     pairs: PairTable  # of the dataset
     item_of_pair: NDArray[np.int64]  # (pair,) row of the dataset
@@ -42,17 +42,17 @@ class MatchedClicks:
             raise RankPolicyError(
                 "learning needs whole sessions; counts by (query, item, position) do not say how many sessions there were."
             )
-        place = _query_places(dataset)
-        queries = np.array([place.get(name, -1) for name in log.query_names], np.int64)[log.queries]
-        kept = np.flatnonzero(queries >= 0)
-        if len(kept) == 0:
+        index_of_query = _query_places(dataset)
+        queries = np.array([index_of_query.get(name, -1) for name in log.query_names], np.int64)[log.queries]
+        log_rows = np.flatnonzero(queries >= 0)
+        if len(log_rows) == 0:
             raise RankPolicyError(
                 "the queries of the log must be among the query_ids of the dataset; none is. "
                 f"The log begins with {log.query_names[0]!r}, the dataset with {str(dataset.query_ids[0])!r}."
             )
-        sessions, positions = np.nonzero(log.clicks[kept])
+        sessions, positions = np.nonzero(log.clicks[log_rows])
         pairs, item_of_pair = _pairs_of_dataset(dataset)
-        clicked = _clicked_log(log, kept[sessions], positions)
+        clicked = _clicked_log(log, log_rows[sessions], positions)
         codes = pairs.view(clicked).pairs[:, 0]
         unknown = np.flatnonzero(codes == len(pairs))
         if len(unknown):
@@ -64,20 +64,20 @@ class MatchedClicks:
         return cls(
             dataset=dataset,
             log=log,
-            kept=kept,
-            queries=queries[kept],
+            log_rows=log_rows,
+            queries=queries[log_rows],
             pairs=pairs,
             item_of_pair=item_of_pair,
             sessions=sessions,
             positions=positions,
             items=item_of_pair[codes],
-            num_sessions_elsewhere=log.num_sessions - int(log.counts[kept].sum()),
+            num_sessions_elsewhere=log.num_sessions - int(log.counts[log_rows].sum()),
         )
 
     @property
     def counts(self) -> NDArray[np.int64]:
         """How often each session occurred (session,)."""
-        return self.log.counts[self.kept]
+        return self.log.counts[self.log_rows]
 
     def rows_of_sessions(self, table: Array, num_sessions: int) -> Array:
         """The rows of a table (session of the log, position) that belong to the sessions kept."""
@@ -85,29 +85,29 @@ class MatchedClicks:
             raise RankPolicyError(
                 f"propensities of sessions must have one row for each of the {num_sessions} of the log; got {len(table)} rows."
             )
-        return table[self.kept]
+        return table[self.log_rows]
 
     def shown_and_clicked(self) -> PairCounts:
         """How often each item was shown and clicked at each position (item, position); sessions are read in blocks to bound memory."""
         size = (len(self.pairs) + 1, self.log.num_positions)
         shown, clicks = np.zeros(size), np.zeros(size)
-        for start in range(0, len(self.kept), _SESSIONS_OF_A_BLOCK):
-            view = self.pairs.view(self.log.of_sessions(self.kept[start : start + _SESSIONS_OF_A_BLOCK]))
+        for start in range(0, len(self.log_rows), _SESSIONS_OF_A_BLOCK):
+            view = self.pairs.view(self.log.of_sessions(self.log_rows[start : start + _SESSIONS_OF_A_BLOCK]))
             # The last owner stands for shown items that are not in the dataset.
             counts = cells_by_owner(view, view.pairs, size[0]).counts(view.counts[None])
             shown += counts.shown[0]
             clicks += counts.clicks[0]
-        place = np.argsort(self.item_of_pair)
-        return PairCounts(shown=shown[place], clicks=clicks[place])
+        pair_of_item = np.argsort(self.item_of_pair)
+        return PairCounts(shown=shown[pair_of_item], clicks=clicks[pair_of_item])
 
 
 def _query_places(dataset: RankingDataset) -> dict[str, int]:
     names = dataset.query_ids.astype(str).tolist()
-    place = {name: index for index, name in enumerate(names)}
-    if len(place) < len(names):
-        repeated = next(name for index, name in enumerate(names) if place[name] != index)
+    index_of = {name: index for index, name in enumerate(names)}
+    if len(index_of) < len(names):
+        repeated = next(name for index, name in enumerate(names) if index_of[name] != index)
         raise RankPolicyError(f"clicks are matched by query id, which must be unique; {repeated!r} occurs twice.")
-    return place
+    return index_of
 
 
 def _pairs_of_dataset(dataset: RankingDataset) -> tuple[PairTable, NDArray[np.int64]]:

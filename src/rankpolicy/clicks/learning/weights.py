@@ -56,8 +56,8 @@ def click_weights(
         raise RankPolicyError("the clicks must hold at least one click; there is none, so there is nothing to weight.")
     inverse = inverse_propensities(table, sessions, positions, num_sessions=len(counts))
     if by == "query":
-        sessions, place, num_clicks = np.unique(sessions, return_inverse=True, return_counts=True)
-        inverse = np.bincount(place, inverse) / num_clicks
+        sessions, session_index, num_clicks = np.unique(sessions, return_inverse=True, return_counts=True)
+        inverse = np.bincount(session_index, inverse) / num_clicks
     return clipped_weights(inverse, sessions, counts[sessions], clip=clip)
 
 
@@ -99,14 +99,14 @@ def inverse_propensities(table: Array, sessions: NDArray[Any], positions: NDArra
             f"every clicked rank must have a propensity; rank {int(positions.max()) + 1} was clicked, and there are "
             f"{table.shape[-1]}. Estimate them for longer lists, or cut the lists."
         )
-    found = table[positions] if table.ndim == 1 else table[sessions, positions]
-    wrong = np.flatnonzero(~(found > 0) | ~np.isfinite(found))
+    of_clicks = table[positions] if table.ndim == 1 else table[sessions, positions]
+    wrong = np.flatnonzero(~(of_clicks > 0) | ~np.isfinite(of_clicks))
     if len(wrong):
         raise RankPolicyError(
             f"every clicked rank must have a finite propensity above 0; rank {int(positions[wrong[0]]) + 1} has "
-            f"{found[wrong[0]]:g}. Cut the lists above it, or estimate it otherwise."
+            f"{of_clicks[wrong[0]]:g}. Cut the lists above it, or estimate it otherwise."
         )
-    return np.asarray(1.0 / found, np.float64)
+    return np.asarray(1.0 / of_clicks, np.float64)
 
 
 def propensity_table(propensities: Propensities | None) -> Array:

@@ -79,7 +79,7 @@ def make_biased_log(
             "relevance must have the shape (query, item) and propensities (position,), none of them empty; "
             f"got {relevance.shape} and {propensities.shape}."
         )
-    if not all(((part >= 0) & (part <= 1)).all() for part in (relevance, propensities)):
+    if not all(((values >= 0) & (values <= 1)).all() for values in (relevance, propensities)):
         raise RankPolicyError("relevance and propensities must be probabilities, from 0 to 1; got others, or NaN.")
     whole_number("num_sessions", num_sessions, at_least=1)
     whole_number("num_rankers", num_rankers, at_least=1)

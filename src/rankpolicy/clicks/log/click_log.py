@@ -133,9 +133,9 @@ class ClickLog:
             raise RankPolicyError("counts by (query, item, position) have no order to split by; give a log to test on.")
         sizes = np.bincount(self.queries, minlength=len(self.query_names))
         order = np.argsort(self.queries, kind="stable")
-        place = np.empty(len(self), np.int64)
-        place[order] = np.arange(len(self)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
-        is_test = place >= (sizes - np.floor(sizes * test_fraction))[self.queries]
+        rank_in_query = np.empty(len(self), np.int64)
+        rank_in_query[order] = np.arange(len(self)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+        is_test = rank_in_query >= (sizes - np.floor(sizes * test_fraction))[self.queries]
         if not is_test.any():
             raise RankPolicyError(
                 f"test_fraction {test_fraction} leaves nothing to test on: no query has {1 / test_fraction:.0f} sessions."

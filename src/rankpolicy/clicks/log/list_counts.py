@@ -41,9 +41,9 @@ def list_counts(view: LogView) -> ListCounts:
     first, inverse = distinct_rows(view.pairs)
     order = np.argsort(view.queries[first], kind="stable")
     first = first[order]
-    place = np.empty(len(order), np.intp)
-    place[order] = np.arange(len(order))
-    list_of_session = place[inverse]
+    sorted_index = np.empty(len(order), np.intp)
+    sorted_index[order] = np.arange(len(order))
+    list_of_session = sorted_index[inverse]
     pairs, lengths = view.pairs[first], view.is_shown[first].sum(1)
 
     sessions, positions = np.nonzero(view.clicks)

@@ -49,8 +49,8 @@ class PairTable:
     def codes(self, query: str, items: list[str]) -> NDArray[np.int64]:
         """The numbers of the pairs of one query with these items, ``len(self)`` where a pair is not known."""
         query_code = self.query_names.index(query) if query in self.query_names else NOT_SHOWN
-        known = {self.item_names[item]: pair for pair, item in self._of_query(query_code)}
-        return np.array([known.get(item, len(self)) for item in items], np.int64)
+        pair_of_item = {self.item_names[item]: pair for pair, item in self._of_query(query_code)}
+        return np.array([pair_of_item.get(item, len(self)) for item in items], np.int64)
 
     def _of_query(self, query_code: int) -> list[tuple[int, int]]:
         first, end = np.searchsorted(self.queries, [query_code, query_code + 1])
@@ -60,15 +60,15 @@ class PairTable:
         num_items, num_pairs = len(self.item_names), len(self)
         keys = queries.astype(np.int64) * num_items + items
         keys[(queries < 0) | (items < 0)] = -1
-        known = self.queries.astype(np.int64) * num_items + self.items
+        known_keys = self.queries.astype(np.int64) * num_items + self.items
         bound = len(self.query_names) * num_items
         if bound <= 4 * keys.size + 1024:
             table = np.full(bound + 1, num_pairs)
-            table[known] = np.arange(num_pairs)
-            found: NDArray[np.int64] = table[keys]  # -1 reads the last entry
-            return found
-        places = np.minimum(np.searchsorted(known, keys), num_pairs - 1)
-        return np.where(known[places] == keys, places, num_pairs)
+            table[known_keys] = np.arange(num_pairs)
+            numbers: NDArray[np.int64] = table[keys]  # -1 reads the last entry
+            return numbers
+        indices = np.minimum(np.searchsorted(known_keys, keys), num_pairs - 1)
+        return np.where(known_keys[indices] == keys, indices, num_pairs)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -139,21 +139,21 @@ def pairs_of(log: ClickLog) -> PairTable:
     if len(keys) == 0:
         raise RankPolicyError("a click log must show at least one item; this one shows none.")
     bound = len(log.query_names) * num_items
-    known = np.flatnonzero(np.bincount(keys)) if bound <= 4 * len(keys) + 1024 else np.unique(keys)
+    distinct_keys = np.flatnonzero(np.bincount(keys)) if bound <= 4 * len(keys) + 1024 else np.unique(keys)
     return PairTable(
         query_names=log.query_names,
         item_names=log.item_names,
-        queries=(known // num_items).astype(np.int32),
-        items=(known % num_items).astype(np.int32),
+        queries=(distinct_keys // num_items).astype(np.int32),
+        items=(distinct_keys % num_items).astype(np.int32),
     )
 
 
-def _recoded(codes: NDArray[np.int32], names: tuple[str, ...], known: tuple[str, ...]) -> NDArray[np.int32]:
-    if names is known:
+def _recoded(codes: NDArray[np.int32], names: tuple[str, ...], new_names: tuple[str, ...]) -> NDArray[np.int32]:
+    if names is new_names:
         return codes
-    place = {name: code for code, name in enumerate(known)}
+    code_of = {name: code for code, name in enumerate(new_names)}
     # NOT_SHOWN, which is -1, reads the last entry.
-    table = np.array([*(place.get(name, NOT_SHOWN) for name in names), NOT_SHOWN], np.int32)
+    table = np.array([*(code_of.get(name, NOT_SHOWN) for name in names), NOT_SHOWN], np.int32)
     return table[codes]
 
 

@@ -83,16 +83,16 @@ def layout_of(path: str | os.PathLike[str], names: Mapping[str, str]) -> str:
 
 def checked_columns(columns: Mapping[str, str] | None) -> dict[str, str]:
     """What columns are called in the file, by the names that the readers know: {"rank": "pos"} is {"position": "pos"}."""
-    known = {other: name for name, others in OTHER_NAMES.items() for other in others if other != "click"}
-    known |= {name: name for needed in COLUMNS.values() for name in needed}
-    known |= {"click": "clicked"} | {name: name for name in ("query_text", "item_text", "timestamp", "user")}
+    name_of = {other: name for name, other_names in OTHER_NAMES.items() for other in other_names if other != "click"}
+    name_of |= {name: name for needed in COLUMNS.values() for name in needed}
+    name_of |= {"click": "clicked"} | {name: name for name in ("query_text", "item_text", "timestamp", "user")}
     checked: dict[str, str] = {}
     for name, column in (columns or {}).items():
-        if name not in known:
-            raise RankPolicyError(unknown_name("column of a click log", name, known))
-        if checked.setdefault(known[name], column) != column:
+        if name not in name_of:
+            raise RankPolicyError(unknown_name("column of a click log", name, name_of))
+        if checked.setdefault(name_of[name], column) != column:
             raise RankPolicyError(
-                f"a click log has one column {known[name]!r}; got {checked[known[name]]!r} and {column!r} for it."
+                f"a click log has one column {name_of[name]!r}; got {checked[name_of[name]]!r} and {column!r} for it."
             )
     return checked
 
@@ -100,7 +100,7 @@ def checked_columns(columns: Mapping[str, str] | None) -> dict[str, str]:
 def _found(name: str, columns: list[str]) -> str | None:
     """The column of this name, or of another name for it."""
     by_small = {column.lower(): column for column in columns}
-    return next((by_small[known] for known in (name, *OTHER_NAMES.get(name, ())) if known in by_small), None)
+    return next((by_small[spelling] for spelling in (name, *OTHER_NAMES.get(name, ())) if spelling in by_small), None)
 
 
 def column_of(name: str, columns: list[str], names: dict[str, str]) -> str | None:
@@ -161,10 +161,10 @@ class _Table:
         if not self.lenient:
             row = self.frame.row(int(np.argmax(is_bad)), named=True)
             kind = "row" if is_parquet(self.path) else "line"
-            place = f"{kind} {row.pop('_row') + self.first_line}"
+            location = f"{kind} {row.pop('_row') + self.first_line}"
             shown = ", ".join(f"{name}={value!r}" for name, value in row.items())
             raise RankPolicyError(
-                f"{self.path}, {place}: expected {what}; got {shown}.",
+                f"{self.path}, {location}: expected {what}; got {shown}.",
                 python="Skip such rows with lenient=True.",
                 command_line="Skip such rows with --lenient.",
             )
@@ -224,8 +224,8 @@ def _rows(table: _Table) -> ClickLog:
     if is_bad.any():
         spoilt = np.repeat(np.logical_or.reduceat(is_bad, starts), lengths)
         table.drop(spoilt if table.lenient else is_bad, "the positions of a session to be 1, 2, 3, ... of one query")
-        kept = ~spoilt
-        sessions = sessions[kept]
+        is_good = ~spoilt
+        sessions = sessions[is_good]
         starts = np.flatnonzero(np.diff(sessions, prepend=-1))
         lengths = np.diff(starts, append=len(sessions))
     query_names, queries = table.codes("query")

@@ -53,10 +53,10 @@ def counted_keys(
     """
     if bound <= 4 * len(keys) + 1024:
         totals = weighted_counts(keys, weights, bound)
-        found = np.flatnonzero(totals)
-        return found, totals[found]
-    found, inverse = np.unique(keys, return_inverse=True)
-    return found, weighted_counts(inverse, weights, len(found))
+        distinct_keys = np.flatnonzero(totals)
+        return distinct_keys, totals[distinct_keys]
+    distinct_keys, inverse = np.unique(keys, return_inverse=True)
+    return distinct_keys, weighted_counts(inverse, weights, len(distinct_keys))
 
 
 def ratio(numerator: NDArray[np.float64], denominator: NDArray[np.float64]) -> NDArray[np.float64]:

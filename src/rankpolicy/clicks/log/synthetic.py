@@ -87,8 +87,8 @@ def make_click_log(model: ClickModel, num_sessions: int, *, num_positions: int =
     items = np.empty((num_sessions, num_positions), np.int32)
     for query in range(num_queries):
         rows = np.flatnonzero(queries == query)
-        own = np.broadcast_to(table.items[table.queries == query], (len(rows), sizes[query]))
-        items[rows] = generator.permuted(own, axis=1)[:, :num_positions]
+        items_of_query = np.broadcast_to(table.items[table.queries == query], (len(rows), sizes[query]))
+        items[rows] = generator.permuted(items_of_query, axis=1)[:, :num_positions]
     log = ClickLog(
         query_names=table.query_names,
         item_names=table.item_names,

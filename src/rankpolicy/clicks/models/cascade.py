@@ -94,8 +94,8 @@ class CascadeModel(ClickModel):
 
         attraction, after_skip = parameters["attraction"], cls.after_skip(parameters)
         # In full length: the kernel reads one entry per move, also where a member has one value for all of them.
-        each = cls.after_click(parameters, summary.move_pairs, summary.move_positions)
-        after_click = np.ascontiguousarray(np.broadcast_to(each, summary.move_pairs.shape))
+        of_moves = cls.after_click(parameters, summary.move_pairs, summary.move_positions)
+        after_click = np.ascontiguousarray(np.broadcast_to(of_moves, summary.move_pairs.shape))
         passed = slice(summary.num_passed)
         examined, went_on, skips, skips_gone_on, below = examine_lists(
             summary.pairs,

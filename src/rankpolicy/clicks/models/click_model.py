@@ -394,10 +394,10 @@ def restore_click_model(document: Mapping[str, Any], path: str | os.PathLike[str
 
 def needs_sessions_text(name: str) -> str:
     """The message for a model that cannot be used with counts."""
-    others = ", ".join(other for other, kind in CLICK_MODELS.items() if not kind.needs_sessions)
+    usable_models = ", ".join(other for other, kind in CLICK_MODELS.items() if not kind.needs_sessions)
     return (
         f"{name} needs whole sessions; this log holds counts by (query, item, position), which say nothing about the clicks above. "
-        f"Use a log with sessions, or one of the models {others}."
+        f"Use a log with sessions, or one of the models {usable_models}."
     )
 
 

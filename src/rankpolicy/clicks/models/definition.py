@@ -255,9 +255,9 @@ class User:
         shapes = self.model.shapes(self.num_items, self.num_positions or 1)
         for name, values in arrays.items():
             if values.shape != shapes[name]:
-                wanted = ", ".join(map(str, axes[name])) + ("," if len(axes[name]) == 1 else "")
+                axis_names = ", ".join(map(str, axes[name])) + ("," if len(axes[name]) == 1 else "")
                 raise RankPolicyError(
-                    f"{name} must be ({wanted}), here {shapes[name]}, for a {self.kind} user; got {values.shape}."
+                    f"{name} must be ({axis_names}), here {shapes[name]}, for a {self.kind} user; got {values.shape}."
                 )
             if values.size and not ((values >= 0) & (values <= 1)).all():
                 raise RankPolicyError(
@@ -304,14 +304,14 @@ class User:
         items
             The numbers.
         """
-        found = as_whole_numbers(name, items)
-        if found.ndim != 1 or (found.size and (found.min() < 0 or found.max() >= self.num_items)):
+        numbers = as_whole_numbers(name, items)
+        if numbers.ndim != 1 or (numbers.size and (numbers.min() < 0 or numbers.max() >= self.num_items)):
             raise RankPolicyError(
                 f"{name} must be a list of items, numbers from 0 to {self.num_items - 1}; got {items!r:.80}."
             )
-        if len(np.unique(found)) < len(found):
+        if len(np.unique(numbers)) < len(numbers):
             raise RankPolicyError(f"{name} must hold each item once; got one twice.")
-        return found
+        return numbers
 
     def walk(self, ranking: ArrayLike) -> Walk:
         """How this user walks down a list, for kernels/clicks/walk.py.

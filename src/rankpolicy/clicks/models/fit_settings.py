@@ -61,9 +61,9 @@ def settings_by_model(
     """The settings of several models: each is given those that it reads; a changed one that none of them reads is an error."""
     if len(names) == 0:
         raise RankPolicyError("names must hold at least one click model, such as 'pbm'; got none.")
-    given: dict[str, Any] = {"prior": prior, "iterations": iterations, "tolerance": tolerance}
-    unread = set(given)
-    found = {}
+    options: dict[str, Any] = {"prior": prior, "iterations": iterations, "tolerance": tolerance}
+    unread = set(options)
+    settings_of = {}
     for name in names:
         kind = CLICK_MODELS.named(name)
         is_read = {
@@ -71,8 +71,10 @@ def settings_by_model(
             "iterations": kind.uses_em,
             "tolerance": kind.uses_em,
         }
-        unread -= {setting for setting in given if is_read[setting]}
-        found[name] = ClickFitSettings(model=name, **{key: value for key, value in given.items() if is_read[key]})
+        unread -= {setting for setting in options if is_read[setting]}
+        settings_of[name] = ClickFitSettings(
+            model=name, **{key: value for key, value in options.items() if is_read[key]}
+        )
     for setting_name in unread:
-        ClickFitSettings(model=names[0], **{setting_name: given[setting_name]})
-    return found
+        ClickFitSettings(model=names[0], **{setting_name: options[setting_name]})
+    return settings_of

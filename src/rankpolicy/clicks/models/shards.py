@@ -95,9 +95,11 @@ def e_step(kind: type[ClickModel], view: LogView, executor: Executor) -> ExpectS
         tasks = [(handle, parameters_of(parameters, pairs)) for handle, pairs in zip(handles, ranges, strict=True)]
         counts = executor.map(_expected, tasks)
         return Expectation(
-            successes={name: merged(name, [of.successes[name] for of in counts]) for name in counts[0].successes},
-            trials={name: merged(name, [of.trials[name] for of in counts]) for name in counts[0].trials},
-            log_likelihood=float(tree_sum([of.log_likelihood for of in counts])),
+            successes={
+                name: merged(name, [of_shard.successes[name] for of_shard in counts]) for name in counts[0].successes
+            },
+            trials={name: merged(name, [of_shard.trials[name] for of_shard in counts]) for name in counts[0].trials},
+            log_likelihood=float(tree_sum([of_shard.log_likelihood for of_shard in counts])),
         )
 
     return expect

@@ -98,12 +98,12 @@ class PositionBias:
         query_features
             Numbers (row, feature), the features given to ``estimate_position_bias``.
         """
-        wanted = self.feature_weights.shape[1] - 1
-        if wanted < 0:
+        num_features = self.feature_weights.shape[1] - 1
+        if num_features < 0:
             raise RankPolicyError(f"only 'randomised-regression' knows query features; this is {self.method!r}.")
         rows = np.asarray(query_features, np.float64)
-        if rows.ndim != 2 or rows.shape[1] != wanted:
-            raise RankPolicyError(f"query_features must have the shape (row, {wanted}); got {rows.shape}.")
+        if rows.ndim != 2 or rows.shape[1] != num_features:
+            raise RankPolicyError(f"query_features must have the shape (row, {num_features}); got {rows.shape}.")
         return np.asarray(np.exp(np.column_stack([np.ones(len(rows)), rows]) @ self.feature_weights.T), np.float64)
 
     @checked_kinds

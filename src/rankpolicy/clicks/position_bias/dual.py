@@ -31,8 +31,8 @@ MOST_ROUNDS, SMALL_CHANGE = 1000, 1e-8
 def dual_learning(evidence: Evidence, weights: NDArray[np.float64]) -> NDArray[np.float64]:
     """Dual learning (Ai et al. 2018): a ranker and the propensities, each learned in turn given the other (resample, position)."""
     clicks = evidence.list_clicks(weights)
-    found = np.stack([_fixed_point(evidence.lists, of_lists, len(evidence.table)) for of_lists in clicks])
-    return np.where(linked_pairs(evidence.pair_counts(weights)), relative_to_first(found), np.nan)
+    curves = np.stack([_fixed_point(evidence.lists, of_lists, len(evidence.table)) for of_lists in clicks])
+    return np.where(linked_pairs(evidence.pair_counts(weights)), relative_to_first(curves), np.nan)
 
 
 DUAL_LEARNING = PositionBiasMethod(title="dual learning", estimate=dual_learning, needs_sessions=True)

@@ -38,12 +38,12 @@ def regression_em(evidence: Evidence, weights: Array) -> Array:
     if evidence.pair_features is None:
         counts = informative_pairs(counts)
         propensities, relevance = alternating_start(counts)
-        (found, _) = _extrapolated(lambda state: em_step(counts, state), (propensities, relevance), is_share=True)
-        return np.where(linked_pairs(counts), relative_to_first(found), np.nan)
+        (curves, _) = _extrapolated(lambda state: em_step(counts, state), (propensities, relevance), is_share=True)
+        return np.where(linked_pairs(counts), relative_to_first(curves), np.nan)
     design = np.column_stack([np.ones(len(evidence.pair_features)), evidence.pair_features])
     start = alternating_start(counts)[0], np.zeros((len(weights), design.shape[1]))
-    (found, _) = _extrapolated(lambda state: regression_step(counts, design, state), start, is_share=False)
-    return np.where(counts.clicks.sum(1) > 0, relative_to_first(found), np.nan)
+    (curves, _) = _extrapolated(lambda state: regression_step(counts, design, state), start, is_share=False)
+    return np.where(counts.clicks.sum(1) > 0, relative_to_first(curves), np.nan)
 
 
 REGRESSION_EM = PositionBiasMethod(title="regression-EM", estimate=regression_em, takes="pair_features")
@@ -116,8 +116,8 @@ def _extrapolated(step: Callable[[State], State], state: State, *, is_share: boo
     for _ in range(MOST_ROUNDS):
         first = step(state)
         second = step(first)
-        moves = [one - start for one, start in zip(first, state, strict=True)]
-        bends = [two - one - move for two, one, move in zip(second, first, moves, strict=True)]
+        moves = [after_one - start for after_one, start in zip(first, state, strict=True)]
+        bends = [after_two - after_one - move for after_two, after_one, move in zip(second, first, moves, strict=True)]
         length = np.sqrt(sum((move**2).sum(1) for move in moves))
         bend = np.sqrt(sum((move**2).sum(1) for move in bends))
         # Between 1 and 100 plain steps: the curvature does not support a longer extrapolation.

@@ -27,9 +27,14 @@ def swaps(evidence: Evidence, weights: NDArray[np.float64]) -> NDArray[np.float6
     assert evidence.swaps is not None
     num_positions = evidence.num_positions
     rows = np.flatnonzero((evidence.swaps >= 0).all(1))
-    places = evidence.swaps[rows]
-    codes = np.concatenate([places[:, 0] * num_positions + places[:, 1], places[:, 1] * num_positions + places[:, 0]])
-    clicked = evidence.view.clicks[np.tile(rows, 2), places.T.ravel()]
+    swapped_positions = evidence.swaps[rows]
+    codes = np.concatenate(
+        [
+            swapped_positions[:, 0] * num_positions + swapped_positions[:, 1],
+            swapped_positions[:, 1] * num_positions + swapped_positions[:, 0],
+        ]
+    )
+    clicked = evidence.view.clicks[np.tile(rows, 2), swapped_positions.T.ravel()]
     codes, rows = codes[clicked], np.tile(rows, 2)[clicked]
     matrix = np.stack([weighted_counts(codes, of_rows[rows], num_positions**2) for of_rows in weights])
     return bradley_terry_curve(matrix.reshape(-1, num_positions, num_positions))

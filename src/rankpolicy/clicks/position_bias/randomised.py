@@ -24,8 +24,8 @@ def relative_to_first(values: NDArray[np.float64]) -> NDArray[np.float64]:
     >>> relative_to_first(np.array([0.5, 0.25, 0.0]))
     array([1. , 0.5, nan])
     """
-    known = np.where(values > 0, values, np.nan)
-    return known / known[..., :1]
+    positive = np.where(values > 0, values, np.nan)
+    return positive / positive[..., :1]
 
 
 def randomised(evidence: Evidence, weights: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -79,10 +79,10 @@ def feature_weights(
     array([0.5])
     """
     num_positions, num_features = shown.shape[1], design.shape[1]
-    found = np.full((num_positions, num_features), np.nan)
+    weights = np.full((num_positions, num_features), np.nan)
     clicked = np.flatnonzero(clicks.sum(0) > 0)
     if len(clicked) == 0 or clicked[0] != 0:
-        return found
+        return weights
     shown, clicks = shown[:, clicked], clicks[:, clicked]
     totals = clicks.sum(1)
     with np.errstate(divide="ignore"):
@@ -97,8 +97,8 @@ def feature_weights(
         beta[1:] += np.clip(step, -LARGEST_STEP, LARGEST_STEP).reshape(gradient.shape)
         if abs(step).max(initial=0.0) < SMALL_STEP:
             break
-    found[clicked] = beta
-    return found
+    weights[clicked] = beta
+    return weights
 
 
 def _information(

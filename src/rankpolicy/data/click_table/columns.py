@@ -135,7 +135,7 @@ def as_polars(frame: Any) -> Any:
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
         raise RankPolicyError(f"column names must differ; the frame has {twice!r} more than once.")
-    return polars.DataFrame([_from_pandas(frame.iloc[:, place], name) for place, name in enumerate(names)])
+    return polars.DataFrame([_from_pandas(frame.iloc[:, column], name) for column, name in enumerate(names)])
 
 
 def inferred_kinds(frame: Any, *, keep_as_texts: Sequence[str]) -> Any:

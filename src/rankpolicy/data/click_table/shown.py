@@ -29,11 +29,11 @@ class Shown:
         )
 
 
-def joined_shown(parts: Sequence[Shown]) -> Shown:
+def joined_shown(records: Sequence[Shown]) -> Shown:
     """The records of several datasets, one after the other; all must record the same."""
     columns: dict[str, NDArray[Any] | None] = {}
     for name in ("ranks", "users", "times"):
-        values = [getattr(part, name) for part in parts]
+        values = [getattr(record, name) for record in records]
         present = [value for value in values if value is not None]
         if present and len(present) < len(values):
             raise RankPolicyError(f"either all or none of the datasets to concatenate must have the {name} of lists.")

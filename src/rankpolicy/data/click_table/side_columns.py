@@ -43,15 +43,17 @@ class SideColumns:
         )
 
 
-def joined_columns(parts: Sequence[SideColumns]) -> SideColumns:
+def joined_columns(tables: Sequence[SideColumns]) -> SideColumns:
     """The columns of several datasets, one after the other; all must have the same ones."""
-    for part in parts:
-        if set(part.numbers) != set(parts[0].numbers) or set(part.categories) != set(parts[0].categories):
+    for table in tables:
+        if set(table.numbers) != set(tables[0].numbers) or set(table.categories) != set(tables[0].categories):
             raise RankPolicyError(
                 "datasets to concatenate must have the same side columns of the same kinds; got "
-                f"{', '.join(parts[0].names)} and {', '.join(part.names)}."
+                f"{', '.join(tables[0].names)} and {', '.join(table.names)}."
             )
     return SideColumns(
-        numbers={name: np.concatenate([part.numbers[name] for part in parts]) for name in parts[0].numbers},
-        categories={name: np.concatenate([part.categories[name] for part in parts]) for name in parts[0].categories},
+        numbers={name: np.concatenate([table.numbers[name] for table in tables]) for name in tables[0].numbers},
+        categories={
+            name: np.concatenate([table.categories[name] for table in tables]) for name in tables[0].categories
+        },
     )

@@ -126,39 +126,42 @@ class SideEncoding:
 
     def tensors(self, side: SideColumns | None, num_items: int) -> SideTensors:
         """The encoded columns of new data. An absent column counts as missing, with one warning; other columns are not read."""
-        given = SideColumns() if side is None else side
-        self._warn_of_absent(given)
+        columns = SideColumns() if side is None else side
+        self._warn_of_absent(columns)
         numbers = np.zeros((num_items, self.num_numbers), np.float32)
-        place = 0
+        column = 0
         for number in self.numbers:
-            for encoded in number.encoded(_numbers(given, number.name, num_items)):
-                numbers[:, place] = encoded
-                place += 1
-        codes = [category.encoded(_categories(given, category, num_items)) for category in self.categories]
+            for encoded in number.encoded(_numbers(columns, number.name, num_items)):
+                numbers[:, column] = encoded
+                column += 1
+        codes = [category.encoded(_categories(columns, category, num_items)) for category in self.categories]
         categories = np.column_stack(codes) if codes else np.zeros((num_items, 0), np.int64)
         return SideTensors(torch.from_numpy(numbers), torch.from_numpy(categories))
 
-    def _warn_of_absent(self, given: SideColumns) -> None:
+    def _warn_of_absent(self, side: SideColumns) -> None:
         names = [*(column.name for column in self.numbers), *(column.name for column in self.categories)]
-        absent = [name for name in names if name not in given.names and name not in self._warned]
+        absent = [name for name in names if name not in side.names and name not in self._warned]
         if not absent:
             return
         self._warned.update(absent)
-        extra = [name for name in given.names if name not in (*names, *self.unread)]
-        beside = f" Columns that the training data did not have are not read: {', '.join(extra)}." if extra else ""
+        extra = [name for name in side.names if name not in (*names, *self.unread)]
+        advice = f" Columns that the training data did not have are not read: {', '.join(extra)}." if extra else ""
         warnings.warn(
-            f"the data have no side column {', '.join(absent)}, which the training data had: taken as missing.{beside}",
+            f"the data have no side column {', '.join(absent)}, which the training data had: taken as missing.{advice}",
             stacklevel=2,
         )
 
 
 def _number_column(name: str, values: NDArray[np.float32]) -> NumberColumn:
-    known = values[~np.isnan(values)].astype(np.float64)
-    if len(known) == 0:
+    present_values = values[~np.isnan(values)].astype(np.float64)
+    if len(present_values) == 0:
         return NumberColumn(name=name, mean=0.0, spread=0.0, marks_missing=False)
-    is_constant = bool((known == known[0]).all())  # with rounding, some constants have a spread above 0
-    spread = 0.0 if is_constant else float(known.std())
-    return NumberColumn(name=name, mean=float(known.mean()), spread=spread, marks_missing=len(known) < len(values))
+    # With rounding, some constants have a spread above 0.
+    is_constant = bool((present_values == present_values[0]).all())
+    spread = 0.0 if is_constant else float(present_values.std())
+    return NumberColumn(
+        name=name, mean=float(present_values.mean()), spread=spread, marks_missing=len(present_values) < len(values)
+    )
 
 
 def _known(values: NDArray[Any], users: NDArray[Any] | None, min_users: int) -> tuple[str, ...]:
@@ -182,10 +185,10 @@ def _reason(name: str, side: SideColumns, min_users: int) -> str:
     return "always the same" if is_constant else f"no value is seen by {min_users} users"
 
 
-def _numbers(given: SideColumns, name: str, num_items: int) -> NDArray[np.float32]:
-    if name in given.numbers:
-        return given.numbers[name]
-    text = next((value for value in given.categories.get(name, ()) if value != MISSING_CATEGORY), None)
+def _numbers(side: SideColumns, name: str, num_items: int) -> NDArray[np.float32]:
+    if name in side.numbers:
+        return side.numbers[name]
+    text = next((value for value in side.categories.get(name, ()) if value != MISSING_CATEGORY), None)
     if text is not None:
         raise RankPolicyError(
             f"side column {name!r} must hold numbers, as in the training data; it holds texts, such as {text!r:.40}. Convert it first."
@@ -193,10 +196,10 @@ def _numbers(given: SideColumns, name: str, num_items: int) -> NDArray[np.float3
     return np.full(num_items, np.nan, np.float32)
 
 
-def _categories(given: SideColumns, column: CategoryColumn, num_items: int) -> NDArray[Any]:
-    if column.name in given.categories:
-        return given.categories[column.name]
-    values = given.numbers.get(column.name)
+def _categories(side: SideColumns, column: CategoryColumn, num_items: int) -> NDArray[Any]:
+    if column.name in side.categories:
+        return side.categories[column.name]
+    values = side.numbers.get(column.name)
     texts = np.full(num_items, MISSING_CATEGORY, dtype=object)
     if values is None or np.isnan(values).all():
         return texts

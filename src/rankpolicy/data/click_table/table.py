@@ -174,19 +174,19 @@ def _side_names(
     unknown = [role for role in named if role not in ROLES]
     if unknown:
         raise RankPolicyError(f"columns: {unknown_name('column', unknown[0], ROLES)}")
-    taken = {named.get(role, role) for role in ROLES}
-    chosen = [name for name in frame.columns if name not in taken] if side is None else list(side)
-    for option, given in (("side", chosen if side is None else side), ("categories", categories)):
-        if isinstance(given, str):
-            raise RankPolicyError(f"{option} must be a list of column names; got a text. Write [{given!r:.30}].")
-        for name in given:
-            if name in taken:
+    role_columns = {named.get(role, role) for role in ROLES}
+    chosen = [name for name in frame.columns if name not in role_columns] if side is None else list(side)
+    for option, names in (("side", chosen if side is None else side), ("categories", categories)):
+        if isinstance(names, str):
+            raise RankPolicyError(f"{option} must be a list of column names; got a text. Write [{names!r:.30}].")
+        for name in names:
+            if name in role_columns:
                 raise RankPolicyError(
                     f"{option} must name side columns; {name!r} has a role of its own. Copy it to a column of another name."
                 )
             if name not in frame.columns or name not in chosen:
-                known = frame.columns if option == "side" else chosen
-                raise RankPolicyError(f"{what}, {option}: {unknown_name('column', name, known)}")
+                choices = frame.columns if option == "side" else chosen
+                raise RankPolicyError(f"{what}, {option}: {unknown_name('column', name, choices)}")
     return chosen
 
 
@@ -195,7 +195,7 @@ def _with_roles(frame: Any, what: str, named: dict[str, str], side_names: list[s
     polars = require("polars", FEATURE)
     if len(frame) == 0:
         raise RankPolicyError(f"{what} must hold at least one row; it is empty.")
-    found = {}
+    column_of_role = {}
     for role in ROLES:
         column = named.get(role, role)
         is_needed = role in NEEDED or role in named or (role == "clicked" and needs_clicks)
@@ -211,13 +211,13 @@ def _with_roles(frame: Any, what: str, named: dict[str, str], side_names: list[s
         # A log without clicks yet may have an empty column.
         if role == "clicked" and not needs_clicks and frame[column].null_count() == len(frame):
             continue
-        found[role] = column
-    clash = [name for name in side_names if name in found]
+        column_of_role[role] = column
+    clash = [name for name in side_names if name in column_of_role]
     if clash:
         raise RankPolicyError(
-            f"{what}: {clash[0]!r} is the name of a role that columns gives to {found[clash[0]]!r}; rename the side column."
+            f"{what}: {clash[0]!r} is the name of a role that columns gives to {column_of_role[clash[0]]!r}; rename the side column."
         )
-    return frame.select([polars.col(column).alias(role) for role, column in found.items()] + side_names)
+    return frame.select([polars.col(column).alias(role) for role, column in column_of_role.items()] + side_names)
 
 
 def _sessions(keys: Mapping[str, Any], ranks: NDArray[np.int64] | None) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

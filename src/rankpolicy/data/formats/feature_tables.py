@@ -102,24 +102,24 @@ def read_parquet(
     file = checked_file(path)
     with parquet_errors(file) as polars:
         frame = polars.read_parquet(file)
-        about = polars.read_parquet_metadata(file).get(_METADATA)
+        description = polars.read_parquet_metadata(file).get(_METADATA)
     roles: dict[str, Any] = {"qid": qid, "label": label, "item_id": item_id, "protected": protected}
     try:
-        if about is None:
+        if description is None:
             return from_frame(frame, features=features, ignore=ignore, text_is="categories", **roles)
         weights = frame[_WEIGHT].to_numpy() if _WEIGHT in frame.columns else None
         columns = frame if weights is None else frame.drop(_WEIGHT)
         dataset = from_frame(columns, features=features, ignore=ignore, text_is="categories", **roles)
-        return _with_meaning(dataset, json.loads(about), weights)
+        return _with_meaning(dataset, json.loads(description), weights)
     except RankPolicyError as error:
         raise error.within(f"{file}") from None
 
 
-def _with_meaning(dataset: RankingDataset, about: dict[str, Any], weights: Any) -> RankingDataset:
-    evidence = about["click_evidence"]
+def _with_meaning(dataset: RankingDataset, description: dict[str, Any], weights: Any) -> RankingDataset:
+    evidence = description["click_evidence"]
     return replace(
         dataset,
-        label_kind="none" if dataset.label_kind == "none" else about["label_kind"],
+        label_kind="none" if dataset.label_kind == "none" else description["label_kind"],
         click_evidence=None if evidence is None else ClickEvidence(**evidence),
         query_weights=None if weights is None else weights[dataset.source_rows_by_query[dataset.query_offsets[:-1]]],
     )

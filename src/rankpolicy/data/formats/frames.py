@@ -88,8 +88,8 @@ def from_frame(
     features = list(features)
     unknown = [column for column in features if column not in columns]
     if unknown or not features:
-        wanted = f"the feature columns {listed(unknown)}" if unknown else "at least one feature column"
-        raise RankPolicyError(f"the frame must have {wanted}; it has {listed(columns)}.")
+        required = f"the feature columns {listed(unknown)}" if unknown else "at least one feature column"
+        raise RankPolicyError(f"the frame must have {required}; it has {listed(columns)}.")
     matrix, categories = frame_features(frame, features, text_is=text_is)
     dataset = from_arrays(
         matrix,
@@ -120,14 +120,17 @@ def to_frame(dataset: RankingDataset) -> Any:
         columns["item_id"] = dataset.item_ids
     if dataset.groups is not None:
         columns["group"] = dataset.groups
-    taken = [name for name in names if name in ("qid", "label", "item_id", "group")] + [
+    clashing = [name for name in names if name in ("qid", "label", "item_id", "group")] + [
         name for name in names if names.count(name) > 1
     ]
-    if taken:
+    if clashing:
         raise RankPolicyError(
-            f"feature names must differ from one another and from qid, label, item_id, group; got {taken[0]!r}."
+            f"feature names must differ from one another and from qid, label, item_id, group; got {clashing[0]!r}."
         )
-    columns |= {name: dataset.in_row_order(dataset.features_by_query[:, place]) for place, name in enumerate(names)}
+    columns |= {
+        name: dataset.in_row_order(dataset.features_by_query[:, feature_index])
+        for feature_index, name in enumerate(names)
+    }
     polars = require("polars", "Reading and writing frames")
     for name, categories in (dataset.categories or {}).items():
         columns[name] = polars.Series(decoded(columns[name], categories), dtype=polars.Categorical)
@@ -147,11 +150,11 @@ def frame_features(
     """
     names = list(frame.columns) if features is None else list(features)
     matrix, categories = np.empty((len(frame), len(names)), np.float32), {}
-    for place, column in enumerate(names):
+    for feature_index, column in enumerate(names):
         if _is_categorical(frame[column], "categories" if column in categorical else text_is):
-            matrix[:, place], categories[str(column)] = _categories(frame[column], column)
+            matrix[:, feature_index], categories[str(column)] = _categories(frame[column], column)
         else:
-            matrix[:, place] = frame_numbers(frame, column, "feature")
+            matrix[:, feature_index] = frame_numbers(frame, column, "feature")
     return matrix, categories
 
 

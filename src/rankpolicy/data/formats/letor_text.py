@@ -32,11 +32,11 @@ def parse_text(text: NDArray[np.uint8], num_features: int | None) -> Lines:
     first_id, width = _layout(first.feature_ids, num_features)
     lines = _parse_rows(text, starts, width, first_id=first_id, has_query_ids=has_query_ids)
     is_item = lines.kinds == ITEM
-    found = [int(lines.lowest[is_item].min()), int(lines.highest[is_item].max())]
-    if found[1] < 0 and num_features is None:
+    id_range = [int(lines.lowest[is_item].min()), int(lines.highest[is_item].max())]
+    if id_range[1] < 0 and num_features is None:
         raise RankPolicyError("no line holds a feature:value pair. Check the format: label qid:id 1:value 2:value ...")
-    layout = _layout(found if found[1] >= 0 else [], num_features)
-    if found[1] >= sum(layout):
+    layout = _layout(id_range if id_range[1] >= 0 else [], num_features)
+    if id_range[1] >= sum(layout):
         row = int(np.argmax(is_item & (lines.highest >= sum(layout))))
         raise RankPolicyError(
             f"line {row + 1}: expected feature ids up to {sum(layout) - 1}, as num_features={num_features} says; "
@@ -61,22 +61,22 @@ def parse_with_layout(text: NDArray[np.uint8], layout: Layout) -> Lines:
     return _parse_rows(text, _starts_of_lines(text), layout.num_features, first_id=layout.first_id, has_query_ids=True)
 
 
-def texts_at(text: NDArray[np.uint8], places: NDArray[np.int64]) -> NDArray[np.str_]:
+def texts_at(text: NDArray[np.uint8], spans: NDArray[np.int64]) -> NDArray[np.str_]:
     """The strings at these places (rows, 2), given by start and end, of the text."""
-    lengths = places[:, 1] - places[:, 0]
+    lengths = spans[:, 1] - spans[:, 0]
     longest = max(1, int(lengths.max(initial=0)))
-    if longest * len(places) > MAX_LETTERS:
-        line = 1 + np.count_nonzero(text[: places[lengths.argmax(), 0]] == ord("\n"))
+    if longest * len(spans) > MAX_LETTERS:
+        line = 1 + np.count_nonzero(text[: spans[lengths.argmax(), 0]] == ord("\n"))
         raise RankPolicyError(
             f"line {line}: expected an id or comment of reasonable length; got one of {longest} bytes."
         )
     if HAS_NUMBA:
         from rankpolicy.kernels.letor import copy_texts
 
-        letters = np.zeros((len(places), longest), np.uint32)
-        if copy_texts(text, places, letters):
+        letters = np.zeros((len(spans), longest), np.uint32)
+        if copy_texts(text, spans, letters):
             return letters.view(f"U{longest}")[:, 0]
-    return np.array([_decoded(text, int(start), int(end)) for start, end in places], dtype=str)
+    return np.array([_decoded(text, int(start), int(end)) for start, end in spans], dtype=str)
 
 
 def _layout(feature_ids: list[int], num_features: int | None) -> tuple[int, int]:
@@ -120,10 +120,10 @@ def _parse_rows(
         cuts = [count * thread // num_threads for thread in range(num_threads + 1)]
         with ThreadPoolExecutor(num_threads) as threads:
             work = [threads.submit(parse_lines, text, a, b, lines, first_id, has_query_ids) for a, b in pairwise(cuts)]
-        for part in work:
-            part.result()
-    left = np.flatnonzero(lines.kinds == NOT_UNDERSTOOD).tolist()
-    parse_into(lines, text, left, first_id=first_id, has_query_ids=has_query_ids)
+        for task in work:
+            task.result()
+    rows_left = np.flatnonzero(lines.kinds == NOT_UNDERSTOOD).tolist()
+    parse_into(lines, text, rows_left, first_id=first_id, has_query_ids=has_query_ids)
     return lines
 
 

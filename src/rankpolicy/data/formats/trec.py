@@ -90,24 +90,24 @@ def scores_of_run(
     for query, first, last in zip(
         dataset.query_ids, dataset.query_offsets[:-1], dataset.query_offsets[1:], strict=True
     ):
-        given, items = run[str(query)], [str(item) for item in item_ids[first:last]]
+        score_of, items = run[str(query)], [str(item) for item in item_ids[first:last]]
         if len(set(items)) < len(items):
             raise RankPolicyError(
                 f"the items of a query must have different ids to be found in {name}; query {str(query)!r} has one of them twice."
             )
-        absent = [item for item in items if item not in given]
+        absent = [item for item in items if item not in score_of]
         if absent:
             raise RankPolicyError(
                 f"{name} must rank every item of a query; of query {str(query)!r} it lacks {len(absent)} of {len(items)} items, such as "
                 f"{absent[0]!r}. Give those that were not retrieved a score below all others.{rows}"
             )
-        if len(given) > len(items):
-            other = next(item for item in given if item not in set(items))
+        if len(score_of) > len(items):
+            other = next(item for item in score_of if item not in set(items))
             raise RankPolicyError(
-                f"{name} must rank only items of the data; of query {str(query)!r} it has {len(given) - len(items)} others, such as "
+                f"{name} must rank only items of the data; of query {str(query)!r} it has {len(score_of) - len(items)} others, such as "
                 f"{other!r}. Leave them out.{rows}"
             )
-        scores[first:last] = [given[item] for item in items]
+        scores[first:last] = [score_of[item] for item in items]
     return dataset.in_row_order(scores)
 
 
@@ -177,7 +177,7 @@ def _read(
     path: str | os.PathLike[str], *, layout: str, value_at: int, kind: str, pattern: str, parse: Callable[[str], Number]
 ) -> dict[str, dict[str, Number]]:
     num_words = len(layout.split())
-    found: dict[str, dict[str, Number]] = {}
+    values_by_query: dict[str, dict[str, Number]] = {}
     for number, line in _numbered_lines(path):
         words = line.split()
         if not words:
@@ -191,16 +191,16 @@ def _read(
             raise RankPolicyError(
                 f"{path}, line {number}: expected {kind} as {layout.split()[value_at]}; got {value[:40]!r}."
             )
-        items = found.setdefault(words[0], {})
+        items = values_by_query.setdefault(words[0], {})
         if words[2] in items:
             raise RankPolicyError(
                 f"{path}, line {number}: expected each item of a query once; "
                 f"{words[2]!r} of query {words[0]!r} comes again."
             )
         items[words[2]] = parse(value)
-    if not found:
+    if not values_by_query:
         raise RankPolicyError(f"{path}: expected lines {layout}; the file is empty.")
-    return found
+    return values_by_query
 
 
 def _numbered_lines(path: str | os.PathLike[str]) -> Iterator[tuple[int, str]]:

@@ -63,27 +63,27 @@ def read_insuranceqa(
     all_labels = list(answers)
     generator = seeded(random_state)
     queries, items, labels, item_ids = [], [], [], []
-    for where, line in text_lines(checked_file(file)):
+    for location, line in text_lines(checked_file(file)):
         cells = line.split("\t")
         if len(cells) != 4:
             raise RankPolicyError(
-                f"{where} must have 4 cells with tabs between: domain, question, answers, pool; it has {len(cells)}."
+                f"{location} must have 4 cells with tabs between: domain, question, answers, pool; it has {len(cells)}."
             )
-        question, correct, others = (cell.split() for cell in cells[1:])
+        question, correct, wrong_candidates = (cell.split() for cell in cells[1:])
         unknown = [word for word in question if word not in words] or [
-            label for label in (*correct, *others) if label not in answers
+            label for label in (*correct, *wrong_candidates) if label not in answers
         ]
         if unknown:
             raise RankPolicyError(
-                f"{where}: {unknown[0]!r} is in neither vocabulary.gz nor answers.en.json.gz. Are the files of one version?"
+                f"{location}: {unknown[0]!r} is in neither vocabulary.gz nor answers.en.json.gz. Are the files of one version?"
             )
         query = " ".join(words[word] for word in question)
-        check_text(query, "question", where)
+        check_text(query, "question", location)
         if not correct:
-            raise RankPolicyError(f"{where}: the third cell must hold the numbers of correct answers; it is empty.")
+            raise RankPolicyError(f"{location}: the third cell must hold the numbers of correct answers; it is empty.")
         if wrong_answers == "random":
-            others = _drawn(all_labels, correct, pool, generator)
-        wrong = sorted(set(others) - set(correct), key=int)
+            wrong_candidates = _drawn(all_labels, correct, pool, generator)
+        wrong = sorted(set(wrong_candidates) - set(correct), key=int)
         if max_items is not None and len(wrong) > max_items - len(set(correct)):
             wrong = generator.permutation(wrong)[: max(0, max_items - len(set(correct)))].tolist()
         shown = sorted({*correct, *wrong}, key=int)
@@ -98,16 +98,16 @@ def _drawn(labels: Sequence[str], correct: Sequence[str], num_items: int, genera
     """Wrong answers, drawn without replacement, for a question of so many items in all."""
     num_wrong = max(0, num_items - len(set(correct)))
     # As many more as there are correct ones, in case all of these are drawn.
-    places = generator.choice(len(labels), min(num_wrong + len(set(correct)), len(labels)), replace=False)
-    return [label for label in (labels[place] for place in places) if label not in correct][:num_wrong]
+    indices = generator.choice(len(labels), min(num_wrong + len(set(correct)), len(labels)), replace=False)
+    return [label for label in (labels[index] for index in indices) if label not in correct][:num_wrong]
 
 
 def _vocabulary(file: Path) -> dict[str, str]:
     words = {}
-    for where, line in text_lines(checked_file(file)):
+    for location, line in text_lines(checked_file(file)):
         code, tab, word = line.partition("\t")
         if not tab:
-            raise RankPolicyError(f"{where} must be a code, a tab and a word; got {line:.60}")
+            raise RankPolicyError(f"{location} must be a code, a tab and a word; got {line:.60}")
         words[code] = word
     return words
 

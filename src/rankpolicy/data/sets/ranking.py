@@ -130,15 +130,15 @@ def interacting_signal(features: NDArray[np.float64], generator: np.random.Gener
     """A sum of thresholds, products and steps, in turn."""
     terms = np.empty_like(features)
     num_informative = features.shape[1]
-    for place in range(num_informative):
-        own = features[:, place]
-        if place % 3 == 0:
-            terms[:, place] = np.sign(own - generator.uniform(-1, 1))
-        elif place % 3 == 1:
-            terms[:, place] = own * features[:, (place + 1) % num_informative]
+    for feature in range(num_informative):
+        values = features[:, feature]
+        if feature % 3 == 0:
+            terms[:, feature] = np.sign(values - generator.uniform(-1, 1))
+        elif feature % 3 == 1:
+            terms[:, feature] = values * features[:, (feature + 1) % num_informative]
         else:
-            edges = np.quantile(own, np.arange(1, NUM_STEPS) / NUM_STEPS)
-            terms[:, place] = np.searchsorted(edges, own) - (NUM_STEPS - 1) / 2
+            edges = np.quantile(values, np.arange(1, NUM_STEPS) / NUM_STEPS)
+            terms[:, feature] = np.searchsorted(edges, values) - (NUM_STEPS - 1) / 2
     return np.asarray(terms @ _weights(num_informative, generator))
 
 
@@ -156,7 +156,7 @@ def _bounds(items_per_query: int | tuple[int, int]) -> tuple[int, int]:
         raise RankPolicyError(
             f"items_per_query must be a whole number or two, (fewest, most); got {items_per_query!r:.80}."
         )
-    fewest, most = (whole_number("items_per_query", each, at_least=1, at_most=1_000_000) for each in pair)
+    fewest, most = (whole_number("items_per_query", bound, at_least=1, at_most=1_000_000) for bound in pair)
     if fewest > most:
         raise RankPolicyError(
             f"items_per_query must be (fewest, most) with fewest <= most; got {items_per_query!r:.80}."

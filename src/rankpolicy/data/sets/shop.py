@@ -108,17 +108,17 @@ def make_shop(
         "brand": rows(BRANDS, brand[item_of_row]),
         "grade": grades[query_of_row, item_of_row].tolist(),
     }
-    asked = generator.integers(0, num_queries, num_sessions)
+    query_of_session = generator.integers(0, num_queries, num_sessions)
     # Each ranker of the search orders the candidates by the words that match, and otherwise in its own way.
     taste = generator.normal(0, 0.7, (_NUM_RANKERS, num_queries, candidates.shape[1]))
-    places = np.argsort(-(np.take_along_axis(matched, candidates, 1) + taste), axis=2)[..., :NUM_POSITIONS]
+    candidate_ranks = np.argsort(-(np.take_along_axis(matched, candidates, 1) + taste), axis=2)[..., :NUM_POSITIONS]
     ranker = generator.integers(0, _NUM_RANKERS, num_sessions)
-    shown = candidates[asked[:, None], places[ranker, asked]]  # (session, position)
+    shown = candidates[query_of_session[:, None], candidate_ranks[ranker, query_of_session]]  # (session, position)
     examined = generator.random(shown.shape) < np.arange(1, NUM_POSITIONS + 1) ** -0.8
     attraction = 1 / (1 + np.exp(1.5 - 1.2 * (liked - 1.5)))
-    clicked = examined & (generator.random(shown.shape) < attraction[asked[:, None], shown])
+    clicked = examined & (generator.random(shown.shape) < attraction[query_of_session[:, None], shown])
     session = np.repeat(np.arange(num_sessions), NUM_POSITIONS)
-    query, item = asked[session], shown.ravel()
+    query, item = query_of_session[session], shown.ravel()
     position = np.tile(np.arange(1, NUM_POSITIONS + 1), num_sessions)
     time = 1_760_000_000 + np.cumsum(generator.integers(20, 200, num_sessions))
     user = generator.integers(0, 400, num_sessions)

@@ -46,7 +46,7 @@ def make_web_search(
         raise RankPolicyError(
             f"items_per_query must be two whole numbers, (fewest, most); got {items_per_query!r:.80}."
         )
-    fewest, most = (whole_number("items_per_query", each, at_least=1, at_most=1_000_000) for each in items_per_query)
+    fewest, most = (whole_number("items_per_query", bound, at_least=1, at_most=1_000_000) for bound in items_per_query)
     if num_queries < 1 or not 1 <= fewest <= most:
         raise RankPolicyError(
             f"num_queries must be 1 or more and items_per_query (fewest, most) with 1 <= fewest <= most; "

@@ -27,39 +27,39 @@ def read_wikiqa(path: str | os.PathLike[str], *, needs_answer: bool = True) -> R
     """
     file = checked_file(path)
     rows: list[tuple[str, list[str]]] = []
-    for where, line in text_lines(file):
+    for location, line in text_lines(file):
         # Split by hand: to a csv reader the quotation marks in the texts would be syntax.
         cells = line.split("\t")
         if not rows and tuple(cells) != COLUMNS:
             raise RankPolicyError(
-                f"{where} must be WikiQA's header, {' '.join(COLUMNS)} with tabs between; got {line:.80}"
+                f"{location} must be WikiQA's header, {' '.join(COLUMNS)} with tabs between; got {line:.80}"
             )
         if len(cells) != len(COLUMNS):
-            raise RankPolicyError(f"{where} must have {len(COLUMNS)} cells with tabs between; it has {len(cells)}.")
-        rows.append((where, cells))
+            raise RankPolicyError(f"{location} must have {len(COLUMNS)} cells with tabs between; it has {len(cells)}.")
+        rows.append((location, cells))
     questions: dict[str, tuple[str, list[tuple[str, str, int]]]] = {}
-    for where, (query_id, query, _, _, item_id, sentence, label) in rows[1:]:
-        check_text(query, "Question", where)
-        check_text(sentence, "Sentence", where)
+    for location, (query_id, query, _, _, item_id, sentence, label) in rows[1:]:
+        check_text(query, "Question", location)
+        check_text(sentence, "Sentence", location)
         if label not in ("0", "1"):
-            raise RankPolicyError(f"{where}: Label must be 0 or 1; got {label!r}.")
+            raise RankPolicyError(f"{location}: Label must be 0 or 1; got {label!r}.")
         known_query, answers = questions.setdefault(query_id, (query, []))
         if known_query != query:
             raise RankPolicyError(
-                f"{where}: QuestionID {query_id} asked {known_query!r:.60} before; now {query!r:.60}."
+                f"{location}: QuestionID {query_id} asked {known_query!r:.60} before; now {query!r:.60}."
             )
         answers.append((item_id, sentence, int(label)))
-    kept = {
+    usable_questions = {
         query_id: question
         for query_id, question in questions.items()
         if not needs_answer or any(label for _, _, label in question[1])
     }
-    if not kept:
+    if not usable_questions:
         raise RankPolicyError(f"{file} must hold a question with a correct answer; of {len(questions)} none has one.")
     return from_texts(
-        [query for query, _ in kept.values()],
-        [[sentence for _, sentence, _ in answers] for _, answers in kept.values()],
-        [[label for _, _, label in answers] for _, answers in kept.values()],
-        query_ids=list(kept),
-        item_ids=[[item_id for item_id, _, _ in answers] for _, answers in kept.values()],
+        [query for query, _ in usable_questions.values()],
+        [[sentence for _, sentence, _ in answers] for _, answers in usable_questions.values()],
+        [[label for _, _, label in answers] for _, answers in usable_questions.values()],
+        query_ids=list(usable_questions),
+        item_ids=[[item_id for item_id, _, _ in answers] for _, answers in usable_questions.values()],
     )

@@ -32,8 +32,8 @@ def default_folder() -> Path:
 
 def cache_key(files: Sequence[Path], reading: dict[str, Any]) -> str:
     """The name of the cache of these files, from their content and from how they are read."""
-    about = {"version": VERSION, "files": [sha256_of_file(file) for file in files], **reading}
-    return hashlib.sha256(json.dumps(about, sort_keys=True).encode()).hexdigest()[:32]
+    description = {"version": VERSION, "files": [sha256_of_file(file) for file in files], **reading}
+    return hashlib.sha256(json.dumps(description, sort_keys=True).encode()).hexdigest()[:32]
 
 
 @contextmanager
@@ -102,9 +102,9 @@ def finish(
     if values is not None:
         _save(unfinished / _VALUES, values)
     np.savez(unfinished / _ROWS, allow_pickle=False, **rows)
-    about = {"version": VERSION, "shape": list(codes.shape), "dtype": codes.dtype.name}
-    about["sha256"] = {name: sha256_of_file(unfinished / name) for name in _files_beside_codes(codes.dtype)}
-    (unfinished / _MANIFEST).write_text(json.dumps(about))
+    manifest = {"version": VERSION, "shape": list(codes.shape), "dtype": codes.dtype.name}
+    manifest["sha256"] = {name: sha256_of_file(unfinished / name) for name in _files_beside_codes(codes.dtype)}
+    (unfinished / _MANIFEST).write_text(json.dumps(manifest))
 
 
 def open_cache(
@@ -115,12 +115,12 @@ def open_cache(
     try:
         if not (cache / _MANIFEST).exists():
             return None
-        about = json.loads((cache / _MANIFEST).read_text())
-        shape, dtype = tuple(about["shape"]), np.dtype(about["dtype"])
+        manifest = json.loads((cache / _MANIFEST).read_text())
+        shape, dtype = tuple(manifest["shape"]), np.dtype(manifest["dtype"])
         if (cache / _CODES).stat().st_size != max(1, int(np.prod(shape)) * dtype.itemsize):
             raise ValueError("a file is cut short")
         for name in _files_beside_codes(dtype):
-            if sha256_of_file(cache / name) != about["sha256"][name]:
+            if sha256_of_file(cache / name) != manifest["sha256"][name]:
                 raise ValueError(f"{name} is not what was written")
         values = None if dtype == np.float32 else np.load(cache / _VALUES, allow_pickle=False)
         with np.load(cache / _ROWS, allow_pickle=False) as stored:

@@ -58,8 +58,8 @@ class Cuts:
             encode_columns(np.ascontiguousarray(columns), self.cuts, self.num_cuts, codes, missing=self.num_codes)
             return codes
         for column, (values, cuts, count) in enumerate(zip(columns, self.cuts, self.num_cuts, strict=True)):
-            found = np.searchsorted(cuts[:count], values)
-            codes[:, column] = np.where(np.isnan(values), self.num_codes, found)
+            bins = np.searchsorted(cuts[:count], values)
+            codes[:, column] = np.where(np.isnan(values), self.num_codes, bins)
         return codes
 
 
@@ -75,11 +75,11 @@ class BinMeans:
         size = self._sums.shape[1]
         for feature, values in enumerate(columns):
             present = ~np.isnan(values)
-            own, kept = codes[:, feature], values
+            present_codes, present_values = codes[:, feature], values
             if not present.all():
-                own, kept = own[present], values[present]
-            self._sums[feature] += np.bincount(own, weights=kept, minlength=size)
-            self._counts[feature] += np.bincount(own, minlength=size)
+                present_codes, present_values = present_codes[present], values[present]
+            self._sums[feature] += np.bincount(present_codes, weights=present_values, minlength=size)
+            self._counts[feature] += np.bincount(present_codes, minlength=size)
 
     def values(self) -> Floats:
         """The value of each code (features, codes + 1): its mean, and NaN for codes that do not occur and for missing values."""

@@ -86,7 +86,7 @@ class StoredFeatures:
     def _with_rows(self, key: Any) -> StoredFeatures:
         rows: Rows
         if not isinstance(self.rows, slice):
-            rows = numbers_of_rows(self.rows, key, beside=self.codes)
+            rows = numbers_of_rows(self.rows, key, folder_of=self.codes)
         elif isinstance(key, slice) and key.step in (None, 1):
             first, stop, _ = key.indices(len(self))
             rows = slice(self.rows.start + first, self.rows.start + max(first, stop))
@@ -97,7 +97,7 @@ class StoredFeatures:
             if highest >= len(self):
                 raise IndexError(f"row {highest} is out of bounds for {len(self)} rows")
             stored_rows = range(self.rows.start, self.rows.stop)
-            rows = numbers_of_rows(stored_rows, key.astype(np.int64, copy=False), beside=self.codes)
+            rows = numbers_of_rows(stored_rows, key.astype(np.int64, copy=False), folder_of=self.codes)
         else:
             rows = self.rows.start + np.arange(len(self), dtype=np.int64)[key]
         # A view of mapped rows shares the pages of the array it is a view of.

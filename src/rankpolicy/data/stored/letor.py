@@ -50,14 +50,14 @@ def scan_letor(
     progress
         Whether to show progress on stderr.
     """
-    given = Path(checked_path(path))
+    source_path = Path(checked_path(path))
     if num_features is not None:
         whole_number("num_features", num_features, at_least=1, at_most=_MOST_FEATURES)
-    files: tuple[Path, ...] = (given,)
-    if given.is_dir():
-        files = tuple(sorted(file for file in given.iterdir() if file.is_file() and file.name[0] not in "._"))
+    files: tuple[Path, ...] = (source_path,)
+    if source_path.is_dir():
+        files = tuple(sorted(file for file in source_path.iterdir() if file.is_file() and file.name[0] not in "._"))
     if not files:
-        raise RankPolicyError(f"{given} must hold LETOR files; it is empty.")
+        raise RankPolicyError(f"{source_path} must hold LETOR files; it is empty.")
     source = _LetorFiles(files, _layout_of(files, num_features))
     folder = None if cache is None else Path(checked_path(cache))
     return scanned(source, stored_as=stored_as, cache=folder, progress=progress)
@@ -127,4 +127,4 @@ def _layout_of(files: tuple[Path, ...], num_features: int | None) -> Layout:
 
 def _with_line_of_file(file: Path, first_line: int, message: str) -> str:
     """The message about a line of a block as one about that line of the file."""
-    return f"{file}: " + re.sub(r"^line (\d+)", lambda found: f"line {first_line + int(found[1])}", message)
+    return f"{file}: " + re.sub(r"^line (\d+)", lambda line: f"line {first_line + int(line[1])}", message)

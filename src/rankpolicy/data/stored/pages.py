@@ -61,12 +61,12 @@ def num_runs(rows: NDArray[np.int64]) -> int:
     return 1 + int(np.count_nonzero(np.diff(rows) != 1))
 
 
-def new_numbers(length: int, dtype: Any, *, beside: NDArray[Any] | None) -> NDArray[Any]:
+def new_numbers(length: int, dtype: Any, *, folder_of: NDArray[Any] | None) -> NDArray[Any]:
     """Room for so many numbers: in a file without a name that is gone with them, or in memory where they are few.
 
-    The file is made in the folder of the mapped array ``beside``; without one, or without room there, the numbers are in memory.
+    The file is made in the folder of the mapped array ``folder_of``; without one, or without room there, the numbers are in memory.
     """
-    folder = beside.filename if isinstance(beside, np.memmap) else None
+    folder = folder_of.filename if isinstance(folder_of, np.memmap) else None
     if length > _FEW_NUMBERS and folder is not None and hasattr(os, "posix_fallocate"):
         with suppress(OSError), TemporaryFile(dir=Path(folder).parent) as file:
             # A full disk is an error here, not a crash at the first write.
@@ -76,7 +76,7 @@ def new_numbers(length: int, dtype: Any, *, beside: NDArray[Any] | None) -> NDAr
 
 
 def numbers_of_rows(
-    numbers: NDArray[Any] | range, rows: NDArray[np.int64], *, beside: NDArray[Any] | None
+    numbers: NDArray[Any] | range, rows: NDArray[np.int64], *, folder_of: NDArray[Any] | None
 ) -> NDArray[Any]:
     """The numbers of some rows; mapped where the rows are, because of data bigger than memory even one number per row is much.
 
@@ -86,7 +86,7 @@ def numbers_of_rows(
         return rows
     if not isinstance(rows, np.memmap):
         return rows + numbers.start if isinstance(numbers, range) else numbers[rows]
-    chosen = new_numbers(len(rows), np.int64 if isinstance(numbers, range) else numbers.dtype, beside=beside)
+    chosen = new_numbers(len(rows), np.int64 if isinstance(numbers, range) else numbers.dtype, folder_of=folder_of)
     pages = MappedPages(numbers)
     for row_block, chosen_block in zip(blocks_of(rows), blocks_of(chosen), strict=True):
         chosen_block[:] = row_block + numbers.start if isinstance(numbers, range) else numbers[row_block]

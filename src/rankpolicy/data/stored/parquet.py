@@ -73,8 +73,8 @@ def scan_parquet(
     """
     files = parquet_files(Path(path))
     protected = "group" if protected is None and "group" in parquet_schema(files[0]) else protected
-    given: dict[str, str | None] = {"qid": qid, "label": label, "item_id": item_id, "protected": protected}
-    source = _ParquetFiles(files, _chosen_features(files, given, features, ignore), given)
+    roles: dict[str, str | None] = {"qid": qid, "label": label, "item_id": item_id, "protected": protected}
+    source = _ParquetFiles(files, _chosen_features(files, roles, features, ignore), roles)
     folder = None if cache is None else Path(checked_path(cache))
     return scanned(source, stored_as=stored_as, cache=folder, progress=progress)
 
@@ -104,8 +104,8 @@ class _ParquetFiles:
     def _block(self, frame: Any) -> Block:
         columns = np.empty((len(self.feature_names), len(frame)), np.float32)
         with np.errstate(over="ignore"):  # infinity is reported by the scan
-            for place, name in enumerate(self.feature_names):
-                columns[place] = frame[name].to_numpy()
+            for feature_index, name in enumerate(self.feature_names):
+                columns[feature_index] = frame[name].to_numpy()
         names: dict[str, NDArray[Any] | None] = {
             role: None if column is None else frame_names(frame, column, role).astype(str)
             for role, column in self.roles.items()
@@ -140,8 +140,10 @@ def _chosen_features(
     strangers = [name for name in (*ignore, *(features or ())) if name not in first]
     if strangers:
         raise RankPolicyError(f"{files[0]} must have the columns {listed(strangers)}; it has {listed(list(first))}.")
-    left = [name for name in first if name not in roles.values() and name not in ignore and name != "item_id"]
-    chosen = tuple(left if features is None else features)
+    feature_columns = [
+        name for name in first if name not in roles.values() and name not in ignore and name != "item_id"
+    ]
+    chosen = tuple(feature_columns if features is None else features)
     if not chosen:
         raise RankPolicyError(f"{files[0]} must have at least one feature column; it has {listed(list(first))}.")
     for file in files:

@@ -40,16 +40,16 @@ def scanned(source: Source, *, stored_as: StoredAs, cache: Path | None, progress
     folder = default_folder() if cache is None else cache.expanduser()
     before = _state_of(source)
     key = cache_key(source.files, source.reading | {"stored_as": stored_as})
-    found = open_cache(folder, key)
-    if found is None:
+    stored = open_cache(folder, key)
+    if stored is None:
         with new_cache(folder, key) as unfinished:
             _make(source, unfinished, stored_as, _Progress(progress))
             if _state_of(source) != before:
                 raise RankPolicyError("the data changed while it was scanned. Scan it again.")
         give_back_freed_memory()
-        found = open_cache(folder, key)
-        assert found is not None
-    codes, values, rows = found
+        stored = open_cache(folder, key)
+        assert stored is not None
+    codes, values, rows = stored
     # Codes stand in the place of an array; so does their type here.
     features = cast(NDArray[np.float32], codes if values is None else StoredFeatures(codes, values))
     dataset = RankingDataset(
@@ -102,11 +102,11 @@ def _make(source: Source, unfinished: Path, stored_as: StoredAs, progress: Calla
         else:
             coded = cuts.codes(block.columns)
             means.add(block.columns, coded)
-        places = rows.places(start, stop)
-        codes[places] = coded
-        source_rows[places] = np.arange(start, stop)
+        row_indices = rows.places(start, stop)
+        codes[row_indices] = coded
+        source_rows[row_indices] = np.arange(start, stop)
         if block.labels is not None:
-            labels[places] = block.labels
+            labels[row_indices] = block.labels
         pages.touched(coded.nbytes)
         start = stop
         progress("codes", start)
@@ -148,7 +148,7 @@ class _Rows:
         self._first_places[order] = np.cumsum(sizes[order]) - sizes[order]
         is_in_order = np.array_equal(self._first_rows, self._first_places)
         offsets = np.concatenate([[0], np.cumsum(np.bincount(queries, sizes).astype(np.int64))])
-        found = {
+        row_arrays = {
             "has_labels": np.array(self._has_labels),
             "offsets": offsets,
             "query_ids": np.array([str(name) for name in self._numbers]),
@@ -156,12 +156,12 @@ class _Rows:
         self._numbers.clear()
         if is_in_order:
             self._first_rows = self._first_places = ends[:0]
-        for name, parts in (("item_ids", self._item_ids), ("groups", self._groups)):
-            values = _joined(parts)
+        for name, blocks in (("item_ids", self._item_ids), ("groups", self._groups)):
+            values = _joined(blocks)
             if values is not None:
-                found[name] = np.empty_like(values)
-                found[name][self.places(0, len(values))] = values
-        return found
+                row_arrays[name] = np.empty_like(values)
+                row_arrays[name][self.places(0, len(values))] = values
+        return row_arrays
 
     def places(self, start: int, stop: int) -> slice | NDArray[np.int64]:
         """Where rows of the files are stored, given the first of them and the one after the last."""
@@ -172,11 +172,11 @@ class _Rows:
         return self._first_places[runs] + (rows - self._first_rows[runs])
 
 
-def _joined(parts: list[NDArray[Any] | None]) -> NDArray[Any] | None:
+def _joined(blocks: list[NDArray[Any] | None]) -> NDArray[Any] | None:
     """All parts as one array; the parts are forgotten."""
-    known = [part for part in parts if part is not None]
-    parts.clear()
-    return np.concatenate(known) if known else None
+    present_blocks = [block for block in blocks if block is not None]
+    blocks.clear()
+    return np.concatenate(present_blocks) if present_blocks else None
 
 
 def _check_finite(block: Block, first_row: int, names: tuple[str, ...] | None) -> None:

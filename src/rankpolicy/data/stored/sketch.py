@@ -36,9 +36,9 @@ class QuantileSketch:
         """Read some more rows."""
         size, start = self._buffer.shape[1], 0
         while start < columns.shape[1]:
-            taken = min(size - self._num_buffered, columns.shape[1] - start)
-            self._buffer[:, self._num_buffered : self._num_buffered + taken] = columns[:, start : start + taken]
-            self._num_buffered, start = self._num_buffered + taken, start + taken
+            num_taken = min(size - self._num_buffered, columns.shape[1] - start)
+            self._buffer[:, self._num_buffered : self._num_buffered + num_taken] = columns[:, start : start + num_taken]
+            self._num_buffered, start = self._num_buffered + num_taken, start + num_taken
             if self._num_buffered == size:
                 block = np.sort(self._buffer, axis=1)  # NaN comes last
                 self._note_distinct(block)
@@ -47,31 +47,31 @@ class QuantileSketch:
 
     def distinct(self, column: int) -> NDArray[np.float32] | None:
         """The different values of a column in ascending order, without NaN; None where they are too many."""
-        known = self._distinct[column]
-        if known is None:
+        distinct_values = self._distinct[column]
+        if distinct_values is None:
             return None
-        found = _union(known, self._buffer[column, : self._num_buffered])
-        return found if len(found) <= self.most_distinct else None
+        all_values = _union(distinct_values, self._buffer[column, : self._num_buffered])
+        return all_values if len(all_values) <= self.most_distinct else None
 
     def cuts(self, column: int, num_bins: int) -> NDArray[np.float32]:
         """Values that cut a column into bins of about equally many rows, ascending and different; at most ``num_bins - 1``."""
-        parts = [self._buffer[column, : self._num_buffered]]
+        blocks = [self._buffer[column, : self._num_buffered]]
         weights = [np.ones(self._num_buffered)]
         for level, block in enumerate(self._levels):
             if block is not None:
-                parts.append(block[column])
+                blocks.append(block[column])
                 weights.append(np.full(block.shape[1], 2.0**level))
-        values, counts = np.concatenate(parts), np.concatenate(weights)
+        values, counts = np.concatenate(blocks), np.concatenate(weights)
         present = ~np.isnan(values)
-        different, place = np.unique(values[present], return_inverse=True)
-        totals = np.bincount(place, counts[present], len(different)).astype(np.float64)
+        different, index_of_value = np.unique(values[present], return_inverse=True)
+        totals = np.bincount(index_of_value, counts[present], len(different)).astype(np.float64)
         return _cuts(different, totals, num_bins)
 
     def _note_distinct(self, block: NDArray[np.float32]) -> None:
-        for column, known in enumerate(self._distinct):
-            if known is not None:
-                found = _union(known, block[column])
-                self._distinct[column] = found if len(found) <= self.most_distinct else None
+        for column, distinct_values in enumerate(self._distinct):
+            if distinct_values is not None:
+                all_values = _union(distinct_values, block[column])
+                self._distinct[column] = all_values if len(all_values) <= self.most_distinct else None
 
     def _carry(self, block: NDArray[np.float32]) -> None:
         """Keep a block; where one of its weight is kept already, join the two to one of the next weight."""
@@ -92,9 +92,9 @@ class QuantileSketch:
             level += 1
 
 
-def _union(known: NDArray[np.float32], values: NDArray[np.float32]) -> NDArray[np.float32]:
-    found = np.unique(np.concatenate([known, values]))
-    return np.asarray(found[~np.isnan(found)])
+def _union(distinct_values: NDArray[np.float32], values: NDArray[np.float32]) -> NDArray[np.float32]:
+    union = np.unique(np.concatenate([distinct_values, values]))
+    return np.asarray(union[~np.isnan(union)])
 
 
 def _cuts(values: NDArray[np.float32], weights: NDArray[np.float64], num_bins: int) -> NDArray[np.float32]:
@@ -104,10 +104,10 @@ def _cuts(values: NDArray[np.float32], weights: NDArray[np.float64], num_bins: i
     is_heavy = np.zeros(len(values), bool)
     while True:
         share = weights[~is_heavy].sum() / max(1, num_bins - 2 * is_heavy.sum())
-        found = is_heavy | (weights >= share)
-        if (found == is_heavy).all() or 2 * found.sum() >= num_bins:
+        is_heavy_now = is_heavy | (weights >= share)
+        if (is_heavy_now == is_heavy).all() or 2 * is_heavy_now.sum() >= num_bins:
             break
-        is_heavy = found
+        is_heavy = is_heavy_now
     bins = np.floor(np.cumsum(np.where(is_heavy, 0.0, weights)) / share + 1e-9)
     ends = np.flatnonzero(np.diff(bins) > 0 if len(bins) else []) + 1  # a value with which a bin is full
     ends = ends[(ends + 1 < len(values)) & ~is_heavy[ends]]

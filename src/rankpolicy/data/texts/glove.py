@@ -62,12 +62,12 @@ class WordVectors:
         size = self.vectors.shape[1]
         rows = generator.normal(self.vectors.mean(), self.vectors.std(), (len(vocabulary), size)).astype(np.float32)
         rows[0] = 0
-        known = [(number, row) for row, word in enumerate(self.words) if (number := vocabulary.number_of.get(word))]
-        if not known:
+        pairs = [(number, row) for row, word in enumerate(self.words) if (number := vocabulary.number_of.get(word))]
+        if not pairs:
             raise RankPolicyError(
                 "the word vectors must share words with the vocabulary; they share none. Are they of another language or in capitals?"
             )
-        numbers, sources = map(list, zip(*known, strict=True))
+        numbers, sources = map(list, zip(*pairs, strict=True))
         rows[numbers] = self.vectors[sources]
         return rows
 

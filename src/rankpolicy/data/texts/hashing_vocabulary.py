@@ -109,8 +109,8 @@ class HashingVocabulary:
             is_kept_ngram = np.bincount(seen[0], minlength=len(tokens)) >= min_users
         return cls(
             # Sorted, so that their order reveals nothing about the log.
-            words=tuple(sorted(word for word, kept in zip(words, is_kept, strict=True) if kept)),
-            ngrams=tuple(sorted(token for token, kept in zip(tokens, is_kept_ngram, strict=True) if kept)),
+            words=tuple(sorted(word for word, is_member in zip(words, is_kept, strict=True) if is_member)),
+            ngrams=tuple(sorted(token for token, is_member in zip(tokens, is_kept_ngram, strict=True) if is_member)),
             lengths=lengths,
             num_buckets=int(num_buckets),
         )

@@ -48,14 +48,14 @@ def from_texts(
     if len(items) != len(queries):
         raise RankPolicyError(f"items must hold a list for each of the {len(queries)} queries; got {len(items)}.")
     for name, lists in (("labels", labels), ("item_ids", item_ids)):
-        if lists is not None and [len(part) for part in lists] != [len(part) for part in items]:
+        if lists is not None and [len(of_query) for of_query in lists] != [len(of_query) for of_query in items]:
             raise RankPolicyError(f"{name} must hold one value per item of each query, as items does.")
-    sizes = np.array([len(part) for part in items], np.int64)
+    sizes = np.array([len(of_query) for of_query in items], np.int64)
     if len(sizes) == 0 or (sizes == 0).any():
         which = "there is no query" if len(sizes) == 0 else f"query {int(sizes.argmin())} has none"
         raise RankPolicyError(f"every query must have at least one item; {which}. Leave such queries out.")
     num_items = int(sizes.sum())
-    flat_labels = np.zeros(num_items) if labels is None else [label for part in labels for label in part]
+    flat_labels = np.zeros(num_items) if labels is None else [label for of_query in labels for label in of_query]
     return RankingDataset(
         features_by_query=np.empty((num_items, 0), np.float32),
         labels_by_query=np.array(flat_labels, np.float32),
@@ -65,8 +65,8 @@ def from_texts(
         source_rows_by_query=np.arange(num_items),
         item_ids_by_query=None
         if item_ids is None
-        else np.array([name for part in item_ids for name in part]).astype(str),
-        texts_by_query=Texts.of(queries, [text for part in items for text in part]),
+        else np.array([name for of_query in item_ids for name in of_query]).astype(str),
+        texts_by_query=Texts.of(queries, [text for of_query in items for text in of_query]),
     )
 
 
@@ -86,8 +86,8 @@ def read_question_answering(path: str | os.PathLike[str]) -> RankingDataset:
     rows = list(_parquet_rows(file) if is_parquet(file) else _json_rows(file))
     if not rows:
         raise RankPolicyError(f"{file} must hold at least one question; it is empty.")
-    for where, row in rows:
-        _check(row, where)
+    for location, row in rows:
+        _check(row, location)
     has_labels = [row.get("labels") is not None for _, row in rows]
     if any(has_labels) and not all(has_labels):
         raise RankPolicyError(f"{rows[has_labels.index(False)][0]}: labels must be in all rows or in none.")
@@ -99,10 +99,10 @@ def read_question_answering(path: str | os.PathLike[str]) -> RankingDataset:
     )
 
 
-def check_text(text: object, name: str, where: str) -> None:
+def check_text(text: object, name: str, location: str) -> None:
     """Refuse a value that is not a text, or is empty."""
     if not isinstance(text, str) or not text.strip():
-        raise RankPolicyError(f"{where}: {name} must be a text that is not empty; got {text!r:.60}.")
+        raise RankPolicyError(f"{location}: {name} must be a text that is not empty; got {text!r:.60}.")
 
 
 def text_lines(file: Path) -> Iterator[tuple[str, str]]:
@@ -118,39 +118,39 @@ def text_lines(file: Path) -> Iterator[tuple[str, str]]:
 
 
 def _json_rows(file: Path) -> Iterable[tuple[str, dict[str, Any]]]:
-    for where, line in text_lines(file):
+    for location, line in text_lines(file):
         try:
             row = json.loads(line)
         except json.JSONDecodeError as error:
-            raise RankPolicyError(f"{where} must be a JSON object; it cannot be read ({error}).") from None
+            raise RankPolicyError(f"{location} must be a JSON object; it cannot be read ({error}).") from None
         if not isinstance(row, dict):
             raise RankPolicyError(
-                f'{where} must be a JSON object such as {{"query": ..., "items": [...]}}; got {line:.60}'
+                f'{location} must be a JSON object such as {{"query": ..., "items": [...]}}; got {line:.60}'
             )
-        yield where, row
+        yield location, row
 
 
 def _parquet_rows(file: Path) -> Iterable[tuple[str, dict[str, Any]]]:
     return ((f"{file}, row {index}", row) for index, row in enumerate(table_frame(file).iter_rows(named=True)))
 
 
-def _check(row: dict[str, Any], where: str) -> None:
+def _check(row: dict[str, Any], location: str) -> None:
     missing = {"query", "items"} - set(row)
     if missing:
         raise RankPolicyError(
-            f"{where}: a question needs query and items; {' and '.join(sorted(missing))} missing, it has {', '.join(row) or 'nothing'}."
+            f"{location}: a question needs query and items; {' and '.join(sorted(missing))} missing, it has {', '.join(row) or 'nothing'}."
         )
-    check_text(row["query"], "query", where)
+    check_text(row["query"], "query", location)
     items, labels = row["items"], row.get("labels")
     if not isinstance(items, list) or not items:
-        raise RankPolicyError(f"{where}: items must be a list of at least one text; got {items!r:.60}.")
+        raise RankPolicyError(f"{location}: items must be a list of at least one text; got {items!r:.60}.")
     for index, text in enumerate(items):
-        check_text(text, f"item {index}", where)
+        check_text(text, f"item {index}", location)
     if labels is None:
         return
     if not isinstance(labels, list) or len(labels) != len(items):
         count = f"{len(labels)}" if isinstance(labels, list) else f"{labels!r:.60}"
-        raise RankPolicyError(f"{where}: labels must be as many as items, {len(items)}; got {count}.")
+        raise RankPolicyError(f"{location}: labels must be as many as items, {len(items)}; got {count}.")
     for label in labels:
         if isinstance(label, bool) or not isinstance(label, int | float) or not 0 <= label < float("inf"):
-            raise RankPolicyError(f"{where}: labels must be numbers, 0 or more; got {label!r}.")
+            raise RankPolicyError(f"{location}: labels must be numbers, 0 or more; got {label!r}.")

@@ -48,8 +48,8 @@ class Texts:
         items
             One text per item.
         """
-        for what, given in (("query", queries), ("item", items)):
-            for index, text in enumerate(given):
+        for what, texts in (("query", queries), ("item", items)):
+            for index, text in enumerate(texts):
                 if not isinstance(text, str) or not text.strip():
                     raise RankPolicyError(
                         f"every {what} must have a text; {what} {index} has {text!r}. Fill it, or leave that {what} out."
@@ -84,13 +84,15 @@ class Texts:
         return self.distinct[int(self.of_item[index])]
 
 
-def joined(parts: Sequence[Texts]) -> Texts:
+def joined(members: Sequence[Texts]) -> Texts:
     """The texts of several datasets, concatenated."""
-    if all(part.distinct is parts[0].distinct for part in parts):
-        distinct, of_item = parts[0].distinct, [part.of_item for part in parts]
+    if all(member.distinct is members[0].distinct for member in members):
+        distinct, of_item = members[0].distinct, [member.of_item for member in members]
     else:
-        index_of = {text: index for index, text in enumerate(dict.fromkeys(t for part in parts for t in part.distinct))}
+        index_of = {
+            text: index for index, text in enumerate(dict.fromkeys(t for member in members for t in member.distinct))
+        }
         distinct = tuple(index_of)
-        of_item = [np.array([index_of[t] for t in part.distinct], np.int64)[part.of_item] for part in parts]
-    queries = tuple(query for part in parts for query in part.queries)
+        of_item = [np.array([index_of[t] for t in member.distinct], np.int64)[member.of_item] for member in members]
+    queries = tuple(query for member in members for query in member.queries)
     return Texts(queries=queries, distinct=distinct, of_item=np.concatenate(of_item))

@@ -76,14 +76,14 @@ class TextFeatures:
             Texts, or pairs of texts that are read together.
         """
         keys = [_key(text) for text in texts]
-        found = self._read_cache(set(keys))
-        missing = {key: text for key, text in zip(keys, texts, strict=True) if key not in found}
+        features_of = self._read_cache(set(keys))
+        missing = {key: text for key, text in zip(keys, texts, strict=True) if key not in features_of}
         for computed in self._computed(missing):
-            found |= computed
+            features_of |= computed
             if self.cache is not None:
                 self._write_cache(computed)
-        parts = [found[key] for key in keys]
-        return TokenTable.end_to_end(torch.cat(parts), [len(part) for part in parts])
+        features = [features_of[key] for key in keys]
+        return TokenTable.end_to_end(torch.cat(features), [len(feature_rows) for feature_rows in features])
 
     def _computed(self, texts: dict[str, Text]) -> Iterator[dict[str, Tensor]]:
         """Features by key, about a thousand texts at a time."""
@@ -127,22 +127,22 @@ class TextFeatures:
             for text, first, all_of in zip(texts, firsts, numbers, strict=True)
         ]
 
-    def _read_cache(self, wanted: set[str]) -> dict[str, Tensor]:
+    def _read_cache(self, required_keys: set[str]) -> dict[str, Tensor]:
         if self.cache is None or not self.cache.is_dir():
             return {}
         safetensors = require("safetensors", "Cached text features")
-        found: dict[str, Tensor] = {}
+        features_of: dict[str, Tensor] = {}
         for path in sorted(self.cache.glob("*.safetensors")):
             try:
                 with safetensors.safe_open(path, framework="pt") as file:
                     keys, lengths = (json.loads(file.metadata()[name]) for name in ("keys", "lengths"))
-                    if wanted.isdisjoint(keys):
+                    if required_keys.isdisjoint(keys):
                         continue
-                    parts = file.get_tensor("features").split(lengths)
+                    tables = file.get_tensor("features").split(lengths)
             except (safetensors.SafetensorError, KeyError, TypeError, ValueError) as error:
                 raise RankPolicyError(f"{path} is not a file of text features ({error}). Delete it.") from None
-            found |= {key: part for key, part in zip(keys, parts, strict=True) if key in wanted}
-        return found
+            features_of |= {key: table for key, table in zip(keys, tables, strict=True) if key in required_keys}
+        return features_of
 
     def _write_cache(self, computed: dict[str, Tensor]) -> None:
         assert self.cache is not None

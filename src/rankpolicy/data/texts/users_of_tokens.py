@@ -45,7 +45,7 @@ def parts_seen(
     flat, starts = np.concatenate(parts_of), np.cumsum(sizes) - sizes
     cells = np.cumsum(sizes[things])
     ends_of_users = np.flatnonzero(np.diff(users, append=users[-1] + 1)) + 1
-    found = []
+    blocks_of_pairs = []
     first = 0
     # Blocks of whole users, so that pairs which are distinct in a block are distinct overall.
     while first < len(things):
@@ -56,7 +56,7 @@ def parts_seen(
         block = sizes[things[first:end]]
         within = np.arange(block.sum()) - np.repeat(np.cumsum(block) - block, block)
         parts = flat[np.repeat(starts[things[first:end]], block) + within]
-        found.append(distinct_pairs(parts, np.repeat(users[first:end], block), num_parts))
+        blocks_of_pairs.append(distinct_pairs(parts, np.repeat(users[first:end], block), num_parts))
         first = end
-    seen_parts, seen_users = zip(*found, strict=True)
+    seen_parts, seen_users = zip(*blocks_of_pairs, strict=True)
     return np.concatenate(seen_parts), np.concatenate(seen_users)

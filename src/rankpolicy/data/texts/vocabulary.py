@@ -99,6 +99,6 @@ class Vocabulary:
 
     def _numbers(self, words: Iterable[str]) -> Iterator[int]:
         for word in words:
-            known = self.number_of.get(word)
+            number = self.number_of.get(word)
             # crc32 rather than hash(), which differs between processes.
-            yield 1 + len(self.words) + zlib.crc32(word.encode()) % NUM_UNKNOWN if known is None else known
+            yield 1 + len(self.words) + zlib.crc32(word.encode()) % NUM_UNKNOWN if number is None else number

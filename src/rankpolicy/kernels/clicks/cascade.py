@@ -28,8 +28,8 @@ def examine_lists(
     Arrays are those of clicks/log/list_counts.py; ``after_click`` (last,) is for the last clicks only.
     """
     examined, went_on, sums = np.zeros(len(attraction)), np.empty(len(after_click)), np.zeros((len(blocks) - 1, 3))
-    given = (pairs, lengths, last_clicks, last_starts, blocks, attraction, after_click, after_skip)
-    _of_blocks(*given, examined, went_on, sums, num_tasks=len(sums), nanoseconds=10 * pairs.size)
+    inputs = (pairs, lengths, last_clicks, last_starts, blocks, attraction, after_click, after_skip)
+    _of_blocks(*inputs, examined, went_on, sums, num_tasks=len(sums), nanoseconds=10 * pairs.size)
     skips, gone_on, log_likelihood = sums.sum(0).tolist()
     return examined, went_on, skips, gone_on, log_likelihood
 
@@ -40,9 +40,19 @@ def _of_blocks(
 ):
     for block in prange(len(blocks) - 1):
         lists = range(blocks[block], blocks[block + 1])
-        own = sums[block]
+        sums_of_block = sums[block]
         _of_lists(
-            lists, pairs, lengths, last_clicks, last_starts, attraction, after_click, after_skip, examined, went_on, own
+            lists,
+            pairs,
+            lengths,
+            last_clicks,
+            last_starts,
+            attraction,
+            after_click,
+            after_skip,
+            examined,
+            went_on,
+            sums_of_block,
         )
 
 

@@ -54,17 +54,17 @@ def _weights(scores: Floats, mask: NDArray[np.bool_]) -> tuple[Floats, Floats]:
 def _products(weights, log_weights, totals, contexts, items, divisors, products, first, last):
     num_positions = items.shape[1]
     for round_ in range(first, last):
-        own, total = weights[contexts[round_]], totals[contexts[round_]]
+        context_weights, total = weights[contexts[round_]], totals[contexts[round_]]
         length, placed = 0, 0.0
         while length < num_positions and items[round_, length] >= 0:
-            placed += own[items[round_, length]]
+            placed += context_weights[items[round_, length]]
             length += 1
         # Subtraction is fast but loses digits where little is left; adding up from the end of the list loses none.
         remaining = total - placed
         if remaining < _LITTLE * total:
-            remaining = _unplaced(own, items[round_, :length])
+            remaining = _unplaced(context_weights, items[round_, :length])
         for position in range(length - 1, -1, -1):
-            weight = own[items[round_, position]]
+            weight = context_weights[items[round_, position]]
             remaining += weight
             if weight > _TOO_SMALL:
                 products[round_, position] = weight / (remaining * divisors[round_, position])
@@ -105,40 +105,40 @@ def _dot(weights, values):
 
 @njit()
 def _unplaced(weights, placed):
-    left = weights.copy()
+    remaining = weights.copy()
     for item in placed:
-        left[item] = 0.0
-    return _sum(left)
+        remaining[item] = 0.0
+    return _sum(remaining)
 
 
 @njit()
 def _step_in_logs(log_weights, items, position):
-    left = log_weights.copy()
+    remaining = log_weights.copy()
     for above in range(position):
-        left[items[above]] = -np.inf
-    largest = left.max()
-    return math.exp(left[items[position]] - largest) / np.exp(left - largest).sum()
+        remaining[items[above]] = -np.inf
+    largest = remaining.max()
+    return math.exp(remaining[items[position]] - largest) / np.exp(remaining - largest).sum()
 
 
 @njit()
 def _expected_next(weights, log_weights, values, contexts, items, position, expected, first, last):
-    left = np.empty(weights.shape[1])
+    remaining = np.empty(weights.shape[1])
     for round_ in range(first, last):
         context = contexts[round_]
-        left[:] = weights[context]
+        remaining[:] = weights[context]
         for above in range(position):
             if items[round_, above] >= 0:
-                left[items[round_, above]] = 0.0
-        if _sum(left) < _TOO_SMALL:
-            left[:] = log_weights[context]
+                remaining[items[round_, above]] = 0.0
+        if _sum(remaining) < _TOO_SMALL:
+            remaining[:] = log_weights[context]
             for above in range(position):
                 if items[round_, above] >= 0:
-                    left[items[round_, above]] = -np.inf
-            largest = left.max()
-            for item in range(len(left)):
-                left[item] = 0.0 if left[item] == -np.inf else math.exp(left[item] - largest)
-        total = _sum(left)
-        expected[round_] = _dot(left, values[context]) / total if total > 0 else 0.0
+                    remaining[items[round_, above]] = -np.inf
+            largest = remaining.max()
+            for item in range(len(remaining)):
+                remaining[item] = 0.0 if remaining[item] == -np.inf else math.exp(remaining[item] - largest)
+        total = _sum(remaining)
+        expected[round_] = _dot(remaining, values[context]) / total if total > 0 else 0.0
 
 
 @njit(parallel=True)
