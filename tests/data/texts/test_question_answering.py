@@ -31,9 +31,9 @@ def test_items_with_the_same_text_share_it():
 
 def test_parts_of_a_dataset_keep_the_texts_of_their_queries():
     part = small()[[2, 1]]
-    assert part.texts.queries == ("why?", "where?")
-    assert [part.texts.item(item) for item in range(part.num_items)] == ["so", "here", "me", "there"]
-    assert part.labels.tolist() == [1, 0, 0, 1]
+    assert part.texts_by_query.queries == ("why?", "where?")
+    assert [part.texts_by_query.item(item) for item in range(part.num_items)] == ["so", "here", "me", "there"]
+    assert part.labels_by_query.tolist() == [1, 0, 0, 1]
 
 
 @pytest.mark.parametrize("other", [small(), rp.from_texts(["what?"], [["that", "me"]], [[0, 1]])])
@@ -252,11 +252,11 @@ def test_the_command_line_finds_the_format_by_the_name(name, tmp_path):
 def test_the_fingerprint_tells_side_columns_shown_lists_and_weights_apart():
     plain = rp.from_texts(["who?"], [["me", "you"]], [[0, 1]])
     changes = [
-        {"side": SideColumns(numbers={"age": np.array([1, 2], np.float32)})},
-        {"side": SideColumns(numbers={"age": np.array([1, np.nan], np.float32)})},
-        {"side": SideColumns(categories={"age": np.array(["1", "2"])})},
-        {"shown": Shown(ranks=np.array([1, 2]))},
-        {"shown": Shown(ranks=np.array([2, 1]))},
+        {"side_by_query": SideColumns(numbers={"age": np.array([1, 2], np.float32)})},
+        {"side_by_query": SideColumns(numbers={"age": np.array([1, np.nan], np.float32)})},
+        {"side_by_query": SideColumns(categories={"age": np.array(["1", "2"])})},
+        {"shown_by_query": Shown(ranks=np.array([1, 2]))},
+        {"shown_by_query": Shown(ranks=np.array([2, 1]))},
         {"query_weights": np.array([2.0])},
     ]
     prints = [fingerprint(plain), *(fingerprint(replace(plain, **change)) for change in changes)]
